@@ -1,0 +1,137 @@
+//! What belongs to the cluster as a whole and changes by events: queues, licences, users' roles, settings.
+
+use crate::{ids::NodeId, resources::NodeSpec};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// A queue.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct QueueSpec {
+    /// Its name, unique in the cluster.
+    pub name: String,
+    /// Jobs of a queue with a higher priority are looked at first.
+    pub priority: i64,
+    /// The priority of jobs that name none.
+    pub default_job_priority: i64,
+    /// Whether jobs can be submitted to it.
+    pub enabled: bool,
+    /// Whether its jobs are started.
+    pub started: bool,
+    /// The walltime of jobs that name none.
+    pub default_walltime_seconds: Option<u64>,
+    /// No job may ask for more.
+    pub max_walltime_seconds: Option<u64>,
+    /// Only these nodes serve it; empty means all.
+    pub nodes: Vec<String>,
+    /// Only these users may submit to it; empty means all.
+    pub users: Vec<String>,
+    /// At most so many of its jobs (tasks of arrays counted singly) run at a time.
+    pub max_running_jobs: Option<u32>,
+    /// At most so many jobs of one user run in it at a time.
+    pub max_running_jobs_per_user: Option<u32>,
+    /// At most so many jobs (an array counts as one) wait and run in it at a time.
+    pub max_jobs: Option<u32>,
+}
+
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            priority: 0,
+            default_job_priority: 0,
+            enabled: true,
+            started: true,
+            default_walltime_seconds: None,
+            max_walltime_seconds: None,
+            nodes: Vec::new(),
+            users: Vec::new(),
+            max_running_jobs: None,
+            max_running_jobs_per_user: None,
+            max_jobs: None,
+        }
+    }
+}
+
+/// What holds for the whole cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClusterSettings {
+    /// The cluster's name.
+    pub name: String,
+    /// The queue of jobs that name none. It must exist.
+    pub default_queue: String,
+    /// Users who may manage everybody's jobs and nodes.
+    pub operators: Vec<String>,
+    /// Users who may do everything. `root` and the user that runs the ledger always may.
+    pub administrators: Vec<String>,
+    /// A finished job can be listed and depended on at least so long; after that it is read from the log.
+    pub finished_job_retention_seconds: u64,
+    /// A node that has not reported for so long is lost.
+    pub node_lost_after_seconds: u32,
+    /// A launch that no node has confirmed within this time has failed.
+    pub launch_timeout_seconds: u32,
+    /// From SIGTERM to SIGKILL.
+    pub kill_grace_seconds: u32,
+    /// Memory that is reserved for each core of a request that names none; `None` reserves none.
+    pub default_memory_per_core_bytes: Option<u64>,
+    /// Cancel jobs whose dependencies can never be met, rather than let them wait.
+    pub cancel_never_met: bool,
+    /// At most so many jobs (an array counts as one) in the queue at a time.
+    pub max_jobs: u64,
+}
+
+impl Default for ClusterSettings {
+    fn default() -> Self {
+        Self {
+            name: "muster".into(),
+            default_queue: "default".into(),
+            operators: Vec::new(),
+            administrators: Vec::new(),
+            finished_job_retention_seconds: 3600,
+            node_lost_after_seconds: 30,
+            launch_timeout_seconds: 60,
+            kill_grace_seconds: 10,
+            default_memory_per_core_bytes: None,
+            cancel_never_met: false,
+            max_jobs: 10_000_000,
+        }
+    }
+}
+
+/// Everything that an administrator configures for the cluster, as one wish. Applying it makes the events that lead
+/// from what is to what is wished.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClusterConfig {
+    /// Settings of the whole cluster.
+    pub settings: ClusterSettings,
+    /// All queues.
+    pub queues: Vec<QueueSpec>,
+    /// All nodes.
+    pub nodes: Vec<NodeSpec>,
+    /// All floating licences, with how many there are.
+    pub licences: BTreeMap<String, u32>,
+}
+
+/// What is known of a node's readiness.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeCondition {
+    /// It has not reported since it was added.
+    Unknown,
+    /// It reports and serves jobs.
+    Up,
+    /// It was heard of, but not lately: why it is thought lost.
+    Lost(String),
+}
+
+/// A name for a node number in messages that cross to people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeName {
+    /// The number.
+    pub node: NodeId,
+    /// The name.
+    pub name: String,
+}

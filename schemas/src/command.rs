@@ -1,0 +1,395 @@
+//! What can be asked of the ledger, and what it answers.
+
+use crate::{
+    cluster::ClusterConfig,
+    event::{Actor, Commit, DeliveryResult, JobChange, NodeExit, TraceContext, WaitingJob},
+    ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
+    job::{Holds, JobSpec, JobState, Launch, Occasion},
+    node::NodeOrder,
+    resources::Placement,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A command with who asks and how to recognise a retry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandEnvelope {
+    /// A retry has the same.
+    pub id: CommandId,
+    /// Who asks. The bus subject that the command arrives on must allow this kind of actor.
+    pub actor: Actor,
+    /// The trace that the command belongs to.
+    pub trace: TraceContext,
+    /// What is asked.
+    pub command: Command,
+}
+
+/// Which jobs a command is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobSelection {
+    /// These jobs, arrays or tasks. If one of them does not exist or may not be touched, none is.
+    Ids(Vec<JobId>),
+    /// All that match and that the actor may touch; none is an answer, not an error.
+    Matching(JobFilter),
+}
+
+/// Which jobs. All that is given must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobFilter {
+    /// Owner's login name.
+    pub user: Option<String>,
+    /// Queue.
+    pub queue: Option<String>,
+    /// Account.
+    pub account: Option<String>,
+    /// Job name.
+    pub name: Option<String>,
+    /// One of these states; empty means any but finished.
+    pub states: Vec<JobState>,
+}
+
+/// What can be asked of the ledger. Each is decided by the domain against the state at that moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Submit jobs, all or none. Users.
+    Submit {
+        /// 1 to 100,000 jobs.
+        jobs: Vec<JobSpec>,
+    },
+    /// Add holds. Users for `user` on their own jobs, operators for `operator`, administrators for `system`.
+    Hold {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// Which holds.
+        holds: Holds,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Take holds away; the same permissions.
+    Release {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// Which holds.
+        holds: Holds,
+    },
+    /// Change jobs.
+    Modify {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// What.
+        change: JobChange,
+    },
+    /// Cancel jobs: waiting ones end at once, running ones are stopped first.
+    Cancel {
+        /// Which jobs.
+        jobs: JobSelection,
+    },
+    /// Send a signal to the processes of running jobs.
+    Signal {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// Its number, 1 to 64.
+        signal: u8,
+    },
+    /// Stop the processes of running jobs; their resources stay theirs. Operators.
+    Suspend {
+        /// Which jobs.
+        jobs: JobSelection,
+    },
+    /// Let suspended jobs go on.
+    Resume {
+        /// Which jobs.
+        jobs: JobSelection,
+    },
+    /// Stop running jobs and put them back into the queue; a finished one, within retention, is queued anew.
+    Requeue {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// Hold them there.
+        hold: bool,
+    },
+    /// Make the cluster's configuration this. Administrators; the ledger itself at start.
+    Configure {
+        /// All of it.
+        config: Box<ClusterConfig>,
+        /// Only add and change, remove nothing that is not named.
+        keep_unnamed: bool,
+    },
+    /// Let nodes take no new jobs. Operators.
+    DrainNodes {
+        /// Their names.
+        nodes: Vec<String>,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Let drained nodes take jobs again. Operators.
+    ResumeNodes {
+        /// Their names.
+        nodes: Vec<String>,
+    },
+    /// The planner's decisions. Each start is checked against the state at this moment; those that no longer fit are
+    /// refused singly, the others stand.
+    CommitPlan {
+        /// Jobs that start now.
+        starts: Vec<Start>,
+        /// Why the others wait, where it changed.
+        reasons: Vec<WaitingJob>,
+    },
+    /// A node's executor reports for duty, at its start and after each loss of contact. The answer carries what it has to do.
+    NodeHello {
+        /// Changes when the machine boots.
+        boot_id: String,
+        /// All runs (and steps) that it has shims or unacknowledged results of.
+        runs: Vec<RunId>,
+    },
+    /// The processes of a run have started on the node.
+    NodeStarted {
+        /// The run.
+        run: RunId,
+    },
+    /// All processes of a run are gone from the node.
+    NodeEnded {
+        /// The run.
+        run: RunId,
+        /// How.
+        exit: NodeExit,
+    },
+    /// All processes of a step are gone from the node.
+    NodeStepEnded {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// How.
+        exit: NodeExit,
+    },
+    /// The ledger has not heard of a node for too long.
+    NodeSilent {
+        /// Its number.
+        node: NodeId,
+        /// Why it is thought lost.
+        reason: String,
+    },
+    /// Start a step inside a running job. The job's owner.
+    StartStep {
+        /// The job.
+        job: JobId,
+        /// What it runs; its program must be `tasks`.
+        launch: Launch,
+        /// How many tasks; `None` means as many as the job has.
+        tasks: Option<u32>,
+        /// On how many of the job's nodes; `None` means all that the tasks need.
+        nodes: Option<u32>,
+    },
+    /// A notification came to its end.
+    NotificationDone {
+        /// The job.
+        job: JobId,
+        /// The event that it tells of.
+        of: Sequence,
+        /// Which of the job's notifications, from 0.
+        notification: u32,
+        /// What it told.
+        occasion: Occasion,
+        /// What came of it.
+        result: DeliveryResult,
+    },
+    /// Time has come to what the state waits for: begin times, delays, launch timeouts, retention. The ledger itself.
+    Tick,
+    /// A checkpoint record, signed by the ledger. The ledger itself.
+    Checkpoint {
+        /// Digest of the state before this record.
+        state_digest: [u8; 32],
+        /// The signature.
+        signature: crate::event::SignatureBytes,
+    },
+    /// Records were moved to an archive. The ledger itself.
+    Archived {
+        /// The first of the range.
+        first: Sequence,
+        /// The last of the range.
+        last: Sequence,
+        /// Hash of the last record.
+        last_hash: [u8; 32],
+        /// The file's name.
+        file: String,
+    },
+}
+
+/// A job that is to start now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The job, or the task of an array (which comes into being with this).
+    pub job: JobId,
+    /// Where.
+    pub placement: Placement,
+}
+
+/// A start of a plan that no longer fitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedStart {
+    /// The job.
+    pub job: JobId,
+    /// Why.
+    pub reason: String,
+}
+
+/// The ledger's answer. It means: on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Every record that the command led to has a sequence up to this; a query that waits for it sees all of them.
+    pub sequence: Sequence,
+    /// What came of it.
+    pub result: Result<Reply, Refusal>,
+}
+
+/// What came of a command that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// It is done, and there is nothing to add.
+    Done,
+    /// Jobs were submitted: the number of each, in the order given.
+    Submitted(Vec<JobId>),
+    /// It is done for these jobs.
+    Jobs(Vec<JobId>),
+    /// These starts of the plan were refused, each with why; the others stand.
+    Planned(Vec<RefusedStart>),
+    /// What the node has to do about the runs it named and about those that it did not.
+    NodeOrders(Vec<NodeOrder>),
+    /// A step was started.
+    Step {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+    },
+}
+
+/// Why a command was refused. Nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// What kind of refusal.
+    pub code: RefusalCode,
+    /// What was wrong, what was expected, for people.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal with this code and message.
+    pub fn new(code: RefusalCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// The kinds of refusal, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalCode {
+    /// The request makes no sense in itself: wrong value, too large, contradictory.
+    Invalid,
+    /// It names something that does not exist.
+    NotFound,
+    /// The actor may not do this.
+    PermissionDenied,
+    /// It is not possible in the present state, for example releasing a job that has finished.
+    Conflict,
+    /// A limit of the queue or cluster stands against it.
+    LimitReached,
+    /// The ledger cannot write: disk full or broken. Nothing was accepted.
+    StorageFailed,
+    /// Not now; the same command may succeed later.
+    Unavailable,
+}
+
+/// What can be read from the ledger over the bus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Query {
+    /// Where the log ends, and whose it is.
+    Head,
+    /// Records from a sequence on, as many as fit in a page.
+    Replay {
+        /// The first wanted.
+        from: Sequence,
+        /// At most so many bytes of records (but at least one record); capped by the ledger.
+        max_bytes: u32,
+    },
+    /// The newest state snapshot at or before a sequence, in pages.
+    Snapshot {
+        /// At or before this; `None` means the newest.
+        at_or_before: Option<Sequence>,
+        /// From this byte on.
+        offset: u64,
+    },
+    /// All records of a job, oldest first.
+    JobHistory {
+        /// The job, array or task.
+        job: JobId,
+        /// Only records with at least this sequence.
+        from: Sequence,
+    },
+    /// The last record at or before a point in time.
+    SequenceAt {
+        /// The point.
+        time: Timestamp,
+    },
+    /// All of a submitted job, with launch and environment, which the state does not keep.
+    JobSpec {
+        /// The job or array.
+        job: JobId,
+    },
+    /// Verify the log: chain, signatures, digests. Long; the answer reports progress.
+    Verify {
+        /// From this sequence on.
+        from: Sequence,
+        /// Check at most so many records in this call.
+        max_records: u64,
+    },
+}
+
+/// The answers to queries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum QueryAnswer {
+    /// Where the log ends.
+    Head {
+        /// The last durable record.
+        last: Sequence,
+        /// The first record that has not been archived.
+        first: Sequence,
+        /// Its cluster.
+        cluster_id: [u8; 16],
+        /// Hash of the last record.
+        last_hash: [u8; 32],
+    },
+    /// Records, contiguous from the one asked for; empty if there is none yet.
+    Records(Commit),
+    /// Part of a snapshot; `total_bytes` 0 means there is none.
+    Snapshot {
+        /// The state is as after this record.
+        sequence: Sequence,
+        /// Its bytes from the offset on.
+        part: Vec<u8>,
+        /// How many bytes it has in all.
+        total_bytes: u64,
+    },
+    /// A sequence; 0 if the log begins later.
+    Sequence(Sequence),
+    /// A job as submitted.
+    JobSpec(Box<JobSpec>),
+    /// How far verification came.
+    Verified {
+        /// The last record checked.
+        to: Sequence,
+        /// Whether that is the end of the log.
+        complete: bool,
+        /// Checkpoints whose signature and digest hold, in this call.
+        checkpoints: u64,
+        /// What is wrong, if something is: the first fault.
+        fault: Option<String>,
+    },
+    /// It cannot be answered.
+    Refused(Refusal),
+}

@@ -1,0 +1,660 @@
+//! Everything that can have happened.
+//!
+//! Variants are only ever appended: their place is their number in the log. A changed shape is a new variant with an
+//! upcaster in [`crate::codec`]; a golden log of every released shape is replayed by a test.
+
+use crate::{
+    cluster::{ClusterSettings, QueueSpec},
+    ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
+    job::{ExitStatus, Holds, JobSpec, Launch, Occasion, Outcome, Usage, WaitReason},
+    resources::{NodeSpec, Placement},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Who submitted a job and whom its processes belong to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct Owner {
+    /// The login name.
+    pub user: String,
+    /// The user number on the submitting host.
+    pub uid: u32,
+    /// The primary group's number there.
+    pub gid: u32,
+}
+
+/// Who asked for a change.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    /// A person or a program of theirs, through a gateway.
+    User(Owner),
+    /// The planner.
+    Planner,
+    /// The executor of the node named.
+    Executor(String),
+    /// A notifier.
+    Notifier,
+    /// The ledger itself: timers, liveness, checkpoints.
+    Ledger,
+}
+
+/// How the part of a run on one node came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeExit {
+    /// The status that counts: the first that is not 0 by task rank, else 0. `None` if no process was started.
+    pub status: Option<ExitStatus>,
+    /// Why it ended, if not by itself.
+    pub cause: EndCause,
+    /// What it used there.
+    pub usage: Usage,
+    /// When its first process started, by the node's clock; `None` if none did.
+    pub started: Option<Timestamp>,
+    /// When its last process was gone, by the node's clock.
+    pub ended: Timestamp,
+}
+
+/// Why the processes of a run on a node ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// By themselves, or by a signal of the job's own.
+    Itself,
+    /// The walltime was over.
+    Walltime,
+    /// An order to kill it, for the reason given in the order.
+    Killed,
+    /// The kernel found that it used too much memory.
+    OutOfMemory,
+    /// It could not be started: why.
+    LaunchFailed(String),
+    /// The shim or the node died under it.
+    Lost(String),
+}
+
+/// Why a run is being stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Somebody cancelled the job.
+    Cancelled,
+    /// Somebody put the job back into the queue.
+    Requeued,
+    /// Another job needs the resources.
+    Preempted,
+    /// One of its nodes was lost.
+    NodeLost,
+    /// Another part of the same run failed to start, or ended it for all.
+    PeerEnded,
+    /// No node confirmed the launch in time.
+    LaunchTimeout,
+}
+
+/// A change to a job that waits (or, for some fields, runs). `None` leaves a field as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobChange {
+    /// A new name.
+    pub name: Option<String>,
+    /// Another queue.
+    pub queue: Option<String>,
+    /// Another account.
+    pub account: Option<String>,
+    /// Another priority.
+    pub priority: Option<i64>,
+    /// Another begin time; one in the past means none.
+    pub begin: Option<Timestamp>,
+    /// Another walltime for every alternative; also of a running job.
+    pub walltime_seconds: Option<u64>,
+    /// Other alternatives; only of a waiting job.
+    pub alternatives: Option<Vec<crate::resources::Alternative>>,
+    /// Other dependencies; only of a waiting job.
+    pub dependencies: Option<crate::job::Dependencies>,
+    /// At most so many tasks of the array at a time.
+    pub max_running: Option<u32>,
+    /// Only this component; `None` means all.
+    pub component: Option<u32>,
+}
+
+/// What a delivery attempt of a notification came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryResult {
+    /// The mail server took it, or the command exited with 0.
+    Delivered,
+    /// It was given up after this many attempts: the last error.
+    GivenUp {
+        /// How often it was tried.
+        attempts: u32,
+        /// What the last attempt said.
+        error: String,
+    },
+}
+
+/// Everything that can have happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The log begins: the first record of every log.
+    ClusterInitialised {
+        /// Tells this log from every other.
+        cluster_id: uuid_bytes::UuidBytes,
+        /// The public key that checkpoints are signed with (Ed25519, 32 bytes).
+        public_key: [u8; 32],
+    },
+    /// The settings of the cluster changed to these.
+    SettingsChanged {
+        /// All of them, also those that stay.
+        settings: Arc<ClusterSettings>,
+    },
+    /// A queue was added or changed.
+    QueueSet {
+        /// As it is from now on.
+        queue: Arc<QueueSpec>,
+    },
+    /// A queue was removed; no job is in it.
+    QueueRemoved {
+        /// Its name.
+        name: String,
+    },
+    /// The number of a floating licence changed; 0 removes it.
+    LicenceSet {
+        /// Its name.
+        name: String,
+        /// How many there are.
+        total: u32,
+    },
+    /// A node was added.
+    NodeAdded {
+        /// Its number.
+        node: NodeId,
+        /// What it is.
+        spec: Arc<NodeSpec>,
+    },
+    /// A node became something else; its name stays.
+    NodeChanged {
+        /// Its number.
+        node: NodeId,
+        /// What it is from now on.
+        spec: Arc<NodeSpec>,
+    },
+    /// A node was removed; nothing runs on it.
+    NodeRemoved {
+        /// Its number.
+        node: NodeId,
+    },
+    /// A node's executor reported for the first time, or again after the node was lost.
+    NodeUp {
+        /// Its number.
+        node: NodeId,
+        /// Changes when the machine boots: runs of an earlier boot are gone.
+        boot_id: String,
+    },
+    /// A node has not been heard of for too long, or its executor said that it cannot go on.
+    NodeLost {
+        /// Its number.
+        node: NodeId,
+        /// Why it is thought lost.
+        reason: String,
+    },
+    /// A node takes no new jobs; what runs there goes on.
+    NodeDrained {
+        /// Its number.
+        node: NodeId,
+        /// Why, as the operator said.
+        reason: String,
+    },
+    /// A drained node takes jobs again.
+    NodeResumed {
+        /// Its number.
+        node: NodeId,
+    },
+    /// A job was accepted.
+    JobSubmitted {
+        /// Its number; for an array the number of the whole.
+        job: JobId,
+        /// Whose it is.
+        owner: Arc<Owner>,
+        /// All of it, with defaults filled in.
+        spec: Arc<JobSpec>,
+    },
+    /// Holds were added.
+    JobHeld {
+        /// The job, array or task.
+        job: JobId,
+        /// Those added.
+        holds: Holds,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Holds were taken away.
+    JobReleased {
+        /// The job, array or task.
+        job: JobId,
+        /// Those taken away.
+        holds: Holds,
+    },
+    /// The job was changed.
+    JobModified {
+        /// The job.
+        job: JobId,
+        /// What changed.
+        change: Arc<JobChange>,
+    },
+    /// A gate that opens by time has opened: begin time or dependency delay.
+    JobEligible {
+        /// The job.
+        job: JobId,
+    },
+    /// The planner's reasons for jobs that wait, where they changed.
+    JobsWaiting {
+        /// For each job its reason.
+        reasons: Arc<Vec<WaitingJob>>,
+    },
+    /// The job, or the task of an array, has its resources. Its launch is ordered.
+    RunAllocated {
+        /// The job; for an array the task, which comes into being with this.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Where.
+        placement: Arc<Placement>,
+    },
+    /// The processes of a run have started on one node, and on others they have not yet.
+    RunNodeStarted {
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+    },
+    /// The processes of a run have started on its last node: the job runs.
+    RunStarted {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The node that was the last to start.
+        node: NodeId,
+    },
+    /// A run is being stopped: its nodes are ordered to end it.
+    RunStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+    },
+    /// The part of a run on one node has ended, others go on.
+    RunNodeEnded {
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+        /// How.
+        exit: NodeExit,
+    },
+    /// The last part of a run has ended; its resources are free.
+    RunEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The part that ended last; `None` if its node was lost.
+        last: Option<NodePart>,
+        /// How the run came to its end.
+        outcome: Outcome,
+        /// What it used on all nodes.
+        usage: Usage,
+    },
+    /// The job is back in the queue after a run.
+    JobRequeued {
+        /// The job.
+        job: JobId,
+        /// Why.
+        reason: StopReason,
+    },
+    /// The job is over.
+    JobFinished {
+        /// The job, or task; for an array when its last task is over.
+        job: JobId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A suspension was asked for; the nodes are ordered to stop the processes.
+    JobSuspended {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
+    /// The job goes on after a suspension.
+    JobResumed {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
+    /// A signal was sent to the processes of a job.
+    JobSignalled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The signal's number.
+        signal: u8,
+    },
+    /// A step was started from inside a run.
+    StepStarted {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// What it runs.
+        launch: Arc<Launch>,
+        /// For each node of the step the number of tasks there, in order of rank.
+        tasks: Vec<NodeTasks>,
+    },
+    /// The part of a step on one node has ended.
+    StepNodeEnded {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The node.
+        node: NodeId,
+        /// How.
+        exit: NodeExit,
+    },
+    /// The last part of a step has ended.
+    StepEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The status that counts: the first that is not 0, else 0.
+        status: Option<ExitStatus>,
+    },
+    /// A notification came to its end.
+    NotificationDone {
+        /// The job.
+        job: JobId,
+        /// The event that it tells of.
+        of: Sequence,
+        /// Which of the job's notifications, from 0.
+        notification: u32,
+        /// What it told.
+        occasion: Occasion,
+        /// What came of it.
+        result: DeliveryResult,
+    },
+    /// The state at this point, signed by the ledger.
+    Checkpoint {
+        /// BLAKE3 digest of the state after the record before this one.
+        state_digest: [u8; 32],
+        /// Ed25519 signature over the text described in `docs/audit.md`.
+        signature: SignatureBytes,
+    },
+    /// The planner gave up on a start that it had asked for: the state had moved on. Kept for audit only.
+    StartRefused {
+        /// The job.
+        job: JobId,
+        /// Why.
+        reason: String,
+    },
+    /// Records up to and including this sequence were moved to an archive file.
+    RangeArchived {
+        /// The first of the range.
+        first: Sequence,
+        /// The last of the range.
+        last: Sequence,
+        /// BLAKE3 hash of the last record of the range.
+        last_hash: [u8; 32],
+        /// The file's name in the archive folder.
+        file: String,
+    },
+}
+
+/// A job that waits, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitingJob {
+    /// The job or array.
+    pub job: JobId,
+    /// Why.
+    pub reason: WaitReason,
+}
+
+/// The part of a run on one node, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodePart {
+    /// The node.
+    pub node: NodeId,
+    /// How it ended there.
+    pub exit: NodeExit,
+}
+
+/// So many tasks on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeTasks {
+    /// The node.
+    pub node: NodeId,
+    /// How many.
+    pub tasks: u32,
+}
+
+/// A signature: 64 bytes, which serde's arrays do not reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SignatureBytes {
+    /// The first half.
+    pub r: [u8; 32],
+    /// The second half.
+    pub s: [u8; 32],
+}
+
+/// The id of a cluster.
+pub mod uuid_bytes {
+    use serde::{Deserialize, Serialize};
+    use utoipa::ToSchema;
+
+    /// 16 bytes that tell one log from every other.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(transparent)]
+    pub struct UuidBytes(pub [u8; 16]);
+
+    impl std::fmt::Display for UuidBytes {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            uuid::Uuid::from_bytes(self.0).fmt(f)
+        }
+    }
+}
+
+impl Event {
+    /// Kind and verb of the public event, as in `muster.events.KIND.VERB.ID`.
+    pub const fn kind_verb(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::ClusterInitialised { .. } => ("cluster", "initialised"),
+            Self::SettingsChanged { .. } => ("cluster", "settings_changed"),
+            Self::QueueSet { .. } => ("queue", "set"),
+            Self::QueueRemoved { .. } => ("queue", "removed"),
+            Self::LicenceSet { .. } => ("licence", "set"),
+            Self::NodeAdded { .. } => ("node", "added"),
+            Self::NodeChanged { .. } => ("node", "changed"),
+            Self::NodeRemoved { .. } => ("node", "removed"),
+            Self::NodeUp { .. } => ("node", "up"),
+            Self::NodeLost { .. } => ("node", "lost"),
+            Self::NodeDrained { .. } => ("node", "drained"),
+            Self::NodeResumed { .. } => ("node", "resumed"),
+            Self::JobSubmitted { .. } => ("job", "submitted"),
+            Self::JobHeld { .. } => ("job", "held"),
+            Self::JobReleased { .. } => ("job", "released"),
+            Self::JobModified { .. } => ("job", "modified"),
+            Self::JobEligible { .. } => ("job", "eligible"),
+            Self::JobsWaiting { .. } => ("plan", "waiting"),
+            Self::RunAllocated { .. } => ("job", "allocated"),
+            Self::RunNodeStarted { .. } => ("run", "node_started"),
+            Self::RunStarted { .. } => ("job", "started"),
+            Self::RunStopping { .. } => ("job", "stopping"),
+            Self::RunNodeEnded { .. } => ("run", "node_ended"),
+            Self::RunEnded { .. } => ("run", "ended"),
+            Self::JobRequeued { .. } => ("job", "requeued"),
+            Self::JobFinished { .. } => ("job", "finished"),
+            Self::JobSuspended { .. } => ("job", "suspended"),
+            Self::JobResumed { .. } => ("job", "resumed"),
+            Self::JobSignalled { .. } => ("job", "signalled"),
+            Self::StepStarted { .. } => ("step", "started"),
+            Self::StepNodeEnded { .. } => ("step", "node_ended"),
+            Self::StepEnded { .. } => ("step", "ended"),
+            Self::NotificationDone { .. } => ("job", "notified"),
+            Self::Checkpoint { .. } => ("log", "checkpoint"),
+            Self::StartRefused { .. } => ("job", "start_refused"),
+            Self::RangeArchived { .. } => ("log", "archived"),
+        }
+    }
+
+    /// The job that the event names itself. Events that name only a run belong to that run's job; who has the state
+    /// can look it up.
+    pub const fn job(&self) -> Option<JobId> {
+        match self {
+            Self::JobSubmitted { job, .. }
+            | Self::JobHeld { job, .. }
+            | Self::JobReleased { job, .. }
+            | Self::JobModified { job, .. }
+            | Self::JobEligible { job }
+            | Self::RunAllocated { job, .. }
+            | Self::RunStarted { job, .. }
+            | Self::RunStopping { job, .. }
+            | Self::RunEnded { job, .. }
+            | Self::JobRequeued { job, .. }
+            | Self::JobFinished { job, .. }
+            | Self::JobSuspended { job, .. }
+            | Self::JobResumed { job, .. }
+            | Self::JobSignalled { job, .. }
+            | Self::StepStarted { job, .. }
+            | Self::StepEnded { job, .. }
+            | Self::NotificationDone { job, .. }
+            | Self::StartRefused { job, .. } => Some(*job),
+            _ => None,
+        }
+    }
+
+    /// The run that the event names.
+    pub const fn run(&self) -> Option<RunId> {
+        match self {
+            Self::RunAllocated { run, .. }
+            | Self::RunNodeStarted { run, .. }
+            | Self::RunStarted { run, .. }
+            | Self::RunStopping { run, .. }
+            | Self::RunNodeEnded { run, .. }
+            | Self::RunEnded { run, .. }
+            | Self::JobSuspended { run, .. }
+            | Self::JobResumed { run, .. }
+            | Self::JobSignalled { run, .. }
+            | Self::StepStarted { run, .. }
+            | Self::StepNodeEnded { run, .. }
+            | Self::StepEnded { run, .. } => Some(*run),
+            _ => None,
+        }
+    }
+}
+
+/// W3C trace context: which trace and span caused this. All zero means none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceContext {
+    /// The trace.
+    pub trace_id: [u8; 16],
+    /// The span that is the parent of what follows.
+    pub span_id: [u8; 8],
+    /// W3C flags; bit 0 means sampled.
+    pub flags: u8,
+}
+
+impl TraceContext {
+    /// Whether there is a context.
+    pub fn is_some(&self) -> bool {
+        self.trace_id != [0; 16]
+    }
+
+    /// The W3C `traceparent` header, if there is a context.
+    pub fn to_traceparent(&self) -> Option<String> {
+        use std::fmt::Write as _;
+        if !self.is_some() {
+            return None;
+        }
+        let mut text = String::with_capacity(55);
+        text.push_str("00-");
+        for byte in self.trace_id {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text.push('-');
+        for byte in self.span_id {
+            let _ = write!(text, "{byte:02x}");
+        }
+        let _ = write!(text, "-{:02x}", self.flags);
+        Some(text)
+    }
+
+    /// Reads a W3C `traceparent` header; anything else is no context.
+    pub fn from_traceparent(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        if version.len() != 2 || version == "ff" || flags.len() != 2 {
+            return None;
+        }
+        let mut context = Self { flags: u8::from_str_radix(flags, 16).ok()?, ..Self::default() };
+        from_hex(trace, &mut context.trace_id)?;
+        from_hex(span, &mut context.span_id)?;
+        context.is_some().then_some(context)
+    }
+}
+
+fn from_hex(text: &str, bytes: &mut [u8]) -> Option<()> {
+    if text.len() != bytes.len() * 2 || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
+    }
+    Some(())
+}
+
+/// One entry of the log, without the hash of the entry before (which stands in front of its bytes on disk).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its place in the log.
+    pub sequence: Sequence,
+    /// When the ledger decided it; never earlier than the record before.
+    pub time: Timestamp,
+    /// Who asked.
+    pub actor: Arc<Actor>,
+    /// The command that it follows from.
+    pub command: CommandId,
+    /// The trace that it belongs to.
+    pub trace: TraceContext,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What one group commit wrote: the unit that the event stream carries. Its sequences are contiguous.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// At least one.
+    pub records: Vec<Record>,
+}
+
+impl Commit {
+    /// The first sequence, or 0 if there is none.
+    pub fn first(&self) -> Sequence {
+        self.records.first().map_or(Sequence(0), |record| record.sequence)
+    }
+
+    /// The last sequence, or 0 if there is none.
+    pub fn last(&self) -> Sequence {
+        self.records.last().map_or(Sequence(0), |record| record.sequence)
+    }
+}

@@ -1,0 +1,204 @@
+//! Identifiers. Each is a type of its own, so that a run cannot be passed where a job is meant.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::{fmt, str::FromStr};
+use utoipa::ToSchema;
+
+/// A job, or one task of a job array.
+///
+/// Written `12` for a job (and for a whole array) and `12_3` for the task with index 3 of array 12. In JSON it is that
+/// text. Job numbers start at 1, grow and are never used twice; a job with n components takes n consecutive numbers,
+/// of which the first is the job's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId {
+    /// The number of the job or array.
+    pub number: u64,
+    /// The index within the array, for a task of an array.
+    pub index: Option<u32>,
+}
+
+impl JobId {
+    /// The id of a plain job, or of a whole array.
+    pub const fn job(number: u64) -> Self {
+        Self { number, index: None }
+    }
+
+    /// The id of one task of an array.
+    pub const fn task(number: u64, index: u32) -> Self {
+        Self { number, index: Some(index) }
+    }
+
+    /// The id of the job or array that this id belongs to.
+    pub const fn whole(self) -> Self {
+        Self::job(self.number)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            None => write!(f, "{}", self.number),
+            Some(index) => write!(f, "{}_{index}", self.number),
+        }
+    }
+}
+
+/// The text is not an id of the kind that was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct IdError {
+    /// What was given.
+    pub text: String,
+    /// What an id of this kind looks like.
+    pub expected: &'static str,
+}
+
+impl FromStr for JobId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let error = || IdError { text: text.chars().take(80).collect(), expected: "a job id such as 12 or 12_3" };
+        let (number, index) = match text.split_once('_') {
+            None => (text, None),
+            Some((number, index)) => (number, Some(decimal::<u32>(index).ok_or_else(error)?)),
+        };
+        let number = decimal::<u64>(number).filter(|number| *number > 0).ok_or_else(error)?;
+        Ok(Self { number, index })
+    }
+}
+
+/// Decimal digits only: `FromStr` of integers also takes a leading `+`.
+fn decimal<T: FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+impl Serialize for JobId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            (self.number, self.index).serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for JobId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+            text.parse().map_err(D::Error::custom)
+        } else {
+            let (number, index) = Deserialize::deserialize(deserializer)?;
+            Ok(Self { number, index })
+        }
+    }
+}
+
+macro_rules! number_id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number_id! {
+    /// One attempt to execute a job. Numbers start at 1, grow and are never used twice in a cluster.
+    RunId(u64)
+}
+number_id! {
+    /// A step of a run: 0 is what the job itself launches, later ones are started from inside it.
+    StepId(u32)
+}
+number_id! {
+    /// A node, by the order in which nodes were added. Never used twice, also not for a node of the same name.
+    NodeId(u32)
+}
+number_id! {
+    /// The place of a record in the log. The first record has sequence 1; 0 means "before the first".
+    Sequence(u64)
+}
+
+impl Sequence {
+    /// The sequence after this one.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// Chosen by the client for each command; a retry with the same id gets the first answer and has no second effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId(pub uuid::Uuid);
+
+impl CommandId {
+    /// A fresh id, ordered by the time of its making.
+    pub fn new_now() -> Self {
+        Self(uuid::Uuid::now_v7())
+    }
+
+    /// The id for a command that follows from something already named, so that a retry after a restart is the same
+    /// command: the same parts give the same id.
+    pub fn derived(parts: &[&[u8]]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
+impl fmt::Display for CommandId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for CommandId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(&self.0)
+        } else {
+            self.0.as_bytes().serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for CommandId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            uuid::Uuid::deserialize(deserializer).map(Self)
+        } else {
+            <[u8; 16]>::deserialize(deserializer).map(|bytes| Self(uuid::Uuid::from_bytes(bytes)))
+        }
+    }
+}
+
+/// Types that JSON shows as text although they are not.
+macro_rules! text_schema {
+    ($type:ty, $description:literal) => {
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .description(Some($description))
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $type {}
+    };
+}
+pub(crate) use text_schema;
+
+text_schema!(JobId, "a job or array such as 12, or a task of an array such as 12_3");
+text_schema!(CommandId, "a UUID");

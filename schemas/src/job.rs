@@ -1,0 +1,506 @@
+//! The job model that every dialect translates to.
+//!
+//! ```text
+//! Job         = owner, name, environment, notifications, array, 1..n components
+//! Component   = queue, account, priority, gates, launch, 1..n alternatives
+//! Alternative = requests over the resource tree + walltime + licences
+//! ```
+
+use crate::{
+    ids::JobId,
+    resources::{Alternative, IndexSet},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt};
+use utoipa::ToSchema;
+
+/// What is submitted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobSpec {
+    /// What people call it; at most 1,024 bytes. Empty means the script's file name, or `job`.
+    pub name: String,
+    /// One for a plain job; several start together or not at all.
+    pub components: Vec<Component>,
+    /// Makes it an array: one task for each index, each like a job of its own.
+    pub array: Option<ArraySpec>,
+    /// The submitter's working directory.
+    pub working_directory: String,
+    /// The environment of the job's processes, before muster's own variables are added.
+    pub environment: BTreeMap<String, String>,
+    /// File mode creation mask of the job's processes.
+    pub umask: Option<u32>,
+    /// Who is told of what.
+    pub notifications: Vec<Notification>,
+    /// Asks the job to save its state before it is stopped.
+    pub checkpoint: Option<Checkpoint>,
+    /// When muster may start it a second time by itself.
+    pub requeue: RequeuePolicy,
+    /// Kinds of job with rules of their own.
+    pub types: Vec<JobType>,
+    /// What a dialect wants back as it went in and the model has no place for, by `dialect.name`.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// A part of a job with a launch and a request of its own. Everything that decides when and where it runs is kept by
+/// component (SL-S-02); the rest is kept by job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Component {
+    /// The queue (partition, pool); `None` means the cluster's default queue. The ledger fills it in.
+    pub queue: Option<String>,
+    /// The account or project that is charged; `None` means the owner's own.
+    pub account: Option<String>,
+    /// The service class (QOS).
+    pub class: Option<String>,
+    /// Higher goes first. `None` means the queue's default.
+    pub priority: Option<i64>,
+    /// Not before this time.
+    pub begin: Option<Timestamp>,
+    /// If it has not ended by then it is not started any more.
+    pub deadline: Option<Timestamp>,
+    /// What must have happened before.
+    pub dependencies: Dependencies,
+    /// Holds it is submitted with.
+    pub holds: Holds,
+    /// The name of the reservation it runs in.
+    pub reservation: Option<String>,
+    /// What is started.
+    pub launch: Launch,
+    /// Ways to serve it, in the order in which they are tried. Empty means one default alternative.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// The tasks of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArraySpec {
+    /// One task for each; 1 to 10,000,000 of them.
+    pub indices: IndexSet,
+    /// At most so many tasks run at a time.
+    #[serde(default)]
+    pub max_running: Option<u32>,
+}
+
+/// What a component starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Launch {
+    /// The program.
+    pub program: Program,
+    /// Standard output: a path with the patterns `%j %a %A %x %N %t %u`; `None` means `muster-%j.out` (`muster-%A_%a.out` for a task of an
+    /// array) in the working directory.
+    pub stdout: Option<String>,
+    /// Standard error; `None` means the same as standard output.
+    pub stderr: Option<String>,
+    /// Standard input; `None` means `/dev/null`.
+    pub stdin: Option<String>,
+    /// Keep what the output files have and write behind it.
+    pub append_output: bool,
+    /// Sent to the processes this long before the walltime is over.
+    pub warning: Option<WarningSignal>,
+    /// From SIGTERM to SIGKILL; `None` means what the cluster's settings say.
+    pub kill_grace_seconds: Option<u32>,
+}
+
+/// What runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// Nothing: the component only holds resources, for steps that are started from another component.
+    #[default]
+    None,
+    /// A script that runs once, on the lead node.
+    Script {
+        /// The text. The first line names the interpreter (`#!`).
+        text: String,
+        /// Its arguments, without its own name.
+        args: Vec<String>,
+    },
+    /// A command that runs once for each task, on the task's node.
+    Tasks {
+        /// The command and its arguments.
+        argv: Vec<String>,
+    },
+}
+
+/// A signal ahead of the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WarningSignal {
+    /// The signal's number, 1 to 64.
+    pub signal: u8,
+    /// How long before the end.
+    pub seconds_before_end: u32,
+}
+
+/// What must have happened before a component may start. Groups are met in any order; all must be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dependencies {
+    /// Each group is met when one of its conditions is (Slurm's `?`); all groups must be met.
+    pub all_of: Vec<Vec<Dependency>>,
+}
+
+/// One condition on another job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dependency {
+    /// What must have happened.
+    pub kind: DependencyKind,
+    /// To which job or array; not used for [`DependencyKind::Singleton`] and [`DependencyKind::Count`].
+    #[serde(default)]
+    pub job: Option<JobId>,
+    /// So long after it happened.
+    #[serde(default)]
+    pub delay_seconds: u32,
+}
+
+/// What must have happened to another job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DependencyKind {
+    /// It has started, or ended without ever starting (`after`).
+    Started,
+    /// It has ended in whatever way (`afterany`).
+    Ended,
+    /// It has ended well (`afterok`; HPC Pack's parents).
+    Succeeded,
+    /// It has ended, and not well (`afternotok`).
+    Failed,
+    /// The task of the other array with the same index has ended well (`aftercorr`).
+    SameIndexSucceeded,
+    /// No earlier job of the same owner and name is waiting or running (`singleton`).
+    Singleton,
+    /// The other job may start only once this one has started, and so on: PBS `before`, turned round at submission and
+    /// kept here so that it can be shown. It never holds this job.
+    BeforeStarted,
+    /// As above, `beforeany`.
+    BeforeEnded,
+    /// As above, `beforeok`.
+    BeforeSucceeded,
+    /// As above, `beforenotok`.
+    BeforeFailed,
+    /// PBS `on`: so many `Before...` dependencies of other jobs on this one must have been met.
+    Count(u32),
+    /// It is running now (Slurm `expand`, OAR containers).
+    Running,
+}
+
+/// What keeps a job from being started until somebody lets it go. Several can be set at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Holds {
+    /// Set and released by the owner (PBS `u`).
+    pub user: bool,
+    /// Set and released by an operator (PBS `o`).
+    pub operator: bool,
+    /// Set by muster or an administrator, released by an administrator (PBS `s`).
+    pub system: bool,
+}
+
+impl Holds {
+    /// Whether none is set.
+    pub const fn is_empty(self) -> bool {
+        !self.user && !self.operator && !self.system
+    }
+
+    /// What is set in either.
+    pub const fn union(self, other: Self) -> Self {
+        Self {
+            user: self.user || other.user,
+            operator: self.operator || other.operator,
+            system: self.system || other.system,
+        }
+    }
+
+    /// What is set here and not in the other.
+    pub const fn without(self, other: Self) -> Self {
+        Self {
+            user: self.user && !other.user,
+            operator: self.operator && !other.operator,
+            system: self.system && !other.system,
+        }
+    }
+}
+
+/// Who is told of what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Notification {
+    /// On which occasions; empty means start and end.
+    #[serde(default)]
+    pub on: Vec<Occasion>,
+    /// Where to.
+    pub sink: Sink,
+}
+
+/// What a notification can tell of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Occasion {
+    /// A run has started.
+    Started,
+    /// The job has ended, in whatever way.
+    Ended,
+    /// The job has ended, and not well.
+    Failed,
+    /// The job was put back into the queue.
+    Requeued,
+    /// The job was suspended or goes on.
+    Suspended,
+    /// The job was held or released.
+    Held,
+}
+
+/// Where a notification goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sink {
+    /// Mail to this address.
+    Mail(String),
+    /// A command, run by the shell as the job's owner.
+    Exec(String),
+}
+
+/// Asks the job to save its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// The signal's number, 1 to 64.
+    pub signal: u8,
+    /// How long before the end of the walltime; also sent ahead of a preemption.
+    pub seconds_before_end: u32,
+}
+
+/// When muster may start a job a second time by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequeuePolicy {
+    /// After a node was lost.
+    pub on_node_lost: bool,
+    /// After one of these exit codes.
+    pub on_exit_codes: Vec<i32>,
+    /// At most so many runs in all.
+    pub max_runs: u32,
+}
+
+impl Default for RequeuePolicy {
+    fn default() -> Self {
+        Self { on_node_lost: false, on_exit_codes: Vec::new(), max_runs: 10 }
+    }
+}
+
+/// A kind of job with rules of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobType {
+    /// May be stopped whenever another job wants its resources; put back into the queue if `requeue`, else cancelled.
+    BestEffort {
+        /// Back into the queue rather than cancelled.
+        requeue: bool,
+    },
+    /// Its placement is a cluster of its own, in which other jobs run.
+    Container,
+    /// Runs inside the container job.
+    Inner(JobId),
+    /// May share its resources with other timesharing jobs of the same keys.
+    Timesharing {
+        /// Only with jobs of the same user.
+        same_user: bool,
+        /// Only with jobs of the same name.
+        same_name: bool,
+    },
+    /// Keeps a place for jobs that hold the label.
+    Placeholder(String),
+    /// May overlap placeholders of the label.
+    Allowed(String),
+    /// Holds resources and starts nothing.
+    Noop,
+    /// Starts on the front host named instead of on its nodes.
+    FrontHost(String),
+}
+
+/// How a process or a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitStatus {
+    /// It exited with this code, 0 to 255.
+    Code(u8),
+    /// This signal ended it.
+    Signal(u8),
+}
+
+impl ExitStatus {
+    /// Whether it exited with 0.
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+
+    /// The code that a shell would show: 128 + the signal's number for a signal.
+    pub const fn shell_code(self) -> u8 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => signal.saturating_add(128),
+        }
+    }
+}
+
+impl fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit status {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// How a job, or one run of it, came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every process exited with 0.
+    Completed,
+    /// A process did not: the first such status, by task rank.
+    Failed(ExitStatus),
+    /// It could not be started, and why.
+    LaunchFailed(String),
+    /// Somebody cancelled it.
+    Cancelled,
+    /// Its walltime was over.
+    TimedOut,
+    /// It used more memory than it had asked for.
+    OutOfMemory,
+    /// It had to make room for another job.
+    Preempted,
+    /// One of its nodes was lost.
+    NodeLost,
+    /// Its deadline passed before it could start.
+    DeadlineMissed,
+    /// A job that it depends on ended in a way that can never satisfy it.
+    DependencyNeverMet,
+    /// It was put back into the queue by request; the run is over, the job is not.
+    Requeued,
+}
+
+impl Outcome {
+    /// The one word for it in tables, filters and JSON.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed(_) => "failed",
+            Self::LaunchFailed(_) => "launch_failed",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Preempted => "preempted",
+            Self::NodeLost => "node_lost",
+            Self::DeadlineMissed => "deadline_missed",
+            Self::DependencyNeverMet => "dependency_never_met",
+            Self::Requeued => "requeued",
+        }
+    }
+
+    /// Whether jobs that depend on its success may go on.
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Self::Completed)
+    }
+}
+
+/// What a run used on a node, or on all its nodes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct Usage {
+    /// Processor time, user and system, in microseconds.
+    pub cpu_time_micros: u64,
+    /// The most memory that was resident at one time; over several nodes, their sum.
+    pub peak_memory_bytes: u64,
+}
+
+/// Where a job stands, as one word. A task of an array and the array itself have one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// A gate is shut: a hold, a dependency, a begin time, a stopped queue.
+    Held,
+    /// All gates are open, it waits for resources.
+    Queued,
+    /// It has its resources, its processes are being started.
+    Launching,
+    /// Its processes run.
+    Running,
+    /// Its processes are stopped.
+    Suspended,
+    /// It is being stopped or cleaned up.
+    Finishing,
+    /// It is over.
+    Finished,
+}
+
+impl JobState {
+    /// The one word for it in tables, filters and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Queued => "queued",
+            Self::Launching => "launching",
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Finishing => "finishing",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+/// Why a job that waits has not been started.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// The planner has not looked at it yet.
+    NotPlannedYet,
+    /// The owner, an operator or the system holds it.
+    Held(Holds),
+    /// Its begin time has not come.
+    BeginTime(Timestamp),
+    /// It waits for this job.
+    Dependency(JobId),
+    /// It waits for a job whose end can never satisfy it.
+    DependencyNeverMet(JobId),
+    /// Its queue is not starting jobs.
+    QueueStopped,
+    /// As many tasks of its array run as may.
+    ArrayLimit,
+    /// As many jobs of the queue, user, group or account run as may: which limit.
+    Limit(String),
+    /// Not enough of something is free: what.
+    Resources(String),
+    /// It would fit, but this job is ahead of it in the queue.
+    BehindJob(JobId),
+    /// Nodes that it needs are drained or lost.
+    NodesUnavailable(String),
+    /// The cluster as configured can never serve it: why.
+    NeverFits(String),
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPlannedYet => f.write_str("not looked at by the planner yet"),
+            Self::Held(holds) => {
+                let names = [(holds.user, "user"), (holds.operator, "operator"), (holds.system, "system")];
+                let set: Vec<&str> = names.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
+                write!(f, "held by {}", set.join(" and "))
+            }
+            Self::BeginTime(time) => write!(f, "not before {time}"),
+            Self::Dependency(job) => write!(f, "waits for job {job}"),
+            Self::DependencyNeverMet(job) => write!(f, "waits for job {job}, which can no longer satisfy it"),
+            Self::QueueStopped => f.write_str("its queue is stopped"),
+            Self::ArrayLimit => f.write_str("as many tasks of its array run as may"),
+            Self::Limit(limit) => write!(f, "limit reached: {limit}"),
+            Self::Resources(what) => write!(f, "not enough free: {what}"),
+            Self::BehindJob(job) => write!(f, "job {job} is ahead of it"),
+            Self::NodesUnavailable(which) => write!(f, "nodes not available: {which}"),
+            Self::NeverFits(why) => write!(f, "never fits: {why}"),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What crosses the bus and what is stored: ids, the job model, commands, events, node orders, their bytes, and the
+//! public form of events.
+
+pub mod cluster;
+pub mod codec;
+pub mod command;
+pub mod event;
+pub mod ids;
+pub mod job;
+pub mod node;
+pub mod resources;
+pub mod subjects;
+pub mod time;
+
+pub use ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId};
+pub use time::Timestamp;

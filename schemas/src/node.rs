@@ -1,0 +1,131 @@
+//! What the ledger orders a node to do. Orders follow from events and can come twice or late; an executor obeys each once,
+//! by run and step.
+
+use crate::{
+    event::{Owner, StopReason, TraceContext},
+    ids::{JobId, RunId, StepId},
+    job::{Checkpoint, Launch},
+    resources::IndexSet,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An order to one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeOrder {
+    /// Start the node's part of a run or step.
+    Launch(Box<LaunchOrder>),
+    /// Send a signal to all processes of the run.
+    Signal {
+        /// The run.
+        run: RunId,
+        /// The signal's number.
+        signal: u8,
+    },
+    /// Stop (freeze) all processes of the run; its walltime stands still.
+    Suspend {
+        /// The run.
+        run: RunId,
+    },
+    /// Let them go on.
+    Resume {
+        /// The run.
+        run: RunId,
+    },
+    /// End the run: checkpoint signal if it wants one and is preempted, SIGTERM, after the grace SIGKILL. A run that the node does not
+    /// know is reported as ended.
+    Stop {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+        /// From SIGTERM to SIGKILL.
+        grace_seconds: u32,
+    },
+    /// A running job's walltime changed.
+    SetWalltime {
+        /// The run.
+        run: RunId,
+        /// From its start, in seconds.
+        walltime_seconds: Option<u64>,
+    },
+    /// The end of the run is on the log: its spool can go.
+    Forget {
+        /// The run.
+        run: RunId,
+    },
+}
+
+/// Everything a node needs to start its part of a run or of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchOrder {
+    /// The job.
+    pub job: JobId,
+    /// The run.
+    pub run: RunId,
+    /// 0 for what the job itself launches; a later step joins the containment of its run.
+    pub step: StepId,
+    /// The name of the job.
+    pub name: String,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The account it is charged to, for its environment.
+    pub account: Option<String>,
+    /// Its queue, for its environment.
+    pub queue: String,
+    /// What is started. On a node with no task of a script the containment is made and held, and no process started.
+    pub launch: Launch,
+    /// The submitter's environment.
+    pub environment: BTreeMap<String, String>,
+    /// The submitter's working directory.
+    pub working_directory: String,
+    /// File mode creation mask.
+    pub umask: Option<u32>,
+    /// All nodes of the run (of the component that is launched first, then of the others), in order of rank.
+    pub nodes: Vec<OrderNode>,
+    /// Which of them this order is for.
+    pub node_index: u32,
+    /// Rank of the first task on this node.
+    pub first_rank: u32,
+    /// Tasks of the run or step in all.
+    pub total_tasks: u32,
+    /// Cores for each task.
+    pub cpus_per_task: u32,
+    /// Cores that it may use here.
+    pub cores: IndexSet,
+    /// GPUs that it may use here.
+    pub gpus: IndexSet,
+    /// Memory that it may use here; 0 means no limit.
+    pub memory_bytes: u64,
+    /// How long it may run, in seconds; `None` means without limit.
+    pub walltime_seconds: Option<u64>,
+    /// Checkpoint signal, if it wants one.
+    pub checkpoint: Option<Checkpoint>,
+    /// From SIGTERM to SIGKILL at the end of the walltime.
+    pub kill_grace_seconds: u32,
+    /// The trace of the job.
+    pub trace: TraceContext,
+}
+
+/// A node as the processes of a run see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderNode {
+    /// Its name.
+    pub name: String,
+    /// Tasks there.
+    pub tasks: u32,
+    /// Which component of the job it serves.
+    pub component: u32,
+}
+
+/// A sign of life, sent by each executor at an interval well below `node_lost_after_seconds`. Not an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// The node.
+    pub node: String,
+    /// Changes when the machine boots.
+    pub boot_id: String,
+    /// Runs that it has shims or unacknowledged results of.
+    pub runs: Vec<RunId>,
+}

@@ -1,0 +1,295 @@
+//! What a cluster has and what a job asks for.
+//!
+//! Resources form a tree: cluster > switch > node > socket > core, with GPUs and memory on nodes and floating licences
+//! beside the tree. A job asks for counts along a path of levels, so that one request type serves `-N 2 -n 8`,
+//! `/switch=1/nodes=2/cpu=1`, `select=2:ncpus=4` and `MinCores`/`MaxCores`.
+
+use crate::ids::NodeId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// A set of small numbers (cores or GPUs of a node, indices of an array), kept as ranges.
+///
+/// The ranges are ascending, do not overlap and do not touch. Written `0-3,8`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexSet {
+    ranges: Vec<(u32, u32)>,
+}
+
+mod index_set;
+pub use index_set::IndexSetError;
+
+/// A value of a node's property.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PropertyValue {
+    /// Present or absent, as Slurm's features.
+    Flag(bool),
+    /// A whole number.
+    Number(i64),
+    /// Text.
+    Text(String),
+}
+
+/// A level of the resource tree.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// A group of nodes that share the value of the property named, such as `switch`.
+    Group(String),
+    /// A node.
+    Node,
+    /// A socket (processor package) of a node.
+    Socket,
+    /// A core, the smallest thing that is given to a job.
+    Core,
+    /// A GPU of a node.
+    Gpu,
+}
+
+/// How many of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Count {
+    /// At least `min`, at most `max`; as many as can be had at the moment of the start.
+    Range {
+        /// The least that the job can start with.
+        min: u32,
+        /// The most that it can use.
+        max: u32,
+    },
+    /// Every one there is, or the job does not start.
+    All,
+    /// As many as are free at the moment, at least one.
+    Best,
+}
+
+impl Count {
+    /// Exactly so many.
+    pub const fn exactly(count: u32) -> Self {
+        Self::Range { min: count, max: count }
+    }
+}
+
+/// One part of a path: so many of a level, inside each of the part before.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LevelCount {
+    /// The level.
+    pub level: Level,
+    /// How many of it.
+    pub count: Count,
+}
+
+/// What an amount is counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// For each node of the request.
+    Node,
+    /// For each task.
+    Task,
+    /// For each core.
+    Core,
+    /// For each GPU.
+    Gpu,
+    /// Once for the whole request.
+    Request,
+}
+
+/// An amount of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// How many bytes.
+    pub bytes: u64,
+    /// For each of what.
+    pub per: Per,
+}
+
+/// A number of GPUs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gpus {
+    /// How many.
+    pub count: u32,
+    /// For each of what.
+    pub per: Per,
+    /// Only GPUs of this model, any if none is named.
+    pub model: Option<String>,
+}
+
+/// What a node must be like to serve a request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeFilter {
+    /// The property is present and neither false, 0 nor empty.
+    Has(String),
+    /// The property compares so with the value. A node without the property does not match.
+    Compare {
+        /// The property.
+        property: String,
+        /// How it must stand to the value.
+        relation: Relation,
+        /// What it is compared with.
+        value: PropertyValue,
+    },
+    /// All of these hold.
+    All(Vec<NodeFilter>),
+    /// At least one of these holds.
+    Any(Vec<NodeFilter>),
+    /// This does not hold.
+    Not(Box<NodeFilter>),
+}
+
+/// How a property stands to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// Equal.
+    Equal,
+    /// Not equal.
+    NotEqual,
+    /// Less.
+    Less,
+    /// Less or equal.
+    LessOrEqual,
+    /// Greater.
+    Greater,
+    /// Greater or equal.
+    GreaterOrEqual,
+}
+
+/// Whether other jobs may use what is left of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharing {
+    /// Other jobs may run on the rest of the node.
+    #[default]
+    Shared,
+    /// The nodes of the request serve no other job meanwhile; the job still gets only the cores it asked for.
+    Exclusive,
+    /// As exclusive, and the job gets every core, GPU and byte of the nodes.
+    WholeNodes,
+}
+
+/// A demand on the resource tree. All demands of an alternative are met together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// Counts along the tree, from the root down; empty means one core on one node.
+    pub path: Vec<LevelCount>,
+    /// How many tasks (processes) run in it; `None` means one for each node.
+    pub tasks: Option<u32>,
+    /// At most so many tasks on a node.
+    pub tasks_per_node: Option<u32>,
+    /// Cores for each task.
+    pub cpus_per_task: u32,
+    /// Memory; `None` means what the cluster's settings say, and without them none is reserved.
+    pub memory: Option<Memory>,
+    /// GPUs.
+    pub gpus: Option<Gpus>,
+    /// Which nodes can serve.
+    pub filter: Option<NodeFilter>,
+    /// Only these nodes, all of which must be part of the placement if there are enough places for them.
+    pub nodes: Vec<String>,
+    /// Never these nodes.
+    pub excluded_nodes: Vec<String>,
+    /// Whether others may use the rest of the nodes.
+    pub sharing: Sharing,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            path: Vec::new(),
+            tasks: None,
+            tasks_per_node: None,
+            cpus_per_task: 1,
+            memory: None,
+            gpus: None,
+            filter: None,
+            nodes: Vec::new(),
+            excluded_nodes: Vec::new(),
+            sharing: Sharing::Shared,
+        }
+    }
+}
+
+/// One way to serve a component. Of several, the one that ends first is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Alternative {
+    /// Demands that are met together; empty means one default [`Request`].
+    pub requests: Vec<Request>,
+    /// How long it may run, in seconds; `None` means no limit unless the queue has one.
+    pub walltime_seconds: Option<u64>,
+    /// Floating licences: name and how many.
+    pub licences: BTreeMap<String, u32>,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSpec {
+    /// Its name, unique in the cluster.
+    pub name: String,
+    /// Cores that jobs may use, numbered from 0; 1 to 65,536.
+    pub cores: u32,
+    /// Sockets; the cores are dealt out to them in equal, consecutive parts.
+    #[serde(default = "one")]
+    pub sockets: u32,
+    /// Memory that jobs may use.
+    pub memory_bytes: u64,
+    /// GPUs, numbered from 0 in this order: the model of each.
+    #[serde(default)]
+    pub gpus: Vec<String>,
+    /// Typed properties, among them the groups it belongs to (`switch = "s1"`).
+    #[serde(default)]
+    pub properties: BTreeMap<String, PropertyValue>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What a run has of one node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+pub struct NodeShare {
+    /// The node.
+    pub node: NodeId,
+    /// Its cores.
+    pub cores: IndexSet,
+    /// Its GPUs.
+    pub gpus: IndexSet,
+    /// Its memory.
+    pub memory_bytes: u64,
+    /// How many tasks run there.
+    pub tasks: u32,
+    /// Whether the node serves no other job meanwhile.
+    pub exclusive: bool,
+}
+
+/// Where a component runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+pub struct ComponentPlacement {
+    /// Which of the component's alternatives was taken, from 0.
+    pub alternative: u32,
+    /// The nodes; the first is the component's lead node, task ranks follow this order.
+    pub shares: Vec<NodeShare>,
+}
+
+/// Where a run is: one placement for each component, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+pub struct Placement {
+    /// For each component.
+    pub components: Vec<ComponentPlacement>,
+}
+
+impl Placement {
+    /// All shares of all components.
+    pub fn shares(&self) -> impl Iterator<Item = &NodeShare> {
+        self.components.iter().flat_map(|component| &component.shares)
+    }
+}

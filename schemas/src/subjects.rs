@@ -1,0 +1,57 @@
+//! The names of bus subjects and streams. They are a contract with integrations and with the permissions in `ops/nats`.
+
+/// JetStream stream of the log: one message for each group commit, on [`LOG_SUBJECT`].
+pub const LOG_STREAM: &str = "MUSTER_LOG";
+/// Subject of the log's messages.
+pub const LOG_SUBJECT: &str = "muster.log";
+/// JetStream stream of public lifecycle events.
+pub const EVENTS_STREAM: &str = "MUSTER_EVENTS";
+/// All subjects of public lifecycle events.
+pub const EVENTS_SUBJECTS: &str = "muster.events.>";
+/// Work queue of notifications to deliver.
+pub const NOTIFY_STREAM: &str = "MUSTER_NOTIFY";
+/// Subject of its items.
+pub const NOTIFY_SUBJECT: &str = "muster.notify";
+/// Commands of users, sent by a gateway, which vouches for the actor.
+pub const COMMAND_USER: &str = "muster.command.user";
+/// Commands of the planner.
+pub const COMMAND_PLANNER: &str = "muster.command.planner";
+/// Commands of notifiers.
+pub const COMMAND_NOTIFIER: &str = "muster.command.notifier";
+/// Queries: everyone may read.
+pub const QUERY: &str = "muster.command.query";
+/// Queries of accounting services: `muster.accounting.usage`.
+pub const ACCOUNTING_USAGE: &str = "muster.accounting.usage";
+
+/// Commands of the executor of a node.
+pub fn command_node(node: &str) -> String {
+    format!("muster.command.node.{}", token(node))
+}
+
+/// Heartbeats of a node: request/reply, answered with a list of node orders.
+pub fn heartbeat(node: &str) -> String {
+    format!("muster.command.heartbeat.{}", token(node))
+}
+
+/// Orders to a node.
+pub fn node_orders(node: &str) -> String {
+    format!("muster.node.{}.order", token(node))
+}
+
+/// The public event's subject.
+pub fn public_event(kind: &str, verb: &str, id: &str) -> String {
+    format!("muster.events.{kind}.{verb}.{}", token(id))
+}
+
+/// A name as one token of a subject: bytes with a meaning in subjects become `%` and two hex digits.
+pub fn token(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !name.is_empty() && name.bytes().all(plain) {
+        return name.to_owned();
+    }
+    let mut token = String::with_capacity(name.len() + 8);
+    for byte in name.bytes() {
+        if plain(byte) { token.push(byte as char) } else { token.push_str(&format!("%{byte:02x}")) }
+    }
+    if token.is_empty() { "%".to_owned() } else { token }
+}
