@@ -8,9 +8,11 @@ pub mod event;
 pub mod ids;
 pub mod job;
 pub mod node;
+pub mod notify;
 pub mod resources;
 pub mod subjects;
 pub mod time;
+pub mod usage;
 
 pub use ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId};
 pub use time::Timestamp;

@@ -1,0 +1,54 @@
+//! What the ledger puts on the work queue for notifiers: everything that a notifier has to say, so that it needs no state.
+
+use crate::{
+    event::Owner,
+    ids::{JobId, RunId, Sequence},
+    job::{Occasion, Outcome, Sink},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// One notification to deliver: the payload of a work item on [`crate::subjects::NOTIFY_SUBJECT`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotifyItem {
+    /// The job, or the task of an array.
+    pub job: JobId,
+    /// The record that it tells of.
+    pub of: Sequence,
+    /// Which of the job's notifications, from 0.
+    pub notification: u32,
+    /// On which of its occasions.
+    pub occasion: Occasion,
+    /// Where to.
+    pub sink: Sink,
+    /// When it happened.
+    pub time: Timestamp,
+    /// What happened, as one word: `started`, `held`, `released`, or how the job ended.
+    pub event: String,
+    /// How the job ended, if it has.
+    pub outcome: Option<Outcome>,
+    /// The cluster's name.
+    pub cluster: String,
+    /// The job's name.
+    pub name: String,
+    /// Whose job it is; commands run as this user.
+    pub owner: Owner,
+    /// The queue of its first component.
+    pub queue: String,
+    /// The run, if the job has or had one.
+    pub run: Option<RunId>,
+    /// Names of the run's nodes, in order of rank.
+    pub nodes: Vec<String>,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// When its processes started, if they did.
+    pub started: Option<Timestamp>,
+}
+
+impl NotifyItem {
+    /// The same for every delivery of this notification and for no other: receivers drop doubles by it, and the work
+    /// queue drops items that are enqueued again.
+    pub fn key(&self) -> String {
+        format!("{}/{}/{}", self.job, self.of, self.notification)
+    }
+}
