@@ -201,7 +201,9 @@ pub enum Command {
     Tick,
     /// A checkpoint record, signed by the ledger. The ledger itself.
     Checkpoint {
-        /// Digest of the state before this record.
+        /// The record that the digest and the signature are of; the last or an earlier one.
+        of: Sequence,
+        /// Digest of the state after that record.
         state_digest: [u8; 32],
         /// The signature.
         signature: crate::event::SignatureBytes,
@@ -324,7 +326,8 @@ pub enum Query {
         /// From this byte on.
         offset: u64,
     },
-    /// All records of a job, oldest first.
+    /// The records of a job, oldest first, as many as fit in a page: ask again from behind the last until none comes.
+    /// For an array those of its tasks too; for a task also those of its array.
     JobHistory {
         /// The job, array or task.
         job: JobId,

@@ -394,9 +394,12 @@ pub enum Event {
         /// What came of it.
         result: DeliveryResult,
     },
-    /// The state at this point, signed by the ledger.
+    /// The log up to a record and the state after it, signed by the ledger. The digest of a large state is computed
+    /// aside while the log goes on, so the record signed is an earlier one than the last.
     Checkpoint {
-        /// BLAKE3 digest of the state after the record before this one.
+        /// The record that was signed.
+        of: Sequence,
+        /// BLAKE3 digest of the state after that record.
         state_digest: [u8; 32],
         /// Ed25519 signature over the text described in `docs/audit.md`.
         signature: SignatureBytes,
