@@ -7,7 +7,7 @@ use crate::{
     cluster::{ClusterSettings, QueueSpec},
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Launch, Occasion, Outcome, Usage, WaitReason},
-    resources::{NodeSpec, Placement},
+    resources::{IndexSet, NodeSpec, Placement},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -422,6 +422,15 @@ pub enum Event {
         /// The file's name in the archive folder.
         file: String,
     },
+    /// Tasks of an array are over without ever having started: cancelled, or impossible.
+    TasksFinished {
+        /// The array.
+        job: JobId,
+        /// The indices of the tasks.
+        indices: IndexSet,
+        /// How.
+        outcome: Outcome,
+    },
 }
 
 /// A job that waits, and why.
@@ -517,6 +526,7 @@ impl Event {
             Self::Checkpoint { .. } => ("log", "checkpoint"),
             Self::StartRefused { .. } => ("job", "start_refused"),
             Self::RangeArchived { .. } => ("log", "archived"),
+            Self::TasksFinished { .. } => ("job", "tasks_finished"),
         }
     }
 
@@ -541,7 +551,8 @@ impl Event {
             | Self::StepStarted { job, .. }
             | Self::StepEnded { job, .. }
             | Self::NotificationDone { job, .. }
-            | Self::StartRefused { job, .. } => Some(*job),
+            | Self::StartRefused { job, .. }
+            | Self::TasksFinished { job, .. } => Some(*job),
             _ => None,
         }
     }
