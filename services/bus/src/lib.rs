@@ -1,1 +1,24 @@
-//! muster.
+//! The bus between muster's services: one trait, [`Bus`], with two implementations of the same semantics.
+//!
+//! The bus distributes, the ledger remembers: whatever the bus loses, its users read again from the ledger. What most
+//! services want stands on top of the trait: [`LedgerClient`] for commands and queries, [`Feed`] for the log in order
+//! and without gaps.
+
+mod bus;
+mod client;
+mod error;
+mod feed;
+mod local;
+mod log_stream;
+mod message;
+mod subject;
+mod work;
+
+pub use bus::{Bus, PublicEvent, SharedBus};
+pub use client::LedgerClient;
+pub use error::BusError;
+pub use feed::Feed;
+pub use local::LocalBus;
+pub use log_stream::{LogItem, LogStream};
+pub use message::{Message, Published, Request, RequestStream, Subscription};
+pub use work::{WorkItem, WorkQueue, WorkStream};

@@ -1,0 +1,109 @@
+use crate::{
+    BusError, LogStream, Message, RequestStream, Subscription,
+    work::{WorkQueue, WorkStream},
+};
+use async_trait::async_trait;
+use muster_schemas::{event::Commit, ids::Sequence};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::watch;
+
+/// A bus that services share.
+pub type SharedBus = Arc<dyn Bus>;
+
+/// A lifecycle event for integrations.
+#[derive(Clone, Debug)]
+pub struct PublicEvent {
+    /// The record that it tells of. Also the key by which duplicates are dropped.
+    pub sequence: Sequence,
+    /// Where it is published, below `muster.events`.
+    pub subject: String,
+    /// A CloudEvent in JSON.
+    pub message: Message,
+}
+
+/// What connects the services. All calls can be made from any task at any time; none holds a lock while it waits.
+#[async_trait]
+pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
+    /// Sends a request and waits for the reply.
+    ///
+    /// # Errors
+    /// [`BusError::NoResponder`] at once if nobody serves the subject; [`BusError::TimedOut`] if no reply comes in
+    /// time, or the server dropped the request; [`BusError::TooLarge`]; [`BusError::Unavailable`].
+    async fn request(&self, subject: &str, message: Message, timeout: Duration) -> Result<Message, BusError>;
+
+    /// Serves the subjects of a pattern (`*` for one token, a last `>` for one or more). If several servers match a
+    /// subject, each request goes to one of them. When this returns, requests find the server.
+    ///
+    /// # Errors
+    /// The pattern is malformed; the bus is not available.
+    async fn serve(&self, pattern: &str) -> Result<RequestStream, BusError>;
+
+    /// Publishes to whoever subscribes at this moment; nothing is kept.
+    ///
+    /// # Errors
+    /// The message is too large; the bus is not available.
+    async fn publish(&self, subject: &str, message: Message) -> Result<(), BusError>;
+
+    /// Subscribes to the subjects of a pattern. When this returns, what is published reaches the subscription.
+    ///
+    /// # Errors
+    /// The pattern is malformed; the bus is not available.
+    async fn subscribe(&self, pattern: &str) -> Result<Subscription, BusError>;
+
+    /// The last record that the log stream holds; `None` if it holds nothing. Makes the stream if there is none. What
+    /// [`publish_commit`](Self::publish_commit) appends must follow this record.
+    ///
+    /// # Errors
+    /// The bus is not available, or what the stream holds is not a log.
+    async fn log_tail(&self) -> Result<Option<Sequence>, BusError>;
+
+    /// Appends a commit to the log stream. Records that the stream already holds are left out; records between the
+    /// stream's end and the commit may be missing, readers get them from the ledger. Only one writer can be at work.
+    ///
+    /// # Errors
+    /// [`BusError::Fenced`] if the stream does not end where this writer's last append, or its last call of
+    /// [`log_tail`](Self::log_tail), left it. After any error call `log_tail` and go on from there.
+    async fn publish_commit(&self, commit: Arc<Commit>) -> Result<(), BusError>;
+
+    /// What is appended to the log stream from now on, in order. Commits can be lost (a slow reader, a lost store);
+    /// [`Feed`](crate::Feed) is the reader that repairs this.
+    ///
+    /// # Errors
+    /// The bus is not available.
+    async fn follow_log(&self) -> Result<LogStream, BusError>;
+
+    /// Whether anybody can see public events, so that they need not be made for nobody.
+    fn wants_public_events(&self) -> bool;
+
+    /// The record that the last public event tells of, as far as the bus keeps events; `None` if it holds none.
+    ///
+    /// # Errors
+    /// The bus is not available.
+    async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError>;
+
+    /// Publishes lifecycle events for integrations, in this order, and returns when the bus has them all. An event
+    /// that was published within the last minutes is dropped.
+    ///
+    /// # Errors
+    /// The bus is not available; an unknown part of the events was published.
+    async fn publish_events(&self, events: Vec<PublicEvent>) -> Result<(), BusError>;
+
+    /// Puts an item into a work queue. An item whose key was enqueued within the last minutes is dropped.
+    ///
+    /// # Errors
+    /// The message is too large; the bus is not available.
+    async fn enqueue(&self, queue: &WorkQueue, key: &str, message: Message) -> Result<(), BusError>;
+
+    /// Works on a queue: each item goes to one worker, and again to one if it was not acknowledged in time.
+    ///
+    /// # Errors
+    /// The bus is not available.
+    async fn worker(&self, queue: &WorkQueue) -> Result<WorkStream, BusError>;
+
+    /// Counts how often the bus was found to have lost what it kept (its store was deleted). Who put something into
+    /// the bus that is not yet done puts it in again when this changes.
+    fn losses(&self) -> watch::Receiver<u64>;
+
+    /// The largest payload that the bus carries, in bytes.
+    fn max_payload_bytes(&self) -> usize;
+}

@@ -1,0 +1,128 @@
+use crate::{BusError, Message, SharedBus};
+use muster_schemas::{
+    command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
+    event::{Actor, TraceContext},
+    ids::CommandId,
+    node::{Heartbeat, NodeOrder},
+    subjects,
+};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long one attempt waits for its reply.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The first pause between attempts; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Talks to the ledger, and has patience: a ledger or a bus that restarts meanwhile is waited for.
+#[derive(Clone, Debug)]
+pub struct LedgerClient {
+    bus: SharedBus,
+    patience: Duration,
+}
+
+impl LedgerClient {
+    /// A client that gives up after 30 seconds.
+    pub const fn new(bus: SharedBus) -> Self {
+        Self { bus, patience: Duration::from_secs(30) }
+    }
+
+    /// The same client with another patience.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Asks for a change, under a fresh command id.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn command(&self, actor: Actor, trace: TraceContext, command: Command) -> Result<Answer, BusError> {
+        self.send(&CommandEnvelope { id: CommandId::new_now(), actor, trace, command }).await
+    }
+
+    /// Asks for a change. It is asked again with the same id while there is no answer, which has no second effect.
+    ///
+    /// # Errors
+    /// There was no answer within this client's patience: the change may or may not have happened, and asking again
+    /// with the same id tells.
+    pub async fn send(&self, envelope: &CommandEnvelope) -> Result<Answer, BusError> {
+        let subject = command_subject(&envelope.actor)?;
+        let message = encode(&subject, envelope)?.with_trace(envelope.trace);
+        let unavailable =
+            |answer: &Answer| matches!(&answer.result, Err(refusal) if refusal.code == RefusalCode::Unavailable);
+        self.ask(&subject, message, unavailable).await
+    }
+
+    /// Reads from the ledger.
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] if the ledger cannot answer it; else there was no answer within this client's patience.
+    pub async fn query(&self, query: &Query) -> Result<QueryAnswer, BusError> {
+        let unavailable = |answer: &QueryAnswer| matches!(answer, QueryAnswer::Refused(refusal) if refusal.code == RefusalCode::Unavailable);
+        match self.ask(subjects::QUERY, encode(subjects::QUERY, query)?, unavailable).await? {
+            QueryAnswer::Refused(refusal) => Err(BusError::Refused(refusal)),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Tells that a node is alive, and learns what it should do that it does not. It is sent once: the next one comes
+    /// soon anyway.
+    ///
+    /// # Errors
+    /// There was no answer.
+    pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<Vec<NodeOrder>, BusError> {
+        let subject = subjects::heartbeat(&heartbeat.node);
+        let timeout = ATTEMPT_TIMEOUT.min(self.patience);
+        let reply = self.bus.request(&subject, encode(&subject, heartbeat)?, timeout).await?;
+        decode(&subject, &reply)
+    }
+
+    /// Asks until there is an answer that is not a "not now", or the patience is over.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        subject: &str,
+        message: Message,
+        not_now: impl Fn(&T) -> bool,
+    ) -> Result<T, BusError> {
+        let deadline = Instant::now() + self.patience;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let reply = self.bus.request(subject, message.clone(), ATTEMPT_TIMEOUT.min(left)).await;
+            let last_attempt = Instant::now() + pause >= deadline;
+            match reply {
+                Ok(reply) => {
+                    let answer = decode(subject, &reply)?;
+                    if last_attempt || !not_now(&answer) {
+                        return Ok(answer);
+                    }
+                }
+                Err(error) if last_attempt || !error.is_retryable() => return Err(error),
+                Err(error) => tracing::debug!(%error, subject, "asking again"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// Where an actor's commands go: the subject vouches for the kind of actor.
+fn command_subject(actor: &Actor) -> Result<String, BusError> {
+    match actor {
+        Actor::User(_) => Ok(subjects::COMMAND_USER.to_owned()),
+        Actor::Planner => Ok(subjects::COMMAND_PLANNER.to_owned()),
+        Actor::Executor(node) => Ok(subjects::command_node(node)),
+        Actor::Notifier => Ok(subjects::COMMAND_NOTIFIER.to_owned()),
+        Actor::Ledger => Err(BusError::Unusable("the ledger's own commands do not travel".to_owned())),
+    }
+}
+
+fn encode<T: serde::Serialize>(subject: &str, value: &T) -> Result<Message, BusError> {
+    Message::encode(value).map_err(|source| BusError::Malformed { subject: subject.to_owned(), source })
+}
+
+fn decode<T: DeserializeOwned>(subject: &str, message: &Message) -> Result<T, BusError> {
+    message.decode().map_err(|source| BusError::Malformed { subject: subject.to_owned(), source })
+}

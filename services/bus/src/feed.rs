@@ -1,0 +1,155 @@
+use crate::{BusError, LedgerClient, LogItem, LogStream, SharedBus};
+use muster_schemas::{
+    command::{Query, QueryAnswer},
+    event::Commit,
+    ids::Sequence,
+};
+use std::{sync::Arc, time::Duration};
+
+/// After so long without a commit the ledger is asked whether there really was none.
+const QUIET: Duration = Duration::from_secs(5);
+/// Bytes of records in one page of a repair.
+const PAGE_BYTES: usize = 4 << 20;
+/// The pause before the ledger is asked again after it failed to answer.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+
+/// The log from a sequence on: every record once, in order, without gaps, for ever.
+///
+/// It reads what has been from the ledger and what comes from the bus. What the bus loses it reads from the ledger.
+#[derive(Debug)]
+pub struct Feed {
+    ledger: LedgerClient,
+    page_bytes: u32,
+    live: LogStream,
+    next: Sequence,
+    /// A live commit that cannot be handed out before what lies between.
+    ahead: Option<Arc<Commit>>,
+    /// Whether the ledger may have records that the bus has not brought.
+    behind: bool,
+}
+
+impl Feed {
+    /// Begins at a sequence (0 and 1 both mean the beginning). The ledger need not be there yet.
+    ///
+    /// # Errors
+    /// The bus is not available.
+    pub async fn open(bus: SharedBus, from: Sequence) -> Result<Self, BusError> {
+        let live = bus.follow_log().await?;
+        let page_bytes = u32::try_from(PAGE_BYTES.min(bus.max_payload_bytes() / 2)).unwrap_or(u32::MAX);
+        let next = from.max(Sequence(1));
+        Ok(Self { ledger: LedgerClient::new(bus), page_bytes, live, next, ahead: None, behind: true })
+    }
+
+    /// The sequence of the record that comes next.
+    pub const fn position(&self) -> Sequence {
+        self.next
+    }
+
+    /// The next records, at least one. Waits for as long as there are none. Cancel safe.
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] if the ledger cannot give the records, which is final: they were archived, for example.
+    /// [`BusError::Unusable`] if the bus is closed. Everything else is waited out.
+    pub async fn next(&mut self) -> Result<Arc<Commit>, BusError> {
+        loop {
+            if let Some(commit) = self.take_live() {
+                return Ok(self.hand_out(commit));
+            }
+            if self.behind {
+                match self.repair().await? {
+                    Some(commit) => return Ok(self.hand_out(commit)),
+                    None => continue,
+                }
+            }
+            self.wait().await?;
+        }
+    }
+
+    fn hand_out(&mut self, commit: Arc<Commit>) -> Arc<Commit> {
+        self.next = commit.last().next();
+        commit
+    }
+
+    /// The next records if the bus has brought them.
+    fn take_live(&mut self) -> Option<Arc<Commit>> {
+        loop {
+            let commit = match self.ahead.take() {
+                Some(commit) => commit,
+                None => match self.live.try_next()? {
+                    LogItem::Commit(commit) => commit,
+                    LogItem::Interrupted => {
+                        self.behind = true;
+                        continue;
+                    }
+                },
+            };
+            if commit.first() > self.next {
+                self.ahead = Some(commit);
+                self.behind = true;
+                return None;
+            }
+            if let Some(commit) = from_sequence(commit, self.next) {
+                self.behind = false;
+                return Some(commit);
+            }
+        }
+    }
+
+    /// The next page of records from the ledger; `None` if there is nothing to repair (any more), or not yet.
+    async fn repair(&mut self) -> Result<Option<Arc<Commit>>, BusError> {
+        let query = Query::Replay { from: self.next, max_bytes: self.page_bytes };
+        match self.ledger.query(&query).await {
+            Ok(QueryAnswer::Records(commit)) if commit.records.is_empty() => {
+                // The bus may have brought records that this ledger does not know of yet: then ask again.
+                self.behind = self.ahead.is_some();
+                if self.behind {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Ok(None)
+            }
+            Ok(QueryAnswer::Records(commit)) if commit.first() == self.next => Ok(Some(Arc::new(commit))),
+            Ok(answer) => {
+                tracing::error!(wanted = %self.next, ?answer, "the ledger's replay does not begin where it was asked to");
+                tokio::time::sleep(RETRY_PAUSE).await;
+                Ok(None)
+            }
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(%error, next = %self.next, "waiting for the ledger to repair the event feed");
+                tokio::time::sleep(RETRY_PAUSE).await;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until the bus brings something, and suspects it when it has brought nothing for long.
+    async fn wait(&mut self) -> Result<(), BusError> {
+        match tokio::time::timeout(QUIET, self.live.next()).await {
+            Ok(Some(LogItem::Commit(commit))) => self.ahead = Some(commit),
+            Ok(Some(LogItem::Interrupted)) => self.behind = true,
+            Ok(None) => return Err(BusError::Unusable("the bus is closed".to_owned())),
+            Err(_) => self.behind = !self.is_at_head().await,
+        }
+        Ok(())
+    }
+
+    /// Whether the ledger has nothing that has not been handed out, as far as it can be asked.
+    async fn is_at_head(&self) -> bool {
+        match self.ledger.query(&Query::Head).await {
+            Ok(QueryAnswer::Head { last, .. }) => last < self.next,
+            _ => true,
+        }
+    }
+}
+
+/// The part of a commit from a sequence on; `None` if there is none.
+pub(crate) fn from_sequence(commit: Arc<Commit>, next: Sequence) -> Option<Arc<Commit>> {
+    if commit.records.is_empty() || commit.last() < next {
+        return None;
+    }
+    if commit.first() >= next {
+        return Some(commit);
+    }
+    let known = commit.records.partition_point(|record| record.sequence < next);
+    Some(Arc::new(Commit { records: commit.records[known..].to_vec() }))
+}

@@ -1,0 +1,141 @@
+use crate::BusError;
+use bytes::Bytes;
+use muster_schemas::{codec, event::TraceContext};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::sync::{mpsc, oneshot};
+
+/// What travels: bytes, and the trace that they belong to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// The content; inside the system mostly the bytes of [`muster_schemas::codec`].
+    pub payload: Bytes,
+    /// The trace, as W3C `traceparent` header on NATS.
+    pub trace: TraceContext,
+}
+
+impl Message {
+    /// A message of these bytes that belongs to no trace.
+    pub fn new(payload: impl Into<Bytes>) -> Self {
+        Self { payload: payload.into(), trace: TraceContext::default() }
+    }
+
+    /// The same message as part of a trace.
+    pub fn with_trace(self, trace: TraceContext) -> Self {
+        Self { trace, ..self }
+    }
+
+    /// A message whose payload is the value, encoded.
+    ///
+    /// # Errors
+    /// The value is too large to be encoded.
+    pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, codec::CodecError> {
+        codec::encode(value).map(Self::new)
+    }
+
+    /// The value that the payload encodes.
+    ///
+    /// # Errors
+    /// The payload is damaged, or encodes something else.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, codec::CodecError> {
+        codec::decode(&self.payload)
+    }
+}
+
+/// A message with the subject that it was published on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Where it was published.
+    pub subject: String,
+    /// What was published.
+    pub message: Message,
+}
+
+/// A request that waits for a reply. One that is dropped without a reply lets its sender wait until its timeout, or
+/// tells it at once where the bus can.
+#[derive(Debug)]
+pub struct Request {
+    /// The subject that it was sent to.
+    pub subject: String,
+    /// What is asked.
+    pub message: Message,
+    pub(crate) reply_to: ReplyTo,
+}
+
+/// Where a reply goes.
+#[derive(Debug)]
+pub(crate) enum ReplyTo {
+    /// To a task of this process.
+    Local(oneshot::Sender<Message>),
+}
+
+impl Request {
+    /// Answers. It never waits; a reply to somebody who has gone is lost.
+    pub fn reply(self, message: Message) {
+        match self.reply_to {
+            ReplyTo::Local(sender) => drop(sender.send(message)),
+        }
+    }
+
+    /// Whether nobody waits for the reply any more, as far as it is known. Work that changes nothing can be saved then.
+    pub fn is_abandoned(&self) -> bool {
+        match &self.reply_to {
+            ReplyTo::Local(sender) => sender.is_closed(),
+        }
+    }
+}
+
+/// The requests that arrive for one server. Dropping it ends the service.
+#[derive(Debug)]
+pub struct RequestStream {
+    pub(crate) requests: mpsc::Receiver<Request>,
+}
+
+impl RequestStream {
+    /// The next request; `None` when the bus is closed. Cancel safe.
+    pub async fn next(&mut self) -> Option<Request> {
+        self.requests.recv().await
+    }
+
+    /// The next request if one has already arrived.
+    pub fn try_next(&mut self) -> Option<Request> {
+        self.requests.try_recv().ok()
+    }
+
+    /// The next request, for a thread outside the async runtime.
+    pub fn blocking_next(&mut self) -> Option<Request> {
+        self.requests.blocking_recv()
+    }
+
+    /// Waits for at least one request and appends what has arrived, at most `limit`; 0 when the bus is closed. Cancel
+    /// safe.
+    pub async fn next_many(&mut self, requests: &mut Vec<Request>, limit: usize) -> usize {
+        self.requests.recv_many(requests, limit).await
+    }
+}
+
+/// The messages published on the subjects subscribed to. Dropping it ends the subscription. A subscriber that is too
+/// slow loses messages.
+#[derive(Debug)]
+pub struct Subscription {
+    pub(crate) messages: mpsc::Receiver<Published>,
+}
+
+impl Subscription {
+    /// The next message; `None` when the bus is closed. Cancel safe.
+    pub async fn next(&mut self) -> Option<Published> {
+        self.messages.recv().await
+    }
+
+    /// The next message if one has already arrived.
+    pub fn try_next(&mut self) -> Option<Published> {
+        self.messages.try_recv().ok()
+    }
+}
+
+/// A pattern that can be served or subscribed to.
+pub(crate) fn check_pattern(pattern: &str) -> Result<(), BusError> {
+    match crate::subject::fault(pattern) {
+        None => Ok(()),
+        Some(fault) => Err(BusError::Unusable(format!("`{pattern}` is no subject pattern: {fault}"))),
+    }
+}
