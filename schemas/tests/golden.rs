@@ -1,0 +1,290 @@
+//! Every released shape of an event stays readable for ever.
+//!
+//! `golden/log-v1.hex` has one record for each kind of event, as they were written by the first release, one payload in
+//! hexadecimal on a line. `MUSTER_BLESS=1` adds lines for events that have none yet; it never changes a line that is there.
+
+use muster_schemas::{
+    CommandId, JobId, NodeId, RunId, Sequence, StepId, Timestamp,
+    cluster::{ClusterSettings, QueueSpec},
+    codec,
+    event::{
+        Actor, DeliveryResult, EndCause, Event, JobChange, NodeExit, NodePart, NodeTasks, Owner, Record,
+        SignatureBytes, StopReason, TraceContext, WaitingJob, uuid_bytes::UuidBytes,
+    },
+    job::{
+        ArraySpec, Checkpoint, Component, Dependencies, Dependency, DependencyKind, ExitStatus, Holds, JobSpec,
+        JobType, Launch, Notification, Occasion, Outcome, Program, RequeuePolicy, Sink, Usage, WaitReason,
+        WarningSignal,
+    },
+    resources::{
+        Alternative, ComponentPlacement, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeFilter, NodeShare,
+        NodeSpec, Per, Placement, PropertyValue, Relation, Request, Sharing,
+    },
+};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+fn request() -> Request {
+    Request {
+        path: vec![
+            LevelCount { level: Level::Group("switch".into()), count: Count::exactly(1) },
+            LevelCount { level: Level::Node, count: Count::Range { min: 2, max: 4 } },
+            LevelCount { level: Level::Socket, count: Count::Best },
+            LevelCount { level: Level::Core, count: Count::All },
+        ],
+        tasks: Some(8),
+        tasks_per_node: Some(4),
+        cpus_per_task: 2,
+        memory: Some(Memory { bytes: 4 << 30, per: Per::Node }),
+        gpus: Some(Gpus { count: 1, per: Per::Task, model: Some("a100".into()) }),
+        filter: Some(NodeFilter::All(vec![
+            NodeFilter::Has("ib".into()),
+            NodeFilter::Not(Box::new(NodeFilter::Any(vec![NodeFilter::Compare {
+                property: "memory_gb".into(),
+                relation: Relation::Less,
+                value: PropertyValue::Number(64),
+            }]))),
+        ])),
+        nodes: vec!["n1".into()],
+        excluded_nodes: vec!["n9".into()],
+        sharing: Sharing::Exclusive,
+    }
+}
+
+fn job() -> JobSpec {
+    JobSpec {
+        name: "solve".into(),
+        components: vec![Component {
+            queue: Some("night".into()),
+            account: Some("physics".into()),
+            class: Some("high".into()),
+            priority: Some(-5),
+            begin: Some(Timestamp(1_000_000)),
+            deadline: Some(Timestamp(2_000_000)),
+            dependencies: Dependencies {
+                all_of: vec![vec![Dependency {
+                    kind: DependencyKind::Count(2),
+                    job: Some(JobId::task(4, 2)),
+                    delay_seconds: 3,
+                }]],
+            },
+            holds: Holds { user: true, operator: false, system: true },
+            reservation: Some("course".into()),
+            launch: Launch {
+                program: Program::Script { text: "#!/bin/sh\n".into(), args: vec!["a".into()] },
+                stdout: Some("%x.out".into()),
+                stderr: Some("%x.err".into()),
+                stdin: Some("in".into()),
+                append_output: true,
+                warning: Some(WarningSignal { signal: 10, seconds_before_end: 60 }),
+                kill_grace_seconds: Some(5),
+            },
+            alternatives: vec![Alternative {
+                requests: vec![request()],
+                walltime_seconds: Some(3600),
+                licences: [("matlab".to_owned(), 2)].into(),
+            }],
+        }],
+        array: Some(ArraySpec { indices: "0-9:2".parse().unwrap(), max_running: Some(2) }),
+        working_directory: "/home/ada".into(),
+        environment: [("LANG".to_owned(), "C".to_owned())].into(),
+        umask: Some(0o022),
+        notifications: vec![
+            Notification { on: vec![Occasion::Ended], sink: Sink::Mail("ada@example.org".into()) },
+            Notification { on: vec![], sink: Sink::Exec("echo".into()) },
+        ],
+        checkpoint: Some(Checkpoint { signal: 12, seconds_before_end: 120 }),
+        requeue: RequeuePolicy { on_node_lost: true, on_exit_codes: vec![99], max_runs: 3 },
+        types: vec![
+            JobType::BestEffort { requeue: true },
+            JobType::Container,
+            JobType::Inner(JobId::job(3)),
+            JobType::Timesharing { same_user: true, same_name: false },
+            JobType::Placeholder("a".into()),
+            JobType::Allowed("a".into()),
+            JobType::Noop,
+            JobType::FrontHost("front".into()),
+        ],
+        attributes: [("slurm.comment".to_owned(), "x".to_owned())].into(),
+    }
+}
+
+fn exit() -> NodeExit {
+    NodeExit {
+        status: Some(ExitStatus::Signal(9)),
+        cause: EndCause::Lost("gone".into()),
+        usage: Usage { cpu_time_micros: 5, peak_memory_bytes: 6 },
+        started: Some(Timestamp(7)),
+        ended: Timestamp(8),
+    }
+}
+
+/// One of each kind. A new kind of event goes to the end.
+fn events() -> Vec<Event> {
+    let (job_id, run, node) = (JobId::job(7), RunId(9), NodeId(1));
+    let task = JobId::task(7, 3);
+    let spec = Arc::new(NodeSpec {
+        name: "n1".into(),
+        cores: 64,
+        sockets: 2,
+        memory_bytes: 1 << 38,
+        gpus: vec!["a100".into()],
+        properties: [
+            ("switch".to_owned(), PropertyValue::Text("s1".into())),
+            ("ib".to_owned(), PropertyValue::Flag(true)),
+        ]
+        .into(),
+    });
+    let placement = Placement {
+        components: vec![ComponentPlacement {
+            alternative: 0,
+            shares: vec![NodeShare {
+                node,
+                cores: "0-3".parse().unwrap(),
+                gpus: IndexSet::new(),
+                memory_bytes: 1 << 30,
+                tasks: 2,
+                exclusive: true,
+            }],
+        }],
+    };
+    let change = JobChange { priority: Some(3), walltime_seconds: Some(60), ..JobChange::default() };
+    vec![
+        Event::ClusterInitialised { cluster_id: UuidBytes([1; 16]), public_key: [2; 32] },
+        Event::SettingsChanged { settings: Arc::new(ClusterSettings::default()) },
+        Event::QueueSet { queue: Arc::new(QueueSpec { name: "night".into(), ..QueueSpec::default() }) },
+        Event::QueueRemoved { name: "night".into() },
+        Event::LicenceSet { name: "matlab".into(), total: 2 },
+        Event::NodeAdded { node, spec: spec.clone() },
+        Event::NodeChanged { node, spec },
+        Event::NodeRemoved { node },
+        Event::NodeUp { node, boot_id: "b".into() },
+        Event::NodeLost { node, reason: "silent".into() },
+        Event::NodeDrained { node, reason: "disk".into() },
+        Event::NodeResumed { node },
+        Event::JobSubmitted {
+            job: job_id,
+            owner: Arc::new(Owner { user: "ada".into(), uid: 1000, gid: 1000 }),
+            spec: Arc::new(job()),
+        },
+        Event::JobHeld { job: job_id, holds: Holds { user: true, ..Holds::default() }, reason: "later".into() },
+        Event::JobReleased { job: job_id, holds: Holds { user: true, ..Holds::default() } },
+        Event::JobModified { job: job_id, change: Arc::new(change) },
+        Event::JobEligible { job: job_id },
+        Event::JobsWaiting {
+            reasons: Arc::new(vec![WaitingJob { job: job_id, reason: WaitReason::Resources("cores".into()) }]),
+        },
+        Event::RunAllocated { job: task, run, placement: Arc::new(placement) },
+        Event::RunNodeStarted { run, node },
+        Event::RunStarted { job: task, run, node },
+        Event::RunStopping { job: task, run, reason: StopReason::Cancelled },
+        Event::RunNodeEnded { run, node, exit: exit() },
+        Event::RunEnded {
+            job: task,
+            run,
+            last: Some(NodePart { node, exit: exit() }),
+            outcome: Outcome::Failed(ExitStatus::Code(1)),
+            usage: Usage::default(),
+        },
+        Event::JobRequeued { job: task, reason: StopReason::NodeLost },
+        Event::JobFinished { job: task, outcome: Outcome::LaunchFailed("no such user".into()) },
+        Event::JobSuspended { job: task, run },
+        Event::JobResumed { job: task, run },
+        Event::JobSignalled { job: task, run, signal: 10 },
+        Event::StepStarted {
+            job: task,
+            run,
+            step: StepId(1),
+            launch: Arc::new(Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() }),
+            tasks: vec![NodeTasks { node, tasks: 2 }],
+        },
+        Event::StepNodeEnded { run, step: StepId(1), node, exit: exit() },
+        Event::StepEnded { job: task, run, step: StepId(1), status: Some(ExitStatus::Code(0)) },
+        Event::NotificationDone {
+            job: task,
+            of: Sequence(21),
+            notification: 0,
+            occasion: Occasion::Started,
+            result: DeliveryResult::GivenUp { attempts: 9, error: "no route".into() },
+        },
+        Event::Checkpoint {
+            of: Sequence(30),
+            state_digest: [3; 32],
+            signature: SignatureBytes { r: [4; 32], s: [5; 32] },
+        },
+        Event::StartRefused { job: task, reason: "node lost".into() },
+        Event::RangeArchived { first: Sequence(1), last: Sequence(9), last_hash: [6; 32], file: "1-9.gz".into() },
+        Event::TasksFinished { job: job_id, indices: "4-8:4".parse().unwrap(), outcome: Outcome::Cancelled },
+    ]
+}
+
+fn records() -> Vec<Record> {
+    let record = |(at, event): (usize, Event)| Record {
+        sequence: Sequence(at as u64 + 1),
+        time: Timestamp(1_700_000_000_000_000 + at as i64),
+        actor: Arc::new(Actor::User(Owner { user: "ada".into(), uid: 1000, gid: 1000 })),
+        command: CommandId::derived(&[&[at as u8]]),
+        trace: TraceContext { trace_id: [1; 16], span_id: [2; 8], flags: 1 },
+        event,
+    };
+    events().into_iter().enumerate().map(record).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2).map(|at| u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).expect("hexadecimal")).collect()
+}
+
+#[test]
+fn every_released_shape_of_an_event_is_read_as_it_was_written() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/log-v1.hex");
+    let mut text = std::fs::read_to_string(&path).unwrap_or_default();
+    let records = records();
+    if std::env::var_os("MUSTER_BLESS").is_some() {
+        for record in &records[text.lines().count()..] {
+            text += &hex(&codec::encode(record).unwrap());
+            text.push('\n');
+        }
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(text.lines().count(), records.len(), "a kind of event has no golden line: run with MUSTER_BLESS=1");
+    for (line, record) in text.lines().zip(&records) {
+        let read: Record = codec::decode(&unhex(line)).unwrap_or_else(|error| panic!("{}: {error}", record.sequence));
+        assert_eq!(&read, record);
+        assert_eq!(
+            line,
+            hex(&codec::encode(record).unwrap()),
+            "{:?} is written in another way",
+            record.event.kind_verb()
+        );
+    }
+}
+
+#[test]
+fn every_kind_of_event_has_a_sample_and_a_name_of_its_own() {
+    let names: BTreeSet<_> = events().iter().map(Event::kind_verb).collect();
+    assert_eq!(names.len(), events().len(), "two kinds of events share a name");
+    // The codec writes the number of the variant first: 0, 1, 2 ... without a hole.
+    for (at, event) in events().iter().enumerate() {
+        let bytes = codec::encode(event).unwrap();
+        assert_eq!(usize::from(bytes[codec::HEADER_BYTES]), at, "{:?} is not in its place", event.kind_verb());
+    }
+    let one_more = [
+        &[1, codec::SCHEMA_VERSION, 1, 0, 0, 0],
+        &crc32fast::hash(&[events().len() as u8]).to_le_bytes()[..],
+        &[events().len() as u8],
+    ]
+    .concat();
+    let error = codec::decode::<Event>(&one_more).unwrap_err().to_string();
+    assert!(error.contains("variant"), "the last kind of event has no sample: {error}");
+}
+
+#[test]
+fn every_event_survives_json() {
+    for event in events() {
+        let json = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event, "{json}");
+    }
+}
