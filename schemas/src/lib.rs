@@ -9,10 +9,12 @@ pub mod ids;
 pub mod job;
 pub mod node;
 pub mod notify;
+pub mod public;
 pub mod resources;
 pub mod subjects;
 pub mod time;
 pub mod usage;
+pub mod views;
 
 pub use ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId};
 pub use time::Timestamp;

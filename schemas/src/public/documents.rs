@@ -1,0 +1,136 @@
+//! The documents that describe public events to programs: JSON Schema (2020-12) and AsyncAPI 3, generated from the types.
+
+use super::{CloudEvent, EventType, catalogue, type_name};
+use crate::subjects;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use utoipa::{PartialSchema as _, ToSchema as _};
+
+/// Where schemas of an OpenAPI or AsyncAPI document are.
+const COMPONENTS: &str = "#/components/schemas/";
+/// Where the other schemas of a JSON Schema document are.
+const DEFINITIONS: &str = "#/$defs/";
+
+/// For each type of event its JSON Schema: file name and document.
+pub fn json_schemas() -> Vec<(String, Value)> {
+    catalogue().iter().map(|event| (format!("{}.json", event.type_name()), json_schema(event))).collect()
+}
+
+impl EventType {
+    /// The `type` of its CloudEvents.
+    pub fn type_name(&self) -> String {
+        type_name(self.kind, self.verb)
+    }
+
+    /// The schema of the whole CloudEvent.
+    fn envelope(&self) -> Value {
+        let mut schema = to_value(&CloudEvent::schema());
+        schema["title"] = self.type_name().into();
+        schema["description"] = self.summary.into();
+        schema["properties"]["specversion"] = json!({ "const": "1.0" });
+        schema["properties"]["type"] = json!({ "const": self.type_name() });
+        schema["properties"]["datacontenttype"] = json!({ "const": "application/json" });
+        schema["properties"]["data"] = json!({ "$ref": format!("{COMPONENTS}{}", self.data_name) });
+        schema
+    }
+
+    /// The schema of its data and all those that it refers to, by name.
+    fn data_schemas(&self) -> BTreeMap<String, Value> {
+        let mut referred = Vec::new();
+        (self.schemas)(&mut referred);
+        let mut schemas: BTreeMap<String, Value> =
+            referred.iter().map(|(name, schema)| (name.clone(), to_value(schema))).collect();
+        schemas.insert(self.data_name.to_owned(), to_value(&(self.schema)()));
+        schemas
+    }
+}
+
+fn json_schema(event: &EventType) -> Value {
+    let mut definitions = event.data_schemas();
+    definitions.extend(envelope_schemas());
+    let mut schema = event.envelope();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["$defs"] = json!(definitions);
+    point_references_to(DEFINITIONS, &mut schema);
+    schema
+}
+
+/// The AsyncAPI 3 document of the event stream.
+pub fn asyncapi() -> Value {
+    let events = catalogue();
+    let mut schemas = envelope_schemas();
+    let (mut messages, mut message_references) = (Map::new(), Map::new());
+    for event in &events {
+        schemas.extend(event.data_schemas());
+        let name = event.type_name();
+        messages.insert(
+            name.clone(),
+            json!({
+                "name": name,
+                "title": event.summary,
+                "contentType": "application/cloudevents+json",
+                "payload": event.envelope(),
+            }),
+        );
+        message_references.insert(name.clone(), json!({ "$ref": format!("#/components/messages/{name}") }));
+    }
+    json!({
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "muster events",
+            "version": super::VERSION,
+            "description": "What happens in a muster cluster: CloudEvents 1.0 in JSON, at least once and in the order \
+                            of their ids, which are the sequences of the log.",
+        },
+        "defaultContentType": "application/cloudevents+json",
+        "channels": {
+            "events": {
+                "address": "muster.events.{kind}.{verb}.{id}",
+                "description": format!("Subjects of the JetStream stream {}.", subjects::EVENTS_STREAM),
+                "parameters": {
+                    "kind": { "description": "What it happens to, such as `job`." },
+                    "verb": { "description": "What happens, such as `started`." },
+                    "id": {
+                        "description": "The id of the job or the name of the node, queue, licence or cluster. Bytes \
+                                        other than letters, digits, `-` and `_` are `%` and two hex digits.",
+                    },
+                },
+                "messages": message_references,
+            },
+        },
+        "operations": {
+            "receiveEvents": { "action": "receive", "channel": { "$ref": "#/channels/events" } },
+        },
+        "components": { "messages": messages, "schemas": schemas },
+    })
+}
+
+fn envelope_schemas() -> BTreeMap<String, Value> {
+    let mut referred = Vec::new();
+    CloudEvent::schemas(&mut referred);
+    referred.iter().map(|(name, schema)| (name.clone(), to_value(schema))).collect()
+}
+
+fn to_value(schema: &utoipa::openapi::RefOr<utoipa::openapi::Schema>) -> Value {
+    serde_json::to_value(schema).unwrap_or_default()
+}
+
+/// Schemas refer to each other by where OpenAPI keeps them; other documents keep them elsewhere.
+fn point_references_to(place: &str, value: &mut Value) {
+    match value {
+        Value::Object(entries) => {
+            for (key, entry) in entries {
+                match entry {
+                    Value::String(reference) if key == "$ref" => {
+                        if let Some(name) = reference.strip_prefix(COMPONENTS) {
+                            *reference = format!("{place}{name}");
+                        }
+                    }
+                    _ => point_references_to(place, entry),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| point_references_to(place, item)),
+        _ => {}
+    }
+}

@@ -1,0 +1,162 @@
+//! One sentence for people about each event.
+
+use super::EventData;
+use crate::{
+    event::{EndCause, NodeExit, StopReason},
+    ids::{JobId, RunId},
+    job::{Holds, WaitReason},
+};
+use std::fmt;
+
+impl fmt::Display for EventData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClusterInitialised(data) => write!(f, "the log of cluster {} begins", data.cluster_id),
+            Self::ClusterSettingsChanged(_) => f.write_str("the cluster's settings changed"),
+            Self::QueueSet(data) => write!(f, "queue {} was set", data.queue.name),
+            Self::QueueRemoved(data) => write!(f, "queue {} was removed", data.queue),
+            Self::LicenceSet(data) if data.total == 0 => write!(f, "licence {} was removed", data.licence),
+            Self::LicenceSet(data) => write!(f, "there are {} of licence {}", data.total, data.licence),
+            Self::NodeAdded(data) => write!(f, "node {} was added with {} cores", data.node, data.spec.cores),
+            Self::NodeChanged(data) => write!(f, "node {} was changed", data.node),
+            Self::NodeRemoved(data) => write!(f, "node {} was removed", data.node),
+            Self::NodeUp(data) => write!(f, "node {} is up", data.node),
+            Self::NodeLost(data) => write!(f, "node {} is lost: {}", data.node, data.reason),
+            Self::NodeDrained(data) => write!(f, "node {} is drained{}", data.node, Because(&data.reason)),
+            Self::NodeResumed(data) => write!(f, "node {} takes jobs again", data.node),
+            Self::JobSubmitted(data) => {
+                match &data.array {
+                    None => write!(f, "job {}", data.job)?,
+                    Some(array) => write!(f, "array {} of {} tasks", data.job, array.indices.len())?,
+                }
+                write!(f, " ({}) was submitted by {}", data.name, data.owner)?;
+                match data.components.first().and_then(|component| component.queue.as_ref()) {
+                    Some(queue) => write!(f, " to queue {queue}"),
+                    None => Ok(()),
+                }
+            }
+            Self::JobHeld(data) => {
+                let holds = WaitReason::Held(data.holds);
+                write!(f, "job {} is {holds}{}", data.job, Because(&data.reason))
+            }
+            Self::JobReleased(data) => write!(f, "job {} was released from {}", data.job, HoldNames(data.holds)),
+            Self::JobModified(data) => write!(f, "job {} was changed", data.job),
+            Self::JobEligible(data) => write!(f, "job {} may start from now on", data.job),
+            Self::PlanWaiting(data) => match data.jobs.as_slice() {
+                [only] if data.total == 1 => write!(f, "job {} waits: {}", only.job, only.reason.text),
+                _ => write!(f, "{} jobs wait for new reasons", data.total),
+            },
+            Self::JobAllocated(data) => {
+                write!(f, "job {} was given ", data.job)?;
+                for (at, share) in data.nodes.iter().take(8).enumerate() {
+                    write!(f, "{}{}", if at == 0 { "" } else { ", " }, share.node)?;
+                }
+                match data.nodes.len().saturating_sub(8) {
+                    0 => write!(f, " (run {})", data.run),
+                    more => write!(f, " and {more} more (run {})", data.run),
+                }
+            }
+            Self::RunNodeStarted(data) => write!(f, "{} started on {}", Part(data.job, data.run), data.node),
+            Self::JobStarted(data) => write!(f, "job {} runs (run {}, {})", data.job, data.run, data.node),
+            Self::JobStopping(data) => write!(f, "job {} is being stopped: {}", data.job, stop_text(data.reason)),
+            Self::RunNodeEnded(data) => {
+                write!(f, "{} ended on {}: {}", Part(data.job, data.run), data.node, Exit(&data.exit))
+            }
+            Self::RunEnded(data) => write!(f, "run {} of job {} ended: {}", data.run, data.job, data.outcome),
+            Self::JobRequeued(data) => write!(f, "job {} is back in the queue: {}", data.job, stop_text(data.reason)),
+            Self::JobFinished(data) => write!(f, "job {} finished: {}", data.job, data.outcome),
+            Self::JobSuspended(data) => write!(f, "job {} was suspended", data.job),
+            Self::JobResumed(data) => write!(f, "job {} goes on", data.job),
+            Self::JobSignalled(data) => write!(f, "job {} was sent signal {}", data.job, data.signal),
+            Self::StepStarted(data) => {
+                let tasks: u64 = data.nodes.iter().map(|node| u64::from(node.tasks)).sum();
+                write!(f, "step {} of job {} started with {tasks} tasks", data.step, data.job)
+            }
+            Self::StepNodeEnded(data) => {
+                let part = Part(data.job, data.run);
+                write!(f, "step {} of {part} ended on {}: {}", data.step, data.node, Exit(&data.exit))
+            }
+            Self::StepEnded(data) => {
+                write!(f, "step {} of job {} ended", data.step, data.job)?;
+                data.exit_status.map_or(Ok(()), |status| write!(f, ": {status}"))
+            }
+            Self::JobNotified(data) => match data.attempts {
+                None => write!(f, "notification {} of job {} was delivered", data.notification, data.job),
+                Some(attempts) => write!(
+                    f,
+                    "notification {} of job {} was given up after {attempts} attempts",
+                    data.notification, data.job
+                ),
+            },
+            Self::LogCheckpoint(_) => f.write_str("the ledger signed the state"),
+            Self::JobStartRefused(data) => write!(f, "a start of job {} was given up: {}", data.job, data.reason),
+            Self::JobTasksFinished(data) => {
+                write!(f, "{} tasks of array {} finished: {}", data.indices.len(), data.job, data.outcome)
+            }
+            Self::LogArchived(data) => {
+                write!(f, "records {} to {} were moved to archive {}", data.first, data.last, data.file)
+            }
+        }
+    }
+}
+
+/// Text behind a colon, if there is any.
+struct Because<'a>(&'a str);
+
+impl fmt::Display for Because<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, ": {}", self.0) }
+    }
+}
+
+/// `user hold and system hold`.
+struct HoldNames(Holds);
+
+impl fmt::Display for HoldNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [(self.0.user, "user"), (self.0.operator, "operator"), (self.0.system, "system")];
+        let set: Vec<&str> = names.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
+        write!(f, "the {} hold", set.join(" and "))
+    }
+}
+
+/// A run, by its job if that is known.
+struct Part(Option<JobId>, RunId);
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(job) => write!(f, "job {job}"),
+            None => write!(f, "run {}", self.1),
+        }
+    }
+}
+
+/// How a part ended.
+struct Exit<'a>(&'a NodeExit);
+
+impl fmt::Display for Exit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.0.cause, self.0.status) {
+            (EndCause::Itself | EndCause::Killed, Some(status)) => status.fmt(f),
+            (EndCause::Itself, None) => f.write_str("without a process"),
+            (EndCause::Killed, None) => f.write_str("killed"),
+            (EndCause::Walltime, _) => f.write_str("its walltime was over"),
+            (EndCause::OutOfMemory, _) => f.write_str("it used too much memory"),
+            (EndCause::LaunchFailed(why), _) => write!(f, "it could not be started: {why}"),
+            (EndCause::Lost(why), _) => write!(f, "lost: {why}"),
+        }
+    }
+}
+
+/// Why a run is stopped, for people.
+const fn stop_text(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Cancelled => "it was cancelled",
+        StopReason::Requeued => "it was requeued",
+        StopReason::Preempted => "another job needs its resources",
+        StopReason::NodeLost => "one of its nodes was lost",
+        StopReason::PeerEnded => "another part of it has ended",
+        StopReason::LaunchTimeout => "its launch was not confirmed in time",
+    }
+}
