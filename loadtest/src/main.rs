@@ -1,2 +1,41 @@
-//! muster.
-fn main() {}
+//! Load on a real system: replay of real traces, and the benchmarks of `docs/performance.md`.
+
+mod api;
+mod http;
+mod replay;
+mod system;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "muster-loadtest", about, version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Submit the jobs of a trace at their real, compressed moments; every job is a real process.
+    Replay(replay::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
+        runtime.block_on(async {
+            match cli.command {
+                Command::Replay(args) => replay::run(args).await,
+            }
+        })
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("muster-loadtest: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

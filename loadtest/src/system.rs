@@ -1,0 +1,162 @@
+//! A system under test: a `muster up` of our own, on a folder that goes away with it.
+
+use crate::http::{Connection, Endpoint};
+use anyhow::{Context as _, Result, bail};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+/// A system that does not say that it is ready within this time never will.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// A system that has not stopped within this time after SIGTERM is killed.
+const STOPPED_WITHIN: Duration = Duration::from_secs(30);
+
+/// How to start a system.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The muster binary.
+    pub muster: PathBuf,
+    /// Emulated nodes.
+    pub nodes: u32,
+    /// Cores that each declares.
+    pub cpus: u32,
+}
+
+/// A running `muster up`. It is stopped when dropped.
+pub struct System {
+    process: Child,
+    muster: PathBuf,
+    data: PathBuf,
+    started_in: Duration,
+}
+
+impl System {
+    /// Starts a system on a data folder and waits until it says that it is ready.
+    ///
+    /// # Errors
+    /// If it cannot be started or ends before it is ready: with what it said.
+    pub fn start(options: &Options, data: &Path) -> Result<Self> {
+        std::fs::create_dir_all(data)?;
+        let log = data.join("up.log");
+        let begin = Instant::now();
+        let process = Command::new(&options.muster)
+            .arg("up")
+            .args(["--nodes", &options.nodes.to_string(), "--cpus", &options.cpus.to_string()])
+            .arg("--data")
+            .arg(data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log)?)
+            .spawn()
+            .with_context(|| format!("cannot start {}", options.muster.display()))?;
+        let mut system =
+            Self { process, muster: options.muster.clone(), data: data.to_owned(), started_in: Duration::ZERO };
+        if !system.wait_until_ready() {
+            bail!("muster up did not get ready; it said:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
+        }
+        system.started_in = begin.elapsed();
+        Ok(system)
+    }
+
+    /// It is ready when it prints its first line.
+    fn wait_until_ready(&mut self) -> bool {
+        let Some(stdout) = self.process.stdout.take() else { return false };
+        let (ready, line) = mpsc::channel();
+        // The thread goes on reading, so that a system that prints more never waits for us; it ends with the system.
+        std::thread::spawn(move || {
+            for _ in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = ready.send(());
+            }
+        });
+        line.recv_timeout(READY_WITHIN).is_ok()
+    }
+
+    /// Where its gateway listens.
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::Socket(self.data.join("muster.sock"))
+    }
+
+    /// A new connection to its gateway.
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub async fn connect(&self) -> Result<Connection> {
+        Connection::open(&self.endpoint()).await
+    }
+
+    /// How long it took from its start to its being ready.
+    pub const fn started_in(&self) -> Duration {
+        self.started_in
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Its data folder.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// A command line that asks this system.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.muster);
+        command.args(arguments).arg("--data").arg(&self.data);
+        command
+    }
+
+    /// Stops it as an operator would.
+    ///
+    /// # Errors
+    /// If it had to be killed or did not end well.
+    pub fn stop(mut self) -> Result<()> {
+        self.terminate()
+    }
+
+    fn terminate(&mut self) -> Result<()> {
+        if let Some(status) = self.process.try_wait()? {
+            if status.success() {
+                return Ok(());
+            }
+            bail!("muster up ended by itself: {status}");
+        }
+        kill(Pid::from_raw(self.process.id().cast_signed()), Signal::SIGTERM)?;
+        let deadline = Instant::now() + STOPPED_WITHIN;
+        while Instant::now() < deadline {
+            match self.process.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("muster up did not stop cleanly: {status}"),
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        self.process.kill()?;
+        self.process.wait()?;
+        bail!("muster up did not stop within {} s and was killed", STOPPED_WITHIN.as_secs())
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        // After `stop` this finds the process gone; after a failure there is nobody left to tell.
+        let _ = self.terminate();
+    }
+}
+
+/// The muster binary to test: the one named, else the one beside this program, else the one in the path.
+pub fn find_muster(named: Option<PathBuf>) -> PathBuf {
+    let beside = || {
+        let here = std::env::current_exe().ok()?;
+        Some(here.parent()?.join("muster")).filter(|path| path.is_file())
+    };
+    named.or_else(beside).unwrap_or_else(|| PathBuf::from("muster"))
+}
