@@ -136,10 +136,13 @@ pub enum NodeFilter {
         value: PropertyValue,
     },
     /// All of these hold.
+    #[schema(no_recursion)]
     All(Vec<NodeFilter>),
     /// At least one of these holds.
+    #[schema(no_recursion)]
     Any(Vec<NodeFilter>),
     /// This does not hold.
+    #[schema(no_recursion)]
     Not(Box<NodeFilter>),
 }
 
