@@ -15,7 +15,7 @@ use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// Who submitted a job and whom its processes belong to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct Owner {
     /// The login name.
     pub user: String,
