@@ -1,0 +1,608 @@
+//! The grammar of the command line.
+
+use crate::{
+    job_options::JobOptions,
+    values::{self, SignalBefore},
+};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use muster_schemas::{JobId, Timestamp, job::JobState};
+use std::path::PathBuf;
+
+/// muster, a batch scheduler whose whole history is one event log
+#[derive(Debug, Parser)]
+#[command(name = "muster", version, args_override_self = true, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// How to reach the system.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// How to reach the system.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ConnectionOptions {
+    /// The data folder of the instance on this host [default: /var/lib/muster for root, else $XDG_STATE_HOME/muster]
+    #[arg(long, global = true, env = "MUSTER_DATA", hide_env_values = true, value_name = "DIR", help_heading = "Connection")]
+    pub data: Option<PathBuf>,
+    /// A gateway over TCP instead, such as http://head:6280
+    #[arg(long, global = true, env = "MUSTER_SERVER", hide_env_values = true, value_name = "URL", help_heading = "Connection")]
+    pub server: Option<String>,
+    /// The token for --server; better given in MUSTER_TOKEN, where other users cannot see it
+    #[arg(long, global = true, env = "MUSTER_TOKEN", hide_env_values = true, value_name = "TOKEN", help_heading = "Connection")]
+    pub token: Option<String>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a whole system in this process, with emulated nodes
+    Up(UpOptions),
+    /// Run the roles named
+    Serve(ServeOptions),
+    /// Submit a script or a command as a job
+    Submit(Box<SubmitOptions>),
+    /// Start a step inside a job and wait for it
+    Run(RunOptions),
+    /// List jobs
+    Jobs(JobsOptions),
+    /// Show or change one job, or several
+    #[command(subcommand)]
+    Job(JobCommand),
+    /// List nodes
+    Nodes(NodesOptions),
+    /// Show or change nodes
+    #[command(subcommand)]
+    Node(NodeCommand),
+    /// List queues and licences
+    Queues(QueryOptions),
+    /// Print what happened, as it happens with --follow
+    Events(EventsOptions),
+    /// What users, accounts and queues asked for and used
+    Usage(UsageOptions),
+    /// Verify the history, or export it so that others can
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Fold the log of a data folder from its beginning and print the digest of the state
+    Replay(ReplayOptions),
+    /// Show, check or apply the cluster's configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Say what is wrong with this installation
+    Doctor(DoctorOptions),
+    /// Print completions for a shell
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder
+    Man {
+        /// The folder; made if it is missing.
+        dir: PathBuf,
+    },
+}
+
+/// A moment of the past, and the form of the answer.
+#[derive(Clone, Debug, Default, Args)]
+pub struct QueryOptions {
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+    /// As it was at this time: `08:30`, `2026-11-20 08:30`, `-10m`, `"2 hours ago"`
+    #[arg(long, value_name = "TIME", value_parser = values::parse_past, allow_hyphen_values = true, conflicts_with = "at_seq")]
+    pub at: Option<Timestamp>,
+    /// As it was after the record with this sequence
+    #[arg(long, value_name = "N")]
+    pub at_seq: Option<u64>,
+}
+
+/// `muster up`.
+#[derive(Debug, Args)]
+pub struct UpOptions {
+    /// How many nodes to emulate [default: those the cluster has, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub nodes: Option<u32>,
+    /// CPUs of each node [default: this host's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub cpus: Option<u32>,
+    /// Memory of each node, such as 16G [default: this host's]
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
+    pub memory: Option<u64>,
+    /// The configuration file [default: /etc/muster/muster.toml if it exists]
+    #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG", hide_env_values = true)]
+    pub config: Option<PathBuf>,
+}
+
+/// `muster serve`.
+#[derive(Debug, Args)]
+pub struct ServeOptions {
+    /// The roles to run in this process
+    #[arg(required = true, value_name = "ROLE")]
+    pub roles: Vec<Role>,
+    /// The configuration file [default: /etc/muster/muster.toml if it exists]
+    #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG", hide_env_values = true)]
+    pub config: Option<PathBuf>,
+    /// The node that the executor serves [default: this host's name]
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+}
+
+/// A role that a process can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Role {
+    /// The log and the authoritative state.
+    Ledger,
+    /// Chooses which jobs start where.
+    Planner,
+    /// Runs the jobs of one node.
+    Executor,
+    /// Sends mail and runs notification commands.
+    Notifier,
+    /// Counts usage.
+    Accounting,
+    /// The HTTP API.
+    Gateway,
+}
+
+/// `muster submit`.
+#[derive(Debug, Args)]
+#[command(override_usage = "muster submit [OPTIONS] SCRIPT [ARGS]...\n       muster submit [OPTIONS] -- COMMAND [ARGS]...")]
+pub struct SubmitOptions {
+    /// What the job is.
+    #[command(flatten)]
+    pub job: JobOptions,
+    /// Wait until the job has ended, and exit with its status (128 + the number of a signal)
+    #[arg(long)]
+    pub wait: bool,
+    /// Print the job's number alone
+    #[arg(long)]
+    pub parsable: bool,
+    /// Print the job that would be submitted, as JSON, and submit nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// A script (`-` for standard input) and its arguments, or after `--` a command that runs once for each task
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "SCRIPT|COMMAND")]
+    pub words: Vec<String>,
+}
+
+/// `muster run`.
+#[derive(Debug, Args)]
+#[command(override_usage = "muster run [OPTIONS] [--] COMMAND [ARGS]...")]
+pub struct RunOptions {
+    /// How many tasks [default: as many as the job has]
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::parse_positive)]
+    pub ntasks: Option<u32>,
+    /// On how many of the job's nodes [default: all that the tasks need]
+    #[arg(short = 'N', long, value_name = "N", value_parser = values::parse_positive)]
+    pub nodes: Option<u32>,
+    /// The running job [default: the one that this runs in]
+    #[arg(long, value_name = "ID", env = "MUSTER_JOB_ID", hide_env_values = true)]
+    pub job: JobId,
+    /// Standard output [default: that of the job's output file pattern]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<String>,
+    /// Standard error [default: the same file as standard output]
+    #[arg(short = 'e', long, value_name = "FILE")]
+    pub error: Option<String>,
+    /// Standard input [default: /dev/null]
+    #[arg(short = 'i', long, value_name = "FILE")]
+    pub input: Option<String>,
+    /// Signal the step before the job's walltime is over
+    #[arg(long, value_name = "SIGNAL[@SECONDS]", value_parser = values::parse_signal_before)]
+    pub warn: Option<SignalBefore>,
+    /// The command and its arguments; it runs once for each task
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub words: Vec<String>,
+}
+
+/// Which jobs.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FilterOptions {
+    /// Only jobs of this user
+    #[arg(short = 'u', long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Only jobs in this queue
+    #[arg(short = 'q', long, value_name = "QUEUE")]
+    pub queue: Option<String>,
+    /// Only jobs of this account
+    #[arg(short = 'A', long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// Only jobs with this name
+    #[arg(short = 'J', long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Only jobs in these states: held, queued, launching, running, suspended, finishing, finished
+    #[arg(short = 's', long, value_name = "STATES", value_delimiter = ',', value_parser = parse_state)]
+    pub state: Vec<JobState>,
+}
+
+/// `muster jobs`.
+#[derive(Debug, Args)]
+pub struct JobsOptions {
+    /// Which jobs.
+    #[command(flatten)]
+    pub filter: FilterOptions,
+    /// Finished jobs too, as far as they are kept
+    #[arg(short = 'a', long, conflicts_with = "state")]
+    pub all: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", value_parser = values::parse_positive)]
+    pub limit: Option<u32>,
+    /// When, and in which form.
+    #[command(flatten)]
+    pub query: QueryOptions,
+    /// These jobs, arrays or tasks only
+    #[arg(value_name = "ID")]
+    pub ids: Vec<JobId>,
+}
+
+/// Jobs to act on.
+#[derive(Clone, Debug, Args)]
+#[group(required = false)]
+pub struct SelectionOptions {
+    /// Every job that matches the filter instead of jobs by id; without a filter, every job that you may manage
+    #[arg(long, conflicts_with = "ids")]
+    pub matching: bool,
+    /// Which jobs, with --matching.
+    #[command(flatten)]
+    pub filter: FilterOptions,
+    /// Jobs, arrays or tasks, such as 12 or 12_3
+    #[arg(value_name = "ID", required_unless_present = "matching")]
+    pub ids: Vec<JobId>,
+}
+
+/// Which holds.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct HoldKinds {
+    /// The operators' hold instead of the user's
+    #[arg(long)]
+    pub operator: bool,
+    /// The administrators' hold instead of the user's
+    #[arg(long)]
+    pub system: bool,
+}
+
+/// `muster job`.
+#[derive(Debug, Subcommand)]
+pub enum JobCommand {
+    /// Show all that is known of a job
+    Show {
+        /// When, and in which form.
+        #[command(flatten)]
+        query: QueryOptions,
+        /// The job, array or task
+        id: JobId,
+    },
+    /// Tell what happened to a job
+    Events {
+        /// Print JSON for programs, one event a line
+        #[arg(long)]
+        json: bool,
+        /// The job, array or task
+        id: JobId,
+    },
+    /// Cancel jobs
+    Cancel(SelectionOptions),
+    /// Hold jobs until they are released
+    Hold {
+        /// Which holds.
+        #[command(flatten)]
+        kinds: HoldKinds,
+        /// Why, for people
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+        /// Which jobs.
+        #[command(flatten)]
+        jobs: SelectionOptions,
+    },
+    /// Release held jobs
+    Release {
+        /// Which holds.
+        #[command(flatten)]
+        kinds: HoldKinds,
+        /// Which jobs.
+        #[command(flatten)]
+        jobs: SelectionOptions,
+    },
+    /// Stop the processes of running jobs; they keep their resources
+    Suspend(SelectionOptions),
+    /// Let suspended jobs go on
+    Resume(SelectionOptions),
+    /// Stop running jobs and put them back into the queue
+    Requeue {
+        /// Hold them there
+        #[arg(long)]
+        hold: bool,
+        /// Which jobs.
+        #[command(flatten)]
+        jobs: SelectionOptions,
+    },
+    /// Send a signal to the processes of running jobs
+    Signal {
+        /// The signal: a name such as USR1, or a number
+        #[arg(value_parser = values::parse_signal)]
+        signal: u8,
+        /// Which jobs.
+        #[command(flatten)]
+        jobs: SelectionOptions,
+    },
+    /// Change jobs
+    Modify(Box<ModifyOptions>),
+    /// Wait until jobs have ended, and exit with the first status that is not 0
+    Wait {
+        /// The jobs, arrays or tasks
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<JobId>,
+    },
+}
+
+/// `muster job modify`.
+#[derive(Debug, Args)]
+pub struct ModifyOptions {
+    /// A new name
+    #[arg(long, value_name = "NAME")]
+    pub set_name: Option<String>,
+    /// Another queue
+    #[arg(long, value_name = "QUEUE")]
+    pub set_queue: Option<String>,
+    /// Another account
+    #[arg(long, value_name = "ACCOUNT")]
+    pub set_account: Option<String>,
+    /// Another priority
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub priority: Option<i64>,
+    /// Another begin time
+    #[arg(long, value_name = "WHEN", value_parser = values::parse_future)]
+    pub begin: Option<Timestamp>,
+    /// Another walltime, also of running jobs
+    #[arg(short = 't', long, value_name = "TIME", value_parser = values::parse_walltime)]
+    pub time: Option<u64>,
+    /// At most so many tasks of the array at a time
+    #[arg(long, value_name = "N", value_parser = values::parse_positive)]
+    pub max_running: Option<u32>,
+    /// Only this component of the job, from 0
+    #[arg(long, value_name = "N")]
+    pub component: Option<u32>,
+    /// Which jobs.
+    #[command(flatten)]
+    pub jobs: SelectionOptions,
+}
+
+/// `muster nodes`.
+#[derive(Debug, Args)]
+pub struct NodesOptions {
+    /// When, and in which form.
+    #[command(flatten)]
+    pub query: QueryOptions,
+    /// These nodes only, such as `node[1-4]`
+    #[arg(value_name = "NODES")]
+    pub nodes: Option<String>,
+}
+
+/// `muster node`.
+#[derive(Debug, Subcommand)]
+pub enum NodeCommand {
+    /// Show all that is known of a node
+    Show {
+        /// When, and in which form.
+        #[command(flatten)]
+        query: QueryOptions,
+        /// The node
+        node: String,
+    },
+    /// Let nodes take no new jobs; what runs there goes on
+    Drain {
+        /// Why, for people
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+        /// The nodes, such as `node[1-4]`
+        nodes: String,
+    },
+    /// Let drained nodes take jobs again
+    Resume {
+        /// The nodes, such as `node[1-4]`
+        nodes: String,
+    },
+}
+
+/// `muster events`.
+#[derive(Debug, Args)]
+pub struct EventsOptions {
+    /// Begin with the record of this sequence [default: the first, or with --follow the next]
+    #[arg(long, value_name = "N")]
+    pub from: Option<u64>,
+    /// Go on as things happen
+    #[arg(short = 'f', long)]
+    pub follow: bool,
+    /// Only events of this job, array or task
+    #[arg(long, value_name = "ID")]
+    pub job: Option<JobId>,
+    /// Only events of this kind: job, run, step, node, queue, cluster, plan, log
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// Print CloudEvents in JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// Only what had happened by this time
+    #[arg(long, value_name = "TIME", value_parser = values::parse_past, allow_hyphen_values = true, conflicts_with_all = ["follow", "at_seq"])]
+    pub at: Option<Timestamp>,
+    /// Only up to the record with this sequence
+    #[arg(long, value_name = "N", conflicts_with = "follow")]
+    pub at_seq: Option<u64>,
+}
+
+/// What rows of usage are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UsageKey {
+    /// The window of time.
+    Window,
+    /// The user.
+    User,
+    /// The account.
+    Account,
+    /// The queue.
+    Queue,
+}
+
+/// `muster usage`.
+#[derive(Debug, Args)]
+pub struct UsageOptions {
+    /// Only windows that end after this time
+    #[arg(long, value_name = "TIME", value_parser = values::parse_past, allow_hyphen_values = true)]
+    pub from: Option<Timestamp>,
+    /// Only windows that begin before this time
+    #[arg(long, value_name = "TIME", value_parser = values::parse_past, allow_hyphen_values = true)]
+    pub to: Option<Timestamp>,
+    /// Only of this user
+    #[arg(short = 'u', long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Only of this account
+    #[arg(short = 'A', long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// Only in this queue
+    #[arg(short = 'q', long, value_name = "QUEUE")]
+    pub queue: Option<String>,
+    /// One row for each of these [default: user,account,queue]
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub by: Vec<UsageKey>,
+    /// Print comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// When, and in which form.
+    #[command(flatten)]
+    pub query: QueryOptions,
+}
+
+/// `muster audit`.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Check the hash chain, the signatures, and that replaying the log gives the recorded digests
+    Verify {
+        /// Read the data folder itself, without a running system
+        #[arg(long)]
+        offline: bool,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a bundle that a third party can verify without muster
+    Export {
+        /// Begin with the record of this sequence [default: the first]
+        #[arg(long, value_name = "N")]
+        from: Option<u64>,
+        /// End with the record of this sequence [default: the last]
+        #[arg(long, value_name = "N")]
+        to: Option<u64>,
+        /// The file to write
+        file: PathBuf,
+    },
+}
+
+/// `muster replay`.
+#[derive(Debug, Args)]
+pub struct ReplayOptions {
+    /// Compare with the digests that checkpoints recorded
+    #[arg(long)]
+    pub verify: bool,
+    /// Fold up to the record with this sequence [default: the last]
+    #[arg(long, value_name = "N")]
+    pub at_seq: Option<u64>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `muster config`.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print the cluster's configuration, in the form that `apply` takes
+    Show(QueryOptions),
+    /// Read a configuration file and say what is wrong with it
+    Check {
+        /// The file [default: /etc/muster/muster.toml]
+        file: Option<PathBuf>,
+    },
+    /// Make the cluster's configuration what a file says
+    Apply {
+        /// Keep nodes, queues and licences that the file does not name
+        #[arg(long)]
+        keep: bool,
+        /// The file [default: /etc/muster/muster.toml]
+        file: Option<PathBuf>,
+    },
+    /// Print the reference of the configuration file, in Markdown
+    Reference,
+}
+
+/// `muster doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// The configuration file [default: /etc/muster/muster.toml if it exists]
+    #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG", hide_env_values = true)]
+    pub config: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_state(text: &str) -> Result<JobState, String> {
+    const STATES: [JobState; 7] = [
+        JobState::Held,
+        JobState::Queued,
+        JobState::Launching,
+        JobState::Running,
+        JobState::Suspended,
+        JobState::Finishing,
+        JobState::Finished,
+    ];
+    STATES
+        .into_iter()
+        .find(|state| state.word() == text)
+        .ok_or_else(|| format!("it is one of {}", STATES.map(JobState::word).join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split(' '))
+    }
+
+    #[test]
+    fn the_grammar_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn words_after_the_script_belong_to_it() {
+        let Command::Submit(submit) = parse("muster submit -N 2 job.sh -N 3 --hold").unwrap().command else { panic!() };
+        assert_eq!(submit.words, ["job.sh", "-N", "3", "--hold"]);
+        assert!(!submit.job.hold);
+        let Command::Submit(submit) = parse("muster submit -N 2 -- hostname -f").unwrap().command else { panic!() };
+        assert_eq!(submit.words, ["hostname", "-f"]);
+    }
+
+    #[test]
+    fn times_may_begin_with_a_dash() {
+        let Command::Jobs(jobs) = parse("muster jobs --at -10s").unwrap().command else { panic!() };
+        assert!(jobs.query.at.is_some());
+    }
+
+    #[test]
+    fn connection_options_stand_anywhere() {
+        for line in ["muster --data /d jobs", "muster jobs --data /d"] {
+            assert_eq!(parse(line).unwrap().connection.data, Some("/d".into()));
+        }
+    }
+
+    #[test]
+    fn acting_on_no_job_is_wrong_usage() {
+        assert!(parse("muster job cancel").is_err());
+        assert!(parse("muster job cancel --matching -u anna").is_ok());
+        assert!(parse("muster job cancel --matching 7").is_err());
+        assert!(parse("muster job signal USR1 7 8_2").is_ok());
+        assert!(parse("muster job wait").is_err());
+    }
+}

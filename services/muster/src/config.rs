@@ -1,0 +1,116 @@
+//! The configuration file: what it may say, what it says, and the errors in it.
+//!
+//! [`keys`] is the one list of all keys with their meaning, default and range. The file is checked against it (so that
+//! every error has a line, a column and, for a wrong key, the nearest right one), and the reference in `docs/` is
+//! printed from it. A test keeps it in step with the types that the services take.
+
+mod check;
+mod cluster;
+pub mod keys;
+mod reference;
+
+pub use check::CheckedFile;
+pub use cluster::{ClusterFile, cluster_to_toml};
+pub use reference::reference;
+
+use crate::exit::Failure;
+use muster_telemetry::TelemetryConfig;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Where the configuration is looked for when no file is named.
+pub const DEFAULT_PATH: &str = "/etc/muster/muster.toml";
+
+/// The bus.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BusSection {
+    /// Address of NATS; `None` means in-process.
+    pub url: Option<String>,
+    /// User name on NATS.
+    pub user: Option<String>,
+    /// File with the password.
+    pub password_file: Option<PathBuf>,
+    /// NATS credentials file.
+    pub credentials_file: Option<PathBuf>,
+    /// Certificate authorities to trust.
+    pub ca_file: Option<PathBuf>,
+    /// Client certificate.
+    pub certificate_file: Option<PathBuf>,
+    /// Key of the client certificate.
+    pub key_file: Option<PathBuf>,
+}
+
+/// Everything that a configuration file says, with defaults for what it does not.
+///
+/// It takes unknown keys: what a file may say is checked before.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Configuration {
+    /// `[bus]`
+    pub bus: BusSection,
+    /// `[telemetry]`
+    pub telemetry: TelemetryConfig,
+    /// `[ledger]`
+    //XX pub ledger: muster_ledger::Config,
+    /// `[planner]`
+    //XX pub planner: muster_planner::Config,
+    /// `[executor]`
+    //XX pub executor: muster_executor::Config,
+    /// `[notifier]`
+    //XX pub notifier: muster_notifier::Config,
+    /// `[accounting]`
+    //XX pub accounting: muster_accounting::Config,
+    /// `[gateway]`
+    //XX pub gateway: muster_gateway::Config,
+    /// `[cluster]`, `[[queues]]`, `[[nodes]]` and `[licences]`
+    #[serde(skip)]
+    pub cluster: ClusterFile,
+}
+
+/// A configuration and the file that it came from.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// What holds.
+    pub configuration: Configuration,
+    /// The file, if there is one.
+    pub path: Option<PathBuf>,
+    /// What the file says, key by key.
+    pub file: CheckedFile,
+}
+
+/// Reads the file named, or the default one if it exists, else gives the defaults.
+pub fn load(path: Option<&Path>) -> Result<Loaded, Failure> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None if Path::new(DEFAULT_PATH).exists() => PathBuf::from(DEFAULT_PATH),
+        None => return Ok(Loaded::default()),
+    };
+    let name = path.display().to_string();
+    let bytes = std::fs::read(&path).map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
+    let (configuration, file) = parse(&name, bytes)?;
+    Ok(Loaded { configuration, path: Some(path), file })
+}
+
+/// Reads a configuration from the bytes of a file.
+pub fn parse(name: &str, bytes: Vec<u8>) -> Result<(Configuration, CheckedFile), Failure> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&error.as_bytes()[..at]);
+        Failure::in_file(check::position(name, &before, before.len()), "this byte is not UTF-8 text")
+    })?;
+    let file = CheckedFile::check(name, &text)?;
+    let cluster: ClusterFile = read(name, &text)?;
+    cluster.check(name)?;
+    Ok((Configuration { cluster, ..read(name, &text)? }, file))
+}
+
+fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, Failure> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        Failure::in_file(check::position(name, text, at), error.message())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Checks the text of a configuration file against the list of keys.
+
+use super::keys::{Kind, SECTIONS, Section, Shape};
+use crate::{exit::Failure, values};
+use std::{collections::BTreeMap, fmt::Display};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+/// A file in which every key is known and every value of the right type and in range, as text by `section.key`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckedFile {
+    values: BTreeMap<String, String>,
+}
+
+impl CheckedFile {
+    /// Reads the text. All faults are told at once.
+    pub fn check(name: &str, text: &str) -> Result<Self, Failure> {
+        let table = DeTable::parse(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            Failure::in_file(position(name, text, at), error.message())
+        })?;
+        let mut checker = Checker { text, faults: Vec::new(), values: BTreeMap::new() };
+        for (key, value) in table.get_ref() {
+            match SECTIONS.iter().find(|section| section.name == key.get_ref().as_ref()) {
+                Some(section) => checker.section(section, value),
+                None => {
+                    let names = SECTIONS.iter().map(|section| section.name);
+                    checker.unknown(key, names, "section", "");
+                }
+            }
+        }
+        let Some((at, first)) = checker.faults.first().cloned() else { return Ok(Self { values: checker.values }) };
+        let others = checker.faults.iter().skip(1);
+        let others: String =
+            others.map(|(at, fault)| format!("\n{}: {fault}", position(name, text, *at))).collect();
+        Err(Failure::in_file(position(name, text, at), first + &others))
+    }
+
+    /// Whether the file says anything about this key.
+    pub fn names(&self, section: &str, key: &str) -> bool {
+        self.values.contains_key(&format!("{section}.{key}"))
+    }
+
+    /// Whether the file has a section that describes the cluster.
+    pub fn describes_cluster(&self) -> bool {
+        SECTIONS.iter().filter(|section| section.cluster).any(|section| {
+            let prefix = format!("{}.", section.name);
+            self.values.range(prefix.clone()..).next().is_some_and(|(key, _)| key.starts_with(&prefix))
+        })
+    }
+
+    /// The keys outside the cluster's sections that the files do not say the same of.
+    pub fn process_keys_that_differ(&self, other: &Self) -> Vec<String> {
+        let belongs_to_process = |key: &String| {
+            let section = key.split('.').next().unwrap_or_default();
+            !SECTIONS.iter().any(|known| known.cluster && known.name == section)
+        };
+        let keys: std::collections::BTreeSet<&String> = self.values.keys().chain(other.values.keys()).collect();
+        keys.into_iter()
+            .filter(|key| belongs_to_process(key) && self.values.get(*key) != other.values.get(*key))
+            .cloned()
+            .collect()
+    }
+}
+
+struct Checker<'a> {
+    text: &'a str,
+    /// Byte offsets and what is wrong there.
+    faults: Vec<(usize, String)>,
+    values: BTreeMap<String, String>,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, at: usize, message: impl Display) {
+        self.faults.push((at, message.to_string()));
+    }
+
+    fn unknown<'k>(
+        &mut self,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+        known: impl Iterator<Item = &'k str> + Clone,
+        what: &str,
+        place: &str,
+    ) {
+        let given = key.get_ref();
+        let nearest = known
+            .clone()
+            .map(|name| (strsim::damerau_levenshtein(given, name), name))
+            .min()
+            .filter(|(distance, name)| *distance <= name.len().max(given.len()) / 2);
+        let hint = match nearest {
+            Some((_, name)) => format!("; nearest known {what} is `{name}`"),
+            None => format!("; known are {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        self.fault(key.span().start, format!("unknown {what} `{}`{place}{hint}", values::shorten(given)));
+    }
+
+    fn section(&mut self, section: &Section, value: &Spanned<DeValue<'_>>) {
+        let at = value.span().start;
+        match (section.shape, value.get_ref()) {
+            (Shape::Table, DeValue::Table(table)) => self.table(section, section.name, table),
+            (Shape::Tables, DeValue::Array(array)) => {
+                for (index, entry) in array.iter().enumerate() {
+                    match entry.get_ref() {
+                        DeValue::Table(table) => {
+                            self.table(section, &format!("{}.{index}", section.name), table);
+                            self.required(section, entry.span().start, table);
+                        }
+                        _ => self.fault(entry.span().start, format!("expected a table [[{}]]", section.name)),
+                    }
+                }
+            }
+            (Shape::Numbers, DeValue::Table(table)) => {
+                for (key, value) in table {
+                    let path = format!("{}.{}", section.name, key.get_ref());
+                    self.value(&section.keys[0].kind, &path, value);
+                }
+            }
+            (Shape::Tables, _) => self.fault(at, format!("expected tables, each under [[{}]]", section.name)),
+            (Shape::Table | Shape::Numbers, _) => self.fault(at, format!("expected a table [{}]", section.name)),
+        }
+    }
+
+    fn table(&mut self, section: &Section, path: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match section.keys.iter().find(|known| known.name == key.get_ref().as_ref()) {
+                Some(known) => self.value(&known.kind, &format!("{path}.{}", known.name), value),
+                None => {
+                    let names = section.keys.iter().map(|known| known.name);
+                    self.unknown(key, names, "key", &format!(" in {}", section.title()));
+                }
+            }
+        }
+    }
+
+    fn required(&mut self, section: &Section, at: usize, table: &DeTable<'_>) {
+        for key in section.keys.iter().filter(|key| key.default.is_none()) {
+            if !table.iter().any(|(given, _)| given.get_ref().as_ref() == key.name) {
+                self.fault(at, format!("`{}` is missing in this {}", key.name, section.title()));
+            }
+        }
+    }
+
+    fn value(&mut self, kind: &Kind, path: &str, value: &Spanned<DeValue<'_>>) {
+        let fits = match (kind, value.get_ref()) {
+            (Kind::Boolean, DeValue::Boolean(_)) => Ok(()),
+            (Kind::Integer { min, max }, DeValue::Integer(number)) => {
+                match i64::from_str_radix(number.as_str(), number.radix()) {
+                    Ok(number) if (*min..=*max).contains(&number) => Ok(()),
+                    _ => Err(format!("{} is out of range: {}", number.as_str(), kind.range())),
+                }
+            }
+            (Kind::Text | Kind::Path, DeValue::String(_)) => Ok(()),
+            (Kind::OneOf(words), DeValue::String(text)) if words.contains(&text.as_ref()) => Ok(()),
+            (Kind::OneOf(_), DeValue::String(text)) => Err(format!("`{}` is not {}", values::shorten(text), kind.range())),
+            (Kind::Texts, DeValue::Array(array)) if array.iter().all(|entry| entry.get_ref().is_str()) => Ok(()),
+            (Kind::Size, DeValue::String(text)) => values::parse_size(text).map(|_| ()),
+            (Kind::Size, DeValue::Integer(number)) => match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(0..) => Ok(()),
+                _ => Err(format!("{} is not a number of bytes", number.as_str())),
+            },
+            (Kind::Properties, DeValue::Table(table)) => {
+                let fits = |value: &DeValue<'_>| value.is_bool() || value.is_integer() || value.is_str();
+                match table.iter().find(|(_, value)| !fits(value.get_ref())) {
+                    None => Ok(()),
+                    Some((key, _)) => Err(format!("the property `{}` is not a truth value, a whole number or text", key.get_ref())),
+                }
+            }
+            (_, other) => Err(format!("expected {}, found {}", kind.range(), other.type_str())),
+        };
+        match fits {
+            Ok(()) => {
+                let text = self.text.get(value.span()).unwrap_or_default();
+                self.values.insert(path.to_owned(), text.to_owned());
+            }
+            Err(reason) => {
+                let key = path.rsplit('.').next().unwrap_or(path);
+                self.fault(value.span().start, format!("`{key}`: {reason}"));
+            }
+        }
+    }
+}
+
+/// `FILE:LINE:COLUMN` of a byte.
+pub fn position(name: &str, text: &str, at: usize) -> String {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let before = &text[..at];
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let column = before[before.rfind('\n').map_or(0, |end| end + 1)..].chars().count() + 1;
+    format!("{name}:{line}:{column}")
+}

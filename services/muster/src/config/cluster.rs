@@ -1,0 +1,242 @@
+//! The part of a configuration that belongs to the cluster: what it becomes for the ledger, and back to text.
+
+use crate::{exit::Failure, values};
+use muster_schemas::{
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    resources::{NodeSpec, PropertyValue},
+};
+use serde::Deserialize;
+use std::{collections::BTreeMap, fmt::Write as _};
+
+/// `[cluster]`, `[[queues]]`, `[[nodes]]` and `[licences]` of a file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ClusterFile {
+    cluster: ClusterSettings,
+    queues: Vec<QueueSpec>,
+    nodes: Vec<NodeEntry>,
+    licences: BTreeMap<String, u32>,
+}
+
+/// `[[nodes]]`: one node, or many of one kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeEntry {
+    name: String,
+    cores: u32,
+    #[serde(default = "one")]
+    sockets: u32,
+    memory: Size,
+    #[serde(default)]
+    gpus: Vec<String>,
+    #[serde(default)]
+    properties: BTreeMap<String, Property>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Size {
+    Bytes(u64),
+    Text(String),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Property {
+    Flag(bool),
+    Number(i64),
+    Text(String),
+}
+
+impl ClusterFile {
+    /// Checks what a single value cannot tell: node lists, names used twice.
+    pub fn check(&self, name: &str) -> Result<(), Failure> {
+        self.to_config().map(|_| ()).map_err(|message| Failure::in_file(name, message))
+    }
+
+    /// What the file asks of the ledger. Without the default queue a plain one of that name is added.
+    pub fn to_config(&self) -> Result<ClusterConfig, String> {
+        let mut queues = self.queues.clone();
+        if !queues.iter().any(|queue| queue.name == self.cluster.default_queue) {
+            queues.push(QueueSpec { name: self.cluster.default_queue.clone(), ..QueueSpec::default() });
+        }
+        for queue in &mut queues {
+            queue.nodes = expand_all(&queue.nodes)?;
+        }
+        let mut nodes = Vec::new();
+        for entry in &self.nodes {
+            nodes.extend(entry.expand()?);
+        }
+        refuse_doubles(queues.iter().map(|queue| queue.name.as_str()), "queue")?;
+        refuse_doubles(nodes.iter().map(|node| node.name.as_str()), "node")?;
+        Ok(ClusterConfig { settings: self.cluster.clone(), queues, nodes, licences: self.licences.clone() })
+    }
+}
+
+fn expand_all(lists: &[String]) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for list in lists {
+        names.extend(values::parse_hosts(list)?);
+    }
+    Ok(names)
+}
+
+fn refuse_doubles<'a>(names: impl Iterator<Item = &'a str>, what: &str) -> Result<(), String> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(format!("the {what} `{name}` is described twice"));
+        }
+    }
+    Ok(())
+}
+
+impl NodeEntry {
+    fn expand(&self) -> Result<Vec<NodeSpec>, String> {
+        let memory_bytes = match &self.memory {
+            Size::Bytes(bytes) => *bytes,
+            Size::Text(text) => values::parse_size(text)?,
+        };
+        let property = |property: &Property| match property {
+            Property::Flag(flag) => PropertyValue::Flag(*flag),
+            Property::Number(number) => PropertyValue::Number(*number),
+            Property::Text(text) => PropertyValue::Text(text.clone()),
+        };
+        let properties: BTreeMap<String, PropertyValue> =
+            self.properties.iter().map(|(name, value)| (name.clone(), property(value))).collect();
+        let names = values::parse_hosts(&self.name)?;
+        let node = |name| NodeSpec {
+            name,
+            cores: self.cores,
+            sockets: self.sockets,
+            memory_bytes,
+            gpus: self.gpus.clone(),
+            properties: properties.clone(),
+        };
+        Ok(names.into_iter().map(node).collect())
+    }
+}
+
+/// A cluster's configuration in the form of the configuration file. Nodes of one kind that stand side by side become one
+/// entry.
+pub fn cluster_to_toml(config: &ClusterConfig) -> String {
+    let mut text = String::from("[cluster]\n");
+    write_settings(&mut text, &config.settings);
+    for queue in &config.queues {
+        text.push_str("\n[[queues]]\n");
+        write_queue(&mut text, queue);
+    }
+    let mut nodes = &config.nodes[..];
+    while let Some(first) = nodes.first() {
+        let alike = nodes.iter().take_while(|node| NodeSpec { name: first.name.clone(), ..(*node).clone() } == *first).count();
+        let names: Vec<&str> = nodes[..alike].iter().map(|node| node.name.as_str()).collect();
+        write_node(&mut text, &values::compress_hosts(&names), first);
+        nodes = &nodes[alike..];
+    }
+    if !config.licences.is_empty() {
+        text.push_str("\n[licences]\n");
+        for (name, total) in &config.licences {
+            let _ = writeln!(text, "{} = {total}", quote(name));
+        }
+    }
+    text
+}
+
+/// Text as a TOML string; also right for a quoted key.
+fn quote(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn quote_all(texts: &[String]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| quote(text)).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+fn write_settings(text: &mut String, settings: &ClusterSettings) {
+    let ClusterSettings {
+        name,
+        default_queue,
+        operators,
+        administrators,
+        finished_job_retention_seconds,
+        node_lost_after_seconds,
+        launch_timeout_seconds,
+        kill_grace_seconds,
+        default_memory_per_core_bytes,
+        cancel_never_met,
+        max_jobs,
+    } = settings;
+    let _ = writeln!(text, "name = {}", quote(name));
+    let _ = writeln!(text, "default_queue = {}", quote(default_queue));
+    let _ = writeln!(text, "operators = {}", quote_all(operators));
+    let _ = writeln!(text, "administrators = {}", quote_all(administrators));
+    let _ = writeln!(text, "finished_job_retention_seconds = {finished_job_retention_seconds}");
+    let _ = writeln!(text, "node_lost_after_seconds = {node_lost_after_seconds}");
+    let _ = writeln!(text, "launch_timeout_seconds = {launch_timeout_seconds}");
+    let _ = writeln!(text, "kill_grace_seconds = {kill_grace_seconds}");
+    write_optional(text, "default_memory_per_core_bytes", *default_memory_per_core_bytes);
+    let _ = writeln!(text, "cancel_never_met = {cancel_never_met}");
+    let _ = writeln!(text, "max_jobs = {max_jobs}");
+}
+
+fn write_queue(text: &mut String, queue: &QueueSpec) {
+    let QueueSpec {
+        name,
+        priority,
+        default_job_priority,
+        enabled,
+        started,
+        default_walltime_seconds,
+        max_walltime_seconds,
+        nodes,
+        users,
+        max_running_jobs,
+        max_running_jobs_per_user,
+        max_jobs,
+    } = queue;
+    let _ = writeln!(text, "name = {}", quote(name));
+    let _ = writeln!(text, "priority = {priority}");
+    let _ = writeln!(text, "default_job_priority = {default_job_priority}");
+    let _ = writeln!(text, "enabled = {enabled}");
+    let _ = writeln!(text, "started = {started}");
+    write_optional(text, "default_walltime_seconds", *default_walltime_seconds);
+    write_optional(text, "max_walltime_seconds", *max_walltime_seconds);
+    if !nodes.is_empty() {
+        let _ = writeln!(text, "nodes = [{}]", quote(&values::compress_hosts(nodes)));
+    }
+    if !users.is_empty() {
+        let _ = writeln!(text, "users = {}", quote_all(users));
+    }
+    write_optional(text, "max_running_jobs", max_running_jobs.map(u64::from));
+    write_optional(text, "max_running_jobs_per_user", max_running_jobs_per_user.map(u64::from));
+    write_optional(text, "max_jobs", max_jobs.map(u64::from));
+}
+
+fn write_optional(text: &mut String, key: &str, value: Option<u64>) {
+    if let Some(value) = value {
+        let _ = writeln!(text, "{key} = {value}");
+    }
+}
+
+fn write_node(text: &mut String, names: &str, node: &NodeSpec) {
+    let NodeSpec { name: _, cores, sockets, memory_bytes, gpus, properties } = node;
+    let exact = values::parse_size(&values::format_size(*memory_bytes)) == Ok(*memory_bytes);
+    let memory = if exact { quote(&values::format_size(*memory_bytes)) } else { memory_bytes.to_string() };
+    let _ = write!(text, "\n[[nodes]]\nname = {}\ncores = {cores}\nsockets = {sockets}\nmemory = {memory}\n", quote(names));
+    if !gpus.is_empty() {
+        let _ = writeln!(text, "gpus = {}", quote_all(gpus));
+    }
+    if !properties.is_empty() {
+        let property = |(name, value): (&String, &PropertyValue)| match value {
+            PropertyValue::Flag(flag) => format!("{} = {flag}", quote(name)),
+            PropertyValue::Number(number) => format!("{} = {number}", quote(name)),
+            PropertyValue::Text(value) => format!("{} = {}", quote(name), quote(value)),
+        };
+        let properties: Vec<String> = properties.iter().map(property).collect();
+        let _ = writeln!(text, "properties = {{ {} }}", properties.join(", "));
+    }
+}

@@ -1,0 +1,98 @@
+//! How a command ends: its exit status and what it says on standard error.
+
+use muster_schemas::command::RefusalCode;
+use std::{fmt, process::ExitCode};
+
+/// The stable exit statuses of every muster command. Scripts rely on them; `docs/reference/exit-status.md` is the
+/// contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It was refused or failed; the reason is on standard error.
+    Failed = 1,
+    /// The command line, a script or a configuration file is wrong; nothing was asked.
+    Usage = 2,
+    /// The caller may not do this.
+    NoPermission = 3,
+    /// What was named does not exist.
+    NotFound = 4,
+    /// The service could not be reached; nothing changed.
+    Unreachable = 5,
+}
+
+impl From<RefusalCode> for Status {
+    fn from(code: RefusalCode) -> Self {
+        match code {
+            RefusalCode::PermissionDenied => Self::NoPermission,
+            RefusalCode::NotFound => Self::NotFound,
+            RefusalCode::Unavailable => Self::Unreachable,
+            RefusalCode::Invalid
+            | RefusalCode::Conflict
+            | RefusalCode::LimitReached
+            | RefusalCode::StorageFailed => Self::Failed,
+        }
+    }
+}
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit status.
+    pub status: Status,
+    /// For people; printed after `muster: ` unless it begins with a position in a file.
+    pub message: String,
+    /// Whether the message begins with `FILE:LINE:COLUMN`, which editors understand only at the start of a line.
+    positioned: bool,
+}
+
+impl Failure {
+    /// A failure with this status.
+    pub fn new(status: Status, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), positioned: false }
+    }
+
+    /// The request was refused or failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Status::Failed, message)
+    }
+
+    /// The command line is wrong.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Status::Usage, message)
+    }
+
+    /// A file is wrong at a position.
+    pub fn in_file(position: impl fmt::Display, message: impl fmt::Display) -> Self {
+        Self { status: Status::Usage, message: format!("{position}: {message}"), positioned: true }
+    }
+
+    /// Prints the reason and gives the status to exit with.
+    pub fn report(&self) -> ExitCode {
+        if self.positioned {
+            eprintln!("{}", self.message);
+        } else {
+            eprintln!("muster: {}", self.message);
+        }
+        ExitCode::from(self.status as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::failed(format!("{error:#}"))
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+/// What a command came to: the status of the process it stands for (0 for most), or why not.
+pub type CommandResult = Result<u8, Failure>;
