@@ -11,7 +11,9 @@ mod feed;
 mod local;
 mod log_stream;
 mod message;
+mod nats;
 mod subject;
+pub mod testing;
 mod work;
 
 pub use bus::{Bus, PublicEvent, SharedBus};
@@ -21,4 +23,5 @@ pub use feed::Feed;
 pub use local::LocalBus;
 pub use log_stream::{LogItem, LogStream};
 pub use message::{Message, Published, Request, RequestStream, Subscription};
+pub use nats::{NatsBus, NatsConfig, StreamLimits};
 pub use work::{WorkItem, WorkQueue, WorkStream};

@@ -198,7 +198,7 @@ impl Bus for LocalBus {
     async fn follow_log(&self) -> Result<LogStream, BusError> {
         let (writer, stream) = log_queue();
         let mut log = self.log();
-        log.readers.retain(|reader| !reader.is_closed());
+        log.readers.retain(|reader| !reader.is_abandoned());
         log.readers.push(writer);
         Ok(stream)
     }

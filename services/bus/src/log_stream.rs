@@ -4,7 +4,7 @@
 use muster_schemas::event::Commit;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, PoisonError},
 };
 use tokio::sync::Notify;
 
@@ -24,13 +24,15 @@ pub enum LogItem {
 struct Queue {
     items: VecDeque<LogItem>,
     records: usize,
-    closed: bool,
+    writer_gone: bool,
+    reader_gone: bool,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     queue: Mutex<Queue>,
     arrived: Notify,
+    abandoned: Notify,
 }
 
 impl Shared {
@@ -49,46 +51,52 @@ pub struct LogStream {
 /// The end of the queue that the bus writes to.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
-    shared: Weak<Shared>,
+    shared: Arc<Shared>,
 }
 
 /// A queue for one reader.
 pub(crate) fn log_queue() -> (LogWriter, LogStream) {
     let shared = Arc::new(Shared::default());
-    (LogWriter { shared: Arc::downgrade(&shared) }, LogStream { shared })
+    (LogWriter { shared: shared.clone() }, LogStream { shared })
 }
 
 impl LogWriter {
     /// Appends an item; `false` if the reader has gone.
     pub(crate) fn push(&self, item: LogItem) -> bool {
-        let Some(shared) = self.shared.upgrade() else { return false };
-        shared.with_queue(|queue| {
-            if let LogItem::Commit(commit) = &item {
-                queue.records += commit.records.len();
+        let reader_gone = self.shared.with_queue(|queue| {
+            if !queue.reader_gone {
+                push(queue, item);
             }
-            queue.items.push_back(item);
-            if queue.records > MAX_WAITING_RECORDS {
-                queue.items.clear();
-                queue.records = 0;
-                queue.items.push_back(LogItem::Interrupted);
-            }
+            queue.reader_gone
         });
-        shared.arrived.notify_one();
-        true
+        self.shared.arrived.notify_one();
+        !reader_gone
     }
 
     /// Whether the reader has gone.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.shared.strong_count() == 0
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.shared.with_queue(|queue| queue.reader_gone)
+    }
+
+    /// Waits until the reader has gone.
+    pub(crate) async fn abandoned(&self) {
+        while !self.is_abandoned() {
+            self.shared.abandoned.notified().await;
+        }
     }
 }
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        if let Some(shared) = self.shared.upgrade() {
-            shared.with_queue(|queue| queue.closed = true);
-            shared.arrived.notify_one();
-        }
+        self.shared.with_queue(|queue| queue.writer_gone = true);
+        self.shared.arrived.notify_one();
+    }
+}
+
+impl Drop for LogStream {
+    fn drop(&mut self) {
+        self.shared.with_queue(|queue| *queue = Queue { reader_gone: true, ..Queue::default() });
+        self.shared.abandoned.notify_one();
     }
 }
 
@@ -96,7 +104,7 @@ impl LogStream {
     /// The next item; `None` when the bus is closed. Cancel safe.
     pub async fn next(&mut self) -> Option<LogItem> {
         loop {
-            let (item, closed) = self.shared.with_queue(|queue| (pop(queue), queue.closed));
+            let (item, closed) = self.shared.with_queue(|queue| (pop(queue), queue.writer_gone));
             if item.is_some() || closed {
                 return item;
             }
@@ -107,6 +115,18 @@ impl LogStream {
     /// The next item if there is one already.
     pub fn try_next(&mut self) -> Option<LogItem> {
         self.shared.with_queue(pop)
+    }
+}
+
+fn push(queue: &mut Queue, item: LogItem) {
+    if let LogItem::Commit(commit) = &item {
+        queue.records += commit.records.len();
+    }
+    queue.items.push_back(item);
+    if queue.records > MAX_WAITING_RECORDS {
+        queue.items.clear();
+        queue.records = 0;
+        queue.items.push_back(LogItem::Interrupted);
     }
 }
 

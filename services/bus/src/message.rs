@@ -1,4 +1,4 @@
-use crate::BusError;
+use crate::{BusError, nats::NatsReply};
 use bytes::Bytes;
 use muster_schemas::{codec, event::TraceContext};
 use serde::{Serialize, de::DeserializeOwned};
@@ -50,8 +50,7 @@ pub struct Published {
     pub message: Message,
 }
 
-/// A request that waits for a reply. One that is dropped without a reply lets its sender wait until its timeout, or
-/// tells it at once where the bus can.
+/// A request that waits for a reply. Dropping it without one tells its sender, who may ask again.
 #[derive(Debug)]
 pub struct Request {
     /// The subject that it was sent to.
@@ -66,6 +65,8 @@ pub struct Request {
 pub(crate) enum ReplyTo {
     /// To a task of this process.
     Local(oneshot::Sender<Message>),
+    /// Over NATS.
+    Nats(NatsReply),
 }
 
 impl Request {
@@ -73,6 +74,7 @@ impl Request {
     pub fn reply(self, message: Message) {
         match self.reply_to {
             ReplyTo::Local(sender) => drop(sender.send(message)),
+            ReplyTo::Nats(reply) => reply.send(message),
         }
     }
 
@@ -80,6 +82,7 @@ impl Request {
     pub fn is_abandoned(&self) -> bool {
         match &self.reply_to {
             ReplyTo::Local(sender) => sender.is_closed(),
+            ReplyTo::Nats(_) => false,
         }
     }
 }

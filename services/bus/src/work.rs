@@ -1,6 +1,10 @@
 //! Work queues: each item to one worker, again and again until it is acknowledged.
 
-use crate::{BusError, Message, local::LocalDelivery};
+use crate::{
+    BusError, Message,
+    local::{LocalDelivery, LocalWorker},
+    nats::{NatsDelivery, NatsWorker},
+};
 use muster_schemas::subjects;
 use std::{borrow::Cow, time::Duration};
 
@@ -33,7 +37,8 @@ pub struct WorkStream {
 
 #[derive(Debug)]
 pub(crate) enum WorkSource {
-    Local(crate::local::LocalWorker),
+    Local(LocalWorker),
+    Nats(NatsWorker),
 }
 
 impl WorkStream {
@@ -41,6 +46,7 @@ impl WorkStream {
     pub async fn next(&mut self) -> Option<WorkItem> {
         match &mut self.source {
             WorkSource::Local(worker) => worker.next().await,
+            WorkSource::Nats(worker) => worker.next().await,
         }
     }
 }
@@ -60,6 +66,7 @@ pub struct WorkItem {
 #[derive(Debug)]
 pub(crate) enum Delivery {
     Local(LocalDelivery),
+    Nats(NatsDelivery),
 }
 
 impl WorkItem {
@@ -70,6 +77,7 @@ impl WorkItem {
     pub async fn ack(self) -> Result<(), BusError> {
         match self.delivery {
             Delivery::Local(delivery) => delivery.ack(),
+            Delivery::Nats(delivery) => return delivery.ack().await,
         }
         Ok(())
     }
@@ -81,6 +89,7 @@ impl WorkItem {
     pub async fn retry_after(self, delay: Duration) -> Result<(), BusError> {
         match self.delivery {
             Delivery::Local(delivery) => delivery.retry_after(delay),
+            Delivery::Nats(delivery) => return delivery.retry_after(delay).await,
         }
         Ok(())
     }
@@ -92,6 +101,7 @@ impl WorkItem {
     pub async fn in_progress(&self) -> Result<(), BusError> {
         match &self.delivery {
             Delivery::Local(delivery) => delivery.in_progress(),
+            Delivery::Nats(delivery) => return delivery.in_progress().await,
         }
         Ok(())
     }

@@ -1,0 +1,259 @@
+//! The bus between processes and machines: NATS, with JetStream for what is kept.
+
+use crate::{
+    Bus, BusError, LogStream, Message, PublicEvent, Published, Request, RequestStream, Subscription,
+    message::{ReplyTo, check_pattern},
+    work::{WorkQueue, WorkSource, WorkStream},
+};
+use async_nats::{
+    Client, RequestErrorKind,
+    client::PublishErrorKind,
+    jetstream::{self, message::PublishMessage},
+};
+use async_trait::async_trait;
+use futures::StreamExt;
+use muster_schemas::{event::Commit, ids::Sequence};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+mod config;
+mod connection;
+mod headers;
+mod log;
+mod reply;
+mod streams;
+mod work;
+
+pub use config::{NatsConfig, StreamLimits};
+pub(crate) use reply::NatsReply;
+pub(crate) use work::{NatsDelivery, NatsWorker};
+
+/// Servers of one subject share its requests by being in this queue group.
+const QUEUE_GROUP: &str = "muster";
+/// Nobody serves this subject: what the server says about it tells that it has seen all that was sent before.
+const NOBODY: &str = "muster.nobody";
+/// How long a server is given to do what it does at once.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Room for headers beside the payload of a message.
+const HEADER_BYTES: usize = 4096;
+/// Messages and requests that wait in this process, beside those that wait in the NATS client.
+const WAITING: usize = 1024;
+
+/// The bus over NATS. It survives restarts of the server, and the loss of everything that the server stored.
+#[derive(Debug)]
+pub struct NatsBus {
+    core: Arc<Core>,
+    log: log::LogAppender,
+    _stop_tasks: DropGuard,
+}
+
+/// What the bus and its tasks share.
+#[derive(Debug)]
+struct Core {
+    client: Client,
+    jetstream: jetstream::Context,
+    /// Counts connections: it changes when the client has lost the server and found it again.
+    connections: watch::Receiver<u64>,
+    streams: streams::Streams,
+    replies: mpsc::UnboundedSender<reply::Outgoing>,
+    config: NatsConfig,
+    stop: CancellationToken,
+}
+
+impl NatsBus {
+    /// Connects, and waits for as long as the server cannot be reached.
+    ///
+    /// # Errors
+    /// [`BusError::Unusable`] if waiting does not help: the address is malformed, a file cannot be read, the server
+    /// rejects the credentials, has no JetStream or is older than 2.11.
+    pub async fn connect(config: NatsConfig) -> Result<Arc<Self>, BusError> {
+        let (client, connections) = connection::connect(&config).await?;
+        let mut jetstream = jetstream::new(client.clone());
+        jetstream.set_timeout(SERVER_TIMEOUT);
+        let stop = CancellationToken::new();
+        let (replies, outgoing) = mpsc::unbounded_channel();
+        let streams = streams::Streams::default();
+        let core = Arc::new(Core { client, jetstream, connections, streams, replies, config, stop: stop.clone() });
+        core.spawn(reply::send_replies(core.client.clone(), outgoing));
+        core.spawn(streams::watch_over(core.clone()));
+        Ok(Arc::new(Self { core, log: log::LogAppender::default(), _stop_tasks: stop.drop_guard() }))
+    }
+}
+
+impl Core {
+    /// Runs a task until the bus is dropped.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// The outcome of something that needs an answer from the server, or `None` if the connection was made anew
+    /// meanwhile: the answer can then be lost.
+    async fn unless_reconnected<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut connections = self.connections.clone();
+        connections.mark_unchanged();
+        tokio::select! {
+            biased;
+            outcome = work => Some(outcome),
+            Ok(()) = connections.changed() => None,
+        }
+    }
+
+    async fn request(&self, subject: &str, message: Message, timeout: Duration) -> Result<Message, BusError> {
+        let bytes = message.payload.len();
+        let request = async_nats::Request::new()
+            .headers(headers::of_trace(&message.trace))
+            .payload(message.payload)
+            .timeout(Some(timeout));
+        let timed_out = || BusError::TimedOut { subject: subject.to_owned() };
+        let reply = self.unless_reconnected(self.client.send_request(subject.to_owned(), request)).await;
+        match reply.ok_or_else(timed_out)? {
+            Ok(reply) => reply::read(subject, reply),
+            Err(error) => Err(match error.kind() {
+                RequestErrorKind::NoResponders => BusError::NoResponder { subject: subject.to_owned() },
+                RequestErrorKind::TimedOut => timed_out(),
+                RequestErrorKind::MaxPayloadExceeded => self.too_large(bytes),
+                RequestErrorKind::InvalidSubject => BusError::Unusable(format!("`{subject}` is no subject")),
+                RequestErrorKind::Other => unavailable(error),
+            }),
+        }
+    }
+
+    fn too_large(&self, bytes: usize) -> BusError {
+        BusError::TooLarge { bytes, limit: self.max_payload_bytes() }
+    }
+
+    fn max_payload_bytes(&self) -> usize {
+        self.client.max_payload().saturating_sub(HEADER_BYTES)
+    }
+
+    /// Waits until the server has seen everything that this client has sent.
+    async fn round_trip(&self) -> Result<(), BusError> {
+        match self.request(NOBODY, Message::default(), SERVER_TIMEOUT).await {
+            Ok(_) | Err(BusError::NoResponder { .. }) => Ok(()),
+            // Made anew, the connection has its subscriptions from the beginning.
+            Err(BusError::TimedOut { .. }) if self.is_connected() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.client.connection_state() == async_nats::connection::State::Connected
+    }
+
+    /// A message that JetStream stores once, however often it is sent within the duplicate window.
+    fn kept(&self, key: &str, message: Message) -> PublishMessage {
+        PublishMessage::build().headers(headers::of_trace(&message.trace)).payload(message.payload).message_id(key)
+    }
+}
+
+/// An error of the client library that trying again may cure.
+fn unavailable(error: impl std::fmt::Display) -> BusError {
+    BusError::Unavailable(error.to_string())
+}
+
+#[async_trait]
+impl Bus for NatsBus {
+    async fn request(&self, subject: &str, message: Message, timeout: Duration) -> Result<Message, BusError> {
+        self.core.request(subject, message, timeout).await
+    }
+
+    async fn serve(&self, pattern: &str) -> Result<RequestStream, BusError> {
+        check_pattern(pattern)?;
+        let group = QUEUE_GROUP.to_owned();
+        let mut subscriber = self.core.client.queue_subscribe(pattern.to_owned(), group).await.map_err(unavailable)?;
+        self.core.round_trip().await?;
+        let (sender, requests) = mpsc::channel(WAITING);
+        let replies = self.core.replies.clone();
+        self.core.spawn(async move {
+            while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {
+                let Some(inbox) = &arrived.reply else { continue };
+                let reply_to = ReplyTo::Nats(NatsReply::new(replies.clone(), inbox.to_string()));
+                let (subject, message) = headers::received(arrived);
+                drop(sender.send(Request { subject, message, reply_to }).await);
+            }
+        });
+        Ok(RequestStream { requests })
+    }
+
+    async fn publish(&self, subject: &str, message: Message) -> Result<(), BusError> {
+        let bytes = message.payload.len();
+        let headers = headers::of_trace(&message.trace);
+        let sent = self.core.client.publish_with_headers(subject.to_owned(), headers, message.payload).await;
+        sent.map_err(|error| match error.kind() {
+            PublishErrorKind::MaxPayloadExceeded => self.core.too_large(bytes),
+            _ => unavailable(error),
+        })
+    }
+
+    async fn subscribe(&self, pattern: &str) -> Result<Subscription, BusError> {
+        check_pattern(pattern)?;
+        let mut subscriber = self.core.client.subscribe(pattern.to_owned()).await.map_err(unavailable)?;
+        self.core.round_trip().await?;
+        let (sender, messages) = mpsc::channel(WAITING);
+        self.core.spawn(async move {
+            while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {
+                let (subject, message) = headers::received(arrived);
+                drop(sender.send(Published { subject, message }).await);
+            }
+        });
+        Ok(Subscription { messages })
+    }
+
+    async fn log_tail(&self) -> Result<Option<Sequence>, BusError> {
+        self.log.find_tail(&self.core).await
+    }
+
+    async fn publish_commit(&self, commit: Arc<Commit>) -> Result<(), BusError> {
+        self.log.append(&self.core, commit).await
+    }
+
+    async fn follow_log(&self) -> Result<LogStream, BusError> {
+        log::follow(self.core.clone()).await
+    }
+
+    fn wants_public_events(&self) -> bool {
+        true
+    }
+
+    async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError> {
+        self.core.public_events_tail().await
+    }
+
+    async fn publish_events(&self, events: Vec<PublicEvent>) -> Result<(), BusError> {
+        self.core.publish_events(events).await
+    }
+
+    async fn enqueue(&self, queue: &WorkQueue, key: &str, message: Message) -> Result<(), BusError> {
+        work::enqueue(&self.core, queue, key, message).await
+    }
+
+    async fn worker(&self, queue: &WorkQueue) -> Result<WorkStream, BusError> {
+        Ok(WorkStream { source: WorkSource::Nats(NatsWorker::new(&self.core, queue.clone())) })
+    }
+
+    fn losses(&self) -> watch::Receiver<u64> {
+        self.core.streams.losses()
+    }
+
+    fn max_payload_bytes(&self) -> usize {
+        self.core.max_payload_bytes()
+    }
+}
+
+/// The next message, unless nobody wants it any more. Dropping the subscriber ends the subscription.
+async fn next_unless_closed<T>(
+    subscriber: &mut async_nats::Subscriber,
+    sender: &mpsc::Sender<T>,
+) -> Option<async_nats::Message> {
+    tokio::select! {
+        () = sender.closed() => None,
+        message = subscriber.next() => message,
+    }
+}

@@ -1,0 +1,166 @@
+//! Connecting, and staying connected.
+
+use super::{NatsConfig, SERVER_TIMEOUT};
+use crate::BusError;
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use std::{path::Path, time::Duration};
+use tokio::sync::watch;
+
+/// The pause between attempts to reach the server grows to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// A dead connection is noticed after two of these.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// What NATS' own documentation calls slow: a subscriber with more waiting messages loses some.
+const WAITING_MESSAGES: usize = 65_536;
+/// JetStream of this and later versions does what the bus needs.
+const OLDEST_SERVER: (u64, u64) = (2, 11);
+
+/// A client that reconnects for ever, and the number of its connections so far.
+pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Receiver<u64>), BusError> {
+    let (count, connections) = watch::channel(0);
+    let mut attempt = 0;
+    loop {
+        match options(config, count.clone()).await?.connect(&addresses(&config.url)?[..]).await {
+            Ok(client) => {
+                check_server(&client)?;
+                return Ok((client, connections));
+            }
+            Err(error) => match error.kind() {
+                ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns => {
+                    attempt += 1;
+                    tracing::warn!(server = config.url, %error, attempt, "waiting for the NATS server");
+                    tokio::time::sleep(pause(attempt)).await;
+                }
+                _ => return Err(BusError::Unusable(format!("the NATS server {}: {error}", config.url))),
+            },
+        }
+    }
+}
+
+/// The pause before the attempt of this number: doubling from 50 ms, at most [`LONGEST_PAUSE`].
+fn pause(attempt: usize) -> Duration {
+    let doublings = u32::try_from(attempt.saturating_sub(1).min(10)).unwrap_or(10);
+    (Duration::from_millis(50) * 2_u32.pow(doublings)).min(LONGEST_PAUSE)
+}
+
+fn addresses(url: &str) -> Result<Vec<async_nats::ServerAddr>, BusError> {
+    let address = |text: &str| {
+        let address: async_nats::ServerAddr =
+            text.trim().parse().map_err(|error| BusError::Unusable(format!("`{text}` is no NATS address: {error}")))?;
+        match address.has_user_pass() {
+            true => {
+                Err(BusError::Unusable("a NATS address holds no user or password; they have their own keys".into()))
+            }
+            false => Ok(address),
+        }
+    };
+    url.split(',').map(address).collect()
+}
+
+async fn options(config: &NatsConfig, count: watch::Sender<u64>) -> Result<ConnectOptions, BusError> {
+    let mut options = ConnectOptions::new()
+        .name("muster")
+        .connection_timeout(SERVER_TIMEOUT)
+        .ping_interval(PING_INTERVAL)
+        .subscription_capacity(WAITING_MESSAGES)
+        .max_reconnects(None)
+        .reconnect_delay_callback(pause)
+        .require_tls(config.tls_required)
+        .event_callback(move |event| note(event, count.clone()));
+    if let Some(file) = &config.credentials_file {
+        options = options.credentials_file(file).await.map_err(|error| unreadable(file, error))?;
+    }
+    if let Some(user) = &config.user {
+        let password = match &config.password_file {
+            Some(file) => first_line(file).await?,
+            None => String::new(),
+        };
+        options = options.user_and_password(user.clone(), password);
+    }
+    if let Some(file) = &config.tls_ca_file {
+        options = options.add_root_certificates(file.clone());
+    }
+    match (&config.tls_certificate_file, &config.tls_key_file) {
+        (Some(certificate), Some(key)) => Ok(options.add_client_certificate(certificate.clone(), key.clone())),
+        (None, None) => Ok(options),
+        _ => Err(BusError::Unusable("a client certificate and its key go together: one of them is missing".into())),
+    }
+}
+
+async fn first_line(file: &Path) -> Result<String, BusError> {
+    let text = tokio::fs::read_to_string(file).await.map_err(|error| unreadable(file, error))?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+fn unreadable(file: &Path, error: std::io::Error) -> BusError {
+    BusError::Unusable(format!("cannot read {}: {error}", file.display()))
+}
+
+async fn note(event: Event, count: watch::Sender<u64>) {
+    match event {
+        Event::Connected => {
+            count.send_modify(|count| *count += 1);
+            tracing::info!("connected to the NATS server");
+        }
+        Event::Disconnected => tracing::warn!("lost the NATS server, reconnecting"),
+        Event::SlowConsumer(_) => tracing::warn!("a subscriber is too slow and loses messages"),
+        Event::ServerError(error) => tracing::warn!(%error, "the NATS server reports an error"),
+        other => tracing::debug!(event = %other, "NATS"),
+    }
+}
+
+fn check_server(client: &Client) -> Result<(), BusError> {
+    let info = client.server_info();
+    if !is_new_enough(&info.version) {
+        let (major, minor) = OLDEST_SERVER;
+        let found = info.version;
+        return Err(BusError::Unusable(format!(
+            "the NATS server is version {found}; {major}.{minor} or later is needed"
+        )));
+    }
+    if !info.jetstream {
+        return Err(BusError::Unusable("the NATS server runs without JetStream; start it with `jetstream` on".into()));
+    }
+    Ok(())
+}
+
+fn is_new_enough(version: &str) -> bool {
+    let mut numbers = version.trim_start_matches('v').split('.').map(|number| number.parse::<u64>());
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= OLDEST_SERVER,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_servers_are_known_by_their_version() {
+        for (version, expected) in [
+            ("2.11.0", true),
+            ("2.15.1", true),
+            ("3.0.0-beta", true),
+            ("2.9.10", false),
+            ("1.99.0", false),
+            ("", false),
+        ] {
+            assert_eq!(is_new_enough(version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn addresses_hold_no_passwords() {
+        assert_eq!(addresses("nats://a:1, nats://b:2").map(|list| list.len()).ok(), Some(2));
+        assert!(addresses("nats://user:secret@a:1").is_err());
+        assert!(addresses("nats://a:port").is_err());
+    }
+
+    #[test]
+    fn pauses_grow_to_a_limit() {
+        assert_eq!(pause(1), Duration::from_millis(50));
+        assert_eq!(pause(3), Duration::from_millis(200));
+        assert_eq!(pause(usize::MAX), LONGEST_PAUSE);
+    }
+}

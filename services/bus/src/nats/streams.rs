@@ -1,0 +1,236 @@
+//! JetStream streams: made when missing, made again when lost, and what was lost told.
+
+use super::{Core, NatsConfig, StreamLimits, unavailable};
+use crate::{BusError, PublicEvent, WorkQueue};
+use async_nats::{
+    header::NATS_MESSAGE_ID,
+    jetstream::{
+        ErrorCode,
+        context::{CreateStreamErrorKind, GetStreamErrorKind, PublishErrorKind},
+        stream::{Config, DiscardPolicy, Info, LastRawMessageErrorKind, RetentionPolicy, StorageType},
+    },
+};
+use muster_schemas::{ids::Sequence, subjects};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::sync::watch;
+
+/// What is sent twice within this time is kept once.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+/// The pause before a stream is looked for again.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// Public events that are on their way to the server at a time.
+const EVENTS_IN_FLIGHT: usize = 1000;
+
+/// The streams that this process uses.
+#[derive(Debug)]
+pub(super) struct Streams {
+    known: Mutex<HashMap<String, Known>>,
+    losses: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Known {
+    config: Config,
+    /// When the server made it, in nanoseconds since 1970. Another time means another stream of the same name.
+    created: i128,
+    /// Whether it is thought to exist.
+    present: bool,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self { known: Mutex::default(), losses: watch::Sender::new(0) }
+    }
+}
+
+impl Streams {
+    pub(super) fn losses(&self) -> watch::Receiver<u64> {
+        self.losses.subscribe()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        // Each change is one call on the map.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_present(&self, name: &str) -> bool {
+        self.known().get(name).is_some_and(|known| known.present)
+    }
+
+    /// The stream was not found where it was thought to be.
+    pub(super) fn forget(&self, name: &str) {
+        if let Some(known) = self.known().get_mut(name) {
+            known.present = false;
+        }
+    }
+
+    fn forget_all(&self) -> Vec<Config> {
+        let mut known = self.known();
+        known.values_mut().for_each(|known| known.present = false);
+        known.values().map(|known| known.config.clone()).collect()
+    }
+
+    /// Notes a stream that was found or made.
+    fn found(&self, config: &Config, created: i128) {
+        let known = Known { config: config.clone(), created, present: true };
+        let before = self.known().insert(config.name.clone(), known);
+        if before.is_some_and(|before| before.created != created) {
+            tracing::warn!(stream = config.name, "the NATS server has lost a stream; it was made anew");
+            self.losses.send_modify(|losses| *losses += 1);
+        }
+    }
+}
+
+impl Core {
+    /// Makes sure that a stream exists. Cheap when it is known to.
+    pub(super) async fn ensure(&self, config: &Config) -> Result<(), BusError> {
+        match self.streams.is_present(&config.name) {
+            true => Ok(()),
+            false => self.find_or_make(config).await.map(drop),
+        }
+    }
+
+    /// What a stream is at this moment; it is made if it is missing.
+    pub(super) async fn find_or_make(&self, config: &Config) -> Result<Info, BusError> {
+        let found = self.jetstream.get_stream(&config.name).await;
+        let info = match found {
+            Ok(stream) => self.adjust(config, stream.cached_info().clone()).await,
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                    self.make(config).await?
+                }
+                _ => return Err(unavailable(error)),
+            },
+        };
+        self.streams.found(config, info.created.unix_timestamp_nanos());
+        Ok(info)
+    }
+
+    async fn make(&self, config: &Config) -> Result<Info, BusError> {
+        match self.jetstream.create_stream(config).await {
+            Ok(stream) => Ok(stream.cached_info().clone()),
+            Err(error) => match error.kind() {
+                CreateStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NAME_EXIST => {
+                    let made_by_another = self.jetstream.get_stream(&config.name).await.map_err(unavailable)?;
+                    Ok(made_by_another.cached_info().clone())
+                }
+                _ => Err(unavailable(format!("cannot make the stream {}: {error}", config.name))),
+            },
+        }
+    }
+
+    /// Gives a stream the limits that are configured. That it cannot be done is no reason not to use it.
+    async fn adjust(&self, wanted: &Config, info: Info) -> Info {
+        let fits = info.config.max_age == wanted.max_age && info.config.max_bytes == wanted.max_bytes;
+        if fits || wanted.retention == RetentionPolicy::WorkQueue {
+            return info;
+        }
+        let config = Config { max_age: wanted.max_age, max_bytes: wanted.max_bytes, ..info.config.clone() };
+        self.jetstream.update_stream(config).await.unwrap_or_else(|error| {
+            tracing::warn!(stream = wanted.name, %error, "the stream keeps its old limits");
+            info
+        })
+    }
+
+    pub(super) async fn publish_events(&self, events: Vec<PublicEvent>) -> Result<(), BusError> {
+        let stream = events_stream(&self.config);
+        self.ensure(&stream).await?;
+        let mut events = events.into_iter().peekable();
+        while events.peek().is_some() {
+            let mut acknowledgements = Vec::new();
+            for event in events.by_ref().take(EVENTS_IN_FLIGHT) {
+                let message = self.kept(&event.sequence.to_string(), event.message);
+                acknowledgements.push(self.jetstream.send_publish(event.subject, message).await.map_err(unavailable)?);
+            }
+            for acknowledgement in acknowledgements {
+                self.acknowledged(&stream.name, acknowledgement.into_future()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the server has stored a message.
+    pub(super) async fn acknowledged<T>(
+        &self,
+        stream: &str,
+        acknowledgement: impl Future<Output = Result<T, async_nats::jetstream::context::PublishError>>,
+    ) -> Result<T, BusError> {
+        let lost = || BusError::Unavailable("the connection was lost before the acknowledgement came".to_owned());
+        self.unless_reconnected(acknowledgement).await.ok_or_else(lost)?.map_err(|error| {
+            if error.kind() == PublishErrorKind::StreamNotFound {
+                self.streams.forget(stream);
+            }
+            unavailable(error)
+        })
+    }
+
+    pub(super) async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError> {
+        let config = events_stream(&self.config);
+        let info = self.find_or_make(&config).await?;
+        if info.state.messages == 0 {
+            return Ok(None);
+        }
+        let stream = self.jetstream.get_stream_no_info(&config.name).await.map_err(unavailable)?;
+        match stream.get_raw_message(info.state.last_sequence).await {
+            Ok(message) => Ok(super::headers::number(&message.headers, NATS_MESSAGE_ID.as_ref()).map(Sequence)),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+}
+
+/// The stream of the log.
+pub(super) fn log_stream(config: &NatsConfig) -> Config {
+    kept_for_a_while(config, subjects::LOG_STREAM, subjects::LOG_SUBJECT, config.log)
+}
+
+fn events_stream(config: &NatsConfig) -> Config {
+    kept_for_a_while(config, subjects::EVENTS_STREAM, subjects::EVENTS_SUBJECTS, config.events)
+}
+
+fn kept_for_a_while(config: &NatsConfig, name: &str, subject: &str, limits: StreamLimits) -> Config {
+    Config {
+        max_age: Duration::from_secs(limits.max_age_seconds),
+        max_bytes: i64::try_from(limits.max_bytes).unwrap_or(i64::MAX),
+        retention: RetentionPolicy::Limits,
+        ..stream(config, name, subject)
+    }
+}
+
+/// The stream of a work queue.
+pub(super) fn queue_stream(config: &NatsConfig, queue: &WorkQueue) -> Config {
+    Config { retention: RetentionPolicy::WorkQueue, ..stream(config, &queue.name, &queue.subject) }
+}
+
+fn stream(config: &NatsConfig, name: &str, subject: &str) -> Config {
+    Config {
+        name: name.to_owned(),
+        subjects: vec![subject.to_owned()],
+        storage: StorageType::File,
+        discard: DiscardPolicy::Old,
+        duplicate_window: DUPLICATE_WINDOW,
+        num_replicas: config.replicas,
+        ..Config::default()
+    }
+}
+
+/// Looks for all streams again after each reconnection, since the server may have come back without its store.
+pub(super) async fn watch_over(core: Arc<Core>) {
+    let mut connections = core.connections.clone();
+    connections.mark_unchanged();
+    while connections.changed().await.is_ok() {
+        let mut missing = core.streams.forget_all();
+        while !missing.is_empty() {
+            let config = missing.swap_remove(0);
+            if let Err(error) = core.ensure(&config).await {
+                tracing::warn!(stream = config.name, %error, "waiting for a stream");
+                missing.push(config);
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! For tests, of this crate and of others: a real NATS server that can be killed, started again and robbed of its
+//! store. Not for anything else.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+/// How long a server may take to start.
+const START_DEADLINE: Duration = Duration::from_secs(20);
+
+/// A NATS server with JetStream on a free port of the loopback interface and a folder of its own. Both end with it.
+#[derive(Debug)]
+pub struct NatsServer {
+    process: Option<Child>,
+    folder: PathBuf,
+    port: u16,
+}
+
+impl NatsServer {
+    /// Starts a server and waits until it serves.
+    ///
+    /// # Panics
+    /// There is no server program, or it does not start.
+    pub fn start() -> Self {
+        let mut server = Self { process: None, folder: fresh_folder(), port: 0 };
+        server.spawn(-1);
+        server.port = server.wait_for_port();
+        server
+    }
+
+    /// Where it is, for [`NatsConfig::url`](crate::NatsConfig::url); the same after a restart.
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills it with SIGKILL. Its store stays.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            drop(process.kill());
+            drop(process.wait());
+        }
+    }
+
+    /// Deletes everything that it has stored. It must have been killed.
+    ///
+    /// # Panics
+    /// It still runs, or the folder cannot be deleted.
+    pub fn wipe_store(&self) {
+        assert!(self.process.is_none(), "the store of a running server cannot be deleted");
+        std::fs::remove_dir_all(self.store()).expect("the store can be deleted");
+    }
+
+    /// Starts it again after [`kill`](Self::kill), on the same port, and waits until it serves.
+    ///
+    /// # Panics
+    /// It still runs, or does not start.
+    pub fn restart(&mut self) {
+        assert!(self.process.is_none(), "a running server cannot be started");
+        self.spawn(i32::from(self.port));
+        self.wait_for_port();
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.join("store")
+    }
+
+    fn spawn(&mut self, port: i32) {
+        let config = format!(
+            "listen: \"127.0.0.1:{port}\"\nmax_payload: 8MB\njetstream {{ store_dir: {:?}, max_file_store: 8GB }}\n",
+            self.store()
+        );
+        let config_file = self.folder.join("nats.conf");
+        std::fs::write(&config_file, config).expect("the folder is writable");
+        let log = std::fs::File::create(self.folder.join("log")).expect("the folder is writable");
+        let mut command = Command::new(server_program());
+        command.arg("-c").arg(config_file).arg("--ports_file_dir").arg(&self.folder);
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+        self.process = Some(process.expect("the NATS server program can be started"));
+    }
+
+    /// The port that the server writes to a file once it serves.
+    fn wait_for_port(&mut self) -> u16 {
+        let process = self.process.as_mut().expect("it was started just now");
+        let file = self.folder.join(format!("nats-server_{}.ports", process.id()));
+        let deadline = Instant::now() + START_DEADLINE;
+        loop {
+            if let Some(port) = std::fs::read_to_string(&file).ok().and_then(|text| port_in(&text)) {
+                return port;
+            }
+            let ended = process.try_wait().expect("it is a child of this process");
+            if ended.is_some() || Instant::now() > deadline {
+                let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+                panic!("the NATS server does not start:\n{log}");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        self.kill();
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+fn fresh_folder() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("muster-nats-{}-{number}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).expect("the folder for temporary files is writable");
+    folder
+}
+
+/// The port in `{"nats":["nats://127.0.0.1:4222"],...}`.
+fn port_in(ports_file: &str) -> Option<u16> {
+    let (_, address) = ports_file.split_once("nats://127.0.0.1:")?;
+    address.split(|byte: char| !byte.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// `MUSTER_NATS_SERVER`, else the one that `ops/test` installs, else the one in the search path.
+fn server_program() -> PathBuf {
+    if let Some(named) = std::env::var_os("MUSTER_NATS_SERVER") {
+        return PathBuf::from(named);
+    }
+    let installed =
+        std::env::var_os("CARGO_TARGET_DIR").map(|target| Path::new(&target).join("../nats/bin/nats-server"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).map(|folder| folder.join("nats-server"));
+    installed
+        .into_iter()
+        .chain(in_path)
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| panic!("there is no nats-server program: run ops/test, which installs one"))
+}
