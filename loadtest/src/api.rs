@@ -9,35 +9,24 @@ use muster_schemas::{
     job::{Component, JobSpec, Launch, Program},
     resources::{Alternative, Request},
     usage::{UsageAnswer, UsageRow},
+    views::{CommandAnswer, DrainRequest, InfoView, SubmitRequest},
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
-
-/// Jobs to submit, all or none.
-#[derive(Serialize)]
-struct Submission<'a> {
-    jobs: &'a [JobSpec],
-}
-
-/// What came of it.
-#[derive(Deserialize)]
-struct Submitted {
-    jobs: Vec<JobId>,
-}
 
 /// The body of a submission.
 ///
 /// # Errors
 /// None that a job specification can cause.
-pub fn submission(jobs: &[JobSpec]) -> Result<Bytes> {
-    Ok(serde_json::to_vec(&Submission { jobs })?.into())
+pub fn submission(jobs: Vec<JobSpec>) -> Result<Bytes> {
+    Ok(serde_json::to_vec(&SubmitRequest { jobs })?.into())
 }
 
 /// Submits jobs and returns their numbers; they are durable then.
 ///
 /// # Errors
 /// If the submission is refused or its answer lost.
-pub async fn submit(connection: &mut Connection, jobs: &[JobSpec]) -> Result<Vec<JobId>> {
+pub async fn submit(connection: &mut Connection, jobs: Vec<JobSpec>) -> Result<Vec<JobId>> {
     submit_body(connection, submission(jobs)?).await
 }
 
@@ -47,19 +36,15 @@ pub async fn submit(connection: &mut Connection, jobs: &[JobSpec]) -> Result<Vec
 /// As [`submit`].
 pub async fn submit_body(connection: &mut Connection, body: Bytes) -> Result<Vec<JobId>> {
     let answer = connection.post("/v1/jobs", body).await?;
-    Ok(serde_json::from_slice::<Submitted>(&answer)?.jobs)
+    Ok(serde_json::from_slice::<CommandAnswer>(&answer)?.jobs)
 }
 
-/// The last durable record.
+/// The last record that the gateway knows of.
 ///
 /// # Errors
 /// If the system cannot be asked.
 pub async fn head(connection: &mut Connection) -> Result<Sequence> {
-    #[derive(Deserialize)]
-    struct Head {
-        last: Sequence,
-    }
-    Ok(connection.get::<Head>("/v1/head").await?.last)
+    Ok(connection.get::<InfoView>("/v1/info").await?.sequence)
 }
 
 /// What accounting has counted: used core-microseconds by account.
@@ -72,14 +57,14 @@ pub async fn used_core_micros_by_account(connection: &mut Connection) -> Result<
     Ok(answer.rows.into_iter().map(row).collect())
 }
 
-/// Takes a node out of service, so that jobs wait.
+/// Takes the nodes `node1` to `nodeN` out of service, so that jobs wait.
 ///
 /// # Errors
 /// If it is refused.
 pub async fn drain_all_nodes(connection: &mut Connection, nodes: u32) -> Result<()> {
-    let names: Vec<String> = (1..=nodes).map(|number| format!("node{number}")).collect();
-    let body = serde_json::json!({ "nodes": names, "reason": "load test" });
-    connection.post("/v1/nodes/actions/drain", body.to_string().into()).await?;
+    let nodes = (1..=nodes).map(|number| format!("node{number}")).collect();
+    let request = DrainRequest { nodes, reason: "load test".to_owned() };
+    connection.post("/v1/nodes/actions/drain", serde_json::to_vec(&request)?.into()).await?;
     Ok(())
 }
 
@@ -121,8 +106,6 @@ pub fn job(name: &str, program: Program, request: Request) -> JobSpec {
 /// A public event, as far as the load looks at it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PublicEvent {
-    /// The log sequence, as text.
-    pub id: String,
     /// Such as `muster.job.started.v1`.
     #[serde(rename = "type")]
     pub kind: String,

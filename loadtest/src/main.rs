@@ -1,6 +1,7 @@
 //! Load on a real system: replay of real traces, and the benchmarks of `docs/performance.md`.
 
 mod api;
+mod bench;
 mod http;
 mod replay;
 mod system;
@@ -19,6 +20,8 @@ struct Cli {
 enum Command {
     /// Submit the jobs of a trace at their real, compressed moments; every job is a real process.
     Replay(replay::Args),
+    /// Measure, and compare with the targets.
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             match cli.command {
                 Command::Replay(args) => replay::run(args).await,
+                Command::Bench(args) => bench::run(args).await,
             }
         })
     });

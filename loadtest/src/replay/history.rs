@@ -66,7 +66,7 @@ impl History {
             "job.started" => told.started.push(event.time),
             "run.ended" => told.ended.push(event.time),
             _ => {
-                told.outcomes.push(outcome_word(&event.data));
+                told.outcomes.push(event.data["outcome"].as_str().unwrap_or("unknown").to_owned());
                 self.finished += 1;
             }
         }
@@ -83,11 +83,4 @@ impl History {
     pub fn span_seconds(&self) -> f64 {
         self.last.micros_since(self.first.unwrap_or(self.last)) as f64 / 1e6
     }
-}
-
-/// The one word of the outcome, which is text or an object with that one key.
-fn outcome_word(data: &serde_json::Value) -> String {
-    let outcome = &data["outcome"];
-    let word = outcome.as_str().or_else(|| outcome.as_object()?.keys().next().map(String::as_str));
-    word.unwrap_or("unknown").to_owned()
 }

@@ -200,7 +200,7 @@ async fn submit_all(connection: &mut Connection, schedule: &Schedule) -> Result<
         let due = waiting.iter().take_while(|job| begin + job.at <= Instant::now()).count().max(1);
         let (now, later) = waiting.split_at(due);
         let specs: Vec<JobSpec> = now.iter().map(Replayed::spec).collect();
-        ids.extend(api::submit(connection, &specs).await?);
+        ids.extend(api::submit(connection, specs).await?);
         lateness = lateness.max(begin.elapsed().saturating_sub(next.at));
         waiting = later;
     }

@@ -1,0 +1,125 @@
+//! How long an event takes to its subscribers.
+
+use super::{
+    Bench,
+    figure::{Figure, quantile},
+};
+use crate::{
+    api::{self, PublicEvent},
+    http::Connection,
+};
+use anyhow::{Context as _, Result};
+use bytes::Bytes;
+use muster_schemas::Timestamp;
+use std::{collections::BTreeMap, time::Duration};
+use tokio::task::JoinSet;
+
+/// Subscribers, each with a connection of its own.
+const SUBSCRIBERS: usize = 1_000;
+/// Between two events.
+const PAUSE: Duration = Duration::from_millis(50);
+/// What the public form of the events looked at has in it.
+const KIND: &[u8] = b"muster.job.submitted.";
+
+/// The id of an event and when it arrived.
+type Arrival = (u64, Timestamp);
+
+/// From the moment that the ledger wrote into an event to its arrival at each of the subscribers.
+pub async fn fanout(bench: &Bench) -> Result<Vec<Figure>> {
+    Ok(vec![over_http(bench).await?])
+}
+
+async fn over_http(bench: &Bench) -> Result<Figure> {
+    let running = bench.start(1, 1)?;
+    let mut connection = running.system.connect().await?;
+    api::drain_all_nodes(&mut connection, 1).await?;
+    let path = format!("/v1/events?from={}", api::head(&mut connection).await?.next());
+    let events = bench.count(100);
+    let mut subscribers = JoinSet::new();
+    for _ in 0..SUBSCRIBERS {
+        subscribers.spawn(listen(running.system.connect().await?, path.clone(), events));
+    }
+    let witness = tokio::spawn(witness(running.system.connect().await?, path, events));
+    submit_slowly(&mut connection, events).await?;
+    let written = witness.await??;
+    let mut times = Vec::with_capacity(SUBSCRIBERS * events);
+    while let Some(arrivals) = subscribers.join_next().await {
+        times.extend(delays(&written, &arrivals??)?);
+    }
+    running.system.stop()?;
+    let measure = format!("event to a subscriber over HTTP, p99 of {SUBSCRIBERS} subscribers");
+    Ok(Figure::time(measure, quantile(&mut times, 0.99), 20.0))
+}
+
+/// Submits jobs that only wait, one event each, at a pace that leaves time between them.
+async fn submit_slowly(connection: &mut Connection, events: usize) -> Result<()> {
+    let body = api::submission(vec![api::command_job("fanout", &["/bin/true"])])?;
+    for _ in 0..events {
+        tokio::time::sleep(PAUSE).await;
+        api::submit_body(connection, body.clone()).await?;
+    }
+    Ok(())
+}
+
+/// A subscriber: notes when each event arrives, and does nothing else that would hold the others up.
+async fn listen(connection: Connection, path: String, events: usize) -> Result<Vec<Arrival>> {
+    let mut stream = connection.events(&path).await?;
+    let mut arrivals = Vec::with_capacity(events);
+    while arrivals.len() < events {
+        let data = stream.next().await?.context("the stream of events has ended")?;
+        let now = Timestamp::now();
+        if let Some(id) = id_of(&data) {
+            arrivals.push((id, now));
+        }
+    }
+    Ok(arrivals)
+}
+
+/// The subscriber that reads what is in the events: when the ledger wrote each.
+async fn witness(connection: Connection, path: String, events: usize) -> Result<BTreeMap<u64, Timestamp>> {
+    let mut stream = connection.events(&path).await?;
+    let mut written = BTreeMap::new();
+    while written.len() < events {
+        let data = stream.next().await?.context("the stream of events has ended")?;
+        if let Some(id) = id_of(&data) {
+            let event: PublicEvent = serde_json::from_slice(&data)?;
+            written.insert(id, event.time);
+        }
+    }
+    Ok(written)
+}
+
+fn delays(written: &BTreeMap<u64, Timestamp>, arrivals: &[Arrival]) -> Result<Vec<Duration>> {
+    let delay = |(id, arrived): &Arrival| {
+        let written = written.get(id).with_context(|| format!("event {id} was not written"))?;
+        Ok(Duration::from_micros(arrived.micros_since(*written).max(0).unsigned_abs()))
+    };
+    arrivals.iter().map(delay).collect()
+}
+
+/// The id of an event of the kind looked at.
+fn id_of(data: &Bytes) -> Option<u64> {
+    after(data, KIND)?;
+    let rest = after(data, b"\"id\":\"")?;
+    let digits = rest.split(|byte| *byte == b'"').next()?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// What follows the first occurrence of a text.
+fn after<'a>(bytes: &'a [u8], text: &[u8]) -> Option<&'a [u8]> {
+    let place = bytes.windows(text.len()).position(|window| window == text)?;
+    Some(&bytes[place + text.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_events_of_the_kind_looked_at_have_an_id() {
+        let submitted = Bytes::from_static(br#"{"specversion":"1.0","id":"42","type":"muster.job.submitted.v1"}"#);
+        assert_eq!(id_of(&submitted), Some(42));
+        let finished = Bytes::from_static(br#"{"specversion":"1.0","id":"43","type":"muster.job.finished.v1"}"#);
+        assert_eq!(id_of(&finished), None);
+    }
+}

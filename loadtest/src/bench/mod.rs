@@ -1,0 +1,167 @@
+//! The benchmarks of `docs/performance.md`: one for each row of its table.
+
+mod fanout;
+mod figure;
+mod history;
+mod memory;
+mod running;
+mod submission;
+mod workload;
+
+use crate::system::{self, Options, System};
+use anyhow::{Context as _, Result};
+use clap::{Subcommand, ValueEnum};
+use figure::Figure;
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// Which benchmark, and on what.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    which: Which,
+    /// The muster binary under test; a release build, if the figures are to mean something.
+    #[arg(long, global = true)]
+    muster: Option<PathBuf>,
+    /// The NATS server of the benchmarks that need one.
+    #[arg(long, global = true, env = "MUSTER_NATS_SERVER", default_value = "nats-server")]
+    nats_server: PathBuf,
+    /// Where data folders are made: the disk under it is the one that is measured.
+    #[arg(long, global = true, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    scratch: PathBuf,
+    /// How much load, as a part of the usual: for a quick look.
+    #[arg(long, global = true, default_value_t = 1.0)]
+    scale: f64,
+}
+
+#[derive(Subcommand, Clone, Copy, Debug)]
+enum Which {
+    /// One of them.
+    #[command(flatten)]
+    One(Row),
+    /// All of them, one after the other, as a table.
+    All,
+}
+
+/// A row of the table.
+#[derive(Subcommand, ValueEnum, Clone, Copy, Debug)]
+enum Row {
+    /// Durable independent submissions, 1,000 per request.
+    SubmitBulk,
+    /// Durable single submissions over 64 connections.
+    SubmitSingle,
+    /// An array of 100,000 tasks.
+    Array,
+    /// `muster submit` as a command, one after the other.
+    CliSubmit,
+    /// From the submission to the first instruction of the job's process, on an idle system.
+    Latency,
+    /// Trivial jobs run to the end, beside bare fork, exec and wait of the same command.
+    Throughput,
+    /// Decode and fold of a log.
+    Fold,
+    /// Restart with 1,000,000 events and 100,000 live jobs.
+    Restart,
+    /// Queries at a past moment of 1,000,000 events.
+    PastQuery,
+    /// From an event to its 1,000 subscribers, over HTTP and over NATS.
+    Fanout,
+    /// Memory of an idle system and of waiting jobs.
+    Memory,
+}
+
+/// What the benchmarks share.
+struct Bench {
+    muster: PathBuf,
+    nats_server: PathBuf,
+    scratch: PathBuf,
+    scale: f64,
+}
+
+/// A running system and the folder that goes away with it.
+struct Running {
+    system: System,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn folder(&self) -> Result<tempfile::TempDir> {
+        tempfile::tempdir_in(&self.scratch).with_context(|| format!("no folder in {}", self.scratch.display()))
+    }
+
+    /// A fresh system.
+    fn start(&self, nodes: u32, cpus: u32) -> Result<Running> {
+        let folder = self.folder()?;
+        let system = self.start_on(folder.path(), nodes, cpus)?;
+        Ok(Running { system, _folder: folder })
+    }
+
+    fn start_on(&self, data: &Path, nodes: u32, cpus: u32) -> Result<System> {
+        System::start(&Options { muster: self.muster.clone(), nodes, cpus }, data)
+    }
+
+    /// A number of things to do, scaled; at least one.
+    fn count(&self, usual: usize) -> usize {
+        ((usual as f64 * self.scale) as usize).max(1)
+    }
+
+    async fn run(&self, row: Row) -> Result<Vec<Figure>> {
+        match row {
+            Row::SubmitBulk => submission::bulk(self).await,
+            Row::SubmitSingle => submission::single(self).await,
+            Row::Array => submission::array(self).await,
+            Row::CliSubmit => submission::command_line(self).await,
+            Row::Latency => running::latency(self).await,
+            Row::Throughput => running::throughput(self).await,
+            Row::Fold => history::fold(self),
+            Row::Restart => history::restart(self).await,
+            Row::PastQuery => history::past_query(self).await,
+            Row::Fanout => fanout::fanout(self).await,
+            Row::Memory => memory::memory(self).await,
+        }
+    }
+}
+
+/// Runs what was asked for and prints its figures.
+///
+/// # Errors
+/// If a benchmark could not be run. A missed target is a figure, not an error.
+pub async fn run(args: Args) -> Result<()> {
+    raise_open_files()?;
+    let bench = Bench {
+        muster: system::find_muster(args.muster),
+        nats_server: args.nats_server,
+        scratch: args.scratch,
+        scale: args.scale,
+    };
+    let rows: &[Row] = match &args.which {
+        Which::One(row) => std::slice::from_ref(row),
+        Which::All => Row::value_variants(),
+    };
+    let mut table = String::from("| measure | target | here | | made by |\n|---|---|---|---|---|\n");
+    for row in rows {
+        let command = format!("muster-loadtest bench {}", name_of(*row));
+        for figure in bench.run(*row).await.with_context(|| command.clone())? {
+            println!("{figure}\n    made by `{command}`");
+            writeln!(table, "{} `{command}` |", figure.table_cells())?;
+        }
+    }
+    if matches!(args.which, Which::All) {
+        println!("\n{table}");
+    }
+    Ok(())
+}
+
+fn name_of(row: Row) -> String {
+    row.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Thousands of connections need as many open files; the systems started inherit the limit.
+fn raise_open_files() -> Result<()> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    Ok(())
+}

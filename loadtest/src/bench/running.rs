@@ -1,0 +1,131 @@
+//! How fast work runs.
+
+use super::{
+    Bench,
+    figure::{Figure, Target, quantile},
+};
+use crate::{
+    api::{self, PublicEvent},
+    http::EventStream,
+};
+use anyhow::{Context as _, Result, ensure};
+use std::{
+    fs::OpenOptions,
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+/// A job that has not begun within this time never will.
+const BEGIN_WITHIN: Duration = Duration::from_secs(10);
+/// The trivial command.
+const TRIVIAL: &str = "/bin/true";
+/// Jobs in a request of the throughput benchmark.
+const BULK: usize = 1_000;
+
+/// From the submission to the first instruction of the job's process. The process is a shell that writes a line to a
+/// FIFO; the moment is when the line is read. So the shell's own start and the reader's waking up are in the figure.
+pub async fn latency(bench: &Bench) -> Result<Vec<Figure>> {
+    let running = bench.start(1, 2)?;
+    let fifo = running.system.data().join("first-instruction");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+    let lines = read_lines(&fifo)?;
+    let script = format!("echo begun >'{}'", fifo.display());
+    let body = api::submission(vec![api::command_job("latency", &["/bin/sh", "-c", &script])])?;
+    let mut connection = running.system.connect().await?;
+    let mut times = Vec::new();
+    for _ in 0..bench.count(500) {
+        let begin = Instant::now();
+        api::submit_body(&mut connection, body.clone()).await?;
+        let read = lines.recv_timeout(BEGIN_WITHIN).context("the job's process has not begun")?;
+        times.push(read.duration_since(begin));
+        // Idle means that the job before is over and written down.
+        tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+    running.system.stop()?;
+    let measure = |which| format!("submit to first instruction of the job's process, idle, {which}");
+    Ok(vec![
+        Figure::time(measure("p50"), quantile(&mut times, 0.5), 5.0),
+        Figure::time(measure("p99"), quantile(&mut times, 0.99), 15.0),
+    ])
+}
+
+/// The moments at which lines come out of a FIFO. It is also opened for writing, so that it has no end.
+fn read_lines(fifo: &Path) -> Result<mpsc::Receiver<Instant>> {
+    let file = OpenOptions::new().read(true).write(true).open(fifo)?;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut lines = BufReader::new(file).lines();
+        while lines.next().is_some_and(|line| line.is_ok()) && sender.send(Instant::now()).is_ok() {}
+    });
+    Ok(receiver)
+}
+
+/// Trivial jobs from the first submission to the last end, beside the bare command on as many threads as there are cores.
+pub async fn throughput(bench: &Bench) -> Result<Vec<Figure>> {
+    let jobs = bench.count(10_000).next_multiple_of(BULK);
+    let bare = bare_rate(jobs)?;
+    let running = bench.start(4, 8)?;
+    let mut connection = running.system.connect().await?;
+    let head = api::head(&mut connection).await?;
+    let events = running.system.connect().await?.events(&format!("/v1/events?from={}", head.next())).await?;
+    let follower = tokio::spawn(wait_for_ends(events, jobs));
+    let specs: Vec<_> = (0..BULK).map(|_| api::command_job("trivial", &[TRIVIAL])).collect();
+    let body = api::submission(specs)?;
+    let begin = Instant::now();
+    for _ in 0..jobs / BULK {
+        api::submit_body(&mut connection, body.clone()).await?;
+    }
+    follower.await??;
+    let elapsed = begin.elapsed();
+    running.system.stop()?;
+    let measure = format!("trivial jobs run to the end, all events durable, {jobs} jobs");
+    let rate = Figure::rate(measure, jobs, elapsed, "jobs/s", 1_000.0);
+    let share = Figure {
+        measure: format!("the same as a part of bare fork, exec and wait ({bare:.0}/s in the same run)"),
+        value: rate.value / bare * 100.0,
+        unit: "%",
+        target: Target::AtLeast(50.0),
+    };
+    Ok(vec![rate, share])
+}
+
+/// Waits until so many jobs have finished, all of them well.
+async fn wait_for_ends(mut events: EventStream, jobs: usize) -> Result<()> {
+    let mut finished = 0;
+    while finished < jobs {
+        let data = events.next().await?.context("the stream of events has ended")?;
+        // Most events are of other kinds: they are told by a search, which is cheaper than reading JSON.
+        if memchr_str(&data, "muster.job.finished.") {
+            let event: PublicEvent = serde_json::from_slice(&data)?;
+            ensure!(event.data["outcome"] == "completed", "job {} ended badly: {}", event.subject, event.data);
+            finished += 1;
+        }
+    }
+    Ok(())
+}
+
+fn memchr_str(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// How many times a second the trivial command is forked, executed and waited for.
+fn bare_rate(count: usize) -> Result<f64> {
+    let threads = std::thread::available_parallelism()?.get();
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        let spawners: Vec<_> = (0..threads).map(|_| scope.spawn(move || spawn_many(count / threads))).collect();
+        spawners.into_iter().try_for_each(|spawner| spawner.join().expect("a spawner does not panic"))
+    })?;
+    Ok((count / threads * threads) as f64 / begin.elapsed().as_secs_f64())
+}
+
+fn spawn_many(count: usize) -> Result<()> {
+    for _ in 0..count {
+        let status = Command::new(TRIVIAL).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        ensure!(status.success(), "{TRIVIAL} failed: {status}");
+    }
+    Ok(())
+}

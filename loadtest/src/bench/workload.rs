@@ -1,0 +1,112 @@
+//! A long history, made of the commands that would lead to it.
+
+use crate::api;
+use muster_schemas::{
+    JobId, NodeId, RunId, Timestamp,
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    command::{Command, Start},
+    event::{Actor, EndCause, NodeExit, Owner},
+    job::{ExitStatus, Usage},
+    resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
+};
+use std::collections::BTreeMap;
+
+/// Jobs that are submitted, started and ended together; the node has as many cores.
+const BULK: u64 = 1_000;
+/// The node that everything runs on. It has no executor: its reports are part of the workload.
+const NODE: &str = "generated";
+/// The records that a job leads to from its submission to its end.
+pub const EVENTS_PER_JOB: u64 = 5;
+
+/// Commands that may be asked at the same time. The next ones may only be asked when all of these are answered.
+pub type Batch = Vec<(Actor, Command)>;
+
+/// Commands for a new log: a cluster of one node, jobs that run to their ends, and jobs that wait. Both numbers are
+/// rounded up to whole bulks.
+pub fn batches(ended_jobs: u64, waiting_jobs: u64) -> impl Iterator<Item = Batch> {
+    let ended_bulks = ended_jobs.div_ceil(BULK);
+    let lives = (0..ended_bulks).flat_map(|bulk| {
+        let numbers = bulk * BULK + 1..=(bulk + 1) * BULK;
+        [
+            vec![submit()],
+            vec![start(numbers.clone())],
+            numbers.clone().map(started).collect(),
+            numbers.map(ended).collect::<Batch>(),
+        ]
+    });
+    let waits = (0..waiting_jobs.div_ceil(BULK)).map(|_| vec![submit()]);
+    [vec![configure()], vec![hello()]].into_iter().chain(lives).chain(waits)
+}
+
+fn configure() -> (Actor, Command) {
+    let settings = ClusterSettings {
+        // Nobody sends its signs of life.
+        node_lost_after_seconds: 1_000_000,
+        launch_timeout_seconds: 1_000_000,
+        // The history stands for weeks: what has ended is not among the live jobs any more.
+        finished_job_retention_seconds: 1,
+        ..ClusterSettings::default()
+    };
+    let queue = QueueSpec { name: settings.default_queue.clone(), ..QueueSpec::default() };
+    let node = NodeSpec {
+        name: NODE.to_owned(),
+        cores: BULK as u32,
+        sockets: 1,
+        memory_bytes: 1 << 40,
+        gpus: Vec::new(),
+        properties: BTreeMap::new(),
+    };
+    let config = ClusterConfig { settings, queues: vec![queue], nodes: vec![node], licences: BTreeMap::new() };
+    (Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: true })
+}
+
+fn hello() -> (Actor, Command) {
+    (executor(), Command::NodeHello { boot_id: "generated".to_owned(), runs: Vec::new() })
+}
+
+fn submit() -> (Actor, Command) {
+    let user = Actor::User(Owner { user: "root".to_owned(), uid: 0, gid: 0 });
+    let jobs = (0..BULK).map(|number| api::command_job(&format!("job-{number}"), &["/bin/true"])).collect();
+    (user, Command::Submit { jobs })
+}
+
+fn start(numbers: impl Iterator<Item = u64>) -> (Actor, Command) {
+    let start = |(core, number): (u32, u64)| Start {
+        job: JobId::job(number),
+        placement: Placement {
+            components: vec![ComponentPlacement {
+                alternative: 0,
+                shares: vec![NodeShare {
+                    node: NodeId(1),
+                    cores: IndexSet::from_range(core, core),
+                    gpus: IndexSet::default(),
+                    memory_bytes: 0,
+                    tasks: 1,
+                    exclusive: false,
+                }],
+            }],
+        },
+    };
+    let starts = (0..).zip(numbers).map(start).collect();
+    (Actor::Planner, Command::CommitPlan { starts, reasons: Vec::new() })
+}
+
+/// Runs are numbered as their jobs: every job has one.
+fn started(number: u64) -> (Actor, Command) {
+    (executor(), Command::NodeStarted { run: RunId(number) })
+}
+
+fn ended(number: u64) -> (Actor, Command) {
+    let exit = NodeExit {
+        status: Some(ExitStatus::Code(0)),
+        cause: EndCause::Itself,
+        usage: Usage { cpu_time_micros: 900, peak_memory_bytes: 1 << 20 },
+        started: None,
+        ended: Timestamp::now(),
+    };
+    (executor(), Command::NodeEnded { run: RunId(number), exit })
+}
+
+fn executor() -> Actor {
+    Actor::Executor(NODE.to_owned())
+}
