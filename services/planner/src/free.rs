@@ -1,0 +1,132 @@
+//! What is free on which node, while a plan is being made.
+
+use muster_schemas::{
+    ids::NodeId,
+    resources::{IndexSet, NodeShare, NodeSpec, Placement},
+};
+use std::{borrow::Cow, collections::BTreeMap};
+
+/// What is free of a node.
+#[derive(Clone, Debug)]
+pub struct FreeNode<'a> {
+    /// The node.
+    pub node: NodeId,
+    /// What it is.
+    pub spec: &'a NodeSpec,
+    /// Its free cores.
+    pub cores: Cow<'a, IndexSet>,
+    /// Its free GPUs.
+    pub gpus: Cow<'a, IndexSet>,
+    /// Its free memory.
+    pub memory_bytes: u64,
+    /// Whether nothing runs there.
+    pub idle: bool,
+    /// Whether a run has it for itself.
+    pub exclusive: bool,
+}
+
+impl<'a> FreeNode<'a> {
+    /// The node with nothing on it.
+    pub fn empty(node: NodeId, spec: &'a NodeSpec) -> Self {
+        Self {
+            node,
+            spec,
+            cores: Cow::Owned(IndexSet::first_n(spec.cores)),
+            gpus: Cow::Owned(IndexSet::first_n(spec.gpus.len() as u32)),
+            memory_bytes: spec.memory_bytes,
+            idle: true,
+            exclusive: false,
+        }
+    }
+
+    fn take(&mut self, share: &NodeShare) {
+        self.cores = Cow::Owned(self.cores.difference(&share.cores));
+        self.gpus = Cow::Owned(self.gpus.difference(&share.gpus));
+        self.memory_bytes = self.memory_bytes.saturating_sub(share.memory_bytes);
+        self.idle = false;
+        self.exclusive |= share.exclusive;
+    }
+}
+
+/// What is free in the cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Free<'a> {
+    /// In order of their numbers.
+    nodes: Vec<FreeNode<'a>>,
+    licences: BTreeMap<&'a str, u32>,
+}
+
+/// What [`Free`] was before something was taken.
+#[derive(Debug, Default)]
+pub struct Undo<'a> {
+    nodes: Vec<(usize, FreeNode<'a>)>,
+    licences: Vec<(&'a str, u32)>,
+}
+
+impl Undo<'_> {
+    /// Also what another one remembers of the time after.
+    pub fn append(&mut self, mut later: Self) {
+        self.nodes.append(&mut later.nodes);
+        self.licences.append(&mut later.licences);
+    }
+}
+
+impl<'a> Free<'a> {
+    /// These nodes and so many of each licence. The nodes are in order of their numbers.
+    pub fn new(
+        nodes: impl IntoIterator<Item = FreeNode<'a>>,
+        licences: impl IntoIterator<Item = (&'a str, u32)>,
+    ) -> Self {
+        let nodes: Vec<FreeNode<'a>> = nodes.into_iter().collect();
+        debug_assert!(nodes.windows(2).all(|pair| pair[0].node < pair[1].node), "nodes out of order");
+        Self { nodes, licences: licences.into_iter().collect() }
+    }
+
+    /// All nodes, in order of their numbers.
+    pub fn nodes(&self) -> &[FreeNode<'a>] {
+        &self.nodes
+    }
+
+    /// How many of a licence are free.
+    pub fn licence(&self, name: &str) -> u32 {
+        self.licences.get(name).copied().unwrap_or(0)
+    }
+
+    /// Takes a share of a node, and remembers what was there before.
+    pub fn take_share(&mut self, share: &NodeShare, undo: &mut Undo<'a>) {
+        if let Ok(at) = self.nodes.binary_search_by_key(&share.node, |node| node.node) {
+            undo.nodes.push((at, self.nodes[at].clone()));
+            self.nodes[at].take(share);
+        }
+    }
+
+    /// Takes licences, and remembers how many there were before.
+    pub fn take_licences(&mut self, licences: &BTreeMap<String, u32>, undo: &mut Undo<'a>) {
+        for (name, count) in licences {
+            if let Some((name, _)) = self.licences.get_key_value(name.as_str()) {
+                let name = *name;
+                let free = self.licence(name);
+                undo.licences.push((name, free));
+                self.licences.insert(name, free.saturating_sub(*count));
+            }
+        }
+    }
+
+    /// Takes the nodes' part of a placement for good.
+    pub fn take_placement(&mut self, placement: &Placement) {
+        let mut forgotten = Undo::default();
+        for share in placement.shares() {
+            self.take_share(share, &mut forgotten);
+        }
+    }
+
+    /// Puts everything back as it was before.
+    pub fn undo(&mut self, undo: Undo<'a>) {
+        for (at, node) in undo.nodes.into_iter().rev() {
+            self.nodes[at] = node;
+        }
+        for (name, free) in undo.licences.into_iter().rev() {
+            self.licences.insert(name, free);
+        }
+    }
+}

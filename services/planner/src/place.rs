@@ -1,0 +1,188 @@
+//! Finds a place for a request: plain first fit over the nodes in order of their numbers.
+//!
+//! A request whose path ends at nodes or groups of nodes (or is empty) is served by tasks: each node takes as many tasks
+//! as its free cores, memory and GPUs allow. A path that goes inside nodes (sockets, cores, GPUs) is served by what it
+//! counts, and the tasks are dealt out over that.
+
+mod path;
+mod share;
+mod tasks;
+
+use crate::{
+    filter,
+    free::{Free, FreeNode, Undo},
+};
+use muster_schemas::{
+    ids::NodeId,
+    resources::{Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, Request, Sharing},
+};
+use share::Demand;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which nodes may serve a component, apart from what its requests say.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'s> {
+    /// Only nodes with these names, if there are any: those of the queue.
+    pub queue_nodes: &'s [String],
+    /// Not these nodes: those that serve other components of the job. A node has at most one part of a run.
+    pub taken_nodes: &'s BTreeSet<NodeId>,
+    /// Memory for each core of a request that names none.
+    pub default_memory_per_core_bytes: Option<u64>,
+}
+
+/// Places one alternative of a component and takes what it needs from `free`; `None`, and nothing taken, if it does not
+/// fit.
+pub fn place_alternative<'a>(
+    free: &mut Free<'a>,
+    scope: &Scope,
+    number: u32,
+    alternative: &Alternative,
+    undo: &mut Undo<'a>,
+) -> Option<ComponentPlacement> {
+    if alternative.licences.iter().any(|(name, count)| free.licence(name) < *count) {
+        return None;
+    }
+    let mut own_undo = Undo::default();
+    let default_request = [Request::default()];
+    let requests = if alternative.requests.is_empty() { &default_request[..] } else { &alternative.requests[..] };
+    let mut shares: BTreeMap<NodeId, usize> = BTreeMap::new();
+    let mut placement = ComponentPlacement { alternative: number, shares: Vec::new() };
+    for request in requests {
+        let Some(placed) = place_request(free, scope, request) else {
+            free.undo(own_undo);
+            return None;
+        };
+        for share in placed {
+            free.take_share(&share, &mut own_undo);
+            match shares.get(&share.node) {
+                Some(at) => join(&mut placement.shares[*at], share),
+                None => {
+                    shares.insert(share.node, placement.shares.len());
+                    placement.shares.push(share);
+                }
+            }
+        }
+    }
+    free.take_licences(&alternative.licences, &mut own_undo);
+    undo.append(own_undo);
+    Some(placement)
+}
+
+/// Two requests of a component on one node are one share.
+fn join(share: &mut NodeShare, other: NodeShare) {
+    share.cores = share.cores.union(&other.cores);
+    share.gpus = share.gpus.union(&other.gpus);
+    share.memory_bytes += other.memory_bytes;
+    share.tasks += other.tasks;
+    share.exclusive |= other.exclusive;
+}
+
+/// Shares that serve the request, in order of rank.
+fn place_request(free: &Free, scope: &Scope, request: &Request) -> Option<Vec<NodeShare>> {
+    let demand = Demand::new(request, scope.default_memory_per_core_bytes);
+    let mut candidates: Vec<&FreeNode> = free.nodes().iter().filter(|node| can_serve(node, scope, request)).collect();
+    demand.prefer(&mut candidates);
+    let path = with_named_nodes(request);
+    let parts = place_path(&demand, &path, request.tasks, &candidates)?;
+    demand.shares(parts)
+}
+
+/// So many tasks and these cores of a node, before memory and GPUs are dealt out.
+#[derive(Clone, Debug)]
+struct Part<'f, 'a> {
+    node: &'f FreeNode<'a>,
+    cores: IndexSet,
+    /// GPUs that the path itself counts.
+    gpus: u32,
+    tasks: u32,
+}
+
+/// Parts that serve a path with so many tasks.
+fn place_path<'f, 'a>(
+    demand: &Demand,
+    path: &[LevelCount],
+    tasks: Option<u32>,
+    nodes: &[&'f FreeNode<'a>],
+) -> Option<Vec<Part<'f, 'a>>> {
+    match path {
+        [LevelCount { level: Level::Group(property), count }, inner @ ..] => {
+            place_groups(demand, property, *count, inner, tasks, nodes)
+        }
+        [] => tasks::on_any_nodes(demand, tasks, nodes),
+        [LevelCount { level: Level::Node, count }] => tasks::on_nodes(demand, *count, tasks, nodes),
+        [LevelCount { level: Level::Node, count }, inner @ ..] => path::on_nodes(demand, *count, inner, tasks, nodes),
+        [LevelCount { count, .. }, ..] => path::across_nodes(demand, *count, path, tasks, nodes),
+    }
+}
+
+/// Places the inner path in each of as many groups as can be had.
+fn place_groups<'f, 'a>(
+    demand: &Demand,
+    property: &str,
+    count: Count,
+    inner: &[LevelCount],
+    tasks: Option<u32>,
+    nodes: &[&'f FreeNode<'a>],
+) -> Option<Vec<Part<'f, 'a>>> {
+    let mut groups: BTreeMap<_, Vec<&'f FreeNode<'a>>> = BTreeMap::new();
+    for node in nodes {
+        if let Some(value) = node.spec.properties.get(property) {
+            groups.entry(value).or_default().push(node);
+        }
+    }
+    let (least, most) = bounds(count, groups.len());
+    // Without a number of tasks each group is served on its own, so that one pass finds as many as there can be. With
+    // one, it is divided by the number of groups, which has to be tried.
+    let attempts = if tasks.is_some() { (least..=most).rev().collect() } else { vec![most] };
+    for wanted in attempts {
+        let mut parts = Vec::new();
+        let mut served = 0;
+        for group in groups.values() {
+            if served == wanted {
+                break;
+            }
+            let group_tasks = tasks.map(|tasks| tasks::portion(tasks, wanted, served));
+            if let Some(placed) = place_path(demand, inner, group_tasks, group) {
+                parts.extend(placed);
+                served += 1;
+            }
+        }
+        if served >= if tasks.is_some() { wanted } else { least } {
+            return Some(parts);
+        }
+    }
+    None
+}
+
+/// The least and the most of a count, of so many that there are. At least one, and no more than there are; the least can
+/// be more than there are, and then it does not fit.
+fn bounds(count: Count, there_are: usize) -> (u32, u32) {
+    let there_are = u32::try_from(there_are).unwrap_or(u32::MAX);
+    match count {
+        Count::Range { min, max } => (min.max(1), max.max(1).min(there_are)),
+        Count::All => (there_are.max(1), there_are),
+        Count::Best => (1, there_are),
+    }
+}
+
+fn can_serve(node: &FreeNode, scope: &Scope, request: &Request) -> bool {
+    let name = &node.spec.name;
+    !node.exclusive
+        && (request.sharing == Sharing::Shared || node.idle)
+        && (scope.queue_nodes.is_empty() || scope.queue_nodes.contains(name))
+        && (request.nodes.is_empty() || request.nodes.contains(name))
+        && !request.excluded_nodes.contains(name)
+        && !scope.taken_nodes.contains(&node.node)
+        && request.filter.as_ref().is_none_or(|filter| filter::matches(filter, node.spec))
+}
+
+/// A request that names nodes and gives no number of them wants all of those that its tasks reach.
+fn with_named_nodes(request: &Request) -> Vec<LevelCount> {
+    let mut path = request.path.clone();
+    if path.is_empty() && !request.nodes.is_empty() {
+        let named = u32::try_from(request.nodes.len()).unwrap_or(u32::MAX);
+        let nodes = request.tasks.map_or(named, |tasks| named.min(tasks.max(1)));
+        path.push(LevelCount { level: Level::Node, count: Count::exactly(nodes) });
+    }
+    path
+}

@@ -1,0 +1,160 @@
+//! Requests whose path goes inside nodes: so many sockets, cores or GPUs inside each part before.
+
+use super::{Demand, Part, bounds, tasks::deal_evenly};
+use crate::free::FreeNode;
+use muster_schemas::resources::{Count, IndexSet, Level, LevelCount};
+
+/// The inner path in each of as many nodes as are wanted and can be had.
+pub(super) fn on_nodes<'f, 'a>(
+    demand: &Demand,
+    count: Count,
+    inner: &[LevelCount],
+    tasks: Option<u32>,
+    nodes: &[&'f FreeNode<'a>],
+) -> Option<Vec<Part<'f, 'a>>> {
+    let (least, most) = bounds(count, nodes.len());
+    let mut parts = Vec::new();
+    for node in nodes {
+        if parts.len() == most as usize {
+            break;
+        }
+        if let Some(taken) = take_inside(demand, inner, node, &demand.usable_cores(node)) {
+            parts.push(Part { node, cores: taken.cores, gpus: taken.gpus, tasks: 0 });
+        }
+    }
+    if parts.len() < least as usize {
+        return None;
+    }
+    with_tasks(demand, tasks, parts)
+}
+
+/// So many sockets, cores or GPUs on whatever nodes have them.
+pub(super) fn across_nodes<'f, 'a>(
+    demand: &Demand,
+    count: Count,
+    path: &[LevelCount],
+    tasks: Option<u32>,
+    nodes: &[&'f FreeNode<'a>],
+) -> Option<Vec<Part<'f, 'a>>> {
+    let (step, inner) = path.split_first()?;
+    let there_are: u64 = nodes.iter().map(|node| u64::from(number_of(&step.level, node))).sum();
+    let (least, most) = bounds(count, usize::try_from(there_are).unwrap_or(usize::MAX));
+    let mut parts = Vec::new();
+    let mut units = 0;
+    for node in nodes {
+        if units == most {
+            break;
+        }
+        let cores = demand.usable_cores(node);
+        if let Some(taken) = take_units(demand, &step.level, (1, most - units), inner, node, &cores) {
+            units += taken.units;
+            parts.push(Part { node, cores: taken.cores, gpus: taken.gpus, tasks: 0 });
+        }
+    }
+    if units < least {
+        return None;
+    }
+    with_tasks(demand, tasks, parts)
+}
+
+/// What was taken of a node.
+struct Taken {
+    units: u32,
+    cores: IndexSet,
+    gpus: u32,
+}
+
+/// The path inside a region of a node: its free cores there.
+fn take_inside(demand: &Demand, path: &[LevelCount], node: &FreeNode, region: &IndexSet) -> Option<Taken> {
+    let Some((step, inner)) = path.split_first() else {
+        // Nothing says how many cores: those of one task.
+        let cores = region.smallest(u64::from(demand.cpus_per_task));
+        let enough = cores.len() == u64::from(demand.cpus_per_task);
+        return enough.then_some(Taken { units: 1, cores, gpus: 0 });
+    };
+    let counts = bounds(step.count, number_of(&step.level, node) as usize);
+    take_units(demand, &step.level, counts, inner, node, region)
+}
+
+/// From `least` to `most` of a level of the region.
+fn take_units(
+    demand: &Demand,
+    level: &Level,
+    (least, most): (u32, u32),
+    inner: &[LevelCount],
+    node: &FreeNode,
+    region: &IndexSet,
+) -> Option<Taken> {
+    let taken = match level {
+        Level::Core => {
+            let cores = region.smallest(u64::from(most));
+            Taken { units: u32::try_from(cores.len()).ok()?, cores, gpus: 0 }
+        }
+        Level::Gpu => {
+            let units = u32::try_from(demand.matching_gpus(node).len()).unwrap_or(u32::MAX).min(most);
+            let beside = take_inside(demand, inner, node, region)?;
+            Taken { units, cores: beside.cores, gpus: units }
+        }
+        Level::Socket => take_sockets(demand, most, inner, node, region),
+        // Nodes and groups are not inside a node.
+        Level::Node | Level::Group(_) => return None,
+    };
+    (taken.units >= least).then_some(taken)
+}
+
+/// As many sockets as can serve the inner path, or are free altogether if there is none.
+fn take_sockets(demand: &Demand, most: u32, inner: &[LevelCount], node: &FreeNode, region: &IndexSet) -> Taken {
+    let mut all = Taken { units: 0, cores: IndexSet::new(), gpus: 0 };
+    for socket in sockets(node) {
+        if all.units == most {
+            break;
+        }
+        let free = region.intersection(&socket);
+        let taken = if inner.is_empty() {
+            (free == socket).then_some(Taken { units: 1, cores: free, gpus: 0 })
+        } else {
+            take_inside(demand, inner, node, &free)
+        };
+        if let Some(taken) = taken {
+            all.units += 1;
+            all.cores = all.cores.union(&taken.cores);
+            all.gpus += taken.gpus;
+        }
+    }
+    all
+}
+
+/// The cores of each socket: equal, consecutive parts, the first ones larger by one if it does not come out even.
+fn sockets(node: &FreeNode) -> impl Iterator<Item = IndexSet> {
+    let (cores, sockets) = (node.spec.cores, node.spec.sockets.max(1));
+    let first_of = move |socket: u32| cores / sockets * socket + (cores % sockets).min(socket);
+    (0..sockets)
+        .map(move |socket| (first_of(socket), first_of(socket + 1)))
+        .filter(|(first, end)| first < end)
+        .map(|(first, end)| IndexSet::from_range(first, end - 1))
+}
+
+/// How many of a level a node has in all, free or not.
+fn number_of(level: &Level, node: &FreeNode) -> u32 {
+    match level {
+        Level::Core => node.spec.cores,
+        Level::Socket => node.spec.sockets.max(1),
+        Level::Gpu => u32::try_from(node.spec.gpus.len()).unwrap_or(u32::MAX),
+        Level::Node | Level::Group(_) => 0,
+    }
+}
+
+/// Deals the tasks out over the cores; one for each node if their number is not given.
+fn with_tasks<'f, 'a>(demand: &Demand, tasks: Option<u32>, mut parts: Vec<Part<'f, 'a>>) -> Option<Vec<Part<'f, 'a>>> {
+    let Some(tasks) = tasks else {
+        parts.iter_mut().for_each(|part| part.tasks = 1);
+        return Some(parts);
+    };
+    let most = demand.tasks_per_node.unwrap_or(u32::MAX);
+    let room = |part: &Part| (part.cores.len() / u64::from(demand.cpus_per_task)).min(u64::from(most)) as u32;
+    let rooms: Vec<u32> = parts.iter().map(room).collect();
+    for (part, tasks) in parts.iter_mut().zip(deal_evenly(tasks.max(1), &rooms)?) {
+        part.tasks = tasks;
+    }
+    Some(parts)
+}

@@ -1,0 +1,189 @@
+//! What tasks and cores need beside them: memory and GPUs, and what a node can hold of all that.
+
+use super::Part;
+use crate::free::FreeNode;
+use muster_schemas::resources::{Count, Gpus, IndexSet, Level, Memory, NodeShare, Per, Request, Sharing};
+
+/// What a request wants of each node, apart from its path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand<'r> {
+    pub cpus_per_task: u32,
+    pub tasks_per_node: Option<u32>,
+    sharing: Sharing,
+    memory: Option<Memory>,
+    gpus: Option<&'r Gpus>,
+    /// The fewest cores that serve the request: what is asked for once is divided by them.
+    least_cores: u32,
+}
+
+impl<'r> Demand<'r> {
+    pub fn new(request: &'r Request, default_memory_per_core_bytes: Option<u64>) -> Self {
+        let default_memory = default_memory_per_core_bytes.map(|bytes| Memory { bytes, per: Per::Core });
+        let cpus_per_task = request.cpus_per_task.max(1);
+        let tasks = request.tasks.unwrap_or_else(|| least_nodes(request)).max(1);
+        Self {
+            cpus_per_task,
+            tasks_per_node: request.tasks_per_node,
+            sharing: request.sharing,
+            memory: request.memory.or(default_memory),
+            gpus: request.gpus.as_ref().filter(|gpus| gpus.count > 0),
+            least_cores: tasks.saturating_mul(cpus_per_task),
+        }
+    }
+
+    /// Puts the nodes with most GPUs first if any node may contribute them; else the order stays.
+    pub fn prefer(&self, nodes: &mut [&FreeNode]) {
+        if self.gpus.is_some_and(|gpus| matches!(gpus.per, Per::Request | Per::Gpu)) {
+            nodes.sort_by_key(|node| std::cmp::Reverse(self.matching_gpus(node).len()));
+        }
+    }
+
+    /// The most tasks that fit on the node.
+    pub fn max_tasks(&self, node: &FreeNode) -> u32 {
+        let by_cores = node.cores.len() / u64::from(self.cpus_per_task);
+        let by_limit = self.tasks_per_node.map_or(u64::MAX, u64::from);
+        let limit = by_cores.min(by_limit).min(self.max_tasks_by_memory(node)).min(self.max_tasks_by_gpus(node));
+        u32::try_from(limit).unwrap_or(u32::MAX)
+    }
+
+    fn max_tasks_by_memory(&self, node: &FreeNode) -> u64 {
+        let Some(memory) = self.memory.filter(|memory| memory.bytes > 0) else { return u64::MAX };
+        let per_task = match memory.per {
+            Per::Node => return if memory.bytes <= node.memory_bytes { u64::MAX } else { 0 },
+            Per::Task => memory.bytes,
+            Per::Core => memory.bytes.saturating_mul(u64::from(self.cpus_per_task)),
+            Per::Request => per_cores(memory.bytes, u64::from(self.cpus_per_task), u64::from(self.least_cores)),
+            Per::Gpu => {
+                let per_task = self.gpus_for(1, self.cpus_per_task);
+                memory.bytes.saturating_mul(per_task.max(1))
+            }
+        };
+        node.memory_bytes / per_task.max(1)
+    }
+
+    fn max_tasks_by_gpus(&self, node: &FreeNode) -> u64 {
+        let Some(gpus) = self.gpus else { return u64::MAX };
+        let there_are = self.matching_gpus(node).len();
+        match gpus.per {
+            Per::Node => {
+                if there_are >= u64::from(gpus.count) {
+                    u64::MAX
+                } else {
+                    0
+                }
+            }
+            Per::Task => there_are / u64::from(gpus.count),
+            Per::Core => there_are / (u64::from(gpus.count) * u64::from(self.cpus_per_task)),
+            Per::Request | Per::Gpu => u64::MAX,
+        }
+    }
+
+    /// The cores of the node that can be used with the memory that each of them needs.
+    pub fn usable_cores(&self, node: &FreeNode) -> IndexSet {
+        match self.memory {
+            Some(Memory { bytes, per: Per::Core }) if bytes > 0 => node.cores.smallest(node.memory_bytes / bytes),
+            _ => node.cores.clone().into_owned(),
+        }
+    }
+
+    /// The free GPUs of the model that is wanted.
+    pub fn matching_gpus(&self, node: &FreeNode) -> IndexSet {
+        match self.gpus.and_then(|gpus| gpus.model.as_deref()) {
+            None => node.gpus.clone().into_owned(),
+            Some(model) => {
+                let mut matching = IndexSet::new();
+                for gpu in node.gpus.iter() {
+                    if node.spec.gpus.get(gpu as usize).is_some_and(|found| found == model) {
+                        matching.insert(gpu);
+                    }
+                }
+                matching
+            }
+        }
+    }
+
+    /// GPUs that so many tasks and cores of a node need.
+    fn gpus_for(&self, tasks: u32, cores: u32) -> u64 {
+        let Some(gpus) = self.gpus else { return 0 };
+        let units = match gpus.per {
+            Per::Node => 1,
+            Per::Task => tasks,
+            Per::Core => cores,
+            Per::Request | Per::Gpu => 0,
+        };
+        u64::from(gpus.count) * u64::from(units)
+    }
+
+    /// The shares of the parts, each with its memory and GPUs; `None` if one has too little of them.
+    pub fn shares(&self, parts: Vec<Part>) -> Option<Vec<NodeShare>> {
+        let all_cores: u64 = parts.iter().map(|part| part.cores.len()).sum();
+        let mut floating_gpus = match self.gpus {
+            Some(Gpus { count, per: Per::Request | Per::Gpu, .. }) => u64::from(*count),
+            _ => 0,
+        };
+        let mut shares = Vec::with_capacity(parts.len());
+        for part in parts {
+            shares.push(self.share(part, all_cores, &mut floating_gpus)?);
+        }
+        (floating_gpus == 0).then_some(shares)
+    }
+
+    fn share(&self, part: Part, all_cores: u64, floating_gpus: &mut u64) -> Option<NodeShare> {
+        let node = part.node;
+        let cores = u32::try_from(part.cores.len()).ok()?;
+        let there_are = self.matching_gpus(node);
+        let fixed_gpus = u64::from(part.gpus) + self.gpus_for(part.tasks, cores);
+        let floating = (*floating_gpus).min(there_are.len().checked_sub(fixed_gpus)?);
+        *floating_gpus -= floating;
+        let gpus = there_are.smallest(fixed_gpus + floating);
+        let memory_bytes = self.memory_for(part.tasks, part.cores.len(), gpus.len(), all_cores);
+        if memory_bytes > node.memory_bytes {
+            return None;
+        }
+        let share = NodeShare {
+            node: node.node,
+            cores: part.cores,
+            gpus,
+            memory_bytes,
+            tasks: part.tasks,
+            exclusive: self.sharing != Sharing::Shared,
+        };
+        Some(if self.sharing == Sharing::WholeNodes { whole_node(share, node) } else { share })
+    }
+
+    fn memory_for(&self, tasks: u32, cores: u64, gpus: u64, all_cores: u64) -> u64 {
+        let Some(memory) = self.memory else { return 0 };
+        match memory.per {
+            Per::Node => memory.bytes,
+            Per::Task => memory.bytes.saturating_mul(u64::from(tasks)),
+            Per::Core => memory.bytes.saturating_mul(cores),
+            Per::Gpu => memory.bytes.saturating_mul(gpus),
+            Per::Request => per_cores(memory.bytes, cores, all_cores),
+        }
+    }
+}
+
+/// The part of an amount that so many of all cores get, rounded up.
+fn per_cores(bytes: u64, cores: u64, all_cores: u64) -> u64 {
+    let part = (u128::from(bytes) * u128::from(cores)).div_ceil(u128::from(all_cores.max(1)));
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+/// Everything that the node has. It is idle, so all of it is free.
+fn whole_node(share: NodeShare, node: &FreeNode) -> NodeShare {
+    NodeShare {
+        cores: node.cores.clone().into_owned(),
+        gpus: node.gpus.clone().into_owned(),
+        memory_bytes: node.memory_bytes,
+        ..share
+    }
+}
+
+/// The fewest nodes that the path allows.
+fn least_nodes(request: &Request) -> u32 {
+    let level = request.path.iter().find(|step| step.level == Level::Node);
+    match level.map(|step| step.count) {
+        Some(Count::Range { min, .. }) => min,
+        _ => 1,
+    }
+}
