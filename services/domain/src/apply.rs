@@ -1,0 +1,136 @@
+//! What each event means: the only code that changes a state.
+//!
+//! Applying never fails. A record that does not fit the state (which a log written by muster does not have) changes as
+//! much as can be made of it, the same on every machine, and never panics.
+
+mod cluster;
+mod dependencies;
+mod jobs;
+mod runs;
+
+use crate::state::{
+    Job, Run, State,
+    index::{Index, JobKeys},
+};
+use muster_schemas::{
+    JobId, RunId, Timestamp,
+    event::{Event, Record},
+};
+
+impl State {
+    /// The state after one more record.
+    pub fn apply(&mut self, record: &Record) {
+        self.core.sequence = record.sequence;
+        self.core.time = self.core.time.max(record.time);
+        self.apply_event(record);
+        self.forget_finished();
+    }
+
+    fn apply_event(&mut self, record: &Record) {
+        let now = self.core.time;
+        match &record.event {
+            Event::ClusterInitialised { cluster_id, public_key } => self.initialised(cluster_id.0, *public_key),
+            Event::SettingsChanged { settings } => self.core.settings = settings.clone(),
+            Event::QueueSet { queue } => self.queue_set(queue),
+            Event::QueueRemoved { name } => {
+                self.core.queues.remove(name.as_str());
+            }
+            Event::LicenceSet { name, total } => self.licence_set(name, *total),
+            Event::NodeAdded { node, spec } => self.node_added(*node, spec, now),
+            Event::NodeChanged { node, spec } => self.node_changed(*node, spec),
+            Event::NodeRemoved { node } => self.node_removed(*node),
+            Event::NodeUp { node, boot_id } => self.node_up(*node, boot_id, now),
+            Event::NodeLost { node, reason } => self.node_lost(*node, reason, now),
+            Event::NodeDrained { node, reason } => self.node_drained(*node, Some(reason)),
+            Event::NodeResumed { node } => self.node_drained(*node, None),
+            Event::JobSubmitted { job, owner, spec } => self.job_submitted(*job, owner, spec, record),
+            Event::JobHeld { job, holds, .. } => self.holds_changed(*job, |now_held| now_held.union(*holds)),
+            Event::JobReleased { job, holds } => self.holds_changed(*job, |now_held| now_held.without(*holds)),
+            Event::JobModified { job, change } => self.job_modified(*job, change, now),
+            Event::JobEligible { job } => self.job_eligible(*job, now),
+            Event::JobsWaiting { reasons } => self.jobs_waiting(reasons),
+            Event::RunAllocated { job, run, placement } => self.run_allocated(*job, *run, placement, now),
+            Event::RunNodeStarted { run, node } => self.part_started(*run, *node),
+            Event::RunStarted { job, run, node } => self.run_started(*job, *run, *node, now),
+            Event::RunStopping { run, reason, .. } => self.change_run(*run, |run| run.stopping = Some(*reason)),
+            Event::RunNodeEnded { run, node, exit } => self.part_ended(*run, *node, exit),
+            Event::RunEnded { job, run, outcome, usage, .. } => self.run_ended(*job, *run, outcome, *usage, now),
+            Event::JobRequeued { job, .. } => self.job_requeued(*job, now),
+            Event::JobFinished { job, outcome } => self.job_finished(*job, outcome, now),
+            Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
+            Event::JobSuspended { run, .. } => self.change_run(*run, |run| run.suspended = true),
+            Event::JobResumed { run, .. } => self.change_run(*run, |run| run.suspended = false),
+            Event::StepStarted { run, step, tasks, .. } => self.step_started(*run, *step, tasks),
+            Event::StepNodeEnded { run, step, node, exit } => self.step_part_ended(*run, *step, *node, exit),
+            Event::StepEnded { run, step, .. } => self.change_run(*run, |run| {
+                run.steps.remove(step);
+            }),
+            Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
+            Event::RangeArchived { last, .. } => self.core.archived = self.core.archived.max(*last),
+            Event::JobSignalled { .. } | Event::Checkpoint { .. } | Event::StartRefused { .. } => {}
+        }
+    }
+
+    /// Changes a job, if there is one, and keeps the index in step.
+    fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
+        if let Some(job) = self.core.jobs.get_mut(&id) {
+            let before = JobKeys::of(job);
+            change(job);
+            self.index.move_job(id, before, JobKeys::of(job));
+        }
+    }
+
+    /// Puts a job in.
+    fn add_job(&mut self, job: Job) {
+        self.index.move_job(job.id, JobKeys::default(), JobKeys::of(&job));
+        self.core.jobs.insert(job.id, Box::new(job));
+    }
+
+    /// Takes a job out.
+    fn remove_job(&mut self, id: JobId) {
+        let Some(job) = self.core.jobs.remove(&id) else { return };
+        self.index.move_job(id, JobKeys::of(&job), JobKeys::default());
+        for component in &job.components {
+            self.core.shapes.give_back(&component.shape);
+        }
+    }
+
+    /// Changes a run, if there is one, and keeps the index in step.
+    fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
+        if let Some(run) = self.core.runs.get_mut(&id) {
+            let before = run.due();
+            change(run);
+            self.index.move_run(id, before, run.due());
+        }
+    }
+
+    /// Finished jobs leave the state when they are old enough. One that waiting jobs depend on stays for as long again.
+    fn forget_finished(&mut self) {
+        let now = self.core.time;
+        while let Some((time, id)) = self.index.retention.first().copied()
+            && time < now
+        {
+            if self.index.dependents.contains_key(&id) {
+                let again = retention_from(self, now);
+                self.change_job(id, |job| {
+                    if let crate::state::Phase::Finished(finished) = &mut job.phase {
+                        finished.forget_after = again;
+                    }
+                });
+            } else {
+                self.remove_job(id);
+            }
+        }
+    }
+
+    /// Builds the index anew, after the core came from elsewhere.
+    pub(crate) fn rebuild_index(&mut self) {
+        self.index = Index::of(self);
+    }
+}
+
+/// Until when a job that finishes now stays in the state. At least a second, so that a loop over what is due ends.
+fn retention_from(state: &State, now: Timestamp) -> Timestamp {
+    let seconds = i64::try_from(state.settings().finished_job_retention_seconds).unwrap_or(i64::MAX);
+    now.plus_seconds(seconds.max(1))
+}

@@ -1,0 +1,81 @@
+//! Settings, queues, licences, nodes.
+
+use crate::state::{ClusterIdentity, Node, Queue, State, node::gpu_count};
+use muster_schemas::{
+    NodeId, Timestamp,
+    cluster::{NodeCondition, QueueSpec},
+    resources::{IndexSet, NodeSpec},
+};
+use std::sync::Arc;
+
+impl State {
+    pub(super) fn initialised(&mut self, cluster_id: [u8; 16], public_key: [u8; 32]) {
+        self.core.cluster = Some(ClusterIdentity { cluster_id, public_key });
+    }
+
+    pub(super) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
+        match self.core.queues.get_mut(spec.name.as_str()) {
+            Some(queue) => queue.spec = spec.clone(),
+            None => {
+                let name = self.pools.text.share(spec.name.as_str());
+                self.core.queues.insert(name, Queue::new(spec.clone()));
+            }
+        }
+    }
+
+    pub(super) fn licence_set(&mut self, name: &str, total: u32) {
+        let licence = self.core.licences.entry(name.to_owned()).or_default();
+        licence.total = total;
+        if licence.total == 0 && licence.used == 0 {
+            self.core.licences.remove(name);
+        }
+    }
+
+    pub(super) fn node_added(&mut self, id: NodeId, spec: &Arc<NodeSpec>, now: Timestamp) {
+        self.core.next_node = self.core.next_node.max(id.0.saturating_add(1));
+        self.index.node_names.insert(spec.name.clone(), id);
+        self.core.nodes.insert(id, Node::new(id, spec.clone(), now));
+    }
+
+    pub(super) fn node_changed(&mut self, id: NodeId, spec: &Arc<NodeSpec>) {
+        let Some(node) = self.core.nodes.get_mut(&id) else { return };
+        node.free_cores = resized(&node.free_cores, node.spec.cores, spec.cores);
+        node.free_gpus = resized(&node.free_gpus, gpu_count(&node.spec), gpu_count(spec));
+        let used = node.spec.memory_bytes.saturating_sub(node.free_memory_bytes);
+        node.free_memory_bytes = spec.memory_bytes.saturating_sub(used);
+        node.spec = spec.clone();
+    }
+
+    pub(super) fn node_removed(&mut self, id: NodeId) {
+        if let Some(node) = self.core.nodes.remove(&id) {
+            self.index.node_names.remove(&node.spec.name);
+        }
+    }
+
+    pub(super) fn node_up(&mut self, id: NodeId, boot_id: &str, now: Timestamp) {
+        if let Some(node) = self.core.nodes.get_mut(&id) {
+            node.condition = NodeCondition::Up;
+            node.condition_since = now;
+            node.boot_id = boot_id.to_owned();
+        }
+    }
+
+    pub(super) fn node_lost(&mut self, id: NodeId, reason: &str, now: Timestamp) {
+        if let Some(node) = self.core.nodes.get_mut(&id) {
+            node.condition = NodeCondition::Lost(reason.to_owned());
+            node.condition_since = now;
+        }
+    }
+
+    pub(super) fn node_drained(&mut self, id: NodeId, reason: Option<&String>) {
+        if let Some(node) = self.core.nodes.get_mut(&id) {
+            node.drained = reason.cloned();
+        }
+    }
+}
+
+/// What is free of `after` numbers when this was free of `before`.
+fn resized(free: &IndexSet, before: u32, after: u32) -> IndexSet {
+    let all = IndexSet::first_n(after);
+    all.difference(&IndexSet::first_n(before).difference(free))
+}

@@ -1,0 +1,167 @@
+//! What a change of one job means for those that depend on it.
+
+use crate::{
+    gates,
+    state::{Condition, ConditionStatus, Job, Phase, State},
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::{Dependency, DependencyKind},
+    resources::IndexSet,
+};
+use std::sync::Arc;
+
+impl State {
+    /// Brings the dependencies of the waiting jobs that depend on this one up to date.
+    pub(super) fn refresh_dependents(&mut self, target: JobId, now: Timestamp) {
+        if self.index.dependents.is_empty() {
+            return;
+        }
+        self.refresh_dependents_of(target, now);
+        if target.index.is_some() {
+            self.refresh_dependents_of(target.whole(), now);
+        }
+    }
+
+    pub(super) fn refresh_dependents_of_tasks(&mut self, number: u64, indices: &IndexSet, now: Timestamp) {
+        let tasks = JobId::task(number, 0)..=JobId::task(number, u32::MAX);
+        let depended_on = self.index.dependents.range(tasks).map(|(target, _)| *target);
+        let over: Vec<JobId> = depended_on.filter(|id| id.index.is_some_and(|index| indices.contains(index))).collect();
+        for target in over {
+            self.refresh_dependents_of(target, now);
+        }
+    }
+
+    fn refresh_dependents_of(&mut self, target: JobId, now: Timestamp) {
+        let Some(waiters) = self.index.dependents.get(&target) else { return };
+        let waiters: Vec<JobId> = waiters.iter().copied().collect();
+        let Some(facts) = self.facts(target) else { return };
+        for waiter in waiters {
+            self.change_job(waiter, |job| {
+                for component in &mut job.components {
+                    let Some(extras) = &mut component.extras else { continue };
+                    for condition in extras.conditions_mut() {
+                        if condition.dependency.job == Some(target) {
+                            gates::update(condition, facts, now);
+                        }
+                    }
+                    extras.settle();
+                }
+            });
+            self.refresh_impossible_tasks(waiter);
+        }
+    }
+
+    fn refresh_impossible_tasks(&mut self, waiter: JobId) {
+        let Some(job) = self.job(waiter) else { return };
+        let impossible = self.impossible_tasks(job);
+        if job.array.as_ref().is_some_and(|array| array.impossible != impossible) {
+            self.change_job(waiter, |job| {
+                if let Some(array) = &mut job.array {
+                    array.impossible = impossible;
+                }
+            });
+        }
+    }
+
+    /// Brings up to date what a job's dependencies say that does not follow from one other job.
+    pub(super) fn settle_dependencies(&mut self, job: &mut Job) {
+        if job.components.iter().all(|component| component.extras.is_none()) {
+            return;
+        }
+        let ahead = if waits_for_namesakes(job) { self.namesakes_ahead(job) } else { 0 };
+        for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
+            extras.singletons_ahead = ahead;
+            extras.settle();
+        }
+        let impossible = self.impossible_tasks(job);
+        if let Some(array) = &mut job.array {
+            array.impossible = impossible;
+        }
+    }
+
+    /// Puts a job before those that it names in `Before...` dependencies: each of them gets the condition, turned round.
+    pub(super) fn put_before_others(&mut self, id: JobId, now: Timestamp) {
+        let Some(job) = self.core.jobs.get(&id) else { return };
+        let extras = job.components.iter().filter_map(|component| component.extras.as_ref());
+        let turned: Vec<(JobId, Dependency)> = extras
+            .flat_map(|extras| extras.dependencies.iter().flatten())
+            .filter_map(|condition| turn_round(&condition.dependency, id))
+            .collect();
+        for (other, dependency) in turned {
+            let condition = self.condition(dependency, now);
+            self.change_job(other, |job| add_before(job, condition));
+        }
+    }
+
+    /// How many jobs of the same owner and name are older and not over.
+    fn namesakes_ahead(&self, job: &Job) -> u32 {
+        let older = self.core.jobs.range(..job.id.whole()).map(|(_, older)| older);
+        older.filter(|older| is_namesake(older, job)).fold(0, |count: u32, _| count.saturating_add(1))
+    }
+
+    /// A job is not over, or got this name: jobs that wait for earlier ones of the same wait for it too.
+    pub(super) fn namesake_added(&mut self, id: JobId) {
+        self.change_namesakes(id, |ahead| ahead.saturating_add(1));
+    }
+
+    /// A job is over, or gave up this name.
+    pub(super) fn namesake_removed(&mut self, id: JobId) {
+        self.change_namesakes(id, |ahead| ahead.saturating_sub(1));
+    }
+
+    fn change_namesakes(&mut self, id: JobId, change: impl Fn(u32) -> u32) {
+        if self.index.singletons.is_empty() {
+            return;
+        }
+        let Some(job) = self.core.jobs.get(&id) else { return };
+        let key = (Arc::from(job.owner.user.as_str()), job.name.clone());
+        let Some(waiters) = self.index.singletons.get(&key) else { return };
+        let younger: Vec<JobId> = waiters.iter().copied().filter(|waiter| waiter.number > id.number).collect();
+        for waiter in younger {
+            self.change_job(waiter, |job| {
+                for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
+                    extras.singletons_ahead = change(extras.singletons_ahead);
+                    extras.settle();
+                }
+            });
+        }
+    }
+}
+
+fn waits_for_namesakes(job: &Job) -> bool {
+    let extras = job.components.iter().filter_map(|component| component.extras.as_ref());
+    extras
+        .flat_map(|extras| extras.dependencies.iter().flatten())
+        .any(|condition| condition.dependency.kind == DependencyKind::Singleton)
+}
+
+fn is_namesake(older: &Job, job: &Job) -> bool {
+    older.id.index.is_none()
+        && !matches!(older.phase, Phase::Finished(_))
+        && older.name == job.name
+        && older.owner.user == job.owner.user
+}
+
+/// The condition that a `Before...` dependency of `of` means for the job it names.
+fn turn_round(dependency: &Dependency, of: JobId) -> Option<(JobId, Dependency)> {
+    let kind = match dependency.kind {
+        DependencyKind::BeforeStarted => DependencyKind::Started,
+        DependencyKind::BeforeEnded => DependencyKind::Ended,
+        DependencyKind::BeforeSucceeded => DependencyKind::Succeeded,
+        DependencyKind::BeforeFailed => DependencyKind::Failed,
+        _ => return None,
+    };
+    Some((dependency.job?, Dependency { kind, job: Some(of), delay_seconds: dependency.delay_seconds }))
+}
+
+fn add_before(job: &mut Job, condition: Condition) {
+    let Some(lead) = job.components.first_mut() else { return };
+    let extras = lead.extras.get_or_insert_default();
+    let known = |other: &Condition| other.dependency == condition.dependency;
+    if job.phase == Phase::Waiting && !extras.before.iter().any(known) {
+        debug_assert!(condition.status != ConditionStatus::Never || condition.dependency.job.is_some());
+        extras.before.push(condition);
+        extras.settle();
+    }
+}

@@ -1,0 +1,309 @@
+//! Jobs from submission to the end, but for their runs.
+
+use super::retention_from;
+use crate::{
+    gates,
+    state::{ArrayState, Component, Finished, Job, JobExtras, Phase, ProgramKind, State, job::ComponentExtras},
+};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    event::{JobChange, Owner, Record, WaitingJob},
+    job::{self, Holds, JobSpec, Outcome},
+    resources::{Alternative, IndexSet},
+};
+use std::sync::Arc;
+
+impl State {
+    pub(super) fn job_submitted(&mut self, id: JobId, owner: &Arc<Owner>, spec: &JobSpec, record: &Record) {
+        let now = self.core.time;
+        let numbers = spec.components.len().max(1) as u64;
+        self.core.next_job = self.core.next_job.max(id.number.saturating_add(numbers));
+        let owner = self.pools.owners.share(owner.clone());
+        let components = if spec.components.is_empty() {
+            Box::new([self.component(&job::Component::default(), now)]) as Box<[Component]>
+        } else {
+            spec.components.iter().map(|component| self.component(component, now)).collect()
+        };
+        let mut job = Job {
+            id,
+            owner,
+            name: self.pools.text.share(spec.name.as_str()),
+            submitted: now,
+            queued: now,
+            submitted_sequence: record.sequence,
+            trace: record.trace,
+            attempts: 0,
+            phase: Phase::Waiting,
+            components,
+            planner_reason: None,
+            last_run: None,
+            array: spec.array.as_ref().map(|array| {
+                Box::new(ArrayState {
+                    tasks: array.indices.len(),
+                    remaining: array.indices.clone(),
+                    max_running: array.max_running,
+                    ..ArrayState::default()
+                })
+            }),
+            extras: JobExtras::of(spec),
+            notified: None,
+        };
+        self.count_job(&job, true);
+        self.core.unfinished_jobs += 1;
+        self.settle_dependencies(&mut job);
+        self.add_job(job);
+        self.put_before_others(id, now);
+        self.namesake_added(id);
+    }
+
+    fn component(&mut self, spec: &job::Component, now: Timestamp) -> Component {
+        let queue = spec.queue.as_deref().unwrap_or(&self.core.settings.default_queue);
+        Component {
+            queue: self.pools.text.share(queue),
+            account: spec.account.as_deref().map(|account| self.pools.text.share(account)),
+            priority: spec.priority.unwrap_or(0),
+            shape: self.core.shapes.take(&spec.alternatives),
+            holds: spec.holds,
+            program: ProgramKind::from(&spec.launch.program),
+            extras: self.component_extras(spec, now),
+        }
+    }
+
+    fn component_extras(&mut self, spec: &job::Component, now: Timestamp) -> Option<Box<ComponentExtras>> {
+        let plain = spec.class.is_none()
+            && spec.reservation.is_none()
+            && spec.begin.is_none()
+            && spec.deadline.is_none()
+            && spec.dependencies.all_of.is_empty();
+        if plain {
+            return None;
+        }
+        Some(Box::new(ComponentExtras {
+            class: spec.class.as_deref().map(|class| self.pools.text.share(class)),
+            reservation: spec.reservation.as_deref().map(|reservation| self.pools.text.share(reservation)),
+            begin: spec.begin,
+            begin_passed: spec.begin.is_some_and(|begin| begin <= now),
+            deadline: spec.deadline,
+            dependencies: self.conditions(&spec.dependencies, now),
+            before: Vec::new(),
+            singletons_ahead: 0,
+        }))
+    }
+
+    /// Counts a job in or out of its queues.
+    fn count_job(&mut self, job: &Job, more: bool) {
+        if job.id.index.is_some() {
+            return;
+        }
+        for name in job.queues() {
+            if let Some(queue) = self.core.queues.get_mut(name) {
+                queue.jobs = if more { queue.jobs + 1 } else { queue.jobs.saturating_sub(1) };
+            }
+        }
+    }
+
+    pub(super) fn holds_changed(&mut self, id: JobId, change: impl Fn(Holds) -> Holds) {
+        if self.core.jobs.contains_key(&id) {
+            return self.change_job(id, |job| {
+                for component in &mut job.components {
+                    component.holds = change(component.holds);
+                }
+                job.planner_reason = None;
+            });
+        }
+        let Some(index) = id.index else { return };
+        self.change_job(id.whole(), |job| {
+            let Some(array) = &mut job.array else { return };
+            let holds = change(array.held.remove(&index).unwrap_or_default());
+            if !holds.is_empty() && array.remaining.contains(index) {
+                array.held.insert(index, holds);
+            }
+        });
+    }
+
+    pub(super) fn job_modified(&mut self, id: JobId, change: &JobChange, now: Timestamp) {
+        let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        let renamed = change.name.as_deref().is_some_and(|name| name != &*job.name);
+        if renamed {
+            self.namesake_removed(id);
+        }
+        // Taken out and put in again, since a change can touch everything that the job is found by.
+        self.count_job(&job, false);
+        if let Some(name) = &change.name {
+            job.name = self.pools.text.share(name.as_str());
+        }
+        if let (Some(limit), Some(array)) = (change.max_running, &mut job.array) {
+            array.max_running = Some(limit);
+        }
+        job.planner_reason = None;
+        for (number, component) in job.components.iter_mut().enumerate() {
+            if change.component.is_none_or(|only| only as usize == number) {
+                self.modify_component(component, change, now);
+            }
+        }
+        if change.queue.is_some() && job.is_waiting() {
+            job.queued = now;
+        }
+        self.settle_dependencies(&mut job);
+        self.count_job(&job, true);
+        let waits = job.is_waiting();
+        self.change_job(id, |kept| *kept = job);
+        if renamed {
+            self.namesake_added(id);
+        }
+        if waits && change.dependencies.is_some() {
+            self.put_before_others(id, now);
+        }
+    }
+
+    fn modify_component(&mut self, component: &mut Component, change: &JobChange, now: Timestamp) {
+        if let Some(queue) = &change.queue {
+            component.queue = self.pools.text.share(queue.as_str());
+        }
+        if let Some(account) = &change.account {
+            component.account = Some(self.pools.text.share(account.as_str()));
+        }
+        if let Some(priority) = change.priority {
+            component.priority = priority;
+        }
+        if let Some(begin) = change.begin {
+            let extras = component.extras.get_or_insert_default();
+            extras.begin = (begin > now).then_some(begin);
+            extras.begin_passed = false;
+        }
+        if let Some(dependencies) = &change.dependencies {
+            let conditions = self.conditions(dependencies, now);
+            component.extras.get_or_insert_default().dependencies = conditions;
+        }
+        let alternatives = change.alternatives.clone().or_else(|| {
+            change.walltime_seconds.is_some().then(|| component.shape.alternatives.to_vec())
+        });
+        if let Some(mut alternatives) = alternatives {
+            if let Some(walltime) = change.walltime_seconds {
+                alternatives.iter_mut().for_each(|alternative| alternative.walltime_seconds = Some(walltime));
+            }
+            self.reshape(component, &alternatives);
+        }
+    }
+
+    fn reshape(&mut self, component: &mut Component, alternatives: &[Alternative]) {
+        let shape = self.core.shapes.take(alternatives);
+        self.core.shapes.give_back(&component.shape);
+        component.shape = shape;
+    }
+
+    pub(super) fn job_eligible(&mut self, id: JobId, now: Timestamp) {
+        self.change_job(id, |job| {
+            for component in &mut job.components {
+                if let Some(extras) = &mut component.extras {
+                    gates::pass_time(extras, now);
+                }
+            }
+        });
+    }
+
+    pub(super) fn jobs_waiting(&mut self, reasons: &[WaitingJob]) {
+        for WaitingJob { job, reason } in reasons {
+            // What the planner said is not part of what a job is found by.
+            if let Some(job) = self.core.jobs.get_mut(job) {
+                job.planner_reason = Some(self.pools.reasons.share(Arc::new(reason.clone())));
+            }
+        }
+    }
+
+    pub(super) fn job_requeued(&mut self, id: JobId, now: Timestamp) {
+        let Some(job) = self.core.jobs.get(&id) else { return };
+        if let Phase::Finished(_) = &job.phase {
+            self.revive(id);
+        }
+        self.change_job(id, |job| {
+            job.phase = Phase::Waiting;
+            job.queued = now;
+            job.planner_reason = None;
+        });
+        self.refresh_dependents(id, now);
+    }
+
+    /// A finished job is not over any more.
+    fn revive(&mut self, id: JobId) {
+        let Some(job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        match id.index {
+            None => self.job_is_unfinished_again(&job),
+            Some(index) => {
+                let whole_was_over = self.job(id.whole()).is_some_and(Job::is_finished);
+                self.change_job(id.whole(), |whole| {
+                    whole.phase = Phase::Waiting;
+                    if let Some(array) = &mut whole.array {
+                        array.unfinished += 1;
+                        array.take_back(index);
+                    }
+                });
+                if whole_was_over && let Some(whole) = self.job(id.whole()).cloned() {
+                    self.job_is_unfinished_again(&whole);
+                }
+            }
+        }
+    }
+
+    fn job_is_unfinished_again(&mut self, job: &Job) {
+        self.count_job(job, true);
+        self.core.unfinished_jobs += 1;
+        self.namesake_added(job.id);
+    }
+
+    pub(super) fn job_finished(&mut self, id: JobId, outcome: &Outcome, now: Timestamp) {
+        let forget_after = retention_from(self, now);
+        let Some(job) = self.core.jobs.get(&id) else { return };
+        if job.is_finished() {
+            return;
+        }
+        if id.index.is_none() {
+            self.namesake_removed(id);
+            self.core.unfinished_jobs = self.core.unfinished_jobs.saturating_sub(1);
+            self.uncount(id);
+        }
+        self.change_job(id, |job| {
+            job.phase = Phase::Finished(Box::new(Finished { at: now, outcome: outcome.clone(), forget_after }));
+            job.planner_reason = None;
+            if let Some(array) = &mut job.array {
+                array.held.clear();
+            }
+        });
+        if let Some(index) = id.index {
+            self.change_job(id.whole(), |whole| {
+                if let Some(array) = &mut whole.array {
+                    array.unfinished = array.unfinished.saturating_sub(1);
+                    array.record_outcome(&IndexSet::from_range(index, index), outcome);
+                }
+            });
+        }
+        self.refresh_dependents(id, now);
+    }
+
+    fn uncount(&mut self, id: JobId) {
+        let Some(job) = self.core.jobs.get(&id) else { return };
+        for name in job.queues() {
+            if let Some(queue) = self.core.queues.get_mut(name) {
+                queue.jobs = queue.jobs.saturating_sub(1);
+            }
+        }
+    }
+
+    pub(super) fn tasks_finished(&mut self, id: JobId, indices: &IndexSet, outcome: &Outcome, now: Timestamp) {
+        self.change_job(id, |job| {
+            let Some(array) = &mut job.array else { return };
+            array.remaining = array.remaining.difference(indices);
+            array.impossible = array.impossible.difference(indices);
+            array.held.retain(|index, _| !indices.contains(*index));
+            array.record_outcome(indices, outcome);
+        });
+        self.refresh_dependents(id, now);
+        self.refresh_dependents_of_tasks(id.number, indices, now);
+    }
+
+    pub(super) fn notified(&mut self, id: JobId, of: Sequence, notification: u32) {
+        if let Some(job) = self.core.jobs.get_mut(&id) {
+            job.notified.get_or_insert_default().insert((of, notification));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Runs and steps.
+
+use crate::state::{Job, Part, PartState, Phase, Run, RunSummary, State, Step, StepPart};
+use muster_schemas::{
+    JobId, NodeId, RunId, StepId, Timestamp,
+    event::{NodeExit, NodeTasks},
+    job::{Outcome, Usage},
+    resources::Placement,
+};
+use std::sync::Arc;
+
+impl State {
+    pub(super) fn run_allocated(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>, now: Timestamp) {
+        self.core.next_run = self.core.next_run.max(run.0.saturating_add(1));
+        if !self.core.jobs.contains_key(&id) {
+            self.materialise(id);
+        }
+        if !self.core.jobs.contains_key(&id) {
+            return;
+        }
+        self.change_job(id, |job| {
+            job.phase = Phase::Active(run);
+            job.attempts = job.attempts.saturating_add(1);
+            job.planner_reason = None;
+        });
+        for share in placement.shares() {
+            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+                node.take(run, share);
+            }
+        }
+        self.use_licences(id, placement, u32::saturating_add);
+        self.count_run(id, true);
+        let timeout = self.core.settings.launch_timeout_seconds;
+        let run = Run::new(run, id, placement.clone(), now, timeout);
+        self.index.move_run(run.id, None, run.due());
+        self.core.runs.insert(run.id, Box::new(run));
+        if id.index.is_some() {
+            // The last task to start is what "the array has started" means.
+            self.refresh_dependents(id.whole(), now);
+        }
+    }
+
+    /// A task of an array becomes a job of its own.
+    fn materialise(&mut self, id: JobId) {
+        let Some(index) = id.index else { return };
+        let Some(whole) = self.core.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
+        let mut components = whole.components.clone();
+        for component in &mut components {
+            self.core.shapes.take_again(&component.shape);
+            // The gates of the array have opened for it.
+            component.extras = component.extras.take().map(|mut extras| {
+                extras.dependencies.clear();
+                extras.before.clear();
+                extras.begin = None;
+                extras
+            });
+        }
+        let task = Job {
+            id,
+            owner: whole.owner.clone(),
+            name: whole.name.clone(),
+            submitted: whole.submitted,
+            queued: whole.queued,
+            submitted_sequence: whole.submitted_sequence,
+            trace: whole.trace,
+            attempts: 0,
+            phase: Phase::Waiting,
+            components,
+            planner_reason: None,
+            last_run: None,
+            array: None,
+            extras: whole.extras.clone(),
+            notified: None,
+        };
+        self.add_job(task);
+        self.change_job(id.whole(), |whole| {
+            if let Some(array) = &mut whole.array {
+                array.remaining.remove(index);
+                array.held.remove(&index);
+                array.unfinished += 1;
+            }
+        });
+    }
+
+    /// Counts the run of a job in or out of its queues and its array.
+    fn count_run(&mut self, id: JobId, more: bool) {
+        let Some(job) = self.core.jobs.get(&id) else { return };
+        for name in job.queues() {
+            if let Some(queue) = self.core.queues.get_mut(name) {
+                if more { queue.run_began(&job.owner.user) } else { queue.run_ended(&job.owner.user) }
+            }
+        }
+        if id.index.is_some() {
+            self.change_job(id.whole(), |whole| {
+                if let Some(array) = &mut whole.array {
+                    array.running = if more { array.running + 1 } else { array.running.saturating_sub(1) };
+                }
+            });
+        }
+    }
+
+    fn use_licences(&mut self, id: JobId, placement: &Placement, change: fn(u32, u32) -> u32) {
+        let Some(job) = self.core.jobs.get(&id) else { return };
+        for (component, placed) in job.components.iter().zip(&placement.components) {
+            let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
+            for (name, count) in &alternative.licences {
+                if let Some(licence) = self.core.licences.get_mut(name) {
+                    licence.used = change(licence.used, *count);
+                    if licence.total == 0 && licence.used == 0 {
+                        self.core.licences.remove(name);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn part_started(&mut self, run: RunId, node: NodeId) {
+        self.change_run(run, |run| set_started(run.part_mut(node)));
+    }
+
+    pub(super) fn run_started(&mut self, job: JobId, run: RunId, node: NodeId, now: Timestamp) {
+        self.change_run(run, |run| {
+            set_started(run.part_mut(node));
+            run.started = Some(now);
+        });
+        self.refresh_dependents(job, now);
+    }
+
+    pub(super) fn part_ended(&mut self, run: RunId, node: NodeId, exit: &NodeExit) {
+        self.change_run(run, |run| {
+            if let Some(part) = run.part_mut(node) {
+                part.state = PartState::Ended(Box::new(exit.clone()));
+            }
+        });
+    }
+
+    pub(super) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
+        let Some(run) = self.core.runs.remove(&run) else { return };
+        self.index.move_run(run.id, run.due(), None);
+        for share in run.placement.shares() {
+            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+                node.give_back(run.id, share);
+            }
+        }
+        self.use_licences(id, &run.placement, u32::saturating_sub);
+        self.count_run(id, false);
+        self.change_job(id, |job| {
+            job.phase = Phase::Settling;
+            job.last_run = Some(Box::new(RunSummary {
+                run: run.id,
+                placement: run.placement,
+                allocated: run.allocated,
+                started: run.started,
+                ended: now,
+                outcome: outcome.clone(),
+                usage,
+            }));
+        });
+        self.refresh_dependents(id, now);
+    }
+
+    pub(super) fn step_started(&mut self, run: RunId, step: StepId, tasks: &[NodeTasks]) {
+        self.change_run(run, |run| {
+            run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
+            let parts = tasks.iter().map(|part| StepPart { node: part.node, tasks: part.tasks, exit: None });
+            run.steps.insert(step, Step { parts: parts.collect() });
+        });
+    }
+
+    pub(super) fn step_part_ended(&mut self, run: RunId, step: StepId, node: NodeId, exit: &NodeExit) {
+        self.change_run(run, |run| {
+            let Some(step) = run.steps.get_mut(&step) else { return };
+            if let Some(part) = step.parts.iter_mut().find(|part| part.node == node) {
+                part.exit = Some(exit.clone());
+            }
+        });
+    }
+}
+
+fn set_started(part: Option<&mut Part>) {
+    if let Some(part) = part
+        && !part.has_ended()
+    {
+        part.state = PartState::Started;
+    }
+}

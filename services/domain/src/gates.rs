@@ -1,0 +1,246 @@
+//! What keeps a waiting job from being planned: holds, begin times, dependencies, stopped queues.
+
+use crate::state::{ArrayState, Condition, ConditionStatus, Job, Phase, State, job::ComponentExtras};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::{Dependencies, Dependency, DependencyKind, WaitReason},
+    resources::IndexSet,
+};
+use std::borrow::Cow;
+
+/// What dependencies can be about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    started: Option<Timestamp>,
+    ended: Option<(Timestamp, bool)>,
+    running: Option<Timestamp>,
+    is_array: bool,
+}
+
+impl State {
+    /// Why a job waits: what its gates say, and if they are open what the planner said. `None` if it does not wait.
+    pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {
+        if !job.is_waiting() {
+            return None;
+        }
+        let planned = || job.planner_reason.as_deref().cloned().unwrap_or(WaitReason::NotPlannedYet);
+        Some(self.gate_reason(job).unwrap_or_else(planned))
+    }
+
+    /// The first gate of a waiting job that is shut. `None` if all are open.
+    pub fn gate_reason(&self, job: &Job) -> Option<WaitReason> {
+        let holds = job.holds();
+        if !holds.is_empty() {
+            return Some(WaitReason::Held(holds));
+        }
+        if let Some(on) = job.never_met() {
+            return Some(WaitReason::DependencyNeverMet(on));
+        }
+        for extras in job.components.iter().filter_map(|component| component.extras.as_deref()) {
+            if let Some(reason) = extras_reason(job, extras) {
+                return Some(reason);
+            }
+        }
+        if job.queues().any(|name| self.queue(name).is_none_or(|queue| !queue.spec.started)) {
+            return Some(WaitReason::QueueStopped);
+        }
+        self.array_reason(job)
+    }
+
+    fn array_reason(&self, job: &Job) -> Option<WaitReason> {
+        let whole = match job.id.index {
+            Some(_) => self.job(job.id.whole())?,
+            None => job,
+        };
+        let array = whole.array.as_ref()?;
+        if array.headroom() == 0 {
+            return Some(WaitReason::ArrayLimit);
+        }
+        if job.id.index.is_some() || !self.startable(job, array).is_empty() {
+            return None;
+        }
+        Some(match same_index_targets(job).next() {
+            Some(target) if array.remaining == array.impossible => WaitReason::DependencyNeverMet(target),
+            Some(target) => WaitReason::Dependency(target),
+            None => WaitReason::Held(held_tasks(array)),
+        })
+    }
+
+    /// The tasks of an array that may start as far as they are concerned singly: never started, not held, and the task
+    /// of the same index of a job that they depend on so has ended well.
+    pub fn startable<'a>(&self, job: &'a Job, array: &'a ArrayState) -> Cow<'a, IndexSet> {
+        let mut startable = Cow::Borrowed(&array.remaining);
+        if !array.held.is_empty() {
+            let held: IndexSet = array.held.keys().copied().collect();
+            startable = Cow::Owned(startable.difference(&held));
+        }
+        for target in same_index_targets(job) {
+            if let Some(other) = self.job(target).and_then(|other| other.array.as_ref()) {
+                let ready = other.succeeded().map(|succeeded| startable.intersection(succeeded));
+                startable = Cow::Owned(ready.unwrap_or_default());
+            }
+        }
+        startable
+    }
+
+    /// The tasks of an array that can never start, because the task of the same index of a job that they depend on so
+    /// did not end well.
+    pub(crate) fn impossible_tasks(&self, job: &Job) -> IndexSet {
+        let Some(array) = &job.array else { return IndexSet::new() };
+        let mut impossible = IndexSet::new();
+        for other in same_index_targets(job).filter_map(|target| self.job(target)) {
+            let Some(other_array) = other.array.as_ref().filter(|_| other.is_finished()) else { continue };
+            let ready = other_array.succeeded().cloned().unwrap_or_default();
+            impossible = impossible.union(&array.remaining.difference(&ready));
+        }
+        impossible
+    }
+
+    /// Whether a waiting job, or a task that has never started, can never start.
+    pub(crate) fn has_impossible_jobs(&self) -> bool {
+        !self.index.doomed.is_empty()
+    }
+
+    /// What is so of a job, array or task. `None` if the state does not know it (any more).
+    pub(crate) fn facts(&self, id: JobId) -> Option<Facts> {
+        let Some(job) = self.job(id) else { return self.facts_of_unstarted_task(id) };
+        if let Phase::Finished(finished) = &job.phase {
+            return Some(Facts {
+                started: Some(finished.at),
+                ended: Some((finished.at, finished.outcome.is_success())),
+                running: None,
+                is_array: job.array.is_some(),
+            });
+        }
+        let run = job.run().and_then(|run| self.run(run));
+        let started = run.and_then(|run| run.started);
+        let running = started.filter(|_| run.is_some_and(|run| run.stopping.is_none()));
+        match &job.array {
+            None => Some(Facts { started, ended: None, running, is_array: false }),
+            Some(array) => Some(Facts {
+                started: array.remaining.is_empty().then_some(self.time()),
+                ended: None,
+                running: (array.running > 0).then_some(self.time()),
+                is_array: true,
+            }),
+        }
+    }
+
+    fn facts_of_unstarted_task(&self, id: JobId) -> Option<Facts> {
+        let array = self.job(id.whole())?.array.as_ref()?;
+        let index = id.index?;
+        if array.remaining.contains(index) {
+            return Some(Facts::default());
+        }
+        let outcome = array.task_outcome(index)?;
+        let at = self.time();
+        Some(Facts { started: Some(at), ended: Some((at, outcome.is_success())), running: None, is_array: false })
+    }
+
+    /// How conditions stand when they are first looked at.
+    pub(crate) fn conditions(&self, dependencies: &Dependencies, now: Timestamp) -> Vec<Vec<Condition>> {
+        let condition = |dependency: &Dependency| self.condition(dependency.clone(), now);
+        dependencies.all_of.iter().map(|group| group.iter().map(condition).collect()).collect()
+    }
+
+    pub(crate) fn condition(&self, dependency: Dependency, now: Timestamp) -> Condition {
+        let mut condition = Condition { dependency, status: ConditionStatus::Unmet };
+        if let Some(facts) = condition.dependency.job.and_then(|target| self.facts(target)) {
+            update(&mut condition, facts, now);
+        }
+        condition
+    }
+}
+
+fn extras_reason(job: &Job, extras: &ComponentExtras) -> Option<WaitReason> {
+    if let Some(condition) = extras.waits_for() {
+        let delayed = match condition.status {
+            ConditionStatus::Delayed(until) => Some(WaitReason::BeginTime(until)),
+            _ => None,
+        };
+        // A job that waits for itself stands for others that are not named: earlier namesakes, or `Before...` jobs yet to come.
+        return Some(delayed.unwrap_or(WaitReason::Dependency(condition.dependency.job.unwrap_or(job.id))));
+    }
+    extras.begin.filter(|_| !extras.begin_passed).map(WaitReason::BeginTime)
+}
+
+fn held_tasks(array: &ArrayState) -> muster_schemas::job::Holds {
+    array.held.values().fold(muster_schemas::job::Holds::default(), |all, holds| all.union(*holds))
+}
+
+/// The jobs that an array depends on task by task.
+fn same_index_targets(job: &Job) -> impl Iterator<Item = JobId> {
+    let extras = job.components.iter().filter_map(|component| component.extras.as_deref());
+    extras.flat_map(|extras| extras.dependencies.iter()).filter_map(|group| {
+        // A group with an alternative that is met does not look at tasks singly.
+        let met = group.iter().any(|condition| condition.status == ConditionStatus::Met && !is_same_index(condition));
+        group.iter().filter(|_| !met).find(|condition| is_same_index(condition))?.dependency.job
+    })
+}
+
+fn is_same_index(condition: &Condition) -> bool {
+    condition.dependency.kind == DependencyKind::SameIndexSucceeded
+}
+
+/// Brings a condition up to date with what is so of its job. What has happened stays so, also if the job is queued
+/// again; that it can never happen is taken back then.
+pub(crate) fn update(condition: &mut Condition, facts: Facts, now: Timestamp) {
+    let sticky = condition.dependency.kind != DependencyKind::Running;
+    if sticky && matches!(condition.status, ConditionStatus::Met | ConditionStatus::Delayed(_)) {
+        return;
+    }
+    let delay = i64::from(condition.dependency.delay_seconds);
+    condition.status = match happened(condition.dependency.kind, facts) {
+        Happened::Yes(at) if at.plus_seconds(delay) <= now => ConditionStatus::Met,
+        Happened::Yes(_) if delay == 0 => ConditionStatus::Met,
+        Happened::Yes(at) => ConditionStatus::Delayed(at.plus_seconds(delay)),
+        Happened::NotYet => ConditionStatus::Unmet,
+        Happened::Never => ConditionStatus::Never,
+    };
+}
+
+enum Happened {
+    Yes(Timestamp),
+    NotYet,
+    Never,
+}
+
+fn happened(kind: DependencyKind, facts: Facts) -> Happened {
+    let ended_so = |wanted: bool| match facts.ended {
+        None => Happened::NotYet,
+        Some((at, success)) if success == wanted => Happened::Yes(at),
+        Some(_) => Happened::Never,
+    };
+    match kind {
+        DependencyKind::Started => facts.started.map_or(Happened::NotYet, Happened::Yes),
+        DependencyKind::Ended => facts.ended.map_or(Happened::NotYet, |(at, _)| Happened::Yes(at)),
+        // Of an array each task is looked at by itself; see `startable`.
+        DependencyKind::SameIndexSucceeded if facts.is_array => Happened::NotYet,
+        DependencyKind::Succeeded | DependencyKind::SameIndexSucceeded => ended_so(true),
+        DependencyKind::Failed => ended_so(false),
+        DependencyKind::Running => match (facts.running, facts.ended) {
+            (Some(at), _) => Happened::Yes(at),
+            (None, Some(_)) => Happened::Never,
+            (None, None) => Happened::NotYet,
+        },
+        DependencyKind::Singleton
+        | DependencyKind::Count(_)
+        | DependencyKind::BeforeStarted
+        | DependencyKind::BeforeEnded
+        | DependencyKind::BeforeSucceeded
+        | DependencyKind::BeforeFailed => Happened::NotYet,
+    }
+}
+
+/// Opens what opens by time.
+pub(crate) fn pass_time(extras: &mut ComponentExtras, now: Timestamp) {
+    if extras.begin.is_some_and(|begin| begin <= now) {
+        extras.begin_passed = true;
+    }
+    for condition in extras.conditions_mut() {
+        if matches!(condition.status, ConditionStatus::Delayed(until) if until <= now) {
+            condition.status = ConditionStatus::Met;
+        }
+    }
+    extras.settle();
+}

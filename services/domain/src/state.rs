@@ -1,0 +1,254 @@
+//! What the history amounts to at one point of the log. Everything here can be read; only [`State::apply`] changes it.
+
+pub mod array;
+pub(crate) mod index;
+pub mod job;
+pub mod node;
+pub(crate) mod pool;
+pub mod run;
+pub mod shape;
+
+pub use array::ArrayState;
+pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};
+pub use node::{Licence, Node, Queue};
+pub use run::{Part, PartState, Run, Step, StepPart};
+pub use shape::{Shape, ShapeId, Shapes};
+
+use index::Index;
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence, Timestamp,
+    cluster::ClusterSettings,
+    event::Owner,
+    job::JobState,
+    resources::IndexSet,
+};
+use pool::Pool;
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+
+/// The cluster after some record of its log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    pub(crate) core: Core,
+    pub(crate) index: Index,
+    pub(crate) pools: Pools,
+}
+
+/// What cannot be derived from anything else: this is what a snapshot holds and a digest covers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Core {
+    pub(crate) sequence: Sequence,
+    pub(crate) time: Timestamp,
+    pub(crate) cluster: Option<ClusterIdentity>,
+    pub(crate) settings: Arc<ClusterSettings>,
+    pub(crate) archived: Sequence,
+    pub(crate) queues: BTreeMap<Arc<str>, Queue>,
+    pub(crate) licences: BTreeMap<String, Licence>,
+    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    pub(crate) next_node: u32,
+    pub(crate) shapes: Shapes,
+    pub(crate) jobs: BTreeMap<JobId, Box<Job>>,
+    pub(crate) next_job: u64,
+    pub(crate) unfinished_jobs: u64,
+    pub(crate) runs: BTreeMap<RunId, Box<Run>>,
+    pub(crate) next_run: u64,
+}
+
+/// Whose log it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterIdentity {
+    /// Tells this log from every other.
+    pub cluster_id: [u8; 16],
+    /// The key that checkpoints are signed with.
+    pub public_key: [u8; 32],
+}
+
+/// Shared copies of what jobs have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Pools {
+    pub(crate) text: Pool<str>,
+    pub(crate) owners: Pool<Owner>,
+    pub(crate) reasons: Pool<muster_schemas::job::WaitReason>,
+}
+
+/// A job that only waits for resources.
+#[derive(Clone, Debug)]
+pub struct Waiting<'a> {
+    /// The job, or the array whose tasks wait.
+    pub job: &'a Job,
+    /// For an array the tasks that may start, at least one; its limit on running tasks
+    /// ([`ArrayState::headroom`]) is not in it.
+    pub indices: Option<Cow<'a, IndexSet>>,
+}
+
+impl State {
+    /// The state before the first record.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The last record that it includes.
+    pub fn sequence(&self) -> Sequence {
+        self.core.sequence
+    }
+
+    /// The time of that record.
+    pub fn time(&self) -> Timestamp {
+        self.core.time
+    }
+
+    /// Whose log it is; `None` before the first record.
+    pub fn cluster(&self) -> Option<&ClusterIdentity> {
+        self.core.cluster.as_ref()
+    }
+
+    /// The settings of the cluster.
+    pub fn settings(&self) -> &ClusterSettings {
+        &self.core.settings
+    }
+
+    /// Records up to and including this were moved to archive files.
+    pub fn archived(&self) -> Sequence {
+        self.core.archived
+    }
+
+    /// All queues, by name.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = &Queue> {
+        self.core.queues.values()
+    }
+
+    /// A queue.
+    pub fn queue(&self, name: &str) -> Option<&Queue> {
+        self.core.queues.get(name)
+    }
+
+    /// All floating licences, by name.
+    pub fn licences(&self) -> impl ExactSizeIterator<Item = (&str, &Licence)> {
+        self.core.licences.iter().map(|(name, licence)| (name.as_str(), licence))
+    }
+
+    /// A floating licence.
+    pub fn licence(&self, name: &str) -> Option<&Licence> {
+        self.core.licences.get(name)
+    }
+
+    /// All nodes, by number.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
+        self.core.nodes.values()
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.core.nodes.get(&id)
+    }
+
+    /// The node of this name.
+    pub fn node_by_name(&self, name: &str) -> Option<&Node> {
+        self.index.node_names.get(name).and_then(|id| self.node(*id))
+    }
+
+    /// The name of a node, or its number as text if it is gone.
+    pub fn node_name(&self, id: NodeId) -> Cow<'_, str> {
+        self.node(id).map_or_else(|| Cow::Owned(format!("#{id}")), |node| Cow::Borrowed(node.spec.name.as_str()))
+    }
+
+    /// All jobs that the state still knows, by id: jobs, arrays, and tasks that have been started at least once.
+    pub fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
+        self.core.jobs.values().map(Box::as_ref)
+    }
+
+    /// A job, an array, or a task that has been started at least once.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.core.jobs.get(&id).map(Box::as_ref)
+    }
+
+    /// An array together with its tasks that have been started at least once, by index; a plain job alone.
+    pub fn job_with_tasks(&self, number: u64) -> impl Iterator<Item = &Job> {
+        let range = JobId::job(number)..=JobId::task(number, u32::MAX);
+        self.core.jobs.range(range).map(|(_, job)| job.as_ref())
+    }
+
+    /// How many jobs are not over; an array counts as one.
+    pub fn unfinished_jobs(&self) -> u64 {
+        self.core.unfinished_jobs
+    }
+
+    /// The number that the next job gets.
+    pub fn next_job_number(&self) -> u64 {
+        self.core.next_job.max(1)
+    }
+
+    /// The number that the next run gets.
+    pub fn next_run(&self) -> RunId {
+        RunId(self.core.next_run.max(1))
+    }
+
+    /// All runs that hold resources, by number.
+    pub fn runs(&self) -> impl ExactSizeIterator<Item = &Run> {
+        self.core.runs.values().map(Box::as_ref)
+    }
+
+    /// A run that holds resources.
+    pub fn run(&self, id: RunId) -> Option<&Run> {
+        self.core.runs.get(&id).map(Box::as_ref)
+    }
+
+    /// The shapes in use.
+    pub fn shapes(&self) -> &Shapes {
+        &self.core.shapes
+    }
+
+    /// The jobs that only wait for resources, in order of arrival (time queued, then number): their gates are open and
+    /// the queues of all their components are started. Arrays come as one entry each.
+    pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_>> {
+        self.index.queued.iter().filter_map(|(_, id)| {
+            let job = self.job(*id)?;
+            if job.queues().any(|name| self.queue(name).is_none_or(|queue| !queue.spec.started)) {
+                return None;
+            }
+            let indices = job.array.as_ref().map(|array| self.startable(job, array));
+            let startable = indices.as_ref().is_none_or(|indices| !indices.is_empty());
+            startable.then_some(Waiting { job, indices })
+        })
+    }
+
+    /// How many jobs wait with open gates; arrays count once. Jobs of stopped queues are among them.
+    pub fn eligible_jobs(&self) -> usize {
+        self.index.queued.len()
+    }
+
+    /// The jobs that wait and depend on this one, by id.
+    pub fn dependents(&self, id: JobId) -> impl Iterator<Item = JobId> {
+        self.index.dependents.get(&id).into_iter().flatten().copied()
+    }
+
+    /// Where a job stands. An array of which a task runs is running; else it stands as its tasks that wait.
+    pub fn job_state(&self, job: &Job) -> JobState {
+        match &job.phase {
+            Phase::Finished(_) => JobState::Finished,
+            Phase::Settling => JobState::Finishing,
+            Phase::Active(run) => self.run(*run).map_or(JobState::Finishing, run_state),
+            Phase::Waiting if job.array.as_ref().is_some_and(|array| array.running > 0) => JobState::Running,
+            Phase::Waiting if self.gate_reason(job).is_some() => JobState::Held,
+            Phase::Waiting => JobState::Queued,
+        }
+    }
+
+    /// When [`muster_schemas::command::Command::Tick`] is next worth deciding; it can be in the past. `None` if
+    /// nothing waits for a time.
+    pub fn next_timer(&self) -> Option<Timestamp> {
+        if self.settings().cancel_never_met && self.has_impossible_jobs() {
+            return Some(self.time());
+        }
+        self.index.due.first().map(|(time, _)| *time)
+    }
+}
+
+fn run_state(run: &Run) -> JobState {
+    match run {
+        Run { stopping: Some(_), .. } => JobState::Finishing,
+        Run { started: None, .. } => JobState::Launching,
+        Run { suspended: true, .. } => JobState::Suspended,
+        _ => JobState::Running,
+    }
+}

@@ -1,0 +1,100 @@
+//! What stands for the tasks of an array that have not started, and for those that are over.
+
+use muster_schemas::{
+    job::{Holds, Outcome},
+    resources::IndexSet,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The tasks of an array. A task is a job of its own from its first start until it is forgotten.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayState {
+    /// How many tasks it was submitted with.
+    pub tasks: u64,
+    /// The tasks that have never started.
+    pub remaining: IndexSet,
+    /// At most so many tasks run at a time.
+    pub max_running: Option<u32>,
+    /// Holds of single tasks that have never started.
+    pub held: BTreeMap<u32, Holds>,
+    /// The tasks among the remaining that can never start, because the task of the same index of a job that they depend
+    /// on did not end well.
+    pub impossible: IndexSet,
+    /// How many tasks have a run now.
+    pub running: u32,
+    /// How many tasks have started and are not over; those that have a run are among them.
+    pub unfinished: u32,
+    /// The tasks that are over, by how they ended.
+    pub outcomes: BTreeMap<Outcome, IndexSet>,
+}
+
+impl ArrayState {
+    /// How many more tasks may run.
+    pub fn headroom(&self) -> u32 {
+        self.max_running.map_or(u32::MAX, |most| most.saturating_sub(self.running))
+    }
+
+    /// The tasks that ended well.
+    pub fn succeeded(&self) -> Option<&IndexSet> {
+        self.outcomes.get(&Outcome::Completed)
+    }
+
+    /// How a task ended, if it is over.
+    pub fn task_outcome(&self, index: u32) -> Option<&Outcome> {
+        self.outcomes.iter().find(|(_, indices)| indices.contains(index)).map(|(outcome, _)| outcome)
+    }
+
+    /// How many tasks are over.
+    pub fn finished_tasks(&self) -> u64 {
+        self.outcomes.values().map(IndexSet::len).sum()
+    }
+
+    /// Whether all tasks are over.
+    pub fn is_over(&self) -> bool {
+        self.remaining.is_empty() && self.unfinished == 0
+    }
+
+    /// How the whole ended: well if every task did, else as the task with the lowest index that did not.
+    pub fn outcome(&self) -> Outcome {
+        let failed = self.outcomes.iter().filter(|(outcome, _)| !outcome.is_success());
+        let first = failed.filter_map(|(outcome, indices)| Some((indices.first()?, outcome))).min();
+        first.map_or(Outcome::Completed, |(_, outcome)| outcome.clone())
+    }
+
+    /// How the whole will have ended once these tasks too are over.
+    pub(crate) fn outcome_with(&self, indices: &IndexSet, outcome: &Outcome) -> Outcome {
+        if outcome.is_success() {
+            return self.outcome();
+        }
+        let mut with = self.outcomes.clone();
+        record(&mut with, indices, outcome);
+        Self { outcomes: with, ..Self::default() }.outcome()
+    }
+
+    pub(crate) fn record_outcome(&mut self, indices: &IndexSet, outcome: &Outcome) {
+        record(&mut self.outcomes, indices, outcome);
+    }
+
+    /// A task that was over is not any more.
+    pub(crate) fn take_back(&mut self, index: u32) {
+        for indices in self.outcomes.values_mut() {
+            indices.remove(index);
+        }
+        self.outcomes.retain(|_, indices| !indices.is_empty());
+    }
+}
+
+fn record(outcomes: &mut BTreeMap<Outcome, IndexSet>, indices: &IndexSet, outcome: &Outcome) {
+    match outcomes.get_mut(outcome) {
+        None => {
+            outcomes.insert(outcome.clone(), indices.clone());
+        }
+        Some(known) => match (indices.len(), indices.first()) {
+            (1, Some(index)) => {
+                known.insert(index);
+            }
+            _ => *known = known.union(indices),
+        },
+    }
+}

@@ -1,0 +1,171 @@
+//! What can be found quickly. All of it follows from the jobs, runs and nodes, and is never stored.
+
+use super::{
+    State,
+    job::{Job, Phase},
+};
+use muster_schemas::{JobId, NodeId, RunId, Timestamp, job::DependencyKind};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What a job is found by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JobKeys {
+    /// Its place in the queue, if it waits with open gates.
+    queued: Option<Timestamp>,
+    /// When it is due to be looked at.
+    due: Option<Timestamp>,
+    /// When it can be forgotten.
+    forget_after: Option<Timestamp>,
+    /// Whether it waits and a dependency can never be met.
+    doomed: bool,
+    /// The jobs that it depends on while it waits.
+    targets: Vec<JobId>,
+    /// Owner and name, if it waits for earlier jobs of the same.
+    singleton: Option<(Arc<str>, Arc<str>)>,
+}
+
+impl JobKeys {
+    pub(crate) fn of(job: &Job) -> Self {
+        if let Phase::Finished(finished) = &job.phase {
+            return Self { forget_after: Some(finished.forget_after), ..Self::default() };
+        }
+        if !job.is_waiting() {
+            return Self::default();
+        }
+        let queued = job.gates_open().then_some(job.queued);
+        if job.components.iter().all(|component| component.extras.is_none()) {
+            return Self { queued, ..Self::default() };
+        }
+        let singleton = is_singleton(job).then(|| (Arc::from(job.owner.user.as_str()), job.name.clone()));
+        Self { queued, due: job.due(), forget_after: None, doomed: is_doomed(job), targets: targets(job), singleton }
+    }
+}
+
+/// Whether a dependency of the waiting job can never be met, for the whole of it or for tasks of an array.
+fn is_doomed(job: &Job) -> bool {
+    job.never_met().is_some() || job.array.as_ref().is_some_and(|array| !array.impossible.is_empty())
+}
+
+fn is_singleton(job: &Job) -> bool {
+    conditions(job).any(|condition| condition.dependency.kind == DependencyKind::Singleton)
+}
+
+fn conditions(job: &Job) -> impl Iterator<Item = &super::job::Condition> {
+    job.components.iter().filter_map(|component| component.extras.as_ref()).flat_map(|extras| extras.conditions())
+}
+
+fn targets(job: &Job) -> Vec<JobId> {
+    let watched = conditions(job).filter(|condition| {
+        !matches!(
+            condition.dependency.kind,
+            DependencyKind::BeforeStarted
+                | DependencyKind::BeforeEnded
+                | DependencyKind::BeforeSucceeded
+                | DependencyKind::BeforeFailed
+        )
+    });
+    let mut targets: Vec<JobId> = watched.filter_map(|condition| condition.dependency.job).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    targets
+}
+
+/// Something that is due at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// A waiting job: begin time, dependency delay or deadline.
+    Job(JobId),
+    /// The launch timeout of a run.
+    Run(RunId),
+}
+
+/// Everything that can be found quickly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Index {
+    /// Waiting jobs with open gates, in order of arrival.
+    pub(crate) queued: BTreeSet<(Timestamp, JobId)>,
+    /// What is due when.
+    pub(crate) due: BTreeSet<(Timestamp, Due)>,
+    /// When which finished job can be forgotten.
+    pub(crate) retention: BTreeSet<(Timestamp, JobId)>,
+    /// Waiting jobs with a dependency that can never be met.
+    pub(crate) doomed: BTreeSet<JobId>,
+    /// For each job the waiting jobs that depend on it.
+    pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
+    /// For each owner and name the waiting jobs that wait for earlier ones of the same.
+    pub(crate) singletons: BTreeMap<(Arc<str>, Arc<str>), BTreeSet<JobId>>,
+    /// The number of each node name.
+    pub(crate) node_names: BTreeMap<String, NodeId>,
+}
+
+impl Index {
+    /// The index of a whole state.
+    pub(crate) fn of(state: &State) -> Self {
+        let mut index = Self::default();
+        for job in state.jobs() {
+            index.move_job(job.id, JobKeys::default(), JobKeys::of(job));
+        }
+        for run in state.runs() {
+            index.move_run(run.id, None, run.due());
+        }
+        for node in state.nodes() {
+            index.node_names.insert(node.spec.name.clone(), node.id);
+        }
+        index
+    }
+
+    /// The keys of a job changed.
+    pub(crate) fn move_job(&mut self, id: JobId, before: JobKeys, after: JobKeys) {
+        move_key(&mut self.queued, before.queued, after.queued, id);
+        move_key(&mut self.due, before.due, after.due, Due::Job(id));
+        move_key(&mut self.retention, before.forget_after, after.forget_after, id);
+        if before.doomed != after.doomed {
+            if after.doomed { self.doomed.insert(id) } else { self.doomed.remove(&id) };
+        }
+        if before.targets != after.targets {
+            before.targets.into_iter().for_each(|target| remove_member(&mut self.dependents, &target, id));
+            after.targets.into_iter().for_each(|target| {
+                self.dependents.entry(target).or_default().insert(id);
+            });
+        }
+        if before.singleton != after.singleton {
+            if let Some(key) = before.singleton {
+                remove_member(&mut self.singletons, &key, id);
+            }
+            if let Some(key) = after.singleton {
+                self.singletons.entry(key).or_default().insert(id);
+            }
+        }
+    }
+
+    /// The time at which a run is due changed.
+    pub(crate) fn move_run(&mut self, id: RunId, before: Option<Timestamp>, after: Option<Timestamp>) {
+        move_key(&mut self.due, before, after, Due::Run(id));
+    }
+
+}
+
+fn move_key<T: Ord>(set: &mut BTreeSet<(Timestamp, T)>, before: Option<Timestamp>, after: Option<Timestamp>, id: T)
+where
+    T: Copy,
+{
+    if before == after {
+        return;
+    }
+    if let Some(time) = before {
+        set.remove(&(time, id));
+    }
+    if let Some(time) = after {
+        set.insert((time, id));
+    }
+}
+
+fn remove_member<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<JobId>>, key: &K, member: JobId) {
+    if let Some(members) = sets.get_mut(key) {
+        members.remove(&member);
+        if members.is_empty() {
+            sets.remove(key);
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! What the state knows of a job: what decides when and where it runs. What it launches stays in the log.
+
+use super::{array::ArrayState, shape::Shape};
+use muster_schemas::{
+    JobId, RunId, Sequence, Timestamp,
+    event::{Owner, TraceContext},
+    job::{Checkpoint, Dependency, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program, RequeuePolicy, Usage, WaitReason},
+    resources::Placement,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// A job, an array, or a task of an array that has been started at least once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// Whose it is.
+    pub owner: Arc<Owner>,
+    /// What people call it.
+    pub name: Arc<str>,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// When it was last put into its queue: the order of arrival.
+    pub queued: Timestamp,
+    /// The record of its submission, which has what the state does not keep.
+    pub submitted_sequence: Sequence,
+    /// The trace of its submission.
+    pub trace: TraceContext,
+    /// How many runs it has had.
+    pub attempts: u32,
+    /// How far it is.
+    pub phase: Phase,
+    /// Its parts, at least one.
+    pub components: Box<[Component]>,
+    /// What the planner last said about why it waits; see [`super::State::wait_reason`].
+    pub planner_reason: Option<Arc<WaitReason>>,
+    /// How its last run came to its end.
+    pub last_run: Option<Box<RunSummary>>,
+    /// What stands for all tasks, if this is an array.
+    pub array: Option<Box<ArrayState>>,
+    /// What most jobs do not have.
+    pub extras: Option<Arc<JobExtras>>,
+    /// Notifications that came to their end: the event told of, and which of the job's notifications.
+    pub notified: Option<Box<BTreeSet<(Sequence, u32)>>>,
+}
+
+/// How far a job is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// It waits for gates or resources. An array waits until it has finished.
+    Waiting,
+    /// It has this run.
+    Active(RunId),
+    /// Its run has ended; the next record of the job says what becomes of it.
+    Settling,
+    /// It is over.
+    Finished(Box<Finished>),
+}
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub outcome: Outcome,
+    /// It leaves the state with the first record after this time, unless waiting jobs depend on it.
+    pub forget_after: Timestamp,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The run.
+    pub run: RunId,
+    /// Where it ran.
+    pub placement: Arc<Placement>,
+    /// When it got its resources.
+    pub allocated: Timestamp,
+    /// When its last node started; `None` if it ended before.
+    pub started: Option<Timestamp>,
+    /// When its last part ended.
+    pub ended: Timestamp,
+    /// How.
+    pub outcome: Outcome,
+    /// What it used on all nodes.
+    pub usage: Usage,
+}
+
+/// A part of a job with a request of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Component {
+    /// Its queue.
+    pub queue: Arc<str>,
+    /// The account it is charged to; `None` means the owner's own.
+    pub account: Option<Arc<str>>,
+    /// Higher goes first.
+    pub priority: i64,
+    /// What it asks for.
+    #[serde(with = "super::shape::by_id")]
+    pub shape: Arc<Shape>,
+    /// Holds that keep the job from starting.
+    pub holds: Holds,
+    /// What kind of program it launches.
+    pub program: ProgramKind,
+    /// What most components do not have.
+    pub extras: Option<Box<ComponentExtras>>,
+}
+
+/// What kind of program a component launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProgramKind {
+    /// Nothing; it holds resources.
+    None,
+    /// One script, on the lead node. Its end is the end of the run.
+    Script,
+    /// One process for each task.
+    Tasks,
+}
+
+impl From<&Program> for ProgramKind {
+    fn from(program: &Program) -> Self {
+        match program {
+            Program::None => Self::None,
+            Program::Script { .. } => Self::Script,
+            Program::Tasks { .. } => Self::Tasks,
+        }
+    }
+}
+
+/// What most components do not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComponentExtras {
+    /// The service class (QOS).
+    pub class: Option<Arc<str>>,
+    /// The name of the reservation it runs in.
+    pub reservation: Option<Arc<str>>,
+    /// Not before this time.
+    pub begin: Option<Timestamp>,
+    /// Whether the begin time has come.
+    pub begin_passed: bool,
+    /// If it has not started by then it is not started any more.
+    pub deadline: Option<Timestamp>,
+    /// What must have happened before: of each group one condition.
+    pub dependencies: Vec<Vec<Condition>>,
+    /// What later jobs have put before this one (`Before...`).
+    pub before: Vec<Condition>,
+    /// How many earlier jobs of the same owner and name must end first (`Singleton`).
+    pub singletons_ahead: u32,
+}
+
+/// A dependency and how it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// What must have happened.
+    pub dependency: Dependency,
+    /// How it stands.
+    pub status: ConditionStatus,
+}
+
+/// How a dependency stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConditionStatus {
+    /// It may still happen.
+    Unmet,
+    /// It has happened, and its delay lasts until then.
+    Delayed(Timestamp),
+    /// It has happened.
+    Met,
+    /// It can no longer happen.
+    Never,
+}
+
+/// What most jobs do not have. It never changes, so an array shares it with its tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobExtras {
+    /// Who is told of what.
+    pub notifications: Vec<Notification>,
+    /// Asks the job to save its state.
+    pub checkpoint: Option<Checkpoint>,
+    /// When it may be started a second time.
+    pub requeue: RequeuePolicy,
+    /// Kinds of job with rules of their own.
+    pub types: Vec<JobType>,
+}
+
+impl JobExtras {
+    /// What of a submission most jobs do not have, if it has any of it.
+    pub(crate) fn of(spec: &JobSpec) -> Option<Arc<Self>> {
+        let plain = spec.notifications.is_empty()
+            && spec.checkpoint.is_none()
+            && spec.types.is_empty()
+            && spec.requeue == RequeuePolicy::default();
+        (!plain).then(|| {
+            Arc::new(Self {
+                notifications: spec.notifications.clone(),
+                checkpoint: spec.checkpoint,
+                requeue: spec.requeue.clone(),
+                types: spec.types.clone(),
+            })
+        })
+    }
+}
+
+static NO_NOTIFICATIONS: &[Notification] = &[];
+
+impl Job {
+    /// The component whose number is the job's.
+    pub fn lead(&self) -> &Component {
+        // Submission gives every job at least one component.
+        &self.components[0]
+    }
+
+    /// Its run, if it has one now.
+    pub fn run(&self) -> Option<RunId> {
+        match self.phase {
+            Phase::Active(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// Its end, if it is over.
+    pub fn finished(&self) -> Option<&Finished> {
+        match &self.phase {
+            Phase::Finished(finished) => Some(finished),
+            _ => None,
+        }
+    }
+
+    /// Whether it is over.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.phase, Phase::Finished(_))
+    }
+
+    /// Whether it waits; for an array, whether tasks of it have never started.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Waiting) && self.array.as_ref().is_none_or(|array| !array.remaining.is_empty())
+    }
+
+    /// The holds of all components.
+    pub fn holds(&self) -> Holds {
+        self.components.iter().fold(Holds::default(), |all, component| all.union(component.holds))
+    }
+
+    /// Who is told of what.
+    pub fn notifications(&self) -> &[Notification] {
+        self.extras.as_ref().map_or(NO_NOTIFICATIONS, |extras| &extras.notifications)
+    }
+
+    /// Kinds of job with rules of their own.
+    pub fn types(&self) -> &[JobType] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.types)
+    }
+
+    /// The queues of its components, each once.
+    pub fn queues(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.components.iter().enumerate().filter_map(|(at, component)| {
+            let seen = self.components[..at].iter().any(|earlier| earlier.queue == component.queue);
+            (!seen).then_some(&component.queue)
+        })
+    }
+
+    /// Whether every gate of the job itself is open: holds, begin times, dependencies. A stopped queue is not the
+    /// job's own gate, and which tasks of an array are held singly is up to [`ArrayState`].
+    pub fn gates_open(&self) -> bool {
+        self.components.iter().all(Component::gates_open)
+    }
+
+    /// The earliest time at which something about the waiting job is due: a begin time, the end of a delay, a
+    /// deadline.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        if !self.is_waiting() {
+            return None;
+        }
+        self.components.iter().filter_map(|component| component.extras.as_ref()?.due()).min()
+    }
+
+    /// Whether a dependency can never be met.
+    pub fn never_met(&self) -> Option<JobId> {
+        self.components.iter().find_map(|component| component.extras.as_ref()?.never_met())
+    }
+}
+
+impl Component {
+    /// Whether its holds, begin time and dependencies let it start.
+    pub fn gates_open(&self) -> bool {
+        self.holds.is_empty() && self.extras.as_ref().is_none_or(|extras| extras.gates_open())
+    }
+}
+
+impl ComponentExtras {
+    fn begin_open(&self) -> bool {
+        self.begin.is_none() || self.begin_passed
+    }
+
+    fn gates_open(&self) -> bool {
+        self.begin_open() && self.dependencies_met()
+    }
+
+    /// All conditions, of dependencies and of what later jobs put before this one.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.dependencies.iter().flatten().chain(&self.before)
+    }
+
+    pub(crate) fn conditions_mut(&mut self) -> impl Iterator<Item = &mut Condition> {
+        self.dependencies.iter_mut().flatten().chain(&mut self.before)
+    }
+
+    /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own (PBS `on`).
+    pub(crate) fn counts_before(&self) -> bool {
+        self.dependencies.iter().flatten().any(|condition| matches!(condition.dependency.kind, DependencyKind::Count(_)))
+    }
+
+    fn dependencies_met(&self) -> bool {
+        let groups_met = self.dependencies.iter().all(|group| group.iter().any(Condition::lets_go));
+        groups_met && (self.counts_before() || self.before.iter().all(Condition::lets_go))
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        let begin = self.begin.filter(|_| !self.begin_passed);
+        let delays = self.conditions().filter_map(|condition| match condition.status {
+            ConditionStatus::Delayed(until) => Some(until),
+            _ => None,
+        });
+        begin.into_iter().chain(self.deadline).chain(delays).min()
+    }
+
+    /// The job because of which the dependencies can never be met, if it is so.
+    pub(crate) fn never_met(&self) -> Option<JobId> {
+        let dead = |condition: &Condition| condition.status == ConditionStatus::Never;
+        let group = self.dependencies.iter().find(|group| !group.is_empty() && group.iter().all(dead));
+        let before = self.before.iter().filter(|_| !self.counts_before()).find(|condition| dead(condition));
+        group.and_then(|group| group.first()).or(before).and_then(|condition| condition.dependency.job)
+    }
+
+    /// A job that it still waits for.
+    pub(crate) fn waits_for(&self) -> Option<&Condition> {
+        let group = self.dependencies.iter().find(|group| !group.iter().any(Condition::lets_go));
+        let before = self.before.iter().filter(|_| !self.counts_before()).find(|condition| !condition.lets_go());
+        group.and_then(|group| group.iter().find(|condition| condition.status != ConditionStatus::Never)).or(before)
+    }
+
+    /// Brings up to date the conditions that follow from others: `Count` from the `Before...` conditions of later
+    /// jobs, `Singleton` from the number of namesakes ahead.
+    pub(crate) fn settle(&mut self) {
+        let before_met = self.before.iter().filter(|condition| condition.lets_go()).count();
+        let none_ahead = self.singletons_ahead == 0;
+        for condition in self.dependencies.iter_mut().flatten() {
+            let met = match condition.dependency.kind {
+                DependencyKind::Count(wanted) => before_met >= wanted as usize,
+                DependencyKind::Singleton => none_ahead,
+                _ => continue,
+            };
+            condition.status = if met { ConditionStatus::Met } else { ConditionStatus::Unmet };
+        }
+    }
+}
+
+impl Condition {
+    /// Whether it does not hold the job (as a whole, for a dependency that is looked at task by task).
+    pub(crate) fn lets_go(&self) -> bool {
+        match self.dependency.kind {
+            DependencyKind::SameIndexSucceeded => self.status != ConditionStatus::Never,
+            DependencyKind::BeforeStarted
+            | DependencyKind::BeforeEnded
+            | DependencyKind::BeforeSucceeded
+            | DependencyKind::BeforeFailed => true,
+            _ => self.status == ConditionStatus::Met,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Sharing of equal values. What jobs have in common (owner, queue, account, name) is kept once in memory.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// A bounded memory of values seen lately, so that equal ones share one allocation. It never changes what a value is,
+/// only where it is kept: all pools are equal to each other.
+#[derive(Debug)]
+pub struct Pool<T: ?Sized> {
+    slots: Box<[Option<Arc<T>>]>,
+}
+
+/// A power of two. Values that fall on the same slot displace each other, which costs memory and nothing else.
+const SLOTS: usize = 256;
+
+impl<T: ?Sized> Default for Pool<T> {
+    fn default() -> Self {
+        Self { slots: vec![None; SLOTS].into_boxed_slice() }
+    }
+}
+
+impl<T: ?Sized> Clone for Pool<T> {
+    fn clone(&self) -> Self {
+        Self { slots: self.slots.clone() }
+    }
+}
+
+impl<T: ?Sized> PartialEq for Pool<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T: ?Sized + Hash + Eq> Pool<T> {
+    /// A shared copy of the value.
+    pub fn share<V>(&mut self, value: V) -> Arc<T>
+    where
+        V: AsRef<T> + Into<Arc<T>>,
+    {
+        let mut hasher = DefaultHasher::new();
+        value.as_ref().hash(&mut hasher);
+        let slot = &mut self.slots[hasher.finish() as usize % SLOTS];
+        match slot {
+            Some(kept) if **kept == *value.as_ref() => kept.clone(),
+            _ => slot.insert(value.into()).clone(),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! One attempt to execute a job, from the moment it has its resources until they are free.
+
+use muster_schemas::{
+    JobId, NodeId, RunId, StepId, Timestamp,
+    event::{NodeExit, StopReason},
+    job::Usage,
+    resources::{NodeShare, Placement},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// A run that holds resources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its number.
+    pub id: RunId,
+    /// The job or task that it executes.
+    pub job: JobId,
+    /// Where.
+    pub placement: Arc<Placement>,
+    /// When it got its resources.
+    pub allocated: Timestamp,
+    /// When its last node started; `None` until then.
+    pub started: Option<Timestamp>,
+    /// If it has not started by then the launch has failed.
+    pub launch_deadline: Timestamp,
+    /// Why it is being stopped, if it is.
+    pub stopping: Option<StopReason>,
+    /// Whether its processes are stopped.
+    pub suspended: bool,
+    /// For each share of the placement, in their order, how far its node is. A node serves one component of a run.
+    pub parts: Box<[Part]>,
+    /// The number of the next step.
+    pub next_step: StepId,
+    /// Steps that have not ended.
+    pub steps: BTreeMap<StepId, Step>,
+}
+
+/// The part of a run on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The node.
+    pub node: NodeId,
+    /// Which component it belongs to, from 0.
+    pub component: u32,
+    /// How far it is.
+    pub state: PartState,
+}
+
+/// How far the part of a run on one node is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PartState {
+    /// Its launch is ordered.
+    Launching,
+    /// Its processes run.
+    Started,
+    /// It is over.
+    Ended(Box<NodeExit>),
+}
+
+/// A step that was started from inside a run and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// For each node of the step, in order of rank: the node, how many tasks, and how it ended there.
+    pub parts: Vec<StepPart>,
+}
+
+/// The part of a step on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepPart {
+    /// The node.
+    pub node: NodeId,
+    /// How many tasks.
+    pub tasks: u32,
+    /// How it ended, if it has.
+    pub exit: Option<NodeExit>,
+}
+
+impl Run {
+    pub(crate) fn new(id: RunId, job: JobId, placement: Arc<Placement>, now: Timestamp, launch_timeout: u32) -> Self {
+        let parts = placement.components.iter().zip(0..).flat_map(|(component, number)| {
+            component.shares.iter().map(move |share| Part {
+                node: share.node,
+                component: number,
+                state: PartState::Launching,
+            })
+        });
+        Self {
+            id,
+            job,
+            parts: parts.collect(),
+            placement,
+            allocated: now,
+            started: None,
+            launch_deadline: now.plus_seconds(i64::from(launch_timeout)),
+            stopping: None,
+            suspended: false,
+            next_step: StepId(1),
+            steps: BTreeMap::new(),
+        }
+    }
+
+    /// Its part on a node, if it has one there.
+    pub fn part(&self, node: NodeId) -> Option<&Part> {
+        self.parts.iter().find(|part| part.node == node)
+    }
+
+    pub(crate) fn part_mut(&mut self, node: NodeId) -> Option<&mut Part> {
+        self.parts.iter_mut().find(|part| part.node == node)
+    }
+
+    /// What it has of a node.
+    pub fn share(&self, node: NodeId) -> Option<&NodeShare> {
+        self.placement.shares().find(|share| share.node == node)
+    }
+
+    /// The node on which a script runs: the first.
+    pub fn lead_node(&self) -> Option<NodeId> {
+        self.parts.first().map(|part| part.node)
+    }
+
+    /// Its nodes, in order of rank.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.parts.iter().map(|part| part.node)
+    }
+
+    /// Tasks of all nodes.
+    pub fn total_tasks(&self) -> u32 {
+        self.placement.shares().fold(0, |sum, share| sum.saturating_add(share.tasks))
+    }
+
+    /// What it used where it has ended.
+    pub fn usage(&self) -> Usage {
+        self.parts.iter().filter_map(Part::exit).fold(Usage::default(), |sum, exit| add_usage(sum, exit.usage))
+    }
+
+    /// The time at which it is due to be looked at: until it has started or is being stopped, the end of its launch
+    /// timeout.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        (self.started.is_none() && self.stopping.is_none()).then_some(self.launch_deadline)
+    }
+}
+
+/// The use of two parts together.
+pub(crate) fn add_usage(one: Usage, other: Usage) -> Usage {
+    Usage {
+        cpu_time_micros: one.cpu_time_micros.saturating_add(other.cpu_time_micros),
+        peak_memory_bytes: one.peak_memory_bytes.saturating_add(other.peak_memory_bytes),
+    }
+}
+
+impl Part {
+    /// How it ended, if it has.
+    pub fn exit(&self) -> Option<&NodeExit> {
+        match &self.state {
+            PartState::Ended(exit) => Some(exit),
+            _ => None,
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, PartState::Ended(_))
+    }
+}
