@@ -1,4 +1,4 @@
-//! A system under test: a `muster up` of our own, on a folder that goes away with it.
+//! A system under test, started by us on a folder of its own.
 
 use crate::http::{Connection, Endpoint};
 use anyhow::{Context as _, Result, bail};
@@ -9,6 +9,7 @@ use nix::{
 use std::{
     fs::File,
     io::{BufRead as _, BufReader},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -31,7 +32,7 @@ pub struct Options {
     pub cpus: u32,
 }
 
-/// A running `muster up`. It is stopped when dropped.
+/// A running system. It is stopped when dropped.
 pub struct System {
     process: Child,
     muster: PathBuf,
@@ -40,35 +41,43 @@ pub struct System {
 }
 
 impl System {
-    /// Starts a system on a data folder and waits until it says that it is ready.
+    /// Starts a whole system in one process on a data folder and waits until it says that it is ready.
     ///
     /// # Errors
     /// If it cannot be started or ends before it is ready: with what it said.
     pub fn start(options: &Options, data: &Path) -> Result<Self> {
+        let mut command = Command::new(&options.muster);
+        command.args(["up", "--nodes", &options.nodes.to_string(), "--cpus", &options.cpus.to_string()]);
+        Self::spawn(command, &options.muster, data, Self::has_said_so)
+    }
+
+    /// Starts roles on a data folder, as a configuration file says, and waits until their gateway listens.
+    ///
+    /// # Errors
+    /// As [`System::start`].
+    pub fn serve(muster: &Path, roles: &[&str], config: &Path, data: &Path) -> Result<Self> {
+        let mut command = Command::new(muster);
+        command.arg("serve").args(roles).arg("--config").arg(config);
+        Self::spawn(command, muster, data, Self::listens)
+    }
+
+    fn spawn(mut command: Command, muster: &Path, data: &Path, is_ready: fn(&mut Self) -> bool) -> Result<Self> {
         std::fs::create_dir_all(data)?;
-        let log = data.join("up.log");
+        let log = data.join("loadtest.log");
         let begin = Instant::now();
-        let process = Command::new(&options.muster)
-            .arg("up")
-            .args(["--nodes", &options.nodes.to_string(), "--cpus", &options.cpus.to_string()])
-            .arg("--data")
-            .arg(data)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(File::create(&log)?)
-            .spawn()
-            .with_context(|| format!("cannot start {}", options.muster.display()))?;
-        let mut system =
-            Self { process, muster: options.muster.clone(), data: data.to_owned(), started_in: Duration::ZERO };
-        if !system.wait_until_ready() {
-            bail!("muster up did not get ready; it said:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
+        command.arg("--data").arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?);
+        let process = command.spawn().with_context(|| format!("cannot start {}", muster.display()))?;
+        let mut system = Self { process, muster: muster.to_owned(), data: data.to_owned(), started_in: Duration::ZERO };
+        if !is_ready(&mut system) {
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            bail!("{command:?} did not get ready; it said:\n{said}");
         }
         system.started_in = begin.elapsed();
         Ok(system)
     }
 
-    /// It is ready when it prints its first line.
-    fn wait_until_ready(&mut self) -> bool {
+    /// `muster up` is ready when it prints its first line.
+    fn has_said_so(&mut self) -> bool {
         let Some(stdout) = self.process.stdout.take() else { return false };
         let (ready, line) = mpsc::channel();
         // The thread goes on reading, so that a system that prints more never waits for us; it ends with the system.
@@ -78,6 +87,19 @@ impl System {
             }
         });
         line.recv_timeout(READY_WITHIN).is_ok()
+    }
+
+    fn listens(&mut self) -> bool {
+        // What it prints is of no interest, and must not hold it up.
+        self.process.stdout = None;
+        let deadline = Instant::now() + READY_WITHIN;
+        while Instant::now() < deadline && matches!(self.process.try_wait(), Ok(None)) {
+            if UnixStream::connect(self.data.join("muster.sock")).is_ok() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
     }
 
     /// Where its gateway listens.
@@ -128,20 +150,20 @@ impl System {
             if status.success() {
                 return Ok(());
             }
-            bail!("muster up ended by itself: {status}");
+            bail!("muster ended by itself: {status}");
         }
         kill(Pid::from_raw(self.process.id().cast_signed()), Signal::SIGTERM)?;
         let deadline = Instant::now() + STOPPED_WITHIN;
         while Instant::now() < deadline {
             match self.process.try_wait()? {
                 Some(status) if status.success() => return Ok(()),
-                Some(status) => bail!("muster up did not stop cleanly: {status}"),
+                Some(status) => bail!("muster did not stop cleanly: {status}"),
                 None => std::thread::sleep(Duration::from_millis(10)),
             }
         }
         self.process.kill()?;
         self.process.wait()?;
-        bail!("muster up did not stop within {} s and was killed", STOPPED_WITHIN.as_secs())
+        bail!("muster did not stop within {} s and was killed", STOPPED_WITHIN.as_secs())
     }
 }
 

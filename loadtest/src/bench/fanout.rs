@@ -6,16 +6,22 @@ use super::{
 };
 use crate::{
     api::{self, PublicEvent},
-    http::Connection,
+    http::{Connection, EventStream},
+    system::System,
 };
 use anyhow::{Context as _, Result};
+use async_nats::{Client, Subscriber};
 use bytes::Bytes;
+use futures::StreamExt as _;
+use muster_bus::testing::NatsServer;
 use muster_schemas::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 use tokio::task::JoinSet;
 
 /// Subscribers, each with a connection of its own.
 const SUBSCRIBERS: usize = 1_000;
+/// Events.
+const EVENTS: usize = 100;
 /// Between two events.
 const PAUSE: Duration = Duration::from_millis(50);
 /// What the public form of the events looked at has in it.
@@ -26,29 +32,74 @@ type Arrival = (u64, Timestamp);
 
 /// From the moment that the ledger wrote into an event to its arrival at each of the subscribers.
 pub async fn fanout(bench: &Bench) -> Result<Vec<Figure>> {
-    Ok(vec![over_http(bench).await?])
+    Ok(vec![over_http(bench).await?, over_nats(bench).await?])
 }
 
 async fn over_http(bench: &Bench) -> Result<Figure> {
     let running = bench.start(1, 1)?;
     let mut connection = running.system.connect().await?;
     api::drain_all_nodes(&mut connection, 1).await?;
-    let path = format!("/v1/events?from={}", api::head(&mut connection).await?.next());
-    let events = bench.count(100);
+    let path = events_from_now(&mut connection).await?;
+    let events = bench.count(EVENTS);
     let mut subscribers = JoinSet::new();
     for _ in 0..SUBSCRIBERS {
-        subscribers.spawn(listen(running.system.connect().await?, path.clone(), events));
+        let stream = running.system.connect().await?.events(&path).await?;
+        subscribers.spawn(listen_over_http(stream, events));
     }
-    let witness = tokio::spawn(witness(running.system.connect().await?, path, events));
-    submit_slowly(&mut connection, events).await?;
+    let times = measure(&running.system, &mut connection, subscribers, events).await?;
+    running.system.stop()?;
+    Ok(figure("HTTP", times))
+}
+
+/// Ledger and gateway on a NATS server, which carries the events to the subscribers. Jobs wait for a node that never
+/// reports.
+async fn over_nats(bench: &Bench) -> Result<Figure> {
+    let server = NatsServer::start();
+    let folder = bench.folder()?;
+    let config = folder.path().join("muster.toml");
+    let node = "[[nodes]]\nname = \"node1\"\ncores = 1\nmemory = \"1G\"\n";
+    std::fs::write(&config, format!("[bus]\nurl = \"{}\"\n{node}", server.url()))?;
+    let system = System::serve(&bench.muster, &["ledger", "gateway"], &config, &folder.path().join("data"))?;
+    let mut connection = system.connect().await?;
+    let events = bench.count(EVENTS);
+    let mut subscribers = JoinSet::new();
+    for _ in 0..SUBSCRIBERS {
+        let client = async_nats::connect(server.url()).await?;
+        let subscription = client.subscribe("muster.events.job.submitted.*").await?;
+        // An answer, be it that nobody is there, means that the server has the subscription.
+        drop(client.request("muster.nobody", Bytes::new()).await);
+        subscribers.spawn(listen_over_nats(client, subscription, events));
+    }
+    let times = measure(&system, &mut connection, subscribers, events).await?;
+    system.stop()?;
+    Ok(figure("NATS", times))
+}
+
+fn figure(way: &str, mut times: Vec<Duration>) -> Figure {
+    let measure = format!("event to a subscriber over {way}, p99 of {SUBSCRIBERS} subscribers");
+    Figure::time(measure, quantile(&mut times, 0.99), 20.0)
+}
+
+/// Makes the events while subscribers listen, and says how long each took to each of them.
+async fn measure(
+    system: &System,
+    connection: &mut Connection,
+    mut subscribers: JoinSet<Result<Vec<Arrival>>>,
+    events: usize,
+) -> Result<Vec<Duration>> {
+    let path = events_from_now(connection).await?;
+    let witness = tokio::spawn(witness(system.connect().await?.events(&path).await?, events));
+    submit_slowly(connection, events).await?;
     let written = witness.await??;
     let mut times = Vec::with_capacity(SUBSCRIBERS * events);
     while let Some(arrivals) = subscribers.join_next().await {
         times.extend(delays(&written, &arrivals??)?);
     }
-    running.system.stop()?;
-    let measure = format!("event to a subscriber over HTTP, p99 of {SUBSCRIBERS} subscribers");
-    Ok(Figure::time(measure, quantile(&mut times, 0.99), 20.0))
+    Ok(times)
+}
+
+async fn events_from_now(connection: &mut Connection) -> Result<String> {
+    Ok(format!("/v1/events?from={}", api::head(connection).await?.next()))
 }
 
 /// Submits jobs that only wait, one event each, at a pace that leaves time between them.
@@ -62,22 +113,27 @@ async fn submit_slowly(connection: &mut Connection, events: usize) -> Result<()>
 }
 
 /// A subscriber: notes when each event arrives, and does nothing else that would hold the others up.
-async fn listen(connection: Connection, path: String, events: usize) -> Result<Vec<Arrival>> {
-    let mut stream = connection.events(&path).await?;
+async fn listen_over_http(mut stream: EventStream, events: usize) -> Result<Vec<Arrival>> {
     let mut arrivals = Vec::with_capacity(events);
     while arrivals.len() < events {
         let data = stream.next().await?.context("the stream of events has ended")?;
-        let now = Timestamp::now();
-        if let Some(id) = id_of(&data) {
-            arrivals.push((id, now));
-        }
+        arrivals.extend(id_of(&data).map(|id| (id, Timestamp::now())));
+    }
+    Ok(arrivals)
+}
+
+/// The same over NATS. The client is kept as long as its subscription.
+async fn listen_over_nats(_client: Client, mut subscription: Subscriber, events: usize) -> Result<Vec<Arrival>> {
+    let mut arrivals = Vec::with_capacity(events);
+    while arrivals.len() < events {
+        let message = subscription.next().await.context("the subscription has ended")?;
+        arrivals.extend(id_of(&message.payload).map(|id| (id, Timestamp::now())));
     }
     Ok(arrivals)
 }
 
 /// The subscriber that reads what is in the events: when the ledger wrote each.
-async fn witness(connection: Connection, path: String, events: usize) -> Result<BTreeMap<u64, Timestamp>> {
-    let mut stream = connection.events(&path).await?;
+async fn witness(mut stream: EventStream, events: usize) -> Result<BTreeMap<u64, Timestamp>> {
     let mut written = BTreeMap::new();
     while written.len() < events {
         let data = stream.next().await?.context("the stream of events has ended")?;

@@ -71,7 +71,13 @@ impl fmt::Display for Figure {
 
 /// Three digits that mean something, with separators between thousands.
 fn number(value: f64) -> String {
-    let decimals = if value.abs() >= 100.0 { 0 } else if value.abs() >= 10.0 { 1 } else { 2 };
+    let decimals = if value.abs() >= 100.0 {
+        0
+    } else if value.abs() >= 10.0 {
+        1
+    } else {
+        2
+    };
     let text = format!("{value:.decimals$}");
     let (whole, fraction) = text.split_once('.').map_or((text.as_str(), ""), |(whole, fraction)| (whole, fraction));
     let mut grouped = String::new();

@@ -25,9 +25,6 @@ pub struct Args {
     /// The muster binary under test; a release build, if the figures are to mean something.
     #[arg(long, global = true)]
     muster: Option<PathBuf>,
-    /// The NATS server of the benchmarks that need one.
-    #[arg(long, global = true, env = "MUSTER_NATS_SERVER", default_value = "nats-server")]
-    nats_server: PathBuf,
     /// Where data folders are made: the disk under it is the one that is measured.
     #[arg(long, global = true, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     scratch: PathBuf,
@@ -75,7 +72,6 @@ enum Row {
 /// What the benchmarks share.
 struct Bench {
     muster: PathBuf,
-    nats_server: PathBuf,
     scratch: PathBuf,
     scale: f64,
 }
@@ -130,12 +126,7 @@ impl Bench {
 /// If a benchmark could not be run. A missed target is a figure, not an error.
 pub async fn run(args: Args) -> Result<()> {
     raise_open_files()?;
-    let bench = Bench {
-        muster: system::find_muster(args.muster),
-        nats_server: args.nats_server,
-        scratch: args.scratch,
-        scale: args.scale,
-    };
+    let bench = Bench { muster: system::find_muster(args.muster), scratch: args.scratch, scale: args.scale };
     let rows: &[Row] = match &args.which {
         Which::One(row) => std::slice::from_ref(row),
         Which::All => Row::value_variants(),
