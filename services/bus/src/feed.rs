@@ -45,6 +45,11 @@ impl Feed {
         self.next
     }
 
+    /// Goes on at a later sequence; what lies between is left out.
+    pub(crate) fn skip_to(&mut self, sequence: Sequence) {
+        self.next = self.next.max(sequence);
+    }
+
     /// The next records, at least one. Waits for as long as there are none. Cancel safe.
     ///
     /// # Errors
@@ -108,8 +113,8 @@ impl Feed {
                 Ok(None)
             }
             Ok(QueryAnswer::Records(commit)) if commit.first() == self.next => Ok(Some(Arc::new(commit))),
-            Ok(answer) => {
-                tracing::error!(wanted = %self.next, ?answer, "the ledger's replay does not begin where it was asked to");
+            Ok(_) => {
+                tracing::error!(wanted = %self.next, "the ledger's replay does not begin where it was asked to");
                 tokio::time::sleep(RETRY_PAUSE).await;
                 Ok(None)
             }

@@ -1,4 +1,5 @@
 //! The bus between muster's services: one trait, [`Bus`], with two implementations of the same semantics.
+//! [`LocalBus`] connects services inside one process, [`NatsBus`] connects processes and machines over NATS.
 //!
 //! The bus distributes, the ledger remembers: whatever the bus loses, its users read again from the ledger. What most
 //! services want stands on top of the trait: [`LedgerClient`] for commands and queries, [`Feed`] for the log in order

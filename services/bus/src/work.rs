@@ -66,7 +66,7 @@ pub struct WorkItem {
 #[derive(Debug)]
 pub(crate) enum Delivery {
     Local(LocalDelivery),
-    Nats(NatsDelivery),
+    Nats(Box<NatsDelivery>),
 }
 
 impl WorkItem {

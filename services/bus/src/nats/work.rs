@@ -119,7 +119,7 @@ fn item(arrived: jetstream::Message) -> WorkItem {
     let key = message.headers.as_ref().and_then(|headers| headers.get(NATS_MESSAGE_ID));
     let key = key.map(ToString::to_string).unwrap_or_default();
     let (_, message) = headers::received(message);
-    WorkItem { key, message, deliveries, delivery: Delivery::Nats(NatsDelivery { acker }) }
+    WorkItem { key, message, deliveries, delivery: Delivery::Nats(Box::new(NatsDelivery { acker })) }
 }
 
 /// The server's side of an item that was delivered.
