@@ -1,1 +1,70 @@
-//! muster.
+//! The ledger: the log in RocksDB, the decide loop in front of it, and what follows from the log: snapshots, signed
+//! checkpoints, audit bundles, archives, and the outbox to the bus.
+//!
+//! [`serve`] runs it as a service. [`verify_folder`] and [`export`] work on a data folder, also beside a running ledger.
+
+pub mod archive;
+pub mod bundle;
+mod clock;
+mod dispatch;
+mod engine;
+pub mod export;
+mod intake;
+mod keeper;
+mod liveness;
+pub mod log;
+mod metrics;
+mod names;
+mod outbox;
+mod queries;
+pub mod retention;
+mod service;
+pub mod signing;
+pub mod snapshots;
+pub mod storage;
+pub mod verify;
+
+pub use export::export;
+pub use service::{Config, serve};
+pub use verify::verify_folder;
+
+use std::{fmt::Write as _, io, path::Path};
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The bytes of hexadecimal digits.
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
+}
+
+/// Makes a rename within the folder of `path` durable.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_goes_both_ways() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(from_hex(&hex(&bytes)).unwrap(), bytes);
+        assert_eq!(from_hex("0"), None);
+        assert_eq!(from_hex("+f"), None);
+        assert_eq!(from_hex("0g"), None);
+    }
+}

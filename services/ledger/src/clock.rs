@@ -1,0 +1,70 @@
+//! The time that records carry: the system's clock, except that it never goes back.
+
+use muster_schemas::time::Timestamp;
+use std::time::{Duration, Instant};
+
+/// A jump back by less than this is not worth a warning: it is the clock being disciplined.
+const WORTH_A_WARNING: Duration = Duration::from_secs(1);
+
+/// Gives the time of each round of decisions.
+///
+/// When the system's clock jumps back, this one goes on at half speed until the other has caught up: timers still come
+/// due, and a jump forth and back does not leave it ahead for ever.
+#[derive(Debug)]
+pub struct Clock {
+    latest: Timestamp,
+    read_at: Instant,
+    behind: bool,
+}
+
+impl Clock {
+    /// A clock that never shows less than `latest`, the time of the last record.
+    pub fn new(latest: Timestamp) -> Self {
+        Self { latest, read_at: Instant::now(), behind: false }
+    }
+
+    /// The time now.
+    pub fn now(&mut self) -> Timestamp {
+        self.at(Timestamp::now(), Instant::now())
+    }
+
+    /// The time when the system's clock shows `system` and its monotonic clock `monotonic`.
+    fn at(&mut self, system: Timestamp, monotonic: Instant) -> Timestamp {
+        let elapsed = monotonic.saturating_duration_since(self.read_at);
+        self.read_at = monotonic;
+        self.warn_of_jump(system);
+        let half_speed = self.latest.0.saturating_add(i64::try_from(elapsed.as_micros() / 2).unwrap_or(i64::MAX));
+        self.latest = if system >= self.latest { system } else { Timestamp(half_speed) };
+        self.latest
+    }
+
+    fn warn_of_jump(&mut self, system: Timestamp) {
+        let behind_micros = self.latest.micros_since(system);
+        let is_behind = behind_micros > WORTH_A_WARNING.as_micros() as i64;
+        if is_behind && !self.behind {
+            let seconds = behind_micros / 1_000_000;
+            tracing::warn!(seconds, "the system's clock is behind the last record; going on at half speed meanwhile");
+        }
+        self.behind = is_behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_never_goes_back_and_is_caught_up_with() {
+        let start = Instant::now();
+        let mut clock = Clock::new(Timestamp::from_unix_seconds(10_000));
+        clock.read_at = start;
+        let mut at = |system: i64, seconds: u64| {
+            clock.at(Timestamp::from_unix_seconds(system), start + Duration::from_secs(seconds)).unix_seconds()
+        };
+        assert_eq!(at(10_100, 100), 10_100);
+        assert_eq!(at(6_500, 100), 10_100, "an hour back: it stands");
+        assert_eq!(at(6_520, 120), 10_110, "and goes on at half speed");
+        assert_eq!(at(13_720, 7_320), 13_720, "until the system's clock has caught up");
+        assert_eq!(at(13_721, 7_321), 13_721);
+    }
+}

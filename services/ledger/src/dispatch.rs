@@ -1,0 +1,83 @@
+//! Orders to nodes: the domain says which follow from a record, the log has what they launch.
+
+use crate::log::{Log, LogError};
+use muster_domain::{
+    State,
+    orders::{self, OrderSeed},
+    state::Node,
+};
+use muster_schemas::{
+    cluster::NodeCondition,
+    event::Event,
+    ids::{NodeId, RunId, Sequence, StepId},
+    job::{JobSpec, Launch},
+    node::{LaunchOrder, NodeOrder},
+};
+use std::sync::Arc;
+
+/// Whether the log knows that a node is up since this boot, so that a sign of life is no news.
+pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
+    node.condition == NodeCondition::Up && node.boot_id == boot_id
+}
+
+/// What a node that reports may have missed.
+pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[RunId], log: &Log) -> Vec<NodeOrder> {
+    let seeds = orders::reconcile(state, node, reported);
+    seeds.into_iter().filter_map(|seed| complete(state, node, seed, log)).collect()
+}
+
+/// The order of a seed. `None` if there is nothing to do any more, or the log cannot say what to launch: the node's
+/// heartbeats bring it up again.
+pub(crate) fn complete(state: &State, node: NodeId, seed: OrderSeed, log: &Log) -> Option<NodeOrder> {
+    let order = match seed {
+        OrderSeed::Launch { run, submitted_sequence } => launch(state, run, node, submitted_sequence, log),
+        OrderSeed::LaunchStep { run, step, submitted_sequence, started_sequence } => {
+            launch_step(state, run, node, step, (submitted_sequence, started_sequence), log)
+        }
+        other => return other.to_order(),
+    };
+    match order {
+        Ok(order) => order.map(|order| NodeOrder::Launch(Box::new(order))),
+        Err(error) => {
+            tracing::error!(%error, "what is to be launched cannot be read");
+            None
+        }
+    }
+}
+
+fn launch(
+    state: &State,
+    run: RunId,
+    node: NodeId,
+    submitted: Sequence,
+    log: &Log,
+) -> Result<Option<LaunchOrder>, LogError> {
+    Ok(orders::launch_order(state, run, node, &*job_spec(log, submitted)?))
+}
+
+fn launch_step(
+    state: &State,
+    run: RunId,
+    node: NodeId,
+    step: StepId,
+    (submitted, started): (Sequence, Sequence),
+    log: &Log,
+) -> Result<Option<LaunchOrder>, LogError> {
+    let spec = job_spec(log, submitted)?;
+    let launch = step_launch(log, started)?;
+    Ok(orders::step_order(state, run, node, step, &spec, &launch))
+}
+
+fn job_spec(log: &Log, submitted: Sequence) -> Result<Arc<JobSpec>, LogError> {
+    match log.record(submitted)?.map(|record| record.event) {
+        Some(Event::JobSubmitted { spec, .. }) => Ok(spec),
+        _ => Err(LogError::DamagedRecord { sequence: submitted, detail: "it should be a submission".into() }),
+    }
+}
+
+fn step_launch(log: &Log, started: Sequence) -> Result<Arc<Launch>, LogError> {
+    match log.record(started)?.map(|record| record.event) {
+        Some(Event::StepStarted { launch, .. }) => Ok(launch),
+        _ => Err(LogError::DamagedRecord { sequence: started, detail: "it should be the start of a step".into() }),
+    }
+}

@@ -1,0 +1,529 @@
+//! The decide loop: one thread that decides every command, and the only one that writes the log.
+//!
+//! It takes what has arrived, decides each command against the state in memory, writes the records of all of them as
+//! one batch, syncs once, and only then answers. What arrives during the sync is the next batch.
+//!
+//! Later commands of a batch see the effects of earlier ones, so the state runs ahead of the disk within a round. If
+//! writing fails, all of the round is refused; then the log is opened anew, whatever the failed batch left is taken
+//! back, and the state is computed from disk. Until that succeeds every command is refused.
+
+use crate::{
+    clock::Clock,
+    dispatch,
+    liveness::Liveness,
+    log::{Added, Batch, Head, Log, LogError},
+    metrics::Metrics,
+    outbox::Outlets,
+    signing::{self, Signer},
+    storage::{StateAfter, Storage},
+};
+use muster_domain::{
+    State,
+    orders::{self, OrderSeed},
+};
+use muster_schemas::{
+    codec,
+    command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode, Reply},
+    event::{Actor, Commit, Event, Record, TraceContext},
+    ids::{CommandId, JobId, NodeId, RunId, Sequence},
+    node::{Heartbeat, NodeOrder},
+    time::Timestamp,
+};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+/// At most so many commands are decided in one round, so that an answer never waits for very many others.
+const MAX_ROUND: usize = 4096;
+/// After so many bytes of records a round takes no more.
+const MAX_ROUND_BYTES: usize = 16 << 20;
+/// How often a broken log is tried again.
+const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
+/// The loop looks at its timers at least so often: the system's clock can be set forward meanwhile.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// A timer that is due but whose tick changes nothing is not tried again before this.
+const SHORTEST_TICK: Duration = Duration::from_millis(10);
+
+/// Where an answer goes. It must not block.
+pub(crate) type ReplyTo<T> = Box<dyn FnOnce(T) + Send>;
+
+/// What the loop has to do.
+pub(crate) enum Work {
+    /// Decide a command. The actor was checked against the subject that it came on.
+    Command(Box<CommandEnvelope>, ReplyTo<Answer>),
+    /// A node is alive.
+    Heartbeat(Heartbeat, ReplyTo<Vec<NodeOrder>>),
+    /// Sign the state and end.
+    Stop,
+}
+
+/// What records say about where they come from.
+struct AskedBy {
+    actor: Arc<Actor>,
+    command: CommandId,
+    trace: TraceContext,
+}
+
+/// An answer that goes out when the round is on disk.
+enum Pending {
+    Answer(ReplyTo<Answer>, Answer),
+    /// The orders are made then, from the state at the end of the round: for whom, and what it said that it runs.
+    Hello(ReplyTo<Answer>, Sequence, NodeId, Vec<RunId>),
+    Heartbeat(ReplyTo<Vec<NodeOrder>>, NodeId, Vec<RunId>),
+    Unknown(ReplyTo<Vec<NodeOrder>>),
+}
+
+enum Health {
+    Good,
+    /// Writing failed: what it was, what may be left of the batch, and when to try again.
+    Failed { detail: String, added: Added, retry_at: Instant },
+}
+
+/// One round of decisions, before it is on disk.
+struct Round<'log> {
+    log: &'log Log,
+    batch: Batch<'log>,
+    now: Timestamp,
+    bytes: usize,
+    records: Vec<Record>,
+    answers: HashMap<CommandId, Answer>,
+    pending: Vec<Pending>,
+    orders: Vec<(NodeId, OrderSeed)>,
+    notices: bool,
+}
+
+/// The loop and all that it decides upon.
+pub(crate) struct Engine {
+    storage: Arc<Storage>,
+    signer: Arc<Signer>,
+    state: State,
+    head: Head,
+    clock: Clock,
+    liveness: Liveness,
+    outlets: Outlets,
+    metrics: Metrics,
+    health: Health,
+    tick_not_before: Instant,
+}
+
+impl Engine {
+    /// A loop that goes on behind the end of the log, which `state` is the state after.
+    pub(crate) fn new(
+        storage: Arc<Storage>,
+        signer: Arc<Signer>,
+        state: State,
+        head: Head,
+        outlets: Outlets,
+    ) -> Self {
+        let now = Instant::now();
+        let liveness = Liveness::new(now);
+        let clock = Clock::new(head.time);
+        let metrics = Metrics::new();
+        Self {
+            storage,
+            signer,
+            state,
+            head,
+            clock,
+            liveness,
+            outlets,
+            metrics,
+            health: Health::Good,
+            tick_not_before: now,
+        }
+    }
+
+    /// Decides until told to stop, or until nobody can ask any more.
+    pub(crate) fn run(mut self, inbox: &Receiver<Work>) {
+        loop {
+            let first = match inbox.recv_timeout(self.sleep()) {
+                Ok(work) => Some(work),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Work::Stop),
+            };
+            if self.serve(first, inbox) {
+                return;
+            }
+        }
+    }
+
+    /// How long there is nothing to do unless somebody asks.
+    fn sleep(&mut self) -> Duration {
+        let now = Instant::now();
+        if let Health::Failed { retry_at, .. } = &self.health {
+            return retry_at.saturating_duration_since(now);
+        }
+        let mut sleep = LONGEST_SLEEP.min(self.liveness.next_check().saturating_duration_since(now));
+        if let Some(timer) = self.state.next_timer() {
+            let until = u64::try_from(timer.micros_since(self.clock.now())).unwrap_or(0);
+            let not_before = self.tick_not_before.saturating_duration_since(now);
+            sleep = sleep.min(Duration::from_micros(until).max(not_before));
+        }
+        sleep
+    }
+
+    /// One round; whether it was the last.
+    fn serve(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> bool {
+        if !self.is_healthy() {
+            return self.refuse(first);
+        }
+        let log = match self.storage.log() {
+            Ok(log) => log,
+            Err(error) => {
+                self.fail(&error, Added::nothing_after(self.head.sequence));
+                return self.refuse(first);
+            }
+        };
+        let now = self.clock.now();
+        let mut round = Round::new(&log, self.head, now);
+        let outcome = self.fill(first, inbox, &mut round);
+        let (is_last, failure) = match outcome {
+            Ok(is_last) => (is_last, None),
+            Err((is_last, error)) => (is_last, Some(error)),
+        };
+        match failure {
+            None => self.finish(round),
+            Some(error) => {
+                let Round { batch, pending, .. } = round;
+                let added = batch.abandon();
+                self.refuse_all(pending, &error.to_string());
+                self.fail(&error, added);
+            }
+        }
+        is_last
+    }
+
+    /// Decides what has arrived; whether the loop is to end after it. An error is one after which the state cannot be
+    /// trusted.
+    fn fill(
+        &mut self,
+        first: Option<Work>,
+        inbox: &Receiver<Work>,
+        round: &mut Round<'_>,
+    ) -> Result<bool, (bool, LogError)> {
+        let mut next = first;
+        let mut taken = 0;
+        while let Some(work) = next {
+            taken += 1;
+            match work {
+                Work::Stop => {
+                    self.last_words(round).map_err(|error| (true, error))?;
+                    return Ok(true);
+                }
+                Work::Command(envelope, reply) => self.command(*envelope, reply, round),
+                Work::Heartbeat(heartbeat, reply) => self.heartbeat(heartbeat, reply, round),
+            }
+            .map_err(|error| (false, error))?;
+            let is_full = taken >= MAX_ROUND || round.bytes >= MAX_ROUND_BYTES;
+            next = if is_full { None } else { inbox.try_recv().ok() };
+        }
+        self.own_commands(round).map_err(|error| (false, error))?;
+        Ok(false)
+    }
+
+    fn command(
+        &mut self,
+        envelope: CommandEnvelope,
+        reply: ReplyTo<Answer>,
+        round: &mut Round<'_>,
+    ) -> Result<(), LogError> {
+        let earlier = match round.answers.get(&envelope.id) {
+            Some(answer) => Ok(Some(answer.clone())),
+            None => round.log.answer(envelope.id),
+        };
+        match earlier {
+            Ok(Some(answer)) => round.pending.push(Pending::Answer(reply, answer)),
+            Ok(None) => {
+                let hello = self.hello(&envelope);
+                let answer = self.decide(envelope, round)?;
+                round.pending.push(match hello {
+                    Some((node, runs)) if answer.result.is_ok() => Pending::Hello(reply, answer.sequence, node, runs),
+                    _ => Pending::Answer(reply, answer),
+                });
+            }
+            Err(error) => {
+                tracing::error!(%error, command = %envelope.id, "cannot tell whether a command is a retry");
+                let answer = refusal(self.head.sequence, RefusalCode::StorageFailed, error.to_string());
+                round.pending.push(Pending::Answer(reply, answer));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a node is alive. If it greets, its answer lists what it has to do, which is known at the end of the
+    /// round.
+    fn hello(&mut self, envelope: &CommandEnvelope) -> Option<(NodeId, Vec<RunId>)> {
+        let Actor::Executor(name) = &envelope.actor else { return None };
+        let node = self.state.node_by_name(name)?.id;
+        self.liveness.heard(node, Instant::now());
+        match &envelope.command {
+            Command::NodeHello { runs, .. } => Some((node, runs.clone())),
+            _ => None,
+        }
+    }
+
+    /// A heartbeat of a node that is up costs no record; of any other it is a greeting.
+    fn heartbeat(
+        &mut self,
+        heartbeat: Heartbeat,
+        reply: ReplyTo<Vec<NodeOrder>>,
+        round: &mut Round<'_>,
+    ) -> Result<(), LogError> {
+        let Heartbeat { node: name, boot_id, runs } = heartbeat;
+        let Some(node) = self.state.node_by_name(&name) else {
+            tracing::debug!(node = name, "a node that is not configured reports");
+            round.pending.push(Pending::Unknown(reply));
+            return Ok(());
+        };
+        let id = node.id;
+        let is_known = dispatch::is_up(node, &boot_id);
+        self.liveness.heard(id, Instant::now());
+        if !is_known {
+            let command = Command::NodeHello { boot_id, runs: runs.clone() };
+            let envelope = CommandEnvelope {
+                id: CommandId::new_now(),
+                actor: Actor::Executor(name),
+                trace: TraceContext::default(),
+                command,
+            };
+            self.decide(envelope, round)?;
+        }
+        round.pending.push(Pending::Heartbeat(reply, id, runs));
+        Ok(())
+    }
+
+    /// What the ledger itself has to say: timers that have come due, nodes that are silent.
+    fn own_commands(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
+        let now = Instant::now();
+        let due = self.state.next_timer().is_some_and(|timer| timer <= round.now);
+        if due && now >= self.tick_not_before {
+            self.tick_not_before = now + SHORTEST_TICK;
+            self.decide(own(Command::Tick), round)?;
+        }
+        for (node, reason) in self.liveness.silent(&self.state, now) {
+            self.decide(own(Command::NodeSilent { node, reason }), round)?;
+        }
+        Ok(())
+    }
+
+    /// The checkpoint of a clean stop, unless nothing happened since the last one.
+    fn last_words(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
+        let Head { sequence, hash, .. } = round.batch.head();
+        if matches!(round.last_event()?, Some(Event::Checkpoint { .. }) | None) {
+            return Ok(());
+        }
+        let Some(cluster) = self.state.cluster() else { return Ok(()) };
+        let cluster_id = muster_schemas::event::uuid_bytes::UuidBytes(cluster.cluster_id);
+        let state_digest = self.state.digest().map_err(LogError::Unencodable)?;
+        let text = signing::checkpoint_text(cluster_id, sequence, &hash, &state_digest);
+        let signature = self.signer.sign(text.as_bytes());
+        self.decide(own(Command::Checkpoint { of: sequence, state_digest, signature }), round).map(drop)
+    }
+
+    /// Decides one command and applies what follows. An error is one after which the state cannot be trusted.
+    fn decide(&mut self, envelope: CommandEnvelope, round: &mut Round<'_>) -> Result<Answer, LogError> {
+        let CommandEnvelope { id, actor, trace, command } = envelope;
+        if let Command::NotificationDone { of, notification, .. } = &command {
+            round.batch.remove_notice(*of, *notification);
+        }
+        let decision = muster_domain::decide_owned(&self.state, &actor, command, round.now);
+        let asked_by = AskedBy { actor: Arc::new(actor), command: id, trace };
+        let (result, has_events) = match decision {
+            Err(refusal) => (Err(refusal), false),
+            Ok(decision) => {
+                let has_events = !decision.events.is_empty();
+                for event in decision.events {
+                    self.record(event, &asked_by, round)?;
+                }
+                (Ok(decision.reply), has_events)
+            }
+        };
+        let answer = Answer { sequence: round.batch.head().sequence, result };
+        // What changed nothing and was not asked by a person can as well be decided again.
+        if has_events || matches!(*asked_by.actor, Actor::User(_)) {
+            round.batch.remember(id, round.now, &answer)?;
+            round.answers.insert(id, answer.clone());
+        }
+        Ok(answer)
+    }
+
+    fn record(&mut self, event: Event, asked_by: &AskedBy, round: &mut Round<'_>) -> Result<(), LogError> {
+        let job = self.job_of(&event);
+        let record = Record {
+            sequence: round.batch.head().sequence.next(),
+            time: round.now,
+            actor: Arc::clone(&asked_by.actor),
+            command: asked_by.command,
+            trace: self.trace_of(job, asked_by.trace),
+            event,
+        };
+        round.bytes += round.batch.append(&record, job)?;
+        self.state.apply(&record);
+        round.orders.extend(orders::follow_up(&self.state, &record));
+        for item in muster_domain::notify::items(&self.state, &record) {
+            let payload = codec::encode(&item).map_err(LogError::Unencodable)?;
+            round.batch.add_notice(record.sequence, item.notification, &payload);
+            round.notices = true;
+        }
+        round.records.push(record);
+        Ok(())
+    }
+
+    fn job_of(&self, event: &Event) -> Option<JobId> {
+        event.job().or_else(|| self.state.run(event.run()?).map(|run| run.job))
+    }
+
+    /// One job is one trace: its records belong to the trace that it was submitted in. A command of the same trace is
+    /// the nearer parent.
+    fn trace_of(&self, job: Option<JobId>, of_command: TraceContext) -> TraceContext {
+        match job.and_then(|job| self.state.job(job)).map(|job| job.trace).filter(TraceContext::is_some) {
+            Some(of_job) if of_job.trace_id != of_command.trace_id => of_job,
+            _ => of_command,
+        }
+    }
+
+    /// Makes the round durable, then answers, then tells everybody.
+    fn finish(&mut self, round: Round<'_>) {
+        let Round { log, batch, records, pending, orders, notices, .. } = round;
+        if !batch.is_empty() {
+            let started = Instant::now();
+            match batch.commit() {
+                Ok(head) => self.head = head,
+                Err((error, added)) => {
+                    self.refuse_all(pending, &error.to_string());
+                    self.fail(&error, added);
+                    return;
+                }
+            }
+            self.metrics.committed(records.len(), started.elapsed());
+        }
+        for answer in pending {
+            self.answer(answer, log);
+        }
+        if records.is_empty() {
+            return;
+        }
+        self.outlets.committed(self.head, Arc::new(Commit { records }), notices);
+        for (node, seed) in orders {
+            let order = dispatch::complete(&self.state, node, seed, log);
+            if let (Some(order), Some(node)) = (order, self.state.node(node)) {
+                self.outlets.order(node.spec.name.clone(), order);
+            }
+        }
+    }
+
+    fn answer(&self, pending: Pending, log: &Log) {
+        match pending {
+            Pending::Answer(reply, answer) => reply(answer),
+            Pending::Unknown(reply) => reply(Vec::new()),
+            Pending::Heartbeat(reply, node, runs) => reply(dispatch::reconcile(&self.state, node, &runs, log)),
+            Pending::Hello(reply, sequence, node, runs) => {
+                let orders = dispatch::reconcile(&self.state, node, &runs, log);
+                reply(Answer { sequence, result: Ok(Reply::NodeOrders(orders)) });
+            }
+        }
+    }
+
+    fn is_healthy(&mut self) -> bool {
+        let Health::Failed { detail, retry_at, added } = &self.health else { return true };
+        if Instant::now() < *retry_at {
+            return false;
+        }
+        match recover(&self.storage, self.head, added) {
+            Ok(state) => {
+                tracing::info!("the log can be written again");
+                self.state = state;
+                self.health = Health::Good;
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, first = detail, "the log cannot be written yet");
+                let added = added.clone();
+                let detail = error.to_string();
+                self.health = Health::Failed { detail, added, retry_at: Instant::now() + RETRY_STORAGE_AFTER };
+                false
+            }
+        }
+    }
+
+    fn fail(&mut self, error: &LogError, added: Added) {
+        tracing::error!(%error, "the log cannot be written: every command is refused until it can");
+        let retry_at = Instant::now() + RETRY_STORAGE_AFTER;
+        self.health = Health::Failed { detail: error.to_string(), added, retry_at };
+    }
+
+    /// Refuses a command while the log is broken; whether the loop is to end.
+    fn refuse(&self, work: Option<Work>) -> bool {
+        let Health::Failed { detail, .. } = &self.health else { return false };
+        match work {
+            Some(Work::Command(_, reply)) => {
+                reply(refusal(self.head.sequence, RefusalCode::StorageFailed, detail.clone()));
+                false
+            }
+            Some(Work::Stop) => true,
+            // Without a reply the executor sends its next heartbeat when it is time.
+            Some(Work::Heartbeat(..)) | None => false,
+        }
+    }
+
+    fn refuse_all(&self, pending: Vec<Pending>, detail: &str) {
+        for pending in pending {
+            if let Pending::Answer(reply, _) | Pending::Hello(reply, ..) = pending {
+                reply(refusal(self.head.sequence, RefusalCode::StorageFailed, detail.to_owned()));
+            }
+        }
+    }
+}
+
+impl<'log> Round<'log> {
+    fn new(log: &'log Log, head: Head, now: Timestamp) -> Self {
+        Self {
+            log,
+            batch: log.batch(head),
+            now,
+            bytes: 0,
+            records: Vec::new(),
+            answers: HashMap::new(),
+            pending: Vec::new(),
+            orders: Vec::new(),
+            notices: false,
+        }
+    }
+
+    /// What happened last, in this round or before it.
+    fn last_event(&self) -> Result<Option<Event>, LogError> {
+        if let Some(record) = self.records.last() {
+            return Ok(Some(record.event.clone()));
+        }
+        Ok(self.log.record(self.batch.head().sequence)?.map(|record| record.event))
+    }
+}
+
+/// Opens the log anew, takes back what a failed batch may have left, and computes the state at `head`.
+fn recover(storage: &Storage, head: Head, added: &Added) -> Result<State, LogError> {
+    let log = storage.reopen()?;
+    log.take_back(added)?;
+    let found = log.head()?;
+    drop(log);
+    let lost = |detail: String| LogError::Damaged { folder: storage.layout().log(), detail };
+    if found != head {
+        return Err(lost(format!("it ends at record {}, and not at {}", found.sequence, head.sequence)));
+    }
+    let StateAfter { state, .. } = storage.state_after(head.sequence).map_err(|error| lost(error.to_string()))?;
+    Ok(state)
+}
+
+/// A command of the ledger's own.
+pub(crate) fn own(command: Command) -> CommandEnvelope {
+    CommandEnvelope { id: CommandId::new_now(), actor: Actor::Ledger, trace: TraceContext::default(), command }
+}
+
+/// An answer that refuses.
+pub(crate) fn refusal(sequence: Sequence, code: RefusalCode, message: impl Into<String>) -> Answer {
+    Answer { sequence, result: Err(Refusal::new(code, message)) }
+}

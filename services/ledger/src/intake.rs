@@ -1,0 +1,191 @@
+//! What comes from the bus: it is decoded, and its sender's kind checked, before the decide loop sees it.
+
+use crate::{
+    engine::{ReplyTo, Work, refusal},
+    log::Head,
+    queries::Queries,
+};
+use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
+use muster_schemas::{
+    command::{Answer, CommandEnvelope, Query, QueryAnswer, Refusal, RefusalCode},
+    event::Actor,
+    ids::Sequence,
+    node::Heartbeat,
+    subjects,
+};
+use serde::Serialize;
+use std::sync::{
+    Arc,
+    mpsc::{SyncSender, TrySendError},
+};
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Requests that are taken from the bus at a time.
+const AT_A_TIME: usize = 256;
+
+/// The decide loop, as everybody else sees it.
+#[derive(Clone)]
+pub(crate) struct EngineHandle {
+    inbox: SyncSender<Work>,
+    head: watch::Receiver<Head>,
+}
+
+impl EngineHandle {
+    pub(crate) fn new(inbox: SyncSender<Work>, head: watch::Receiver<Head>) -> Self {
+        Self { inbox, head }
+    }
+
+    /// The last record on disk.
+    pub(crate) fn sequence(&self) -> Sequence {
+        self.head.borrow().sequence
+    }
+
+    /// Hands a command over. If the loop cannot keep up, or has ended, the answer is that it is not available now.
+    pub(crate) fn command(&self, envelope: Box<CommandEnvelope>, reply: ReplyTo<Answer>) {
+        match self.inbox.try_send(Work::Command(envelope, reply)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(Work::Command(_, reply))) => {
+                reply(self.unavailable("more commands wait than the ledger can take in; try again"));
+            }
+            Err(TrySendError::Disconnected(Work::Command(_, reply))) => {
+                reply(self.unavailable("the ledger is stopping"));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Hands a heartbeat over. One that does not fit is dropped: the next comes soon.
+    pub(crate) fn heartbeat(&self, heartbeat: Heartbeat, request: Request) {
+        let _ = self.inbox.try_send(Work::Heartbeat(heartbeat, Box::new(move |orders| reply(request, &orders))));
+    }
+
+    /// Lets the loop end when it has done what it has.
+    pub(crate) fn stop(&self) {
+        let _ = self.inbox.send(Work::Stop);
+    }
+
+    fn unavailable(&self, message: &str) -> Answer {
+        refusal(self.sequence(), RefusalCode::Unavailable, message)
+    }
+}
+
+/// Which actors may use a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    Users,
+    Planner,
+    Notifiers,
+    Nodes,
+}
+
+impl Door {
+    fn lets_in(self, actor: &Actor, subject: &str) -> bool {
+        match (self, actor) {
+            (Self::Users, Actor::User(_)) | (Self::Planner, Actor::Planner) | (Self::Notifiers, Actor::Notifier) => {
+                true
+            }
+            (Self::Nodes, Actor::Executor(node)) => subjects::command_node(node) == subject,
+            _ => false,
+        }
+    }
+}
+
+/// Serves all subjects of the ledger until `shutdown`. When this returns, requests find it.
+///
+/// # Errors
+/// If the bus does not let it serve them.
+pub(crate) async fn start(
+    bus: &SharedBus,
+    engine: &EngineHandle,
+    queries: &Arc<Queries>,
+    shutdown: &CancellationToken,
+) -> Result<TaskTracker, BusError> {
+    let tasks = TaskTracker::new();
+    let doors = [
+        (subjects::COMMAND_USER.to_owned(), Door::Users),
+        (subjects::COMMAND_PLANNER.to_owned(), Door::Planner),
+        (subjects::COMMAND_NOTIFIER.to_owned(), Door::Notifiers),
+        ("muster.command.node.*".to_owned(), Door::Nodes),
+    ];
+    for (pattern, door) in doors {
+        let requests = bus.serve(&pattern).await?;
+        let engine = engine.clone();
+        tasks.spawn(serve(requests, shutdown.clone(), move |request| command(&engine, door, request)));
+    }
+    let requests = bus.serve("muster.command.heartbeat.*").await?;
+    let heart = engine.clone();
+    tasks.spawn(serve(requests, shutdown.clone(), move |request| heartbeat(&heart, request)));
+    let requests = bus.serve(subjects::QUERY).await?;
+    let queries = Arc::clone(queries);
+    tasks.spawn(serve(requests, shutdown.clone(), move |request| query(&queries, request)));
+    tasks.close();
+    Ok(tasks)
+}
+
+async fn serve(mut requests: RequestStream, shutdown: CancellationToken, handle: impl Fn(Request)) {
+    let mut arrived = Vec::with_capacity(AT_A_TIME);
+    while let Some(1..) = shutdown.run_until_cancelled(requests.next_many(&mut arrived, AT_A_TIME)).await {
+        arrived.drain(..).for_each(&handle);
+    }
+}
+
+fn command(engine: &EngineHandle, door: Door, request: Request) {
+    let envelope: CommandEnvelope = match request.message.decode() {
+        Ok(envelope) => envelope,
+        Err(error) => {
+            let message = format!("the command cannot be understood: {error}");
+            return reply(request, &refusal(engine.sequence(), RefusalCode::Invalid, message));
+        }
+    };
+    if !door.lets_in(&envelope.actor, &request.subject) {
+        let message = format!("`{}` does not take commands of this actor", request.subject);
+        return reply(request, &refusal(engine.sequence(), RefusalCode::PermissionDenied, message));
+    }
+    engine.command(Box::new(envelope), Box::new(move |answer| reply(request, &answer)));
+}
+
+fn heartbeat(engine: &EngineHandle, request: Request) {
+    match request.message.decode::<Heartbeat>() {
+        Ok(heartbeat) if subjects::heartbeat(&heartbeat.node) == request.subject => {
+            engine.heartbeat(heartbeat, request);
+        }
+        Ok(heartbeat) => tracing::warn!(node = heartbeat.node, "a heartbeat on another node's subject"),
+        Err(error) => tracing::warn!(%error, "a heartbeat that cannot be understood"),
+    }
+}
+
+fn query(queries: &Arc<Queries>, request: Request) {
+    match request.message.decode::<Query>() {
+        Ok(query) => Arc::clone(queries).answer(query, move |answer| reply(request, &answer)),
+        Err(error) => {
+            let message = format!("the query cannot be understood: {error}");
+            reply(request, &QueryAnswer::Refused(Refusal::new(RefusalCode::Invalid, message)));
+        }
+    }
+}
+
+fn reply<T: Serialize>(request: Request, answer: &T) {
+    match Message::encode(answer) {
+        Ok(message) => request.reply(message),
+        Err(error) => tracing::error!(%error, subject = request.subject, "an answer cannot be sent"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::event::Owner;
+
+    #[test]
+    fn each_door_lets_in_its_own() {
+        let user = Actor::User(Owner { user: "ann".into(), uid: 1000, gid: 1000 });
+        let node = Actor::Executor("n1".into());
+        assert!(Door::Users.lets_in(&user, subjects::COMMAND_USER));
+        assert!(Door::Nodes.lets_in(&node, &subjects::command_node("n1")));
+        assert!(!Door::Nodes.lets_in(&node, &subjects::command_node("n2")));
+        assert!(!Door::Users.lets_in(&Actor::Ledger, subjects::COMMAND_USER));
+        assert!(!Door::Planner.lets_in(&user, subjects::COMMAND_PLANNER));
+        assert!(!Door::Notifiers.lets_in(&node, subjects::COMMAND_NOTIFIER));
+    }
+}

@@ -1,0 +1,162 @@
+//! Work in the background: checkpoints, snapshots, archives. It reads the log like anybody else and never touches the live
+//! state, so that the decide loop does not notice; and it takes at most a tenth of the time.
+
+use crate::{
+    Config,
+    bundle::BundleError,
+    engine::own,
+    intake::EngineHandle,
+    log::{Head, LogError, check_link},
+    signing::{self, Signer},
+    snapshots::Snapshot,
+    storage::{StateAfter, Storage},
+};
+use muster_domain::State;
+use muster_schemas::{
+    command::{Answer, Command},
+    ids::Sequence,
+    time::Timestamp,
+};
+use std::{
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked whether there is something to do.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After a round that took so long, this many times as long passes until the next.
+const REST: u32 = 9;
+/// The decide loop answers within this time, or is stopping.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Why a round of the keeper was given up; the next one tries again.
+#[derive(Debug, thiserror::Error)]
+enum KeeperError {
+    #[error(transparent)]
+    Read(#[from] BundleError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("a file cannot be written: {0}")]
+    Write(#[from] std::io::Error),
+    #[error("the ledger did not take it: {0}")]
+    Refused(String),
+}
+
+/// What it takes to keep a log.
+pub(crate) struct Keeper {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) signer: Arc<Signer>,
+    pub(crate) engine: EngineHandle,
+    pub(crate) config: Config,
+}
+
+impl Keeper {
+    /// Keeps the log until `shutdown`.
+    pub(crate) async fn run(self, head: watch::Receiver<Head>, shutdown: CancellationToken) {
+        let keeper = Arc::new(self);
+        let mut rest = LOOK_EVERY;
+        while shutdown.run_until_cancelled(tokio::time::sleep(rest)).await.is_some() {
+            let started = Instant::now();
+            let (keeper, head) = (Arc::clone(&keeper), *head.borrow());
+            match tokio::task::spawn_blocking(move || keeper.round(head)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "checkpoint, snapshot or archive not made; trying again"),
+                Err(_) => return,
+            }
+            rest = LOOK_EVERY.max(started.elapsed() * REST);
+        }
+    }
+
+    /// Does what is due for a log that ends at `head`.
+    fn round(&self, head: Head) -> Result<(), KeeperError> {
+        let snapshot_at = self.snapshot_due(head.sequence);
+        let is_checkpoint_due = self.is_checkpoint_due(head.sequence)?;
+        if snapshot_at.is_none() && !is_checkpoint_due {
+            return Ok(());
+        }
+        let mut after = self.storage.state_after(snapshot_at.unwrap_or(head.sequence))?;
+        if let Some(sequence) = snapshot_at {
+            self.snapshot(sequence, &after)?;
+            self.archive(&after.state)?;
+        }
+        if is_checkpoint_due {
+            self.advance(&mut after, head.sequence)?;
+            self.checkpoint(head, &after)?;
+        }
+        Ok(())
+    }
+
+    /// The newest place of a snapshot that has none, if there is one.
+    fn snapshot_due(&self, last: Sequence) -> Option<Sequence> {
+        let every = self.config.snapshot_every_records.max(1);
+        let place = Sequence(last.0 / every * every);
+        let newest = self.storage.snapshots().list().last().copied().unwrap_or_default();
+        (place > newest).then_some(place)
+    }
+
+    fn is_checkpoint_due(&self, last: Sequence) -> Result<bool, LogError> {
+        let newest = self.storage.log()?.last_signed()?;
+        Ok(last.0.saturating_sub(newest.0) >= self.config.checkpoint_every_records.max(1))
+    }
+
+    fn snapshot(&self, sequence: Sequence, after: &StateAfter) -> Result<(), KeeperError> {
+        let snapshots = self.storage.snapshots();
+        let body = after.state.to_snapshot_bytes().map_err(LogError::Unencodable)?;
+        snapshots.store(&Snapshot { sequence, record_hash: after.hash, body })?;
+        snapshots.thin_out(self.config.snapshot_every_records, self.config.keep_snapshots);
+        tracing::debug!(%sequence, "snapshot made");
+        Ok(())
+    }
+
+    fn advance(&self, after: &mut StateAfter, to: Sequence) -> Result<(), BundleError> {
+        let StateAfter { state, hash } = after;
+        self.storage.read(state.sequence().next(), to, |stored| {
+            check_link(stored, hash)?;
+            state.apply(&stored.record()?);
+            *hash = stored.hash();
+            Ok(())
+        })
+    }
+
+    fn checkpoint(&self, head: Head, after: &StateAfter) -> Result<(), KeeperError> {
+        let of = head.sequence;
+        let state_digest = after.state.digest().map_err(LogError::Unencodable)?;
+        let cluster_id = self.storage.identity()?.cluster_id;
+        let text = signing::checkpoint_text(cluster_id, of, &after.hash, &state_digest);
+        let signature = self.signer.sign(text.as_bytes());
+        self.ask(Command::Checkpoint { of, state_digest, signature })?;
+        self.storage.bear_witness(head)?;
+        tracing::debug!(%of, "checkpoint made");
+        Ok(())
+    }
+
+    /// Moves the oldest records to an archive, as far as the configuration says, none is younger than that, and no job
+    /// that is not over was submitted by one.
+    fn archive(&self, state: &State) -> Result<(), KeeperError> {
+        let Some(days) = self.config.archive_after_days else { return Ok(()) };
+        let log = self.storage.log()?;
+        let before = Timestamp(Timestamp::now().0.saturating_sub(i64::from(days).saturating_mul(86_400_000_000)));
+        let first = log.first()?;
+        let needed = state.jobs().map(|job| job.submitted_sequence).min().unwrap_or(state.sequence());
+        // Not beyond the state: the snapshot of it was just made, and a start needs no record before that.
+        let last = Sequence(log.sequence_at(before)?.0.min(needed.0.saturating_sub(1)).min(state.sequence().0));
+        if last.0 + 1 < first.0 + self.config.snapshot_every_records {
+            return Ok(());
+        }
+        let identity = self.storage.identity()?;
+        let (archive, last_hash) = self.storage.archives().store(&log, &identity, first, last, &self.signer)?;
+        self.ask(Command::Archived { first, last, last_hash, file: archive.file_name() })?;
+        log.remove_archived(last)?;
+        tracing::info!(%first, %last, file = %archive.path.display(), "records moved to an archive");
+        Ok(())
+    }
+
+    fn ask(&self, command: Command) -> Result<(), KeeperError> {
+        let (sender, answers) = mpsc::sync_channel::<Answer>(1);
+        self.engine.command(Box::new(own(command)), Box::new(move |answer| drop(sender.send(answer))));
+        let answer = answers.recv_timeout(ANSWER_WITHIN).map_err(|error| KeeperError::Refused(error.to_string()))?;
+        answer.result.map(drop).map_err(|refusal| KeeperError::Refused(refusal.message))
+    }
+}

@@ -1,0 +1,858 @@
+//! The log in RocksDB: records, the indexes beside them, and the answers that retries get.
+//!
+//! ```text
+//! column family   key                                         value
+//! records         sequence                                    hash of the record before (32 bytes), codec payload of the record
+//! by_job          job number, array index + 1 or 0, sequence  nothing
+//! commands        command id (16 bytes)                       time of the answer, codec payload of the answer
+//! checkpoints     sequence of the record signed               sequence of the checkpoint record
+//! notices         sequence, number                            codec payload of a notification that is not done yet
+//! meta            name                                        see the constants below
+//! ```
+//!
+//! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its whole
+//! value; the first record stands behind 32 zero bytes.
+
+use crate::{hex, retention};
+use muster_schemas::{
+    codec::{self, CodecError},
+    command::Answer,
+    event::{Commit, Event, Record, uuid_bytes::UuidBytes},
+    ids::{CommandId, JobId, Sequence},
+    time::Timestamp,
+};
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, Direction,
+    IteratorMode, LogLevel, Options, ReadOptions, WriteBatch, WriteOptions,
+};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+/// A BLAKE3 hash.
+pub type Hash = [u8; 32];
+
+/// What stands before the first record.
+pub const NO_HASH: Hash = [0; 32];
+/// The newest layout of the folder that this program knows.
+pub const FORMAT_VERSION: u32 = 1;
+
+const RECORDS: &str = "records";
+const BY_JOB: &str = "by_job";
+const COMMANDS: &str = "commands";
+const CHECKPOINTS: &str = "checkpoints";
+const NOTICES: &str = "notices";
+const META: &str = "meta";
+const FAMILIES: [&str; 6] = [RECORDS, BY_JOB, COMMANDS, CHECKPOINTS, NOTICES, META];
+
+/// Name in `meta` of the layout's version: `u32`.
+const META_FORMAT: &[u8] = b"format";
+/// Name in `meta` of the cluster's id and public key: 16 and 32 bytes.
+const META_IDENTITY: &[u8] = b"identity";
+/// Name in `meta` of the last record whose public event was handed to the bus: `u64`.
+const META_PUBLISHED: &[u8] = b"published";
+
+const HASH_BYTES: usize = 32;
+const MIB: usize = 1 << 20;
+
+/// Why the log cannot be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// Another process, or another ledger of this one, has it open.
+    #[error("the log in {0} is in use by another ledger; only one can write it")]
+    InUse(PathBuf),
+    /// Written by a newer program.
+    #[error("the log in {folder} was written by a newer muster (layout {found}, this one knows {FORMAT_VERSION})")]
+    Newer {
+        /// The folder.
+        folder: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// There is none.
+    #[error("there is no log in {0}")]
+    Missing(PathBuf),
+    /// Files are missing or their contents are not what was written.
+    #[error("the log in {folder} is damaged: {detail}; restore the folder from a backup, nothing was changed")]
+    Damaged {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong, as far as is known.
+        detail: String,
+    },
+    /// A record is not what it should be.
+    #[error("record {sequence} of the log is damaged: {detail}")]
+    DamagedRecord {
+        /// Which.
+        sequence: Sequence,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The operating system or RocksDB refused: disk full, no permission, broken disk.
+    #[error("the log in {folder} cannot be {action}: {detail}")]
+    Storage {
+        /// The folder.
+        folder: PathBuf,
+        /// `opened`, `read` or `written`.
+        action: &'static str,
+        /// What the system said.
+        detail: String,
+    },
+    /// It is being opened anew after a failed write.
+    #[error("the log is being opened again after a failed write; try again")]
+    Closed,
+    /// Records that were moved to an archive are needed, and the archive is not there.
+    #[error("record {sequence} was moved to an archive that is not in {folder}: put the file back to read it")]
+    Archived {
+        /// The record needed.
+        sequence: Sequence,
+        /// Where archives belong.
+        folder: PathBuf,
+    },
+    /// A value is too large to be stored.
+    #[error(transparent)]
+    Unencodable(CodecError),
+}
+
+/// The last record of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its sequence; 0 if the log is empty.
+    pub sequence: Sequence,
+    /// Its hash.
+    pub hash: Hash,
+    /// Its time.
+    pub time: Timestamp,
+}
+
+impl Head {
+    /// The head of an empty log.
+    pub const EMPTY: Self = Self { sequence: Sequence(0), hash: NO_HASH, time: Timestamp(i64::MIN) };
+}
+
+/// Whose log it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Tells this log from every other.
+    pub cluster_id: UuidBytes,
+    /// The public key that checkpoints are signed with.
+    pub public_key: [u8; 32],
+}
+
+/// A record as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored<'a> {
+    /// Its key.
+    pub sequence: Sequence,
+    /// Its bytes: the hash of the record before, and the payload.
+    pub value: &'a [u8],
+}
+
+impl<'a> Stored<'a> {
+    /// The hash of the record before.
+    ///
+    /// # Errors
+    /// [`LogError::DamagedRecord`] if the value is too short for one.
+    pub fn previous_hash(&self) -> Result<Hash, LogError> {
+        let head = self.value.first_chunk::<HASH_BYTES>();
+        head.copied().ok_or_else(|| self.damaged("shorter than a hash"))
+    }
+
+    /// The codec payload of the record.
+    pub fn payload(&self) -> &'a [u8] {
+        self.value.get(HASH_BYTES..).unwrap_or_default()
+    }
+
+    /// The hash of this record.
+    pub fn hash(&self) -> Hash {
+        *blake3::hash(self.value).as_bytes()
+    }
+
+    /// The record.
+    ///
+    /// # Errors
+    /// [`LogError::DamagedRecord`] if the payload is damaged or carries another sequence than its key.
+    pub fn record(&self) -> Result<Record, LogError> {
+        let record: Record = codec::decode(self.payload()).map_err(|error| self.damaged(error))?;
+        if record.sequence != self.sequence {
+            return Err(self.damaged(format_args!("it says that it is record {}", record.sequence)));
+        }
+        Ok(record)
+    }
+
+    fn damaged(&self, detail: impl ToString) -> LogError {
+        LogError::DamagedRecord { sequence: self.sequence, detail: detail.to_string() }
+    }
+}
+
+/// What one group commit is going to write.
+pub struct Batch<'log> {
+    log: &'log Log,
+    writes: WriteBatch,
+    head: Head,
+    value: Vec<u8>,
+    added: Added,
+}
+
+/// What a batch adds, for taking it back if writing it failed half-way.
+#[derive(Clone, Debug, Default)]
+pub struct Added {
+    after: Sequence,
+    jobs: Vec<(JobId, Sequence)>,
+    commands: Vec<CommandId>,
+}
+
+impl Added {
+    /// Nothing was added behind this record.
+    pub fn nothing_after(after: Sequence) -> Self {
+        Self { after, ..Self::default() }
+    }
+}
+
+impl Batch<'_> {
+    /// The last record, with those of this batch.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Adds the next record and returns its size in bytes. `job` is whose history it belongs to.
+    ///
+    /// # Errors
+    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
+    pub fn append(&mut self, record: &Record, job: Option<JobId>) -> Result<usize, LogError> {
+        debug_assert_eq!(record.sequence, self.head.sequence.next());
+        self.value.clear();
+        self.value.extend_from_slice(&self.head.hash);
+        codec::encode_into(record, &mut self.value).map_err(LogError::Unencodable)?;
+        self.writes.put_cf(self.log.family(RECORDS), record.sequence.0.to_be_bytes(), &self.value);
+        if let Some(job) = job {
+            self.writes.put_cf(self.log.family(BY_JOB), job_key(job, record.sequence), []);
+            self.added.jobs.push((job, record.sequence));
+        }
+        match record.event {
+            Event::Checkpoint { of, .. } => {
+                self.writes.put_cf(self.log.family(CHECKPOINTS), of.0.to_be_bytes(), record.sequence.0.to_be_bytes());
+            }
+            Event::ClusterInitialised { cluster_id, public_key } => {
+                let identity = [&cluster_id.0[..], &public_key].concat();
+                self.writes.put_cf(self.log.family(META), META_IDENTITY, identity);
+            }
+            _ => {}
+        }
+        let hash = *blake3::hash(&self.value).as_bytes();
+        self.head = Head { sequence: record.sequence, hash, time: record.time };
+        Ok(self.value.len())
+    }
+
+    /// Adds the answer that a retry of the command gets.
+    ///
+    /// # Errors
+    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
+    pub fn remember(&mut self, command: CommandId, time: Timestamp, answer: &Answer) -> Result<(), LogError> {
+        self.value.clear();
+        self.value.extend_from_slice(&time.0.to_be_bytes());
+        codec::encode_into(answer, &mut self.value).map_err(LogError::Unencodable)?;
+        self.writes.put_cf(self.log.family(COMMANDS), command.0.as_bytes(), &self.value);
+        self.added.commands.push(command);
+        Ok(())
+    }
+
+    /// Adds a notification that is to be delivered: the `number`th that follows from a record.
+    pub fn add_notice(&mut self, of: Sequence, number: u32, payload: &[u8]) {
+        self.writes.put_cf(self.log.family(NOTICES), notice_key(of, number), payload);
+    }
+
+    /// Takes a notification away that has come to its end.
+    pub fn remove_notice(&mut self, of: Sequence, number: u32) {
+        self.writes.delete_cf(self.log.family(NOTICES), notice_key(of, number));
+    }
+
+    /// Gives the batch up; nothing was written.
+    pub fn abandon(self) -> Added {
+        self.added
+    }
+
+    /// Writes everything and syncs it, all or nothing.
+    ///
+    /// # Errors
+    /// [`LogError::Storage`] with what would have been added. Whether it is on disk is then unknown: the log must be
+    /// opened anew and [`Log::take_back`] called before it is used again.
+    pub fn commit(self) -> Result<Head, (LogError, Added)> {
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        let Self { log, writes, head, added, .. } = self;
+        log.db.write_opt(writes, &options).map(|()| head).map_err(|error| (log.storage("written", error), added))
+    }
+}
+
+fn job_key(job: JobId, sequence: Sequence) -> [u8; 24] {
+    let mut key = [0; 24];
+    key[..8].copy_from_slice(&job.number.to_be_bytes());
+    key[8..16].copy_from_slice(&job.index.map_or(0, |index| u64::from(index) + 1).to_be_bytes());
+    key[16..].copy_from_slice(&sequence.0.to_be_bytes());
+    key
+}
+
+fn notice_key(of: Sequence, number: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&of.0.to_be_bytes());
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// The big-endian number that a key begins with.
+fn number(key: &[u8]) -> u64 {
+    key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The log of one cluster. All of it can be read from many threads at once; one writes.
+pub struct Log {
+    db: DB,
+    folder: PathBuf,
+}
+
+impl Log {
+    /// Opens the log in a folder for writing, or makes an empty one. Answers are kept for at least `retention`.
+    ///
+    /// # Errors
+    /// Says why: in use, damaged, written by a newer program, not accessible.
+    pub fn open(folder: &Path, retention: retention::Commands) -> Result<Self, LogError> {
+        let fresh = check_folder(folder)?;
+        if fresh {
+            std::fs::create_dir_all(folder).map_err(|error| open_error(folder, error))?;
+        }
+        let mut options = database_options();
+        options.create_if_missing(fresh);
+        options.create_missing_column_families(fresh);
+        let db = DB::open_cf_descriptors(&options, folder, families(Some(retention)))
+            .map_err(|error| explain_open(folder, error))?;
+        let log = Self { db, folder: folder.to_owned() };
+        if fresh {
+            log.put_meta(META_FORMAT, &FORMAT_VERSION.to_be_bytes())?;
+        }
+        log.check_format()?;
+        Ok(log)
+    }
+
+    /// Opens the log in a folder for reading, as it is at this moment; a ledger may be writing it.
+    ///
+    /// # Errors
+    /// As [`Log::open`], and [`LogError::Missing`].
+    pub fn open_read_only(folder: &Path) -> Result<Self, LogError> {
+        if check_folder(folder)? {
+            return Err(LogError::Missing(folder.to_owned()));
+        }
+        let db = DB::open_cf_descriptors_read_only(&database_options(), folder, families(None), false)
+            .map_err(|error| explain_open(folder, error))?;
+        let log = Self { db, folder: folder.to_owned() };
+        log.check_format()?;
+        Ok(log)
+    }
+
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A batch behind the head given, which must be the log's.
+    pub fn batch(&self, head: Head) -> Batch<'_> {
+        let added = Added::nothing_after(head.sequence);
+        Batch { log: self, writes: WriteBatch::default(), head, value: Vec::with_capacity(512), added }
+    }
+
+    /// The last record.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn head(&self) -> Result<Head, LogError> {
+        let mut entries = self.db.raw_iterator_cf(self.family(RECORDS));
+        entries.seek_to_last();
+        let Some((key, value)) = entries.item() else {
+            entries.status().map_err(|error| self.storage("read", error))?;
+            return Ok(Head::EMPTY);
+        };
+        let stored = Stored { sequence: Sequence(number(key)), value };
+        Ok(Head { sequence: stored.sequence, hash: stored.hash(), time: stored.record()?.time })
+    }
+
+    /// Whose log it is; `None` if it has no first record yet.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn identity(&self) -> Result<Option<Identity>, LogError> {
+        let Some(value) = self.meta(META_IDENTITY)? else { return Ok(None) };
+        let identity = value.split_first_chunk::<16>().and_then(|(cluster_id, key)| {
+            Some(Identity { cluster_id: UuidBytes(*cluster_id), public_key: key.try_into().ok()? })
+        });
+        identity.map(Some).ok_or_else(|| self.damaged("the cluster's id and key have a wrong length"))
+    }
+
+    /// The first record that is still here, or 1 if the log is empty.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn first(&self) -> Result<Sequence, LogError> {
+        let mut entries = self.entries(Sequence(0));
+        Ok(entries.next()?.map_or(Sequence(1), |stored| stored.sequence))
+    }
+
+    /// The hash of a record, [`NO_HASH`] for the one before the first.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not there.
+    pub fn hash_of(&self, sequence: Sequence) -> Result<Hash, LogError> {
+        if sequence.0 == 0 {
+            return Ok(NO_HASH);
+        }
+        if let Some(value) = self.value(sequence)? {
+            return Ok(Stored { sequence, value: &value }.hash());
+        }
+        // The record itself may have been archived; the one behind it carries its hash.
+        match self.value(sequence.next())? {
+            Some(value) => Stored { sequence: sequence.next(), value: &value }.previous_hash(),
+            None => Err(LogError::DamagedRecord { sequence, detail: "it is missing".into() }),
+        }
+    }
+
+    /// One record, if it is there.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn record(&self, sequence: Sequence) -> Result<Option<Record>, LogError> {
+        let value = self.value(sequence)?;
+        value.map(|value| Stored { sequence, value: &value }.record()).transpose()
+    }
+
+    fn value(&self, sequence: Sequence) -> Result<Option<rocksdb::DBPinnableSlice<'_>>, LogError> {
+        let found = self.db.get_pinned_cf(self.family(RECORDS), sequence.0.to_be_bytes());
+        found.map_err(|error| self.storage("read", error))
+    }
+
+    /// The records from a sequence on, in order.
+    pub fn entries(&self, from: Sequence) -> Entries<'_> {
+        let mut options = ReadOptions::default();
+        options.set_readahead_size(MIB);
+        options.fill_cache(false);
+        let mut inner = self.db.raw_iterator_cf_opt(self.family(RECORDS), options);
+        inner.seek(from.0.to_be_bytes());
+        Entries { log: self, inner, started: false }
+    }
+
+    /// Records from a sequence on: at least one if there is one, then as many as `max_bytes` of them allow.
+    ///
+    /// # Errors
+    /// If one of them cannot be read or is damaged.
+    pub fn page(&self, from: Sequence, max_bytes: usize) -> Result<Commit, LogError> {
+        let mut records: Vec<Record> = Vec::new();
+        let mut bytes = 0;
+        let mut entries = self.entries(from);
+        while let Some(stored) = entries.next()? {
+            bytes += stored.value.len();
+            if bytes > max_bytes && !records.is_empty() {
+                break;
+            }
+            records.push(stored.record()?);
+        }
+        Ok(Commit { records })
+    }
+
+    /// The last record at or before a point in time, 0 if there is none.
+    ///
+    /// # Errors
+    /// If a record on the way cannot be read.
+    pub fn sequence_at(&self, time: Timestamp) -> Result<Sequence, LogError> {
+        let (mut before, mut behind) = (self.first()?.0 - 1, self.head()?.sequence.0 + 1);
+        while behind - before > 1 {
+            let middle = Sequence(before + (behind - before) / 2);
+            let record = self.record(middle)?.ok_or(LogError::DamagedRecord {
+                sequence: middle,
+                detail: "it is missing, although there are records before and behind it".into(),
+            })?;
+            if record.time <= time { before = middle.0 } else { behind = middle.0 }
+        }
+        Ok(Sequence(before))
+    }
+
+    /// The answer that a command was given, if it is remembered.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn answer(&self, command: CommandId) -> Result<Option<Answer>, LogError> {
+        let found = self.db.get_pinned_cf(self.family(COMMANDS), command.0.as_bytes());
+        let Some(value) = found.map_err(|error| self.storage("read", error))? else { return Ok(None) };
+        let payload = value.get(8..).unwrap_or_default();
+        codec::decode(payload).map(Some).map_err(|error| self.damaged(format!("answer to command {command}: {error}")))
+    }
+
+    /// The record that a job or array was submitted with.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn submission(&self, job: JobId) -> Result<Option<Record>, LogError> {
+        match self.indexed(job.whole(), Sequence(0)).next() {
+            Some(sequence) => self.record(sequence?),
+            None => Ok(None),
+        }
+    }
+
+    /// Records of a job, oldest first, from a sequence on, as [`Log::page`]. For an array those of its tasks too, for a
+    /// task also those of the whole array.
+    ///
+    /// # Errors
+    /// If one of them cannot be read or is damaged.
+    pub fn history(&self, job: JobId, from: Sequence, max_bytes: usize) -> Result<Commit, LogError> {
+        // A record is at least so large; more of them than fit need not be looked up.
+        const SMALLEST_RECORD_BYTES: usize = 64;
+        let wanted = max_bytes / SMALLEST_RECORD_BYTES + 1;
+        let mut sequences = BTreeSet::new();
+        let mut collect = |sequence: Sequence| {
+            sequences.insert(sequence);
+            if sequences.len() > wanted {
+                sequences.pop_last();
+            }
+        };
+        for sequence in self.indexed(job.whole(), from) {
+            collect(sequence?);
+        }
+        if job.index.is_some() {
+            for sequence in self.indexed(job, from) {
+                collect(sequence?);
+            }
+        } else {
+            for sequence in self.indexed_tasks(job) {
+                let sequence = sequence?;
+                if sequence >= from {
+                    collect(sequence);
+                }
+            }
+        }
+        self.read_all(&sequences, max_bytes)
+    }
+
+    fn read_all(&self, sequences: &BTreeSet<Sequence>, max_bytes: usize) -> Result<Commit, LogError> {
+        let mut records = Vec::new();
+        let mut bytes = 0;
+        for &sequence in sequences {
+            // Archived records have left their index entries behind.
+            let Some(value) = self.value(sequence)? else { continue };
+            bytes += value.len();
+            if bytes > max_bytes && !records.is_empty() {
+                break;
+            }
+            records.push(Stored { sequence, value: &value }.record()?);
+        }
+        Ok(Commit { records })
+    }
+
+    /// Sequences of the records of exactly this job, array as a whole, or task.
+    fn indexed(&self, job: JobId, from: Sequence) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
+        self.keys(BY_JOB, job_key(job, from).to_vec(), job_key(job, Sequence(u64::MAX)).to_vec())
+            .map(|key| key.map(|key| Sequence(number(&key[16..]))))
+    }
+
+    /// Sequences of the records of all tasks of an array, in no order.
+    fn indexed_tasks(&self, array: JobId) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
+        let first = job_key(JobId::task(array.number, 0), Sequence(0)).to_vec();
+        let last = job_key(JobId::task(array.number, u32::MAX), Sequence(u64::MAX)).to_vec();
+        self.keys(BY_JOB, first, last).map(|key| key.map(|key| Sequence(number(&key[16..]))))
+    }
+
+    /// The keys of a family from `first` up to `last`, which are as long as every key of it.
+    fn keys(
+        &self,
+        family: &str,
+        first: Vec<u8>,
+        last: Vec<u8>,
+    ) -> impl Iterator<Item = Result<Box<[u8]>, LogError>> + '_ {
+        let mut options = ReadOptions::default();
+        let mut end = last;
+        end.push(0);
+        options.set_iterate_upper_bound(end);
+        self.db
+            .iterator_cf_opt(self.family(family), options, IteratorMode::From(&first, Direction::Forward))
+            .map(|entry| entry.map(|(key, _)| key).map_err(|error| self.storage("read", error)))
+    }
+
+    /// For each record from a sequence on that a checkpoint signed: that record, and the checkpoint.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn checkpoints(&self, from: Sequence) -> Result<Vec<(Sequence, Sequence)>, LogError> {
+        self.db
+            .iterator_cf(self.family(CHECKPOINTS), IteratorMode::From(&from.0.to_be_bytes(), Direction::Forward))
+            .map(|entry| entry.map_err(|error| self.storage("read", error)))
+            .map(|entry| entry.map(|(of, at)| (Sequence(number(&of)), Sequence(number(&at)))))
+            .collect()
+    }
+
+    /// The last record that a checkpoint signed; 0 if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn last_signed(&self) -> Result<Sequence, LogError> {
+        match self.db.iterator_cf(self.family(CHECKPOINTS), IteratorMode::End).next() {
+            Some(Ok((of, _))) => Ok(Sequence(number(&of))),
+            Some(Err(error)) => Err(self.storage("read", error)),
+            None => Ok(Sequence(0)),
+        }
+    }
+
+    /// At most `count` payloads of notifications that are not done, those of the oldest records first, behind the
+    /// one given.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn notices(&self, behind: (Sequence, u32), count: usize) -> Result<Vec<Notice>, LogError> {
+        let first = notice_key(behind.0, behind.1);
+        self.db
+            .iterator_cf(self.family(NOTICES), IteratorMode::From(&first, Direction::Forward))
+            .map(|entry| entry.map_err(|error| self.storage("read", error)))
+            .filter(|entry| entry.as_ref().map_or(true, |(key, _)| **key != first))
+            .take(count)
+            .map(|entry| {
+                let (key, payload) = entry?;
+                let tail = key.get(8..).and_then(|tail| tail.first_chunk()).copied().unwrap_or_default();
+                Ok(Notice { of: Sequence(number(&key)), number: u32::from_be_bytes(tail), payload: payload.into_vec() })
+            })
+            .collect()
+    }
+
+    /// The last record whose public event the bus is known to have.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn published(&self) -> Result<Sequence, LogError> {
+        Ok(Sequence(self.meta(META_PUBLISHED)?.map_or(0, |value| number(&value))))
+    }
+
+    /// Notes up to which record the bus has the public events. It is not synced: after a crash of the machine some
+    /// are published twice.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn set_published(&self, sequence: Sequence) -> Result<(), LogError> {
+        self.put_meta(META_PUBLISHED, &sequence.0.to_be_bytes())
+    }
+
+    /// Removes all that a failed batch may have left.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn take_back(&self, added: &Added) -> Result<(), LogError> {
+        let mut batch = WriteBatch::default();
+        let behind = added.after.next().0.to_be_bytes();
+        for key in self.keys(RECORDS, behind.to_vec(), u64::MAX.to_be_bytes().to_vec()) {
+            batch.delete_cf(self.family(RECORDS), key?);
+        }
+        let last_notice = notice_key(Sequence(u64::MAX), u32::MAX).to_vec();
+        for key in self.keys(NOTICES, notice_key(added.after.next(), 0).to_vec(), last_notice) {
+            batch.delete_cf(self.family(NOTICES), key?);
+        }
+        for (of, at) in self.checkpoints(Sequence(0))? {
+            if at > added.after {
+                batch.delete_cf(self.family(CHECKPOINTS), of.0.to_be_bytes());
+            }
+        }
+        for &(job, sequence) in &added.jobs {
+            batch.delete_cf(self.family(BY_JOB), job_key(job, sequence));
+        }
+        for command in &added.commands {
+            batch.delete_cf(self.family(COMMANDS), command.0.as_bytes());
+        }
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        self.db.write_opt(batch, &options).map_err(|error| self.storage("written", error))
+    }
+
+    /// Removes the records up to one that an archive holds by now.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn remove_archived(&self, last: Sequence) -> Result<(), LogError> {
+        let (from, to) = (0_u64.to_be_bytes(), last.next().0.to_be_bytes());
+        let records = self.family(RECORDS);
+        self.db.delete_range_cf(records, from, to).map_err(|error| self.storage("written", error))?;
+        self.db.compact_range_cf(records, Some(from), Some(to));
+        Ok(())
+    }
+
+    fn meta(&self, name: &[u8]) -> Result<Option<Vec<u8>>, LogError> {
+        self.db.get_cf(self.family(META), name).map_err(|error| self.storage("read", error))
+    }
+
+    fn put_meta(&self, name: &[u8], value: &[u8]) -> Result<(), LogError> {
+        self.db.put_cf(self.family(META), name, value).map_err(|error| self.storage("written", error))
+    }
+
+    fn check_format(&self) -> Result<(), LogError> {
+        let value = self.meta(META_FORMAT)?;
+        let found = value.as_deref().and_then(|value| value.first_chunk()).map(|bytes| u32::from_be_bytes(*bytes));
+        match found {
+            Some(FORMAT_VERSION) => Ok(()),
+            Some(other) => Err(LogError::Newer { folder: self.folder.clone(), found: other.to_string() }),
+            None => Err(self.damaged("its layout's version is missing")),
+        }
+    }
+
+    fn family(&self, name: &str) -> &ColumnFamily {
+        self.db.cf_handle(name).expect("every family was opened with the database")
+    }
+
+    fn storage(&self, action: &'static str, error: rocksdb::Error) -> LogError {
+        match error.kind() {
+            rocksdb::ErrorKind::Corruption => self.damaged(error.into_string()),
+            _ => LogError::Storage { folder: self.folder.clone(), action, detail: error.into_string() },
+        }
+    }
+
+    fn damaged(&self, detail: impl Into<String>) -> LogError {
+        LogError::Damaged { folder: self.folder.clone(), detail: detail.into() }
+    }
+}
+
+/// A notification that is not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The record that it tells of.
+    pub of: Sequence,
+    /// Which of those that follow from the record.
+    pub number: u32,
+    /// What was stored.
+    pub payload: Vec<u8>,
+}
+
+/// Stored records in order; see [`Log::entries`].
+pub struct Entries<'log> {
+    log: &'log Log,
+    inner: rocksdb::DBRawIterator<'log>,
+    started: bool,
+}
+
+impl Entries<'_> {
+    /// The next record, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    #[expect(clippy::should_implement_trait, reason = "the item borrows from the iterator")]
+    pub fn next(&mut self) -> Result<Option<Stored<'_>>, LogError> {
+        if self.started && self.inner.valid() {
+            self.inner.next();
+        }
+        self.started = true;
+        if !self.inner.valid() {
+            self.inner.status().map_err(|error| self.log.storage("read", error))?;
+            return Ok(None);
+        }
+        Ok(self.inner.item().map(|(key, value)| Stored { sequence: Sequence(number(key)), value }))
+    }
+}
+
+/// Whether a folder is fresh: missing or empty. One that holds a part of a database is damaged.
+fn check_folder(folder: &Path) -> Result<bool, LogError> {
+    let names: Vec<_> = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.file_name()).collect(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(open_error(folder, error)),
+    };
+    if names.iter().any(|name| name == "CURRENT") {
+        return known_families(folder).map(|()| false);
+    }
+    let is_database = |name: &std::ffi::OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("MANIFEST") || name.ends_with(".sst") || (name.ends_with(".log") && name.len() > 4)
+    };
+    if names.iter().any(is_database) {
+        return Err(LogError::Damaged { folder: folder.to_owned(), detail: "its file CURRENT is missing".into() });
+    }
+    Ok(true)
+}
+
+fn known_families(folder: &Path) -> Result<(), LogError> {
+    let names = DB::list_cf(&Options::default(), folder).map_err(|error| explain_open(folder, error))?;
+    match names.iter().find(|name| *name != "default" && !FAMILIES.contains(&name.as_str())) {
+        Some(name) => Err(LogError::Newer { folder: folder.to_owned(), found: format!("with `{name}`") }),
+        None => Ok(()),
+    }
+}
+
+fn open_error(folder: &Path, error: std::io::Error) -> LogError {
+    LogError::Storage { folder: folder.to_owned(), action: "opened", detail: error.to_string() }
+}
+
+fn explain_open(folder: &Path, error: rocksdb::Error) -> LogError {
+    let folder = folder.to_owned();
+    let kind = error.kind();
+    let detail = error.into_string();
+    let missing = detail.contains("No such file") || detail.contains("does not exist");
+    match kind {
+        rocksdb::ErrorKind::IOError if detail.contains("lock") => LogError::InUse(folder),
+        rocksdb::ErrorKind::IOError if !missing => LogError::Storage { folder, action: "opened", detail },
+        _ => LogError::Damaged { folder, detail },
+    }
+}
+
+/// Small by default: an idle ledger must not cost more memory than what it serves.
+fn database_options() -> Options {
+    let mut options = Options::default();
+    options.set_max_background_jobs(2);
+    options.set_db_write_buffer_size(24 * MIB);
+    options.set_max_total_wal_size(48 * MIB as u64);
+    options.set_max_open_files(128);
+    options.set_keep_log_file_num(2);
+    options.set_log_level(LogLevel::Warn);
+    options.set_stats_dump_period_sec(0);
+    options.set_stats_persist_period_sec(0);
+    options.set_paranoid_checks(true);
+    // A record that was being written when the power failed may be cut short at the very end; damage anywhere else
+    // must not silently cut off what stands behind it.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_track_and_verify_wals_in_manifest(true);
+    options
+}
+
+fn families(retention: Option<retention::Commands>) -> Vec<ColumnFamilyDescriptor> {
+    let cache = Cache::new_lru_cache(8 * MIB);
+    let family = |name: &str| {
+        let mut options = Options::default();
+        options.set_compression_type(DBCompressionType::Lz4);
+        options.set_write_buffer_size(if name == RECORDS { 12 * MIB } else { 4 * MIB });
+        options.set_max_write_buffer_number(2);
+        let mut blocks = BlockBasedOptions::default();
+        blocks.set_block_cache(&cache);
+        blocks.set_cache_index_and_filter_blocks(true);
+        if name == COMMANDS {
+            blocks.set_bloom_filter(10.0, false);
+            options.set_memtable_prefix_bloom_ratio(0.02);
+            options.set_memtable_whole_key_filtering(true);
+            if let Some(retention) = &retention {
+                retention.install(&mut options);
+            }
+        }
+        options.set_block_based_table_factory(&blocks);
+        ColumnFamilyDescriptor::new(name, options)
+    };
+    let default = ColumnFamilyDescriptor::new("default", Options::default());
+    FAMILIES.into_iter().map(family).chain([default]).collect()
+}
+
+/// Whether a hash is what it should be, as an error that names the record.
+///
+/// # Errors
+/// [`LogError::DamagedRecord`] if it is not.
+pub fn check_link(stored: &Stored<'_>, previous: &Hash) -> Result<(), LogError> {
+    let found = stored.previous_hash()?;
+    if found == *previous {
+        return Ok(());
+    }
+    Err(stored.damaged(format_args!(
+        "it follows a record with hash {}, but the record before it has {}: one of them was altered",
+        hex(&found),
+        hex(previous)
+    )))
+}

@@ -1,0 +1,25 @@
+//! What the ledger counts.
+
+use muster_telemetry::metrics::{self, Counter, Histogram};
+use std::time::Duration;
+
+/// The ledger's metrics; see [`muster_telemetry::metrics`] for where they are shown.
+pub(crate) struct Metrics {
+    records: Counter<u64>,
+    commit_seconds: Histogram<f64>,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let commit_seconds = "Writing and syncing one batch of records.";
+        Self {
+            records: metrics::counter("muster_ledger_records_total", "Records written to the log."),
+            commit_seconds: metrics::duration_seconds("muster_ledger_commit_seconds", commit_seconds),
+        }
+    }
+
+    pub(crate) fn committed(&self, records: usize, took: Duration) {
+        self.records.add(records as u64, &[]);
+        self.commit_seconds.record(took.as_secs_f64(), &[]);
+    }
+}

@@ -1,0 +1,321 @@
+//! What the ledger tells the bus, after it is on disk: commits to the log stream, public events, notifications to deliver,
+//! orders to nodes. None of it ever holds up the decide loop: who falls behind reads on from the log.
+
+use crate::{
+    log::{Head, LogError},
+    names::Names,
+    storage::Storage,
+};
+use muster_bus::{BusError, Message, PublicEvent, SharedBus, WorkQueue};
+use muster_schemas::{
+    codec,
+    event::Commit,
+    ids::Sequence,
+    node::NodeOrder,
+    notify::NotifyItem,
+    public, subjects,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Commits that wait for a slow bus; later ones are read from the log.
+const WAITING_COMMITS: usize = 256;
+/// Orders that wait for a slow bus; what is lost the nodes' heartbeats bring to light.
+const WAITING_ORDERS: usize = 65_536;
+/// Bytes of records that are read from the log and published together.
+const PAGE_BYTES: usize = 512 << 10;
+/// Without a sign from the decide loop the end of the log is looked at so often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The first pause after an error of the bus; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The decide loop's end of everything that is told.
+pub(crate) struct Outlets {
+    head: watch::Sender<Head>,
+    commits: Vec<mpsc::Sender<Arc<Commit>>>,
+    notices: watch::Sender<()>,
+    orders: mpsc::Sender<(String, NodeOrder)>,
+}
+
+impl Outlets {
+    /// Records are on disk.
+    pub(crate) fn committed(&self, head: Head, commit: Arc<Commit>, notices: bool) {
+        self.head.send_replace(head);
+        for commits in &self.commits {
+            // One that does not fit is read from the log later.
+            let _ = commits.try_send(Arc::clone(&commit));
+        }
+        if notices {
+            self.notices.send_replace(());
+        }
+    }
+
+    /// A node has something to do.
+    pub(crate) fn order(&self, node: String, order: NodeOrder) {
+        let _ = self.orders.try_send((node, order));
+    }
+}
+
+/// The other end: what the tasks of the outbox read.
+pub(crate) struct Inlets {
+    /// The end of the log that is on disk.
+    pub(crate) head: watch::Receiver<Head>,
+    for_stream: mpsc::Receiver<Arc<Commit>>,
+    for_events: mpsc::Receiver<Arc<Commit>>,
+    notices: watch::Receiver<()>,
+    orders: mpsc::Receiver<(String, NodeOrder)>,
+}
+
+/// Both ends, for a log that ends at `head`.
+pub(crate) fn channels(head: Head) -> (Outlets, Inlets) {
+    let (head_sender, head) = watch::channel(head);
+    let (stream_sender, for_stream) = mpsc::channel(WAITING_COMMITS);
+    let (events_sender, for_events) = mpsc::channel(WAITING_COMMITS);
+    let (notices_sender, notices) = watch::channel(());
+    let (orders_sender, orders) = mpsc::channel(WAITING_ORDERS);
+    let outlets = Outlets {
+        head: head_sender,
+        commits: vec![stream_sender, events_sender],
+        notices: notices_sender,
+        orders: orders_sender,
+    };
+    (outlets, Inlets { head, for_stream, for_events, notices, orders })
+}
+
+/// Why the outbox cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// The bus has records that the log does not: the log lost its end.
+    #[error(
+        "the bus holds records up to {stream}, but the log ends at {log}: the log was put back to an earlier state. \
+         Restore its newest state, or delete the stream {} to go on from here", subjects::LOG_STREAM
+    )]
+    LogIsBehind {
+        /// The last record that the bus holds.
+        stream: Sequence,
+        /// The last record of the log.
+        log: Sequence,
+    },
+    /// The bus cannot be used.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// Starts the tasks of the outbox; they end with `shutdown`, or when the decide loop has ended and all is told.
+pub(crate) fn start(
+    bus: &SharedBus,
+    storage: &Arc<Storage>,
+    inlets: Inlets,
+    stream_end: Sequence,
+    events: (Sequence, Names),
+    shutdown: &CancellationToken,
+) -> tokio_util::task::TaskTracker {
+    let tasks = tokio_util::task::TaskTracker::new();
+    let source = |commits, after: Sequence| Source {
+        storage: Arc::clone(storage),
+        head: inlets.head.clone(),
+        commits,
+        next: after.next(),
+    };
+    let stream = publish_commits(Arc::clone(bus), source(inlets.for_stream, stream_end));
+    let (after, names) = events;
+    let events = publish_events(Arc::clone(bus), source(inlets.for_events, after), names);
+    let notices = enqueue_notices(Arc::clone(bus), Arc::clone(storage), inlets.notices);
+    let orders = send_orders(Arc::clone(bus), inlets.orders);
+    tasks.spawn(until(shutdown.clone(), stream));
+    tasks.spawn(until(shutdown.clone(), events));
+    tasks.spawn(until(shutdown.clone(), notices));
+    tasks.spawn(until(shutdown.clone(), orders));
+    tasks.close();
+    tasks
+}
+
+async fn until(shutdown: CancellationToken, task: impl Future<Output = ()>) {
+    shutdown.run_until_cancelled(task).await;
+}
+
+/// Where the log stream ends, and so where publishing goes on. A stream that holds nothing begins behind `head`:
+/// readers get what is before it from the ledger.
+pub(crate) async fn stream_end(bus: &SharedBus, head: Sequence) -> Result<Sequence, OutboxError> {
+    let tail = patiently("finding the end of the log stream", || bus.log_tail()).await?;
+    match tail {
+        Some(stream) if stream > head => Err(OutboxError::LogIsBehind { stream, log: head }),
+        Some(stream) => Ok(stream),
+        None => Ok(head),
+    }
+}
+
+/// Up to which record the bus has the public events.
+pub(crate) async fn events_end(bus: &SharedBus, storage: &Storage, head: Sequence) -> Result<Sequence, OutboxError> {
+    if !bus.wants_public_events() {
+        return Ok(head);
+    }
+    let tail = patiently("finding the end of the public events", || bus.public_events_tail()).await?;
+    let noted = storage.log()?.published()?;
+    Ok(tail.unwrap_or(noted).min(head))
+}
+
+/// Commits one after the other and without a gap: from the decide loop, or from the log where those were missed.
+struct Source {
+    storage: Arc<Storage>,
+    head: watch::Receiver<Head>,
+    commits: mpsc::Receiver<Arc<Commit>>,
+    next: Sequence,
+}
+
+impl Source {
+    /// The next commit; `None` when the decide loop has ended and all is read. Records before `next` can be in it.
+    async fn next(&mut self) -> Option<Arc<Commit>> {
+        loop {
+            match tokio::time::timeout(LOOK_EVERY, self.commits.recv()).await {
+                Ok(Some(commit)) if commit.last() < self.next => continue,
+                Ok(Some(commit)) if commit.first() <= self.next => {
+                    self.next = commit.last().next();
+                    return Some(commit);
+                }
+                Ok(None) if self.head.borrow().sequence < self.next => return None,
+                Err(_) if self.head.borrow().sequence < self.next => continue,
+                _ => {}
+            }
+            if let Some(commit) = self.read().await {
+                return Some(commit);
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Option<Arc<Commit>> {
+        let (storage, next) = (Arc::clone(&self.storage), self.next);
+        let page = tokio::task::spawn_blocking(move || storage.log()?.page(next, PAGE_BYTES)).await;
+        match page {
+            Ok(Ok(commit)) if !commit.records.is_empty() => {
+                self.next = commit.last().next();
+                Some(Arc::new(commit))
+            }
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the log cannot be read to publish it");
+                tokio::time::sleep(LONGEST_PAUSE).await;
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Goes on behind this record, wherever it was.
+    fn go_on_after(&mut self, sequence: Sequence) {
+        self.next = sequence.next();
+    }
+}
+
+async fn publish_commits(bus: SharedBus, mut source: Source) {
+    while let Some(commit) = source.next().await {
+        let Err(error) = bus.publish_commit(Arc::clone(&commit)).await else { continue };
+        tracing::warn!(%error, first = %commit.first(), "publishing the log");
+        tokio::time::sleep(FIRST_PAUSE).await;
+        let before = Sequence(commit.first().0 - 1);
+        match patiently("finding the end of the log stream", || bus.log_tail()).await {
+            // An empty stream was lost as a whole: what it held is read from the ledger.
+            Ok(tail) => source.go_on_after(tail.unwrap_or(before)),
+            Err(_) => source.go_on_after(before),
+        }
+    }
+}
+
+async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
+    let mut noted = tokio::time::Instant::now();
+    while let Some(commit) = source.next().await {
+        let wanted = bus.wants_public_events();
+        let mut events = Vec::new();
+        for record in &commit.records {
+            names.learn(record);
+            if wanted {
+                let public::PublicEvent { bus_subject, json } = public::cloud_event(record, &names, names.cluster());
+                let message = Message::new(json).with_trace(record.trace);
+                events.push(PublicEvent { sequence: record.sequence, subject: bus_subject, message });
+            }
+            names.forget(record);
+        }
+        if !wanted {
+            continue;
+        }
+        let publish = || bus.publish_events(events.clone());
+        if let Err(error) = patiently("publishing events", publish).await {
+            tracing::error!(%error, first = %commit.first(), "public events cannot be published and are left out");
+        }
+        if noted.elapsed() > LOOK_EVERY {
+            noted = tokio::time::Instant::now();
+            let _ = source.storage.log().and_then(|log| log.set_published(commit.last()));
+        }
+    }
+}
+
+/// Puts every notification that is not done into the work queue, once; and all again when the bus lost its store.
+async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch::Receiver<()>) {
+    const AT_A_TIME: usize = 256;
+    let mut losses = bus.losses();
+    let mut behind = (Sequence(0), 0);
+    loop {
+        let notices = storage.log().and_then(|log| log.notices(behind, AT_A_TIME)).unwrap_or_default();
+        let is_last = notices.len() < AT_A_TIME;
+        for notice in notices {
+            behind = (notice.of, notice.number);
+            if let Err(error) = enqueue(&bus, notice.payload).await {
+                tracing::error!(%error, record = %notice.of, "a notification cannot be delivered");
+            }
+        }
+        if !is_last {
+            continue;
+        }
+        tokio::select! {
+            changed = added.changed() => if changed.is_err() { return },
+            changed = losses.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                behind = (Sequence(0), 0);
+            }
+        }
+    }
+}
+
+async fn enqueue(bus: &SharedBus, payload: Vec<u8>) -> Result<(), BusError> {
+    let item: NotifyItem = codec::decode(&payload).map_err(|error| BusError::Unusable(error.to_string()))?;
+    let (queue, key, message) = (WorkQueue::NOTIFY, item.key(), Message::new(payload));
+    patiently("queueing a notification", || bus.enqueue(&queue, &key, message.clone())).await
+}
+
+async fn send_orders(bus: SharedBus, mut orders: mpsc::Receiver<(String, NodeOrder)>) {
+    while let Some((node, order)) = orders.recv().await {
+        let message = match Message::encode(&order) {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::error!(%error, node, "an order cannot be sent");
+                continue;
+            }
+        };
+        if let Err(error) = bus.publish(&subjects::node_orders(&node), message).await {
+            tracing::debug!(%error, node, "an order was lost; the node's heartbeat will bring it up");
+        }
+    }
+}
+
+/// Tries until it succeeds, or fails in a way that trying again does not help.
+async fn patiently<T, F>(what: &str, attempt: impl Fn() -> F) -> Result<T, BusError>
+where
+    F: Future<Output = Result<T, BusError>>,
+{
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match attempt().await {
+            Err(error) if error.is_retryable() => tracing::debug!(%error, what, "trying again"),
+            result => return result,
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}

@@ -1,0 +1,148 @@
+//! What can be read from the ledger, off the decide loop's thread.
+
+use crate::{
+    bundle::BundleError,
+    log::{Head, LogError},
+    storage::Storage,
+    verify::Verification,
+};
+use muster_schemas::{
+    command::{Query, QueryAnswer, Refusal, RefusalCode},
+    event::{Commit, Event, Record},
+    ids::Sequence,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Semaphore, watch};
+
+/// No page of records and no part of a snapshot is larger.
+const MAX_PAGE_BYTES: usize = 4 << 20;
+/// So many queries are answered at a time; others wait.
+const AT_A_TIME: usize = 4;
+
+/// Answers queries.
+pub(crate) struct Queries {
+    storage: Arc<Storage>,
+    head: watch::Receiver<Head>,
+    max_page_bytes: usize,
+    room: Arc<Semaphore>,
+    /// The verification that the next query may go on with.
+    verification: Mutex<Option<Verification>>,
+}
+
+impl Queries {
+    /// Answers with what the storage has; the bus carries at most `max_payload_bytes`.
+    pub(crate) fn new(storage: Arc<Storage>, head: watch::Receiver<Head>, max_payload_bytes: usize) -> Self {
+        // What carries a page takes some bytes as well.
+        let max_page_bytes = MAX_PAGE_BYTES.min(max_payload_bytes - max_payload_bytes / 4);
+        let room = Arc::new(Semaphore::new(AT_A_TIME));
+        Self { storage, head, max_page_bytes, room, verification: Mutex::new(None) }
+    }
+
+    /// Answers a query: at once if that takes no time, else from another thread.
+    pub(crate) fn answer(self: Arc<Self>, query: Query, reply: impl FnOnce(QueryAnswer) + Send + 'static) {
+        if matches!(query, Query::Head) {
+            return reply(self.answer_now(query));
+        }
+        tokio::spawn(async move {
+            let Ok(_room) = Arc::clone(&self.room).acquire_owned().await else { return };
+            let answered = tokio::task::spawn_blocking(move || self.answer_now(query)).await;
+            reply(answered.unwrap_or_else(|error| refused(RefusalCode::Unavailable, error.to_string())));
+        });
+    }
+
+    /// Answers a query on this thread.
+    pub(crate) fn answer_now(&self, query: Query) -> QueryAnswer {
+        self.find(query).unwrap_or_else(|error| refused(code(&error), error.to_string()))
+    }
+
+    fn find(&self, query: Query) -> Result<QueryAnswer, BundleError> {
+        let log = self.storage.log()?;
+        Ok(match query {
+            Query::Head => self.find_head()?,
+            Query::Replay { from, max_bytes } => {
+                let max_bytes = self.max_page_bytes.min(max_bytes as usize);
+                QueryAnswer::Records(self.page(Sequence(from.0.max(1)), max_bytes)?)
+            }
+            Query::Snapshot { at_or_before, offset } => {
+                let at_or_before = at_or_before.unwrap_or(Sequence(u64::MAX));
+                let part = self.storage.snapshots().part(at_or_before, offset, self.max_page_bytes)?;
+                let (sequence, part, total_bytes) = part.unwrap_or_default();
+                QueryAnswer::Snapshot { sequence, part, total_bytes }
+            }
+            Query::JobHistory { job, from } => {
+                QueryAnswer::Records(log.history(job, from, self.max_page_bytes)?)
+            }
+            Query::SequenceAt { time } => QueryAnswer::Sequence(log.sequence_at(time)?),
+            Query::JobSpec { job } => match log.submission(job)?.map(|record| record.event) {
+                Some(Event::JobSubmitted { spec, .. }) => QueryAnswer::JobSpec(Box::new((*spec).clone())),
+                _ => refused(RefusalCode::NotFound, format!("there is no job {job}")),
+            },
+            Query::Verify { from, max_records } => self.verify(from, max_records)?,
+        })
+    }
+
+    fn find_head(&self) -> Result<QueryAnswer, BundleError> {
+        let Head { sequence: last, hash: last_hash, .. } = *self.head.borrow();
+        let first = self.storage.log()?.first()?;
+        let cluster_id = self.storage.identity()?.cluster_id.0;
+        Ok(QueryAnswer::Head { last, first, cluster_id, last_hash })
+    }
+
+    /// A page of records, from an archive if they have left the log.
+    fn page(&self, from: Sequence, max_bytes: usize) -> Result<Commit, BundleError> {
+        let log = self.storage.log()?;
+        let first = log.first()?;
+        if from >= first {
+            return Ok(log.page(from, max_bytes)?);
+        }
+        let mut records: Vec<Record> = Vec::new();
+        let mut bytes = 0;
+        let mut is_full = false;
+        let read = self.storage.read(from, Sequence(first.0 - 1), |stored| {
+            bytes += stored.value.len();
+            is_full = bytes > max_bytes && !records.is_empty();
+            if is_full {
+                return Err(LogError::Closed.into());
+            }
+            records.push(stored.record()?);
+            Ok(())
+        });
+        match read {
+            Err(_) if is_full => Ok(Commit { records }),
+            read => read.map(|()| Commit { records }),
+        }
+    }
+
+    fn verify(&self, from: Sequence, max_records: u64) -> Result<QueryAnswer, BundleError> {
+        let mut cached = self.verification.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = Sequence(from.0.max(1));
+        let mut verification = match cached.take() {
+            Some(verification) if verification.verified().next() == from => verification,
+            _ => Verification::begin(&self.storage, from)?,
+        };
+        let before = verification.checkpoints();
+        let progress = verification.advance(&self.storage, max_records.max(1), |_| {})?;
+        let complete = progress.is_complete();
+        if !complete {
+            *cached = Some(verification);
+        }
+        Ok(QueryAnswer::Verified {
+            to: progress.verified,
+            complete,
+            checkpoints: progress.checkpoints - before,
+            fault: progress.fault,
+        })
+    }
+}
+
+fn code(error: &BundleError) -> RefusalCode {
+    match error {
+        BundleError::Log(LogError::Closed) => RefusalCode::Unavailable,
+        BundleError::Log(LogError::Archived { .. }) => RefusalCode::NotFound,
+        _ => RefusalCode::StorageFailed,
+    }
+}
+
+fn refused(code: RefusalCode, message: impl Into<String>) -> QueryAnswer {
+    QueryAnswer::Refused(Refusal::new(code, message))
+}

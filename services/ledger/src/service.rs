@@ -1,0 +1,226 @@
+//! The ledger as a service.
+
+use crate::{
+    engine::{Engine, Work, own},
+    intake::{self, EngineHandle},
+    keeper::Keeper,
+    log::{Head, Identity, LogError},
+    names::Names,
+    outbox,
+    queries::Queries,
+    retention,
+    signing::Signer,
+    storage::{StateAfter, Storage},
+};
+use anyhow::{Context as _, bail, ensure};
+use muster_bus::SharedBus;
+use muster_domain::State;
+use muster_schemas::{
+    cluster::ClusterConfig,
+    command::{Answer, Command},
+    event::{Actor, Event, Record, TraceContext, uuid_bytes::UuidBytes},
+    ids::{CommandId, Sequence},
+    time::Timestamp,
+};
+use serde::Deserialize;
+use std::{
+    path::PathBuf,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// Commands that wait for the decide loop; more are told to come again.
+const WAITING_COMMANDS: usize = 4096;
+/// At a stop, the bus gets what it does not have yet within this time.
+const TELL_WITHIN: Duration = Duration::from_secs(3);
+
+/// How a ledger runs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The data folder. The ledger keeps its log, snapshots and archives in `ledger/` and its key in `ledger.key`.
+    pub data_dir: PathBuf,
+    /// A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as
+    /// its snapshot is kept. At least 1,000.
+    pub snapshot_every_records: u64,
+    /// So many of the newest snapshots are all kept; of older ones ever fewer. At least 1.
+    pub keep_snapshots: u64,
+    /// A signed checkpoint of log and state is made after so many records, but never so often that it takes more than
+    /// a tenth of one processor. At least 100.
+    pub checkpoint_every_records: u64,
+    /// A command that is sent again within this time gets its first answer. At least 86,400.
+    pub command_retention_seconds: u64,
+    /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
+    /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
+    pub archive_after_days: Option<u32>,
+    /// What the cluster should be: applied at each start. What it does not name stays as it is.
+    pub cluster: Option<ClusterConfig>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("/var/lib/muster"),
+            snapshot_every_records: 50_000,
+            keep_snapshots: 40,
+            checkpoint_every_records: 10_000,
+            command_retention_seconds: 172_800,
+            archive_after_days: None,
+            cluster: None,
+        }
+    }
+}
+
+impl Config {
+    fn check(&self) -> anyhow::Result<()> {
+        let at_least = |name: &str, value: u64, least: u64| {
+            ensure!(value >= least, "`{name}` is {value}, but must be at least {least}");
+            Ok(())
+        };
+        at_least("snapshot_every_records", self.snapshot_every_records, 1000)?;
+        at_least("keep_snapshots", self.keep_snapshots, 1)?;
+        at_least("checkpoint_every_records", self.checkpoint_every_records, 100)?;
+        at_least("command_retention_seconds", self.command_retention_seconds, retention::Commands::LEAST_SECONDS)
+    }
+}
+
+/// A log that is open, and the state at its end.
+struct Opened {
+    storage: Arc<Storage>,
+    signer: Arc<Signer>,
+    state: State,
+    head: Head,
+}
+
+/// Runs the ledger until `shutdown`; says `ready` when it answers. A clean stop signs the state.
+///
+/// # Errors
+/// If the data folder cannot be used: in use, damaged, from a newer program, another cluster's key; if the configured
+/// cluster is refused; if the bus cannot be used, or holds records that the log has lost. Also if the decide loop
+/// ended by itself.
+pub async fn serve(
+    bus: SharedBus,
+    config: Config,
+    ready: oneshot::Sender<()>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    config.check()?;
+    let opening = config.clone();
+    let opened = tokio::task::spawn_blocking(move || open(&opening)).await??;
+    let Opened { storage, signer, state, head } = opened;
+
+    let stream_end = outbox::stream_end(&bus, head.sequence).await?;
+    let events_end = outbox::events_end(&bus, &storage, head.sequence).await?;
+    let names = names_at(&storage, &state, events_end).await?;
+
+    let (outlets, inlets) = outbox::channels(head);
+    let head_now = inlets.head.clone();
+    let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
+    let handle = EngineHandle::new(inbox, head_now.clone());
+    let engine = Engine::new(Arc::clone(&storage), Arc::clone(&signer), state, head, outlets);
+    let mut engine = run_engine(engine, work)?;
+
+    let told = CancellationToken::new();
+    let outbox = outbox::start(&bus, &storage, inlets, stream_end, (events_end, names), &told);
+    configure(&handle, config.cluster.clone()).await?;
+
+    let queries = Arc::new(Queries::new(Arc::clone(&storage), head_now.clone(), bus.max_payload_bytes()));
+    let closing = shutdown.child_token();
+    let intake = intake::start(&bus, &handle, &queries, &closing).await?;
+    let keeper = Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config };
+    let keeper = tokio::spawn(keeper.run(head_now.clone(), closing.clone()));
+    // Nobody waits for it any more if the receiver is gone.
+    let _ = ready.send(());
+
+    let ended_early = tokio::select! {
+        () = shutdown.cancelled() => false,
+        _ = &mut engine => true,
+    };
+    closing.cancel();
+    intake.wait().await;
+    keeper.await?;
+    if ended_early {
+        told.cancel();
+        bail!("the ledger's decide loop ended unexpectedly");
+    }
+    handle.stop();
+    engine.await.context("the ledger's decide loop failed")?;
+    if tokio::time::timeout(TELL_WITHIN, outbox.wait()).await.is_err() {
+        tracing::info!("the bus will get the last records at the next start");
+    }
+    told.cancel();
+    outbox.wait().await;
+    let last = *head_now.borrow();
+    storage.bear_witness(last).context("noting the end of the log")
+}
+
+/// Opens the data folder, with an initialised log, and computes the state at its end.
+fn open(config: &Config) -> anyhow::Result<Opened> {
+    let storage = Storage::open(&config.data_dir, retention::Commands::seconds(config.command_retention_seconds))?;
+    let signer = Signer::load_or_create(&storage.layout().key())?;
+    match storage.log()?.identity()? {
+        None => initialise(&storage, &signer)?,
+        Some(Identity { public_key, .. }) if public_key == signer.public_key() => {}
+        Some(_) => bail!(
+            "{} is not the key of the log in {}: put back the key that the log was begun with",
+            storage.layout().key().display(),
+            storage.layout().log().display()
+        ),
+    }
+    let head = storage.log()?.head()?;
+    let StateAfter { state, hash } = storage.state_after(head.sequence)?;
+    ensure!(hash == head.hash, "record {} is not the one that the records before it lead to", head.sequence);
+    storage.bear_witness(head).context("noting the end of the log")?;
+    Ok(Opened { storage: Arc::new(storage), signer: Arc::new(signer), state, head })
+}
+
+/// Writes the first record.
+fn initialise(storage: &Storage, signer: &Signer) -> Result<(), LogError> {
+    let log = storage.log()?;
+    let cluster_id = UuidBytes(*uuid::Uuid::new_v4().as_bytes());
+    let record = Record {
+        sequence: Sequence(1),
+        time: Timestamp::now(),
+        actor: Arc::new(Actor::Ledger),
+        command: CommandId::new_now(),
+        trace: TraceContext::default(),
+        event: Event::ClusterInitialised { cluster_id, public_key: signer.public_key() },
+    };
+    let mut batch = log.batch(Head::EMPTY);
+    batch.append(&record, None)?;
+    batch.commit().map(drop).map_err(|(error, _)| error)
+}
+
+async fn names_at(storage: &Arc<Storage>, state: &State, sequence: Sequence) -> anyhow::Result<Names> {
+    if sequence == state.sequence() {
+        return Ok(Names::of(state));
+    }
+    let storage = Arc::clone(storage);
+    let after = tokio::task::spawn_blocking(move || storage.state_after(sequence)).await??;
+    Ok(Names::of(&after.state))
+}
+
+/// Starts the decide loop on a thread of its own; the receiver resolves when the thread has ended, with an error if it
+/// panicked.
+fn run_engine(engine: Engine, work: mpsc::Receiver<Work>) -> anyhow::Result<oneshot::Receiver<()>> {
+    let (ended, end) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("muster-ledger".into())
+        .spawn(move || {
+            engine.run(&work);
+            let _ = ended.send(());
+        })
+        .context("starting the ledger's decide loop")?;
+    Ok(end)
+}
+
+async fn configure(engine: &EngineHandle, cluster: Option<ClusterConfig>) -> anyhow::Result<()> {
+    let Some(cluster) = cluster else { return Ok(()) };
+    let (sender, answer) = oneshot::channel::<Answer>();
+    let command = Command::Configure { config: Box::new(cluster), keep_unnamed: true };
+    engine.command(Box::new(own(command)), Box::new(move |answer| drop(sender.send(answer))));
+    let answer = answer.await.context("the ledger's decide loop ended")?;
+    answer.result.map(drop).context("the configuration of the cluster is refused")
+}

@@ -1,0 +1,159 @@
+//! The ledger's key, and what a checkpoint's signature is of.
+
+use crate::{hex, log::Hash};
+use ed25519_dalek::{
+    Signature, Signer as _, SigningKey, VerifyingKey,
+    pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, spki::der::pem::LineEnding},
+};
+use muster_schemas::{
+    event::{SignatureBytes, uuid_bytes::UuidBytes},
+    ids::Sequence,
+};
+use rand::RngCore as _;
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// Why the key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The operating system refused.
+    #[error("the ledger's key {path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The file's contents are not a key.
+    #[error("the ledger's key {path} is not an Ed25519 private key in PEM: {detail}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// Others than its owner may read it.
+    #[error("the ledger's key {path} can be read by others (mode {mode:03o}); make it 600, and consider it known")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+/// Signs checkpoints.
+pub struct Signer {
+    key: SigningKey,
+}
+
+impl Signer {
+    /// The key in a file, which is made if it does not exist: an Ed25519 private key in PKCS 8 PEM, mode 0600.
+    ///
+    /// # Errors
+    /// If the file cannot be read or made, is not a key, or is open to others.
+    pub fn load_or_create(path: &Path) -> Result<Self, KeyError> {
+        match Self::load(path) {
+            Err(KeyError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => Self::create(path),
+            loaded => loaded,
+        }
+    }
+
+    /// The key in a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a key, or is open to others.
+    pub fn load(path: &Path) -> Result<Self, KeyError> {
+        let failed = |error| KeyError::Io { path: path.to_owned(), error };
+        let mode = fs::metadata(path).map_err(failed)?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(KeyError::Open { path: path.to_owned(), mode });
+        }
+        let text = fs::read_to_string(path).map_err(failed)?;
+        let key = SigningKey::from_pkcs8_pem(&text)
+            .map_err(|error| KeyError::Malformed { path: path.to_owned(), detail: error.to_string() })?;
+        Ok(Self { key })
+    }
+
+    fn create(path: &Path) -> Result<Self, KeyError> {
+        let failed = |error| KeyError::Io { path: path.to_owned(), error };
+        let mut seed = [0; 32];
+        rand::rng().fill_bytes(&mut seed);
+        let key = SigningKey::from_bytes(&seed);
+        let text = key
+            .to_pkcs8_pem(LineEnding::LF)
+            .map_err(|error| KeyError::Malformed { path: path.to_owned(), detail: error.to_string() })?;
+        // Whole or not at all: a key cut short by a crash could never be used again.
+        let draft = path.with_extension("key.new");
+        let _ = fs::remove_file(&draft);
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(failed)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        fs::rename(&draft, path).map_err(failed)?;
+        crate::sync_folder_of(path).map_err(failed)?;
+        Ok(Self { key })
+    }
+
+    /// The public half.
+    pub fn public_key(&self) -> [u8; 32] {
+        self.key.verifying_key().to_bytes()
+    }
+
+    /// The signature of a text.
+    pub fn sign(&self, text: &[u8]) -> SignatureBytes {
+        let bytes = self.key.sign(text).to_bytes();
+        let (mut r, mut s) = ([0; 32], [0; 32]);
+        r.copy_from_slice(&bytes[..32]);
+        s.copy_from_slice(&bytes[32..]);
+        SignatureBytes { r, s }
+    }
+}
+
+/// Whether a signature of a text was made with the private half of a key.
+pub fn is_signed(public_key: &[u8; 32], text: &[u8], signature: &SignatureBytes) -> bool {
+    let signature = Signature::from_components(signature.r, signature.s);
+    VerifyingKey::from_bytes(public_key).is_ok_and(|key| key.verify_strict(text, &signature).is_ok())
+}
+
+/// The text that a checkpoint's signature is of; `docs/audit.md` describes it.
+pub fn checkpoint_text(cluster: UuidBytes, of: Sequence, record_hash: &Hash, state_digest: &Hash) -> String {
+    format!(
+        "muster checkpoint 1\ncluster {cluster}\nsequence {of}\nrecord {}\nstate {}\n",
+        hex(record_hash),
+        hex(state_digest)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_signs_what_it_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.key");
+        let made = Signer::load_or_create(&path).unwrap();
+        let found = Signer::load_or_create(&path).unwrap();
+        assert_eq!(made.public_key(), found.public_key());
+        let signature = made.sign(b"text");
+        assert!(is_signed(&found.public_key(), b"text", &signature));
+        assert!(!is_signed(&found.public_key(), b"test", &signature));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_or_that_is_none_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.key");
+        Signer::load_or_create(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(Signer::load(&path), Err(KeyError::Open { mode: 0o644, .. })));
+        fs::write(&path, "nonsense").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(matches!(Signer::load_or_create(&path), Err(KeyError::Malformed { .. })));
+    }
+}

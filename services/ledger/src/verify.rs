@@ -1,0 +1,200 @@
+//! Verifying the log: that nobody altered, removed or inserted a record, that the checkpoints are signed by the cluster's
+//! key, and that replaying the records gives the states that were signed.
+
+use crate::{
+    bundle::BundleError,
+    log::{Hash, Identity, LogError, Stored, check_link},
+    signing,
+    storage::{StateAfter, Storage},
+};
+use muster_domain::State;
+use muster_schemas::{
+    codec::CodecError,
+    event::{Event, Record, SignatureBytes},
+    ids::Sequence,
+    time::Timestamp,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far a verification came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The last record that was found to be good.
+    pub verified: Sequence,
+    /// The last record there is.
+    pub last: Sequence,
+    /// Checkpoints whose signature and state were found to be right.
+    pub checkpoints: u64,
+    /// The first fault, if there is one.
+    pub fault: Option<String>,
+}
+
+impl Progress {
+    /// Whether there is nothing more to do.
+    pub fn is_complete(&self) -> bool {
+        self.fault.is_some() || self.verified >= self.last
+    }
+}
+
+/// A verification that goes on from where it was.
+pub struct Verification {
+    identity: Identity,
+    state: State,
+    hash: Hash,
+    time: Timestamp,
+    checkpoints: u64,
+    /// Records whose state has to be digested when they are passed.
+    signed: BTreeSet<Sequence>,
+    /// What was found where a checkpoint will be compared later.
+    passed: BTreeMap<Sequence, Found>,
+    /// Where it began: what was signed before that cannot be compared.
+    began_after: Sequence,
+}
+
+struct Found {
+    hash: Hash,
+    digest: Hash,
+}
+
+impl Verification {
+    /// Begins with a record; 1 verifies everything, a later one trusts the state before it.
+    ///
+    /// # Errors
+    /// If the state before it cannot be computed.
+    pub fn begin(storage: &Storage, from: Sequence) -> Result<Self, BundleError> {
+        let before = Sequence(from.0.saturating_sub(1));
+        let StateAfter { state, hash } = storage.state_after(before)?;
+        let mut verification = Self {
+            identity: storage.identity()?,
+            time: state.time(),
+            state,
+            hash,
+            checkpoints: 0,
+            signed: BTreeSet::new(),
+            passed: BTreeMap::new(),
+            began_after: before,
+        };
+        verification.look_ahead(storage)?;
+        verification.note_if_signed(before).map_err(LogError::Unencodable)?;
+        Ok(verification)
+    }
+
+    /// The last record that was found to be good.
+    pub fn verified(&self) -> Sequence {
+        self.state.sequence()
+    }
+
+    /// Checkpoints whose signature and state were found to be right.
+    pub fn checkpoints(&self) -> u64 {
+        self.checkpoints
+    }
+
+    /// Verifies at most `max_records` more, and calls `progress` now and then.
+    ///
+    /// # Errors
+    /// If the log cannot be read. What is wrong with its contents is no error but a [`Progress::fault`].
+    pub fn advance(
+        &mut self,
+        storage: &Storage,
+        max_records: u64,
+        mut progress: impl FnMut(&Progress),
+    ) -> Result<Progress, BundleError> {
+        const REPORT_EVERY_RECORDS: u64 = 10_000;
+        let last = storage.log()?.head()?.sequence;
+        let to = Sequence(last.0.min(self.verified().0.saturating_add(max_records)));
+        self.look_ahead(storage)?;
+        let mut fault = None;
+        let read = storage.read(self.verified().next(), to, |stored| {
+            if let Err(detail) = self.check(stored) {
+                fault = Some(format!("record {}: {detail}", stored.sequence));
+                return Err(BundleError::Malformed { line: 0, detail });
+            }
+            if stored.sequence.0.is_multiple_of(REPORT_EVERY_RECORDS) {
+                progress(&self.progress(last, None));
+            }
+            Ok(())
+        });
+        match read {
+            Err(_) if fault.is_some() => {}
+            Err(BundleError::Io(error)) => return Err(BundleError::Io(error)),
+            Err(error) => fault = Some(error.to_string()),
+            Ok(()) => {}
+        }
+        Ok(self.progress(last, fault))
+    }
+
+    fn progress(&self, last: Sequence, fault: Option<String>) -> Progress {
+        Progress { verified: self.verified(), last, checkpoints: self.checkpoints, fault }
+    }
+
+    /// Learns which states have been signed by now. A checkpoint that this does not tell of is found to be a fault.
+    fn look_ahead(&mut self, storage: &Storage) -> Result<(), BundleError> {
+        let checkpoints = storage.log()?.checkpoints(self.verified())?;
+        self.signed = checkpoints.into_iter().map(|(of, _)| of).collect();
+        Ok(())
+    }
+
+    fn check(&mut self, stored: &Stored<'_>) -> Result<(), String> {
+        check_link(stored, &self.hash).map_err(|error| error.to_string())?;
+        let record = stored.record().map_err(|error| error.to_string())?;
+        if record.time < self.time {
+            return Err(format!("its time {} is earlier than that of the record before it", record.time));
+        }
+        self.check_event(&record)?;
+        self.state.apply(&record);
+        (self.hash, self.time) = (stored.hash(), record.time);
+        self.note_if_signed(record.sequence).map_err(|error| error.to_string())
+    }
+
+    fn check_event(&mut self, record: &Record) -> Result<(), String> {
+        match &record.event {
+            Event::ClusterInitialised { cluster_id, public_key } => {
+                let found = Identity { cluster_id: *cluster_id, public_key: *public_key };
+                if record.sequence != Sequence(1) || found != self.identity {
+                    return Err("it begins another cluster's log".into());
+                }
+                Ok(())
+            }
+            Event::Checkpoint { of, state_digest, signature } => self.check_checkpoint(*of, state_digest, signature),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_checkpoint(&mut self, of: Sequence, digest: &Hash, signature: &SignatureBytes) -> Result<(), String> {
+        let Some(found) = self.passed.remove(&of) else {
+            return if of < self.began_after {
+                Ok(())
+            } else {
+                Err(format!("it signs record {of}, which the index of checkpoints does not say"))
+            };
+        };
+        let text = signing::checkpoint_text(self.identity.cluster_id, of, &found.hash, digest);
+        if !signing::is_signed(&self.identity.public_key, text.as_bytes(), signature) {
+            return Err(format!("its signature of record {of} is not the cluster's"));
+        }
+        if found.digest != *digest {
+            return Err(format!("replaying the log up to record {of} gives another state than the one signed"));
+        }
+        self.checkpoints += 1;
+        Ok(())
+    }
+
+    fn note_if_signed(&mut self, sequence: Sequence) -> Result<(), CodecError> {
+        if self.signed.remove(&sequence) {
+            self.passed.insert(sequence, Found { hash: self.hash, digest: self.state.digest()? });
+        }
+        Ok(())
+    }
+}
+
+/// Verifies all of a data folder, also beside a running ledger, and calls `progress` now and then.
+///
+/// # Errors
+/// If the log cannot be opened or read.
+pub fn verify_folder(
+    data_dir: &std::path::Path,
+    progress: impl FnMut(&Progress),
+) -> Result<Progress, BundleError> {
+    let storage = Storage::open_read_only(data_dir)?;
+    Verification::begin(&storage, Sequence(1))?.advance(&storage, u64::MAX, progress)
+}

@@ -1,0 +1,163 @@
+//! What clients can rely on: answers are on disk, retries have no second effect, the bus gets everything once and in order.
+
+mod support;
+
+use muster_bus::{Bus as _, LocalBus, LogItem};
+use muster_schemas::{
+    command::{Query, QueryAnswer, RefusalCode},
+    event::Event,
+    ids::{CommandId, JobId, Sequence},
+    time::Timestamp,
+};
+use std::{sync::Arc, time::Duration};
+use support::{Ledger, config, copy, submission, submitted};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_means_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Arc::new(Ledger::start(config(folder.path())).await);
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let ledger = Arc::clone(&ledger);
+        clients.spawn(async move { ledger.submit(3).await });
+    }
+    let acknowledged: Vec<JobId> = clients.join_all().await.into_iter().flatten().collect();
+
+    let killed = tempfile::tempdir().unwrap();
+    copy(folder.path(), killed.path());
+    let restarted = Ledger::start(config(killed.path())).await;
+    for job in &acknowledged {
+        let spec = restarted.client.query(&Query::JobSpec { job: *job }).await.unwrap();
+        assert!(matches!(spec, QueryAnswer::JobSpec(_)), "job {job}: {spec:?}");
+    }
+    let mut unique = acknowledged.clone();
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), 48, "no id was given twice");
+    restarted.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_gets_the_first_answer_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    let (accepted, refused) = (CommandId::new_now(), CommandId::new_now());
+    let first = ledger.send(accepted, submission(2)).await;
+    let refusal = ledger.send(refused, submission(0)).await;
+    assert!(refusal.result.is_err());
+    assert_eq!(ledger.send(accepted, submission(2)).await, first);
+    let head = ledger.head().await;
+    ledger.stop().await;
+
+    let ledger = Ledger::start(config(folder.path())).await;
+    assert_eq!(ledger.send(accepted, submission(2)).await, first);
+    assert_eq!(ledger.send(refused, submission(1)).await, refusal, "a refusal is an answer, too");
+    assert_eq!(ledger.head().await, head.next(), "only the checkpoint of the stop");
+    assert_eq!(submitted(&first), [JobId::job(1), JobId::job(2)]);
+    ledger.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_command_many_times_at_once_is_done_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Arc::new(Ledger::start(config(folder.path())).await);
+    let id = CommandId::new_now();
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let ledger = Arc::clone(&ledger);
+        clients.spawn(async move { ledger.send(id, submission(1)).await });
+    }
+    let answers = clients.join_all().await;
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_find_what_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    let before = Timestamp::now();
+    let jobs = ledger.submit(3).await;
+    let records = ledger.records(Sequence(1)).await;
+    assert!(records.iter().map(|record| record.sequence.0).eq(1..=records.len() as u64), "contiguous from 1");
+
+    let history = ledger.client.query(&Query::JobHistory { job: jobs[1], from: Sequence(0) }).await.unwrap();
+    let QueryAnswer::Records(history) = history else { panic!("{history:?}") };
+    assert_eq!(history.records.len(), 1);
+    assert!(matches!(&history.records[0].event, Event::JobSubmitted { job, .. } if *job == jobs[1]));
+
+    let sequence_at = async |time| match ledger.client.query(&Query::SequenceAt { time }).await.unwrap() {
+        QueryAnswer::Sequence(sequence) => sequence,
+        other => panic!("{other:?}"),
+    };
+    let last = records.last().unwrap();
+    assert_eq!(sequence_at(last.time).await, last.sequence);
+    assert_eq!(sequence_at(Timestamp::MIN).await, Sequence(0));
+    let earlier = records.iter().rfind(|record| record.time <= before).unwrap();
+    assert_eq!(sequence_at(before).await, earlier.sequence);
+
+    let unknown = ledger.client.query(&Query::JobSpec { job: JobId::job(999) }).await.unwrap_err();
+    assert!(unknown.to_string().contains("999"), "{unknown}");
+    ledger.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn subjects_are_for_their_own_actors() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    let envelope = muster_schemas::command::CommandEnvelope {
+        id: CommandId::new_now(),
+        actor: muster_schemas::event::Actor::Ledger,
+        trace: muster_schemas::event::TraceContext::default(),
+        command: muster_schemas::command::Command::Tick,
+    };
+    let message = muster_bus::Message::encode(&envelope).unwrap();
+    let subject = muster_schemas::subjects::COMMAND_USER;
+    let reply = ledger.bus.request(subject, message, Duration::from_secs(5)).await.unwrap();
+    let answer: muster_schemas::command::Answer = reply.decode().unwrap();
+    assert_eq!(answer.result.unwrap_err().code, RefusalCode::PermissionDenied);
+
+    let nonsense = muster_bus::Message::new(&b"nonsense"[..]);
+    let reply = ledger.bus.request(subject, nonsense, Duration::from_secs(5)).await.unwrap();
+    let answer: muster_schemas::command::Answer = reply.decode().unwrap();
+    assert_eq!(answer.result.unwrap_err().code, RefusalCode::Invalid);
+    ledger.stop().await;
+}
+
+/// The bus outlives the ledger here: what the stream holds after several ledgers is the log, each record once.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stream_goes_on_after_a_restart_without_loss_doubles_or_disorder() {
+    let folder = tempfile::tempdir().unwrap();
+    let bus = LocalBus::new();
+    let mut stream = bus.follow_log().await.unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let ledger = Ledger::start_on(bus.clone(), config(folder.path())).await;
+        for _ in 0..5 {
+            ledger.submit(2).await;
+        }
+        let head = ledger.head().await;
+        while seen.last() != Some(&head) {
+            let item = tokio::time::timeout(Duration::from_secs(20), stream.next()).await.expect("in time");
+            let Some(LogItem::Commit(commit)) = item else { panic!("{item:?}") };
+            seen.extend(commit.records.iter().map(|record| record.sequence));
+        }
+        ledger.stop().await;
+    }
+    // A stream that held nothing begins behind the log that a ledger finds.
+    let expected: Vec<Sequence> = (seen[0].0..=seen[seen.len() - 1].0).map(Sequence).collect();
+    assert_eq!(seen, expected);
+    assert!(seen[0] <= Sequence(2), "only the first record was written before the bus was looked at");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_behind_its_stream_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let bus = LocalBus::new();
+    let ledger = Ledger::start_on(bus.clone(), config(folder.path())).await;
+    let backup = tempfile::tempdir().unwrap();
+    copy(folder.path(), backup.path());
+    ledger.submit(1).await;
+    ledger.stop().await;
+    let error = Ledger::try_start_on(bus, config(backup.path())).await.err().expect("refused");
+    assert!(error.to_string().contains("put back to an earlier state"), "{error:#}");
+}
