@@ -1,1 +1,54 @@
-//! muster.
+//! Tells people and programs what became of jobs: by mail, and by commands run as the job's owner.
+//!
+//! The ledger puts each notification on a work queue. A notifier delivers it at least once, under a key that never changes
+//! ([`NotifyItem::key`](muster_schemas::notify::NotifyItem::key)), tries again with growing pauses while it fails, and
+//! tells the ledger what came of it. Nothing here can hold up a job.
+
+mod command;
+mod mail;
+mod message;
+mod retry;
+mod service;
+
+pub use command::CommandConfig;
+pub use mail::{MailConfig, MailTls};
+pub use retry::RetryConfig;
+pub use service::serve;
+
+use serde::Deserialize;
+
+/// Settings of a notifier.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// At most so many deliveries at a time, 1 to 1,000.
+    pub max_deliveries: usize,
+    /// When a delivery that failed is tried again.
+    pub retry: RetryConfig,
+    /// How mail is sent.
+    pub mail: MailConfig,
+    /// How commands are run.
+    pub command: CommandConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_deliveries: 8,
+            retry: RetryConfig::default(),
+            mail: MailConfig::default(),
+            command: CommandConfig::default(),
+        }
+    }
+}
+
+/// Why a delivery failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DeliveryError {
+    /// Trying again may help.
+    #[error("{0}")]
+    Temporary(String),
+    /// Trying again does not help.
+    #[error("{0}")]
+    Permanent(String),
+}

@@ -1,0 +1,166 @@
+//! Mail over SMTP.
+
+use crate::{DeliveryError, message};
+use anyhow::{Context as _, ensure};
+use lettre::{
+    Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor,
+    message::{Mailbox, header::ContentType},
+    transport::smtp::{
+        authentication::Credentials,
+        client::{Certificate, Tls, TlsParameters},
+    },
+};
+use muster_schemas::{notify::NotifyItem, subjects};
+use serde::Deserialize;
+use std::{path::PathBuf, time::Duration};
+
+/// How mail is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MailConfig {
+    /// The mail server's host name or address. Empty means that there is none: mail is given up at once.
+    pub host: String,
+    /// Its port: 25 for relays, 587 for `starttls`, 465 for `tls`.
+    pub port: u16,
+    /// Whether and how the connection is encrypted.
+    pub tls: MailTls,
+    /// A PEM file with certificates of authorities that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// The user name, if the server wants one.
+    pub username: Option<String>,
+    /// A file with the password; line ends at its end do not count.
+    pub password_file: Option<PathBuf>,
+    /// Whom the mail comes from.
+    pub from: String,
+    /// A server that does not answer for so long has failed, in seconds.
+    pub timeout_seconds: u64,
+}
+
+impl Default for MailConfig {
+    fn default() -> Self {
+        Self {
+            host: String::new(),
+            port: 25,
+            tls: MailTls::None,
+            ca_file: None,
+            username: None,
+            password_file: None,
+            from: "muster@localhost".into(),
+            timeout_seconds: 30,
+        }
+    }
+}
+
+/// Whether and how the connection to a mail server is encrypted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MailTls {
+    /// It is not.
+    #[default]
+    None,
+    /// It begins in the clear and must become encrypted before anything is said.
+    Starttls,
+    /// It is encrypted from the first byte.
+    Tls,
+}
+
+/// Sends mail to one server.
+pub(crate) struct Mailer {
+    server: Option<AsyncSmtpTransport<Tokio1Executor>>,
+    from: Mailbox,
+}
+
+impl Mailer {
+    /// A mailer with these settings. Connects to nothing yet.
+    pub(crate) fn new(config: &MailConfig) -> anyhow::Result<Self> {
+        let address: Address =
+            config.from.parse().with_context(|| format!("`{}` is not a mail address to send from", config.from))?;
+        let from = Mailbox::new(Some("muster".into()), address);
+        if config.host.is_empty() {
+            return Ok(Self { server: None, from });
+        }
+        let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&config.host)
+            .port(config.port)
+            .tls(tls(config)?)
+            .timeout(Some(Duration::from_secs(config.timeout_seconds.max(1))));
+        if let Some(username) = &config.username {
+            builder = builder.credentials(Credentials::new(username.clone(), password(config)?));
+        }
+        Ok(Self { server: Some(builder.build()), from })
+    }
+
+    /// Sends a notification; `Ok` means that the server has taken it.
+    pub(crate) async fn send(&self, item: &NotifyItem, address: &str) -> Result<(), DeliveryError> {
+        let Some(server) = &self.server else {
+            return Err(DeliveryError::Permanent("no mail server is configured".into()));
+        };
+        let mail = self.compose(item, address)?;
+        match server.send(mail).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_final(&error) => Err(DeliveryError::Permanent(with_sources(&error))),
+            Err(error) => Err(DeliveryError::Temporary(with_sources(&error))),
+        }
+    }
+
+    fn compose(&self, item: &NotifyItem, address: &str) -> Result<Message, DeliveryError> {
+        let to: Mailbox = address
+            .parse()
+            .map_err(|error| DeliveryError::Permanent(format!("`{address}` is not a mail address: {error}")))?;
+        Message::builder()
+            .from(self.from.clone())
+            .to(to)
+            .subject(message::subject(item))
+            .message_id(Some(self.message_id(item)))
+            .header(ContentType::TEXT_PLAIN)
+            .body(message::body(item))
+            .map_err(|error| DeliveryError::Permanent(format!("the mail cannot be composed: {error}")))
+    }
+
+    /// Derived from what it tells of, so that a mail that is sent twice is known as the same.
+    fn message_id(&self, item: &NotifyItem) -> String {
+        let cluster = subjects::token(&item.cluster).replace('%', "=");
+        format!("<muster.{cluster}.{}.{}.{}@{}>", item.job, item.of, item.notification, self.from.email.domain())
+    }
+}
+
+fn tls(config: &MailConfig) -> anyhow::Result<Tls> {
+    if config.tls == MailTls::None {
+        ensure!(config.username.is_none(), "a mail password is never sent in the clear: set tls to starttls or tls");
+        return Ok(Tls::None);
+    }
+    let mut builder = TlsParameters::builder(config.host.clone());
+    if let Some(path) = &config.ca_file {
+        let pem = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let certificate =
+            Certificate::from_pem(&pem).with_context(|| format!("{} holds no PEM certificate", path.display()))?;
+        builder = builder.add_root_certificate(certificate);
+    }
+    let parameters = builder.build().context("TLS for mail cannot be set up")?;
+    Ok(match config.tls {
+        MailTls::Starttls => Tls::Required(parameters),
+        _ => Tls::Wrapper(parameters),
+    })
+}
+
+fn password(config: &MailConfig) -> anyhow::Result<String> {
+    let path = config.password_file.as_ref().context("a mail user name needs a password_file")?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// Whether the server will never take this mail. That it does not know us is a fault of the settings, which can be
+/// mended while it is tried again.
+fn is_final(error: &lettre::transport::smtp::Error) -> bool {
+    let about_login = error.status().is_some_and(|code| matches!(u16::from(code), 530 | 534 | 535 | 538));
+    error.is_permanent() && !about_login
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,44 @@
+//! What a notification says.
+
+use muster_schemas::{Timestamp, job::Outcome, notify::NotifyItem};
+use std::fmt::Write as _;
+
+/// One line: `[muster] job 12 (simulate) completed`.
+pub(crate) fn subject(item: &NotifyItem) -> String {
+    let words = format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item));
+    words.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+/// What happened and to which job, one fact a line.
+pub(crate) fn body(item: &NotifyItem) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{name:<10} {value}");
+        }
+    };
+    line("Job", &format!("{} ({})", item.job, item.name));
+    line("Event", &event_words(item));
+    line("Time", &time(Some(item.time)));
+    line("Owner", &item.owner.user);
+    line("Queue", &item.queue);
+    line("Submitted", &time(Some(item.submitted)));
+    line("Started", &time(item.started));
+    line("Nodes", &item.nodes.join(","));
+    line("Cluster", &item.cluster);
+    text
+}
+
+/// How it ended in words, or the one word for what else happened.
+fn event_words(item: &NotifyItem) -> String {
+    match &item.outcome {
+        Some(Outcome::Failed(status)) => format!("failed with {status}"),
+        Some(Outcome::LaunchFailed(why)) => format!("could not be started: {why}"),
+        _ => item.event.replace('_', " "),
+    }
+}
+
+fn time(time: Option<Timestamp>) -> String {
+    time.map(|time| time.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,426 @@
+//! Deliveries to a real mail server and by real commands, over the in-process bus.
+
+use muster_bus::{LocalBus, Message, SharedBus, WorkQueue};
+use muster_notifier::{CommandConfig, Config, MailConfig, MailTls, RetryConfig};
+use muster_schemas::{
+    JobId, RunId, Sequence, Timestamp,
+    command::{Answer, Command, CommandEnvelope, Reply},
+    event::{DeliveryResult, Owner},
+    job::{Occasion, Outcome, Sink},
+    notify::NotifyItem,
+    subjects,
+};
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    time::Duration,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Nothing here takes long; a test that waits for so long has failed.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A mail server in a process of its own.
+struct SmtpServer {
+    process: Child,
+    lines: mpsc::UnboundedReceiver<serde_json::Value>,
+    port: u16,
+}
+
+impl SmtpServer {
+    async fn start(options: &[&str]) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/smtp_server.py");
+        let mut process = std::process::Command::new(python())
+            .arg(script)
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the mail server for tests cannot be started; ops/test installs what it needs");
+        let output = BufReader::new(process.stdout.take().expect("piped"));
+        let (sender, mut lines) = mpsc::unbounded_channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let value: serde_json::Value = serde_json::from_str(&line).expect("the mail server speaks JSON");
+                if sender.send(value).is_err() {
+                    break;
+                }
+            }
+        });
+        let first = tokio::time::timeout(DEADLINE, lines.recv()).await.expect("it listens in time");
+        let first = first.expect("the mail server has ended: is aiosmtpd installed? ops/test does that");
+        let port = first["port"].as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
+        Self { process, lines, port }
+    }
+
+    async fn line(&mut self) -> serde_json::Value {
+        tokio::time::timeout(DEADLINE, self.lines.recv()).await.expect("in time").expect("the mail server runs")
+    }
+
+    fn mail_config(&self) -> MailConfig {
+        MailConfig { host: "127.0.0.1".into(), port: self.port, timeout_seconds: 5, ..MailConfig::default() }
+    }
+}
+
+impl Drop for SmtpServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The Python that has aiosmtpd.
+fn python() -> PathBuf {
+    if let Some(python) = std::env::var_os("MUSTER_PYTHON") {
+        return python.into();
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.expect("set MUSTER_PYTHON to a Python with aiosmtpd, or run ops/test");
+    let python = target.join("../python/bin/python");
+    assert!(python.exists(), "{} is missing: set MUSTER_PYTHON, or run ops/test", python.display());
+    python
+}
+
+/// A notifier on a bus of its own, and a ledger that says yes to everything.
+struct World {
+    bus: SharedBus,
+    done: mpsc::UnboundedReceiver<CommandEnvelope>,
+    _shutdown: DropGuard,
+}
+
+impl World {
+    async fn start(config: Config) -> Self {
+        let bus: SharedBus = LocalBus::new();
+        let mut requests = bus.serve(subjects::COMMAND_NOTIFIER).await.expect("served");
+        let (sender, done) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(request) = requests.next().await {
+                let envelope: CommandEnvelope = request.message.decode().expect("a command");
+                let _ = sender.send(envelope);
+                let answer = Answer { sequence: Sequence(1), result: Ok(Reply::Done) };
+                request.reply(Message::encode(&answer).expect("encoded"));
+            }
+        });
+        let shutdown = CancellationToken::new();
+        let (ready, is_ready) = oneshot::channel();
+        tokio::spawn(muster_notifier::serve(bus.clone(), config, ready, shutdown.clone()));
+        tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("the notifier starts");
+        Self { bus, done, _shutdown: shutdown.drop_guard() }
+    }
+
+    async fn enqueue(&self, item: &NotifyItem) {
+        let message = Message::encode(item).expect("encoded");
+        self.bus.enqueue(&WorkQueue::NOTIFY, &item.key(), message).await.expect("enqueued");
+    }
+
+    /// What the ledger is told next.
+    async fn result(&mut self) -> DeliveryResult {
+        let envelope = tokio::time::timeout(DEADLINE, self.done.recv()).await.expect("in time").expect("told");
+        match envelope.command {
+            Command::NotificationDone { result, .. } => result,
+            other => panic!("unexpected command {other:?}"),
+        }
+    }
+
+    async fn given_up(&mut self) -> (u32, String) {
+        match self.result().await {
+            DeliveryResult::GivenUp { attempts, error } => (attempts, error),
+            DeliveryResult::Delivered => panic!("it was delivered"),
+        }
+    }
+}
+
+fn quick_retry() -> RetryConfig {
+    RetryConfig { first_pause_seconds: 0.05, longest_pause_seconds: 0.2, ..RetryConfig::default() }
+}
+
+fn mail_config(mail: MailConfig) -> Config {
+    Config { mail, retry: quick_retry(), ..Config::default() }
+}
+
+fn exec_config(command: CommandConfig, max_attempts: u64) -> Config {
+    Config { command, retry: RetryConfig { max_attempts, ..quick_retry() }, ..Config::default() }
+}
+
+fn item(sink: Sink) -> NotifyItem {
+    NotifyItem {
+        job: JobId::job(12),
+        of: Sequence(345),
+        notification: 0,
+        occasion: Occasion::Ended,
+        sink,
+        time: Timestamp::now(),
+        event: "completed".into(),
+        outcome: Some(Outcome::Completed),
+        cluster: "muster".into(),
+        name: "Simulation für Müller\nBcc: nobody@example.org".into(),
+        owner: Owner { user: "root".into(), uid: 0, gid: 0 },
+        queue: "default".into(),
+        run: Some(RunId(9)),
+        nodes: vec!["node1".into(), "node2".into()],
+        submitted: Timestamp::now(),
+        started: Some(Timestamp::now()),
+    }
+}
+
+fn mail_item() -> NotifyItem {
+    item(Sink::Mail("user@example.org".into()))
+}
+
+#[tokio::test]
+async fn mail_arrives_with_a_stable_message_id_and_nothing_injected() {
+    let mut server = SmtpServer::start(&[]).await;
+    let mut world = World::start(mail_config(server.mail_config())).await;
+    world.enqueue(&mail_item()).await;
+    let mail = server.line().await;
+    assert_eq!(mail["to"], serde_json::json!(["user@example.org"]));
+    assert_eq!(mail["message_id"], "<muster.muster.12.345.0@localhost>");
+    assert_eq!(mail["subject"], "[muster] job 12 (Simulation für Müller Bcc: nobody@example.org) completed");
+    assert!(mail["body"].as_str().is_some_and(|body| body.contains("node1,node2")), "{mail}");
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+#[tokio::test]
+async fn a_server_that_says_not_now_is_tried_again() {
+    let mut server = SmtpServer::start(&["--fail-first", "2"]).await;
+    let mut world = World::start(mail_config(server.mail_config())).await;
+    world.enqueue(&mail_item()).await;
+    assert_eq!(server.line().await["refused"], 1);
+    assert_eq!(server.line().await["refused"], 2);
+    assert!(server.line().await["to"].is_array());
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_waited_for() {
+    let port = {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        socket.local_addr().expect("bound").port()
+    };
+    let mail = MailConfig { host: "127.0.0.1".into(), port, ..MailConfig::default() };
+    let mut world = World::start(mail_config(mail)).await;
+    world.enqueue(&mail_item()).await;
+    wait_for_metric("muster_notification_attempts_total{result=\"failed\",sink=\"mail\"}").await;
+    let mut server = SmtpServer::start(&["--port", &port.to_string()]).await;
+    assert!(server.line().await["to"].is_array());
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+/// Waits until a metric is there, whatever the order of its labels.
+async fn wait_for_metric(wanted: &str) {
+    let labels = |line: &str| {
+        let mut parts: Vec<String> = line.split(['{', '}', ',']).map(str::to_owned).collect();
+        parts.sort();
+        parts
+    };
+    let wanted = labels(wanted);
+    let found = || {
+        let text = muster_telemetry::metrics::render_prometheus();
+        text.lines().filter_map(|line| line.rsplit_once(' ')).any(|(series, _)| labels(series) == wanted)
+    };
+    let waiting = async {
+        while !found() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, waiting).await.expect("the metric appears");
+}
+
+#[tokio::test]
+async fn a_mailbox_that_does_not_exist_is_given_up_at_once() {
+    let server = SmtpServer::start(&["--refuse"]).await;
+    let mut world = World::start(mail_config(server.mail_config())).await;
+    world.enqueue(&mail_item()).await;
+    let (attempts, error) = world.given_up().await;
+    assert_eq!(attempts, 1);
+    assert!(error.contains("no such mailbox"), "{error}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_given_up_at_once() {
+    let server = SmtpServer::start(&[]).await;
+    let mut world = World::start(mail_config(server.mail_config())).await;
+    world.enqueue(&item(Sink::Mail("nobody at nowhere".into()))).await;
+    let (attempts, error) = world.given_up().await;
+    assert_eq!(attempts, 1);
+    assert!(error.contains("not a mail address"), "{error}");
+}
+
+#[tokio::test]
+async fn mail_goes_encrypted_and_with_a_password_where_the_server_wants_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = CertificateFiles::make(folder.path());
+    let password_file = folder.path().join("password");
+    std::fs::write(&password_file, "secret\n").expect("written");
+    let mut server = SmtpServer::start(&[
+        "--certificate",
+        &files.certificate,
+        "--key",
+        &files.key,
+        "--user",
+        "muster",
+        "--password",
+        "secret",
+    ])
+    .await;
+    let mail = MailConfig {
+        host: "localhost".into(),
+        tls: MailTls::Starttls,
+        ca_file: Some(files.certificate.clone().into()),
+        username: Some("muster".into()),
+        password_file: Some(password_file),
+        ..server.mail_config()
+    };
+    let mut world = World::start(mail_config(mail)).await;
+    world.enqueue(&mail_item()).await;
+    let mail = server.line().await;
+    assert_eq!((&mail["encrypted"], &mail["user"]), (&true.into(), &"muster".into()));
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+#[tokio::test]
+async fn a_certificate_that_nobody_vouches_for_gets_no_mail() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = CertificateFiles::make(folder.path());
+    let server = SmtpServer::start(&["--certificate", &files.certificate, "--key", &files.key]).await;
+    let mail = MailConfig { host: "localhost".into(), tls: MailTls::Starttls, ..server.mail_config() };
+    let retry = RetryConfig { max_attempts: 2, ..quick_retry() };
+    let mut world = World::start(Config { retry, ..mail_config(mail) }).await;
+    world.enqueue(&mail_item()).await;
+    let (attempts, error) = world.given_up().await;
+    assert_eq!(attempts, 2);
+    assert!(error.contains("certificate"), "{error}");
+}
+
+struct CertificateFiles {
+    certificate: String,
+    key: String,
+}
+
+impl CertificateFiles {
+    fn make(folder: &Path) -> Self {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let write = |name: &str, text: String| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).expect("written");
+            path.to_string_lossy().into_owned()
+        };
+        Self {
+            certificate: write("certificate.pem", made.cert.pem()),
+            key: write("key.pem", made.signing_key.serialize_pem()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_learns_what_happened() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("out");
+    let mut world = World::start(exec_config(CommandConfig::default(), 1)).await;
+    let command = format!(
+        "echo \"$MUSTER_JOB_ID $MUSTER_EVENT $MUSTER_NODELIST $MUSTER_RUN_ID $MUSTER_NOTIFICATION_KEY\" > {}",
+        file.display()
+    );
+    world.enqueue(&item(Sink::Exec(command))).await;
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+    assert_eq!(std::fs::read_to_string(file).expect("written"), "12 completed node1,node2 9 12/345/0\n");
+}
+
+#[tokio::test]
+async fn a_command_that_fails_is_tried_again_and_given_up_with_what_it_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("attempts");
+    let mut world = World::start(exec_config(CommandConfig::default(), 3)).await;
+    let command = format!("echo attempt >> {}; echo broken pump >&2; exit 7", file.display());
+    world.enqueue(&item(Sink::Exec(command))).await;
+    let (attempts, error) = world.given_up().await;
+    assert_eq!(attempts, 3);
+    assert!(error.contains('7') && error.contains("broken pump"), "{error}");
+    assert_eq!(std::fs::read_to_string(file).expect("written").lines().count(), 3);
+}
+
+#[tokio::test]
+async fn a_command_that_hangs_is_killed_with_what_it_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid_file = folder.path().join("pid");
+    let config = exec_config(CommandConfig { time_limit_seconds: 1, ..CommandConfig::default() }, 1);
+    let mut world = World::start(config).await;
+    let command = format!("sleep 1000 & echo $! > {}; wait", pid_file.display());
+    world.enqueue(&item(Sink::Exec(command))).await;
+    let (_, error) = world.given_up().await;
+    assert!(error.contains("killed after 1 s"), "{error}");
+    let pid = std::fs::read_to_string(pid_file).expect("it ran");
+    wait_until_gone(pid.trim()).await;
+}
+
+async fn wait_until_gone(pid: &str) {
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_gone = || state().is_empty() || state().contains(") Z ");
+    let waiting = async {
+        while !is_gone() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, waiting).await.expect("the process is gone");
+}
+
+#[tokio::test]
+async fn output_without_end_is_bounded() {
+    let command = CommandConfig { time_limit_seconds: 1, max_output_bytes: 64 };
+    let mut world = World::start(exec_config(command, 1)).await;
+    world.enqueue(&item(Sink::Exec("head -c 3000000 /dev/zero | tr '\\0' x; exit 1".into()))).await;
+    let (_, error) = world.given_up().await;
+    assert!(error.len() < 200, "{} bytes", error.len());
+}
+
+#[tokio::test]
+async fn a_command_runs_as_the_owner() {
+    if !nix::unistd::Uid::effective().is_root() {
+        // Somebody else's commands are refused then, which is what there is to see.
+        let mut world = World::start(exec_config(CommandConfig::default(), 5)).await;
+        world.enqueue(&item(Sink::Exec("true".into()))).await;
+        let (attempts, error) = world.given_up().await;
+        assert!(attempts == 1 && error.contains("does not run as root"), "{error}");
+        return;
+    }
+    let nobody = nix::unistd::User::from_name("nobody").expect("readable").expect("there");
+    let mut world = World::start(exec_config(CommandConfig::default(), 1)).await;
+    let owner = Owner { user: "nobody".into(), uid: nobody.uid.as_raw(), gid: nobody.gid.as_raw() };
+    let command = "test \"$(id -un)\" = nobody && test \"$(id -G)\" = \"$(id -G nobody)\" && test \"$USER\" = nobody";
+    world.enqueue(&NotifyItem { owner, ..item(Sink::Exec(command.into())) }).await;
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+#[tokio::test]
+async fn an_item_that_cannot_be_read_does_not_stop_the_others() {
+    let mut world = World::start(exec_config(CommandConfig::default(), 1)).await;
+    let garbage = Message::new(&b"garbage"[..]);
+    world.bus.enqueue(&WorkQueue::NOTIFY, "garbage", garbage).await.expect("enqueued");
+    world.enqueue(&item(Sink::Exec("true".into()))).await;
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+#[tokio::test]
+async fn a_ledger_that_is_away_learns_the_result_later_under_the_same_command() {
+    let bus: SharedBus = LocalBus::new();
+    let shutdown = CancellationToken::new();
+    let (ready, is_ready) = oneshot::channel();
+    tokio::spawn(muster_notifier::serve(
+        bus.clone(),
+        exec_config(CommandConfig::default(), 1),
+        ready,
+        shutdown.clone(),
+    ));
+    is_ready.await.expect("started");
+    let _stop = shutdown.drop_guard();
+    let item = item(Sink::Exec("true".into()));
+    let message = Message::encode(&item).expect("encoded");
+    bus.enqueue(&WorkQueue::NOTIFY, &item.key(), message).await.expect("enqueued");
+    wait_for_metric("muster_notification_attempts_total{result=\"delivered\",sink=\"exec\"}").await;
+    let mut requests = bus.serve(subjects::COMMAND_NOTIFIER).await.expect("served");
+    let request = tokio::time::timeout(DEADLINE, requests.next()).await.expect("in time").expect("a request");
+    let envelope: CommandEnvelope = request.message.decode().expect("a command");
+    let key = item.key();
+    assert_eq!(envelope.id, muster_schemas::CommandId::derived(&[b"notification", key.as_bytes()]));
+}
