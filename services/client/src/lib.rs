@@ -1,1 +1,439 @@
-//! muster.
+//! A client of the gateway's HTTP API for command line programs: blocking, over a Unix socket or TCP, with one
+//! connection that is kept. It starts no thread and no runtime, so that a command costs little more than its round trip.
+
+mod connection;
+mod error;
+mod events;
+mod query;
+
+pub use connection::{Endpoint, EndpointError, Response};
+pub use error::ClientError;
+pub use events::{EventStream, ServerEvent};
+pub use query::{JobQuery, Moment};
+
+use connection::Connection;
+use muster_schemas::{
+    CommandId, JobId, RunId, Sequence, StepId,
+    cluster::ClusterConfig,
+    codec,
+    event::Commit,
+    job::JobSpec,
+    usage::{UsageAnswer, UsageQuery},
+    views::{
+        CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobView, JobsPage,
+        JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReleaseRequest, RequeueRequest,
+        ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, SubmitRequest, VerifyProgress,
+    },
+};
+use query::encode;
+use serde::{Serialize, de::DeserializeOwned};
+use std::time::{Duration, Instant};
+
+/// How long a command is repeated, under the same id, after its answer was lost.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The pause before it is repeated.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// How long a request waits for the head of its answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A client of one gateway.
+#[derive(Debug)]
+pub struct Client {
+    endpoint: Endpoint,
+    connection: Option<Connection>,
+    patience: Duration,
+}
+
+impl Client {
+    /// A client of the gateway at an endpoint. It connects with the first request.
+    pub const fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, connection: None, patience: PATIENCE }
+    }
+
+    /// The same client, which repeats a command whose answer was lost for so long.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Submits jobs, all or none. They are on the ledger's disk when this returns.
+    ///
+    /// # Errors
+    /// [`ClientError::AnswerLost`] if it is unknown whether they were accepted; with every other error they were not.
+    pub fn submit(&mut self, id: CommandId, jobs: Vec<JobSpec>) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs", &SubmitRequest { jobs })
+    }
+
+    /// Submits jobs whose request is JSON already: `{"jobs": [...]}`.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_json(&mut self, id: CommandId, json: &[u8]) -> Result<CommandAnswer, ClientError> {
+        parse(&self.command_json(id, "POST", "/v1/jobs", json)?)
+    }
+
+    /// Cancels jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit), as do all commands below.
+    pub fn cancel(&mut self, id: CommandId, request: &JobsRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/cancel", request)
+    }
+
+    /// Adds holds.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn hold(&mut self, id: CommandId, request: &HoldRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/hold", request)
+    }
+
+    /// Takes holds away.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn release(&mut self, id: CommandId, request: &ReleaseRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/release", request)
+    }
+
+    /// Suspends running jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn suspend(&mut self, id: CommandId, request: &JobsRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/suspend", request)
+    }
+
+    /// Lets suspended jobs go on.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn resume(&mut self, id: CommandId, request: &JobsRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/resume", request)
+    }
+
+    /// Puts jobs back into the queue.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn requeue(&mut self, id: CommandId, request: &RequeueRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/requeue", request)
+    }
+
+    /// Sends a signal to running jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn signal(&mut self, id: CommandId, request: &SignalRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/signal", request)
+    }
+
+    /// Changes jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn modify(&mut self, id: CommandId, request: &ModifyRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/modify", request)
+    }
+
+    /// Lets nodes take no new jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn drain(&mut self, id: CommandId, request: &DrainRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/nodes/actions/drain", request)
+    }
+
+    /// Lets drained nodes take jobs again.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn resume_nodes(&mut self, id: CommandId, request: &ResumeNodesRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/nodes/actions/resume", request)
+    }
+
+    /// Makes the cluster's configuration this. With `keep_unnamed` nothing is removed that it does not name.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn configure(
+        &mut self,
+        id: CommandId,
+        config: &ClusterConfig,
+        keep_unnamed: bool,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "PUT", &format!("/v1/config?keep_unnamed={keep_unnamed}"), config)
+    }
+
+    /// Starts a step inside a running job.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn start_step(&mut self, id: CommandId, job: JobId, request: &StepRequest) -> Result<StepAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/steps"), request)
+    }
+
+    /// One page of jobs.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn jobs_page(&mut self, query: &JobQuery) -> Result<JobsPage, ClientError> {
+        self.get(&query.path())
+    }
+
+    /// All jobs that match, page by page. The answer is as of the last page.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn jobs(&mut self, query: &JobQuery) -> Result<JobsPage, ClientError> {
+        let mut query = query.clone();
+        let mut page = self.jobs_page(&query)?;
+        while let Some(next) = page.next {
+            query.after = Some(next);
+            // Later pages are of the same moment as the first, whatever happens meanwhile.
+            query.moment = Moment::Sequence(page.sequence);
+            let more = self.jobs_page(&query)?;
+            page.jobs.extend(more.jobs);
+            page.next = more.next;
+        }
+        Ok(page)
+    }
+
+    /// All that is known of a job.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn job(&mut self, job: JobId, moment: Moment) -> Result<JobDetail, ClientError> {
+        self.get(&moment.add_to(format!("/v1/jobs/{job}")))
+    }
+
+    /// The events of a job, oldest first, as CloudEvents.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn job_events(&mut self, job: JobId, moment: Moment) -> Result<Vec<serde_json::Value>, ClientError> {
+        self.get(&moment.add_to(format!("/v1/jobs/{job}/events")))
+    }
+
+    /// Waits until a job is over.
+    ///
+    /// # Errors
+    /// The request was refused, or not answered and the gateway could not be reached again within this client's patience.
+    pub fn wait_for_job(&mut self, job: JobId) -> Result<JobView, ClientError> {
+        let path = format!("/v1/jobs/{job}/wait?timeout_seconds=60");
+        self.poll(&path, |view: &JobView| view.outcome.is_some())
+    }
+
+    /// Waits until a step is over.
+    ///
+    /// # Errors
+    /// As [`wait_for_job`](Self::wait_for_job).
+    pub fn wait_for_step(&mut self, job: JobId, run: RunId, step: StepId) -> Result<StepView, ClientError> {
+        let path = format!("/v1/jobs/{job}/steps/{step}/wait?run={run}&timeout_seconds=60");
+        self.poll(&path, |view: &StepView| view.ended)
+    }
+
+    /// All nodes.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn nodes(&mut self, moment: Moment) -> Result<NodesPage, ClientError> {
+        self.get(&moment.add_to("/v1/nodes".to_owned()))
+    }
+
+    /// One node.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn node(&mut self, name: &str, moment: Moment) -> Result<NodeView, ClientError> {
+        self.get(&moment.add_to(format!("/v1/nodes/{}", encode(name))))
+    }
+
+    /// All queues and licences.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn queues(&mut self, moment: Moment) -> Result<QueuesPage, ClientError> {
+        self.get(&moment.add_to("/v1/queues".to_owned()))
+    }
+
+    /// The cluster's configuration.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn config(&mut self, moment: Moment) -> Result<ClusterConfig, ClientError> {
+        self.get(&moment.add_to("/v1/config".to_owned()))
+    }
+
+    /// What was asked for and used.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn usage(&mut self, query: &UsageQuery) -> Result<UsageAnswer, ClientError> {
+        self.get(&query::usage_path(query))
+    }
+
+    /// What the system is and how it stands.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn info(&mut self, moment: Moment) -> Result<InfoView, ClientError> {
+        self.get(&moment.add_to("/v1/info".to_owned()))
+    }
+
+    /// Records from a sequence on, a page of them; none at the end of the log.
+    ///
+    /// # Errors
+    /// The request was refused or not answered, or the answer is damaged.
+    pub fn records(&mut self, from: Sequence, max_bytes: u32) -> Result<Commit, ClientError> {
+        let response = self.ask("GET", &format!("/v1/records?from={from}&max_bytes={max_bytes}"), &[], None)?;
+        let body = accepted(response)?;
+        codec::decode(&body).map_err(|error| ClientError::Protocol(format!("records are damaged: {error}")))
+    }
+
+    /// Verifies the log from a sequence on, and tells how far it has come. Returns the last report.
+    ///
+    /// # Errors
+    /// The request was refused, or the gateway was lost meanwhile.
+    pub fn verify(
+        &mut self,
+        from: Sequence,
+        mut progress: impl FnMut(&VerifyProgress),
+    ) -> Result<VerifyProgress, ClientError> {
+        let mut connection = self.connect()?;
+        connection.send("GET", &format!("/v1/audit/verify?from={from}"), &[], None, &self.endpoint)?;
+        // One report can take long on a big log.
+        connection.set_timeout(None)?;
+        let mut body = connection.into_stream()?;
+        let mut last = None;
+        while let Some(line) = body.read_line()? {
+            let report: VerifyProgress = parse(line.as_bytes())?;
+            progress(&report);
+            last = Some(report);
+        }
+        last.ok_or_else(|| ClientError::Protocol("the verification told nothing".to_owned()))
+    }
+
+    /// The stream of events, which goes on for ever. `from` is the first sequence wanted, `None` means what is new.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn events(
+        &mut self,
+        from: Option<Sequence>,
+        job: Option<JobId>,
+        kinds: &[String],
+    ) -> Result<EventStream, ClientError> {
+        EventStream::open(self.endpoint.clone(), from, job, kinds)
+    }
+
+    /// The text of a resource such as `/metrics`.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn text(&mut self, path: &str) -> Result<String, ClientError> {
+        let body = accepted(self.ask("GET", path, &[], None)?)?;
+        String::from_utf8(body).map_err(|_| ClientError::Protocol(format!("{path} is not text")))
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, ClientError> {
+        parse(&accepted(self.ask("GET", path, &[], None)?)?)
+    }
+
+    /// Asks until an answer is final. The gateway may be restarted meanwhile.
+    fn poll<T: DeserializeOwned>(&mut self, path: &str, is_final: impl Fn(&T) -> bool) -> Result<T, ClientError> {
+        let mut last_contact = Instant::now();
+        loop {
+            match self.get::<T>(path) {
+                Ok(view) if is_final(&view) => return Ok(view),
+                Ok(_) => last_contact = Instant::now(),
+                Err(error) if error.is_refusal() && !error.is_unavailable() => return Err(error),
+                Err(error) if last_contact.elapsed() >= self.patience => return Err(error),
+                Err(_) => std::thread::sleep(RETRY_PAUSE),
+            }
+        }
+    }
+
+    /// Sends a command with a body.
+    fn command<B: Serialize, T: DeserializeOwned>(
+        &mut self,
+        id: CommandId,
+        method: &str,
+        path: &str,
+        body: &B,
+    ) -> Result<T, ClientError> {
+        let json = serde_json::to_vec(body).map_err(|error| ClientError::Protocol(error.to_string()))?;
+        parse(&self.command_json(id, method, path, &json)?)
+    }
+
+    /// Sends a command, and sends it again with the same id while its answer is lost.
+    fn command_json(&mut self, id: CommandId, method: &str, path: &str, json: &[u8]) -> Result<Vec<u8>, ClientError> {
+        let deadline = Instant::now() + self.patience;
+        let mut sent_before = false;
+        loop {
+            let result = self.ask(method, path, json, Some(id)).and_then(accepted);
+            let error = match result {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            let nothing_happened = match &error {
+                ClientError::Unreachable { .. } => !sent_before,
+                ClientError::AnswerLost(_) => false,
+                refusal => !refusal.is_unavailable(),
+            };
+            if nothing_happened {
+                return Err(error);
+            }
+            if Instant::now() >= deadline {
+                return Err(ClientError::AnswerLost(error.to_string()));
+            }
+            sent_before = true;
+            std::thread::sleep(RETRY_PAUSE);
+        }
+    }
+
+    /// One request and its whole answer. A kept connection that the gateway has closed meanwhile is replaced, and the
+    /// request repeated: a query changes nothing, and a command has the same id.
+    fn ask(&mut self, method: &str, path: &str, body: &[u8], id: Option<CommandId>) -> Result<Response, ClientError> {
+        let kept = self.connection.take();
+        let was_sent = kept.is_some();
+        if let Some(mut kept) = kept
+            && let Ok(response) = kept.exchange(method, path, body, id, &self.endpoint)
+        {
+            self.connection = response.keep_alive.then_some(kept);
+            return Ok(response);
+        }
+        let mut fresh = match self.connect() {
+            Err(error) if was_sent => return Err(ClientError::AnswerLost(error.to_string())),
+            connected => connected?,
+        };
+        let response = fresh.exchange(method, path, body, id, &self.endpoint)?;
+        self.connection = response.keep_alive.then_some(fresh);
+        Ok(response)
+    }
+
+    fn connect(&self) -> Result<Connection, ClientError> {
+        let mut connection = Connection::open(&self.endpoint)?;
+        connection.set_timeout(Some(ANSWER_TIMEOUT))?;
+        Ok(connection)
+    }
+}
+
+/// The body of an answer, or the error that it tells.
+fn accepted(response: Response) -> Result<Vec<u8>, ClientError> {
+    if (200..300).contains(&response.status) {
+        return Ok(response.body);
+    }
+    let body = serde_json::from_slice(&response.body).unwrap_or_else(|_| ErrorBody {
+        code: if response.status == 404 { ErrorCode::NotFound } else { ErrorCode::Unavailable },
+        message: format!("the gateway answered with HTTP status {}", response.status),
+    });
+    Err(ClientError::Refused(body))
+}
+
+fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(json).map_err(|error| ClientError::Protocol(format!("the gateway's answer: {error}")))
+}

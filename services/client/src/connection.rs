@@ -1,0 +1,415 @@
+//! HTTP/1.1 as far as it is needed: one request at a time on a connection that is kept.
+
+use crate::error::ClientError;
+use muster_schemas::CommandId;
+use std::{
+    fmt,
+    io::{self, BufRead as _, BufReader, Read, Write},
+    net::{TcpStream, ToSocketAddrs as _},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
+
+/// Bytes of the head of an answer that are looked at.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+const MAX_HEADERS: usize = 64;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a gateway is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Its Unix socket. The kernel tells it who calls.
+    Unix(PathBuf),
+    /// A TCP address, with the token that says who calls.
+    Tcp {
+        /// `HOST:PORT`.
+        address: String,
+        /// Sent as bearer token.
+        token: Option<String>,
+    },
+}
+
+/// The text is not the address of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the address of a gateway such as http://host:7457 or unix:/path/muster.sock")]
+pub struct EndpointError(String);
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let error = || EndpointError(text.chars().take(200).collect());
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return if path.is_empty() { Err(error()) } else { Ok(Self::Unix(path.into())) };
+        }
+        let address = text.strip_prefix("http://").ok_or_else(error)?.trim_end_matches('/');
+        let bad = |c: char| c.is_whitespace() || c.is_control() || "/?#@".contains(c);
+        if address.is_empty() || address.contains(bad) {
+            return Err(error());
+        }
+        // A colon inside the brackets of an IPv6 address is no port.
+        let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let address = if has_port { address.to_owned() } else { format!("{address}:80") };
+        Ok(Self::Tcp { address, token: None })
+    }
+}
+
+impl Endpoint {
+    /// The same endpoint with a token; a Unix socket needs none.
+    pub fn with_token(self, new: Option<String>) -> Self {
+        match self {
+            Self::Tcp { address, token } => Self::Tcp { address, token: new.or(token) },
+            unix @ Self::Unix(_) => unix,
+        }
+    }
+
+    fn host(&self) -> &str {
+        match self {
+            Self::Unix(_) => "localhost",
+            Self::Tcp { address, .. } => address,
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "{}", path.display()),
+            Self::Tcp { address, .. } => write!(f, "http://{address}"),
+        }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// The whole body.
+    pub body: Vec<u8>,
+    /// Whether the connection can be used again.
+    pub(crate) keep_alive: bool,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(socket) => socket.read(buffer),
+            Self::Tcp(socket) => socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(socket) => socket.write(bytes),
+            Self::Tcp(socket) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How the body of an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+struct Head {
+    status: u16,
+    framing: Framing,
+    keep_alive: bool,
+}
+
+/// A connection to a gateway.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: BufReader<Socket>,
+}
+
+impl Connection {
+    pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, ClientError> {
+        let socket = match endpoint {
+            Endpoint::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
+            Endpoint::Tcp { address, .. } => connect_tcp(address).map(Socket::Tcp),
+        };
+        let unreachable =
+            |error: io::Error| ClientError::Unreachable { endpoint: endpoint.to_string(), reason: describe(&error) };
+        Ok(Self { socket: BufReader::with_capacity(16 << 10, socket.map_err(unreachable)?) })
+    }
+
+    /// How long reading may take; `None` means for ever.
+    pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<(), ClientError> {
+        let result = match self.socket.get_ref() {
+            Socket::Unix(socket) => socket.set_read_timeout(timeout),
+            Socket::Tcp(socket) => socket.set_read_timeout(timeout),
+        };
+        result.map_err(lost)
+    }
+
+    /// Sends a request.
+    pub(crate) fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        id: Option<CommandId>,
+        endpoint: &Endpoint,
+    ) -> Result<(), ClientError> {
+        let mut request = Vec::with_capacity(256 + body.len().min(64 << 10));
+        // Writing to memory cannot fail.
+        let _ = write!(request, "{method} {path} HTTP/1.1\r\nhost: {}\r\n", endpoint.host());
+        if let Endpoint::Tcp { token: Some(token), .. } = endpoint {
+            let _ = write!(request, "authorization: Bearer {token}\r\n");
+        }
+        if let Some(id) = id {
+            let _ = write!(request, "idempotency-key: {id}\r\n");
+        }
+        if method != "GET" {
+            let _ = write!(request, "content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        }
+        request.extend_from_slice(b"\r\n");
+        // A small body goes with its head in one call.
+        let socket = self.socket.get_mut();
+        let written = if body.len() <= 64 << 10 {
+            request.extend_from_slice(body);
+            socket.write_all(&request)
+        } else {
+            socket.write_all(&request).and_then(|()| socket.write_all(body))
+        };
+        match written {
+            // The gateway may have refused a body that it found too large before it had it all: read what it says.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(lost),
+        }
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        id: Option<CommandId>,
+        endpoint: &Endpoint,
+    ) -> Result<Response, ClientError> {
+        self.send(method, path, body, id, endpoint)?;
+        self.response()
+    }
+
+    fn response(&mut self) -> Result<Response, ClientError> {
+        let head = self.read_head()?;
+        let mut body = Vec::new();
+        match head.framing {
+            Framing::Length(length) => {
+                let read = (&mut self.socket).take(length).read_to_end(&mut body).map_err(lost)?;
+                if (read as u64) < length {
+                    return Err(cut_short());
+                }
+            }
+            Framing::Chunked => while self.read_chunk(&mut body)? {},
+            Framing::UntilClose => {
+                self.socket.read_to_end(&mut body).map_err(lost)?;
+            }
+        }
+        Ok(Response { status: head.status, body, keep_alive: head.keep_alive && head.framing != Framing::UntilClose })
+    }
+
+    /// Reads the head of the answer and gives its body as a stream. An answer that is not a success is an error.
+    pub(crate) fn into_stream(mut self) -> Result<BodyStream, ClientError> {
+        let mut head = self.read_head()?;
+        while head.status < 200 {
+            head = self.read_head()?;
+        }
+        if head.status >= 300 || head.framing != Framing::Chunked {
+            let mut body = Vec::new();
+            match head.framing {
+                Framing::Chunked => while self.read_chunk(&mut body)? {},
+                Framing::Length(length) => {
+                    (&mut self.socket).take(length).read_to_end(&mut body).map_err(lost)?;
+                }
+                Framing::UntilClose => {
+                    self.socket.read_to_end(&mut body).map_err(lost)?;
+                }
+            }
+            crate::accepted(Response { status: head.status, body, keep_alive: false })?;
+            return Err(ClientError::Protocol("the gateway's answer is not a stream".to_owned()));
+        }
+        Ok(BodyStream { connection: self, buffer: Vec::new(), taken: 0, ended: false })
+    }
+
+    fn read_head(&mut self) -> Result<Head, ClientError> {
+        let mut bytes = Vec::with_capacity(512);
+        loop {
+            let line = bytes.len();
+            let read = self.read_line_into(&mut bytes)?;
+            if read == 0 {
+                return Err(cut_short());
+            }
+            if matches!(&bytes[line..], b"\r\n" | b"\n") && line > 0 {
+                break;
+            }
+            if bytes.len() > MAX_HEAD_BYTES {
+                return Err(ClientError::Protocol("the head of the answer is too large".to_owned()));
+            }
+        }
+        parse_head(&bytes)
+    }
+
+    fn read_line_into(&mut self, bytes: &mut Vec<u8>) -> Result<usize, ClientError> {
+        (&mut self.socket).take(MAX_HEAD_BYTES as u64).read_until(b'\n', bytes).map_err(lost)
+    }
+
+    /// Appends the next chunk; false after the last.
+    fn read_chunk(&mut self, body: &mut Vec<u8>) -> Result<bool, ClientError> {
+        let mut line = Vec::with_capacity(16);
+        self.read_line_into(&mut line)?;
+        let size = match httparse::parse_chunk_size(&line) {
+            Ok(httparse::Status::Complete((_, size))) => size,
+            _ if line.is_empty() => return Err(cut_short()),
+            _ => return Err(ClientError::Protocol("a chunk of the answer has no size".to_owned())),
+        };
+        let read = (&mut self.socket).take(size).read_to_end(body).map_err(lost)?;
+        if (read as u64) < size {
+            return Err(cut_short());
+        }
+        line.clear();
+        self.read_line_into(&mut line)?;
+        Ok(size > 0)
+    }
+}
+
+/// The body of an answer while it comes.
+#[derive(Debug)]
+pub(crate) struct BodyStream {
+    connection: Connection,
+    buffer: Vec<u8>,
+    taken: usize,
+    ended: bool,
+}
+
+impl BodyStream {
+    /// How long a line may take to come.
+    pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<(), ClientError> {
+        self.connection.set_timeout(timeout)
+    }
+
+    /// The next line, without its end; `None` after the last.
+    pub(crate) fn read_line(&mut self) -> Result<Option<String>, ClientError> {
+        loop {
+            let rest = &self.buffer[self.taken..];
+            if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+                let line = String::from_utf8_lossy(&rest[..length]).into_owned();
+                self.taken += length + 1;
+                return Ok(Some(line));
+            }
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+            if self.ended {
+                return Ok(None);
+            }
+            self.ended = !self.connection.read_chunk(&mut self.buffer)?;
+        }
+    }
+}
+
+fn connect_tcp(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for candidate in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT) {
+            Ok(socket) => {
+                socket.set_nodelay(true)?;
+                return Ok(socket);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    let malformed = || ClientError::Protocol("the answer is not HTTP".to_owned());
+    match response.parse(bytes) {
+        Ok(httparse::Status::Complete(_)) => {}
+        _ => return Err(malformed()),
+    }
+    let status = response.code.ok_or_else(malformed)?;
+    let mut head = Head { status, framing: Framing::UntilClose, keep_alive: response.version == Some(1) };
+    for header in response.headers.iter() {
+        let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
+        if header.name.eq_ignore_ascii_case("content-length") {
+            head.framing = Framing::Length(value.parse().map_err(|_| malformed())?);
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") && value.eq_ignore_ascii_case("chunked") {
+            head.framing = Framing::Chunked;
+        } else if header.name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close") {
+            head.keep_alive = false;
+        }
+    }
+    if status < 200 || status == 204 || status == 304 {
+        head.framing = Framing::Length(0);
+    }
+    Ok(head)
+}
+
+fn lost(error: io::Error) -> ClientError {
+    ClientError::AnswerLost(describe(&error))
+}
+
+fn cut_short() -> ClientError {
+    ClientError::AnswerLost("the gateway closed the connection".to_owned())
+}
+
+/// What the system says, in the words of people where the usual ones mislead.
+fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such socket or host; is muster running?".to_owned(),
+        io::ErrorKind::ConnectionRefused => "nobody listens there; is muster running?".to_owned(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_read_or_refused() {
+        let tcp = |address: &str| Ok(Endpoint::Tcp { address: address.into(), token: None });
+        assert_eq!("http://host:7457/".parse(), tcp("host:7457"));
+        assert_eq!("http://host".parse(), tcp("host:80"));
+        assert_eq!("http://[::1]:8".parse(), tcp("[::1]:8"));
+        assert_eq!("unix:/a/b".parse(), Ok(Endpoint::Unix("/a/b".into())));
+        assert_eq!("unix:///a/b".parse(), Ok(Endpoint::Unix("/a/b".into())));
+        for bad in ["", "host", "https://host", "http://", "http://a/b", "http://a b", "unix:", "http://u@h"] {
+            assert!(bad.parse::<Endpoint>().is_err(), "`{bad}`");
+        }
+    }
+
+    #[test]
+    fn heads_say_how_the_body_ends() {
+        let head = parse_head(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").unwrap();
+        assert_eq!((head.status, head.framing, head.keep_alive), (200, Framing::Length(5), true));
+        let head = parse_head(b"HTTP/1.1 404 No\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n").unwrap();
+        assert_eq!((head.status, head.framing, head.keep_alive), (404, Framing::Chunked, false));
+        assert!(parse_head(b"SSH-2.0\r\n\r\n").is_err());
+        assert!(parse_head(b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n").is_err());
+    }
+}

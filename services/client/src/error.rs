@@ -1,0 +1,43 @@
+use muster_schemas::views::{ErrorBody, ErrorCode};
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// There is no connection to the gateway. Nothing was sent and nothing changed.
+    #[error("{endpoint} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where the gateway should be.
+        endpoint: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// The request was sent and its answer lost. It may have been done; a command can be repeated with the same id.
+    #[error("the answer was lost, it is not known whether the request was done: {0}")]
+    AnswerLost(String),
+    /// The gateway refused. Nothing changed.
+    #[error("{}", .0.message)]
+    Refused(ErrorBody),
+    /// What came back is not what a gateway sends.
+    #[error("{0}")]
+    Protocol(String),
+}
+
+impl ClientError {
+    /// The code of a refusal.
+    pub const fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Refused(body) => Some(body.code),
+            _ => None,
+        }
+    }
+
+    /// Whether the gateway refused.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
+    /// Whether the same request may succeed later.
+    pub const fn is_unavailable(&self) -> bool {
+        matches!(self.code(), Some(ErrorCode::Unavailable))
+    }
+}
