@@ -6,7 +6,7 @@ use super::{
     workload::{self, Batch, EVENTS_PER_JOB},
 };
 use crate::http::Connection;
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use muster_bus::{LedgerClient, LocalBus, SharedBus};
 use muster_domain::{State, decide};
 use muster_schemas::{
@@ -119,12 +119,13 @@ fn encoded_log(ended: u64, waiting: u64) -> Result<Vec<Vec<u8>>> {
 async fn write_history(bench: &Bench, data: &Path) -> Result<u64> {
     let (ended, waiting) = shape(bench);
     let bus: SharedBus = LocalBus::new();
-    let config = muster_ledger::Config { data_dir: data.join("ledger"), ..muster_ledger::Config::default() };
+    let config = muster_ledger::Config { data_dir: data.to_owned(), ..muster_ledger::Config::default() };
     let (ready, is_ready) = oneshot::channel();
     let shutdown = CancellationToken::new();
-    let ledger = tokio::spawn(muster_ledger::serve(bus.clone(), config, ready, shutdown.clone()));
+    let mut ledger = tokio::spawn(muster_ledger::serve(bus.clone(), config, ready, shutdown.clone()));
     if is_ready.await.is_err() {
-        ledger.await??;
+        (&mut ledger).await??;
+        bail!("the ledger ended before it was ready");
     }
     let client = LedgerClient::new(bus);
     let mut last = 0;
