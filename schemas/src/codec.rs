@@ -100,6 +100,15 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(buffer)
 }
 
+/// BLAKE3 digest of the bytes of a value, without a header and whatever its size. Equal bytes mean equal values.
+pub fn digest<T: Serialize + ?Sized>(value: &T) -> [u8; 32] {
+    let mut hasher = std::io::BufWriter::with_capacity(64 << 10, blake3::Hasher::new());
+    let encoded = bincode::serde::encode_into_std_write(value, &mut hasher, bincode::config::standard());
+    // Writing to a hasher cannot fail, and no type of ours has a form that the encoder refuses.
+    encoded.expect("every stored type can be encoded");
+    *hasher.into_inner().map_err(std::io::IntoInnerError::into_error).expect("a hasher takes all bytes").finalize().as_bytes()
+}
+
 /// The value of a payload, which must be the whole input.
 ///
 /// # Errors

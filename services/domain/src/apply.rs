@@ -9,7 +9,7 @@ mod jobs;
 mod runs;
 
 use crate::state::{
-    Job, Run, State,
+    Job, Run, State, Suspension,
     index::{Index, JobKeys},
 };
 use muster_schemas::{
@@ -58,8 +58,8 @@ impl State {
             Event::JobRequeued { job, .. } => self.job_requeued(*job, now),
             Event::JobFinished { job, outcome } => self.job_finished(*job, outcome, now),
             Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
-            Event::JobSuspended { run, .. } => self.change_run(*run, |run| run.suspended = true),
-            Event::JobResumed { run, .. } => self.change_run(*run, |run| run.suspended = false),
+            Event::JobSuspended { run, .. } => self.change_run(*run, |run| run.suspension = Suspension::Suspended),
+            Event::JobResumed { run, .. } => self.change_run(*run, |run| run.suspension = Suspension::Resumed),
             Event::StepStarted { run, step, tasks, .. } => self.step_started(*run, *step, tasks),
             Event::StepNodeEnded { run, step, node, exit } => self.step_part_ended(*run, *step, *node, exit),
             Event::StepEnded { run, step, .. } => self.change_run(*run, |run| {

@@ -4,7 +4,15 @@
 //! log gives the same state on every machine.
 
 mod apply;
+mod decide;
+mod fits;
 mod gates;
+pub mod notify;
+pub mod orders;
+pub mod requests;
+mod snapshot;
 pub mod state;
+pub mod validate;
 
+pub use decide::{Decision, decide, decide_owned};
 pub use state::State;

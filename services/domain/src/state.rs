@@ -11,15 +11,12 @@ pub mod shape;
 pub use array::ArrayState;
 pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};
 pub use node::{Licence, Node, Queue};
-pub use run::{Part, PartState, Run, Step, StepPart};
+pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
 pub use shape::{Shape, ShapeId, Shapes};
 
 use index::Index;
 use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, Timestamp,
-    cluster::ClusterSettings,
-    event::Owner,
-    job::JobState,
+    JobId, NodeId, RunId, Sequence, Timestamp, cluster::ClusterSettings, event::Owner, job::JobState,
     resources::IndexSet,
 };
 use pool::Pool;
@@ -248,7 +245,7 @@ fn run_state(run: &Run) -> JobState {
     match run {
         Run { stopping: Some(_), .. } => JobState::Finishing,
         Run { started: None, .. } => JobState::Launching,
-        Run { suspended: true, .. } => JobState::Suspended,
+        Run { suspension: Suspension::Suspended, .. } => JobState::Suspended,
         _ => JobState::Running,
     }
 }

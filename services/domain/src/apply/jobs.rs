@@ -74,6 +74,7 @@ impl State {
             && spec.reservation.is_none()
             && spec.begin.is_none()
             && spec.deadline.is_none()
+            && spec.launch.kill_grace_seconds.is_none()
             && spec.dependencies.all_of.is_empty();
         if plain {
             return None;
@@ -84,6 +85,7 @@ impl State {
             begin: spec.begin,
             begin_passed: spec.begin.is_some_and(|begin| begin <= now),
             deadline: spec.deadline,
+            kill_grace_seconds: spec.launch.kill_grace_seconds,
             dependencies: self.conditions(&spec.dependencies, now),
             before: Vec::new(),
             singletons_ahead: 0,
@@ -147,6 +149,9 @@ impl State {
         self.settle_dependencies(&mut job);
         self.count_job(&job, true);
         let waits = job.is_waiting();
+        if let (Some(run), true) = (job.run(), change.walltime_seconds.is_some()) {
+            self.change_run(run, |run| run.walltime_changed = true);
+        }
         self.change_job(id, |kept| *kept = job);
         if renamed {
             self.namesake_added(id);
@@ -175,9 +180,10 @@ impl State {
             let conditions = self.conditions(dependencies, now);
             component.extras.get_or_insert_default().dependencies = conditions;
         }
-        let alternatives = change.alternatives.clone().or_else(|| {
-            change.walltime_seconds.is_some().then(|| component.shape.alternatives.to_vec())
-        });
+        let alternatives = change
+            .alternatives
+            .clone()
+            .or_else(|| change.walltime_seconds.is_some().then(|| component.shape.alternatives.to_vec()));
         if let Some(mut alternatives) = alternatives {
             if let Some(walltime) = change.walltime_seconds {
                 alternatives.iter_mut().for_each(|alternative| alternative.walltime_seconds = Some(walltime));

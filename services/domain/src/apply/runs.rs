@@ -160,10 +160,11 @@ impl State {
     }
 
     pub(super) fn step_started(&mut self, run: RunId, step: StepId, tasks: &[NodeTasks]) {
+        let started_sequence = self.core.sequence;
         self.change_run(run, |run| {
             run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
             let parts = tasks.iter().map(|part| StepPart { node: part.node, tasks: part.tasks, exit: None });
-            run.steps.insert(step, Step { parts: parts.collect() });
+            run.steps.insert(step, Step { started_sequence, parts: parts.collect() });
         });
     }
 

@@ -63,13 +63,10 @@ impl ArrayState {
     }
 
     /// How the whole will have ended once these tasks too are over.
-    pub(crate) fn outcome_with(&self, indices: &IndexSet, outcome: &Outcome) -> Outcome {
-        if outcome.is_success() {
-            return self.outcome();
-        }
-        let mut with = self.outcomes.clone();
-        record(&mut with, indices, outcome);
-        Self { outcomes: with, ..Self::default() }.outcome()
+    pub(crate) fn outcome_with(&self, parts: &[(IndexSet, Outcome)]) -> Outcome {
+        let mut with = Self { outcomes: self.outcomes.clone(), ..Self::default() };
+        parts.iter().for_each(|(indices, outcome)| with.record_outcome(indices, outcome));
+        with.outcome()
     }
 
     pub(crate) fn record_outcome(&mut self, indices: &IndexSet, outcome: &Outcome) {

@@ -121,7 +121,11 @@ impl Index {
         move_key(&mut self.due, before.due, after.due, Due::Job(id));
         move_key(&mut self.retention, before.forget_after, after.forget_after, id);
         if before.doomed != after.doomed {
-            if after.doomed { self.doomed.insert(id) } else { self.doomed.remove(&id) };
+            if after.doomed {
+                self.doomed.insert(id)
+            } else {
+                self.doomed.remove(&id)
+            };
         }
         if before.targets != after.targets {
             before.targets.into_iter().for_each(|target| remove_member(&mut self.dependents, &target, id));
@@ -143,7 +147,6 @@ impl Index {
     pub(crate) fn move_run(&mut self, id: RunId, before: Option<Timestamp>, after: Option<Timestamp>) {
         move_key(&mut self.due, before, after, Due::Run(id));
     }
-
 }
 
 fn move_key<T: Ord>(set: &mut BTreeSet<(Timestamp, T)>, before: Option<Timestamp>, after: Option<Timestamp>, id: T)

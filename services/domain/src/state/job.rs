@@ -4,7 +4,10 @@ use super::{array::ArrayState, shape::Shape};
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     event::{Owner, TraceContext},
-    job::{Checkpoint, Dependency, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program, RequeuePolicy, Usage, WaitReason},
+    job::{
+        Checkpoint, Dependency, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program, RequeuePolicy,
+        Usage, WaitReason,
+    },
     resources::Placement,
 };
 use serde::{Deserialize, Serialize};
@@ -142,6 +145,8 @@ pub struct ComponentExtras {
     pub begin_passed: bool,
     /// If it has not started by then it is not started any more.
     pub deadline: Option<Timestamp>,
+    /// From SIGTERM to SIGKILL, if not as the cluster's settings say.
+    pub kill_grace_seconds: Option<u32>,
     /// What must have happened before: of each group one condition.
     pub dependencies: Vec<Vec<Condition>>,
     /// What later jobs have put before this one (`Before...`).
@@ -309,7 +314,10 @@ impl ComponentExtras {
 
     /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own (PBS `on`).
     pub(crate) fn counts_before(&self) -> bool {
-        self.dependencies.iter().flatten().any(|condition| matches!(condition.dependency.kind, DependencyKind::Count(_)))
+        self.dependencies
+            .iter()
+            .flatten()
+            .any(|condition| matches!(condition.dependency.kind, DependencyKind::Count(_)))
     }
 
     fn dependencies_met(&self) -> bool {

@@ -1,9 +1,8 @@
 //! One attempt to execute a job, from the moment it has its resources until they are free.
 
 use muster_schemas::{
-    JobId, NodeId, RunId, StepId, Timestamp,
+    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     event::{NodeExit, StopReason},
-    job::Usage,
     resources::{NodeShare, Placement},
 };
 use serde::{Deserialize, Serialize};
@@ -27,13 +26,27 @@ pub struct Run {
     /// Why it is being stopped, if it is.
     pub stopping: Option<StopReason>,
     /// Whether its processes are stopped.
-    pub suspended: bool,
+    pub suspension: Suspension,
+    /// Whether its walltime was changed after its launch was ordered.
+    pub walltime_changed: bool,
     /// For each share of the placement, in their order, how far its node is. A node serves one component of a run.
     pub parts: Box<[Part]>,
     /// The number of the next step.
     pub next_step: StepId,
     /// Steps that have not ended.
     pub steps: BTreeMap<StepId, Step>,
+}
+
+/// Whether the processes of a run are stopped. That they go on again is told apart from that they never were stopped,
+/// because the order to go on may have to be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Suspension {
+    /// They never were.
+    Never,
+    /// They are.
+    Suspended,
+    /// They were.
+    Resumed,
 }
 
 /// The part of a run on one node.
@@ -61,6 +74,8 @@ pub enum PartState {
 /// A step that was started from inside a run and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
+    /// The record of its start, which has what it launches.
+    pub started_sequence: Sequence,
     /// For each node of the step, in order of rank: the node, how many tasks, and how it ended there.
     pub parts: Vec<StepPart>,
 }
@@ -94,7 +109,8 @@ impl Run {
             started: None,
             launch_deadline: now.plus_seconds(i64::from(launch_timeout)),
             stopping: None,
-            suspended: false,
+            suspension: Suspension::Never,
+            walltime_changed: false,
             next_step: StepId(1),
             steps: BTreeMap::new(),
         }
@@ -129,23 +145,15 @@ impl Run {
         self.placement.shares().fold(0, |sum, share| sum.saturating_add(share.tasks))
     }
 
-    /// What it used where it has ended.
-    pub fn usage(&self) -> Usage {
-        self.parts.iter().filter_map(Part::exit).fold(Usage::default(), |sum, exit| add_usage(sum, exit.usage))
+    /// Whether its processes are stopped.
+    pub fn is_suspended(&self) -> bool {
+        self.suspension == Suspension::Suspended
     }
 
     /// The time at which it is due to be looked at: until it has started or is being stopped, the end of its launch
     /// timeout.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         (self.started.is_none() && self.stopping.is_none()).then_some(self.launch_deadline)
-    }
-}
-
-/// The use of two parts together.
-pub(crate) fn add_usage(one: Usage, other: Usage) -> Usage {
-    Usage {
-        cpu_time_micros: one.cpu_time_micros.saturating_add(other.cpu_time_micros),
-        peak_memory_bytes: one.peak_memory_bytes.saturating_add(other.peak_memory_bytes),
     }
 }
 

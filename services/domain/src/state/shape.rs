@@ -81,6 +81,11 @@ impl Shapes {
         self.by_id.get(&id).map(|entry| &entry.shape)
     }
 
+    /// Whether a component in the state asks for exactly this.
+    pub fn contains(&self, alternatives: &[Alternative]) -> bool {
+        self.by_alternatives.contains_key(alternatives)
+    }
+
     /// How many distinct shapes are in use.
     pub fn len(&self) -> usize {
         self.by_id.len()

@@ -1,0 +1,115 @@
+//! What a command leads to: events and an answer, or a refusal. A refused command changes nothing.
+
+mod access;
+mod arrays;
+mod configure;
+mod control;
+mod modify;
+mod nodes;
+mod plan;
+mod reports;
+mod select;
+mod steps;
+mod submit;
+mod timers;
+
+use crate::state::State;
+use access::Access;
+use muster_schemas::{
+    Timestamp,
+    command::{Command, Refusal, RefusalCode, Reply},
+    event::{Actor, Event},
+};
+
+/// What a command that is accepted leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What happens, in this order. None if the command asks for what is so already.
+    pub events: Vec<Event>,
+    /// What the client is told.
+    pub reply: Reply,
+}
+
+impl Decision {
+    fn done(events: Vec<Event>) -> Self {
+        Self { events, reply: Reply::Done }
+    }
+}
+
+/// Decides a command against a state at a time, which must not be earlier than [`State::time`].
+///
+/// # Errors
+/// The refusal says what stands against the command, for people.
+pub fn decide(state: &State, actor: &Actor, command: &Command, now: Timestamp) -> Result<Decision, Refusal> {
+    decide_owned(state, actor, command.clone(), now)
+}
+
+/// As [`decide`], for callers that have no more use for the command: what is submitted need not be copied.
+///
+/// # Errors
+/// As [`decide`].
+pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timestamp) -> Result<Decision, Refusal> {
+    let access = Access { state, actor };
+    let mut decision = match command {
+        Command::Submit { jobs } => submit::submit(state, &access, jobs, now),
+        Command::Hold { jobs, holds, reason } => control::hold(&access, &jobs, holds, &reason),
+        Command::Release { jobs, holds } => control::release(&access, &jobs, holds),
+        Command::Modify { jobs, change } => modify::modify(&access, &jobs, change, now),
+        Command::Cancel { jobs } => control::cancel(&access, &jobs),
+        Command::Signal { jobs, signal } => control::signal(&access, &jobs, signal),
+        Command::Suspend { jobs } => control::suspend(&access, &jobs),
+        Command::Resume { jobs } => control::resume(&access, &jobs),
+        Command::Requeue { jobs, hold } => control::requeue(&access, &jobs, hold),
+        Command::Configure { config, keep_unnamed } => configure::configure(&access, *config, keep_unnamed),
+        Command::DrainNodes { nodes, reason } => nodes::drain(&access, &nodes, &reason),
+        Command::ResumeNodes { nodes } => nodes::resume(&access, &nodes),
+        Command::CommitPlan { starts, reasons } => plan::commit(&access, starts, reasons),
+        Command::NodeHello { boot_id, runs } => reports::hello(&access, &boot_id, &runs, now),
+        Command::NodeStarted { run } => reports::started(&access, run),
+        Command::NodeEnded { run, exit } => reports::ended(&access, run, exit),
+        Command::NodeStepEnded { run, step, exit } => steps::ended(&access, run, step, exit),
+        Command::NodeSilent { node, reason } => nodes::silent(&access, node, &reason, now),
+        Command::StartStep { job, launch, tasks, nodes } => steps::start(&access, job, launch, tasks, nodes),
+        Command::NotificationDone { job, of, notification, occasion, result } => {
+            access.require_notifier()?;
+            Ok(notification_done(state, Event::NotificationDone { job, of, notification, occasion, result }))
+        }
+        Command::Tick => timers::tick(&access, now),
+        Command::Checkpoint { of, state_digest, signature } => {
+            access.require_ledger()?;
+            Ok(Decision::done(vec![Event::Checkpoint { of, state_digest, signature }]))
+        }
+        Command::Archived { first, last, last_hash, file } => {
+            access.require_ledger()?;
+            Ok(Decision::done(vec![Event::RangeArchived { first, last, last_hash, file }]))
+        }
+    }?;
+    arrays::finish(state, &mut decision.events);
+    Ok(decision)
+}
+
+/// A notification comes to its end once; a job that the state has forgotten needs none.
+fn notification_done(state: &State, event: Event) -> Decision {
+    let Event::NotificationDone { job, of, notification, .. } = &event else { return Decision::done(vec![event]) };
+    let wanted = state.job(*job).is_some_and(|job| {
+        let known = (*notification as usize) < job.notifications().len();
+        known && !job.notified.as_ref().is_some_and(|done| done.contains(&(*of, *notification)))
+    });
+    Decision::done(if wanted { vec![event] } else { Vec::new() })
+}
+
+fn refuse(code: RefusalCode, message: impl Into<String>) -> Refusal {
+    Refusal::new(code, message)
+}
+
+fn invalid(message: impl Into<String>) -> Refusal {
+    refuse(RefusalCode::Invalid, message)
+}
+
+fn conflict(message: impl Into<String>) -> Refusal {
+    refuse(RefusalCode::Conflict, message)
+}
+
+fn not_found(message: impl Into<String>) -> Refusal {
+    refuse(RefusalCode::NotFound, message)
+}

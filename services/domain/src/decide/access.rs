@@ -1,0 +1,81 @@
+//! Who may do what.
+
+use super::refuse;
+use crate::state::{Job, Node, State};
+use muster_schemas::{
+    command::{Refusal, RefusalCode},
+    event::{Actor, Owner},
+};
+
+/// An actor before a state.
+pub(super) struct Access<'a> {
+    pub(super) state: &'a State,
+    pub(super) actor: &'a Actor,
+}
+
+impl<'a> Access<'a> {
+    /// Whether the actor may do everything: `root`, the administrators of the settings, the ledger itself.
+    pub(super) fn is_administrator(&self) -> bool {
+        match self.actor {
+            Actor::Ledger => true,
+            Actor::User(owner) => owner.uid == 0 || self.state.settings().administrators.contains(&owner.user),
+            _ => false,
+        }
+    }
+
+    /// Whether the actor may manage everybody's jobs and nodes.
+    pub(super) fn is_operator(&self) -> bool {
+        self.is_administrator()
+            || matches!(self.actor, Actor::User(owner) if self.state.settings().operators.contains(&owner.user))
+    }
+
+    /// Whether the actor may manage the job.
+    pub(super) fn may_manage(&self, job: &Job) -> bool {
+        matches!(self.actor, Actor::User(owner) if owner.user == job.owner.user) || self.is_operator()
+    }
+
+    pub(super) fn require_management(&self, job: &Job) -> Result<(), Refusal> {
+        self.require(self.may_manage(job), || format!("job {} belongs to {}", job.id, job.owner.user))
+    }
+
+    pub(super) fn require_administrator(&self, what: &str) -> Result<(), Refusal> {
+        self.require(self.is_administrator(), || format!("only administrators may {what}"))
+    }
+
+    pub(super) fn require_operator(&self, what: &str) -> Result<(), Refusal> {
+        self.require(self.is_operator(), || format!("only operators and administrators may {what}"))
+    }
+
+    /// The user who asks.
+    pub(super) fn require_user(&self) -> Result<&'a Owner, Refusal> {
+        match self.actor {
+            Actor::User(owner) => Ok(owner),
+            _ => Err(refuse(RefusalCode::PermissionDenied, "only users have jobs")),
+        }
+    }
+
+    pub(super) fn require_planner(&self) -> Result<(), Refusal> {
+        self.require(*self.actor == Actor::Planner, || "only the planner commits plans".into())
+    }
+
+    pub(super) fn require_notifier(&self) -> Result<(), Refusal> {
+        self.require(*self.actor == Actor::Notifier, || "only notifiers report notifications".into())
+    }
+
+    pub(super) fn require_ledger(&self) -> Result<(), Refusal> {
+        self.require(*self.actor == Actor::Ledger, || "only the ledger itself does this".into())
+    }
+
+    /// The node whose executor reports.
+    pub(super) fn require_node(&self) -> Result<&'a Node, Refusal> {
+        let Actor::Executor(name) = self.actor else {
+            return Err(refuse(RefusalCode::PermissionDenied, "only executors report for nodes"));
+        };
+        let unknown = || refuse(RefusalCode::NotFound, format!("node `{name}` is not part of the cluster"));
+        self.state.node_by_name(name).ok_or_else(unknown)
+    }
+
+    fn require(&self, allowed: bool, message: impl FnOnce() -> String) -> Result<(), Refusal> {
+        if allowed { Ok(()) } else { Err(refuse(RefusalCode::PermissionDenied, message())) }
+    }
+}

@@ -1,0 +1,190 @@
+//! The configuration of the cluster: from a wish to the events that lead to it.
+
+use super::{Decision, access::Access, conflict, invalid};
+use crate::{
+    state::{Node, State, node::gpu_count},
+    validate,
+};
+use muster_schemas::{
+    NodeId,
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    command::Refusal,
+    event::Event,
+    resources::{IndexSet, NodeSpec},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Nodes and queues of a cluster.
+const MAX_NODES: usize = 1_000_000;
+const MAX_QUEUES: usize = 10_000;
+
+pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bool) -> Result<Decision, Refusal> {
+    access.require_administrator("change the configuration")?;
+    let state = access.state;
+    let config = with_default_queue(state, config);
+    validate_config(state, &config, keep_unnamed)?;
+    let mut events = Vec::new();
+    queues(state, &config, &mut events);
+    if *state.settings() != config.settings {
+        events.push(Event::SettingsChanged { settings: Arc::new(config.settings.clone()) });
+    }
+    licences(state, &config, keep_unnamed, &mut events);
+    nodes(state, &config, &mut events)?;
+    if !keep_unnamed {
+        remove_nodes(state, &config, &mut events)?;
+        remove_queues(state, &config, &mut events)?;
+    }
+    Ok(Decision::done(events))
+}
+
+/// A cluster without any queue gets its default queue.
+fn with_default_queue(state: &State, mut config: ClusterConfig) -> ClusterConfig {
+    if config.queues.is_empty() && state.queues().len() == 0 {
+        config.queues.push(QueueSpec { name: config.settings.default_queue.clone(), ..QueueSpec::default() });
+    }
+    config
+}
+
+fn validate_config(state: &State, config: &ClusterConfig, keep_unnamed: bool) -> Result<(), Refusal> {
+    validate_settings(&config.settings)?;
+    if config.nodes.len() > MAX_NODES || config.queues.len() > MAX_QUEUES {
+        return Err(invalid(format!("at most {MAX_NODES} nodes and {MAX_QUEUES} queues are possible")));
+    }
+    config.nodes.iter().try_for_each(validate::node)?;
+    let nodes = unique("node", config.nodes.iter().map(|node| node.name.as_str()))?;
+    let queues = unique("queue", config.queues.iter().map(|queue| queue.name.as_str()))?;
+    for licence in config.licences.keys() {
+        validate::identifier("licence", licence)?;
+    }
+    for queue in &config.queues {
+        validate_queue(queue)?;
+        let known = |name: &String| nodes.contains(name.as_str()) || keep_unnamed && state.node_by_name(name).is_some();
+        if let Some(unknown) = queue.nodes.iter().find(|name| !known(name)) {
+            let shown = validate::shown(unknown);
+            return Err(invalid(format!("queue `{}`: node `{shown}` does not exist", queue.name)));
+        }
+    }
+    let default = config.settings.default_queue.as_str();
+    if !queues.contains(default) && !(keep_unnamed && state.queue(default).is_some()) {
+        return Err(invalid(format!("default_queue: queue `{}` does not exist", validate::shown(default))));
+    }
+    Ok(())
+}
+
+fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
+    validate::label("name", &settings.name)?;
+    for user in settings.operators.iter().chain(&settings.administrators) {
+        validate::name("operators and administrators", user)?;
+    }
+    let at_least_one = [
+        ("node_lost_after_seconds", settings.node_lost_after_seconds),
+        ("launch_timeout_seconds", settings.launch_timeout_seconds),
+    ];
+    match at_least_one.iter().find(|(_, value)| *value == 0) {
+        Some((name, _)) => Err(invalid(format!("{name}: is 0, at least 1 is needed"))),
+        None => Ok(()),
+    }
+}
+
+fn validate_queue(queue: &QueueSpec) -> Result<(), Refusal> {
+    validate::identifier("queue", &queue.name)?;
+    queue.default_walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    queue.max_walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    match (queue.default_walltime_seconds, queue.max_walltime_seconds) {
+        (Some(default), Some(longest)) if default > longest => Err(invalid(format!(
+            "queue `{}`: default_walltime_seconds {default} is more than max_walltime_seconds {longest}",
+            queue.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<BTreeSet<&'a str>, Refusal> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(invalid(format!("{what} `{}` is given twice", validate::shown(name))));
+        }
+    }
+    Ok(seen)
+}
+
+fn queues(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) {
+    for queue in &config.queues {
+        if state.queue(&queue.name).is_none_or(|known| *known.spec != *queue) {
+            events.push(Event::QueueSet { queue: Arc::new(queue.clone()) });
+        }
+    }
+}
+
+fn licences(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &mut Vec<Event>) {
+    for (name, total) in &config.licences {
+        if state.licence(name).map_or(0, |licence| licence.total) != *total {
+            events.push(Event::LicenceSet { name: name.clone(), total: *total });
+        }
+    }
+    let unnamed = state.licences().filter(|(name, licence)| licence.total > 0 && !config.licences.contains_key(*name));
+    if !keep_unnamed {
+        events.extend(unnamed.map(|(name, _)| Event::LicenceSet { name: name.to_owned(), total: 0 }));
+    }
+}
+
+fn nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
+    let mut next = state.core.next_node;
+    for spec in &config.nodes {
+        match state.node_by_name(&spec.name) {
+            Some(known) if *known.spec == *spec => {}
+            Some(known) => {
+                require_room_for_runs(state, known, spec)?;
+                events.push(Event::NodeChanged { node: known.id, spec: Arc::new(spec.clone()) });
+            }
+            None => {
+                events.push(Event::NodeAdded { node: NodeId(next), spec: Arc::new(spec.clone()) });
+                next += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What runs use of a node must still be there after a change.
+fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<(), Refusal> {
+    let used_cores = IndexSet::first_n(node.spec.cores).difference(&node.free_cores);
+    let used_gpus = IndexSet::first_n(gpu_count(&node.spec)).difference(&node.free_gpus);
+    let used_memory = node.spec.memory_bytes.saturating_sub(node.free_memory_bytes);
+    let fits = validate::within(&used_cores, spec.cores)
+        && validate::within(&used_gpus, gpu_count(spec))
+        && used_memory <= spec.memory_bytes;
+    let job = node.runs.first().and_then(|run| state.run(*run)).map(|run| run.job);
+    match (fits, job) {
+        (false, Some(job)) => {
+            Err(conflict(format!("node `{}` cannot become smaller than what runs on it uses: job {job}", spec.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn remove_nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
+    let named: BTreeSet<&str> = config.nodes.iter().map(|node| node.name.as_str()).collect();
+    for node in state.nodes().filter(|node| !named.contains(node.spec.name.as_str())) {
+        if let Some(run) = node.runs.first().and_then(|run| state.run(*run)) {
+            return Err(conflict(format!("node `{}` cannot be removed: job {} runs on it", node.spec.name, run.job)));
+        }
+        events.push(Event::NodeRemoved { node: node.id });
+    }
+    Ok(())
+}
+
+fn remove_queues(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
+    let named: BTreeSet<&str> = config.queues.iter().map(|queue| queue.name.as_str()).collect();
+    for queue in state.queues().filter(|queue| !named.contains(queue.spec.name.as_str())) {
+        if queue.jobs > 0 {
+            return Err(conflict(format!(
+                "queue `{}` cannot be removed: {} jobs are in it",
+                queue.spec.name, queue.jobs
+            )));
+        }
+        events.push(Event::QueueRemoved { name: queue.spec.name.clone() });
+    }
+    Ok(())
+}

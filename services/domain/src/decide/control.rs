@@ -1,0 +1,195 @@
+//! Hold, release, cancel, signal, suspend, resume, requeue.
+
+use super::{
+    Decision,
+    access::Access,
+    conflict, invalid,
+    select::{Target, act_on},
+};
+use crate::{
+    state::{Job, Phase, Run, State},
+    validate,
+};
+use muster_schemas::{
+    JobId,
+    command::{JobSelection, Refusal},
+    event::{Event, StopReason},
+    job::{Holds, Outcome},
+    resources::IndexSet,
+};
+
+pub(super) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &str) -> Result<Decision, Refusal> {
+    require_holds(access, holds)?;
+    validate::text("reason", reason)?;
+    act_on(access, jobs, |target| {
+        require_waiting(access.state, target)?;
+        let added = holds.without(holds_of(target));
+        Ok(one_if(!added.is_empty(), || Event::JobHeld { job: target.id(), holds: added, reason: reason.to_owned() }))
+    })
+}
+
+pub(super) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Result<Decision, Refusal> {
+    require_holds(access, holds)?;
+    act_on(access, jobs, |target| {
+        require_waiting(access.state, target)?;
+        let mut events = released(target.id(), holds, holds_of(target));
+        if let Target::Array(array) = target {
+            let held = array.array.iter().flat_map(|array| &array.held);
+            for (index, task_holds) in held {
+                events.extend(released(JobId::task(array.id.number, *index), holds, *task_holds));
+            }
+        }
+        Ok(events)
+    })
+}
+
+fn released(job: JobId, wanted: Holds, set: Holds) -> Vec<Event> {
+    let taken = set.without(set.without(wanted));
+    one_if(!taken.is_empty(), || Event::JobReleased { job, holds: taken })
+}
+
+/// Users manage `user` holds of their jobs, operators `operator` holds, administrators `system` holds.
+fn require_holds(access: &Access, holds: Holds) -> Result<(), Refusal> {
+    if holds.is_empty() {
+        return Err(invalid("holds: none is named; give user, operator or system"));
+    }
+    if holds.operator {
+        access.require_operator("set and release operator holds")?;
+    }
+    if holds.system {
+        access.require_administrator("set and release system holds")?;
+    }
+    Ok(())
+}
+
+fn holds_of(target: Target) -> Holds {
+    match target {
+        Target::Job(job) | Target::Array(job) => job.holds(),
+        Target::Task(job, index) => {
+            job.array.as_ref().and_then(|array| array.held.get(&index).copied()).unwrap_or_default()
+        }
+    }
+}
+
+fn require_waiting(state: &State, target: Target) -> Result<(), Refusal> {
+    let job = target.job();
+    if job.is_waiting() {
+        Ok(())
+    } else {
+        Err(conflict(format!("job {} does not wait, it is {}", job.id, word(state, job))))
+    }
+}
+
+/// Where a job stands, for messages.
+fn word(state: &State, job: &Job) -> &'static str {
+    match &job.phase {
+        Phase::Finished(finished) => finished.outcome.word(),
+        _ => state.job_state(job).word(),
+    }
+}
+
+pub(super) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
+    act_on(access, jobs, |target| match target {
+        Target::Job(job) => cancel_job(access.state, job),
+        Target::Task(array, index) => Ok(vec![tasks_cancelled(array, IndexSet::from_range(index, index))]),
+        Target::Array(job) => match &job.array {
+            Some(array) if !array.remaining.is_empty() => Ok(vec![tasks_cancelled(job, array.remaining.clone())]),
+            _ => Err(conflict(format!("job {} has no tasks that wait, it is {}", job.id, word(access.state, job)))),
+        },
+    })
+}
+
+fn tasks_cancelled(array: &Job, indices: IndexSet) -> Event {
+    Event::TasksFinished { job: array.id, indices, outcome: Outcome::Cancelled }
+}
+
+fn cancel_job(state: &State, job: &Job) -> Result<Vec<Event>, Refusal> {
+    match &job.phase {
+        Phase::Waiting => Ok(vec![Event::JobFinished { job: job.id, outcome: Outcome::Cancelled }]),
+        Phase::Active(run) => {
+            let stopping = state.run(*run).and_then(|run| run.stopping);
+            let reason = StopReason::Cancelled;
+            Ok(one_if(stopping != Some(reason), || Event::RunStopping { job: job.id, run: *run, reason }))
+        }
+        _ => Err(conflict(format!("job {} is over: {}", job.id, word(state, job)))),
+    }
+}
+
+pub(super) fn signal(access: &Access, jobs: &JobSelection, signal: u8) -> Result<Decision, Refusal> {
+    validate::signal("signal", signal)?;
+    act_on(access, jobs, |target| {
+        let run = started_run(access.state, target)?;
+        Ok(vec![Event::JobSignalled { job: run.job, run: run.id, signal }])
+    })
+}
+
+pub(super) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
+    access.require_operator("suspend jobs")?;
+    act_on(access, jobs, |target| {
+        let run = started_run(access.state, target)?;
+        Ok(one_if(!run.is_suspended(), || Event::JobSuspended { job: run.job, run: run.id }))
+    })
+}
+
+pub(super) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
+    access.require_operator("resume jobs")?;
+    act_on(access, jobs, |target| {
+        let run = started_run(access.state, target)?;
+        if !run.is_suspended() {
+            return Err(conflict(format!("job {} is not suspended", run.job)));
+        }
+        Ok(vec![Event::JobResumed { job: run.job, run: run.id }])
+    })
+}
+
+/// The run of a job whose processes are there and not being stopped.
+fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refusal> {
+    let not_running = || {
+        let job = target.job();
+        conflict(format!("job {} does not run, it is {}", target.id(), word(state, job)))
+    };
+    let Target::Job(job) = target else { return Err(not_running()) };
+    let run = job.run().and_then(|run| state.run(run)).ok_or_else(not_running)?;
+    if run.started.is_some() && run.stopping.is_none() { Ok(run) } else { Err(not_running()) }
+}
+
+pub(super) fn requeue(access: &Access, jobs: &JobSelection, hold: bool) -> Result<Decision, Refusal> {
+    act_on(access, jobs, |target| {
+        let Target::Job(job) = target else {
+            return Err(conflict(format!("job {} has not been started", target.id())));
+        };
+        let mut events = vec![requeue_job(access.state, job)?];
+        let holds = Holds { user: true, ..Holds::default() };
+        if hold && !job.holds().user {
+            events.push(Event::JobHeld { job: job.id, holds, reason: "requeued and held".into() });
+        }
+        Ok(events)
+    })
+}
+
+fn requeue_job(state: &State, job: &Job) -> Result<Event, Refusal> {
+    let reason = StopReason::Requeued;
+    match &job.phase {
+        Phase::Active(run) if state.run(*run).is_some_and(|run| run.stopping.is_none()) => {
+            Ok(Event::RunStopping { job: job.id, run: *run, reason })
+        }
+        Phase::Active(_) | Phase::Settling => Err(conflict(format!("job {} is being stopped already", job.id))),
+        Phase::Waiting => Err(conflict(format!("job {} waits already", job.id))),
+        Phase::Finished(_) if job.id.index.is_some() && state.job(job.id.whole()).is_none() => {
+            Err(conflict(format!("the array of job {} ended too long ago", job.id)))
+        }
+        Phase::Finished(_) => requeue_finished(state, job),
+    }
+}
+
+fn requeue_finished(state: &State, job: &Job) -> Result<Event, Refusal> {
+    let gone = job.queues().find(|name| state.queue(name).is_none());
+    match gone {
+        Some(queue) => Err(conflict(format!("queue `{queue}` of job {} has been removed", job.id))),
+        None => Ok(Event::JobRequeued { job: job.id, reason: StopReason::Requeued }),
+    }
+}
+
+fn one_if(wanted: bool, event: impl FnOnce() -> Event) -> Vec<Event> {
+    if wanted { vec![event()] } else { Vec::new() }
+}

@@ -1,0 +1,138 @@
+//! Changes to jobs.
+
+use super::{
+    Decision,
+    access::Access,
+    conflict, invalid,
+    select::{Target, act_on},
+    submit,
+};
+use crate::{state::Job, validate};
+use muster_schemas::{
+    Timestamp,
+    command::{JobSelection, Refusal},
+    event::{Event, JobChange},
+};
+use std::sync::Arc;
+
+pub(super) fn modify(
+    access: &Access,
+    jobs: &JobSelection,
+    change: JobChange,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    validate_change(&change)?;
+    act_on(access, jobs, |target| {
+        let change = match target {
+            Target::Task(array, index) => {
+                let message = format!("task {index} of array {} has not started; change the whole array", array.id);
+                return Err(conflict(message));
+            }
+            Target::Array(job) => changed_array(access, job, &change)?,
+            Target::Job(job) => changed_job(access, job, &change)?,
+        };
+        let effective = JobChange { begin: change.begin.map(|begin| begin.max(now)), ..change };
+        Ok(vec![Event::JobModified { job: target.id(), change: Arc::new(effective) }])
+    })
+}
+
+fn validate_change(change: &JobChange) -> Result<(), Refusal> {
+    if *change == (JobChange { component: change.component, ..JobChange::default() }) {
+        return Err(invalid("change: nothing is to be changed"));
+    }
+    change.name.as_ref().map_or(Ok(()), |name| validate::name("name", name))?;
+    change.queue.as_ref().map_or(Ok(()), |queue| validate::name("queue", queue))?;
+    change.account.as_ref().map_or(Ok(()), |account| validate::name("account", account))?;
+    change.walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    change.alternatives.as_ref().map_or(Ok(()), |alternatives| validate::alternatives(alternatives))?;
+    change.dependencies.as_ref().map_or(Ok(()), validate::dependencies)?;
+    if change.max_running == Some(0) {
+        return Err(invalid("max_running: is 0, no task could ever run"));
+    }
+    Ok(())
+}
+
+fn changed_array(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+    if job.is_finished() || !job.is_waiting() && !changes_only_limit(change) {
+        return Err(conflict(format!("array {} has no tasks that wait", job.id)));
+    }
+    changed_waiting(access, job, change)
+}
+
+fn changes_only_limit(change: &JobChange) -> bool {
+    *change == JobChange { max_running: change.max_running, ..JobChange::default() }
+}
+
+fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+    if change.max_running.is_some() {
+        return Err(conflict(format!("job {} is not an array, it has no limit on running tasks", job.id)));
+    }
+    if job.is_finished() {
+        return Err(conflict(format!("job {} is over", job.id)));
+    }
+    if job.is_waiting() {
+        return changed_waiting(access, job, change);
+    }
+    let running_only =
+        JobChange { walltime_seconds: change.walltime_seconds, component: change.component, ..JobChange::default() };
+    if *change != running_only {
+        let message = format!("job {} does not wait any more; only its walltime can be changed", job.id);
+        return Err(conflict(message));
+    }
+    require_component(job, change)?;
+    require_walltime(access, job, change)?;
+    Ok(change.clone())
+}
+
+/// The change of a job that waits, with what it leaves open filled in.
+fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+    require_component(job, change)?;
+    if let Some(dependencies) = &change.dependencies {
+        submit::require_dependencies(access, dependencies, Some(job.id))?;
+    }
+    require_walltime(access, job, change)?;
+    let mut change = change.clone();
+    if change.queue.is_some() || change.alternatives.is_some() {
+        for (number, component) in job.components.iter().enumerate() {
+            if change.component.is_none_or(|only| only as usize == number) {
+                let queue = change.queue.as_deref().unwrap_or(&component.queue);
+                let queue = submit::find_queue(access.state, queue)?;
+                let mut asked = change.alternatives.clone().unwrap_or_else(|| component.shape.alternatives.to_vec());
+                submit::complete_alternatives(&mut asked, queue, access.is_operator())?;
+                submit::require_fit(access.state, queue, &asked)?;
+                if change.queue.is_some() {
+                    submit::require_entry(access, queue, &job.owner)?;
+                }
+                if change.alternatives.is_some() {
+                    change.alternatives = Some(asked);
+                }
+            }
+        }
+    }
+    Ok(change)
+}
+
+fn require_component(job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    match change.component {
+        Some(number) if number as usize >= job.components.len() => {
+            Err(invalid(format!("component: job {} has {}, counted from 0", job.id, job.components.len())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A user may set any walltime that the queue allows while the job waits, and shorten it while it runs; operators may
+/// set any.
+fn require_walltime(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let Some(wanted) = change.walltime_seconds else { return Ok(()) };
+    for component in &job.components {
+        let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
+        submit::require_walltime(queue, Some(wanted), access.is_operator())?;
+        let current = component.shape.alternatives.iter().filter_map(|alternative| alternative.walltime_seconds).max();
+        let longer = current.is_some_and(|current| wanted > current);
+        if longer && !job.is_waiting() {
+            access.require_operator("lengthen the walltime of a running job")?;
+        }
+    }
+    Ok(())
+}

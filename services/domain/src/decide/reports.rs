@@ -1,0 +1,217 @@
+//! What executors report: that a node is there, that parts of runs started and ended.
+
+use super::{Decision, access::Access};
+use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
+use muster_schemas::{
+    NodeId, RunId, Timestamp,
+    cluster::NodeCondition,
+    command::{Refusal, Reply},
+    event::{EndCause, Event, NodeExit, NodePart, StopReason},
+    job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage},
+};
+
+/// The node is there. What it has to do about its runs is [`crate::orders::reconcile`], which the ledger adds.
+pub(super) fn hello(access: &Access, boot_id: &str, runs: &[RunId], now: Timestamp) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    crate::validate::name("boot_id", boot_id)?;
+    let is_up = node.condition == NodeCondition::Up;
+    let mut events = Vec::new();
+    if is_up && node.boot_id != boot_id {
+        events.extend(node_lost(access.state, node, "it was booted again", now));
+    } else if is_up {
+        events.extend(forgotten_runs(access.state, node, runs, now));
+    }
+    if !is_up || node.boot_id != boot_id {
+        events.push(Event::NodeUp { node: node.id, boot_id: boot_id.to_owned() });
+    }
+    Ok(Decision { events, reply: Reply::NodeOrders(Vec::new()) })
+}
+
+/// Runs that the node had started and does not know any more are over: they cannot be started a second time.
+fn forgotten_runs(state: &State, node: &Node, known: &[RunId], now: Timestamp) -> Vec<Event> {
+    let forgotten =
+        |run: &&Run| !known.contains(&run.id) && run.part(node.id).is_some_and(|part| part.state == PartState::Started);
+    let runs = node.runs.iter().filter_map(|run| state.run(*run)).filter(forgotten);
+    runs.flat_map(|run| part_lost(state, run, node.id, "the node knows it no more", now)).collect()
+}
+
+/// The node is lost, and with it the parts of runs there.
+pub(super) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp) -> Vec<Event> {
+    let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
+    for run in node.runs.iter().filter_map(|run| state.run(*run)) {
+        events.extend(part_lost(state, run, node.id, reason, now));
+    }
+    events
+}
+
+fn part_lost(state: &State, run: &Run, node: NodeId, reason: &str, now: Timestamp) -> Vec<Event> {
+    let exit = NodeExit {
+        status: None,
+        cause: EndCause::Lost(reason.to_owned()),
+        usage: Usage::default(),
+        started: None,
+        ended: now,
+    };
+    end_part(state, run, node, exit, Reporter::Nobody)
+}
+
+pub(super) fn started(access: &Access, run: RunId) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    let launching = |run: &&Run| run.part(node.id).is_some_and(|part| part.state == PartState::Launching);
+    let run = access.state.run(run).filter(launching);
+    Ok(Decision::done(run.map(|run| vec![part_started(run, node.id)]).unwrap_or_default()))
+}
+
+/// The processes of a part that was being launched run.
+fn part_started(run: &Run, node: NodeId) -> Event {
+    let others_started = run.parts.iter().filter(|part| part.node != node).all(has_started);
+    if others_started {
+        Event::RunStarted { job: run.job, run: run.id, node }
+    } else {
+        Event::RunNodeStarted { run: run.id, node }
+    }
+}
+
+fn has_started(part: &Part) -> bool {
+    match &part.state {
+        PartState::Launching => false,
+        PartState::Started => true,
+        PartState::Ended(exit) => exit.started.is_some(),
+    }
+}
+
+/// A repeated report, or one about a run that is over, is accepted and means nothing more.
+pub(super) fn ended(access: &Access, run: RunId, exit: NodeExit) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    let unended = |run: &&Run| run.part(node.id).is_some_and(|part| !part.has_ended());
+    let run = access.state.run(run).filter(unended);
+    let events = run.map(|run| end_part(access.state, run, node.id, exit, Reporter::Node));
+    Ok(Decision::done(events.unwrap_or_default()))
+}
+
+/// Who says that a part ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reporter {
+    Node,
+    /// Its node is lost.
+    Nobody,
+}
+
+/// The part of a run on one node is over: what follows for the run and its job.
+fn end_part(state: &State, run: &Run, node: NodeId, exit: NodeExit, reporter: Reporter) -> Vec<Event> {
+    let mut events = Vec::new();
+    let launching = run.part(node).is_some_and(|part| part.state == PartState::Launching);
+    if launching && exit.started.is_some() {
+        events.push(part_started(run, node));
+    }
+    let Some(job) = state.job(run.job) else { return events };
+    let others_ended = run.parts.iter().filter(|part| part.node != node).all(Part::has_ended);
+    if others_ended {
+        events.extend(end_run(state, job, run, node, exit, reporter));
+        return events;
+    }
+    let stop = if run.stopping.is_none() { stops_the_rest(job, run, node, &exit) } else { None };
+    events.push(Event::RunNodeEnded { run: run.id, node, exit });
+    if let Some(reason) = stop {
+        events.push(Event::RunStopping { job: run.job, run: run.id, reason });
+    }
+    events
+}
+
+/// Whether the end of one part ends the others: a script's does, and one that was not an ordinary end.
+fn stops_the_rest(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Option<StopReason> {
+    match exit.cause {
+        EndCause::Lost(_) => Some(StopReason::NodeLost),
+        EndCause::LaunchFailed(_) | EndCause::Walltime | EndCause::OutOfMemory => Some(StopReason::PeerEnded),
+        EndCause::Itself | EndCause::Killed => {
+            let script_ended = job.lead().program == ProgramKind::Script && run.lead_node() == Some(node);
+            script_ended.then_some(StopReason::PeerEnded)
+        }
+    }
+}
+
+fn end_run(state: &State, job: &Job, run: &Run, node: NodeId, exit: NodeExit, reporter: Reporter) -> [Event; 2] {
+    let exits: Vec<&NodeExit> =
+        run.parts.iter().filter_map(|part| if part.node == node { Some(&exit) } else { part.exit() }).collect();
+    let outcome = outcome(state, job, run, &exits);
+    let usage = exits.iter().fold(Usage::default(), |sum, exit| together(sum, exit.usage));
+    let next = aftermath(job, &outcome);
+    let last = (reporter == Reporter::Node).then(|| NodePart { node, exit: exit.clone() });
+    [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
+}
+
+fn together(one: Usage, other: Usage) -> Usage {
+    Usage {
+        cpu_time_micros: one.cpu_time_micros.saturating_add(other.cpu_time_micros),
+        peak_memory_bytes: one.peak_memory_bytes.saturating_add(other.peak_memory_bytes),
+    }
+}
+
+/// How a run ended: by why it was stopped if it was, else by what its nodes say.
+fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome {
+    match run.stopping {
+        Some(StopReason::Cancelled) => Outcome::Cancelled,
+        Some(StopReason::Requeued) => Outcome::Requeued,
+        Some(StopReason::Preempted) => Outcome::Preempted,
+        Some(StopReason::NodeLost) => Outcome::NodeLost,
+        Some(StopReason::LaunchTimeout) => {
+            let seconds = state.settings().launch_timeout_seconds;
+            Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
+        }
+        Some(StopReason::PeerEnded) | None => outcome_of_exits(job, exits),
+    }
+}
+
+fn outcome_of_exits(job: &Job, exits: &[&NodeExit]) -> Outcome {
+    let has = |cause: EndCause| exits.iter().any(|exit| exit.cause == cause);
+    if has(EndCause::Walltime) {
+        return Outcome::TimedOut;
+    }
+    if has(EndCause::OutOfMemory) {
+        return Outcome::OutOfMemory;
+    }
+    for exit in exits {
+        if let EndCause::LaunchFailed(why) = &exit.cause {
+            return Outcome::LaunchFailed(why.clone());
+        }
+    }
+    if exits.iter().any(|exit| matches!(exit.cause, EndCause::Lost(_))) {
+        return Outcome::NodeLost;
+    }
+    // A script speaks for its whole run; the other nodes only hold resources.
+    let exits = if job.lead().program == ProgramKind::Script { &exits[..exits.len().min(1)] } else { exits };
+    let by_itself = exits.iter().filter(|exit| exit.cause == EndCause::Itself);
+    let killed = exits.iter().filter(|exit| exit.cause != EndCause::Itself);
+    let failed = |exit: &&&NodeExit| exit.status.is_some_and(|status| !status.is_success());
+    let first = by_itself.chain(killed).find(failed).and_then(|exit| exit.status);
+    first.map_or(Outcome::Completed, Outcome::Failed)
+}
+
+/// What becomes of a job after a run.
+fn aftermath(job: &Job, outcome: &Outcome) -> Event {
+    match requeue_reason(job, outcome) {
+        Some(reason) => Event::JobRequeued { job: job.id, reason },
+        None => Event::JobFinished { job: job.id, outcome: outcome.clone() },
+    }
+}
+
+fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {
+    if *outcome == Outcome::Requeued {
+        return Some(StopReason::Requeued);
+    }
+    let default = RequeuePolicy::default();
+    let policy = job.extras.as_ref().map_or(&default, |extras| &extras.requeue);
+    if job.attempts >= policy.max_runs {
+        return None;
+    }
+    match outcome {
+        Outcome::NodeLost if policy.on_node_lost => Some(StopReason::NodeLost),
+        Outcome::Preempted if job.types().contains(&JobType::BestEffort { requeue: true }) => {
+            Some(StopReason::Preempted)
+        }
+        Outcome::Failed(ExitStatus::Code(code)) if policy.on_exit_codes.contains(&i32::from(*code)) => {
+            Some(StopReason::Requeued)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,155 @@
+//! Which jobs a command is about, and what becomes of each.
+
+use super::{Decision, access::Access, conflict, invalid, not_found};
+use crate::state::{Job, State};
+use muster_schemas::{
+    JobId,
+    command::{JobFilter, JobSelection, Refusal, Reply},
+    event::Event,
+    job::JobState,
+};
+use std::collections::BTreeSet;
+
+/// No command names more jobs.
+const MAX_IDS: usize = 100_000;
+
+/// What a command acts on.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    /// A plain job, or a task that has been started at least once.
+    Job(&'a Job),
+    /// What stands for the tasks of an array that have never started.
+    Array(&'a Job),
+    /// One of them.
+    Task(&'a Job, u32),
+}
+
+impl<'a> Target<'a> {
+    /// The job or array that knows it.
+    pub(super) fn job(self) -> &'a Job {
+        match self {
+            Self::Job(job) | Self::Array(job) | Self::Task(job, _) => job,
+        }
+    }
+
+    /// Its id.
+    pub(super) fn id(self) -> JobId {
+        match self {
+            Self::Job(job) | Self::Array(job) => job.id,
+            Self::Task(job, index) => JobId::task(job.id.number, index),
+        }
+    }
+
+    fn of(job: &'a Job) -> Self {
+        if job.array.is_some() { Self::Array(job) } else { Self::Job(job) }
+    }
+}
+
+/// Lets `act` say for each selected job what happens. Of jobs that are named, a refusal for one refuses all; of an
+/// array, for it and all its tasks. Jobs that are only matched and cannot be acted on are passed over.
+pub(super) fn act_on<'a>(
+    access: &Access<'a>,
+    selection: &JobSelection,
+    mut act: impl FnMut(Target<'a>) -> Result<Vec<Event>, Refusal>,
+) -> Result<Decision, Refusal> {
+    let mut events = Vec::new();
+    let mut done = Vec::new();
+    match selection {
+        JobSelection::Ids(ids) => {
+            for id in without_doubles(ids)? {
+                events.extend(act_on_named(access, id, &mut act)?);
+                done.push(id);
+            }
+        }
+        JobSelection::Matching(filter) => {
+            let jobs = access.state.jobs().filter(|job| access.may_manage(job) && matches(access.state, filter, job));
+            for job in jobs {
+                if let Ok(follows) = act(Target::of(job)) {
+                    events.extend(follows);
+                    done.push(job.id);
+                }
+            }
+        }
+    }
+    Ok(Decision { events, reply: Reply::Jobs(done) })
+}
+
+/// Each id once, and no task of an array that is named as a whole.
+fn without_doubles(ids: &[JobId]) -> Result<Vec<JobId>, Refusal> {
+    if ids.len() > MAX_IDS {
+        return Err(invalid(format!("{} jobs named, at most {MAX_IDS} can be in one command", ids.len())));
+    }
+    let named: BTreeSet<JobId> = ids.iter().copied().collect();
+    let first = |id: &JobId| id.index.is_none() || !named.contains(&id.whole());
+    let mut seen = BTreeSet::new();
+    Ok(ids.iter().copied().filter(first).filter(|id| seen.insert(*id)).collect())
+}
+
+fn act_on_named<'a>(
+    access: &Access<'a>,
+    id: JobId,
+    act: &mut impl FnMut(Target<'a>) -> Result<Vec<Event>, Refusal>,
+) -> Result<Vec<Event>, Refusal> {
+    let target = find(access.state, id)?;
+    access.require_management(target.job())?;
+    let Target::Array(array) = target else { return act(target) };
+    let mut events = Vec::new();
+    let mut first_refusal = None;
+    let mut accepted = false;
+    let tasks = access.state.job_with_tasks(id.number).filter(|job| job.id.index.is_some()).map(Target::Job);
+    for part in std::iter::once(Target::Array(array)).chain(tasks) {
+        match act(part) {
+            Ok(follows) => {
+                accepted = true;
+                events.extend(follows);
+            }
+            Err(refusal) => {
+                first_refusal.get_or_insert(refusal);
+            }
+        }
+    }
+    match first_refusal {
+        Some(refusal) if !accepted => Err(refusal),
+        _ => Ok(events),
+    }
+}
+
+/// The job, array or task of an id.
+pub(super) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
+    if let Some(job) = state.job(id) {
+        return Ok(Target::of(job));
+    }
+    let unknown = || not_found(format!("job {id} does not exist, or ended too long ago"));
+    let index = id.index.ok_or_else(unknown)?;
+    let whole = state.job(id.whole()).ok_or_else(unknown)?;
+    let array = whole.array.as_ref().ok_or_else(|| not_found(format!("job {} is not an array", id.whole())))?;
+    if array.remaining.contains(index) {
+        return Ok(Target::Task(whole, index));
+    }
+    match array.task_outcome(index) {
+        Some(outcome) => Err(conflict(format!("job {id} is over: {}", outcome.word()))),
+        None => Err(not_found(format!("array {} has no task {index}", id.whole()))),
+    }
+}
+
+fn matches(state: &State, filter: &JobFilter, job: &Job) -> bool {
+    let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+    let account =
+        |wanted: &String| job.components.iter().any(|component| component.account.as_deref() == Some(wanted.as_str()));
+    let queue = |wanted: &String| job.queues().any(|queue| **queue == **wanted);
+    is(&filter.user, &job.owner.user)
+        && is(&filter.name, &job.name)
+        && filter.queue.as_ref().is_none_or(queue)
+        && filter.account.as_ref().is_none_or(account)
+        && matches_state(state, &filter.states, job)
+}
+
+/// An array with tasks that have never started stands for those: its running tasks are matched by themselves.
+fn matches_state(state: &State, states: &[JobState], job: &Job) -> bool {
+    let found = match &job.array {
+        Some(_) if job.is_waiting() && state.gate_reason(job).is_some() => JobState::Held,
+        Some(_) if job.is_waiting() => JobState::Queued,
+        _ => state.job_state(job),
+    };
+    if states.is_empty() { found != JobState::Finished } else { states.contains(&found) }
+}

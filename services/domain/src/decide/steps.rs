@@ -1,0 +1,103 @@
+//! Steps that are started from inside a running job.
+
+use super::{Decision, access::Access, conflict, invalid, not_found};
+use crate::{
+    state::{Run, Step},
+    validate,
+};
+use muster_schemas::{
+    JobId, RunId, StepId,
+    command::{Refusal, RefusalCode, Reply},
+    event::{Event, NodeExit, NodeTasks},
+    job::{Launch, Program},
+    resources::NodeShare,
+};
+use std::sync::Arc;
+
+pub(super) fn start(
+    access: &Access,
+    job: JobId,
+    launch: Launch,
+    tasks: Option<u32>,
+    nodes: Option<u32>,
+) -> Result<Decision, Refusal> {
+    validate::launch(&launch)?;
+    if !matches!(launch.program, Program::Tasks { .. }) {
+        return Err(invalid("launch.program: a step runs a command for each task, not a script"));
+    }
+    let known = access.state.job(job).ok_or_else(|| not_found(format!("job {job} does not exist")))?;
+    access.require_management(known)?;
+    let run = known.run().and_then(|run| access.state.run(run)).filter(|run| run.stopping.is_none());
+    let run = run.ok_or_else(|| conflict(format!("job {job} does not run")))?;
+    let tasks = lay_out(run, tasks, nodes)?;
+    let step = run.next_step;
+    let event = Event::StepStarted { job, run: run.id, step, launch: Arc::new(launch), tasks };
+    Ok(Decision { events: vec![event], reply: Reply::Step { run: run.id, step } })
+}
+
+/// How many tasks of a step go to which node. Without a number of nodes they fill the job's task places in order; with
+/// one they are dealt out evenly to the first so many nodes.
+fn lay_out(run: &Run, tasks: Option<u32>, nodes: Option<u32>) -> Result<Vec<NodeTasks>, Refusal> {
+    let shares: Vec<&NodeShare> = run.placement.shares().collect();
+    let most: u64 = shares.iter().map(|share| share.cores.len().max(u64::from(share.tasks))).sum();
+    let wanted = tasks.unwrap_or_else(|| run.total_tasks().max(1));
+    if wanted == 0 || u64::from(wanted) > most {
+        return Err(limit(format!("tasks: {wanted} are wanted, the job has room for 1 to {most}")));
+    }
+    let Some(nodes) = nodes else { return Ok(fill(&shares, wanted)) };
+    if nodes == 0 || nodes as usize > shares.len() || nodes > wanted {
+        let most = shares.len().min(wanted as usize);
+        return Err(limit(format!("nodes: {nodes} are wanted, 1 to {most} are possible for {wanted} tasks")));
+    }
+    let (each, more) = (wanted / nodes, wanted % nodes);
+    let dealt = shares.iter().take(nodes as usize).zip(0..);
+    Ok(dealt.map(|(share, at)| NodeTasks { node: share.node, tasks: each + u32::from(at < more) }).collect())
+}
+
+/// First the places for tasks that the job asked for, then its other cores.
+fn fill(shares: &[&NodeShare], wanted: u32) -> Vec<NodeTasks> {
+    let mut left = wanted;
+    let mut layout: Vec<NodeTasks> = shares.iter().map(|share| NodeTasks { node: share.node, tasks: 0 }).collect();
+    let places = |share: &NodeShare| share.tasks;
+    let cores = |share: &NodeShare| u32::try_from(share.cores.len()).unwrap_or(u32::MAX).saturating_sub(share.tasks);
+    for room in [&places as &dyn Fn(&NodeShare) -> u32, &cores] {
+        for (share, part) in shares.iter().zip(&mut layout) {
+            let more = room(share).min(left);
+            part.tasks += more;
+            left -= more;
+        }
+    }
+    layout.retain(|part| part.tasks > 0);
+    layout
+}
+
+fn limit(message: String) -> Refusal {
+    Refusal::new(RefusalCode::LimitReached, message)
+}
+
+pub(super) fn ended(access: &Access, run: RunId, step: StepId, exit: NodeExit) -> Result<Decision, Refusal> {
+    let node = access.require_node()?.id;
+    let Some((run, known)) = access.state.run(run).and_then(|run| Some((run, run.steps.get(&step)?))) else {
+        return Ok(Decision::done(Vec::new()));
+    };
+    if !known.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
+        return Ok(Decision::done(Vec::new()));
+    }
+    let mut events = vec![Event::StepNodeEnded { run: run.id, step, node, exit: exit.clone() }];
+    if known.parts.iter().all(|part| part.node == node || part.exit.is_some()) {
+        let status = status_that_counts(known, node, &exit);
+        events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
+    }
+    Ok(Decision::done(events))
+}
+
+/// The first status by rank that is not 0, else 0.
+fn status_that_counts(
+    step: &Step,
+    node: muster_schemas::NodeId,
+    exit: &NodeExit,
+) -> Option<muster_schemas::job::ExitStatus> {
+    let exits = step.parts.iter().filter_map(|part| if part.node == node { Some(exit) } else { part.exit.as_ref() });
+    let statuses: Vec<_> = exits.filter_map(|exit| exit.status).collect();
+    statuses.iter().find(|status| !status.is_success()).or(statuses.first()).copied()
+}

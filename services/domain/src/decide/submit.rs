@@ -1,0 +1,256 @@
+//! Submission: validation, defaults, limits, and whether a job can ever run.
+
+use super::{Decision, access::Access, conflict, invalid, not_found, refuse};
+use crate::{
+    fits,
+    state::{Job, Queue, State},
+    validate,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{Refusal, RefusalCode, Reply},
+    event::{Event, Owner},
+    job::{Component, Dependencies, Dependency, DependencyKind, JobSpec, JobType, Program},
+    resources::{Alternative, Request},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Timestamp) -> Result<Decision, Refusal> {
+    let owner = access.require_user()?;
+    validate::name("owner", &owner.user)?;
+    if jobs.is_empty() || jobs.len() > validate::MAX_JOBS {
+        return Err(invalid(format!("jobs: {} given, 1 to {} can be in one command", jobs.len(), validate::MAX_JOBS)));
+    }
+    let mut submission = Submission { state, access, owner, now, fitting: None, queued: BTreeMap::new() };
+    submission.require_room(jobs.len())?;
+    let owner = Arc::new(owner.clone());
+    let single = jobs.len() == 1;
+    let mut next = state.next_job_number();
+    let mut events = Vec::with_capacity(jobs.len());
+    let mut ids = Vec::with_capacity(jobs.len());
+    for (at, mut spec) in jobs.into_iter().enumerate() {
+        let named = |refusal: Refusal| match single {
+            true => refusal,
+            false => Refusal { message: format!("job {} of the submission: {}", at + 1, refusal.message), ..refusal },
+        };
+        submission.complete(&mut spec).map_err(named)?;
+        let job = JobId::job(next);
+        next += spec.components.len() as u64;
+        ids.push(job);
+        events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec) });
+    }
+    Ok(Decision { events, reply: Reply::Submitted(ids) })
+}
+
+struct Submission<'a> {
+    state: &'a State,
+    access: &'a Access<'a>,
+    owner: &'a Owner,
+    now: Timestamp,
+    /// The last request that was found to fit, with its queue: jobs of one submission mostly ask for the same.
+    fitting: Option<(String, Vec<Alternative>)>,
+    /// For each queue with a limit how many jobs of this submission enter it.
+    queued: BTreeMap<String, u64>,
+}
+
+impl Submission<'_> {
+    fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
+        let most = self.state.settings().max_jobs;
+        if self.state.unfinished_jobs().saturating_add(jobs as u64) > most {
+            return Err(refuse(RefusalCode::LimitReached, format!("the cluster takes at most {most} jobs at a time")));
+        }
+        Ok(())
+    }
+
+    /// Checks a job and fills in what it leaves open.
+    fn complete(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
+        validate::job(spec)?;
+        if spec.components.is_empty() {
+            spec.components.push(Component::default());
+        }
+        if spec.name.is_empty() {
+            spec.name = default_name(&spec.components[0]);
+        }
+        for component in &mut spec.components {
+            self.complete_component(component)?;
+        }
+        self.check_queue_limits(spec)?;
+        self.check_types(spec)
+    }
+
+    fn complete_component(&mut self, component: &mut Component) -> Result<(), Refusal> {
+        let state = self.state;
+        let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
+        let queue = find_queue(state, name)?;
+        require_entry(self.access, queue, self.owner)?;
+        component.priority.get_or_insert(queue.spec.default_job_priority);
+        complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
+        if !self.fits_as_before(&queue.spec.name, &component.alternatives) {
+            require_fit(state, queue, &component.alternatives)?;
+            self.fitting = Some((queue.spec.name.clone(), component.alternatives.clone()));
+        }
+        if component.deadline.is_some_and(|deadline| deadline <= self.now) {
+            return Err(invalid("deadline: has passed already"));
+        }
+        require_holds(self.access, component)?;
+        require_dependencies(self.access, &component.dependencies, None)
+    }
+
+    fn fits_as_before(&self, queue: &str, alternatives: &[Alternative]) -> bool {
+        self.fitting.as_ref().is_some_and(|(name, fitting)| name == queue && fitting == alternatives)
+    }
+
+    fn check_queue_limits(&mut self, spec: &JobSpec) -> Result<(), Refusal> {
+        for (at, component) in spec.components.iter().enumerate() {
+            let queue = find_queue(self.state, component.queue.as_deref().unwrap_or_default())?;
+            let repeated = spec.components[..at].iter().any(|earlier| earlier.queue == component.queue);
+            let Some(most) = queue.spec.max_jobs.filter(|_| !repeated) else { continue };
+            let entering = self.queued.entry(queue.spec.name.clone()).or_default();
+            *entering += 1;
+            if queue.jobs + *entering > u64::from(most) {
+                let name = &queue.spec.name;
+                return Err(refuse(
+                    RefusalCode::LimitReached,
+                    format!("queue `{name}` takes at most {most} jobs at a time"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_types(&self, spec: &JobSpec) -> Result<(), Refusal> {
+        for job_type in &spec.types {
+            if let JobType::Inner(container) = job_type {
+                let job = named_job(self.state, *container)?;
+                self.access.require_management(job)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn default_name(component: &Component) -> String {
+    match &component.launch.program {
+        Program::Tasks { argv } => {
+            let command = argv.first().map_or("", String::as_str);
+            let base = command.rsplit('/').next().unwrap_or(command);
+            let printable: String = base.chars().filter(|char| !char.is_control()).take(250).collect();
+            if printable.is_empty() { "job".into() } else { printable }
+        }
+        _ => "job".into(),
+    }
+}
+
+/// The queue of a name.
+pub(super) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, Refusal> {
+    state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
+}
+
+/// Whether the user's jobs may enter the queue.
+pub(super) fn require_entry(access: &Access, queue: &Queue, owner: &Owner) -> Result<(), Refusal> {
+    let spec = &queue.spec;
+    if !spec.enabled && !access.is_operator() {
+        return Err(conflict(format!("queue `{}` takes no jobs", spec.name)));
+    }
+    if !spec.users.is_empty() && !spec.users.contains(&owner.user) && !access.is_operator() {
+        let message = format!("user {} may not submit to queue `{}`", owner.user, spec.name);
+        return Err(refuse(RefusalCode::PermissionDenied, message));
+    }
+    Ok(())
+}
+
+/// Fills in what the alternatives leave open, and holds them against the queue's limit. Operators may exceed it.
+pub(super) fn complete_alternatives(
+    alternatives: &mut Vec<Alternative>,
+    queue: &Queue,
+    may_exceed: bool,
+) -> Result<(), Refusal> {
+    if alternatives.is_empty() {
+        alternatives.push(Alternative::default());
+    }
+    for alternative in alternatives {
+        if alternative.requests.is_empty() {
+            alternative.requests.push(Request::default());
+        }
+        let longest = queue.spec.max_walltime_seconds;
+        alternative.walltime_seconds = alternative.walltime_seconds.or(queue.spec.default_walltime_seconds).or(longest);
+        require_walltime(queue, alternative.walltime_seconds, may_exceed)?;
+    }
+    Ok(())
+}
+
+/// Whether the queue allows the walltime.
+pub(super) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: bool) -> Result<(), Refusal> {
+    match (wanted, queue.spec.max_walltime_seconds) {
+        (Some(wanted), Some(longest)) if wanted > longest && !may_exceed => {
+            let name = &queue.spec.name;
+            let message = format!("walltime_seconds: {wanted} is more than queue `{name}` allows, {longest}");
+            Err(refuse(RefusalCode::LimitReached, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the cluster as configured can ever serve one of the alternatives.
+pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternative]) -> Result<(), Refusal> {
+    match fits::never_fits(state, &queue.spec, alternatives) {
+        Some(why) => Err(refuse(RefusalCode::Invalid, format!("the job can never run: {why}"))),
+        None => Ok(()),
+    }
+}
+
+fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> {
+    if component.holds.operator {
+        access.require_operator("set operator holds")?;
+    }
+    if component.holds.system {
+        access.require_administrator("set system holds")?;
+    }
+    Ok(())
+}
+
+/// Whether every job that is depended on exists, and those that are put behind this one may be.
+pub(super) fn require_dependencies(
+    access: &Access,
+    dependencies: &Dependencies,
+    own: Option<JobId>,
+) -> Result<(), Refusal> {
+    dependencies.all_of.iter().flatten().try_for_each(|dependency| require_dependency(access, dependency, own))
+}
+
+fn require_dependency(access: &Access, dependency: &Dependency, own: Option<JobId>) -> Result<(), Refusal> {
+    let Some(target) = dependency.job else { return Ok(()) };
+    if own == Some(target) {
+        return Err(invalid(format!("dependencies: job {target} cannot depend on itself")));
+    }
+    let job = named_job(access.state, target)?;
+    let puts_behind = matches!(
+        dependency.kind,
+        DependencyKind::BeforeStarted
+            | DependencyKind::BeforeEnded
+            | DependencyKind::BeforeSucceeded
+            | DependencyKind::BeforeFailed
+    );
+    if !puts_behind {
+        return Ok(());
+    }
+    access.require_management(job)?;
+    if job.id != target || !job.is_waiting() {
+        return Err(conflict(format!(
+            "dependencies: job {target} does not wait any more, nothing can be put before it"
+        )));
+    }
+    Ok(())
+}
+
+/// The job of an id, or the array of a task.
+fn named_job(state: &State, id: JobId) -> Result<&Job, Refusal> {
+    if let Some(job) = state.job(id) {
+        return Ok(job);
+    }
+    let whole = state.job(id.whole()).filter(|whole| match (id.index, &whole.array) {
+        (Some(index), Some(array)) => array.remaining.contains(index) || array.task_outcome(index).is_some(),
+        _ => false,
+    });
+    whole.ok_or_else(|| not_found(format!("job {id} does not exist, or ended too long ago")))
+}

@@ -1,0 +1,69 @@
+//! What becomes due with time, and waiting jobs that can never start.
+
+use super::{Decision, access::Access};
+use crate::state::{Job, State, index::Due};
+use muster_schemas::{
+    JobId, RunId, Timestamp,
+    command::Refusal,
+    event::{Event, StopReason},
+    job::Outcome,
+};
+use std::collections::BTreeSet;
+
+/// At most so much in one decision; the next tick goes on.
+const MAX_AT_ONCE: usize = 10_000;
+
+pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_ledger()?;
+    let state = access.state;
+    let mut events = Vec::new();
+    let mut over = BTreeSet::new();
+    if state.settings().cancel_never_met {
+        for job in state.index.doomed.iter().take(MAX_AT_ONCE).filter_map(|id| state.job(*id)) {
+            over.insert(job.id);
+            events.push(impossible(job));
+        }
+    }
+    for (_, due) in state.index.due.iter().take_while(|(time, _)| *time <= now).take(MAX_AT_ONCE) {
+        match due {
+            Due::Job(id) if over.contains(id) => {}
+            Due::Job(id) => events.extend(job_due(state, *id, now)),
+            Due::Run(id) => events.extend(launch_timeout(state, *id)),
+        }
+    }
+    Ok(Decision::done(events))
+}
+
+fn impossible(job: &Job) -> Event {
+    match &job.array {
+        Some(array) if job.never_met().is_none() => Event::TasksFinished {
+            job: job.id,
+            indices: array.impossible.clone(),
+            outcome: Outcome::DependencyNeverMet,
+        },
+        _ => given_up(job, Outcome::DependencyNeverMet),
+    }
+}
+
+/// The end of a job that waits, or of all tasks of an array that do.
+fn given_up(job: &Job, outcome: Outcome) -> Event {
+    match &job.array {
+        Some(array) => Event::TasksFinished { job: job.id, indices: array.remaining.clone(), outcome },
+        None => Event::JobFinished { job: job.id, outcome },
+    }
+}
+
+fn job_due(state: &State, id: JobId, now: Timestamp) -> Option<Event> {
+    let job = state.job(id)?;
+    let mut deadlines = job.components.iter().filter_map(|component| component.extras.as_ref()?.deadline);
+    Some(if deadlines.any(|deadline| deadline <= now) {
+        given_up(job, Outcome::DeadlineMissed)
+    } else {
+        Event::JobEligible { job: id }
+    })
+}
+
+fn launch_timeout(state: &State, id: RunId) -> Option<Event> {
+    let run = state.run(id)?;
+    Some(Event::RunStopping { job: run.job, run: run.id, reason: StopReason::LaunchTimeout })
+}

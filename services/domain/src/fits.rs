@@ -1,0 +1,80 @@
+//! Whether a request can ever be served by the cluster as it is configured, whatever runs and whichever nodes are up.
+
+use crate::{
+    requests::{self, Minimum},
+    state::State,
+};
+use muster_schemas::{
+    cluster::{ClusterSettings, QueueSpec},
+    resources::{Alternative, Level, NodeSpec, Request},
+};
+
+/// Why no alternative can ever be served by the nodes of the queue; `None` if one can, as far as is easily seen.
+pub(crate) fn never_fits(state: &State, queue: &QueueSpec, alternatives: &[Alternative]) -> Option<String> {
+    let mut first = None;
+    for alternative in alternatives {
+        match alternative_never_fits(state, queue, alternative) {
+            None => return None,
+            Some(why) => first = first.or(Some(why)),
+        }
+    }
+    first
+}
+
+fn alternative_never_fits(state: &State, queue: &QueueSpec, alternative: &Alternative) -> Option<String> {
+    for (name, wanted) in &alternative.licences {
+        let total = state.licence(name).map_or(0, |licence| licence.total);
+        if total < *wanted {
+            return Some(format!("it asks for {wanted} of licence `{name}`, the cluster has {total}"));
+        }
+    }
+    alternative.requests.iter().find_map(|request| request_never_fits(state, queue, request))
+}
+
+fn request_never_fits(state: &State, queue: &QueueSpec, request: &Request) -> Option<String> {
+    if let Some(unknown) = request.nodes.iter().find(|name| state.node_by_name(name).is_none()) {
+        return Some(format!("it asks for node `{}`, which does not exist", crate::validate::shown(unknown)));
+    }
+    if let Some(group) = unknown_group(state, request) {
+        return Some(format!("it asks for level `{group}`, which no node has as a property"));
+    }
+    let serves = |spec: &&NodeSpec| {
+        (queue.nodes.is_empty() || queue.nodes.contains(&spec.name)) && requests::node_serves(spec, request)
+    };
+    let nodes: Vec<&NodeSpec> = state.nodes().map(|node| &*node.spec).filter(serves).collect();
+    too_much(&nodes, queue, request, state.settings())
+}
+
+fn unknown_group<'a>(state: &State, request: &'a Request) -> Option<&'a str> {
+    request.path.iter().find_map(|part| match &part.level {
+        Level::Group(group) if !state.nodes().any(|node| node.spec.properties.contains_key(group)) => {
+            Some(group.as_str())
+        }
+        _ => None,
+    })
+}
+
+fn too_much(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, settings: &ClusterSettings) -> Option<String> {
+    let Minimum { nodes: wanted, cores, gpus, memory_bytes, .. } = requests::minimum(request, settings);
+    let has = |what: &str, wanted: u64, found: u64| {
+        let which = if request.filter.is_some() || !request.nodes.is_empty() { "that match " } else { "" };
+        let name = &queue.name;
+        (wanted > found)
+            .then(|| format!("it asks for {wanted} {what}, the nodes {which}of queue `{name}` have {found}"))
+    };
+    let model = request.gpus.as_ref().and_then(|gpus| gpus.model.as_deref());
+    let total = |of: &dyn Fn(&NodeSpec) -> u64| nodes.iter().fold(0, |sum: u64, node| sum.saturating_add(of(node)));
+    if wanted > nodes.len() as u64 {
+        let matching = if nodes.len() == 1 { "1 matches".into() } else { format!("{} match", nodes.len()) };
+        let s = if wanted == 1 { "" } else { "s" };
+        return Some(format!("it asks for {wanted} node{s}, {matching} in queue `{}`", queue.name));
+    }
+    has("cores", cores, total(&|node| u64::from(node.cores)))
+        .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
+        .or_else(|| has("bytes of memory", memory_bytes, total(&|node| node.memory_bytes)))
+        .or_else(|| has("cores for a task on one node", u64::from(request.cpus_per_task), largest(nodes)))
+}
+
+fn largest(nodes: &[&NodeSpec]) -> u64 {
+    nodes.iter().map(|node| u64::from(node.cores)).max().unwrap_or(0)
+}

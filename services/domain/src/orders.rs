@@ -1,0 +1,304 @@
+//! What nodes are ordered to do: what follows from a record, and what a node that reports may have missed.
+//!
+//! Orders can be lost or come twice. An executor obeys each once, by run and step, so repeating them is harmless.
+
+use crate::state::{Job, PartState, Phase, Run, State, Suspension};
+use muster_schemas::{
+    NodeId, RunId, Sequence, StepId,
+    event::{Event, JobChange, Record, StopReason},
+    job::{Component, JobSpec, Launch, Program},
+    node::{LaunchOrder, NodeOrder, OrderNode},
+    resources::Placement,
+};
+
+/// An order, but for what only the log knows of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderSeed {
+    /// Launch the node's part of the run: [`launch_order`] with the job as submitted in the record
+    /// `submitted_sequence`.
+    Launch {
+        /// The run.
+        run: RunId,
+        /// The record of the job's submission.
+        submitted_sequence: Sequence,
+    },
+    /// Launch the node's part of a step: [`step_order`] with what the record `started_sequence` says.
+    LaunchStep {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The record of the job's submission.
+        submitted_sequence: Sequence,
+        /// The record of the step's start.
+        started_sequence: Sequence,
+    },
+    /// See [`NodeOrder::Signal`].
+    Signal {
+        /// The run.
+        run: RunId,
+        /// The signal's number.
+        signal: u8,
+    },
+    /// See [`NodeOrder::Suspend`].
+    Suspend {
+        /// The run.
+        run: RunId,
+    },
+    /// See [`NodeOrder::Resume`].
+    Resume {
+        /// The run.
+        run: RunId,
+    },
+    /// See [`NodeOrder::Stop`].
+    Stop {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+        /// From SIGTERM to SIGKILL.
+        grace_seconds: u32,
+    },
+    /// See [`NodeOrder::SetWalltime`].
+    SetWalltime {
+        /// The run.
+        run: RunId,
+        /// From its start, in seconds.
+        walltime_seconds: Option<u64>,
+    },
+    /// See [`NodeOrder::Forget`].
+    Forget {
+        /// The run.
+        run: RunId,
+    },
+}
+
+impl OrderSeed {
+    /// The order, unless it is a launch.
+    pub fn to_order(self) -> Option<NodeOrder> {
+        match self {
+            Self::Launch { .. } | Self::LaunchStep { .. } => None,
+            Self::Signal { run, signal } => Some(NodeOrder::Signal { run, signal }),
+            Self::Suspend { run } => Some(NodeOrder::Suspend { run }),
+            Self::Resume { run } => Some(NodeOrder::Resume { run }),
+            Self::Stop { run, reason, grace_seconds } => Some(NodeOrder::Stop { run, reason, grace_seconds }),
+            Self::SetWalltime { run, walltime_seconds } => Some(NodeOrder::SetWalltime { run, walltime_seconds }),
+            Self::Forget { run } => Some(NodeOrder::Forget { run }),
+        }
+    }
+}
+
+/// The orders that follow from a record, by a state that includes it (and may include later ones).
+pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
+    match &record.event {
+        Event::RunAllocated { run, .. } => launching(state, *run)
+            .map(|(node, submitted_sequence)| (node, OrderSeed::Launch { run: *run, submitted_sequence }))
+            .collect(),
+        Event::RunStopping { run, .. } => to_unended(state, *run, |run| stop(state, run)),
+        Event::JobSignalled { run, signal, .. } => {
+            to_unended(state, *run, |run| OrderSeed::Signal { run: run.id, signal: *signal })
+        }
+        Event::JobSuspended { run, .. } => to_unended(state, *run, |run| OrderSeed::Suspend { run: run.id }),
+        Event::JobResumed { run, .. } => to_unended(state, *run, |run| OrderSeed::Resume { run: run.id }),
+        Event::JobModified { job, change } => walltime_orders(state, *job, change),
+        Event::StepStarted { run, step, .. } => step_launches(state, *run, *step),
+        Event::RunEnded { job, run, .. } => forget(state, *job, *run),
+        _ => Vec::new(),
+    }
+}
+
+fn launching(state: &State, run: RunId) -> impl Iterator<Item = (NodeId, Sequence)> {
+    let run = state.run(run).filter(|run| run.stopping.is_none());
+    let job = run.and_then(|run| state.job(run.job));
+    let parts = run.into_iter().flat_map(|run| run.parts.iter());
+    let waiting = parts.filter(|part| part.state == PartState::Launching);
+    waiting.filter_map(move |part| Some((part.node, job?.submitted_sequence)))
+}
+
+fn to_unended(state: &State, run: RunId, order: impl Fn(&Run) -> OrderSeed) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(run) else { return Vec::new() };
+    run.parts.iter().filter(|part| !part.has_ended()).map(|part| (part.node, order(run))).collect()
+}
+
+fn stop(state: &State, run: &Run) -> OrderSeed {
+    let job = state.job(run.job);
+    let own = job.and_then(|job| job.lead().extras.as_ref()?.kill_grace_seconds);
+    OrderSeed::Stop {
+        run: run.id,
+        reason: run.stopping.unwrap_or(StopReason::NodeLost),
+        grace_seconds: own.unwrap_or(state.settings().kill_grace_seconds),
+    }
+}
+
+fn walltime_orders(state: &State, job: muster_schemas::JobId, change: &JobChange) -> Vec<(NodeId, OrderSeed)> {
+    let run = state.job(job).and_then(Job::run).and_then(|run| state.run(run));
+    let Some(run) = run.filter(|_| change.walltime_seconds.is_some()) else { return Vec::new() };
+    let parts = run.parts.iter().filter(|part| !part.has_ended());
+    parts.map(|part| (part.node, set_walltime(state, run, part.component))).collect()
+}
+
+fn set_walltime(state: &State, run: &Run, component: u32) -> OrderSeed {
+    let walltime_seconds = state.job(run.job).and_then(|job| walltime(job, &run.placement, component));
+    OrderSeed::SetWalltime { run: run.id, walltime_seconds }
+}
+
+/// The walltime of the alternative that was taken.
+fn walltime(job: &Job, placement: &Placement, component: u32) -> Option<u64> {
+    let placed = placement.components.get(component as usize)?;
+    let alternatives = &job.components.get(component as usize)?.shape.alternatives;
+    alternatives.get(placed.alternative as usize)?.walltime_seconds
+}
+
+fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(run) else { return Vec::new() };
+    let Some(nodes) = run.steps.get(&step).map(|step| step.parts.iter().filter(|part| part.exit.is_none())) else {
+        return Vec::new();
+    };
+    nodes.filter_map(|part| Some((part.node, step_launch(state, run, step)?))).collect()
+}
+
+fn step_launch(state: &State, run: &Run, step: StepId) -> Option<OrderSeed> {
+    let submitted_sequence = state.job(run.job)?.submitted_sequence;
+    let started_sequence = run.steps.get(&step)?.started_sequence;
+    Some(OrderSeed::LaunchStep { run: run.id, step, submitted_sequence, started_sequence })
+}
+
+fn forget(state: &State, job: muster_schemas::JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
+    let last = state.job(job).and_then(|job| job.last_run.as_ref()).filter(|last| last.run == run);
+    let shares = last.into_iter().flat_map(|last| last.placement.shares());
+    shares.map(|share| (share.node, OrderSeed::Forget { run })).collect()
+}
+
+/// The orders that a node may have missed, given the runs that it says it knows. Launches come before anything else.
+pub fn reconcile(state: &State, node: NodeId, reported: &[RunId]) -> Vec<OrderSeed> {
+    let mut orders = Vec::new();
+    for run in state.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| state.run(*run)) {
+        orders.extend(missed(state, run, node, reported.contains(&run.id)));
+    }
+    let over = reported.iter().filter(|run| state.run(**run).is_none_or(|run| run.part(node).is_none()));
+    // Its node was thought lost, or the report crossed the end of the run: whatever is left of it goes.
+    orders.extend(over.map(|run| OrderSeed::Stop {
+        run: *run,
+        reason: StopReason::NodeLost,
+        grace_seconds: state.settings().kill_grace_seconds,
+    }));
+    orders
+}
+
+fn missed(state: &State, run: &Run, node: NodeId, is_known: bool) -> Vec<OrderSeed> {
+    let Some(part) = run.part(node).filter(|part| !part.has_ended()) else { return Vec::new() };
+    if run.stopping.is_some() {
+        return vec![stop(state, run)];
+    }
+    let mut orders = Vec::new();
+    if !is_known
+        && part.state == PartState::Launching
+        && let Some(job) = state.job(run.job)
+    {
+        orders.push(OrderSeed::Launch { run: run.id, submitted_sequence: job.submitted_sequence });
+    }
+    if run.walltime_changed {
+        orders.push(set_walltime(state, run, part.component));
+    }
+    match run.suspension {
+        Suspension::Never => {}
+        Suspension::Suspended => orders.push(OrderSeed::Suspend { run: run.id }),
+        Suspension::Resumed => orders.push(OrderSeed::Resume { run: run.id }),
+    }
+    for (id, step) in &run.steps {
+        if step.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
+            orders.extend(step_launch(state, run, *id));
+        }
+    }
+    orders
+}
+
+/// Everything that a node needs to start its part of a run. `None` if the run has no part there, or is not of this job.
+pub fn launch_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    let run = state.run(run)?;
+    let part = run.part(node)?;
+    let component = spec.components.get(part.component as usize)?;
+    let tasks = |at: usize| run.placement.shares().nth(at).map_or(0, |share| share.tasks);
+    let mut launch = component.launch.clone();
+    let is_lead = run.lead_node() == Some(node) || first_of_component(run, part.component) == Some(node);
+    if matches!(launch.program, Program::Script { .. }) && !is_lead {
+        // The script runs once; here only the containment is made.
+        launch.program = Program::None;
+    }
+    let nodes: Vec<u32> = (0..run.parts.len()).map(tasks).collect();
+    order(state, run, node, spec, component, launch, &nodes)
+}
+
+fn first_of_component(run: &Run, component: u32) -> Option<NodeId> {
+    run.parts.iter().find(|part| part.component == component).map(|part| part.node)
+}
+
+/// Everything that a node needs to start its part of a step; `launch` is what the record of its start says.
+pub fn step_order(
+    state: &State,
+    run: RunId,
+    node: NodeId,
+    step: StepId,
+    spec: &JobSpec,
+    launch: &Launch,
+) -> Option<LaunchOrder> {
+    let run = state.run(run)?;
+    let component = spec.components.get(run.part(node)?.component as usize)?;
+    let parts = &run.steps.get(&step)?.parts;
+    let tasks = |node: NodeId| parts.iter().find(|part| part.node == node).map_or(0, |part| part.tasks);
+    let tasks: Vec<u32> = run.nodes().map(tasks).collect();
+    let order = order(state, run, node, spec, component, launch.clone(), &tasks)?;
+    Some(LaunchOrder { step, ..order })
+}
+
+/// An order for one node of a run, with the number of tasks on each of its nodes.
+fn order(
+    state: &State,
+    run: &Run,
+    node: NodeId,
+    spec: &JobSpec,
+    component: &Component,
+    launch: Launch,
+    tasks: &[u32],
+) -> Option<LaunchOrder> {
+    let job = state.job(run.job).filter(|job| !matches!(job.phase, Phase::Finished(_)))?;
+    let at = run.parts.iter().position(|part| part.node == node)?;
+    let share = run.share(node)?;
+    let kept = job.components.get(run.parts[at].component as usize)?;
+    let nodes = run.parts.iter().zip(tasks).map(|(part, tasks)| OrderNode {
+        name: state.node_name(part.node).into_owned(),
+        tasks: *tasks,
+        component: part.component,
+    });
+    let sum = |tasks: &[u32]| tasks.iter().fold(0, |sum: u32, tasks| sum.saturating_add(*tasks));
+    let placed = run.placement.components.get(run.parts[at].component as usize)?;
+    let alternative = component.alternatives.get(placed.alternative as usize);
+    let cpus_per_task =
+        alternative.and_then(|alternative| alternative.requests.first()).map_or(1, |request| request.cpus_per_task);
+    let grace = launch.kill_grace_seconds.unwrap_or(state.settings().kill_grace_seconds);
+    Some(LaunchOrder {
+        job: job.id,
+        run: run.id,
+        step: StepId(0),
+        name: job.name.to_string(),
+        owner: (*job.owner).clone(),
+        account: kept.account.as_deref().map(str::to_owned),
+        queue: kept.queue.to_string(),
+        launch,
+        environment: spec.environment.clone(),
+        working_directory: spec.working_directory.clone(),
+        umask: spec.umask,
+        nodes: nodes.collect(),
+        node_index: u32::try_from(at).ok()?,
+        first_rank: sum(&tasks[..at]),
+        total_tasks: sum(tasks),
+        cpus_per_task,
+        cores: share.cores.clone(),
+        gpus: share.gpus.clone(),
+        memory_bytes: share.memory_bytes,
+        walltime_seconds: walltime(job, &run.placement, run.parts[at].component),
+        checkpoint: spec.checkpoint,
+        kill_grace_seconds: grace,
+        trace: job.trace,
+    })
+}

@@ -1,0 +1,141 @@
+//! What a request asks for at least, and which nodes can serve it. The planner places by the same rules as those that a
+//! placement is checked by.
+
+use crate::state::node::gpu_count;
+use muster_schemas::{
+    cluster::ClusterSettings,
+    resources::{Count, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request},
+};
+use std::cmp::Ordering;
+
+/// The least that a request can be served with. Amounts are of all its nodes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Minimum {
+    /// Nodes.
+    pub nodes: u64,
+    /// Tasks.
+    pub tasks: u64,
+    /// Cores.
+    pub cores: u64,
+    /// GPUs.
+    pub gpus: u64,
+    /// Memory.
+    pub memory_bytes: u64,
+}
+
+/// The least that a request can be served with. Products that do not fit are as large as can be.
+pub fn minimum(request: &Request, settings: &ClusterSettings) -> Minimum {
+    let path = path_minimum(request);
+    let tasks = request.tasks.map_or(path.nodes, u64::from);
+    let per_node = request.tasks_per_node.map_or(u64::MAX, u64::from).max(1);
+    let nodes = path.nodes.max(tasks.div_ceil(per_node));
+    let cores = path.cores.max(tasks.saturating_mul(u64::from(request.cpus_per_task.max(1)))).max(nodes);
+    let wanted_gpus = request.gpus.as_ref().map_or(0, |gpus| {
+        let each = u64::from(gpus.count);
+        each.saturating_mul(times(gpus.per, nodes, tasks, cores, 1))
+    });
+    let gpus = path.gpus.max(wanted_gpus);
+    let memory_bytes = match request.memory {
+        Some(memory) => memory.bytes.saturating_mul(times(memory.per, nodes, tasks, cores, gpus)),
+        None => settings.default_memory_per_core_bytes.unwrap_or(0).saturating_mul(cores),
+    };
+    Minimum { nodes, tasks, cores, gpus, memory_bytes }
+}
+
+fn times(per: Per, nodes: u64, tasks: u64, cores: u64, gpus: u64) -> u64 {
+    match per {
+        Per::Node => nodes,
+        Per::Task => tasks,
+        Per::Core => cores,
+        Per::Gpu => gpus,
+        Per::Request => 1,
+    }
+}
+
+struct PathMinimum {
+    nodes: u64,
+    cores: u64,
+    gpus: u64,
+}
+
+/// What the path alone asks for: the counts of its levels multiplied from the root down.
+fn path_minimum(request: &Request) -> PathMinimum {
+    let mut product: u64 = 1;
+    let mut minimum = PathMinimum { nodes: 1, cores: 1, gpus: 0 };
+    for part in &request.path {
+        product = product.saturating_mul(least(part.count));
+        match part.level {
+            Level::Group(_) | Level::Node => {
+                minimum.nodes = product;
+                minimum.cores = product;
+            }
+            Level::Socket | Level::Core => minimum.cores = product,
+            Level::Gpu => minimum.gpus = product,
+        }
+    }
+    minimum
+}
+
+/// The least that a count can be.
+pub fn least(count: Count) -> u64 {
+    match count {
+        Count::Range { min, .. } => u64::from(min),
+        Count::All | Count::Best => 1,
+    }
+}
+
+/// Whether a node is of the kind that a request asks for: its properties match, it is not excluded, and it is named if
+/// any is named. What is free on it is another matter.
+pub fn node_serves(node: &NodeSpec, request: &Request) -> bool {
+    (request.nodes.is_empty() || request.nodes.contains(&node.name))
+        && !request.excluded_nodes.contains(&node.name)
+        && request.filter.as_ref().is_none_or(|filter| matches(node, filter))
+        && request.gpus.as_ref().is_none_or(|gpus| gpus.count == 0 || model_count(node, gpus.model.as_deref()) > 0)
+}
+
+/// How many GPUs of a model a node has; of any model if none is named.
+pub fn model_count(node: &NodeSpec, model: Option<&str>) -> u32 {
+    match model {
+        None => gpu_count(node),
+        Some(model) => node.gpus.iter().filter(|gpu| *gpu == model).fold(0, |count, _| count + 1),
+    }
+}
+
+/// Whether a node's properties match a filter.
+pub fn matches(node: &NodeSpec, filter: &NodeFilter) -> bool {
+    match filter {
+        NodeFilter::Has(name) => node.properties.get(name).is_some_and(is_set),
+        NodeFilter::Compare { property, relation, value } => {
+            node.properties.get(property).is_some_and(|found| compare(found, *relation, value))
+        }
+        NodeFilter::All(filters) => filters.iter().all(|filter| matches(node, filter)),
+        NodeFilter::Any(filters) => filters.iter().any(|filter| matches(node, filter)),
+        NodeFilter::Not(filter) => !matches(node, filter),
+    }
+}
+
+fn is_set(value: &PropertyValue) -> bool {
+    match value {
+        PropertyValue::Flag(flag) => *flag,
+        PropertyValue::Number(number) => *number != 0,
+        PropertyValue::Text(text) => !text.is_empty(),
+    }
+}
+
+/// Values of different types are never equal and have no order.
+fn compare(found: &PropertyValue, relation: Relation, wanted: &PropertyValue) -> bool {
+    let ordering = match (found, wanted) {
+        (PropertyValue::Flag(one), PropertyValue::Flag(other)) => Some(one.cmp(other)),
+        (PropertyValue::Number(one), PropertyValue::Number(other)) => Some(one.cmp(other)),
+        (PropertyValue::Text(one), PropertyValue::Text(other)) => Some(one.cmp(other)),
+        _ => None,
+    };
+    match relation {
+        Relation::Equal => ordering == Some(Ordering::Equal),
+        Relation::NotEqual => ordering != Some(Ordering::Equal),
+        Relation::Less => ordering == Some(Ordering::Less),
+        Relation::LessOrEqual => ordering.is_some_and(Ordering::is_le),
+        Relation::Greater => ordering == Some(Ordering::Greater),
+        Relation::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
+    }
+}

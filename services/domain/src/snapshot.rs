@@ -1,0 +1,56 @@
+//! The bytes of a state, and its digest.
+
+use crate::state::{Core, State};
+use muster_schemas::codec::{self, CodecError};
+
+impl State {
+    /// All of the state as bytes. Equal states have equal bytes.
+    ///
+    /// # Errors
+    /// If it is larger than the codec allows.
+    pub fn to_snapshot_bytes(&self) -> Result<Vec<u8>, CodecError> {
+        codec::encode(&self.core)
+    }
+
+    /// The state of a snapshot.
+    ///
+    /// # Errors
+    /// If the bytes are damaged, or not those of a state.
+    pub fn from_snapshot_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
+        let mut core: Core = codec::decode(bytes)?;
+        for job in core.jobs.values_mut() {
+            for component in &mut job.components {
+                let shape = core.shapes.get(component.shape.id);
+                let missing = || CodecError::Malformed(format!("job {} has an unknown request shape", job.id));
+                component.shape = shape.ok_or_else(missing)?.clone();
+            }
+            if job.components.is_empty() {
+                return Err(CodecError::Malformed(format!("job {} has no component", job.id)));
+            }
+        }
+        let mut state = Self { core, ..Self::default() };
+        state.share_again();
+        state.rebuild_index();
+        Ok(state)
+    }
+
+    /// BLAKE3 over all of the state: two states are the same exactly if their digests are, on any machine and whether
+    /// they were folded from the log or read from a snapshot.
+    pub fn digest(&self) -> [u8; 32] {
+        codec::digest(&self.core)
+    }
+
+    /// Lets equal values of different jobs share memory again, as they did before they were stored.
+    fn share_again(&mut self) {
+        let pools = &mut self.pools;
+        for job in self.core.jobs.values_mut() {
+            job.owner = pools.owners.share(job.owner.clone());
+            job.name = pools.text.share(job.name.clone());
+            job.planner_reason = job.planner_reason.take().map(|reason| pools.reasons.share(reason));
+            for component in &mut job.components {
+                component.queue = pools.text.share(component.queue.clone());
+                component.account = component.account.take().map(|account| pools.text.share(account));
+            }
+        }
+    }
+}
