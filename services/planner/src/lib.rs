@@ -8,7 +8,6 @@
 //! - commit ([`serve`]): the starts and the reasons of those that wait go to the ledger as one command, which checks them
 //!   against its state.
 
-pub mod filter;
 pub mod free;
 mod order;
 pub mod place;

@@ -8,10 +8,8 @@ mod path;
 mod share;
 mod tasks;
 
-use crate::{
-    filter,
-    free::{Free, FreeNode, Undo},
-};
+use crate::free::{Free, FreeNode, Undo};
+use muster_domain::requests;
 use muster_schemas::{
     ids::NodeId,
     resources::{Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, Request, Sharing},
@@ -166,14 +164,11 @@ fn bounds(count: Count, there_are: usize) -> (u32, u32) {
 }
 
 fn can_serve(node: &FreeNode, scope: &Scope, request: &Request) -> bool {
-    let name = &node.spec.name;
     !node.exclusive
         && (request.sharing == Sharing::Shared || node.idle)
-        && (scope.queue_nodes.is_empty() || scope.queue_nodes.contains(name))
-        && (request.nodes.is_empty() || request.nodes.contains(name))
-        && !request.excluded_nodes.contains(name)
+        && (scope.queue_nodes.is_empty() || scope.queue_nodes.contains(&node.spec.name))
         && !scope.taken_nodes.contains(&node.node)
-        && request.filter.as_ref().is_none_or(|filter| filter::matches(filter, node.spec))
+        && requests::node_serves(node.spec, request)
 }
 
 /// A request that names nodes and gives no number of them wants all of those that its tasks reach.

@@ -34,7 +34,8 @@ pub(super) fn on_nodes<'f, 'a>(
     nodes: &[&'f FreeNode<'a>],
 ) -> Option<Vec<Part<'f, 'a>>> {
     let (least, most) = bounds(count, nodes.len());
-    let most = tasks.map_or(most, |tasks| most.min(tasks.max(1)));
+    // More nodes than tasks only if they are asked for; those beyond the tasks are held without one.
+    let most = tasks.map_or(most, |tasks| most.min(tasks.max(least)));
     let able: Vec<_> = nodes.iter().map(|node| (*node, demand.max_tasks(node))).filter(|(_, room)| *room > 0).collect();
     let wanted = (most as usize).min(able.len());
     if wanted < least as usize {
@@ -68,7 +69,7 @@ fn choose<'f, 'a>(
 }
 
 fn part<'f, 'a>(demand: &Demand, node: &'f FreeNode<'a>, tasks: u32) -> Part<'f, 'a> {
-    let cores = node.cores.smallest(u64::from(tasks) * u64::from(demand.cpus_per_task));
+    let cores = node.cores.smallest(u64::from(tasks.max(1)) * u64::from(demand.cpus_per_task));
     Part { node, cores, gpus: 0, tasks }
 }
 
