@@ -1,4 +1,4 @@
-use crate::{BusError, Message, SharedBus};
+use crate::{BusError, Message, SharedBus, backoff::Backoff};
 use muster_schemas::{
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
     event::{Actor, TraceContext},
@@ -87,11 +87,11 @@ impl LedgerClient {
         not_now: impl Fn(&T) -> bool,
     ) -> Result<T, BusError> {
         let deadline = Instant::now() + self.patience;
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let reply = self.bus.request(subject, message.clone(), ATTEMPT_TIMEOUT.min(left)).await;
-            let last_attempt = Instant::now() + pause >= deadline;
+            let last_attempt = Instant::now() + backoff.next_pause() >= deadline;
             match reply {
                 Ok(reply) => {
                     let answer = decode(subject, &reply)?;
@@ -102,8 +102,7 @@ impl LedgerClient {
                 Err(error) if last_attempt || !error.is_retryable() => return Err(error),
                 Err(error) => tracing::debug!(%error, subject, "asking again"),
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            backoff.pause().await;
         }
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! The bus distributes, the ledger remembers: whatever the bus loses, its users read again from the ledger. What most
 //! services want stands on top of the trait: [`LedgerClient`] for commands and queries, [`Feed`] for the log in order
-//! and without gaps.
+//! and without gaps, [`Projection`] for the state that it amounts to.
 
+mod backoff;
 mod bus;
 mod client;
 mod error;
@@ -13,6 +14,7 @@ mod local;
 mod log_stream;
 mod message;
 mod nats;
+mod projection;
 mod subject;
 pub mod testing;
 mod work;
@@ -25,4 +27,5 @@ pub use local::LocalBus;
 pub use log_stream::{LogItem, LogStream};
 pub use message::{Message, Published, Request, RequestStream, Subscription};
 pub use nats::{NatsBus, NatsConfig, StreamLimits};
+pub use projection::{Projection, load_snapshot};
 pub use work::{WorkItem, WorkQueue, WorkStream};

@@ -2,12 +2,14 @@
 
 use crate::{
     Bus, BusError, LogStream, Message, PublicEvent, Published, Request, RequestStream, Subscription,
+    backoff::Backoff,
     message::{ReplyTo, check_pattern},
     work::{WorkQueue, WorkSource, WorkStream},
 };
 use async_nats::{
     Client, RequestErrorKind,
     client::PublishErrorKind,
+    connection::State,
     jetstream::{self, message::PublishMessage},
 };
 use async_trait::async_trait;
@@ -106,6 +108,7 @@ impl Core {
     }
 
     async fn request(&self, subject: &str, message: Message, timeout: Duration) -> Result<Message, BusError> {
+        self.check_connected()?;
         let bytes = message.payload.len();
         let request = async_nats::Request::new()
             .headers(headers::of_trace(&message.trace))
@@ -133,18 +136,26 @@ impl Core {
         self.client.max_payload().saturating_sub(HEADER_BYTES)
     }
 
-    /// Waits until the server has seen everything that this client has sent.
-    async fn round_trip(&self) -> Result<(), BusError> {
-        match self.request(NOBODY, Message::default(), SERVER_TIMEOUT).await {
-            Ok(_) | Err(BusError::NoResponder { .. }) => Ok(()),
-            // Made anew, the connection has its subscriptions from the beginning.
-            Err(BusError::TimedOut { .. }) if self.is_connected() => Ok(()),
-            Err(error) => Err(error),
+    /// Waits until the server has seen everything that this client has sent, and for the server if it is away.
+    async fn round_trip(&self) {
+        let mut backoff = Backoff::patient();
+        loop {
+            match self.request(NOBODY, Message::default(), SERVER_TIMEOUT).await {
+                Err(error @ BusError::Unavailable(_)) => tracing::debug!(%error, "waiting for the NATS server"),
+                // A connection that was made anew has its subscriptions from its beginning. A server that does not let
+                // this user ask is silent: then the time it was given is enough.
+                _ => return,
+            }
+            backoff.pause().await;
         }
     }
 
-    fn is_connected(&self) -> bool {
-        self.client.connection_state() == async_nats::connection::State::Connected
+    /// What is sent while there is no server would wait in the client, and come when nobody wants it any more.
+    fn check_connected(&self) -> Result<(), BusError> {
+        match self.client.connection_state() {
+            State::Connected => Ok(()),
+            _ => Err(BusError::Unavailable("the NATS server is away".to_owned())),
+        }
     }
 
     /// A message that JetStream stores once, however often it is sent within the duplicate window.
@@ -168,7 +179,7 @@ impl Bus for NatsBus {
         check_pattern(pattern)?;
         let group = QUEUE_GROUP.to_owned();
         let mut subscriber = self.core.client.queue_subscribe(pattern.to_owned(), group).await.map_err(unavailable)?;
-        self.core.round_trip().await?;
+        self.core.round_trip().await;
         let (sender, requests) = mpsc::channel(WAITING);
         let replies = self.core.replies.clone();
         self.core.spawn(async move {
@@ -183,6 +194,7 @@ impl Bus for NatsBus {
     }
 
     async fn publish(&self, subject: &str, message: Message) -> Result<(), BusError> {
+        self.core.check_connected()?;
         let bytes = message.payload.len();
         let headers = headers::of_trace(&message.trace);
         let sent = self.core.client.publish_with_headers(subject.to_owned(), headers, message.payload).await;
@@ -195,7 +207,7 @@ impl Bus for NatsBus {
     async fn subscribe(&self, pattern: &str) -> Result<Subscription, BusError> {
         check_pattern(pattern)?;
         let mut subscriber = self.core.client.subscribe(pattern.to_owned()).await.map_err(unavailable)?;
-        self.core.round_trip().await?;
+        self.core.round_trip().await;
         let (sender, messages) = mpsc::channel(WAITING);
         self.core.spawn(async move {
             while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {

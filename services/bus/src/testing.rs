@@ -17,6 +17,7 @@ pub struct NatsServer {
     process: Option<Child>,
     folder: PathBuf,
     port: u16,
+    more_config: String,
 }
 
 impl NatsServer {
@@ -25,7 +26,16 @@ impl NatsServer {
     /// # Panics
     /// There is no server program, or it does not start.
     pub fn start() -> Self {
-        let mut server = Self { process: None, folder: fresh_folder(), port: 0 };
+        Self::start_with("")
+    }
+
+    /// Starts a server whose configuration file has these lines too, for users and permissions for example.
+    ///
+    /// # Panics
+    /// There is no server program, or it does not start, or it does not like the lines.
+    pub fn start_with(more_config: &str) -> Self {
+        let more_config = more_config.to_owned();
+        let mut server = Self { process: None, folder: fresh_folder(), port: 0, more_config };
         server.spawn(-1);
         server.port = server.wait_for_port();
         server
@@ -69,8 +79,9 @@ impl NatsServer {
 
     fn spawn(&mut self, port: i32) {
         let config = format!(
-            "listen: \"127.0.0.1:{port}\"\nmax_payload: 8MB\njetstream {{ store_dir: {:?}, max_file_store: 8GB }}\n",
-            self.store()
+            "listen: \"127.0.0.1:{port}\"\nmax_payload: 8MB\njetstream {{ store_dir: {:?}, max_file_store: 8GB }}\n{}\n",
+            self.store(),
+            self.more_config
         );
         let config_file = self.folder.join("nats.conf");
         std::fs::write(&config_file, config).expect("the folder is writable");

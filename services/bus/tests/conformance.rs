@@ -83,12 +83,12 @@ async fn a_request_gets_its_reply_and_carries_its_trace(setup: Setup) {
     let server = tokio::spawn(async move {
         let request = requests.next().await.expect("a request");
         let seen = (request.subject.clone(), request.message.clone());
-        request.reply(Message::new("pong"));
+        request.reply(Message::new("pong").with_trace(trace));
         seen
     });
     let message = Message::new("ping").with_trace(trace);
     let reply = setup.here.request("test.a.ask", message.clone(), DEADLINE).await.expect("a reply");
-    assert_eq!(reply.payload, "pong");
+    assert_eq!(reply, Message::new("pong").with_trace(trace));
     assert_eq!(server.await.expect("no panic"), ("test.a.ask".to_owned(), message));
 }
 

@@ -4,7 +4,9 @@
 mod common;
 
 use common::{TestLedger, commit, config, connect, record_of, soon};
-use muster_bus::{BusError, Feed, LedgerClient, LogItem, Message, NatsBus, SharedBus, WorkQueue, testing::NatsServer};
+use muster_bus::{
+    Bus as _, BusError, Feed, LedgerClient, LogItem, Message, NatsBus, SharedBus, WorkQueue, testing::NatsServer,
+};
 use muster_schemas::{
     command::Query,
     event::{Commit, Event},
@@ -184,6 +186,26 @@ async fn messages_that_are_too_large_are_refused() {
     }
     let reply = soon("the refusal", bus.request("test.large", Message::new("?"), timeout)).await;
     assert!(matches!(reply, Err(BusError::Unusable(_))), "{reply:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn users_log_in_with_their_password() {
+    let server = NatsServer::start_with("authorization { users: [{ user: ledger, password: \"open sesame\" }] }");
+    let folder = tempfile::tempdir().expect("a folder");
+    let password_file = folder.path().join("password");
+    std::fs::write(&password_file, "open sesame\n").expect("written");
+    let with = |user: &str| muster_bus::NatsConfig {
+        user: Some(user.to_owned()),
+        password_file: Some(password_file.clone()),
+        ..config(&server)
+    };
+    let bus = soon("connecting", NatsBus::connect(with("ledger"))).await.expect("connected");
+    assert_eq!(bus.log_tail().await.expect("a tail"), None);
+    for stranger in [with("planner"), config(&server)] {
+        let error = soon("the refusal", NatsBus::connect(stranger)).await.expect_err("it may not");
+        assert!(matches!(error, BusError::Unusable(_)), "{error}");
+        assert!(!format!("{error}").contains("sesame"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,17 +12,22 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// What NATS' own documentation calls slow: a subscriber with more waiting messages loses some.
 const WAITING_MESSAGES: usize = 65_536;
+/// With less, large submissions are refused.
+const USUAL_PAYLOAD: usize = 8_000_000;
 /// JetStream of this and later versions does what the bus needs.
 const OLDEST_SERVER: (u64, u64) = (2, 11);
 
 /// A client that reconnects for ever, and the number of its connections so far.
 pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Receiver<u64>), BusError> {
-    let (count, connections) = watch::channel(0);
+    let (count, mut connections) = watch::channel(0);
     let mut attempt = 0;
     loop {
         match options(config, count.clone()).await?.connect(&addresses(&config.url)?[..]).await {
             Ok(client) => {
                 check_server(&client)?;
+                // The news of this connection comes a moment later, and must not be taken for a second one.
+                let first = connections.wait_for(|count| *count > 0);
+                drop(tokio::time::timeout(SERVER_TIMEOUT, first).await);
                 return Ok((client, connections));
             }
             Err(error) => match error.kind() {
@@ -120,6 +125,10 @@ fn check_server(client: &Client) -> Result<(), BusError> {
     }
     if !info.jetstream {
         return Err(BusError::Unusable("the NATS server runs without JetStream; start it with `jetstream` on".into()));
+    }
+    if info.max_payload < USUAL_PAYLOAD {
+        let limit = info.max_payload;
+        tracing::warn!(limit, "the NATS server takes only small messages; set its `max_payload` to 8MB");
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::{Core, SERVER_TIMEOUT, headers, streams, unavailable};
 use crate::{
     BusError, LogItem, LogStream, Message,
+    backoff::Backoff,
     feed::from_sequence,
     log_stream::{LogWriter, log_queue},
 };
@@ -19,8 +20,6 @@ use std::{
     time::Duration,
 };
 
-/// The pause before a reader of the log is opened again.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// A reader that the server has not heard of for so long is dropped there.
 const INACTIVE_READER: Duration = Duration::from_secs(60);
 
@@ -62,6 +61,7 @@ impl LogAppender {
     }
 
     pub(super) async fn append(&self, core: &Core, commit: Arc<Commit>) -> Result<(), BusError> {
+        core.check_connected()?;
         let mut end = self.take_end(core).await?;
         let next = end.record.map_or(Sequence(0), Sequence::next);
         if let Some(commit) = from_sequence(commit, next) {
@@ -191,13 +191,14 @@ async fn follow_on(core: Arc<Core>, writer: &LogWriter, mut reader: pull::Stream
 }
 
 async fn reopen(core: &Core) -> pull::Stream {
+    let mut backoff = Backoff::patient();
     loop {
         match core.unless_reconnected(open_reader(core)).await {
             Some(Ok(reader)) => return reader,
             Some(Err(error)) => {
                 tracing::warn!(%error, "waiting for the log stream");
                 core.streams.forget(subjects::LOG_STREAM);
-                tokio::time::sleep(RETRY_PAUSE).await;
+                backoff.pause().await;
             }
             None => {}
         }

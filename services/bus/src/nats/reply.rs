@@ -1,6 +1,6 @@
 //! Replies over NATS.
 
-use super::headers;
+use super::{HEADER_BYTES, headers};
 use crate::{BusError, Message};
 use async_nats::Client;
 use tokio::sync::mpsc;
@@ -52,11 +52,13 @@ pub(super) async fn send_replies(client: Client, mut outgoing: mpsc::UnboundedRe
         let bytes = reply.as_ref().map_or(0, |message| message.payload.len());
         let sent = match reply {
             None => send_failure(&client, inbox, DROPPED).await,
-            Some(_) if bytes > client.max_payload() => {
+            Some(_) if bytes + HEADER_BYTES > client.max_payload() => {
                 tracing::error!(bytes, limit = client.max_payload(), "a reply is larger than the NATS server takes");
                 send_failure(&client, inbox, TOO_LARGE).await
             }
-            Some(message) => client.publish(inbox, message.payload).await,
+            Some(message) => {
+                client.publish_with_headers(inbox, headers::of_trace(&message.trace), message.payload).await
+            }
         };
         if let Err(error) = sent {
             tracing::warn!(%error, "a reply could not be sent");

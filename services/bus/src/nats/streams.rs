@@ -1,7 +1,7 @@
 //! JetStream streams: made when missing, made again when lost, and what was lost told.
 
 use super::{Core, NatsConfig, StreamLimits, unavailable};
-use crate::{BusError, PublicEvent, WorkQueue};
+use crate::{BusError, PublicEvent, WorkQueue, backoff::Backoff};
 use async_nats::{
     header::NATS_MESSAGE_ID,
     jetstream::{
@@ -20,8 +20,6 @@ use tokio::sync::watch;
 
 /// What is sent twice within this time is kept once.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
-/// The pause before a stream is looked for again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// Public events that are on their way to the server at a time.
 const EVENTS_IN_FLIGHT: usize = 1000;
 
@@ -138,6 +136,7 @@ impl Core {
 
     pub(super) async fn publish_events(&self, events: Vec<PublicEvent>) -> Result<(), BusError> {
         let stream = events_stream(&self.config);
+        self.check_connected()?;
         self.ensure(&stream).await?;
         let mut events = events.into_iter().peekable();
         while events.peek().is_some() {
@@ -224,12 +223,13 @@ pub(super) async fn watch_over(core: Arc<Core>) {
     connections.mark_unchanged();
     while connections.changed().await.is_ok() {
         let mut missing = core.streams.forget_all();
+        let mut backoff = Backoff::patient();
         while !missing.is_empty() {
             let config = missing.swap_remove(0);
             if let Err(error) = core.ensure(&config).await {
                 tracing::warn!(stream = config.name, %error, "waiting for a stream");
                 missing.push(config);
-                tokio::time::sleep(RETRY_PAUSE).await;
+                backoff.pause().await;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Work queues on JetStream.
 
 use super::{Core, SERVER_TIMEOUT, headers, streams, unavailable};
-use crate::{BusError, Message, WorkItem, WorkQueue, work::Delivery};
+use crate::{BusError, Message, WorkItem, WorkQueue, backoff::Backoff, work::Delivery};
 use async_nats::{
     header::NATS_MESSAGE_ID,
     jetstream::{
@@ -18,11 +18,10 @@ use tokio::sync::mpsc;
 const CONSUMER: &str = "workers";
 /// How long the server holds a request for an item before it is asked anew.
 const PULL_EXPIRES: Duration = Duration::from_secs(30);
-/// The pause before the server is asked again after a failure.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) async fn enqueue(core: &Core, queue: &WorkQueue, key: &str, message: Message) -> Result<(), BusError> {
     let bytes = message.payload.len();
+    core.check_connected()?;
     core.ensure(&streams::queue_stream(&core.config, queue)).await?;
     let sent = core.jetstream.send_publish(queue.subject.to_string(), core.kept(key, message)).await;
     let sent = sent.map_err(|error| match error.kind() {
@@ -73,6 +72,7 @@ async fn fetch_items(core: Arc<Core>, queue: WorkQueue, mut wishes: mpsc::Receiv
 
 /// The next item, however long it takes.
 async fn fetch_item(core: &Core, queue: &WorkQueue, consumer: &mut Option<Consumer<pull::Config>>) -> WorkItem {
+    let mut backoff = Backoff::patient();
     loop {
         match core.unless_reconnected(try_fetch(core, queue, consumer)).await {
             Some(Ok(Some(item))) => return item,
@@ -82,7 +82,7 @@ async fn fetch_item(core: &Core, queue: &WorkQueue, consumer: &mut Option<Consum
                 tracing::warn!(queue = %queue.name, %error, "waiting for the work queue");
                 *consumer = None;
                 core.streams.forget(&queue.name);
-                tokio::time::sleep(RETRY_PAUSE).await;
+                backoff.pause().await;
             }
         }
     }

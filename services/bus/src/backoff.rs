@@ -1,0 +1,29 @@
+use std::time::Duration;
+
+/// Pauses between attempts: each twice as long as the one before, up to a limit.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    next: Duration,
+    longest: Duration,
+}
+
+impl Backoff {
+    pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
+        Self { next: first, longest }
+    }
+
+    /// For something that others repair: soon again at first, then rarely enough not to fill a log with warnings.
+    pub(crate) const fn patient() -> Self {
+        Self::new(Duration::from_millis(50), Duration::from_secs(5))
+    }
+
+    /// How long the next pause is.
+    pub(crate) const fn next_pause(&self) -> Duration {
+        self.next
+    }
+
+    pub(crate) async fn pause(&mut self) {
+        tokio::time::sleep(self.next).await;
+        self.next = (self.next * 2).min(self.longest);
+    }
+}
