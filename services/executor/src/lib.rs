@@ -1,1 +1,36 @@
-//! muster.
+//! The executor: what runs on each node.
+//!
+//! ```text
+//! executor ──(which run)──> fork server ──(fork)──> shim ──(fork, exec)──> tasks
+//!    │                                               │
+//!    └───────────────── spool on disk ───────────────┘
+//! ```
+//!
+//! - [`serve`] is the service: it obeys the ledger's orders and reports what became of them.
+//! - A *shim* ([`shim`]) owns the processes of one run and outlives the executor.
+//! - The *fork server* ([`fork_server`]) makes shims out of a small process.
+//! - The *spool* ([`spool`]) is what they share, and what a restarted executor continues from.
+//! - The *containment* ([`containment`]) keeps the processes of a run together, so that none is left behind.
+
+pub mod config;
+pub mod containment;
+pub mod environment;
+pub mod fork_server;
+pub mod identity;
+pub mod journal;
+pub mod key;
+pub mod launcher;
+pub mod output;
+pub mod protocol;
+mod reports;
+mod service;
+pub mod shim;
+pub mod spool;
+#[cfg(test)]
+mod testing;
+
+pub use config::Config;
+pub use containment::ContainmentMode;
+pub use fork_server::{serve_shims_if_asked, shim_server_main};
+pub use key::RunKey;
+pub use service::serve;

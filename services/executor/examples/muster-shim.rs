@@ -1,0 +1,7 @@
+//! The smallest program that shims can be started from; the tests use it in place of muster.
+
+fn main() {
+    muster_executor::serve_shims_if_asked();
+    eprintln!("usage: muster-shim {} SPOOL", muster_executor::fork_server::ARGUMENT);
+    std::process::exit(2);
+}

@@ -1,0 +1,69 @@
+//! The executor's configuration.
+
+use crate::containment::ContainmentMode;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// How the executor of a node works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The name of the node as the cluster knows it. Default: this host's name up to the first dot.
+    pub node: String,
+    /// The folder with what the node must not forget; one for each executor, on a local file system that outlives a
+    /// reboot. The users of jobs must be able to pass through its parents. Default: `/var/lib/muster/spool`.
+    pub spool_dir: PathBuf,
+    /// From one sign of life to the next; 1 to 300, and well below the cluster's `node_lost_after_seconds`. Default: 3.
+    pub heartbeat_seconds: u32,
+    /// How the processes of a run are kept together: `auto` (the best that the host offers), `cgroup2`, `cgroup1` or
+    /// `process`. Default: `auto`.
+    pub containment: ContainmentMode,
+    /// Whether processes are bound to the cores that their run was given. Of no use where several nodes are emulated on
+    /// one host. Default: true.
+    pub bind_cpus: bool,
+    /// The limit of open files that jobs start with, and can raise themselves; 64 to 1,048,576. Default: 1024.
+    pub open_files: u64,
+    /// The program that shims are started from, if not the one that runs. It must be muster. Default: none.
+    pub shim_program: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            node: this_host(),
+            spool_dir: "/var/lib/muster/spool".into(),
+            heartbeat_seconds: 3,
+            containment: ContainmentMode::Auto,
+            bind_cpus: true,
+            open_files: 1024,
+            shim_program: None,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses values that are out of range.
+    ///
+    /// # Errors
+    /// Names the key and its range.
+    pub fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.node.is_empty(), "`node` is empty, and this host has no name");
+        anyhow::ensure!(
+            (1..=300).contains(&self.heartbeat_seconds),
+            "`heartbeat_seconds` is {}, not 1 to 300",
+            self.heartbeat_seconds
+        );
+        anyhow::ensure!(
+            (64..=1_048_576).contains(&self.open_files),
+            "`open_files` is {}, not 64 to 1048576",
+            self.open_files
+        );
+        Ok(())
+    }
+}
+
+fn this_host() -> String {
+    let name = nix::unistd::gethostname().unwrap_or_default();
+    let name = name.to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
+}

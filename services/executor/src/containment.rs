@@ -1,0 +1,418 @@
+//! Keeping the processes of a run together: whatever they do, they can be found, stopped and ended.
+//!
+//! What the host offers is found once, when the executor starts, and travels with each order ([`Hierarchies`]):
+//!
+//! - **cgroup 2**: one group for each run. Processes are born in it, `cgroup.kill` ends all at once, `cgroup.freeze` suspends
+//!   them. A v2 tree without controllers is enough for this; memory limits and CPU sets come from it if it has the
+//!   controllers, else from v1 hierarchies beside it.
+//! - **cgroup 1**: a freezer group for each run.
+//! - **processes**: neither. The shim is the sub-reaper of all descendants, so that a process that forks away or changes
+//!   its session is still found by walking the process tree. Processes that have lost their shim too are found by a
+//!   variable in their environment.
+//!
+//! In every mode the shim also ends all its descendants, so that nobody escapes by changing group as root.
+
+mod cgroup;
+pub mod processes;
+
+use cgroup::Group;
+use muster_schemas::RunId;
+use serde::{Deserialize, Serialize};
+use std::{
+    ffi::CString,
+    fs, io,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// How runs are to be kept together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContainmentMode {
+    /// The best that the host offers.
+    #[default]
+    Auto,
+    /// By cgroup 2, or the executor does not start.
+    Cgroup2,
+    /// By cgroup 1, or the executor does not start.
+    Cgroup1,
+    /// By the process tree alone.
+    Process,
+}
+
+/// What the host offers to keep runs together, and where. Base folders are this executor's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hierarchies {
+    /// Tells this executor's groups and processes from those of others on the host.
+    instance: String,
+    unit: Unit,
+    memory: Option<Controller>,
+    cpuset: Option<Controller>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Unit {
+    Cgroup2 { base: PathBuf },
+    Cgroup1 { freezer: PathBuf, cpuacct: Option<PathBuf> },
+    Processes,
+}
+
+/// Where a controller is found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Controller {
+    /// In the cgroup 2 group of the run.
+    Unit,
+    /// In a v1 hierarchy of its own, under this base.
+    Own(PathBuf),
+}
+
+impl Hierarchies {
+    /// Finds out what the host offers for an executor of this name.
+    ///
+    /// # Errors
+    /// If the mode asked for is not available.
+    pub fn detect(mode: ContainmentMode, instance: &str) -> io::Result<Self> {
+        let mounts = cgroup::mounts()?;
+        let v1 = |controller: &str| mounts.v1.get(controller).and_then(|mount| cgroup::make_base(mount, instance).ok());
+        let unit = match mode {
+            ContainmentMode::Process => Unit::Processes,
+            ContainmentMode::Cgroup2 => cgroup2_unit(&mounts, instance)?,
+            ContainmentMode::Cgroup1 => cgroup1_unit(&v1)?,
+            ContainmentMode::Auto => {
+                cgroup2_unit(&mounts, instance).or_else(|_| cgroup1_unit(&v1)).unwrap_or(Unit::Processes)
+            }
+        };
+        let in_unit = |name: &str| match &unit {
+            Unit::Cgroup2 { base } => cgroup::has_controller(base, name).then_some(Controller::Unit),
+            _ => None,
+        };
+        let (memory, cpuset) = match mode {
+            ContainmentMode::Process => (None, None),
+            _ => (
+                in_unit("memory").or_else(|| v1("memory").map(Controller::Own)),
+                // Affinity binds as well as a v1 CPU set for programs that mean no harm, and costs nothing.
+                in_unit("cpuset").or_else(|| {
+                    (mode == ContainmentMode::Cgroup1).then(|| v1("cpuset").map(Controller::Own)).flatten()
+                }),
+            ),
+        };
+        Ok(Self { instance: instance.to_owned(), unit, memory, cpuset })
+    }
+
+    /// What was found, for the log.
+    pub fn describe(&self) -> String {
+        let unit = match &self.unit {
+            Unit::Cgroup2 { base } => format!("cgroup 2 in {}", base.display()),
+            Unit::Cgroup1 { freezer, .. } => format!("cgroup 1 in {}", freezer.display()),
+            Unit::Processes => "process tree".into(),
+        };
+        let memory = match &self.memory {
+            Some(Controller::Unit) => "cgroup 2",
+            Some(Controller::Own(_)) => "cgroup 1",
+            None => "not enforced",
+        };
+        let cpus = if self.cpuset.is_some() { "CPU set" } else { "affinity" };
+        format!("{unit}; memory limits: {memory}; CPU binding: {cpus}")
+    }
+
+    /// Whether runs have groups, which the processes of their steps are in too.
+    pub fn has_groups(&self) -> bool {
+        !matches!(self.unit, Unit::Processes)
+    }
+
+    /// What the environment of all processes of a run says in [`crate::environment::MARKER`].
+    pub fn marker(&self, run: RunId) -> String {
+        format!("{}/{run}", self.instance)
+    }
+
+    /// The runs that groups exist of.
+    pub fn runs_with_groups(&self) -> Vec<RunId> {
+        let bases = match &self.unit {
+            Unit::Cgroup2 { base } => vec![base],
+            Unit::Cgroup1 { freezer, cpuacct } => std::iter::once(freezer).chain(cpuacct).collect(),
+            Unit::Processes => vec![],
+        };
+        let own = [&self.memory, &self.cpuset].into_iter().flatten().filter_map(Controller::base);
+        let mut runs: Vec<RunId> = bases.into_iter().chain(own).flat_map(|base| cgroup::runs_below(base)).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        runs
+    }
+}
+
+impl Controller {
+    const fn base(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Unit => None,
+            Self::Own(base) => Some(base),
+        }
+    }
+}
+
+fn cgroup2_unit(mounts: &cgroup::Mounts, instance: &str) -> io::Result<Unit> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "cgroup 2 is not mounted");
+    let mount = mounts.v2.as_deref().ok_or_else(missing)?;
+    cgroup::enable_controllers(mount);
+    let parent = mount.join(cgroup::PARENT);
+    match fs::create_dir(&parent) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => cgroup::enable_controllers(&parent),
+    }
+    let base = cgroup::make_base(mount, instance)?;
+    cgroup::enable_controllers(&base);
+    if !base.join("cgroup.kill").exists() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel's cgroup 2 has no cgroup.kill"));
+    }
+    Ok(Unit::Cgroup2 { base })
+}
+
+fn cgroup1_unit(base: &impl Fn(&str) -> Option<PathBuf>) -> io::Result<Unit> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "no writable cgroup 1 freezer hierarchy is mounted");
+    Ok(Unit::Cgroup1 { freezer: base("freezer").ok_or_else(missing)?, cpuacct: base("cpuacct") })
+}
+
+/// The containment of one run.
+#[derive(Debug)]
+pub struct Containment {
+    marker: String,
+    unit: RunUnit,
+    memory: Option<Group>,
+    cpuset: Option<Group>,
+}
+
+#[derive(Debug)]
+enum RunUnit {
+    Cgroup2(Group),
+    Cgroup1 { freezer: Group, cpuacct: Option<Group> },
+    Processes,
+}
+
+/// What a new process of a run needs to be in its containment.
+#[derive(Debug)]
+pub struct Entrance {
+    /// The group to be born in.
+    pub born_in: Option<OwnedFd>,
+    /// `cgroup.procs` files to write `0` to after birth.
+    pub join: Vec<CString>,
+}
+
+impl Containment {
+    /// Makes the containment of a run.
+    ///
+    /// # Errors
+    /// Names the group that could not be made or limited. What was made before is removed.
+    pub fn create(hierarchies: &Hierarchies, run: RunId, memory_bytes: u64, cpus: &[u32]) -> io::Result<Self> {
+        let containment = Self::name(hierarchies, run, memory_bytes > 0, !cpus.is_empty());
+        if let Err(error) = containment.make(memory_bytes, cpus) {
+            containment.try_remove();
+            return Err(error);
+        }
+        Ok(containment)
+    }
+
+    /// The containment of a run that may exist, of this or an earlier executor; all hierarchies are looked at.
+    pub fn existing(hierarchies: &Hierarchies, run: RunId) -> Self {
+        Self::name(hierarchies, run, true, true)
+    }
+
+    fn name(hierarchies: &Hierarchies, run: RunId, limit_memory: bool, bind: bool) -> Self {
+        let group = |base: &Path| Group::new(base, run);
+        let unit = match &hierarchies.unit {
+            Unit::Cgroup2 { base } => RunUnit::Cgroup2(group(base)),
+            Unit::Cgroup1 { freezer, cpuacct } => {
+                RunUnit::Cgroup1 { freezer: group(freezer), cpuacct: cpuacct.as_deref().map(group) }
+            }
+            Unit::Processes => RunUnit::Processes,
+        };
+        let controlled = |controller: &Option<Controller>, wanted: bool| match (controller, &unit) {
+            (Some(Controller::Own(base)), _) if wanted => Some(group(base)),
+            (Some(Controller::Unit), RunUnit::Cgroup2(unit)) if wanted => Some(unit.clone()),
+            _ => None,
+        };
+        let memory = controlled(&hierarchies.memory, limit_memory);
+        let cpuset = controlled(&hierarchies.cpuset, bind);
+        Self { marker: hierarchies.marker(run), unit, memory, cpuset }
+    }
+
+    fn make(&self, memory_bytes: u64, cpus: &[u32]) -> io::Result<()> {
+        for group in self.groups() {
+            group.make()?;
+        }
+        if let Some(group) = &self.memory {
+            group.limit_memory(memory_bytes)?;
+        }
+        if let Some(group) = &self.cpuset {
+            group.bind_cpus(cpus)?;
+        }
+        Ok(())
+    }
+
+    /// Each group once.
+    fn groups(&self) -> Vec<&Group> {
+        let mut groups: Vec<&Group> = match &self.unit {
+            RunUnit::Cgroup2(group) => vec![group],
+            RunUnit::Cgroup1 { freezer, cpuacct } => std::iter::once(freezer).chain(cpuacct).collect(),
+            RunUnit::Processes => vec![],
+        };
+        for group in [&self.memory, &self.cpuset].into_iter().flatten() {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        groups
+    }
+
+    /// Whether its groups are there: a step can only join a run that is.
+    pub fn exists(&self) -> bool {
+        match &self.unit {
+            RunUnit::Cgroup2(group) | RunUnit::Cgroup1 { freezer: group, .. } => group.path().exists(),
+            RunUnit::Processes => true,
+        }
+    }
+
+    /// Whether the CPUs of new processes have to be bound by affinity because no CPU set does it.
+    pub fn needs_affinity(&self) -> bool {
+        self.cpuset.is_none()
+    }
+
+    /// What new processes need to be in it.
+    ///
+    /// # Errors
+    /// If a group is gone.
+    pub fn entrance(&self) -> io::Result<Entrance> {
+        let procs =
+            |group: &Group| CString::new(group.file("cgroup.procs").as_os_str().as_bytes()).map_err(io::Error::other);
+        let (born_in, unit) = match &self.unit {
+            RunUnit::Cgroup2(group) => (Some(group.open()?), Some(group)),
+            _ => (None, None),
+        };
+        let join = self.groups().into_iter().filter(|group| Some(*group) != unit && group.path().exists());
+        Ok(Entrance { born_in, join: join.map(procs).collect::<io::Result<_>>()? })
+    }
+
+    /// All processes of the run. Without groups: the descendants of this process, which must be the shim.
+    pub fn members(&self) -> Vec<i32> {
+        match &self.unit {
+            RunUnit::Cgroup2(group) | RunUnit::Cgroup1 { freezer: group, .. } => group.members(),
+            RunUnit::Processes => processes::descendants_of_this(),
+        }
+    }
+
+    /// Sends a signal to all of them; one that ends meanwhile is none any more.
+    pub fn signal(&self, signal: i32) {
+        processes::signal_all(&self.members(), signal);
+    }
+
+    /// Stops all of them.
+    ///
+    /// # Errors
+    /// If the group refuses.
+    pub fn freeze(&self) -> io::Result<()> {
+        match &self.unit {
+            RunUnit::Cgroup2(group) => group.write("cgroup.freeze", "1"),
+            RunUnit::Cgroup1 { freezer, .. } => freezer.write("freezer.state", "FROZEN"),
+            RunUnit::Processes => {
+                processes::stop_descendants();
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets them go on.
+    ///
+    /// # Errors
+    /// If the group refuses.
+    pub fn thaw(&self) -> io::Result<()> {
+        match &self.unit {
+            RunUnit::Cgroup2(group) => group.write("cgroup.freeze", "0"),
+            RunUnit::Cgroup1 { freezer, .. } => freezer.write("freezer.state", "THAWED"),
+            RunUnit::Processes => {
+                self.signal(libc::SIGCONT);
+                Ok(())
+            }
+        }
+    }
+
+    /// Processor time and peak memory by the groups' own accounts, where they keep them.
+    pub fn usage(&self) -> (Option<u64>, Option<u64>) {
+        let cpu_micros = match &self.unit {
+            RunUnit::Cgroup2(group) => group.cpu_micros_v2(),
+            RunUnit::Cgroup1 { cpuacct, .. } => cpuacct.as_ref().and_then(Group::cpu_micros_v1),
+            RunUnit::Processes => None,
+        };
+        (cpu_micros, self.memory.as_ref().and_then(Group::peak_memory_bytes))
+    }
+
+    /// Whether the kernel killed a process of the run because of its memory limit.
+    pub fn ran_out_of_memory(&self) -> bool {
+        self.memory.as_ref().is_some_and(Group::has_oom_kills)
+    }
+
+    /// Ends all processes of the run and removes its groups. Comes back when they are gone, however long a process that
+    /// hangs in the kernel takes. `reap` is called again and again and collects dead children. Without groups there is
+    /// nothing to do here.
+    pub fn end(&self, mut reap: impl FnMut()) {
+        let mut pause = Duration::from_micros(200);
+        loop {
+            reap();
+            if self.try_remove() {
+                break;
+            }
+            self.kill();
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(250));
+        }
+    }
+
+    /// Without groups: ends the processes that carry the run's mark in their environment.
+    pub fn end_marked(&self, mut reap: impl FnMut()) {
+        if !matches!(self.unit, RunUnit::Processes) {
+            return;
+        }
+        let variable = [format!("{}={}", crate::environment::MARKER, self.marker)];
+        let mut pause = Duration::from_micros(200);
+        loop {
+            let marked = processes::marked(&variable);
+            if marked.is_empty() {
+                return;
+            }
+            processes::signal_all(&marked, libc::SIGKILL);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(250));
+            reap();
+        }
+    }
+
+    fn kill(&self) {
+        match &self.unit {
+            RunUnit::Cgroup2(group) => {
+                // A group that is gone has no processes left to kill.
+                let _ = group.write("cgroup.kill", "1");
+            }
+            // Frozen, nobody forks away between the reading of the list and the signal.
+            RunUnit::Cgroup1 { freezer, .. } => {
+                let _ = freezer.write("freezer.state", "FROZEN");
+                self.signal(libc::SIGKILL);
+                let _ = freezer.write("freezer.state", "THAWED");
+            }
+            RunUnit::Processes => {}
+        }
+    }
+
+    /// Removes the groups if no process is left in them.
+    fn try_remove(&self) -> bool {
+        self.groups().into_iter().all(Group::remove)
+    }
+}
+
+/// The entrance as raw parts that a new process can use without allocating.
+impl Entrance {
+    /// The descriptor of the group to be born in.
+    pub fn born_in_fd(&self) -> Option<i32> {
+        self.born_in.as_ref().map(AsRawFd::as_raw_fd)
+    }
+}

@@ -1,0 +1,130 @@
+//! The environment of a job's processes.
+
+use crate::{identity::Identity, spool::SpooledOrder};
+use muster_schemas::{job::Program, node::LaunchOrder};
+use std::{collections::BTreeMap, ffi::CString, path::Path};
+
+/// Ties processes to a run of one spool, also when they have left its process tree. See [`crate::containment`].
+pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
+
+/// The variables that all tasks of a launch on this node have in common: the submitter's, and over them muster's own.
+pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, String> {
+    let order = &spooled.order;
+    let mut variables = order.environment.clone();
+    add_login_defaults(&mut variables, &spooled.identity);
+    let file = |name: &str| run_folder.join(name).to_string_lossy().into_owned();
+    let node = &order.nodes[order.node_index as usize];
+    let names: Vec<&str> = order.nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut set = |name: &str, value: String| {
+        variables.insert(name.to_owned(), value);
+    };
+    set("PWD", order.working_directory.clone());
+    set(MARKER, spooled.marker());
+    set("MUSTER_JOB_ID", order.job.to_string());
+    set("MUSTER_RUN_ID", order.run.to_string());
+    set("MUSTER_STEP_ID", order.step.to_string());
+    set("MUSTER_JOB_NAME", order.name.clone());
+    set("MUSTER_QUEUE", order.queue.clone());
+    set("MUSTER_NODELIST", names.join(","));
+    set("MUSTER_NODEFILE", file(crate::spool::NODE_FILE));
+    set("MUSTER_TMPDIR", file(crate::spool::TEMPORARY));
+    set("MUSTER_NNODES", order.nodes.len().to_string());
+    set("MUSTER_NODE_RANK", order.node_index.to_string());
+    set("MUSTER_NODE_NAME", node.name.clone());
+    set("MUSTER_COMPONENT", node.component.to_string());
+    set("MUSTER_NTASKS", order.total_tasks.to_string());
+    set("MUSTER_CPUS_PER_TASK", order.cpus_per_task.to_string());
+    set("MUSTER_CPUS", order.cores.to_string());
+    set("MUSTER_SUBMIT_DIR", order.working_directory.clone());
+    if let Some(account) = &order.account {
+        set("MUSTER_ACCOUNT", account.clone());
+    }
+    if let Some(index) = order.job.index {
+        set("MUSTER_ARRAY_ID", order.job.number.to_string());
+        set("MUSTER_ARRAY_INDEX", index.to_string());
+    }
+    if !order.gpus.is_empty() {
+        let gpus: Vec<String> = order.gpus.iter().map(|gpu| gpu.to_string()).collect();
+        set("CUDA_VISIBLE_DEVICES", gpus.join(","));
+        set("MUSTER_GPUS", gpus.join(","));
+    }
+    if let Some(parent) = order.trace.to_traceparent() {
+        set("TRACEPARENT", parent);
+    }
+    variables
+}
+
+/// The variables that a task has of its own.
+pub fn of_task(rank: u32, local_rank: u32) -> [(&'static str, String); 2] {
+    [("MUSTER_TASK_RANK", rank.to_string()), ("MUSTER_LOCAL_RANK", local_rank.to_string())]
+}
+
+/// What a login would set and a job can hardly do without.
+fn add_login_defaults(variables: &mut BTreeMap<String, String>, identity: &Identity) {
+    for (name, value) in [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", &identity.home),
+        ("SHELL", &identity.shell),
+        ("USER", &identity.user),
+        ("LOGNAME", &identity.user),
+    ] {
+        variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
+}
+
+/// One variable as `execve` wants it; `None` if it holds a NUL byte, which no variable can.
+pub fn c_variable(name: &str, value: &str) -> Option<CString> {
+    CString::new(format!("{name}={value}")).ok()
+}
+
+/// The node file: a line for each task, in order of rank. A script that holds nodes without tasks gets a line for each.
+pub fn node_file(order: &LaunchOrder) -> String {
+    let mut text = String::new();
+    for node in &order.nodes {
+        let lines = if matches!(order.launch.program, Program::Tasks { .. }) { node.tasks } else { node.tasks.max(1) };
+        for _ in 0..lines {
+            text.push_str(&node.name);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{order, spooled};
+    use muster_schemas::{JobId, node::OrderNode, resources::IndexSet};
+
+    #[test]
+    fn muster_variables_win_over_the_submitters() {
+        let mut order = order(7);
+        order.environment.insert("MUSTER_JOB_ID".into(), "999".into());
+        order.environment.insert("HOME".into(), "/elsewhere".into());
+        order.job = JobId::task(12, 3);
+        order.account = Some("physics".into());
+        order.gpus = IndexSet::from_range(0, 1);
+        let spooled = spooled(order);
+        let variables = common(&spooled, Path::new("/spool/runs/7"));
+        for (name, value) in [
+            ("MUSTER_JOB_ID", "12_3"),
+            ("MUSTER_RUN_ID", "7"),
+            ("MUSTER_ARRAY_ID", "12"),
+            ("MUSTER_ARRAY_INDEX", "3"),
+            ("MUSTER_ACCOUNT", "physics"),
+            ("MUSTER_GPUS", "0,1"),
+            ("MUSTER_NODEFILE", "/spool/runs/7/nodes"),
+            ("HOME", "/elsewhere"),
+        ] {
+            assert_eq!(variables.get(name).map(String::as_str), Some(value), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_node_file_has_a_line_for_each_task() {
+        let mut order = order(7);
+        let node = |name: &str, tasks| OrderNode { name: name.into(), tasks, component: 0 };
+        order.nodes = vec![node("n1", 2), node("n2", 1)];
+        assert_eq!(node_file(&order), "n1\nn1\nn2\n");
+    }
+}

@@ -1,0 +1,173 @@
+//! The fork server: a small process with one thread that forks a shim for each run.
+//!
+//! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this server
+//! once, with the same program and the argument `shim-server`, and writes to its standard input which runs to launch.
+//! What to launch is in the spool. When the executor goes, the server does too; the shims stay.
+
+use crate::{key::RunKey, shim, spool::RunFolder};
+use muster_schemas::event::EndCause;
+use nix::{
+    errno::Errno,
+    sys::stat::{Mode, umask},
+    unistd::setsid,
+};
+use std::{
+    ffi::OsString,
+    fs::OpenOptions,
+    io::{self, Read as _, Write as _},
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+/// The first argument that makes the program a fork server. The second is the spool.
+pub const ARGUMENT: &str = "shim-server";
+
+/// Turns this process into a fork server if its arguments say so, and never comes back then. A program that runs executors calls
+/// it before anything else: before it starts a thread, opens a file or takes memory.
+pub fn serve_shims_if_asked() {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == ARGUMENT) {
+        shim_server_main(arguments.next());
+    }
+}
+
+/// The fork server's whole life; `spool` is its argument.
+pub fn shim_server_main(spool: Option<OsString>) -> ! {
+    let Some(spool) = spool else {
+        eprintln!("{ARGUMENT} is started by muster's executor, not by people");
+        std::process::exit(2)
+    };
+    match serve(Path::new(&spool)) {
+        Ok(()) => std::process::exit(0),
+        Err(error) => {
+            eprintln!("the fork server of {} failed: {error}", spool.display());
+            std::process::exit(1)
+        }
+    }
+}
+
+/// The process of a shim returns from here too, when its run is over.
+fn serve(spool: &Path) -> io::Result<()> {
+    // Signals meant for the executor's session must not reach it. Who leads a session already need not begin one.
+    let _ = setsid();
+    umask(Mode::from_bits_truncate(0o022));
+    // SAFETY: ignoring this signal runs no code; shims are then collected by the kernel.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    // When memory runs out, let it not be the shims: they clean up. Without the right to ask for that they are as others.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
+    let mut orders = take_standard_input()?;
+    let mut bytes = [0; RunKey::BYTES];
+    loop {
+        match orders.read_exact(&mut bytes) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        let key = RunKey::from_bytes(bytes);
+        // SAFETY: this process has one thread, so the child may do all that the parent may.
+        match Errno::result(unsafe { libc::fork() }) {
+            Ok(0) => {
+                drop(orders);
+                return shim::run(spool, key)
+                    .map_err(|error| io::Error::new(error.kind(), format!("shim {key}: {error}")));
+            }
+            Ok(_) => {}
+            Err(errno) => refuse(spool, key, errno),
+        }
+    }
+}
+
+fn refuse(spool: &Path, key: RunKey, errno: Errno) {
+    let cause = EndCause::LaunchFailed(format!("the node cannot start another process: {}", errno.desc()));
+    if let Err(error) = shim::refuse(&RunFolder::of(spool, key), cause) {
+        eprintln!("run {key} cannot be refused: {error}");
+    }
+}
+
+/// Takes the socket off the standard input, so that no shim has it, and closes whatever else was handed down.
+fn take_standard_input() -> io::Result<UnixStream> {
+    // SAFETY: these calls have no memory effects; nothing in this process has other files open yet.
+    unsafe {
+        libc::close_range(3, libc::c_uint::MAX, 0);
+        let copy = Errno::result(libc::fcntl(0, libc::F_DUPFD_CLOEXEC, 3))?;
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        Errno::result(libc::dup2(null.as_raw_fd(), 0))?;
+        Ok(UnixStream::from_raw_fd(copy))
+    }
+}
+
+/// The executor's side of a fork server.
+#[derive(Debug)]
+pub struct ForkServer {
+    process: Child,
+    orders: UnixStream,
+}
+
+impl ForkServer {
+    /// Starts one for a spool. `program` is this muster, or another program that calls [`serve_shims_if_asked`].
+    ///
+    /// # Errors
+    /// If the program cannot be started.
+    pub fn start(program: &Path, spool: &Path) -> io::Result<Self> {
+        let (orders, theirs) = UnixStream::pair()?;
+        let log = OpenOptions::new().create(true).append(true).open(spool.join("shims.log"))?;
+        // Nothing here may need code between fork and exec: that would copy the page tables of the executor.
+        let process = Command::new(program)
+            .arg(ARGUMENT)
+            .arg(spool)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        Ok(Self { process, orders })
+    }
+
+    /// Has shims forked for these runs, whose orders are in the spool.
+    ///
+    /// # Errors
+    /// If the server is gone; it is not known then which runs it has still taken.
+    pub fn launch(&mut self, keys: &[RunKey]) -> io::Result<()> {
+        let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_bytes()).collect();
+        self.orders.write_all(&bytes)
+    }
+
+    /// Something that becomes readable when the server dies.
+    ///
+    /// # Errors
+    /// If the kernel gives no descriptor.
+    pub fn death(&self) -> io::Result<OwnedFd> {
+        // SAFETY: the call has no memory effects, and returns a descriptor that nobody else owns.
+        unsafe {
+            let descriptor = Errno::result(libc::syscall(libc::SYS_pidfd_open, self.process.id(), 0))?;
+            Ok(OwnedFd::from_raw_fd(descriptor as i32))
+        }
+    }
+}
+
+impl Drop for ForkServer {
+    /// The end of its orders ends it, at once unless it is broken.
+    fn drop(&mut self) {
+        let _ = self.orders.shutdown(std::net::Shutdown::Both);
+        for _ in 0..100 {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The program that is running now, to be started again as fork server.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn this_program() -> Result<PathBuf, io::Error> {
+    std::env::current_exe()
+}

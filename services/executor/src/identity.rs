@@ -1,0 +1,98 @@
+//! Whom a job's processes belong to on this node.
+
+use nix::unistd::{Gid, Uid, User, getgrouplist};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::HashMap,
+    ffi::CString,
+    time::{Duration, Instant},
+};
+
+/// A user as this node knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The login name.
+    pub user: String,
+    /// The user number.
+    pub uid: u32,
+    /// The primary group.
+    pub gid: u32,
+    /// All groups, the primary one among them.
+    pub groups: Vec<u32>,
+    /// The home directory.
+    pub home: String,
+    /// The login shell.
+    pub shell: String,
+}
+
+/// Users that were looked up lately. A lookup can ask a directory server, so it is kept for a minute.
+#[derive(Debug, Default)]
+pub struct Identities {
+    known: HashMap<String, (Instant, Identity)>,
+}
+
+impl Identities {
+    const KEPT: Duration = Duration::from_secs(60);
+    const MAX_KNOWN: usize = 10_000;
+
+    /// The user of this name, if this executor may start processes for it.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub fn of(&mut self, user: &str) -> Result<Identity, String> {
+        if let Some((looked_up, identity)) = self.known.get(user)
+            && looked_up.elapsed() < Self::KEPT
+        {
+            return Ok(identity.clone());
+        }
+        let identity = look_up(user)?;
+        may_become(&identity)?;
+        if self.known.len() >= Self::MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(user.to_owned(), (Instant::now(), identity.clone()));
+        Ok(identity)
+    }
+}
+
+fn look_up(user: &str) -> Result<Identity, String> {
+    let failed = |why: String| format!("user `{user}` cannot be looked up on this node: {why}");
+    let found = User::from_name(user).map_err(|errno| failed(errno.desc().into()))?;
+    let entry = found.ok_or_else(|| format!("user `{user}` does not exist on this node"))?;
+    let name = CString::new(user).map_err(|_| failed("its name holds a NUL byte".into()))?;
+    let groups = getgrouplist(&name, entry.gid).map_err(|errno| failed(errno.desc().into()))?;
+    Ok(Identity {
+        user: entry.name,
+        uid: entry.uid.as_raw(),
+        gid: entry.gid.as_raw(),
+        groups: groups.into_iter().map(Gid::as_raw).collect(),
+        home: entry.dir.to_string_lossy().into_owned(),
+        shell: entry.shell.to_string_lossy().into_owned(),
+    })
+}
+
+fn may_become(identity: &Identity) -> Result<(), String> {
+    let own = Uid::effective();
+    if own.is_root() || own.as_raw() == identity.uid {
+        return Ok(());
+    }
+    Err(format!(
+        "this node's executor runs as user number {own}, not as root, and cannot start processes of user `{}`",
+        identity.user
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_exists_and_an_invented_user_does_not() {
+        let mut identities = Identities::default();
+        let root = identities.of("root").unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert!(root.groups.contains(&0));
+        let error = identities.of("no-such-user-here").unwrap_err();
+        assert_eq!(error, "user `no-such-user-here` does not exist on this node");
+    }
+}

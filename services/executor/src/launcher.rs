@@ -1,0 +1,460 @@
+//! The part of an executor that waits for disks: it writes orders into the spool, has shims forked, and finds out what
+//! has become of runs. It is a thread of its own, so that nothing else waits, and what arrives while it waits for the
+//! disk shares the next wait.
+
+use crate::{
+    containment::{Containment, Hierarchies, processes},
+    environment::MARKER,
+    fork_server::ForkServer,
+    identity::Identities,
+    journal::Journal,
+    key::RunKey,
+    shim,
+    spool::{ClaimState, RunFolder, ShimRecord, Spool, SpooledOrder},
+};
+use muster_schemas::{
+    JobId, StepId,
+    event::{EndCause, NodeExit, TraceContext},
+    node::LaunchOrder,
+    resources::IndexSet,
+};
+use std::{
+    collections::HashSet,
+    io,
+    os::fd::OwnedFd,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// So many orders share a write of the journal at most.
+const MAX_BATCH: usize = 512;
+
+/// What the launcher can be asked to do.
+#[derive(Debug)]
+pub enum Work {
+    /// Start this, unless it was started before.
+    Launch(Box<LaunchOrder>),
+    /// See to it that this is never started, and say that it has ended.
+    Bury(RunKey),
+    /// Find out what has become of this.
+    Inspect(RunKey),
+    /// Find out if it is not as it was: its shim lives.
+    Check(RunKey),
+    /// Bring its result to the disk.
+    SyncResult(RunKey),
+    /// Remove all of it.
+    Forget(RunKey),
+    /// The fork server has died.
+    RestartForkServer,
+}
+
+/// What the launcher has found.
+#[derive(Debug)]
+pub enum Finding {
+    /// Its shim lives.
+    Alive {
+        /// Which run or step.
+        key: RunKey,
+        /// Whose it is.
+        about: About,
+        /// Whether its processes have been started.
+        started: bool,
+    },
+    /// It has ended, or it could not be started.
+    Ended {
+        /// Which run or step.
+        key: RunKey,
+        /// Whose it is, if that is known.
+        about: Option<About>,
+        /// How.
+        exit: NodeExit,
+    },
+    /// Nothing is known of it.
+    Unknown(RunKey),
+    /// There is a new fork server; this becomes readable when it dies.
+    ForkServer(OwnedFd),
+    /// All that the spool held has been reported.
+    Ready,
+}
+
+/// What log lines and traces about a run need.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// The job.
+    pub job: JobId,
+    /// Its trace.
+    pub trace: TraceContext,
+}
+
+impl From<&LaunchOrder> for About {
+    fn from(order: &LaunchOrder) -> Self {
+        Self { job: order.job, trace: order.trace }
+    }
+}
+
+/// What a launcher needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Changes when the machine boots.
+    pub boot_id: String,
+    /// What the host offers to keep runs together.
+    pub hierarchies: Hierarchies,
+    /// The CPUs that cores stand for, by number of the core; empty if processes are not bound.
+    pub cpus: Vec<u32>,
+    /// The soft limit of open files of jobs.
+    pub open_files: u64,
+    /// The program that the fork server is started from.
+    pub shim_program: PathBuf,
+}
+
+/// The launcher.
+#[derive(Debug)]
+pub struct Launcher {
+    spool: Spool,
+    journal: Journal,
+    settings: Settings,
+    identities: Identities,
+    fork_server: Option<ForkServer>,
+    findings: UnboundedSender<Finding>,
+    /// Runs whose shim died and whose processes are being ended.
+    being_ended: Arc<Mutex<HashSet<RunKey>>>,
+}
+
+impl Launcher {
+    /// Reads the journal of a spool.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn new(spool: Spool, settings: Settings, findings: UnboundedSender<Finding>) -> io::Result<Self> {
+        Ok(Self {
+            journal: Journal::open(spool.root())?,
+            spool,
+            settings,
+            identities: Identities::default(),
+            fork_server: None,
+            findings,
+            being_ended: Arc::default(),
+        })
+    }
+
+    /// Works until nobody is left who could ask for something.
+    pub fn run(mut self, work: &mpsc::Receiver<Work>) {
+        self.recover();
+        while let Ok(first) = work.recv() {
+            let batch: Vec<Work> = std::iter::once(first).chain(work.try_iter().take(MAX_BATCH - 1)).collect();
+            self.work(batch);
+        }
+    }
+
+    /// Continues what an earlier executor left.
+    fn recover(&mut self) {
+        self.restart_fork_server();
+        let keys = self.spool.keys().unwrap_or_else(|error| {
+            tracing::error!(%error, "the spool cannot be read");
+            vec![]
+        });
+        for run in self.settings.hierarchies.runs_with_groups() {
+            if !keys.contains(&RunKey::whole(run)) {
+                tracing::warn!(%run, "ending what an earlier executor left of a run");
+                Containment::existing(&self.settings.hierarchies, run).end(|| {});
+            }
+        }
+        for key in keys {
+            self.inspect(key);
+        }
+        self.report(Finding::Ready);
+    }
+
+    fn report(&self, finding: Finding) {
+        // Nobody listens any more once the executor stops.
+        let _ = self.findings.send(finding);
+    }
+
+    fn work(&mut self, batch: Vec<Work>) {
+        let mut launches = Vec::new();
+        let mut buried = Vec::new();
+        for work in batch {
+            match work {
+                Work::Launch(order) => launches.push(order),
+                Work::Bury(key) => buried.push(key),
+                Work::Inspect(key) => self.inspect(key),
+                Work::Check(key) if matches!(self.spool.run(key).claim_state(), Ok(ClaimState::Held(_))) => {}
+                Work::Check(key) => self.inspect(key),
+                Work::SyncResult(key) => self.sync_result(key),
+                Work::Forget(key) => self.forget(key),
+                Work::RestartForkServer => self.restart_fork_server(),
+            }
+        }
+        self.launch(launches);
+        self.bury(buried);
+    }
+
+    fn sync_result(&self, key: RunKey) {
+        if let Err(error) = self.spool.run(key).sync_result()
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::error!(%key, %error, "a result may not outlive a crash of this machine");
+        }
+    }
+
+    fn forget(&self, key: RunKey) {
+        if let Err(error) = self.spool.run(key).remove() {
+            tracing::warn!(%key, %error, "a finished run cannot be removed from the spool");
+        }
+    }
+
+    /// Spools the orders, remembers them with one write that reaches the disk, then has them started.
+    fn launch(&mut self, orders: Vec<Box<LaunchOrder>>) {
+        let mut begun = Vec::with_capacity(orders.len());
+        for order in orders {
+            let key = RunKey { run: order.run, step: order.step };
+            if self.spool.run(key).path().exists() {
+                self.inspect(key);
+            } else if self.journal.contains(key) {
+                let cause = EndCause::Lost("it was launched here before, and nothing is left of it".into());
+                self.report_unstarted(key, Some((&*order).into()), cause);
+            } else if !begun.iter().any(|(known, _)| *known == key) {
+                let about = About::from(&*order);
+                begun.push((key, self.spool_order(*order).map(|()| about).map_err(|why| (about, why))));
+            }
+        }
+        self.start(begun);
+    }
+
+    fn start(&mut self, begun: Vec<(RunKey, Result<About, (About, String)>)>) {
+        let keys: Vec<RunKey> = begun.iter().map(|(key, _)| *key).collect();
+        if keys.is_empty() {
+            return;
+        }
+        let recorded = self.journal.record(&keys);
+        let mut ready = Vec::with_capacity(keys.len());
+        for (key, spooled) in begun {
+            match (spooled, &recorded) {
+                (Ok(_), Ok(())) => ready.push(key),
+                (Ok(about), Err(error)) => {
+                    self.forget(key);
+                    let why = format!("the node's launch journal cannot be written: {error}");
+                    self.report_unstarted(key, Some(about), EndCause::LaunchFailed(why));
+                }
+                (Err((about, why)), _) => self.report_unstarted(key, Some(about), EndCause::LaunchFailed(why)),
+            }
+        }
+        self.fork_shims(&ready);
+    }
+
+    fn report_unstarted(&self, key: RunKey, about: Option<About>, cause: EndCause) {
+        self.report(Finding::Ended { key, about, exit: shim::exit_without_start(cause) });
+    }
+
+    fn spool_order(&mut self, order: LaunchOrder) -> Result<(), String> {
+        let identity = self.identities.of(&order.owner.user)?;
+        let folder = self.spool.run(RunKey { run: order.run, step: order.step });
+        let spooled = SpooledOrder {
+            boot_id: self.settings.boot_id.clone(),
+            cpus: cpus_of(&order.cores, &self.settings.cpus),
+            identity,
+            hierarchies: self.settings.hierarchies.clone(),
+            open_files: self.settings.open_files,
+            order,
+        };
+        folder.create(&spooled).map_err(|error| {
+            // Without its order the folder would be taken for rubbish at the next start; it may as well go now.
+            let _ = folder.remove();
+            format!("the order cannot be written to the node's spool: {error}")
+        })
+    }
+
+    fn bury(&mut self, keys: Vec<RunKey>) {
+        let unknown: Vec<RunKey> = keys
+            .iter()
+            .copied()
+            .filter(|key| !self.journal.contains(*key) && !self.spool.run(*key).path().exists())
+            .collect();
+        if !unknown.is_empty()
+            && let Err(error) = self.journal.record(&unknown)
+        {
+            tracing::error!(%error, "the launch journal cannot be written");
+            return;
+        }
+        for key in keys {
+            if self.spool.run(key).path().exists() {
+                self.inspect(key);
+            } else {
+                self.report_unstarted(key, None, EndCause::Killed);
+            }
+        }
+    }
+
+    /// Has shims forked. A fork server that has died is replaced, and gets all that nobody has claimed yet.
+    fn fork_shims(&mut self, keys: &[RunKey]) {
+        if keys.is_empty() {
+            return;
+        }
+        let launched = self.fork_server.as_mut().is_some_and(|server| server.launch(keys).is_ok());
+        if !launched {
+            self.restart_fork_server();
+            for key in self.spool.keys().unwrap_or_default() {
+                self.inspect_folder(key, false);
+            }
+        }
+    }
+
+    fn restart_fork_server(&mut self) {
+        self.fork_server = None;
+        let started = ForkServer::start(&self.settings.shim_program, self.spool.root());
+        match started.and_then(|server| Ok((server.death()?, server))) {
+            Ok((death, server)) => {
+                self.fork_server = Some(server);
+                self.report(Finding::ForkServer(death));
+            }
+            Err(error) => {
+                tracing::error!(program = %self.settings.shim_program.display(), %error, "the fork server cannot be started");
+            }
+        }
+    }
+
+    fn inspect(&mut self, key: RunKey) {
+        self.inspect_folder(key, true);
+    }
+
+    fn inspect_folder(&mut self, key: RunKey, may_restart: bool) {
+        let folder = self.spool.run(key);
+        if let Err(error) = self.try_inspect(key, &folder, may_restart) {
+            tracing::error!(%key, %error, "a run in the spool cannot be inspected");
+        }
+    }
+
+    fn try_inspect(&mut self, key: RunKey, folder: &RunFolder, may_restart: bool) -> io::Result<()> {
+        // Read before the result: a shim that ends in between has written its result by then.
+        let claim = folder.claim_state()?;
+        let order = folder.order();
+        let about = order.as_ref().ok().and_then(|order| order.as_ref()).map(|spooled| About::from(&spooled.order));
+        if let Some(exit) = folder.result()? {
+            self.report(Finding::Ended { key, about, exit });
+            return Ok(());
+        }
+        match (claim, order) {
+            (_, Ok(None)) => {
+                self.report(Finding::Unknown(key));
+                folder.remove()
+            }
+            (ClaimState::Held(record), Ok(Some(spooled))) => {
+                let about = About::from(&spooled.order);
+                self.report(Finding::Alive { key, about, started: record.started.is_some() });
+                Ok(())
+            }
+            // The shim says itself that it cannot read its order.
+            (ClaimState::Held(_), Err(_)) => Ok(()),
+            (ClaimState::Unclaimed, Ok(Some(spooled))) if spooled.boot_id == self.settings.boot_id => {
+                self.launch_again(key, may_restart)
+            }
+            (ClaimState::Unclaimed, order) => self.give_up(key, folder, about, order.err()),
+            (ClaimState::Abandoned(record), order) => {
+                let same_boot = order
+                    .as_ref()
+                    .is_ok_and(|order| order.as_ref().is_some_and(|spooled| spooled.boot_id == self.settings.boot_id));
+                self.end_abandoned(key, folder.clone(), about, record, same_boot);
+                Ok(())
+            }
+        }
+    }
+
+    /// No shim has claimed it: only one can, so it does no harm to ask once more.
+    fn launch_again(&mut self, key: RunKey, may_restart: bool) -> io::Result<()> {
+        if !self.journal.contains(key) {
+            self.journal.record(&[key])?;
+        }
+        if may_restart {
+            self.fork_shims(&[key]);
+        } else if let Some(server) = &mut self.fork_server {
+            server.launch(&[key])?;
+        }
+        Ok(())
+    }
+
+    /// Ordered before the machine booted, or its order is damaged: nothing runs, and nothing may be started any more.
+    fn give_up(
+        &self,
+        key: RunKey,
+        folder: &RunFolder,
+        about: Option<About>,
+        damage: Option<io::Error>,
+    ) -> io::Result<()> {
+        let why = damage.map_or_else(
+            || "the node was restarted".into(),
+            |error| format!("its order in the node's spool is damaged: {error}"),
+        );
+        let exit = shim::exit_without_start(EndCause::Lost(why));
+        if let Some(_claim) = folder.claim()? {
+            folder.write_result(&exit)?;
+            self.report(Finding::Ended { key, about, exit });
+        }
+        Ok(())
+    }
+
+    /// The shim died and cannot clean up: this is done here, by a thread, because it can take long.
+    fn end_abandoned(&self, key: RunKey, folder: RunFolder, about: Option<About>, record: ShimRecord, same_boot: bool) {
+        if !self.lock_being_ended().insert(key) {
+            return;
+        }
+        let (hierarchies, findings, being_ended) =
+            (self.settings.hierarchies.clone(), self.findings.clone(), Arc::clone(&self.being_ended));
+        thread::spawn(move || {
+            if same_boot {
+                end_processes(&hierarchies, key);
+            }
+            let why = if same_boot { "its shim was killed" } else { "the node was restarted" };
+            let exit = NodeExit { started: record.started, ..shim::exit_without_start(EndCause::Lost(why.into())) };
+            match folder.write_result(&exit) {
+                Ok(()) => drop(findings.send(Finding::Ended { key, about, exit })),
+                Err(error) => tracing::error!(%key, %error, "the end of a run cannot be written to the spool"),
+            }
+            being_ended.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        });
+    }
+
+    fn lock_being_ended(&self) -> std::sync::MutexGuard<'_, HashSet<RunKey>> {
+        self.being_ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the processes of a run or step that has no shim.
+fn end_processes(hierarchies: &Hierarchies, key: RunKey) {
+    if key.step == StepId(0) {
+        let containment = Containment::existing(hierarchies, key.run);
+        containment.end(|| {});
+        containment.end_marked(|| {});
+        return;
+    }
+    let marks = [format!("{MARKER}={}", hierarchies.marker(key.run)), format!("MUSTER_STEP_ID={}", key.step)];
+    loop {
+        let marked = processes::marked(&marks);
+        if marked.is_empty() {
+            return;
+        }
+        processes::signal_all(&marked, libc::SIGKILL);
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The CPUs of the cores of an order; none if the host does not have them all.
+fn cpus_of(cores: &IndexSet, cpus: &[u32]) -> Vec<u32> {
+    let bound: Option<Vec<u32>> = cores.iter().map(|core| cpus.get(core as usize).copied()).collect();
+    bound.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_beyond_the_hosts_are_not_bound() {
+        assert_eq!(cpus_of(&IndexSet::from_range(0, 1), &[4, 6]), [4, 6]);
+        assert_eq!(cpus_of(&IndexSet::from_range(1, 2), &[4, 6]), [0; 0]);
+        assert_eq!(cpus_of(&IndexSet::new(), &[4, 6]), [0; 0]);
+        assert_eq!(cpus_of(&IndexSet::from_range(0, 0), &[]), [0; 0]);
+    }
+}

@@ -1,0 +1,131 @@
+//! What executor and shims tell each other.
+
+use crate::key::RunKey;
+use muster_schemas::{codec, event::StopReason};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{
+    io,
+    os::{
+        fd::AsRawFd,
+        unix::{
+            fs::OpenOptionsExt,
+            net::{SocketAddr, UnixDatagram},
+        },
+    },
+    path::Path,
+};
+
+/// No message is longer.
+pub const MAX_MESSAGE_BYTES: usize = 256;
+
+/// From the executor to the shim of a run or step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Control {
+    /// Send this signal to all processes.
+    Signal(u8),
+    /// Stop all processes; the walltime stands still.
+    Suspend,
+    /// Let them go on.
+    Resume,
+    /// End it.
+    Stop {
+        /// Why.
+        reason: StopReason,
+        /// From SIGTERM to SIGKILL.
+        grace_seconds: u32,
+    },
+    /// It may run so long from its start; `None` means without limit.
+    SetWalltime(Option<u64>),
+}
+
+/// From a shim to the executor. A notice may be lost: the files tell the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// Which run or step.
+    pub key: RunKey,
+    /// What has happened.
+    pub news: News,
+}
+
+/// What has happened to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum News {
+    /// All its processes have been started.
+    Started,
+    /// Its result is in the spool.
+    Ended,
+}
+
+/// The bytes of a message.
+///
+/// # Errors
+/// Never for the messages of this module, which are small.
+pub fn to_bytes<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    codec::encode(message).map_err(io::Error::other)
+}
+
+/// The message in bytes; `None` if they are none, which is ignored.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    codec::decode(bytes).ok()
+}
+
+/// A socket bound to a name in a folder, only for this user and root. An old one of that name goes.
+///
+/// # Errors
+/// If the folder refuses.
+pub fn bind(folder: &Path, name: &str) -> io::Result<UnixDatagram> {
+    match std::fs::remove_file(folder.join(name)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let socket = through_folder(folder, name, |address| UnixDatagram::bind_addr(address))?;
+    std::fs::set_permissions(folder.join(name), std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(socket)
+}
+
+/// Sends a message to a socket of that name in a folder.
+///
+/// # Errors
+/// If nobody listens there, or the listener has not kept up and the socket does not wait.
+pub fn send<T: Serialize>(from: &UnixDatagram, folder: &Path, name: &str, message: &T) -> io::Result<()> {
+    let bytes = to_bytes(message)?;
+    through_folder(folder, name, |address| from.send_to_addr(&bytes, address).map(drop))
+}
+
+/// Socket addresses hold 107 bytes and paths of spools can be longer, so the folder is named by its descriptor.
+fn through_folder<T>(folder: &Path, name: &str, act: impl Fn(&SocketAddr) -> io::Result<T>) -> io::Result<T> {
+    let direct = folder.join(name);
+    if let Ok(address) = SocketAddr::from_pathname(&direct) {
+        return act(&address);
+    }
+    let folder = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(folder)?;
+    act(&SocketAddr::from_pathname(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::RunId;
+
+    #[test]
+    fn messages_cross_folders_with_long_names() {
+        let temporary = tempfile::tempdir().unwrap();
+        let long = temporary.path().join("x".repeat(200));
+        std::fs::create_dir(&long).unwrap();
+        for folder in [temporary.path(), &long] {
+            let receiver = bind(folder, "socket").unwrap();
+            let receiver_again = bind(folder, "socket").unwrap();
+            drop(receiver);
+            let notice = Notice { key: RunKey::whole(RunId(3)), news: News::Ended };
+            send(&UnixDatagram::unbound().unwrap(), folder, "socket", &notice).unwrap();
+            let mut buffer = [0; MAX_MESSAGE_BYTES];
+            let length = receiver_again.recv(&mut buffer).unwrap();
+            assert_eq!(from_bytes::<Notice>(&buffer[..length]), Some(notice));
+        }
+    }
+
+    #[test]
+    fn rubbish_is_no_message() {
+        assert_eq!(from_bytes::<Control>(b"rubbish"), None);
+    }
+}

@@ -1,0 +1,601 @@
+//! The service: orders in, reports out.
+
+use crate::{
+    Config, RunKey,
+    containment::Hierarchies,
+    fork_server,
+    launcher::{About, Finding, Launcher, Settings, Work},
+    protocol::{self, Control, News, Notice},
+    reports::{Report, Reports, Told},
+    spool::{CONTROL, EXECUTOR_SOCKET, RunFolder, Spool},
+};
+use anyhow::Context as _;
+use futures::{FutureExt as _, future::BoxFuture};
+use muster_bus::{BusError, LedgerClient, SharedBus, Subscription};
+use muster_schemas::{
+    RunId, StepId,
+    command::{Answer, Command, Query, QueryAnswer, Reply},
+    event::{Actor, NodeExit, StopReason, TraceContext},
+    node::{Heartbeat, NodeOrder},
+    subjects,
+};
+use muster_telemetry::{
+    metrics::{self, Counter, Histogram, UpDownCounter},
+    trace,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    os::fd::OwnedFd,
+    os::unix::net::UnixDatagram,
+    path::{Path, PathBuf},
+    sync::{LazyLock, mpsc},
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::unix::AsyncFd,
+    sync::{mpsc::UnboundedReceiver, oneshot},
+    time,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+/// A run that ends within this time is not reported as started: its end says that too, and the log is half as long.
+const REPORT_START_AFTER: Duration = Duration::from_millis(5);
+/// How soon a shim that is not yet there is tried again.
+const UNDELIVERED_RETRY: Duration = Duration::from_millis(20);
+/// How soon a ledger that does not answer the first greeting is tried again; doubles up to the heartbeat.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+/// How long a run that the ledger has forgotten has to end.
+const FORGOTTEN_GRACE_SECONDS: u32 = 10;
+
+static RUNS: LazyLock<UpDownCounter<i64>> = LazyLock::new(|| {
+    metrics::up_down_counter(
+        "muster_executor_runs",
+        "Runs and steps on this process's nodes whose end is not on the log.",
+    )
+});
+static LAUNCHES: LazyLock<Counter<u64>> =
+    LazyLock::new(|| metrics::counter("muster_executor_launches_total", "Orders to launch a run or step."));
+static LAUNCH_SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
+    metrics::duration_seconds("muster_executor_launch_seconds", "From the order to the start or end of its processes.")
+});
+
+/// Runs the executor of a node until `shutdown`. Runs go on under their shims then, and are found again by the next call
+/// with the same spool. `ready` is told once the ledger knows that the node is up.
+///
+/// # Errors
+/// If the configuration is out of range, the spool cannot be used or belongs to another cluster, the containment asked for is not
+/// available, or the bus is closed.
+pub async fn serve(
+    bus: SharedBus,
+    config: Config,
+    ready: oneshot::Sender<()>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let node = config.node.clone();
+    let executor = shutdown.run_until_cancelled(Executor::begin(bus, config, ready)).await;
+    let Some(executor) = executor else { return Ok(()) };
+    let mut executor = executor.with_context(|| format!("the executor of node `{node}` cannot start"))?;
+    let result = shutdown.run_until_cancelled(executor.work()).await.unwrap_or(Ok(()));
+    executor.stop().await;
+    result.with_context(|| format!("the executor of node `{node}` failed"))
+}
+
+struct Executor {
+    config: Config,
+    spool_root: PathBuf,
+    boot_id: String,
+    steps_share_groups: bool,
+    ledger: LedgerClient,
+    orders: Subscription,
+    notices: tokio::net::UnixDatagram,
+    control: UnixDatagram,
+    launcher: Option<mpsc::Sender<Work>>,
+    launcher_thread: Option<std::thread::JoinHandle<()>>,
+    findings: UnboundedReceiver<Finding>,
+    fork_server_death: Option<AsyncFd<OwnedFd>>,
+    runs: BTreeMap<RunKey, Run>,
+    reports: Reports,
+    /// Starts to report, in order of time.
+    starts: VecDeque<(time::Instant, RunKey)>,
+    /// Runs with controls that their shim has not taken.
+    undelivered: BTreeSet<RunKey>,
+    ready: Option<oneshot::Sender<()>>,
+}
+
+/// What the executor knows of a run or step.
+struct Run {
+    about: Option<About>,
+    stage: Stage,
+    /// What the ledger has been told.
+    told_start: bool,
+    /// A report of it is on its way; the next waits for it.
+    telling: bool,
+    controls: VecDeque<Control>,
+    ordered: Instant,
+    span: Span,
+}
+
+enum Stage {
+    Launching,
+    Running,
+    Ended(NodeExit),
+}
+
+/// What came of the last talk with the ledger.
+enum Talk {
+    Orders(Vec<NodeOrder>),
+    Refused(String),
+    Failed(BusError),
+}
+
+impl Executor {
+    async fn begin(bus: SharedBus, config: Config, ready: oneshot::Sender<()>) -> anyhow::Result<Self> {
+        config.check()?;
+        let ledger = LedgerClient::new(bus.clone());
+        let spool = Spool::open(&config.spool_dir)?;
+        warn_if_not_passable(spool.root());
+        bind_to_cluster(&spool, &ledger).await?;
+        let boot_id =
+            std::fs::read_to_string("/proc/sys/kernel/random/boot_id").context("the boot id cannot be read")?;
+        let settings = settings(&config, &spool, boot_id.trim())?;
+        let notices = protocol::bind(spool.root(), EXECUTOR_SOCKET)?;
+        notices.set_nonblocking(true)?;
+        let control = UnixDatagram::unbound()?;
+        control.set_nonblocking(true)?;
+        let (found, findings) = tokio::sync::mpsc::unbounded_channel();
+        let (work, to_do) = mpsc::channel();
+        let spool_root = spool.root().to_owned();
+        let boot_id = settings.boot_id.clone();
+        let steps_share_groups = settings.hierarchies.has_groups();
+        let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
+        let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
+        Ok(Self {
+            orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
+            reports: Reports::new(ledger.clone(), config.node.clone()),
+            config,
+            spool_root,
+            boot_id,
+            steps_share_groups,
+            ledger,
+            notices: tokio::net::UnixDatagram::from_std(notices)?,
+            control,
+            launcher: Some(work),
+            launcher_thread: Some(thread),
+            findings,
+            fork_server_death: None,
+            runs: BTreeMap::new(),
+            starts: VecDeque::new(),
+            undelivered: BTreeSet::new(),
+            ready: Some(ready),
+        })
+    }
+
+    /// Lets the launcher end, and with it the fork server.
+    async fn stop(&mut self) {
+        self.launcher = None;
+        if let Some(thread) = self.launcher_thread.take() {
+            // It ends within about a second; a panic in it has been logged.
+            let _ = tokio::task::spawn_blocking(|| thread.join()).await;
+        }
+    }
+
+    async fn work(&mut self) -> anyhow::Result<()> {
+        self.take_over_spool().await?;
+        let heartbeat = Duration::from_secs(self.config.heartbeat_seconds.into());
+        let mut retry = FIRST_RETRY.min(heartbeat);
+        let mut greeted = false;
+        let mut talk: Option<BoxFuture<'static, Talk>> = Some(self.greet());
+        let mut next_talk = time::Instant::now();
+        let mut buffer = [0; protocol::MAX_MESSAGE_BYTES];
+        loop {
+            let next_start = self.starts.front().map(|(due, _)| *due);
+            tokio::select! {
+                order = self.orders.next() => {
+                    let order = order.context("the bus is closed")?;
+                    match order.message.decode() {
+                        Ok(order) => self.obey(order),
+                        Err(error) => tracing::warn!(%error, "an order cannot be understood; the next heartbeat brings it again"),
+                    }
+                }
+                received = self.notices.recv(&mut buffer) => {
+                    match received.map(|length| protocol::from_bytes(&buffer[..length])) {
+                        Ok(Some(notice)) => self.notice(notice),
+                        Ok(None) => {}
+                        Err(error) => tracing::warn!(%error, "a notice of a shim was lost; the next check finds it"),
+                    }
+                }
+                finding = self.findings.recv() => self.found(finding.context("the launcher thread has failed")?),
+                told = self.reports.next() => self.told(&told),
+                talked = async { talk.as_mut().expect("only polled if there is one").await }, if talk.is_some() => {
+                    talk = None;
+                    let pause = match talked {
+                        Talk::Orders(orders) => {
+                            greeted = true;
+                            retry = FIRST_RETRY.min(heartbeat);
+                            orders.into_iter().for_each(|order| self.obey(order));
+                            if let Some(ready) = self.ready.take() {
+                                // Who waits for it may have gone.
+                                let _ = ready.send(());
+                            }
+                            heartbeat
+                        }
+                        failed => {
+                            log_talk(&failed, greeted);
+                            greeted = false;
+                            retry = (retry * 2).min(heartbeat);
+                            retry
+                        }
+                    };
+                    next_talk = time::Instant::now() + pause;
+                }
+                () = time::sleep_until(next_talk), if talk.is_none() => {
+                    self.check_runs();
+                    talk = Some(if greeted { self.beat() } else { self.greet() });
+                }
+                () = time::sleep_until(next_start.unwrap_or(next_talk)), if next_start.is_some() => self.report_starts(),
+                () = time::sleep(UNDELIVERED_RETRY), if !self.undelivered.is_empty() => self.deliver_all(),
+                () = fork_server_died(self.fork_server_death.as_ref()), if self.fork_server_death.is_some() => {
+                    tracing::error!("the fork server has died");
+                    self.fork_server_death = None;
+                    self.ask(Work::RestartForkServer);
+                    self.check_runs();
+                }
+            }
+        }
+    }
+
+    /// Waits until all that an earlier executor left is known.
+    async fn take_over_spool(&mut self) -> anyhow::Result<()> {
+        loop {
+            match self.findings.recv().await.context("the launcher thread has failed")? {
+                Finding::Ready => return Ok(()),
+                finding => self.found(finding),
+            }
+        }
+    }
+
+    fn ask(&self, work: Work) {
+        if let Some(launcher) = &self.launcher {
+            // If the thread has failed the findings end, which ends the service.
+            let _ = launcher.send(work);
+        }
+    }
+
+    fn runs_to_tell(&self) -> Vec<RunId> {
+        self.runs.keys().filter(|key| !key.is_step()).map(|key| key.run).collect()
+    }
+
+    /// Reports for duty.
+    fn greet(&self) -> BoxFuture<'static, Talk> {
+        let (ledger, actor) = (self.ledger.clone(), Actor::Executor(self.config.node.clone()));
+        let command = Command::NodeHello { boot_id: self.boot_id.clone(), runs: self.runs_to_tell() };
+        async move {
+            match ledger.command(actor, TraceContext::default(), command).await {
+                Ok(Answer { result: Ok(Reply::NodeOrders(orders)), .. }) => Talk::Orders(orders),
+                Ok(Answer { result: Ok(_), .. }) => Talk::Orders(vec![]),
+                Ok(Answer { result: Err(refusal), .. }) => Talk::Refused(refusal.message),
+                Err(error) => Talk::Failed(error),
+            }
+        }
+        .boxed()
+    }
+
+    fn beat(&self) -> BoxFuture<'static, Talk> {
+        let heartbeat =
+            Heartbeat { node: self.config.node.clone(), boot_id: self.boot_id.clone(), runs: self.runs_to_tell() };
+        let ledger = self.ledger.clone();
+        async move { ledger.heartbeat(&heartbeat).await.map_or_else(Talk::Failed, Talk::Orders) }.boxed()
+    }
+
+    /// Shims that died without a word and notices that were lost are found here.
+    fn check_runs(&self) {
+        for (key, run) in &self.runs {
+            if !matches!(run.stage, Stage::Ended(_)) {
+                self.ask(Work::Check(*key));
+            }
+        }
+    }
+
+    fn obey(&mut self, order: NodeOrder) {
+        match order {
+            NodeOrder::Launch(order) => {
+                let key = RunKey { run: order.run, step: order.step };
+                if self.runs.contains_key(&key) {
+                    return;
+                }
+                LAUNCHES.add(1, &[]);
+                tracing::debug!(job = %order.job, %key, node = self.config.node, "launching");
+                self.add(key, Some((&*order).into()), Stage::Launching);
+                self.ask(Work::Launch(order));
+            }
+            NodeOrder::Signal { run, signal } => {
+                // With groups the run's shim reaches the processes of its steps too.
+                let steps_too = !self.steps_share_groups;
+                for key in self.keys_of(run).into_iter().filter(|key| steps_too || !key.is_step()) {
+                    self.control(key, Control::Signal(signal));
+                }
+            }
+            NodeOrder::Suspend { run } => self.control_all(run, Control::Suspend),
+            NodeOrder::Resume { run } => self.control_all(run, Control::Resume),
+            NodeOrder::SetWalltime { run, walltime_seconds } => {
+                self.control(RunKey::whole(run), Control::SetWalltime(walltime_seconds));
+            }
+            NodeOrder::Stop { run, reason, grace_seconds } => {
+                self.stop_run(run, Control::Stop { reason, grace_seconds })
+            }
+            NodeOrder::Forget { run } => self.forget_run(run),
+        }
+    }
+
+    fn keys_of(&self, run: RunId) -> Vec<RunKey> {
+        let last = RunKey { run, step: StepId(u32::MAX) };
+        self.runs.range(RunKey::whole(run)..=last).map(|(key, _)| *key).collect()
+    }
+
+    fn control_all(&mut self, run: RunId, control: Control) {
+        for key in self.keys_of(run) {
+            self.control(key, control);
+        }
+    }
+
+    /// A run that is not known here is reported as ended, and never started should its launch still come.
+    fn stop_run(&mut self, run: RunId, stop: Control) {
+        let whole = RunKey::whole(run);
+        if !self.runs.contains_key(&whole) {
+            self.add(whole, None, Stage::Launching);
+            self.ask(Work::Bury(whole));
+        }
+        self.control_all(run, stop);
+    }
+
+    /// The ledger is through with the run.
+    fn forget_run(&mut self, run: RunId) {
+        for key in self.keys_of(run) {
+            if matches!(self.runs.get(&key), Some(Run { stage: Stage::Ended(_), .. })) {
+                self.forget(key);
+            } else {
+                let stop = Control::Stop { reason: StopReason::NodeLost, grace_seconds: FORGOTTEN_GRACE_SECONDS };
+                self.control(key, stop);
+            }
+        }
+    }
+
+    fn forget(&mut self, key: RunKey) {
+        if self.runs.remove(&key).is_some() {
+            RUNS.add(-1, &[]);
+        }
+        self.undelivered.remove(&key);
+        self.ask(Work::Forget(key));
+    }
+
+    fn add(&mut self, key: RunKey, about: Option<About>, stage: Stage) {
+        let job = about.map(|about| tracing::field::display(about.job));
+        let span = tracing::debug_span!("run", job, run = %key.run, step = %key.step, node = self.config.node);
+        let span = trace::in_trace(span, about.map(|about| about.trace).unwrap_or_default());
+        RUNS.add(1, &[]);
+        let run = Run {
+            about: about.map(|about| About { trace: trace::context_of(&span, about.trace), ..about }),
+            stage,
+            told_start: false,
+            telling: false,
+            controls: VecDeque::new(),
+            ordered: Instant::now(),
+            span,
+        };
+        self.runs.insert(key, run);
+    }
+
+    fn control(&mut self, key: RunKey, control: Control) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        if matches!(run.stage, Stage::Ended(_)) || run.controls.contains(&control) {
+            return;
+        }
+        run.controls.push_back(control);
+        self.deliver(key);
+    }
+
+    /// Hands the shim what it has not taken yet, in order.
+    fn deliver(&mut self, key: RunKey) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        let folder = RunFolder::of(&self.spool_root, key);
+        while let Some(control) = run.controls.front() {
+            if protocol::send(&self.control, folder.path(), CONTROL, control).is_err() {
+                self.undelivered.insert(key);
+                return;
+            }
+            run.controls.pop_front();
+        }
+        self.undelivered.remove(&key);
+    }
+
+    fn deliver_all(&mut self) {
+        for key in self.undelivered.clone() {
+            self.deliver(key);
+        }
+    }
+
+    fn notice(&mut self, Notice { key, news }: Notice) {
+        match news {
+            News::Started => self.started(key),
+            News::Ended => match RunFolder::of(&self.spool_root, key).result() {
+                Ok(Some(exit)) => self.ended(key, exit),
+                // It was forgotten meanwhile, or cannot be read, which the check will log.
+                Ok(None) => {}
+                Err(_) => self.ask(Work::Check(key)),
+            },
+        }
+    }
+
+    fn found(&mut self, finding: Finding) {
+        match finding {
+            Finding::Ready => {}
+            // SAFETY: an owned descriptor stays open and the same as long as it is owned.
+            Finding::ForkServer(death) => match unsafe { AsyncFd::register(death) } {
+                Ok(death) => self.fork_server_death = Some(death),
+                Err(error) => tracing::warn!(%error, "the fork server cannot be watched"),
+            },
+            Finding::Alive { key, about, started } => {
+                self.know(key, Some(about));
+                if started {
+                    self.started(key);
+                }
+            }
+            Finding::Ended { key, about, exit } => {
+                self.know(key, about);
+                self.ended(key, exit);
+            }
+            Finding::Unknown(key) => {
+                if self.runs.remove(&key).is_some() {
+                    RUNS.add(-1, &[]);
+                    self.undelivered.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn know(&mut self, key: RunKey, about: Option<About>) {
+        if !self.runs.contains_key(&key) {
+            self.add(key, about, Stage::Launching);
+        }
+    }
+
+    fn started(&mut self, key: RunKey) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        if !matches!(run.stage, Stage::Launching) {
+            return;
+        }
+        run.stage = Stage::Running;
+        LAUNCH_SECONDS.record(run.ordered.elapsed().as_secs_f64(), &[]);
+        if !key.is_step() {
+            self.starts.push_back((time::Instant::now() + REPORT_START_AFTER, key));
+        }
+        self.deliver(key);
+    }
+
+    fn ended(&mut self, key: RunKey, exit: NodeExit) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        match run.stage {
+            Stage::Ended(_) => return,
+            Stage::Launching => LAUNCH_SECONDS.record(run.ordered.elapsed().as_secs_f64(), &[]),
+            Stage::Running => {}
+        }
+        let job = run.about.map(|about| tracing::field::display(about.job));
+        tracing::debug!(parent: &run.span, job, %key, node = self.config.node, cause = ?exit.cause, "ended");
+        run.stage = Stage::Ended(exit);
+        run.controls.clear();
+        self.undelivered.remove(&key);
+        self.tell(key);
+    }
+
+    fn report_starts(&mut self) {
+        let now = time::Instant::now();
+        while self.starts.front().is_some_and(|(due, _)| *due <= now) {
+            if let Some((_, key)) = self.starts.pop_front() {
+                self.tell(key);
+            }
+        }
+    }
+
+    /// Tells the ledger what it does not know of a run, one thing at a time.
+    fn tell(&mut self, key: RunKey) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        let report = match &run.stage {
+            Stage::Ended(exit) => Report::Ended(exit.clone()),
+            Stage::Running if !run.told_start => Report::Started,
+            _ => return,
+        };
+        if !run.telling {
+            run.telling = true;
+            self.reports.tell(key, run.about, report);
+        }
+    }
+
+    fn told(&mut self, told: &Told) {
+        let Some(run) = self.runs.get_mut(&told.key) else { return };
+        run.telling = false;
+        match (told.was_end, told.settled) {
+            (true, true) => return self.forget(told.key),
+            (true, false) => self.ask(Work::SyncResult(told.key)),
+            (false, settled) => run.told_start = settled,
+        }
+        self.tell(told.key);
+    }
+}
+
+fn log_talk(talk: &Talk, greeted: bool) {
+    match talk {
+        Talk::Refused(message) => tracing::warn!(message, "the ledger does not accept this node yet"),
+        Talk::Failed(error) if greeted => tracing::warn!(%error, "contact with the ledger is lost; runs go on"),
+        Talk::Failed(error) => tracing::debug!(%error, "no contact with the ledger yet"),
+        Talk::Orders(_) => {}
+    }
+}
+
+async fn fork_server_died(death: Option<&AsyncFd<OwnedFd>>) {
+    match death {
+        // An error cannot be told from a death, and a restart does no harm.
+        Some(death) => drop(death.readable().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The spool's runs must be this cluster's. Waits for the ledger to say which that is.
+async fn bind_to_cluster(spool: &Spool, ledger: &LedgerClient) -> anyhow::Result<()> {
+    let cluster_id = loop {
+        match ledger.query(&Query::Head).await {
+            Ok(QueryAnswer::Head { cluster_id, .. }) => break cluster_id,
+            Ok(_) => anyhow::bail!("the ledger gave an answer to another question"),
+            Err(error) if error.is_retryable() => tracing::info!(%error, "waiting for the ledger"),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    if spool.bind_to_cluster(&uuid::Uuid::from_bytes(cluster_id).to_string())? {
+        tracing::warn!(spool = %spool.root().display(), "the spool has changed to another cluster");
+    }
+    Ok(())
+}
+
+fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Settings> {
+    let hierarchies = Hierarchies::detect(config.containment, &instance(&config.node, spool.root()))
+        .with_context(|| format!("containment {:?} is not available", config.containment))?;
+    tracing::info!(node = config.node, containment = hierarchies.describe(), "executor starts");
+    Ok(Settings {
+        boot_id: boot_id.to_owned(),
+        hierarchies,
+        cpus: if config.bind_cpus { usable_cpus() } else { vec![] },
+        open_files: config.open_files,
+        shim_program: match &config.shim_program {
+            Some(program) => program.clone(),
+            None => fork_server::this_program().context("the program that runs cannot be found")?,
+        },
+    })
+}
+
+/// Tells executors on one host apart: also those of the same node name in other clusters.
+fn instance(node: &str, spool: &Path) -> String {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    spool.hash(&mut hasher);
+    format!("{}-{:08x}", subjects::token(node).replace('%', "_"), hasher.finish() as u32)
+}
+
+/// The CPUs that this process may use, in order.
+fn usable_cpus() -> Vec<u32> {
+    let Ok(set) = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)) else { return vec![] };
+    (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).map(|cpu| cpu as u32).collect()
+}
+
+/// Jobs of other users must be able to reach their script.
+fn warn_if_not_passable(spool: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let closed = |folder: &&Path| folder.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o001 == 0);
+    if nix::unistd::Uid::effective().is_root()
+        && let Some(folder) = spool.ancestors().find(closed)
+    {
+        tracing::warn!(
+            folder = %folder.display(),
+            "users cannot pass through this folder to the spool: jobs of users other than root will not start (chmod o+x helps)"
+        );
+    }
+}

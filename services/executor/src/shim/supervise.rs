@@ -1,0 +1,413 @@
+//! From the first process of a run to the last.
+
+use super::{
+    Shim,
+    launch::{Failure, Launched, failures_fd},
+    timeline::{Due, Timeline},
+};
+use crate::{
+    containment::{Containment, processes},
+    key::RunKey,
+    protocol::{self, Control, MAX_MESSAGE_BYTES},
+    spool::{SpooledOrder, TEMPORARY},
+};
+use muster_schemas::{
+    event::{EndCause, NodeExit, StopReason},
+    job::{ExitStatus, Usage},
+    time::Timestamp,
+};
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::{
+        resource::{Resource, getrlimit, setrlimit},
+        signal::{SigSet, SigmaskHow, Signal, sigprocmask},
+        signalfd::{SfdFlags, SignalFd},
+    },
+    time::{ClockId, clock_gettime},
+    unistd::setsid,
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Read as _},
+    os::{fd::AsFd, unix::net::UnixDatagram},
+    time::Duration,
+};
+
+/// How often a run that is being ended is looked at, once its tasks are gone and others of its processes are not.
+const ENDING_POLL: Duration = Duration::from_millis(50);
+
+/// Makes a process that was just forked by the fork server a shim: its own session, deaf to signals, parent of all
+/// orphans below it.
+pub fn become_shim(key: RunKey) -> io::Result<()> {
+    setsid()?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
+    // SAFETY: the default action is no code of this program. The fork server ignores this signal.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    nix::sys::prctl::set_child_subreaper(true)?;
+    let name = std::ffi::CString::new(format!("shim {key}"))?;
+    nix::sys::prctl::set_name(&name)?;
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    Ok(())
+}
+
+/// Stays with the processes of a run until none is left, and says how they ended.
+pub fn supervise(shim: &Shim, spooled: &SpooledOrder, launched: Launched, control: &UnixDatagram) -> NodeExit {
+    let mut run = Supervised::new(shim, spooled, launched);
+    if let Err(error) = run.watch(control) {
+        run.failed = Some(EndCause::Lost(format!("the shim failed: {error}")));
+    }
+    run.finish()
+}
+
+fn now() -> Duration {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+}
+
+struct Supervised<'a> {
+    shim: &'a Shim,
+    spooled: &'a SpooledOrder,
+    containment: Containment,
+    /// Tasks that live, by process.
+    tasks: BTreeMap<i32, u32>,
+    /// A run without tasks on this node only holds its containment.
+    holds_only: bool,
+    /// `None` once all tasks have become their programs.
+    failures: Option<fs::File>,
+    launched: Timestamp,
+    reaped: Reaped,
+    timeline: Timeline,
+    stopped: Option<StopReason>,
+    timed_out: bool,
+    killed: bool,
+    failed: Option<EndCause>,
+}
+
+/// What the dead children of the shim tell.
+#[derive(Default)]
+struct Reaped {
+    statuses: BTreeMap<u32, ExitStatus>,
+    cpu_time_micros: u64,
+    task_memory_bytes: u64,
+    other_memory_bytes: u64,
+}
+
+impl<'a> Supervised<'a> {
+    fn new(shim: &'a Shim, spooled: &'a SpooledOrder, launched: Launched) -> Self {
+        Self {
+            shim,
+            spooled,
+            containment: launched.containment,
+            holds_only: launched.tasks.is_empty(),
+            tasks: launched.tasks.into_iter().collect(),
+            failures: Some(launched.failures),
+            launched: launched.started,
+            reaped: Reaped::default(),
+            timeline: Timeline::new(&spooled.order, now()),
+            stopped: None,
+            timed_out: false,
+            killed: false,
+            failed: None,
+        }
+    }
+
+    /// Returns when the run is over, or is to be ended by force.
+    fn watch(&mut self, control: &UnixDatagram) -> io::Result<()> {
+        control.set_nonblocking(true)?;
+        let mut children = SigSet::empty();
+        children.add(Signal::SIGCHLD);
+        let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        while !self.is_over() {
+            let mut polled =
+                vec![PollFd::new(children.as_fd(), PollFlags::POLLIN), PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+            polled.extend(self.failures.as_ref().map(|failures| PollFd::new(failures_fd(failures), PollFlags::POLLIN)));
+            match poll(&mut polled, self.poll_timeout()) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let starts = polled.get(2).is_some_and(|failures| failures.any().unwrap_or(true));
+            while children.read_signal()?.is_some() {}
+            reap(&mut self.tasks, &mut self.reaped);
+            if starts {
+                self.take_failures()?;
+            }
+            self.take_controls(control)?;
+            self.do_what_is_due();
+        }
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> PollTimeout {
+        let mut wait = self.timeline.wait(now());
+        if self.tasks.is_empty() && self.timeline.is_ending() {
+            wait = Some(wait.map_or(ENDING_POLL, |wait| wait.min(ENDING_POLL)));
+        }
+        // Rounded up, so that the time has come when poll returns; a long wait is cut into pieces.
+        let millis = wait.map(|wait| wait.as_micros().div_ceil(1_000).min(i32::MAX as u128) as i32);
+        millis.map_or(PollTimeout::NONE, |millis| PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX))
+    }
+
+    fn is_over(&self) -> bool {
+        if self.killed || self.failed.is_some() {
+            return true;
+        }
+        match (self.tasks.is_empty(), self.timeline.is_ending()) {
+            (false, _) => false,
+            (true, false) => !self.holds_only,
+            // Its other processes get the grace too: a shell is gone at once and its program may still save its work.
+            (true, true) => self.members().is_empty(),
+        }
+    }
+
+    /// The end of the pipe means that all tasks have become their programs.
+    fn take_failures(&mut self) -> io::Result<()> {
+        let Some(failures) = &mut self.failures else { return Ok(()) };
+        let mut report = [0; Failure::BYTES];
+        match failures.read_exact(&mut report) {
+            Ok(()) => {
+                let failure = Failure::from_bytes(report);
+                self.failed = Some(EndCause::LaunchFailed(failure.describe(self.spooled)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.failures = None;
+                if !self.is_over() {
+                    self.shim.started(self.launched);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn take_controls(&mut self, control: &UnixDatagram) -> io::Result<()> {
+        let mut buffer = [0; MAX_MESSAGE_BYTES];
+        loop {
+            match control.recv(&mut buffer) {
+                Ok(length) => {
+                    if let Some(control) = protocol::from_bytes(&buffer[..length]) {
+                        self.obey(control);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn obey(&mut self, control: Control) {
+        match control {
+            Control::Signal(signal) => self.signal(signal.into()),
+            Control::Suspend if !self.timeline.is_ending() => {
+                self.timeline.suspend(now());
+                self.log_failure("suspended", self.freeze());
+            }
+            Control::Suspend => {}
+            Control::Resume => self.resume(),
+            Control::SetWalltime(walltime_seconds) => self.timeline.set_walltime(walltime_seconds),
+            Control::Stop { reason, grace_seconds } => self.stop(reason, grace_seconds),
+        }
+    }
+
+    fn stop(&mut self, reason: StopReason, grace_seconds: u32) {
+        let checkpoint = self.spooled.order.checkpoint.filter(|_| reason == StopReason::Preempted);
+        let saving = checkpoint.map_or(0, |checkpoint| checkpoint.seconds_before_end);
+        if self.stopped.is_none() && !self.timed_out {
+            self.resume();
+            if let Some(checkpoint) = checkpoint {
+                self.signal(checkpoint.signal.into());
+            }
+            self.stopped = Some(reason);
+        }
+        self.timeline.stop(now(), Duration::from_secs(saving.into()), Duration::from_secs(grace_seconds.into()));
+    }
+
+    fn do_what_is_due(&mut self) {
+        while let Some(due) = self.timeline.due(now()) {
+            match due {
+                Due::Signal(signal) => self.signal(signal),
+                Due::Terminate => {
+                    self.timed_out |= self.stopped.is_none();
+                    self.resume();
+                    self.signal(libc::SIGTERM);
+                }
+                Due::Kill => self.killed = true,
+            }
+        }
+    }
+
+    fn resume(&mut self) {
+        if self.timeline.is_suspended() {
+            self.timeline.resume(now());
+            self.log_failure("resumed", self.thaw());
+        }
+    }
+
+    fn log_failure(&self, what: &str, result: io::Result<()>) {
+        if let Err(error) = result {
+            eprintln!("shim {}: it cannot be {what}: {error}", self.shim.key);
+        }
+    }
+
+    /// The processes of a step are those below its shim; its run's containment holds others too.
+    fn members(&self) -> Vec<i32> {
+        if self.shim.key.is_step() { processes::descendants_of_this() } else { self.containment.members() }
+    }
+
+    fn signal(&self, signal: i32) {
+        processes::signal_all(&self.members(), signal);
+    }
+
+    fn freeze(&self) -> io::Result<()> {
+        if self.shim.key.is_step() {
+            processes::stop_descendants();
+            return Ok(());
+        }
+        self.containment.freeze()
+    }
+
+    fn thaw(&self) -> io::Result<()> {
+        if self.shim.key.is_step() {
+            self.signal(libc::SIGCONT);
+            return Ok(());
+        }
+        self.containment.thaw()
+    }
+
+    /// Ends what is left and tells how it was.
+    fn finish(mut self) -> NodeExit {
+        let ran_out_of_memory = self.containment.ran_out_of_memory();
+        // The accounts of a run's groups are not those of a step in it.
+        let accounts = if self.shim.key.is_step() { (None, None) } else { self.containment.usage() };
+        if !self.shim.key.is_step() {
+            self.containment.end(|| reap(&mut self.tasks, &mut self.reaped));
+        }
+        end_children_and(|| reap(&mut self.tasks, &mut self.reaped));
+        if !self.shim.key.is_step() {
+            self.containment.end_marked(reap_silently);
+        }
+        self.remove_temporary();
+        let launch_failed = matches!(self.failed, Some(EndCause::LaunchFailed(_)));
+        let started = !launch_failed && !self.holds_only;
+        NodeExit {
+            status: self.reaped.status().filter(|_| started),
+            cause: self.cause(ran_out_of_memory),
+            usage: self.reaped.usage(accounts),
+            started: started.then_some(self.launched),
+            ended: Timestamp::now(),
+        }
+    }
+
+    fn cause(&mut self, ran_out_of_memory: bool) -> EndCause {
+        let failed_status = self.reaped.status().is_some_and(|status| status != ExitStatus::Code(0));
+        match self.failed.take() {
+            Some(cause) => cause,
+            None if ran_out_of_memory && failed_status => EndCause::OutOfMemory,
+            None if self.timed_out => EndCause::Walltime,
+            // A node that only held the place of others has ended as it should.
+            None if self.holds_only && self.stopped == Some(StopReason::PeerEnded) => EndCause::Itself,
+            None if self.stopped.is_some() => EndCause::Killed,
+            None => EndCause::Itself,
+        }
+    }
+
+    fn remove_temporary(&self) {
+        match fs::remove_dir_all(self.shim.folder.file(TEMPORARY)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                eprintln!("shim {}: its temporary folder cannot be removed: {error}", self.shim.key);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Reaped {
+    /// The first status by rank that is not 0, else 0.
+    fn status(&self) -> Option<ExitStatus> {
+        let failed = self.statuses.values().find(|status| **status != ExitStatus::Code(0));
+        failed.or(self.statuses.values().next()).copied()
+    }
+
+    /// Where a group keeps no account: tasks live at the same time, and of other processes only the largest is counted.
+    fn usage(&self, (cpu_time_micros, peak_memory_bytes): (Option<u64>, Option<u64>)) -> Usage {
+        let counted_memory_bytes = self.task_memory_bytes.max(self.other_memory_bytes);
+        Usage {
+            cpu_time_micros: cpu_time_micros.unwrap_or(self.cpu_time_micros),
+            peak_memory_bytes: peak_memory_bytes.unwrap_or(counted_memory_bytes),
+        }
+    }
+}
+
+/// Collects all children that are dead by now.
+fn reap(tasks: &mut BTreeMap<i32, u32>, reaped: &mut Reaped) {
+    while let Wait::Dead { process, status, usage } = wait_for_child() {
+        reaped.cpu_time_micros += usage.cpu_time_micros;
+        match tasks.remove(&process) {
+            Some(rank) => {
+                reaped.statuses.insert(rank, status);
+                reaped.task_memory_bytes += usage.peak_memory_bytes;
+            }
+            None => reaped.other_memory_bytes = reaped.other_memory_bytes.max(usage.peak_memory_bytes),
+        }
+    }
+}
+
+/// Collects dead children that nobody asks about.
+pub fn reap_silently() {
+    while matches!(wait_for_child(), Wait::Dead { .. }) {}
+}
+
+/// Ends all descendants of this process.
+pub fn end_children() {
+    end_children_and(reap_silently);
+}
+
+/// As above; `collect` takes the dead.
+fn end_children_and(mut collect: impl FnMut()) {
+    let mut pause = Duration::from_micros(200);
+    loop {
+        collect();
+        if !has_children() {
+            return;
+        }
+        processes::stop_descendants();
+        processes::signal_all(&processes::descendants_of_this(), libc::SIGKILL);
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(250));
+    }
+}
+
+fn has_children() -> bool {
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::All, look) != Err(Errno::ECHILD)
+}
+
+enum Wait {
+    Dead { process: i32, status: ExitStatus, usage: Usage },
+    NoneIsDead,
+}
+
+fn wait_for_child() -> Wait {
+    let mut status = 0;
+    // SAFETY: all zero is a valid value of this plain structure.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to variables of the right types.
+    let process = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
+    if process <= 0 {
+        return Wait::NoneIsDead;
+    }
+    let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    let usage = Usage {
+        cpu_time_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
+        peak_memory_bytes: usage.ru_maxrss as u64 * 1024,
+    };
+    let status = if libc::WIFSIGNALED(status) {
+        ExitStatus::Signal(libc::WTERMSIG(status) as u8)
+    } else {
+        ExitStatus::Code(libc::WEXITSTATUS(status) as u8)
+    };
+    Wait::Dead { process, status, usage }
+}

@@ -1,0 +1,227 @@
+//! When a run is warned, ended and killed. Pure: time comes in as a reading of a monotonic clock.
+
+use muster_schemas::node::LaunchOrder;
+use std::time::Duration;
+
+/// What is due now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Send this signal to all processes.
+    Signal(i32),
+    /// Ask all processes to end: SIGTERM.
+    Terminate,
+    /// End them.
+    Kill,
+}
+
+/// The times of a run. The walltime stands still while the run is suspended; what follows the decision to end it does not.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// How long it has run before `running_since`.
+    ran: Duration,
+    /// `None` while it is suspended.
+    running_since: Option<Duration>,
+    walltime: Option<Duration>,
+    /// Signals ahead of the end that have not been sent: which, and how long before.
+    ahead: Vec<(i32, Duration)>,
+    grace: Duration,
+    ending: Ending,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    No,
+    /// It may save its state until then.
+    TerminateAt(Duration),
+    KillAt(Duration),
+    Killed,
+}
+
+impl Timeline {
+    /// The times of a run that starts now.
+    pub fn new(order: &LaunchOrder, now: Duration) -> Self {
+        let warning = order.launch.warning.map(|warning| (warning.signal, warning.seconds_before_end));
+        let checkpoint = order.checkpoint.map(|checkpoint| (checkpoint.signal, checkpoint.seconds_before_end));
+        let ahead = [warning, checkpoint].into_iter().flatten();
+        Self {
+            ran: Duration::ZERO,
+            running_since: Some(now),
+            walltime: order.walltime_seconds.map(Duration::from_secs),
+            ahead: ahead.map(|(signal, seconds)| (i32::from(signal), Duration::from_secs(seconds.into()))).collect(),
+            grace: Duration::from_secs(order.kill_grace_seconds.into()),
+            ending: Ending::No,
+        }
+    }
+
+    /// Whether it has been decided that the run ends.
+    pub fn is_ending(&self) -> bool {
+        self.ending != Ending::No
+    }
+
+    /// Whether it is suspended.
+    pub fn is_suspended(&self) -> bool {
+        self.running_since.is_none()
+    }
+
+    /// What is due, one thing at a time; to be asked until there is nothing.
+    pub fn due(&mut self, now: Duration) -> Option<Due> {
+        match self.ending {
+            Ending::No => self.due_by_walltime(now),
+            Ending::TerminateAt(at) if now >= at => {
+                self.ending = Ending::KillAt(now.saturating_add(self.grace));
+                Some(Due::Terminate)
+            }
+            Ending::KillAt(at) if now >= at => {
+                self.ending = Ending::Killed;
+                Some(Due::Kill)
+            }
+            _ => None,
+        }
+    }
+
+    fn due_by_walltime(&mut self, now: Duration) -> Option<Due> {
+        let left = self.left(now)?;
+        if left.is_zero() {
+            self.ending = Ending::KillAt(now.saturating_add(self.grace));
+            return Some(Due::Terminate);
+        }
+        let next = self.ahead.iter().position(|(_, before)| left <= *before)?;
+        Some(Due::Signal(self.ahead.remove(next).0))
+    }
+
+    /// How long from now something is due; `None` if nothing will be by itself.
+    pub fn wait(&self, now: Duration) -> Option<Duration> {
+        match self.ending {
+            Ending::Killed => None,
+            Ending::TerminateAt(at) | Ending::KillAt(at) => Some(at.saturating_sub(now)),
+            Ending::No if self.is_suspended() => None,
+            Ending::No => {
+                let left = self.left(now)?;
+                let first_ahead = self.ahead.iter().map(|(_, before)| left.saturating_sub(*before)).min();
+                Some(first_ahead.unwrap_or(left).min(left))
+            }
+        }
+    }
+
+    /// What is left of the walltime.
+    fn left(&self, now: Duration) -> Option<Duration> {
+        Some(self.walltime?.saturating_sub(self.has_run(now)))
+    }
+
+    fn has_run(&self, now: Duration) -> Duration {
+        self.ran + self.running_since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
+    }
+
+    /// The walltime stands still from now on.
+    pub fn suspend(&mut self, now: Duration) {
+        self.ran = self.has_run(now);
+        self.running_since = None;
+    }
+
+    /// The walltime goes on.
+    pub fn resume(&mut self, now: Duration) {
+        self.running_since.get_or_insert(now);
+    }
+
+    /// Another walltime, from the start of the run.
+    pub fn set_walltime(&mut self, walltime_seconds: Option<u64>) {
+        self.walltime = walltime_seconds.map(Duration::from_secs);
+    }
+
+    /// The run is to end: after `saving`, in which it may save its state, SIGTERM, and after `grace` SIGKILL. A run that is
+    /// ending already can only end sooner by it.
+    pub fn stop(&mut self, now: Duration, saving: Duration, grace: Duration) {
+        let terminate_at = now.saturating_add(saving);
+        let kill_at = terminate_at.saturating_add(grace);
+        match self.ending {
+            Ending::No => {
+                self.ending = Ending::TerminateAt(terminate_at);
+                self.grace = grace;
+            }
+            Ending::TerminateAt(at) => {
+                self.ending = Ending::TerminateAt(at.min(terminate_at));
+                self.grace = self.grace.min(grace);
+            }
+            Ending::KillAt(at) => self.ending = Ending::KillAt(at.min(kill_at)),
+            Ending::Killed => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::job::{Checkpoint, WarningSignal};
+
+    const fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn timeline(walltime_seconds: Option<u64>) -> Timeline {
+        let mut order = crate::testing::order(1);
+        order.walltime_seconds = walltime_seconds;
+        order.kill_grace_seconds = 10;
+        order.launch.warning = Some(WarningSignal { signal: 10, seconds_before_end: 20 });
+        order.checkpoint = Some(Checkpoint { signal: 12, seconds_before_end: 50 });
+        Timeline::new(&order, at(1000))
+    }
+
+    #[test]
+    fn warns_terminates_and_kills_in_order() {
+        let mut timeline = timeline(Some(100));
+        let mut seen = vec![];
+        let mut now = at(1000);
+        while let Some(wait) = timeline.wait(now) {
+            now += wait;
+            while let Some(due) = timeline.due(now) {
+                seen.push((now.as_secs() - 1000, due));
+            }
+        }
+        assert_eq!(seen, [(50, Due::Signal(12)), (80, Due::Signal(10)), (100, Due::Terminate), (110, Due::Kill)]);
+    }
+
+    #[test]
+    fn without_walltime_nothing_is_ever_due() {
+        let mut timeline = timeline(None);
+        assert_eq!(timeline.wait(at(1_000_000)), None);
+        assert_eq!(timeline.due(at(1_000_000)), None);
+    }
+
+    #[test]
+    fn suspension_holds_the_walltime() {
+        let mut timeline = timeline(Some(100));
+        timeline.suspend(at(1040));
+        assert_eq!(timeline.wait(at(5000)), None);
+        assert_eq!(timeline.due(at(5000)), None);
+        timeline.suspend(at(5000));
+        timeline.resume(at(6000));
+        timeline.resume(at(6001));
+        assert_eq!(timeline.wait(at(6000)), Some(at(10)));
+        assert_eq!(timeline.due(at(6010)), Some(Due::Signal(12)));
+    }
+
+    #[test]
+    fn a_longer_walltime_counts_from_the_start() {
+        let mut timeline = timeline(Some(100));
+        assert_eq!(timeline.due(at(1050)), Some(Due::Signal(12)));
+        timeline.set_walltime(Some(1000));
+        assert_eq!(timeline.wait(at(1050)), Some(at(930)));
+        timeline.set_walltime(Some(10));
+        assert_eq!(timeline.due(at(1050)), Some(Due::Terminate));
+    }
+
+    #[test]
+    fn a_stop_gives_time_to_save_and_a_second_one_only_shortens() {
+        let mut timeline = timeline(None);
+        timeline.stop(at(1000), at(30), at(10));
+        assert!(timeline.is_ending());
+        assert_eq!(timeline.due(at(1029)), None);
+        timeline.stop(at(1005), at(0), at(60));
+        assert_eq!(timeline.due(at(1005)), Some(Due::Terminate));
+        timeline.stop(at(1006), at(0), at(100));
+        assert_eq!(timeline.wait(at(1006)), Some(at(9)));
+        timeline.stop(at(1006), at(0), at(2));
+        assert_eq!(timeline.due(at(1008)), Some(Due::Kill));
+        assert_eq!(timeline.wait(at(1008)), None);
+    }
+}
