@@ -1,1 +1,3 @@
-//! muster.
+//! What the whole-system tests share with the load generators: the simulation with faults.
+
+pub mod simulation;

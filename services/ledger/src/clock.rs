@@ -12,20 +12,55 @@ const WORTH_A_WARNING: Duration = Duration::from_secs(1);
 /// due, and a jump forth and back does not leave it ahead for ever.
 #[derive(Debug)]
 pub struct Clock {
+    source: Source,
     latest: Timestamp,
     read_at: Instant,
     behind: bool,
 }
 
+/// Where a clock looks.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    System,
+    /// A time that is set by hand: the wall time, and the monotonic time that belongs to it.
+    Set(Timestamp, Instant),
+}
+
 impl Clock {
     /// A clock that never shows less than `latest`, the time of the last record.
     pub fn new(latest: Timestamp) -> Self {
-        Self { latest, read_at: Instant::now(), behind: false }
+        Self { source: Source::System, latest, read_at: Instant::now(), behind: false }
+    }
+
+    /// A clock that stands at `now` until it is set.
+    pub fn stepped(latest: Timestamp, now: Timestamp) -> Self {
+        let monotonic = Instant::now();
+        Self { source: Source::Set(now, monotonic), latest, read_at: monotonic, behind: false }
+    }
+
+    /// Sets a stepped clock forward. A clock that follows the system's is left alone.
+    pub fn set(&mut self, now: Timestamp) {
+        if let Source::Set(before, monotonic) = self.source {
+            let elapsed = Duration::from_micros(u64::try_from(now.micros_since(before)).unwrap_or(0));
+            self.source = Source::Set(now, monotonic + elapsed);
+        }
     }
 
     /// The time now.
     pub fn now(&mut self) -> Timestamp {
-        self.at(Timestamp::now(), Instant::now())
+        let wall = match self.source {
+            Source::System => Timestamp::now(),
+            Source::Set(wall, _) => wall,
+        };
+        self.at(wall, self.monotonic())
+    }
+
+    /// The monotonic time now, for intervals.
+    pub fn monotonic(&self) -> Instant {
+        match self.source {
+            Source::System => Instant::now(),
+            Source::Set(_, monotonic) => monotonic,
+        }
     }
 
     /// The time when the system's clock shows `system` and its monotonic clock `monotonic`.

@@ -118,11 +118,11 @@ impl Engine {
         signer: Arc<Signer>,
         state: State,
         head: Head,
+        clock: Clock,
         outlets: Outlets,
     ) -> Self {
-        let now = Instant::now();
+        let now = clock.monotonic();
         let liveness = Liveness::new(now);
-        let clock = Clock::new(head.time);
         let metrics = Metrics::new();
         Self {
             storage,
@@ -152,9 +152,27 @@ impl Engine {
         }
     }
 
+    /// One round at a time that is set by hand, with what is in the inbox.
+    pub(crate) fn step(&mut self, inbox: &Receiver<Work>, now: Timestamp) {
+        self.clock.set(now);
+        let first = inbox.try_recv().ok();
+        self.serve(first, inbox);
+    }
+
+    /// When the next round is due although nobody asks for anything; see [`Engine::sleep`].
+    pub(crate) fn next_wake(&mut self) -> Timestamp {
+        let sleep = self.sleep();
+        self.clock.now().plus_micros(i64::try_from(sleep.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// The digest of the state in memory.
+    pub(crate) fn state_digest(&self) -> [u8; 32] {
+        self.state.digest()
+    }
+
     /// How long there is nothing to do unless somebody asks.
     fn sleep(&mut self) -> Duration {
-        let now = Instant::now();
+        let now = self.clock.monotonic();
         if let Health::Failed { retry_at, .. } = &self.health {
             return retry_at.saturating_duration_since(now);
         }
@@ -260,7 +278,7 @@ impl Engine {
     fn hello(&mut self, envelope: &CommandEnvelope) -> Option<(NodeId, Vec<RunId>)> {
         let Actor::Executor(name) = &envelope.actor else { return None };
         let node = self.state.node_by_name(name)?.id;
-        self.liveness.heard(node, Instant::now());
+        self.liveness.heard(node, self.clock.monotonic());
         match &envelope.command {
             Command::NodeHello { runs, .. } => Some((node, runs.clone())),
             _ => None,
@@ -282,7 +300,7 @@ impl Engine {
         };
         let id = node.id;
         let is_known = dispatch::is_up(node, &boot_id);
-        self.liveness.heard(id, Instant::now());
+        self.liveness.heard(id, self.clock.monotonic());
         if !is_known {
             let command = Command::NodeHello { boot_id, runs: runs.clone() };
             let envelope = CommandEnvelope {
@@ -299,7 +317,7 @@ impl Engine {
 
     /// What the ledger itself has to say: timers that have come due, nodes that are silent.
     fn own_commands(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
-        let now = Instant::now();
+        let now = self.clock.monotonic();
         let due = self.state.next_timer().is_some_and(|timer| timer <= round.now);
         if due && now >= self.tick_not_before {
             self.tick_not_before = now + SHORTEST_TICK;
@@ -319,7 +337,7 @@ impl Engine {
         }
         let Some(cluster) = self.state.cluster() else { return Ok(()) };
         let cluster_id = muster_schemas::event::uuid_bytes::UuidBytes(cluster.cluster_id);
-        let state_digest = self.state.digest().map_err(LogError::Unencodable)?;
+        let state_digest = self.state.digest();
         let text = signing::checkpoint_text(cluster_id, sequence, &hash, &state_digest);
         let signature = self.signer.sign(text.as_bytes());
         self.decide(own(Command::Checkpoint { of: sequence, state_digest, signature }), round).map(drop)
@@ -431,7 +449,7 @@ impl Engine {
 
     fn is_healthy(&mut self) -> bool {
         let Health::Failed { detail, retry_at, added } = &self.health else { return true };
-        if Instant::now() < *retry_at {
+        if self.clock.monotonic() < *retry_at {
             return false;
         }
         match recover(&self.storage, self.head, added) {
@@ -445,7 +463,7 @@ impl Engine {
                 tracing::warn!(%error, first = detail, "the log cannot be written yet");
                 let added = added.clone();
                 let detail = error.to_string();
-                self.health = Health::Failed { detail, added, retry_at: Instant::now() + RETRY_STORAGE_AFTER };
+                self.health = Health::Failed { detail, added, retry_at: self.clock.monotonic() + RETRY_STORAGE_AFTER };
                 false
             }
         }
@@ -453,7 +471,7 @@ impl Engine {
 
     fn fail(&mut self, error: &LogError, added: Added) {
         tracing::error!(%error, "the log cannot be written: every command is refused until it can");
-        let retry_at = Instant::now() + RETRY_STORAGE_AFTER;
+        let retry_at = self.clock.monotonic() + RETRY_STORAGE_AFTER;
         self.health = Health::Failed { detail: error.to_string(), added, retry_at };
     }
 

@@ -21,6 +21,7 @@ pub mod retention;
 mod service;
 pub mod signing;
 pub mod snapshots;
+pub mod stepped;
 pub mod storage;
 pub mod verify;
 

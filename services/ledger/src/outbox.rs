@@ -68,6 +68,15 @@ pub(crate) struct Inlets {
     orders: mpsc::Receiver<(String, NodeOrder)>,
 }
 
+impl Inlets {
+    /// Takes what has arrived, without the tasks of the outbox.
+    pub(crate) fn drain(&mut self, commits: &mut Vec<Arc<Commit>>, orders: &mut Vec<(String, NodeOrder)>) {
+        commits.extend(std::iter::from_fn(|| self.for_stream.try_recv().ok()));
+        orders.extend(std::iter::from_fn(|| self.orders.try_recv().ok()));
+        while self.for_events.try_recv().is_ok() {}
+    }
+}
+
 /// Both ends, for a log that ends at `head`.
 pub(crate) fn channels(head: Head) -> (Outlets, Inlets) {
     let (head_sender, head) = watch::channel(head);

@@ -1,6 +1,7 @@
 //! The ledger as a service.
 
 use crate::{
+    clock::Clock,
     engine::{Engine, Work, own},
     intake::{self, EngineHandle},
     keeper::Keeper,
@@ -87,11 +88,11 @@ impl Config {
 }
 
 /// A log that is open, and the state at its end.
-struct Opened {
-    storage: Arc<Storage>,
-    signer: Arc<Signer>,
-    state: State,
-    head: Head,
+pub(crate) struct Opened {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) signer: Arc<Signer>,
+    pub(crate) state: State,
+    pub(crate) head: Head,
 }
 
 /// Runs the ledger until `shutdown`; says `ready` when it answers. A clean stop signs the state.
@@ -108,7 +109,7 @@ pub async fn serve(
 ) -> anyhow::Result<()> {
     config.check()?;
     let opening = config.clone();
-    let opened = tokio::task::spawn_blocking(move || open(&opening)).await??;
+    let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
     let Opened { storage, signer, state, head } = opened;
 
     let stream_end = outbox::stream_end(&bus, head.sequence).await?;
@@ -119,7 +120,8 @@ pub async fn serve(
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
     let handle = EngineHandle::new(inbox, head_now.clone());
-    let engine = Engine::new(Arc::clone(&storage), Arc::clone(&signer), state, head, outlets);
+    let clock = Clock::new(head.time);
+    let engine = Engine::new(Arc::clone(&storage), Arc::clone(&signer), state, head, clock, outlets);
     let mut engine = run_engine(engine, work)?;
 
     let told = CancellationToken::new();
@@ -157,11 +159,11 @@ pub async fn serve(
 }
 
 /// Opens the data folder, with an initialised log, and computes the state at its end.
-fn open(config: &Config) -> anyhow::Result<Opened> {
+pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
     let storage = Storage::open(&config.data_dir, retention::Commands::seconds(config.command_retention_seconds))?;
     let signer = Signer::load_or_create(&storage.layout().key())?;
     match storage.log()?.identity()? {
-        None => initialise(&storage, &signer)?,
+        None => initialise(&storage, &signer, now)?,
         Some(Identity { public_key, .. }) if public_key == signer.public_key() => {}
         Some(_) => bail!(
             "{} is not the key of the log in {}: put back the key that the log was begun with",
@@ -177,12 +179,12 @@ fn open(config: &Config) -> anyhow::Result<Opened> {
 }
 
 /// Writes the first record.
-fn initialise(storage: &Storage, signer: &Signer) -> Result<(), LogError> {
+fn initialise(storage: &Storage, signer: &Signer, now: Timestamp) -> Result<(), LogError> {
     let log = storage.log()?;
     let cluster_id = UuidBytes(*uuid::Uuid::new_v4().as_bytes());
     let record = Record {
         sequence: Sequence(1),
-        time: Timestamp::now(),
+        time: now,
         actor: Arc::new(Actor::Ledger),
         command: CommandId::new_now(),
         trace: TraceContext::default(),

@@ -1,0 +1,128 @@
+//! The decide loop driven by hand, round by round, with the time as input: what a simulation needs to stop it anywhere.
+//! It decides, writes and syncs exactly as the service does; what the service would tell the bus, it returns.
+
+use crate::{
+    clock::Clock,
+    engine::{Engine, Work},
+    log::{Head, LogError},
+    outbox::{self, Inlets},
+    service::{self, Config, Opened},
+    storage::Storage,
+};
+use muster_schemas::{
+    Sequence, Timestamp,
+    command::{Answer, CommandEnvelope},
+    event::Commit,
+    node::{Heartbeat, NodeOrder},
+};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, mpsc},
+};
+
+/// Something for the loop to decide. The number says which answer belongs to it.
+pub enum Input {
+    /// A command, of an actor who may use the way that it came.
+    Command(usize, Box<CommandEnvelope>),
+    /// A node is alive.
+    Heartbeat(usize, Heartbeat),
+}
+
+/// What came of a round; all of it is on disk.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Answers to commands, by number.
+    pub answers: Vec<(usize, Answer)>,
+    /// Answers to heartbeats, by number.
+    pub beats: Vec<(usize, Vec<NodeOrder>)>,
+    /// For the log stream.
+    pub commits: Vec<Arc<Commit>>,
+    /// For nodes, by name.
+    pub orders: Vec<(String, NodeOrder)>,
+}
+
+/// A ledger without threads and without a bus.
+pub struct Stepped {
+    storage: Arc<Storage>,
+    engine: Engine,
+    inlets: Inlets,
+}
+
+impl Stepped {
+    /// Opens a data folder as the service does, at this time.
+    ///
+    /// # Errors
+    /// As [`service::serve`](crate::serve), as far as it is about the folder.
+    pub fn open(data_dir: &Path, now: Timestamp) -> anyhow::Result<Self> {
+        let config = Config { data_dir: data_dir.to_owned(), ..Config::default() };
+        let Opened { storage, signer, state, head } = service::open(&config, now)?;
+        let (outlets, inlets) = outbox::channels(head);
+        let engine = Engine::new(Arc::clone(&storage), signer, state, head, Clock::stepped(head.time, now), outlets);
+        Ok(Self { storage, engine, inlets })
+    }
+
+    /// One round at this time: everything given is decided together, written, and synced.
+    pub fn round(&mut self, inputs: Vec<Input>, now: Timestamp) -> Output {
+        let output = Arc::new(Mutex::new(Output::default()));
+        let (sender, inbox) = mpsc::channel();
+        for input in inputs {
+            // The receiver is in scope, so it takes everything.
+            let _ = sender.send(work(input, &output));
+        }
+        self.engine.step(&inbox, now);
+        let mut output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
+        self.inlets.drain(&mut output.commits, &mut output.orders);
+        output
+    }
+
+    /// When a round is due although nobody asks for anything.
+    pub fn next_wake(&mut self) -> Timestamp {
+        self.engine.next_wake()
+    }
+
+    /// The last record on disk.
+    pub fn head(&self) -> Sequence {
+        let Head { sequence, .. } = *self.inlets.head.borrow();
+        sequence
+    }
+
+    /// The digest of the state in memory.
+    pub fn state_digest(&self) -> [u8; 32] {
+        self.engine.state_digest()
+    }
+
+    /// Records from a sequence on, as the answer to a replay query.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn page(&self, from: Sequence, max_bytes: usize) -> Result<Commit, LogError> {
+        self.storage.log()?.page(from, max_bytes)
+    }
+
+    /// Visits the stored bytes of all records from a sequence on: the hash of the record before, and the payload.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn each_stored(&self, from: Sequence, mut visit: impl FnMut(&[u8])) -> Result<(), LogError> {
+        let log = self.storage.log()?;
+        let mut entries = log.entries(from);
+        while let Some(stored) = entries.next()? {
+            visit(stored.value);
+        }
+        Ok(())
+    }
+}
+
+fn work(input: Input, output: &Arc<Mutex<Output>>) -> Work {
+    let output = Arc::clone(output);
+    let put = move |change: &dyn Fn(&mut Output)| change(&mut output.lock().unwrap_or_else(PoisonError::into_inner));
+    match input {
+        Input::Command(number, envelope) => {
+            Work::Command(envelope, Box::new(move |answer: Answer| put(&|out| out.answers.push((number, answer.clone())))))
+        }
+        Input::Heartbeat(number, heartbeat) => Work::Heartbeat(
+            heartbeat,
+            Box::new(move |orders: Vec<NodeOrder>| put(&|out| out.beats.push((number, orders.clone())))),
+        ),
+    }
+}

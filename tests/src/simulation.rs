@@ -1,0 +1,534 @@
+//! The whole system in one thread, under a seeded scheduler, with every fault that the world knows.
+//!
+//! The ledger's decide loop and its log in RocksDB, the domain and the planner are the production code. Bus, clock,
+//! executors and users are models: messages come late, twice, out of order or never; ledger, planner, executors and whole
+//! nodes stop at any point and come back later; the disk tears the write that was under way at any byte.
+//!
+//! After every step it is checked that no acknowledged command is lost, that no run is started twice on a node, that
+//! replaying the log gives the ledger's state, and that the hash chain is whole. At the end the faults stop, and every
+//! acknowledged job must come to its end, with the log and the nodes of one mind about what ran.
+//!
+//! The same seed gives the same history: [`run`] is what one command repeats.
+
+mod ledger;
+mod network;
+mod node;
+mod planner;
+mod truth;
+mod user;
+
+use ledger::{Crash, LedgerHost};
+use muster_schemas::{
+    CommandId, RunId, Timestamp,
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    command::{Command, CommandEnvelope, JobFilter, JobSelection},
+    event::{Actor, Owner, TraceContext},
+    job::Holds,
+    resources::NodeSpec,
+};
+use network::{Network, Parcel, Party};
+use node::NodeHost;
+use planner::PlannerHost;
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::{collections::BTreeMap, fmt, sync::Arc};
+use truth::Truth;
+use user::UserHost;
+
+/// How large the simulated world is, and for how long it is troubled.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Nodes of the cluster.
+    pub nodes: usize,
+    /// Users who submit and meddle.
+    pub users: usize,
+    /// For so many simulated seconds there are faults and new commands.
+    pub troubled_seconds: i64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { nodes: 3, users: 3, troubled_seconds: 60 }
+    }
+}
+
+/// What a simulation came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// Things that happened.
+    pub steps: u64,
+    /// Jobs whose submission was acknowledged.
+    pub jobs: u64,
+    /// Parts of runs that were started on nodes.
+    pub starts: u64,
+    /// Times that a service, or a node, was stopped.
+    pub crashes: u64,
+    /// Writes that were torn.
+    pub torn_writes: u64,
+    /// Records in the log at the end.
+    pub records: u64,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// Simulated microseconds from the beginning.
+    pub at_micros: i64,
+    /// Which promise, and how.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.at_micros as f64 / 1e6;
+        write!(f, "seed {} after {seconds:.6} simulated seconds: {}\n", self.seed, self.what)?;
+        write!(f, "repeat it: MUSTER_SIMULATION_SEED={} cargo nextest run -p muster-tests simulation", self.seed)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+const BEGINNING: i64 = 1_700_000_000_000_000;
+const SECOND: i64 = 1_000_000;
+/// Once the faults stop, all that was acknowledged is done after at most so many simulated seconds.
+const PEACE_SECONDS: i64 = 1_800;
+
+/// What can happen next.
+#[derive(Debug)]
+enum Happening {
+    Arrives(Parcel),
+    LedgerRound,
+    LedgerReturns,
+    PlannerReturns,
+    ExecutorReturns(usize),
+    Heartbeat(usize),
+    RunEnds { node: usize, run: RunId },
+    UserActs(usize),
+    AskAgain(Party, CommandId),
+    Trouble,
+    Peace,
+}
+
+/// What is to happen, in order of time; what is due at the same time in the order in which it was put in.
+#[derive(Debug)]
+struct Agenda {
+    now: i64,
+    entries: BTreeMap<(i64, u64), Happening>,
+    count: u64,
+}
+
+impl Agenda {
+    fn after(&mut self, micros: i64, happening: Happening) {
+        self.count += 1;
+        self.entries.insert((self.now + micros.max(1), self.count), happening);
+    }
+}
+
+struct World {
+    random: SmallRng,
+    agenda: Agenda,
+    network: Network,
+    ledger: LedgerHost,
+    planner: PlannerHost,
+    nodes: Vec<NodeHost>,
+    users: Vec<UserHost>,
+    truth: Truth,
+    troubled: bool,
+    report: Report,
+}
+
+/// Runs the simulation of a seed.
+///
+/// # Errors
+/// The first promise that was broken.
+pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
+    let mut world = World::new(seed, options).map_err(|what| Failure { seed, at_micros: 0, what })?;
+    let result = world.live();
+    let at_micros = world.agenda.now - BEGINNING;
+    result.map(|()| world.report()).map_err(|what| Failure { seed, at_micros, what })
+}
+
+impl World {
+    fn new(seed: u64, options: Options) -> Result<Self, String> {
+        let mut agenda = Agenda { now: BEGINNING, entries: BTreeMap::new(), count: 0 };
+        let ledger = LedgerHost::new(Timestamp(BEGINNING))?;
+        for node in 0..options.nodes {
+            agenda.after(SECOND / 10 * (node as i64 + 1), Happening::ExecutorReturns(node));
+        }
+        for user in 0..options.users {
+            agenda.after(SECOND / 2, Happening::UserActs(user));
+        }
+        agenda.after(SECOND / 100, Happening::PlannerReturns);
+        agenda.after(SECOND, Happening::Trouble);
+        agenda.after(options.troubled_seconds * SECOND, Happening::Peace);
+        let mut world = Self {
+            random: SmallRng::seed_from_u64(seed),
+            agenda,
+            network: Network::default(),
+            ledger,
+            planner: PlannerHost::default(),
+            nodes: (0..options.nodes).map(NodeHost::new).collect(),
+            users: (0..options.users).map(UserHost::new).collect(),
+            truth: Truth::default(),
+            troubled: true,
+            report: Report::default(),
+        };
+        world.ask(Party::Operator, operator_command(Command::Configure {
+            config: Box::new(configuration(options.nodes)),
+            keep_unnamed: false,
+        }, CommandId::derived(&[b"configure"])));
+        Ok(world)
+    }
+
+    fn live(&mut self) -> Result<(), String> {
+        loop {
+            let Some(((time, _), happening)) = self.agenda.entries.pop_first() else {
+                return Err("nothing is left to happen".into());
+            };
+            self.agenda.now = time;
+            self.report.steps += 1;
+            self.step(happening)?;
+            self.truth.check()?;
+            if !self.troubled && self.is_all_done() {
+                return self.final_checks();
+            }
+            if self.agenda.now > BEGINNING + PEACE_SECONDS * SECOND {
+                return Err(format!("not all is done long after the faults stopped: {}", self.what_is_left()));
+            }
+        }
+    }
+
+    fn step(&mut self, happening: Happening) -> Result<(), String> {
+        match happening {
+            Happening::Arrives(parcel) => self.arrives(parcel),
+            Happening::LedgerRound => self.ledger_round(),
+            Happening::LedgerReturns => self.ledger_returns(),
+            Happening::PlannerReturns => {
+                self.planner.start();
+                self.planner_looks();
+                Ok(())
+            }
+            Happening::ExecutorReturns(node) => {
+                self.executor_returns(node);
+                Ok(())
+            }
+            Happening::Heartbeat(node) => {
+                self.heartbeat(node);
+                Ok(())
+            }
+            Happening::RunEnds { node, run } => {
+                self.run_ends(node, run);
+                Ok(())
+            }
+            Happening::UserActs(user) => {
+                self.user_acts(user);
+                Ok(())
+            }
+            Happening::AskAgain(party, id) => {
+                self.ask_again(party, id);
+                Ok(())
+            }
+            Happening::Trouble => {
+                self.trouble();
+                Ok(())
+            }
+            Happening::Peace => {
+                self.peace();
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts a parcel on its way, or on several, or on none.
+    fn send(&mut self, parcel: Parcel) {
+        for delay in self.network.delays(&mut self.random, self.troubled, self.agenda.now) {
+            self.agenda.after(delay, Happening::Arrives(parcel.clone()));
+        }
+    }
+
+    /// Sends a command and keeps asking until it is answered.
+    fn ask(&mut self, party: Party, envelope: CommandEnvelope) {
+        let id = envelope.id;
+        self.network.open.insert(id, (party, Arc::new(envelope)));
+        self.ask_again(party, id);
+    }
+
+    fn ask_again(&mut self, party: Party, id: CommandId) {
+        let Some((_, envelope)) = self.network.open.get(&id) else { return };
+        self.send(Parcel::Command { from: party, envelope: Arc::clone(envelope) });
+        self.agenda.after(SECOND, Happening::AskAgain(party, id));
+    }
+
+    fn arrives(&mut self, parcel: Parcel) -> Result<(), String> {
+        match parcel {
+            Parcel::Command { .. } | Parcel::Heartbeat { .. } | Parcel::WantsReplay { .. } => {
+                if self.ledger.takes(parcel) {
+                    let pause = self.random.random_range(50..2_000);
+                    self.agenda.after(pause, Happening::LedgerRound);
+                }
+                Ok(())
+            }
+            Parcel::Answer { to, id, answer } => self.answered(to, id, &answer),
+            Parcel::Orders { node, orders } => {
+                for order in orders.iter() {
+                    self.node_order(node, order);
+                }
+                Ok(())
+            }
+            Parcel::Commit(commit) | Parcel::Replay(commit) => {
+                self.planner.receives(&commit);
+                self.planner_looks();
+                Ok(())
+            }
+        }
+    }
+
+    fn answered(
+        &mut self,
+        to: Party,
+        id: CommandId,
+        answer: &muster_schemas::command::Answer,
+    ) -> Result<(), String> {
+        self.truth.acknowledged(id, answer)?;
+        if self.network.open.remove(&id).is_none() {
+            return Ok(());
+        }
+        match to {
+            Party::Planner => {
+                self.planner.answered(id, answer);
+                self.planner_looks();
+            }
+            Party::Node(node) => {
+                for order in self.nodes[node].answered(id, answer) {
+                    self.node_order(node, &order);
+                }
+            }
+            Party::User(_) | Party::Operator => {}
+        }
+        Ok(())
+    }
+
+    fn ledger_round(&mut self) -> Result<(), String> {
+        let crash = if self.troubled { Crash::perhaps(&mut self.random) } else { None };
+        let Some(outcome) = self.ledger.round(Timestamp(self.agenda.now), crash, &mut self.random)? else {
+            return Ok(());
+        };
+        self.truth.round(&outcome)?;
+        for parcel in outcome.parcels {
+            self.send(parcel);
+        }
+        if outcome.crashed {
+            self.report.crashes += 1;
+            self.report.torn_writes += u64::from(outcome.torn);
+            let pause = self.random.random_range(SECOND / 20..20 * SECOND);
+            self.agenda.after(pause, Happening::LedgerReturns);
+        } else if let Some(wake) = self.ledger.next_wake() {
+            let pause = wake.micros_since(Timestamp(self.agenda.now)).max(1_000);
+            self.agenda.after(pause, Happening::LedgerRound);
+        }
+        Ok(())
+    }
+
+    fn ledger_returns(&mut self) -> Result<(), String> {
+        let log = self.ledger.start(Timestamp(self.agenda.now))?;
+        self.truth.ledger_restarted(&log)?;
+        self.agenda.after(1_000, Happening::LedgerRound);
+        Ok(())
+    }
+
+    fn planner_looks(&mut self) {
+        if let Some(from) = self.planner.missing(self.agenda.now) {
+            self.send(Parcel::WantsReplay { from });
+        }
+        if let Some(command) = self.planner.plan() {
+            let id = self.fresh_id();
+            self.planner.outstanding = Some(id);
+            let envelope = CommandEnvelope { id, actor: Actor::Planner, trace: TraceContext::default(), command };
+            self.ask(Party::Planner, envelope);
+        }
+    }
+
+    fn user_acts(&mut self, user: usize) {
+        if !self.troubled {
+            return;
+        }
+        let command = self.users[user].command(&mut self.random, self.truth.state());
+        let id = self.fresh_id();
+        let actor = Actor::User(self.users[user].owner());
+        self.ask(Party::User(user), CommandEnvelope { id, actor, trace: TraceContext::default(), command });
+        let pause = self.random.random_range(SECOND / 20..2 * SECOND);
+        self.agenda.after(pause, Happening::UserActs(user));
+    }
+
+    fn fresh_id(&mut self) -> CommandId {
+        CommandId::derived(&[&self.random.random::<u128>().to_le_bytes()])
+    }
+
+    fn executor_returns(&mut self, node: usize) {
+        if self.nodes[node].is_up() {
+            return;
+        }
+        let commands = self.nodes[node].starts(Timestamp(self.agenda.now));
+        self.node_asks(node, commands);
+        self.agenda.after(SECOND, Happening::Heartbeat(node));
+    }
+
+    fn heartbeat(&mut self, node: usize) {
+        if let Some(heartbeat) = self.nodes[node].heartbeat() {
+            self.send(Parcel::Heartbeat { node, heartbeat });
+            self.agenda.after(4 * SECOND, Happening::Heartbeat(node));
+        }
+    }
+
+    fn node_order(&mut self, node: usize, order: &muster_schemas::node::NodeOrder) {
+        let now = Timestamp(self.agenda.now);
+        let crash = self.troubled && self.random.random_range(0..200) == 0;
+        let effects = self.nodes[node].obeys(order, now, crash, &mut self.random);
+        for run in effects.started {
+            self.truth.started(run, node);
+        }
+        for (run, micros) in effects.ends {
+            self.agenda.after(micros, Happening::RunEnds { node, run });
+        }
+        self.node_asks(node, effects.commands);
+        if crash {
+            self.stop_executor(node);
+            self.agenda.after(SECOND, Happening::ExecutorReturns(node));
+        }
+    }
+
+    fn run_ends(&mut self, node: usize, run: RunId) {
+        let now = Timestamp(self.agenda.now);
+        match self.nodes[node].ends(run, now, &mut self.random) {
+            node::End::NotNow(micros) => self.agenda.after(micros, Happening::RunEnds { node, run }),
+            node::End::Reports(commands) => self.node_asks(node, commands),
+        }
+    }
+
+    fn stop_executor(&mut self, node: usize) {
+        self.nodes[node].stops();
+        // Who is gone asks no more; after its return it asks anew, under the same ids.
+        self.network.open.retain(|_, (party, _)| *party != Party::Node(node));
+        self.report.crashes += 1;
+    }
+
+    fn node_asks(&mut self, node: usize, commands: Vec<(CommandId, Command)>) {
+        for (id, command) in commands {
+            let actor = Actor::Executor(node::name(node));
+            self.ask(Party::Node(node), CommandEnvelope { id, actor, trace: TraceContext::default(), command });
+        }
+    }
+
+    /// Stops something, and lets it come back.
+    fn trouble(&mut self) {
+        if !self.troubled {
+            return;
+        }
+        let back_after = self.random.random_range(SECOND / 10..15 * SECOND);
+        match self.random.random_range(0..10) {
+            0..=2 => {
+                self.planner.stop();
+                self.report.crashes += 1;
+                self.agenda.after(back_after, Happening::PlannerReturns);
+            }
+            3..=6 => {
+                let node = self.random.random_range(0..self.nodes.len());
+                self.stop_executor(node);
+                self.agenda.after(back_after, Happening::ExecutorReturns(node));
+            }
+            7 => {
+                let node = self.random.random_range(0..self.nodes.len());
+                self.stop_executor(node);
+                self.nodes[node].reboots(Timestamp(self.agenda.now));
+                // Some nodes stay away for longer than the ledger waits.
+                self.agenda.after(back_after * 3, Happening::ExecutorReturns(node));
+            }
+            _ => self.network.cut_until = self.agenda.now + back_after,
+        }
+        let pause = self.random.random_range(SECOND..6 * SECOND);
+        self.agenda.after(pause, Happening::Trouble);
+    }
+
+    /// From here on everything works, and nobody asks for anything new but to let go what is held.
+    fn peace(&mut self) {
+        self.troubled = false;
+        self.network.cut_until = 0;
+        let all = || JobSelection::Matching(JobFilter::default());
+        let holds = Holds { user: true, operator: true, system: true };
+        let commands = [
+            Command::ResumeNodes { nodes: (0..self.nodes.len()).map(node::name).collect() },
+            Command::Release { jobs: all(), holds },
+            Command::Resume { jobs: all() },
+        ];
+        for command in commands {
+            let id = self.fresh_id();
+            self.ask(Party::Operator, operator_command(command, id));
+        }
+    }
+
+    fn is_all_done(&self) -> bool {
+        let services_up = self.ledger.is_up() && self.planner.is_up() && self.nodes.iter().all(NodeHost::is_up);
+        services_up
+            && self.network.open.is_empty()
+            && self.nodes.iter().all(NodeHost::is_idle)
+            && self.truth.state().unfinished_jobs() == 0
+    }
+
+    fn what_is_left(&self) -> String {
+        let state = self.truth.state();
+        let jobs: Vec<String> = state
+            .jobs()
+            .filter(|job| !job.is_finished())
+            .map(|job| {
+                let reason = state.wait_reason(job).map_or(String::new(), |reason| format!(" ({reason})"));
+                format!("job {} is {}{reason}", job.id, state.job_state(job).word())
+            })
+            .collect();
+        let open: Vec<String> =
+            self.network.open.values().map(|(party, envelope)| format!("{party:?}: {:?}", envelope.command)).collect();
+        let nodes: Vec<String> = self.nodes.iter().map(NodeHost::describe).collect();
+        format!("{}; open: {}; nodes: {}", jobs.join(", "), open.join(", "), nodes.join(", "))
+    }
+
+    fn final_checks(&mut self) -> Result<(), String> {
+        let log = self.ledger.read_log()?;
+        self.truth.final_checks(&log)
+    }
+
+    fn report(&self) -> Report {
+        Report {
+            jobs: self.truth.acknowledged_jobs(),
+            starts: self.truth.starts(),
+            records: self.truth.state().sequence().0,
+            ..self.report
+        }
+    }
+}
+
+fn operator_command(command: Command, id: CommandId) -> CommandEnvelope {
+    let root = Owner { user: "root".into(), uid: 0, gid: 0 };
+    CommandEnvelope { id, actor: Actor::User(root), trace: TraceContext::default(), command }
+}
+
+fn configuration(nodes: usize) -> ClusterConfig {
+    let node = |number: usize| NodeSpec {
+        name: node::name(number),
+        cores: 4,
+        sockets: 1,
+        memory_bytes: 8 << 30,
+        gpus: Vec::new(),
+        properties: BTreeMap::new(),
+    };
+    ClusterConfig {
+        settings: ClusterSettings {
+            node_lost_after_seconds: 20,
+            launch_timeout_seconds: 15,
+            cancel_never_met: true,
+            ..ClusterSettings::default()
+        },
+        queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
+        nodes: (0..nodes).map(node).collect(),
+        licences: [("tool".to_owned(), 2)].into(),
+    }
+}

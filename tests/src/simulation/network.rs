@@ -1,0 +1,66 @@
+//! The bus as it is on a bad day.
+
+use muster_schemas::{
+    CommandId, Sequence,
+    command::{Answer, CommandEnvelope},
+    event::Commit,
+    node::{Heartbeat, NodeOrder},
+};
+use rand::{Rng, rngs::SmallRng};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Who waits for answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Party {
+    Planner,
+    Node(usize),
+    User(usize),
+    Operator,
+}
+
+/// What is on its way.
+#[derive(Clone, Debug)]
+pub(super) enum Parcel {
+    Command { from: Party, envelope: Arc<CommandEnvelope> },
+    Answer { to: Party, id: CommandId, answer: Arc<Answer> },
+    Heartbeat { node: usize, heartbeat: Heartbeat },
+    Orders { node: usize, orders: Arc<Vec<NodeOrder>> },
+    Commit(Arc<Commit>),
+    WantsReplay { from: Sequence },
+    Replay(Arc<Commit>),
+}
+
+/// The bus.
+#[derive(Debug, Default)]
+pub(super) struct Network {
+    /// Commands that nobody has answered yet.
+    pub(super) open: BTreeMap<CommandId, (Party, Arc<CommandEnvelope>)>,
+    /// Until then it carries nothing.
+    pub(super) cut_until: i64,
+}
+
+impl Network {
+    /// After how many microseconds a parcel arrives: once for each time that it does.
+    pub(super) fn delays(&self, random: &mut SmallRng, troubled: bool, now: i64) -> Vec<i64> {
+        if !troubled {
+            return vec![random.random_range(100..1_000)];
+        }
+        if now < self.cut_until {
+            return Vec::new();
+        }
+        let copies = match random.random_range(0..20) {
+            0..=1 => 0,
+            2..=3 => 2,
+            _ => 1,
+        };
+        (0..copies).map(|_| delay(random)).collect()
+    }
+}
+
+fn delay(random: &mut SmallRng) -> i64 {
+    match random.random_range(0..20) {
+        0 => random.random_range(500_000..30_000_000),
+        1..=3 => random.random_range(20_000..500_000),
+        _ => random.random_range(100..20_000),
+    }
+}

@@ -1,0 +1,151 @@
+//! What the world knows to be so, held against what the system says.
+
+use super::ledger::{Round, StoredRecord};
+use muster_domain::{State, invariants};
+use muster_schemas::{
+    CommandId, JobId, RunId, Sequence,
+    command::{Answer, Reply},
+    event::Event,
+    job::Outcome,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Default)]
+pub(super) struct Truth {
+    /// The fold of the durable log, made here anew.
+    replayed: State,
+    last_hash: [u8; 32],
+    /// Answers that reached those who had asked.
+    answers: BTreeMap<CommandId, Answer>,
+    acknowledged: BTreeSet<JobId>,
+    submitted: BTreeSet<JobId>,
+    /// The highest sequence that any answer has promised to be durable.
+    promised: Sequence,
+    /// Parts of runs whose processes were started: run and node.
+    started: BTreeMap<(RunId, usize), u32>,
+}
+
+impl Truth {
+    pub(super) fn state(&self) -> &State {
+        &self.replayed
+    }
+
+    pub(super) fn acknowledged_jobs(&self) -> u64 {
+        self.acknowledged.len() as u64
+    }
+
+    pub(super) fn starts(&self) -> u64 {
+        self.started.len() as u64
+    }
+
+    pub(super) fn started(&mut self, run: RunId, node: usize) {
+        *self.started.entry((run, node)).or_default() += 1;
+    }
+
+    /// A command was answered, perhaps not for the first time.
+    pub(super) fn acknowledged(&mut self, id: CommandId, answer: &Answer) -> Result<(), String> {
+        self.promised = self.promised.max(answer.sequence);
+        if let Ok(Reply::Submitted(jobs)) = &answer.result {
+            self.acknowledged.extend(jobs);
+            if let Some(earlier) = self.answers.insert(id, answer.clone())
+                && earlier != *answer
+            {
+                return Err(format!("a retry of {id} got another answer: {answer:?}, at first {earlier:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The ledger has written a round.
+    pub(super) fn round(&mut self, round: &Round) -> Result<(), String> {
+        if round.torn {
+            // What is left of it shows when the ledger is back.
+            return Ok(());
+        }
+        self.replay(&round.written)?;
+        if let Some(digest) = round.state_digest
+            && digest != self.replayed.digest()
+        {
+            return Err(format!("replaying {} records does not give the ledger's state", self.replayed.sequence()));
+        }
+        Ok(())
+    }
+
+    /// The ledger is back, with this log.
+    pub(super) fn ledger_restarted(&mut self, log: &[StoredRecord]) -> Result<(), String> {
+        self.replayed = State::new();
+        self.last_hash = [0; 32];
+        self.submitted.clear();
+        self.replay(log)
+    }
+
+    fn replay(&mut self, records: &[StoredRecord]) -> Result<(), String> {
+        for stored in records {
+            let sequence = stored.record.sequence;
+            if sequence != self.replayed.sequence().next() {
+                return Err(format!("record {sequence} follows on record {}", self.replayed.sequence()));
+            }
+            if stored.previous_hash != self.last_hash {
+                return Err(format!("the hash chain is broken at record {sequence}"));
+            }
+            if let Event::JobSubmitted { job, .. } = stored.record.event
+                && !self.submitted.insert(job)
+            {
+                return Err(format!("job {job} was submitted twice"));
+            }
+            self.last_hash = stored.hash;
+            self.replayed.apply(&stored.record);
+        }
+        Ok(())
+    }
+
+    /// What must hold after every step.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if let Some(((run, node), times)) = self.started.iter().find(|(_, times)| **times > 1) {
+            return Err(format!("run {run} was started {times} times on {}", super::node::name(*node)));
+        }
+        if self.promised > self.replayed.sequence() {
+            let have = self.replayed.sequence();
+            return Err(format!("record {} was promised to be durable, the log ends at {have}", self.promised));
+        }
+        if let Some(job) = self.acknowledged.difference(&self.submitted).next() {
+            return Err(format!("job {job} was acknowledged and is not in the log"));
+        }
+        Ok(())
+    }
+
+    /// What must hold when everything has come to rest.
+    pub(super) fn final_checks(&mut self, log: &[StoredRecord]) -> Result<(), String> {
+        self.ledger_restarted(log)?;
+        invariants::check(&self.replayed)?;
+        let mut ended: BTreeMap<JobId, Outcome> = BTreeMap::new();
+        let mut completed_runs = BTreeSet::new();
+        for stored in log {
+            match &stored.record.event {
+                Event::JobFinished { job, outcome } => {
+                    if let Some(earlier) = ended.insert(*job, outcome.clone()) {
+                        return Err(format!("job {job} ended twice: {earlier:?}, then {outcome:?}"));
+                    }
+                }
+                Event::JobRequeued { job, .. } => {
+                    ended.remove(job);
+                }
+                Event::RunEnded { run, outcome: Outcome::Completed, .. } => {
+                    completed_runs.insert(*run);
+                }
+                _ => {}
+            }
+        }
+        if let Some(job) = self.acknowledged.iter().find(|job| !ended.contains_key(job)) {
+            return Err(format!("job {job} was acknowledged and never came to an end"));
+        }
+        if let Some(run) = completed_runs.iter().find(|run| !self.was_started(**run)) {
+            return Err(format!("run {run} is said to have completed, and no node ever started it"));
+        }
+        Ok(())
+    }
+
+    fn was_started(&self, run: RunId) -> bool {
+        self.started.range((run, 0)..=(run, usize::MAX)).next().is_some()
+    }
+}

@@ -1,0 +1,138 @@
+//! Users who submit jobs and meddle with them, at random.
+
+use muster_domain::State;
+use muster_schemas::{
+    JobId,
+    command::{Command, JobSelection},
+    event::{JobChange, Owner},
+    job::{
+        ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, Launch, Program, RequeuePolicy,
+    },
+    resources::{Alternative, Count, Level, LevelCount, Request},
+};
+use rand::{Rng, rngs::SmallRng};
+
+#[derive(Debug)]
+pub(super) struct UserHost {
+    number: u32,
+}
+
+impl UserHost {
+    pub(super) fn new(number: usize) -> Self {
+        Self { number: number as u32 }
+    }
+
+    /// The first one is an operator as well: root.
+    pub(super) fn owner(&self) -> Owner {
+        let uid = if self.number == 0 { 0 } else { 1000 + self.number };
+        let user = if self.number == 0 { "root".to_owned() } else { format!("user{}", self.number) };
+        Owner { user, uid, gid: uid }
+    }
+
+    /// Something that a user asks for. It need not make sense: what does not must be refused and change nothing.
+    pub(super) fn command(&self, random: &mut SmallRng, state: &State) -> Command {
+        let jobs: Vec<JobId> = state.jobs().map(|job| job.id).collect();
+        let some_job = |random: &mut SmallRng| {
+            let known = !jobs.is_empty() && random.random_range(0..20) > 0;
+            let job = if known { jobs[random.random_range(0..jobs.len())] } else { JobId::job(999_999) };
+            JobSelection::Ids(vec![job])
+        };
+        let user_hold = Holds { user: true, ..Holds::default() };
+        match random.random_range(0..24) {
+            0..=11 => Command::Submit { jobs: (0..random.random_range(1..4)).map(|_| job(random, &jobs)).collect() },
+            12..=13 => Command::Cancel { jobs: some_job(random) },
+            14 => Command::Hold { jobs: some_job(random), holds: user_hold, reason: "why not".into() },
+            15..=16 => Command::Release { jobs: some_job(random), holds: user_hold },
+            17 => Command::Suspend { jobs: some_job(random) },
+            18 => Command::Resume { jobs: some_job(random) },
+            19 => Command::Requeue { jobs: some_job(random), hold: random.random_range(0..4) == 0 },
+            20 => Command::Signal { jobs: some_job(random), signal: 10 },
+            21 => Command::DrainNodes { nodes: vec![a_node(random)], reason: "to look at it".into() },
+            22 => Command::ResumeNodes { nodes: vec![a_node(random)] },
+            _ => {
+                let change = JobChange {
+                    priority: Some(random.random_range(-5..5)),
+                    walltime_seconds: Some(random.random_range(10..1000)),
+                    ..JobChange::default()
+                };
+                Command::Modify { jobs: some_job(random), change }
+            }
+        }
+    }
+}
+
+fn a_node(random: &mut SmallRng) -> String {
+    super::node::name(random.random_range(0..4))
+}
+
+fn job(random: &mut SmallRng, jobs: &[JobId]) -> JobSpec {
+    let components = if random.random_range(0..6) == 0 { 2 } else { 1 };
+    let array = (random.random_range(0..6) == 0 && components == 1).then(|| ArraySpec {
+        indices: (0..random.random_range(1..8)).collect(),
+        max_running: (random.random_range(0..2) == 0).then(|| random.random_range(1..3)),
+    });
+    let mut spec = JobSpec {
+        name: format!("job{}", random.random_range(0..3)),
+        components: (0..components).map(|_| component(random, jobs)).collect(),
+        array,
+        working_directory: "/".into(),
+        requeue: RequeuePolicy {
+            on_node_lost: random.random_range(0..2) == 0,
+            on_exit_codes: vec![7],
+            max_runs: random.random_range(1..4),
+        },
+        ..JobSpec::default()
+    };
+    if components > 1 && random.random_range(0..2) == 0 {
+        // The second component holds resources only.
+        spec.components[1].launch.program = Program::None;
+    }
+    spec
+}
+
+fn component(random: &mut SmallRng, jobs: &[JobId]) -> Component {
+    let nodes = random.random_range(1..3);
+    let request = Request {
+        path: vec![
+            LevelCount { level: Level::Node, count: Count::Range { min: 1, max: nodes } },
+            LevelCount { level: Level::Core, count: Count::exactly(random.random_range(1..4)) },
+        ],
+        ..Request::default()
+    };
+    let mut alternative = Alternative {
+        requests: vec![request],
+        walltime_seconds: Some(random.random_range(5..300)),
+        ..Alternative::default()
+    };
+    if random.random_range(0..5) == 0 {
+        alternative.licences.insert("tool".into(), random.random_range(1..3));
+    }
+    let program = if random.random_range(0..2) == 0 {
+        Program::Script { text: "#!/bin/sh\n".into(), args: Vec::new() }
+    } else {
+        Program::Tasks { argv: vec!["true".into()] }
+    };
+    Component {
+        dependencies: dependencies(random, jobs),
+        holds: Holds { user: random.random_range(0..15) == 0, ..Holds::default() },
+        launch: Launch { program, ..Launch::default() },
+        alternatives: vec![alternative],
+        ..Component::default()
+    }
+}
+
+fn dependencies(random: &mut SmallRng, jobs: &[JobId]) -> Dependencies {
+    if jobs.is_empty() || random.random_range(0..3) > 0 {
+        return Dependencies::default();
+    }
+    let kind = match random.random_range(0..6) {
+        0 => DependencyKind::Started,
+        1 | 2 => DependencyKind::Ended,
+        3 => DependencyKind::Succeeded,
+        4 => DependencyKind::Failed,
+        _ => DependencyKind::Singleton,
+    };
+    let job = (kind != DependencyKind::Singleton).then(|| jobs[random.random_range(0..jobs.len())]);
+    let delay_seconds = if random.random_range(0..4) == 0 { random.random_range(1..10) } else { 0 };
+    Dependencies { all_of: vec![vec![Dependency { kind, job, delay_seconds }]] }
+}
