@@ -14,32 +14,13 @@ pub use cluster::{ClusterFile, cluster_to_toml};
 pub use reference::reference;
 
 use crate::exit::Failure;
+use muster_bus::NatsConfig;
 use muster_telemetry::TelemetryConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// Where the configuration is looked for when no file is named.
 pub const DEFAULT_PATH: &str = "/etc/muster/muster.toml";
-
-/// The bus.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BusSection {
-    /// Address of NATS; `None` means in-process.
-    pub url: Option<String>,
-    /// User name on NATS.
-    pub user: Option<String>,
-    /// File with the password.
-    pub password_file: Option<PathBuf>,
-    /// NATS credentials file.
-    pub credentials_file: Option<PathBuf>,
-    /// Certificate authorities to trust.
-    pub ca_file: Option<PathBuf>,
-    /// Client certificate.
-    pub certificate_file: Option<PathBuf>,
-    /// Key of the client certificate.
-    pub key_file: Option<PathBuf>,
-}
 
 /// Everything that a configuration file says, with defaults for what it does not.
 ///
@@ -48,21 +29,21 @@ pub struct BusSection {
 #[serde(default)]
 pub struct Configuration {
     /// `[bus]`
-    pub bus: BusSection,
+    pub bus: NatsConfig,
     /// `[telemetry]`
     pub telemetry: TelemetryConfig,
     /// `[ledger]`
-    //XX pub ledger: muster_ledger::Config,
+    pub ledger: muster_ledger::Config,
     /// `[planner]`
-    //XX pub planner: muster_planner::Config,
+    pub planner: muster_planner::Config,
     /// `[executor]`
-    //XX pub executor: muster_executor::Config,
+    pub executor: muster_executor::Config,
     /// `[notifier]`
-    //XX pub notifier: muster_notifier::Config,
+    pub notifier: muster_notifier::Config,
     /// `[accounting]`
-    //XX pub accounting: muster_accounting::Config,
+    pub accounting: muster_accounting::Config,
     /// `[gateway]`
-    //XX pub gateway: muster_gateway::Config,
+    pub gateway: muster_gateway::Config,
     /// `[cluster]`, `[[queues]]`, `[[nodes]]` and `[licences]`
     #[serde(skip)]
     pub cluster: ClusterFile,

@@ -1,6 +1,7 @@
 //! The options that describe a job, on the command line and in `#MUSTER` lines, and the job that they describe.
 
 use crate::{
+    cli::ConnectionOptions,
     exit::Failure,
     script::{Script, Word},
     values::{self, EnvironmentEntry, GpuCount, SignalBefore},
@@ -338,6 +339,7 @@ impl JobOptions {
         };
         let mut environment: BTreeMap<String, String> =
             caller.environment.iter().filter(|(name, _)| inherited(name)).cloned().collect();
+        environment.extend(caller.instance.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         for entry in &self.env {
             let callers = || caller.environment.iter().find(|(name, _)| *name == entry.name).map(|(_, value)| value.clone());
             if let Some(value) = entry.value.clone().or_else(callers) {
@@ -372,11 +374,14 @@ pub struct Caller {
     pub environment: Vec<(String, String)>,
     /// Its file mode creation mask.
     pub umask: u32,
+    /// The variable by which `muster` finds this instance, so that it does inside the job too.
+    pub instance: Option<(&'static str, String)>,
 }
 
 impl Caller {
-    /// This process. Variables that are not UTF-8 cannot be stored; they are left out with a warning.
-    pub fn this_process() -> Result<Self, Failure> {
+    /// This process, and the instance that it submits to. Variables that are not UTF-8 cannot be stored; they are left
+    /// out with a warning.
+    pub fn this_process(connection: &ConnectionOptions) -> Result<Self, Failure> {
         let directory = std::env::current_dir()
             .map_err(|error| Failure::failed(format!("cannot tell the working directory: {error}")))?
             .into_os_string()
@@ -392,7 +397,11 @@ impl Caller {
                 }
             }
         }
-        Ok(Self { directory, environment, umask: read_umask() })
+        let instance = match &connection.server {
+            Some(server) => ("MUSTER_SERVER", server.clone()),
+            None => ("MUSTER_DATA", connection.data_dir()?.to_string_lossy().into_owned()),
+        };
+        Ok(Self { directory, environment, umask: read_umask(), instance: Some(instance) })
     }
 }
 

@@ -23,10 +23,10 @@ impl CheckedFile {
         })?;
         let mut checker = Checker { text, faults: Vec::new(), values: BTreeMap::new() };
         for (key, value) in table.get_ref() {
-            match SECTIONS.iter().find(|section| section.name == key.get_ref().as_ref()) {
+            match outer_sections().find(|section| section.name == key.get_ref().as_ref()) {
                 Some(section) => checker.section(section, value),
                 None => {
-                    let names = SECTIONS.iter().map(|section| section.name);
+                    let names = outer_sections().map(|section| section.name);
                     checker.unknown(key, names, "section", "");
                 }
             }
@@ -125,10 +125,16 @@ impl Checker<'_> {
 
     fn table(&mut self, section: &Section, path: &str, table: &DeTable<'_>) {
         for (key, value) in table {
-            match section.keys.iter().find(|known| known.name == key.get_ref().as_ref()) {
-                Some(known) => self.value(&known.kind, &format!("{path}.{}", known.name), value),
+            let name = key.get_ref().as_ref();
+            if let Some(known) = section.keys.iter().find(|known| known.name == name) {
+                self.value(&known.kind, &format!("{path}.{name}"), value);
+                continue;
+            }
+            match inner_sections(section).find(|(inner, _)| *inner == name) {
+                Some((_, inner)) => self.section(inner, value),
                 None => {
-                    let names = section.keys.iter().map(|known| known.name);
+                    let keys = section.keys.iter().map(|known| known.name);
+                    let names = keys.chain(inner_sections(section).map(|(inner, _)| inner));
                     self.unknown(key, names, "key", &format!(" in {}", section.title()));
                 }
             }
@@ -152,6 +158,8 @@ impl Checker<'_> {
                     _ => Err(format!("{} is out of range: {}", number.as_str(), kind.range())),
                 }
             }
+            (Kind::Seconds, DeValue::Float(number)) => check_seconds(number.as_str()),
+            (Kind::Seconds, DeValue::Integer(number)) => check_seconds(number.as_str()),
             (Kind::Text | Kind::Path, DeValue::String(_)) => Ok(()),
             (Kind::OneOf(words), DeValue::String(text)) if words.contains(&text.as_ref()) => Ok(()),
             (Kind::OneOf(_), DeValue::String(text)) => Err(format!("`{}` is not {}", values::shorten(text), kind.range())),
@@ -168,6 +176,7 @@ impl Checker<'_> {
                     Some((key, _)) => Err(format!("the property `{}` is not a truth value, a whole number or text", key.get_ref())),
                 }
             }
+            (Kind::Limits, DeValue::Table(table)) if is_limits(table) => Ok(()),
             (_, other) => Err(format!("expected {}, found {}", kind.range(), other.type_str())),
         };
         match fits {
@@ -181,6 +190,33 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+fn outer_sections() -> impl Iterator<Item = &'static Section> + Clone {
+    SECTIONS.iter().filter(|section| !section.name.contains('.'))
+}
+
+/// The sections inside a section, by the last part of their names.
+fn inner_sections(section: &Section) -> impl Iterator<Item = (&'static str, &'static Section)> + Clone {
+    let prefix = section.name;
+    SECTIONS.iter().filter_map(move |inner| Some((inner.name.strip_prefix(prefix)?.strip_prefix('.')?, inner)))
+}
+
+fn check_seconds(text: &str) -> Result<(), String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.01..=31_536_000.0).contains(&seconds) => Ok(()),
+        _ => Err(format!("{text} is out of range: {}", Kind::Seconds.range())),
+    }
+}
+
+fn is_limits(table: &DeTable<'_>) -> bool {
+    let is_amount = |name: &str| {
+        table.iter().any(|(key, value)| {
+            let number = value.get_ref().as_integer().and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
+            key.get_ref().as_ref() == name && number.is_some_and(|number| number >= 0)
+        })
+    };
+    table.len() == 2 && is_amount("max_age_seconds") && is_amount("max_bytes")
 }
 
 /// `FILE:LINE:COLUMN` of a byte.

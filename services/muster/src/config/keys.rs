@@ -12,6 +12,8 @@ pub enum Kind {
         /// The largest.
         max: i64,
     },
+    /// Seconds, also parts of them: from a hundredth to a year.
+    Seconds,
     /// Any text.
     Text,
     /// The path of a file or folder.
@@ -24,6 +26,8 @@ pub enum Kind {
     Size,
     /// A table of truth values, whole numbers and texts.
     Properties,
+    /// How much is kept: a table of `max_age_seconds` and `max_bytes`.
+    Limits,
 }
 
 impl Kind {
@@ -33,6 +37,7 @@ impl Kind {
             Self::Boolean => "`true` or `false`".into(),
             Self::Integer { min, max: i64::MAX } => format!("a whole number from {min}"),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Seconds => "a number from 0.01 to 31536000".into(),
             Self::Text => "text".into(),
             Self::Path => "a path".into(),
             Self::OneOf(words) => {
@@ -42,6 +47,7 @@ impl Kind {
             Self::Texts => "a list of texts".into(),
             Self::Size => "a size such as `64G`, or a number of bytes".into(),
             Self::Properties => "a table of truth values, whole numbers and texts".into(),
+            Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
         }
     }
 }
@@ -126,7 +132,7 @@ const YEAR_SECONDS: i64 = 31_536_000;
 const U32_MAX: i64 = u32::MAX as i64;
 
 /// All sections, in the order of the reference.
-pub const SECTIONS: &[Section] = &[CLUSTER, QUEUES, NODES, LICENCES, BUS, TELEMETRY];
+pub const SECTIONS: &[Section] = &[CLUSTER, QUEUES, NODES, LICENCES, BUS, TELEMETRY, LEDGER, PLANNER, EXECUTOR, NOTIFIER, NOTIFIER_MAIL, NOTIFIER_COMMAND, NOTIFIER_RETRY, GATEWAY];
 
 const CLUSTER: Section = Section {
     name: "cluster",
@@ -198,14 +204,40 @@ const BUS: Section = Section {
     cluster: false,
     doc: "What connects the roles. `muster up` always uses the bus inside its process.",
     keys: &[
-        key("url", Kind::Text, "", "Address of NATS, such as `nats://127.0.0.1:4222`; several separated by commas. Without it `muster serve` needs all roles in one process."),
-        key("user", Kind::Text, "", "User name on NATS."),
-        key("password_file", Kind::Path, "", "File with the user's password, in its first line."),
-        key("credentials_file", Kind::Path, "", "NATS credentials file (`.creds`), instead of user and password."),
-        key("ca_file", Kind::Path, "", "Certificate authorities to trust instead of the system's, in PEM; makes the connection use TLS."),
-        key("certificate_file", Kind::Path, "", "Certificate to show to the server, in PEM."),
-        key("key_file", Kind::Path, "", "Private key of that certificate, in PEM."),
+        key("url", Kind::Text, "", "Address of NATS, such as `nats://127.0.0.1:4222`, or `tls://HOST:PORT`; several, separated by commas, are a cluster. Without it `muster serve` needs the ledger and all other roles in one process."),
+        key("user", Kind::Text, "", "The user to log in as."),
+        key("password_file", Kind::Path, "", "File whose first line is the password of that user."),
+        key("credentials_file", Kind::Path, "", "NATS credentials file (`.creds`) to log in with instead."),
+        key("tls_ca_file", Kind::Path, "", "Certificates (PEM) that the server's certificate is checked against, beside the system's."),
+        key("tls_certificate_file", Kind::Path, "", "Certificate (PEM) to show to the server; needs `tls_key_file`."),
+        key("tls_key_file", Kind::Path, "", "Key (PEM) of that certificate."),
+        key("tls_required", Kind::Boolean, "false", "Refuse connections without TLS."),
+        key("replicas", from_to(1, 5), "1", "How many servers of a NATS cluster keep each stream."),
+        key("log", Kind::Limits, "{ max_age_seconds = 86400, max_bytes = 268435456 }", "How much of the log NATS keeps. The ledger has all of it; this only spares it questions."),
+        key("events", Kind::Limits, "{ max_age_seconds = 604800, max_bytes = 1073741824 }", "How many of the public events NATS keeps, for integrations that were away."),
     ],
+};
+
+const LEDGER: Section = Section {
+    name: "ledger",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "The log and what is made of it. It is kept in `ledger/` in the data folder (`--data`).",
+    keys: &[
+        key("snapshot_every_records", from_to(1000, i64::MAX), "50000", "A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as its snapshot is kept."),
+        key("keep_snapshots", from_to(1, 100_000), "40", "So many of the newest snapshots are all kept; of older ones ever fewer."),
+        key("checkpoint_every_records", from_to(100, i64::MAX), "10000", "A signed checkpoint of log and state is made after so many records, but never so often that it takes more than a tenth of one processor."),
+        key("command_retention_seconds", from_to(86_400, YEAR_SECONDS), "172800", "A command that is sent again within this time gets its first answer."),
+        key("archive_after_days", from_to(0, U32_MAX), "", "Records older than this are moved to archive files, once they fill one. Without it everything stays in the log."),
+    ],
+};
+
+const PLANNER: Section = Section {
+    name: "planner",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "What chooses which jobs start where.",
+    keys: &[key("max_starts", from_to(1, 100_000), "1000", "At most so many starts go to the ledger in one command; more follow in the next.")],
 };
 
 const TELEMETRY: Section = Section {
@@ -217,5 +249,83 @@ const TELEMETRY: Section = Section {
         at_once(key("log_filter", Kind::Text, "\"info\"", "Which log lines are written: `error`, `warn`, `info`, `debug` or `trace`, also by module, as in `info,muster_ledger=debug`.")),
         key("log_format", Kind::OneOf(&["text", "json"]), "\"text\"", "What a log line looks like: `text` for people, `json` for programs."),
         key("otlp_endpoint", Kind::Text, "", "Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without it nothing is exported."),
+    ],
+};
+
+const EXECUTOR: Section = Section {
+    name: "executor",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "What runs the jobs of a node.",
+    keys: &[
+        key("node", Kind::Text, "", "The name of the node as the cluster knows it. Without it this host's name up to the first dot; `--node` beats both."),
+        key("spool_dir", Kind::Path, "\"/var/lib/muster/spool\"", "What the node must not forget: a folder of this executor alone, on a local file system that outlives a reboot, and through whose parents the users of jobs may pass. With `--data` or another data folder than `/var/lib/muster`: `spool/NODE` in the data folder."),
+        key("heartbeat_seconds", from_to(1, 300), "3", "From one sign of life to the next; keep it well below `node_lost_after_seconds`."),
+        key("containment", Kind::OneOf(&["auto", "cgroup2", "cgroup1", "process"]), "\"auto\"", "How the processes of a job are kept together; `auto` takes the best that the host offers."),
+        key("bind_cpus", Kind::Boolean, "true", "Whether processes are bound to the cores that their job was given. `muster up` never does."),
+        key("open_files", from_to(64, 1_048_576), "1024", "The limit of open files that jobs start with; they can raise it themselves."),
+        key("shim_program", Kind::Path, "", "The program that shims are started from, if not the one that runs. It must be muster."),
+    ],
+};
+
+const NOTIFIER: Section = Section {
+    name: "notifier",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "What tells people and programs of jobs.",
+    keys: &[key("max_deliveries", from_to(1, 1000), "8", "At most so many deliveries at a time.")],
+};
+
+const NOTIFIER_MAIL: Section = Section {
+    name: "notifier.mail",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "How mail is sent.",
+    keys: &[
+        key("host", Kind::Text, "\"\"", "The mail server's name or address. Empty means that there is none: mail is given up at once."),
+        key("port", from_to(1, 65_535), "25", "Its port: 25 for relays, 587 for `starttls`, 465 for `tls`."),
+        key("tls", Kind::OneOf(&["none", "starttls", "tls"]), "\"none\"", "Whether and how the connection is encrypted: not at all, before anything is said, or from the first byte."),
+        key("ca_file", Kind::Path, "", "Certificates (PEM) of authorities that are trusted beside the system's."),
+        key("username", Kind::Text, "", "The user name, if the server wants one."),
+        key("password_file", Kind::Path, "", "File with the password."),
+        key("from", Kind::Text, "\"muster@localhost\"", "Whom the mail comes from."),
+        key("timeout_seconds", from_to(1, 3600), "30", "A server that does not answer for so long has failed."),
+    ],
+};
+
+const NOTIFIER_COMMAND: Section = Section {
+    name: "notifier.command",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "How the commands of `--notify exec:COMMAND` are run.",
+    keys: &[
+        key("time_limit_seconds", from_to(1, 86_400), "60", "A command that takes longer is killed and has failed."),
+        key("max_output_bytes", from_to(0, 1 << 20), "2048", "So much of what a failed command wrote is kept for the error."),
+    ],
+};
+
+const NOTIFIER_RETRY: Section = Section {
+    name: "notifier.retry",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "When a delivery that failed is tried again.",
+    keys: &[
+        key("first_pause_seconds", Kind::Seconds, "5.0", "The pause after the first failure; each further one is twice as long, give or take a quarter."),
+        key("longest_pause_seconds", Kind::Seconds, "3600.0", "No pause is longer."),
+        key("max_attempts", from_to(1, 1_000_000), "30", "It is given up after so many attempts."),
+        key("max_age_seconds", from_to(1, YEAR_SECONDS), "86400", "It is given up so long after what it tells of."),
+    ],
+};
+
+const GATEWAY: Section = Section {
+    name: "gateway",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "The HTTP API.",
+    keys: &[
+        key("socket", Kind::Path, "", "The Unix socket to listen on; everybody on the host may connect, and the kernel says who it is. Without it `muster.sock` in the data folder."),
+        key("listen", Kind::Text, "", "The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. The connection is not encrypted: put a proxy in front of it where that is needed."),
+        key("tokens_file", Kind::Path, "", "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom it speaks for. Its mode is 0600. It is read again when it changes."),
+        key("max_body_bytes", from_to(1024, 1 << 30), "67108864", "The largest request body."),
     ],
 };

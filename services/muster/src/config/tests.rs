@@ -114,8 +114,16 @@ fn assert_in_step<T: DeserializeOwned + Default + Debug>(name: &str, hidden: &[&
 fn the_list_of_keys_is_in_step_with_the_services() {
     assert_in_step::<muster_schemas::cluster::ClusterSettings>("cluster", &[]);
     assert_in_step::<muster_schemas::cluster::QueueSpec>("queues", &[]);
-    assert_in_step::<BusSection>("bus", &[]);
+    assert_in_step::<muster_bus::NatsConfig>("bus", &[]);
     assert_in_step::<TelemetryConfig>("telemetry", &[]);
+    assert_in_step::<muster_ledger::Config>("ledger", &["cluster", "data_dir"]);
+    assert_in_step::<muster_planner::Config>("planner", &[]);
+    assert_in_step::<muster_executor::Config>("executor", &[]);
+    assert_in_step::<muster_notifier::Config>("notifier", &["mail", "command", "retry"]);
+    assert_in_step::<muster_notifier::MailConfig>("notifier.mail", &[]);
+    assert_in_step::<muster_notifier::CommandConfig>("notifier.command", &[]);
+    assert_in_step::<muster_notifier::RetryConfig>("notifier.retry", &[]);
+    assert_in_step::<muster_gateway::Config>("gateway", &[]);
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn spec(options: JobOptions) -> JobSpec {
         directory: "/home/anna".into(),
         environment: vec![("PATH".into(), "/bin".into()), ("X".into(), "1".into()), ("MUSTER_TOKEN".into(), "s".into())],
         umask: 0o022,
+        instance: Some(("MUSTER_DATA", "/data".into())),
     };
     options.into_spec(Program::Tasks { argv: vec!["true".into()] }, "true", &caller)
 }
@@ -55,7 +56,7 @@ fn every_option_of_a_script_reaches_the_job() {
     assert_eq!(spec.name, "a b");
     assert_eq!(spec.array.unwrap().max_running, Some(2));
     assert_eq!(spec.working_directory, "/home/anna/sub");
-    assert_eq!(spec.environment, [("PATH", "/bin"), ("X", "1"), ("A", "b")].map(|(n, v)| (n.into(), v.into())).into());
+    assert_eq!(spec.environment, [("PATH", "/bin"), ("X", "1"), ("A", "b"), ("MUSTER_DATA", "/data")].map(|(n, v)| (n.into(), v.into())).into());
     assert_eq!(spec.notifications.len(), 2);
     assert_eq!(spec.notifications[0].on, [Occasion::Ended, Occasion::Failed]);
     assert_eq!(spec.notifications[1].sink, Sink::Exec("echo hi".into()));
@@ -87,7 +88,7 @@ fn the_command_line_beats_the_script() {
 #[test]
 fn a_clean_environment_has_the_basics_and_what_is_named() {
     let spec = spec(options("#MUSTER --clean-env --env X --env NOT_SET"));
-    assert_eq!(spec.environment.into_keys().collect::<Vec<_>>(), ["PATH", "X"]);
+    assert_eq!(spec.environment.into_keys().collect::<Vec<_>>(), ["MUSTER_DATA", "PATH", "X"]);
 }
 
 #[test]

@@ -1,0 +1,41 @@
+//! The commands, one file for each group.
+
+mod audit;
+mod config;
+mod doctor;
+mod events;
+mod job;
+mod lists;
+mod manual;
+mod submit;
+mod usage;
+
+use crate::{
+    cli::{Cli, Command},
+    exit::CommandResult,
+    roles,
+};
+
+/// Does what the command line asks.
+pub fn run(cli: Cli) -> CommandResult {
+    let connection = &cli.connection;
+    match cli.command {
+        Command::Up(options) => roles::up(connection, &options),
+        Command::Serve(options) => roles::serve(connection, &options),
+        Command::Submit(options) => submit::submit(connection, *options),
+        Command::Run(options) => submit::run_step(connection, options),
+        Command::Jobs(options) => lists::jobs(connection, options),
+        Command::Job(command) => job::run(connection, command),
+        Command::Nodes(options) => lists::nodes(connection, &options),
+        Command::Node(command) => lists::node(connection, command),
+        Command::Queues(options) => lists::queues(connection, &options),
+        Command::Events(options) => events::events(connection, &options),
+        Command::Usage(options) => usage::usage(connection, &options),
+        Command::Audit(command) => audit::run(connection, &command),
+        Command::Replay(options) => audit::replay(connection, &options),
+        Command::Config(command) => config::run(connection, &command),
+        Command::Doctor(options) => doctor::doctor(connection, &options),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { dir } => manual::man(&dir),
+    }
+}

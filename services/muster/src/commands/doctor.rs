@@ -1,0 +1,259 @@
+//! `muster doctor`: what is wrong with this installation.
+
+use crate::{
+    cli::{ConnectionOptions, DoctorOptions},
+    config::{self, Loaded},
+    connection::SOCKET,
+    exit::CommandResult,
+    show,
+    table::{Cell, Style, Table, left},
+    terminal,
+    values::format_size,
+};
+use muster_bus::{NatsBus, NatsConfig};
+use muster_client::Moment;
+use muster_schemas::{Timestamp, views::{InfoView, NodeStateWord}};
+use serde::Serialize;
+use std::{
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+    time::Duration,
+};
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Good,
+    /// It works, and somebody should look at it.
+    Warning,
+    /// Something does not work.
+    Bad,
+}
+
+/// A thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: &'static str,
+    verdict: Verdict,
+    /// What was found, and for what is not good what to do.
+    text: String,
+}
+
+/// Looks at everything and tells what it found.
+pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> CommandResult {
+    let mut findings = Findings::default();
+    let loaded = findings.configuration(options.config.as_deref());
+    if connection.server.is_none() {
+        let data_dir = connection.data_dir()?;
+        findings.data_folder(&data_dir);
+        findings.free_space(&data_dir);
+        findings.key_file(&data_dir);
+    }
+    findings.clock();
+    findings.containment();
+    if let Some(loaded) = &loaded {
+        findings.secrets(loaded);
+        if loaded.file.names("bus", "url") {
+            findings.nats(loaded.configuration.bus.clone());
+        }
+    }
+    findings.system(connection);
+    findings.tell(options.json)
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, what: &'static str, verdict: Verdict, text: impl Into<String>) {
+        self.0.push(Finding { what, verdict, text: text.into() });
+    }
+
+    fn tell(self, json: bool) -> CommandResult {
+        let bad = self.0.iter().any(|finding| finding.verdict == Verdict::Bad);
+        if json {
+            show::print_json(&self.0)?;
+            return Ok(u8::from(bad));
+        }
+        let mut table = Table::new([left(""), left("CHECK"), left("FOUND")]);
+        for Finding { what, verdict, text } in &self.0 {
+            let cell = match verdict {
+                Verdict::Good => Cell::styled("good", Style::Good),
+                Verdict::Warning => Cell::styled("look", Style::Warning),
+                Verdict::Bad => Cell::styled("BAD", Style::Bad),
+            };
+            table.push([cell, (*what).into(), text.into()]);
+        }
+        terminal::print_table(&table)?;
+        Ok(u8::from(bad))
+    }
+
+    fn configuration(&mut self, path: Option<&Path>) -> Option<Loaded> {
+        match config::load(path) {
+            Ok(loaded) => {
+                let text = match &loaded.path {
+                    Some(path) => format!("{} is right", path.display()),
+                    None => format!("none at {}; defaults hold", config::DEFAULT_PATH),
+                };
+                self.add("configuration", Verdict::Good, text);
+                Some(loaded)
+            }
+            Err(failure) => {
+                self.add("configuration", Verdict::Bad, failure.message);
+                None
+            }
+        }
+    }
+
+    fn data_folder(&mut self, data_dir: &Path) {
+        const WHAT: &str = "data folder";
+        match std::fs::metadata(data_dir) {
+            Err(error) => self.add(WHAT, Verdict::Bad, format!("{}: {error}", data_dir.display())),
+            Ok(found) if !found.is_dir() => self.add(WHAT, Verdict::Bad, format!("{} is not a folder", data_dir.display())),
+            Ok(found) if found.permissions().mode() & 0o002 != 0 => {
+                self.add(WHAT, Verdict::Bad, format!("everybody may write into {}; chmod o-w it", data_dir.display()));
+            }
+            Ok(_) => self.add(WHAT, Verdict::Good, data_dir.display().to_string()),
+        }
+    }
+
+    fn free_space(&mut self, data_dir: &Path) {
+        const WHAT: &str = "disk space";
+        let Ok(disk) = nix::sys::statvfs::statvfs(data_dir) else { return };
+        let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+        let total = disk.blocks().saturating_mul(disk.fragment_size()).max(1);
+        let text = format!("{} of {} free", format_size(free), format_size(total));
+        let verdict = match (free < 256 << 20, free < total / 20) {
+            (true, _) => Verdict::Bad,
+            (false, true) => Verdict::Warning,
+            (false, false) => Verdict::Good,
+        };
+        self.add(WHAT, verdict, text);
+        if disk.files() > 0 && disk.files_available() == 0 {
+            self.add(WHAT, Verdict::Bad, "no free inodes");
+        }
+    }
+
+    fn key_file(&mut self, data_dir: &Path) {
+        let path = data_dir.join("ledger.key");
+        self.private_file("ledger key", &path);
+    }
+
+    /// A file that must exist for nobody but its owner. Without it there is nothing to say: it may not be needed here.
+    fn private_file(&mut self, what: &'static str, path: &Path) {
+        let Ok(found) = std::fs::metadata(path) else { return };
+        if found.permissions().mode() & 0o077 == 0 {
+            self.add(what, Verdict::Good, format!("{} belongs to uid {} alone", path.display(), found.uid()));
+        } else {
+            self.add(what, Verdict::Bad, format!("others can read {}; chmod 600 it", path.display()));
+        }
+    }
+
+    fn secrets(&mut self, loaded: &Loaded) {
+        let bus = &loaded.configuration.bus;
+        for path in [&bus.password_file, &bus.credentials_file, &bus.tls_key_file].into_iter().flatten() {
+            if path.exists() {
+                self.private_file("NATS secret", path);
+            } else {
+                self.add("NATS secret", Verdict::Bad, format!("{} does not exist", path.display()));
+            }
+        }
+    }
+
+    fn clock(&mut self) {
+        // SAFETY: all-zero is a valid timex that asks for nothing to be changed, and the call writes at most one.
+        let mut timex: libc::timex = unsafe { std::mem::zeroed() };
+        // SAFETY: see above.
+        let state = unsafe { libc::adjtimex(&mut timex) };
+        if state == libc::TIME_ERROR {
+            self.add("clock", Verdict::Warning, "the kernel does not know of a time source; is NTP running?");
+        } else if state >= 0 {
+            self.add("clock", Verdict::Good, "synchronised");
+        }
+    }
+
+    fn containment(&mut self) {
+        let controllers = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
+        let has_v1 = Path::new("/sys/fs/cgroup/freezer").is_dir();
+        let (verdict, text) = match (controllers.trim().is_empty(), has_v1) {
+            (false, _) => (Verdict::Good, format!("cgroup v2 with {}", controllers.trim())),
+            (true, true) => (Verdict::Good, "cgroup v1 controllers".into()),
+            (true, false) => (
+                Verdict::Warning,
+                "no cgroup controllers: jobs are kept together by process groups, memory limits are not enforced".into(),
+            ),
+        };
+        self.add("containment", verdict, text);
+    }
+
+    fn nats(&mut self, bus: NatsConfig) {
+        const WHAT: &str = "NATS";
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let url = bus.url.clone();
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return self.add(WHAT, Verdict::Bad, error.to_string()),
+        };
+        match runtime.block_on(async { tokio::time::timeout(PATIENCE, NatsBus::connect(bus)).await }) {
+            Ok(Ok(_)) => self.add(WHAT, Verdict::Good, format!("{url} answers, with JetStream, and is new enough")),
+            Ok(Err(error)) => self.add(WHAT, Verdict::Bad, format!("{url}: {error}")),
+            Err(_) => self.add(WHAT, Verdict::Bad, format!("{url} does not answer")),
+        }
+    }
+
+    fn system(&mut self, connection: &ConnectionOptions) {
+        const WHAT: &str = "gateway";
+        let endpoint = match connection.endpoint() {
+            Ok(endpoint) => endpoint,
+            Err(failure) => return self.add(WHAT, Verdict::Bad, failure.message),
+        };
+        match connection.client().map(|mut client| client.info(Moment::Now)) {
+            Ok(Ok(info)) => {
+                self.add(WHAT, Verdict::Good, format!("{endpoint} answers and takes you for {}", info.caller));
+                self.ledger(&info);
+                self.nodes(&info);
+            }
+            Ok(Err(error)) => {
+                let running = connection.server.is_some()
+                    || connection.data_dir().is_ok_and(|data_dir| data_dir.join(SOCKET).exists());
+                let hint = if running { "" } else { "; start it with `muster up` or `muster serve gateway`" };
+                self.add(WHAT, Verdict::Bad, format!("{error}{hint}"));
+            }
+            Err(failure) => self.add(WHAT, Verdict::Bad, failure.message),
+        }
+    }
+
+    fn ledger(&mut self, info: &InfoView) {
+        const WHAT: &str = "ledger";
+        const MOST_BEHIND: u64 = 100_000;
+        let Some(head) = info.head else {
+            return self.add(WHAT, Verdict::Bad, "it does not answer the gateway; is `muster serve ledger` running?");
+        };
+        let behind = head.0.saturating_sub(info.sequence.0);
+        if behind > MOST_BEHIND {
+            self.add(WHAT, Verdict::Warning, format!("{head} records; the gateway is {behind} behind"));
+        } else {
+            self.add(WHAT, Verdict::Good, format!("cluster {}, {head} records", info.cluster));
+        }
+        let ahead = info.time.micros_since(Timestamp::now()) / 1_000_000;
+        if ahead > 5 {
+            let text = format!("the last record is {ahead} s in the future: a clock was wrong, or is");
+            self.add("record times", Verdict::Bad, text);
+        }
+    }
+
+    fn nodes(&mut self, info: &InfoView) {
+        let count = |state| info.nodes.get(&state).copied().unwrap_or(0);
+        let (up, drained) = (count(NodeStateWord::Up), count(NodeStateWord::Drained));
+        let (lost, unknown) = (count(NodeStateWord::Lost), count(NodeStateWord::Unknown));
+        let text = format!("{up} up, {drained} drained, {lost} lost, {unknown} never seen");
+        let verdict = match (up + drained, lost + unknown) {
+            (0, _) => Verdict::Bad,
+            (_, 0) => Verdict::Good,
+            _ => Verdict::Warning,
+        };
+        let hint = if verdict == Verdict::Good { "" } else { "; `muster nodes` tells which" };
+        self.add("nodes", verdict, text + hint);
+    }
+}

@@ -1,0 +1,111 @@
+//! `muster events` and `muster job events`.
+
+use crate::{
+    cli::{ConnectionOptions, EventsOptions},
+    exit::{CommandResult, Failure},
+    show,
+    table::printable,
+    terminal::Progress,
+};
+use jiff::tz::TimeZone;
+use muster_client::{Client, ClientError, Moment};
+use muster_schemas::{JobId, Sequence, Timestamp};
+use serde::Deserialize;
+use std::{io::Write, time::Duration};
+
+/// What is shown of a CloudEvent.
+#[derive(Deserialize)]
+struct Shown {
+    id: String,
+    time: Timestamp,
+    #[serde(default)]
+    actor: String,
+    #[serde(default)]
+    summary: String,
+}
+
+/// Prints events.
+pub fn events(connection: &ConnectionOptions, options: &EventsOptions) -> CommandResult {
+    let mut client = connection.client()?;
+    let first = options.from.map(Sequence).or((!options.follow).then_some(Sequence(1)));
+    let kinds: Vec<String> = options.kind.iter().cloned().collect();
+    let mut stream = client.events(first, options.job, &kinds)?;
+    let mut printer = Printer::new(options.json);
+    let mut lost = false;
+    loop {
+        let event = match stream.next_until_caught_up() {
+            Ok(Some(event)) => event,
+            Ok(None) if options.follow => continue,
+            Ok(None) => break,
+            Err(error) if !options.follow || error.is_refusal() => return Err(error.into()),
+            Err(error) => {
+                wait_after(&error, &mut lost);
+                continue;
+            }
+        };
+        if std::mem::take(&mut lost) {
+            eprintln!("muster: connected again");
+        }
+        let past = options.at_seq.is_some_and(|last| event.sequence.0 > last)
+            || options.at.is_some_and(|last| parse(&event.json).is_ok_and(|shown| shown.time > last));
+        if past {
+            break;
+        }
+        printer.print(&event.json)?;
+        if options.follow {
+            printer.out.flush()?;
+        }
+    }
+    printer.out.flush()?;
+    Ok(0)
+}
+
+/// Someone who follows wants to go on when the gateway is back.
+fn wait_after(error: &ClientError, lost: &mut bool) {
+    if !std::mem::replace(lost, true) {
+        eprintln!("muster: {error}; trying again");
+    }
+    std::thread::sleep(Duration::from_secs(1));
+}
+
+/// Prints what happened to a job.
+pub fn of_job(client: &mut Client, job: JobId, json: bool) -> CommandResult {
+    let mut progress = Progress::new();
+    progress.show(|| format!("reading the history of job {job}"));
+    let events = client.job_events(job, Moment::Now)?;
+    drop(progress);
+    let mut printer = Printer::new(json);
+    for event in events {
+        printer.print(&event.to_string())?;
+    }
+    printer.out.flush()?;
+    Ok(0)
+}
+
+fn parse(json: &str) -> Result<Shown, Failure> {
+    serde_json::from_str(json).map_err(|error| Failure::failed(format!("the gateway sent an event that is none: {error}")))
+}
+
+struct Printer {
+    json: bool,
+    zone: TimeZone,
+    out: std::io::BufWriter<std::io::Stdout>,
+}
+
+impl Printer {
+    fn new(json: bool) -> Self {
+        Self { json, zone: TimeZone::system(), out: std::io::BufWriter::new(std::io::stdout()) }
+    }
+
+    fn print(&mut self, json: &str) -> Result<(), Failure> {
+        if self.json {
+            writeln!(self.out, "{json}")?;
+            return Ok(());
+        }
+        let shown = parse(json)?;
+        let time = show::local_time_column(shown.time, &self.zone);
+        let (actor, summary) = (printable(&shown.actor), printable(&shown.summary));
+        writeln!(self.out, "{:>7}  {time}  {actor:<14}  {summary}", shown.id)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! `muster jobs`, `nodes`, `node`, `queues`.
+
+use crate::{
+    cli::{ConnectionOptions, JobsOptions, NodeCommand, NodesOptions, QueryOptions},
+    exit::{CommandResult, Failure, Status},
+    show,
+    table::{Table, left, right},
+    terminal,
+    values::{compress_hosts, format_duration, format_size, parse_hosts},
+};
+use muster_client::JobQuery;
+use muster_schemas::{
+    CommandId, Timestamp,
+    job::JobState,
+    resources::PropertyValue,
+    views::{DrainRequest, NodeView, NodesPage, QueueView, QueuesPage, ResumeNodesRequest},
+};
+use std::collections::BTreeSet;
+
+const ALL_STATES: [JobState; 7] = [
+    JobState::Held,
+    JobState::Queued,
+    JobState::Launching,
+    JobState::Running,
+    JobState::Suspended,
+    JobState::Finishing,
+    JobState::Finished,
+];
+
+/// Lists jobs.
+pub fn jobs(connection: &ConnectionOptions, options: JobsOptions) -> CommandResult {
+    let filter = options.filter;
+    let query = JobQuery {
+        moment: options.query.moment(),
+        ids: options.ids,
+        user: filter.user,
+        queue: filter.queue,
+        account: filter.account,
+        name: filter.name,
+        states: if options.all { ALL_STATES.to_vec() } else { filter.state },
+        limit: options.limit,
+        after: None,
+    };
+    let mut client = connection.client()?;
+    // A limit is for one page; without one every page is wanted.
+    let page = if query.limit.is_some() { client.jobs_page(&query)? } else { client.jobs(&query)? };
+    if options.query.json {
+        show::print_json(&page)?;
+        return Ok(0);
+    }
+    let past = options.query.at.or(options.query.at_seq.map(|_| page.time));
+    let table = show::jobs_table(&page.jobs, past.unwrap_or_else(Timestamp::now));
+    show::print_or_say(&table, "no jobs")?;
+    Ok(0)
+}
+
+/// Lists nodes.
+pub fn nodes(connection: &ConnectionOptions, options: &NodesOptions) -> CommandResult {
+    let wanted: Option<BTreeSet<String>> = match &options.nodes {
+        None => None,
+        Some(list) => Some(parse_hosts(list).map_err(Failure::usage)?.into_iter().collect()),
+    };
+    let mut page = connection.client()?.nodes(options.query.moment())?;
+    if let Some(wanted) = wanted {
+        page.nodes.retain(|node| wanted.contains(&node.spec.name));
+        let found: BTreeSet<&String> = page.nodes.iter().map(|node| &node.spec.name).collect();
+        if let Some(missing) = wanted.iter().find(|name| !found.contains(name)) {
+            return Err(Failure::new(Status::NotFound, format!("there is no node `{missing}`")));
+        }
+    }
+    if options.query.json {
+        show::print_json(&page)?;
+    } else {
+        show::print_or_say(&nodes_table(&page), "no nodes")?;
+    }
+    Ok(0)
+}
+
+fn nodes_table(page: &NodesPage) -> Table {
+    let mut table = Table::new([
+        left("NODE"),
+        left("STATE"),
+        right("CPUS"),
+        right("MEMORY"),
+        right("GPUS"),
+        right("JOBS"),
+        left("PROPERTIES"),
+        left("REASON"),
+    ]);
+    for node in &page.nodes {
+        let gpus = match node.spec.gpus.len() {
+            0 => String::new(),
+            total => format!("{}/{total}", node.gpus_used),
+        };
+        table.push([
+            (&node.spec.name).into(),
+            show::node_state_cell(node.state),
+            format!("{}/{}", node.cores_used, node.spec.cores).into(),
+            format!("{}/{}", format_size(node.memory_used_bytes), format_size(node.spec.memory_bytes)).into(),
+            gpus.into(),
+            node.jobs.len().to_string().into(),
+            properties_text(node).into(),
+            node.reason.clone().unwrap_or_default().into(),
+        ]);
+    }
+    table
+}
+
+fn properties_text(node: &NodeView) -> String {
+    let texts: Vec<String> = node
+        .spec
+        .properties
+        .iter()
+        .map(|(name, value)| match value {
+            PropertyValue::Flag(true) => name.clone(),
+            PropertyValue::Flag(false) => format!("!{name}"),
+            PropertyValue::Number(number) => format!("{name}={number}"),
+            PropertyValue::Text(text) => format!("{name}={text}"),
+        })
+        .collect();
+    texts.join(",")
+}
+
+/// Shows or changes nodes.
+pub fn node(connection: &ConnectionOptions, command: NodeCommand) -> CommandResult {
+    let mut client = connection.client()?;
+    match command {
+        NodeCommand::Show { query, node } => {
+            let view = client.node(&node, query.moment())?;
+            if query.json { show::print_json(&view)? } else { print_node(&view)? }
+        }
+        NodeCommand::Drain { reason, nodes } => {
+            let nodes = parse_hosts(&nodes).map_err(Failure::usage)?;
+            client.drain(CommandId::new_now(), &DrainRequest { nodes, reason })?;
+        }
+        NodeCommand::Resume { nodes } => {
+            let nodes = parse_hosts(&nodes).map_err(Failure::usage)?;
+            client.resume_nodes(CommandId::new_now(), &ResumeNodesRequest { nodes })?;
+        }
+    }
+    Ok(0)
+}
+
+fn print_node(node: &NodeView) -> std::io::Result<()> {
+    let memory = (format_size(node.memory_used_bytes), format_size(node.spec.memory_bytes));
+    let jobs: Vec<String> = node.jobs.iter().map(ToString::to_string).collect();
+    show::print_fields(&[
+        ("Node", Some(node.spec.name.clone())),
+        ("State", Some(node.state.word().to_owned())),
+        ("Reason", node.reason.clone()),
+        ("CPUs", Some(format!("{} of {} in use, {} sockets", node.cores_used, node.spec.cores, node.spec.sockets))),
+        ("Memory", Some(format!("{} of {} in use", memory.0, memory.1))),
+        ("GPUs", (!node.spec.gpus.is_empty()).then(|| format!("{} of {} in use: {}", node.gpus_used, node.spec.gpus.len(), node.spec.gpus.join(" ")))),
+        ("Properties", Some(properties_text(node)).filter(|text| !text.is_empty())),
+        ("Jobs", Some(jobs.join(" ")).filter(|text| !text.is_empty())),
+    ])
+}
+
+/// Lists queues and licences.
+pub fn queues(connection: &ConnectionOptions, options: &QueryOptions) -> CommandResult {
+    let page = connection.client()?.queues(options.moment())?;
+    if options.json {
+        show::print_json(&page)?;
+        return Ok(0);
+    }
+    terminal::print_table(&queues_table(&page))?;
+    if !page.licences.is_empty() {
+        println!();
+        let mut table = Table::new([left("LICENCE"), right("USED"), right("TOTAL")]);
+        for licence in &page.licences {
+            table.push([(&licence.name).into(), licence.used.to_string().into(), licence.total.to_string().into()]);
+        }
+        terminal::print_table(&table)?;
+    }
+    Ok(0)
+}
+
+fn queues_table(page: &QueuesPage) -> Table {
+    let mut table = Table::new([
+        left("QUEUE"),
+        left("STATE"),
+        right("PRIORITY"),
+        right("RUNNING"),
+        right("QUEUED"),
+        right("HELD"),
+        right("WALLTIME"),
+        left("NODES"),
+        left("USERS"),
+    ]);
+    for queue in &page.queues {
+        let walltime = queue.spec.max_walltime_seconds.map(|seconds| format_duration(i64::try_from(seconds).unwrap_or(i64::MAX)));
+        table.push([
+            format!("{}{}", queue.spec.name, if queue.default { "*" } else { "" }).into(),
+            queue_state(queue).into(),
+            queue.spec.priority.to_string().into(),
+            queue.running.to_string().into(),
+            queue.queued.to_string().into(),
+            queue.held.to_string().into(),
+            walltime.unwrap_or_default().into(),
+            compress_hosts(&queue.spec.nodes).into(),
+            queue.spec.users.join(",").into(),
+        ]);
+    }
+    table
+}
+
+fn queue_state(queue: &QueueView) -> &'static str {
+    match (queue.spec.enabled, queue.spec.started) {
+        (true, true) => "open",
+        (true, false) => "stopped",
+        (false, true) => "closed",
+        (false, false) => "closed, stopped",
+    }
+}

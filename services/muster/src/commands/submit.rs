@@ -1,0 +1,181 @@
+//! `muster submit` and `muster run`.
+
+use crate::{
+    cli::{ConnectionOptions, RunOptions, SubmitOptions},
+    exit::{CommandResult, Failure},
+    job_options::{Caller, JobOptions},
+    script::Script,
+    show,
+    terminal::Progress,
+};
+use muster_client::Client;
+use muster_schemas::{
+    CommandId, JobId,
+    job::{JobSpec, Launch, Program, WarningSignal},
+    views::StepRequest,
+};
+use std::{
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// Submits a job and says its number once it is durable.
+pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> CommandResult {
+    let (wait, parsable, dry_run) = (options.wait, options.parsable, options.dry_run);
+    let command_form = is_command_form(std::env::args_os().skip(1), options.words.len());
+    let spec = job_spec(connection, options, command_form)?;
+    if dry_run {
+        show::print_json(&spec)?;
+        return Ok(0);
+    }
+    let mut client = connection.client()?;
+    let answer = client.submit(CommandId::new_now(), vec![spec])?;
+    let job = *answer.jobs.first().ok_or_else(|| Failure::failed("the answer names no job"))?;
+    if parsable { println!("{job}") } else { println!("submitted job {job}") }
+    if wait { wait_for(&mut client, job) } else { Ok(0) }
+}
+
+/// Whether the words were written after `--`, and so are a command rather than a script. They are the last of the
+/// arguments, and once the script is named nothing is taken for an option any more.
+fn is_command_form(arguments: impl Iterator<Item = std::ffi::OsString>, words: usize) -> bool {
+    let arguments: Vec<_> = arguments.collect();
+    let before = arguments.len().checked_sub(words + 1);
+    before.is_some_and(|at| arguments[at] == "--")
+}
+
+fn job_spec(connection: &ConnectionOptions, options: SubmitOptions, command_form: bool) -> Result<JobSpec, Failure> {
+    let caller = Caller::this_process(connection)?;
+    let mut words = options.words;
+    if command_form {
+        let name = file_name(&words[0]);
+        return Ok(options.job.into_spec(Program::Tasks { argv: words }, &name, &caller));
+    }
+    let path = words.remove(0);
+    let script = Script::read(&path)?;
+    for warning in &script.warnings {
+        eprintln!("{warning}");
+    }
+    let job = options.job.over(JobOptions::from_script(&script)?);
+    let name = if path == "-" { "stdin".to_owned() } else { file_name(&path) };
+    Ok(job.into_spec(Program::Script { text: script.text, args: words }, &name, &caller))
+}
+
+fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Waits until a job has ended and gives its status. A job that did not end by itself is told on standard error.
+pub fn wait_for(client: &mut Client, job: JobId) -> CommandResult {
+    let view = client.wait_for_job(job)?;
+    let Some(outcome) = view.outcome else { return Err(Failure::failed(format!("job {job} has no outcome"))) };
+    if outcome.exit_status.is_none() {
+        eprintln!("muster: job {job}: {outcome}");
+    }
+    Ok(outcome.shell_code())
+}
+
+/// Starts a step inside a job, waits for it and gives its status.
+pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandResult {
+    let output = StepOutput::choose(options.output.as_deref(), options.error.is_some())?;
+    let launch = Launch {
+        program: Program::Tasks { argv: options.words },
+        stdout: Some(output.pattern()),
+        stderr: options.error,
+        stdin: options.input,
+        append_output: output.appends(),
+        warning: options
+            .warn
+            .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
+        kill_grace_seconds: None,
+    };
+    let mut client = connection.client()?;
+    let request = StepRequest { launch, tasks: options.ntasks, nodes: options.nodes };
+    let step = client.start_step(CommandId::new_now(), options.job, &request)?;
+    let view = client.wait_for_step(options.job, step.run, step.step)?;
+    output.finish()?;
+    if let Some(detail) = &view.detail {
+        eprintln!("muster: step {} of job {}: {detail}", step.step, options.job);
+    }
+    Ok(view.exit_status.map_or(1, muster_schemas::job::ExitStatus::shell_code))
+}
+
+/// Where a step's output goes. Its tasks run elsewhere, so it must be a file.
+enum StepOutput {
+    /// The file named, a pattern.
+    Named(String),
+    /// The file that is this process' standard output: written behind what it has.
+    Inherited(PathBuf),
+    /// A file that is copied to standard output when the step has ended, and removed.
+    Copied(PathBuf),
+}
+
+impl StepOutput {
+    fn choose(named: Option<&str>, own_error: bool) -> Result<Self, Failure> {
+        if let Some(pattern) = named {
+            return Ok(Self::Named(pattern.to_owned()));
+        }
+        let link = Path::new("/proc/self/fd/1");
+        let is_file = std::fs::metadata(link).is_ok_and(|target| target.is_file());
+        // A step appends to both of its files or to none: with a file of its own for errors, which it begins anew, the
+        // inherited one would be cut off.
+        if is_file && !own_error && let Ok(path) = std::fs::read_link(link) {
+            return Ok(Self::Inherited(path));
+        }
+        let path = std::env::current_dir()?.join(format!(".muster-run-{}.out", std::process::id()));
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self::Copied(path))
+    }
+
+    fn appends(&self) -> bool {
+        matches!(self, Self::Inherited(_))
+    }
+
+    fn pattern(&self) -> String {
+        match self {
+            Self::Named(pattern) => pattern.clone(),
+            Self::Inherited(path) | Self::Copied(path) => path.to_string_lossy().replace('%', "%%"),
+        }
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        let Self::Copied(path) = &self else { return Ok(()) };
+        let mut file = std::fs::File::open(path)?;
+        std::io::copy(&mut file, &mut std::io::stdout().lock())?;
+        Ok(())
+    }
+}
+
+impl Drop for StepOutput {
+    fn drop(&mut self) {
+        if let Self::Copied(path) = self {
+            // It is in the user's folder and of no use to anybody; a failure to remove it harms nothing.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Waits for several jobs and gives the first status that is not 0.
+pub fn wait_for_all(client: &mut Client, jobs: &[JobId]) -> CommandResult {
+    let mut status = 0;
+    let mut progress = Progress::new();
+    for (done, job) in jobs.iter().enumerate() {
+        progress.show(|| format!("waiting: {done} of {} jobs have ended", jobs.len()));
+        let ended = wait_for(client, *job)?;
+        status = if status == 0 { ended } else { status };
+    }
+    Ok(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_after_two_dashes_are_a_command() {
+        let form = |line: &str, words| is_command_form(line.split(' ').map(Into::into), words);
+        assert!(form("submit -N 2 -- hostname -f", 2));
+        assert!(!form("submit -N 2 job.sh -- x", 3));
+        assert!(!form("submit job.sh", 1));
+        assert!(!form("job.sh", 1));
+    }
+}

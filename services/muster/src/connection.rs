@@ -1,0 +1,78 @@
+//! Which instance a command is for, and how it is reached.
+
+use crate::{
+    cli::{ConnectionOptions, QueryOptions},
+    exit::{Failure, Status},
+};
+use muster_client::{Client, ClientError, Endpoint, Moment};
+use muster_schemas::{Sequence, views::ErrorCode};
+use std::path::{Path, PathBuf};
+
+/// Where root's instance is, if it exists.
+const SYSTEM_DATA: &str = "/var/lib/muster";
+/// The gateway's socket in a data folder.
+pub const SOCKET: &str = "muster.sock";
+
+impl ConnectionOptions {
+    /// The data folder of the instance on this host.
+    pub fn data_dir(&self) -> Result<PathBuf, Failure> {
+        if let Some(data) = &self.data {
+            return std::path::absolute(data).map_err(|error| Failure::usage(format!("--data: {error}")));
+        }
+        if nix::unistd::geteuid().is_root() && Path::new(SYSTEM_DATA).is_dir() {
+            return Ok(SYSTEM_DATA.into());
+        }
+        let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")));
+        let missing = || Failure::usage("no data folder: give --data, or set MUSTER_DATA or HOME");
+        Ok(state.ok_or_else(missing)?.join("muster"))
+    }
+
+    /// Where the gateway is.
+    pub fn endpoint(&self) -> Result<Endpoint, Failure> {
+        match &self.server {
+            Some(server) => {
+                let endpoint: Endpoint = server.parse().map_err(|error| Failure::usage(format!("--server: {error}")))?;
+                Ok(endpoint.with_token(self.token.clone()))
+            }
+            None => Ok(Endpoint::Unix(self.data_dir()?.join(SOCKET))),
+        }
+    }
+
+    /// A client of the gateway; it connects with its first request.
+    pub fn client(&self) -> Result<Client, Failure> {
+        Ok(Client::new(self.endpoint()?))
+    }
+}
+
+impl QueryOptions {
+    /// Of which moment the answer is wanted.
+    pub fn moment(&self) -> Moment {
+        match (self.at, self.at_seq) {
+            (Some(time), _) => Moment::Time(time),
+            (None, Some(sequence)) => Moment::Sequence(Sequence(sequence)),
+            (None, None) => Moment::Now,
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let status = match &error {
+            ClientError::Unreachable { .. } => Status::Unreachable,
+            ClientError::AnswerLost(_) | ClientError::Protocol(_) => Status::Failed,
+            ClientError::Refused(body) => match body.code {
+                ErrorCode::PermissionDenied | ErrorCode::Unauthenticated => Status::NoPermission,
+                ErrorCode::NotFound => Status::NotFound,
+                ErrorCode::Unavailable => Status::Unreachable,
+                ErrorCode::Malformed
+                | ErrorCode::Conflict
+                | ErrorCode::TooLarge
+                | ErrorCode::Invalid
+                | ErrorCode::LimitReached
+                | ErrorCode::StorageFailed => Status::Failed,
+            },
+        };
+        Self::new(status, error.to_string())
+    }
+}

@@ -1,0 +1,270 @@
+//! `muster up` and `muster serve`: running roles in this process.
+
+mod cluster;
+mod group;
+
+use crate::{
+    cli::{ConnectionOptions, Role, ServeOptions, UpOptions},
+    config::{self, Loaded},
+    connection::SOCKET,
+    exit::{CommandResult, Failure},
+};
+use anyhow::Context as _;
+use group::Group;
+use muster_bus::{LocalBus, NatsBus, SharedBus};
+use std::{
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Enough for a small cluster and few enough for a small footprint. The decide loop of the ledger has its own thread.
+const WORKER_THREADS: usize = 2;
+
+/// Runs a whole system with emulated nodes until it is told to stop.
+pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult {
+    let mut loaded = config::load(options.config.as_deref())?;
+    let data_dir = connection.data_dir()?;
+    make_data_dir(&data_dir)?;
+    let nodes = cluster::Emulated::plan(&data_dir, &loaded, options)?;
+    let first_start = cluster::is_first_start(&data_dir);
+    let describes_cluster = loaded.file.describes_cluster();
+    if describes_cluster || first_start {
+        let mut wanted = loaded.configuration.cluster.to_config().map_err(Failure::usage)?;
+        nodes.add_missing(&mut wanted);
+        loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted));
+    }
+    in_runtime("muster", &data_dir, loaded, async |mut host| {
+        let bus: SharedBus = LocalBus::new();
+        host.start(Role::Ledger, &bus).await?;
+        host.start(Role::Gateway, &bus).await?;
+        if !describes_cluster && !first_start {
+            cluster::configure_missing_nodes(&host.socket(), nodes.clone()).await?;
+        }
+        for role in [Role::Planner, Role::Notifier, Role::Accounting] {
+            host.start(role, &bus).await?;
+        }
+        host.start_emulated(&bus, &nodes).await?;
+        println!("muster is ready: {}, data in {}", nodes.text(), host.data_dir.display());
+        host.run_until_told_to_stop(&bus).await
+    })
+}
+
+/// Runs the roles named until it is told to stop.
+pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandResult {
+    let mut loaded = config::load(options.config.as_deref())?;
+    let data_dir = connection.data_dir()?;
+    make_data_dir(&data_dir)?;
+    let mut roles = options.roles.clone();
+    roles.sort();
+    roles.dedup();
+    let on_nats = loaded.file.names("bus", "url");
+    if !on_nats && !(roles.contains(&Role::Ledger) && roles.len() > 1) {
+        return Err(Failure::usage(
+            "without `url` in [bus] the roles cannot reach each other from separate processes: name all of them, \
+             or use `muster up`",
+        ));
+    }
+    if let Some(node) = &options.node {
+        loaded.configuration.executor.node.clone_from(node);
+    }
+    if loaded.file.describes_cluster() {
+        let wanted = loaded.configuration.cluster.to_config().map_err(Failure::usage)?;
+        loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted));
+    }
+    let names: Vec<&str> = roles.iter().map(|role| role_name(*role)).collect();
+    let service = if let [only] = names[..] { format!("muster-{only}") } else { "muster".to_owned() };
+    in_runtime(&service, &data_dir, loaded, async |mut host| {
+        let bus: SharedBus = if on_nats {
+            NatsBus::connect(host.loaded.configuration.bus.clone()).await.context("the bus cannot be used")?
+        } else {
+            LocalBus::new()
+        };
+        for role in &roles {
+            host.start(*role, &bus).await?;
+        }
+        println!("muster is ready: {}", names.join(", "));
+        host.run_until_told_to_stop(&bus).await
+    })
+}
+
+/// The name of a role, as on the command line.
+const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Ledger => "ledger",
+        Role::Planner => "planner",
+        Role::Executor => "executor",
+        Role::Notifier => "notifier",
+        Role::Accounting => "accounting",
+        Role::Gateway => "gateway",
+    }
+}
+
+/// The users of a host reach the socket in the folder, and their jobs the spool: everybody may pass, nobody may look.
+fn make_data_dir(data_dir: &Path) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o711).create(data_dir);
+    made.map_err(|error| Failure::failed(format!("cannot make the data folder {}: {error}", data_dir.display())))
+}
+
+fn in_runtime(
+    service: &str,
+    data_dir: &Path,
+    loaded: Loaded,
+    run: impl AsyncFnOnce(Host) -> anyhow::Result<()>,
+) -> CommandResult {
+    let telemetry = muster_telemetry::init(service, &loaded.configuration.telemetry)?;
+    raise_open_files();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKER_THREADS)
+        .thread_name("muster-worker")
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(async {
+        let host = Host { loaded, telemetry, group: Group::default(), data_dir: data_dir.to_owned() };
+        run(host).await
+    });
+    // What still blocks (a slow disk, a resolver) must not keep the process from ending.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    result?;
+    Ok(0)
+}
+
+/// Subscribers, RocksDB's files and shims need more than the usual 1,024.
+fn raise_open_files() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, hard, hard)
+    {
+        tracing::warn!(%error, "cannot raise the number of open files");
+    }
+}
+
+/// The process: what it was configured to, and the roles that run in it.
+struct Host {
+    loaded: Loaded,
+    telemetry: muster_telemetry::Guard,
+    group: Group,
+    data_dir: PathBuf,
+}
+
+impl Host {
+    fn socket(&self) -> PathBuf {
+        self.loaded.configuration.gateway.socket.clone().unwrap_or_else(|| self.data_dir.join(SOCKET))
+    }
+
+    /// Starts a role and waits until it is ready.
+    async fn start(&mut self, role: Role, bus: &SharedBus) -> anyhow::Result<()> {
+        let configuration = &self.loaded.configuration;
+        let bus = bus.clone();
+        match role {
+            Role::Ledger => {
+                let config = muster_ledger::Config { data_dir: self.data_dir.clone(), ..configuration.ledger.clone() };
+                self.group.start_ledger(|ready, stop| muster_ledger::serve(bus, config, ready, stop)).await
+            }
+            Role::Planner => {
+                let config = configuration.planner.clone();
+                self.group.start("planner", |ready, stop| muster_planner::serve(bus, config, ready, stop)).await
+            }
+            Role::Executor => {
+                let mut config = configuration.executor.clone();
+                if !self.loaded.file.names("executor", "spool_dir") {
+                    config.spool_dir = self.spool_of(&config.node);
+                }
+                self.group.start("executor", |ready, stop| muster_executor::serve(bus, config, ready, stop)).await
+            }
+            Role::Notifier => {
+                let config = configuration.notifier.clone();
+                self.group.start("notifier", |ready, stop| muster_notifier::serve(bus, config, ready, stop)).await
+            }
+            Role::Accounting => {
+                let config = configuration.accounting.clone();
+                self.group.start("accounting", |ready, stop| muster_accounting::serve(bus, config, ready, stop)).await
+            }
+            Role::Gateway => {
+                let config = muster_gateway::Config { socket: Some(self.socket()), ..configuration.gateway.clone() };
+                self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await
+            }
+        }
+    }
+
+    fn spool_of(&self, node: &str) -> PathBuf {
+        self.data_dir.join(cluster::SPOOLS).join(node)
+    }
+
+    /// Starts one executor for each emulated node and waits until all are ready.
+    async fn start_emulated(&mut self, bus: &SharedBus, nodes: &cluster::Emulated) -> anyhow::Result<()> {
+        let mut waiting = Vec::new();
+        for node in nodes.names() {
+            let config = muster_executor::Config {
+                node: node.to_owned(),
+                spool_dir: self.spool_of(node),
+                // Emulated nodes share the host's cores, and may declare more than it has.
+                bind_cpus: false,
+                ..self.loaded.configuration.executor.clone()
+            };
+            let bus = bus.clone();
+            let started = self.group.spawn(format!("executor of {node}"), |ready, stop| {
+                muster_executor::serve(bus, config, ready, stop)
+            });
+            waiting.push(started);
+        }
+        for started in waiting {
+            self.group.wait_until_ready(started).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for SIGTERM or SIGINT, or for a role that fails, and stops everything in order. SIGHUP reads the
+    /// configuration again.
+    async fn run_until_told_to_stop(mut self, bus: &SharedBus) -> anyhow::Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut hangup: Signal = signal(SignalKind::hangup())?;
+        let failure = loop {
+            tokio::select! {
+                _ = terminate.recv() => break None,
+                _ = interrupt.recv() => break None,
+                _ = hangup.recv() => self.reload(bus).await,
+                failure = self.group.failure() => break Some(failure),
+            }
+        };
+        let stopped = self.group.stop().await;
+        match failure {
+            Some(failure) => Err(failure),
+            None => stopped,
+        }
+    }
+
+    /// Reads the configuration again: what can change at once changes, what belongs to the cluster becomes a command, and
+    /// the rest is reported.
+    async fn reload(&mut self, bus: &SharedBus) {
+        let Some(path) = self.loaded.path.clone() else {
+            tracing::info!("SIGHUP: there is no configuration file");
+            return;
+        };
+        let loaded = match config::load(Some(&path)) {
+            Ok(loaded) => loaded,
+            Err(failure) => {
+                tracing::error!(error = failure.message, "the configuration has an error and is not used; nothing changed");
+                return;
+            }
+        };
+        let filter = &loaded.configuration.telemetry.log_filter;
+        if let Err(error) = self.telemetry.set_log_filter(filter) {
+            tracing::error!(%error, "the log filter stays as it was");
+        }
+        let differing = loaded.file.process_keys_that_differ(&self.loaded.file);
+        let needs_restart: Vec<String> = differing.into_iter().filter(|key| key != "telemetry.log_filter").collect();
+        if !needs_restart.is_empty() {
+            tracing::warn!(keys = needs_restart.join(", "), "these changed keys take effect at the next start");
+        }
+        if loaded.file.describes_cluster() && self.group.has_ledger() {
+            match cluster::reconfigure(bus, &loaded).await {
+                Ok(sequence) => tracing::info!(%sequence, "the cluster's configuration was applied"),
+                Err(error) => tracing::error!(error = format!("{error:#}"), "the cluster's configuration was not applied"),
+            }
+        }
+        self.loaded.file = loaded.file;
+        self.loaded.configuration.telemetry = loaded.configuration.telemetry;
+    }
+}

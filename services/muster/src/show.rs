@@ -1,0 +1,242 @@
+//! How things are shown to people: times, states, lists of jobs.
+
+use crate::{
+    table::{Cell, Style, Table, left, right},
+    terminal,
+    values::{compress_hosts, format_duration},
+};
+use jiff::tz::TimeZone;
+use muster_schemas::{
+    Timestamp,
+    job::JobState,
+    views::{ArrayView, JobView, NodeStateWord, OutcomeWord},
+};
+use serde::Serialize;
+use std::io::Write;
+
+/// Prints a value as JSON.
+pub fn print_json<T: Serialize>(value: &T) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    out.flush()
+}
+
+/// A point in time in this host's zone: `2026-11-20 08:30:00 CET`.
+pub fn local_time(time: Timestamp) -> String {
+    time.to_jiff().to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+/// As [`local_time`], to the millisecond and without the zone, for columns.
+pub fn local_time_column(time: Timestamp, zone: &TimeZone) -> String {
+    time.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
+}
+
+/// A job's state, or once it has ended its outcome.
+pub fn state_cell(job: &JobView) -> Cell {
+    if let Some(outcome) = &job.outcome {
+        let style = match outcome.outcome {
+            OutcomeWord::Completed => Style::Good,
+            OutcomeWord::Cancelled | OutcomeWord::Requeued | OutcomeWord::Preempted => Style::Dim,
+            _ => Style::Bad,
+        };
+        return Cell::styled(outcome.outcome.word(), style);
+    }
+    let style = match job.state {
+        JobState::Running => Style::Good,
+        JobState::Held | JobState::Suspended => Style::Warning,
+        JobState::Finished => Style::Dim,
+        JobState::Queued | JobState::Launching | JobState::Finishing => Style::Plain,
+    };
+    Cell::styled(job.state.word(), style)
+}
+
+/// A node's state.
+pub fn node_state_cell(state: NodeStateWord) -> Cell {
+    let style = match state {
+        NodeStateWord::Up => Style::Good,
+        NodeStateWord::Drained => Style::Warning,
+        NodeStateWord::Lost => Style::Bad,
+        NodeStateWord::Unknown => Style::Dim,
+    };
+    Cell::styled(state.word(), style)
+}
+
+/// An id as people read it: of an array with the tasks that have not started, `12_[4-9%2]`.
+pub fn job_id_text(job: &JobView) -> String {
+    match &job.array {
+        Some(array) if !array.remaining.is_empty() => {
+            let limit = array.max_running.map(|limit| format!("%{limit}")).unwrap_or_default();
+            format!("{}_[{}{limit}]", job.id, array.remaining)
+        }
+        _ => job.id.to_string(),
+    }
+}
+
+/// What has become of an array's tasks: `2 running, 5 completed, 1 failed`.
+pub fn array_text(array: &ArrayView) -> String {
+    let counts = [(array.waiting, "waiting"), (array.running, "running")];
+    let counts = counts.into_iter().chain(array.finished.iter().map(|(outcome, count)| (*count, outcome.word())));
+    let texts: Vec<String> = counts.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    texts.join(", ")
+}
+
+/// How long a job has run, or ran; `None` before its first run.
+pub fn elapsed_seconds(job: &JobView, now: Timestamp) -> Option<i64> {
+    let started = job.started.filter(|_| job.array.is_none())?;
+    let until = job.ended.unwrap_or(now);
+    Some(until.micros_since(started).max(0) / 1_000_000)
+}
+
+/// Why a job waits, or what else there is to say of it.
+pub fn remark(job: &JobView) -> String {
+    let array = job.array.as_ref().filter(|array| array.waiting < array.total).map(array_text);
+    let reason = job.reason.as_ref().map(|reason| reason.text.clone());
+    let ended = job.outcome.as_ref().and_then(|outcome| match (&outcome.detail, outcome.exit_status) {
+        (Some(detail), _) => Some(detail.clone()),
+        (None, Some(status)) if !status.is_success() => Some(status.to_string()),
+        _ => None,
+    });
+    let parts: Vec<String> = [array, reason, ended].into_iter().flatten().collect();
+    parts.join("; ")
+}
+
+/// The table of jobs, as it was at `now`.
+pub fn jobs_table(jobs: &[JobView], now: Timestamp) -> Table {
+    let mut table = Table::new([
+        right("JOB"),
+        left("NAME"),
+        left("USER"),
+        left("QUEUE"),
+        left("STATE"),
+        right("TIME"),
+        right("CPUS"),
+        left("NODES"),
+        left("REASON"),
+    ]);
+    for job in jobs {
+        let nodes = if job.nodes.is_empty() { job.node_count.to_string() } else { compress_hosts(&job.nodes) };
+        table.push([
+            job_id_text(job).into(),
+            (&job.name).into(),
+            (&job.owner).into(),
+            (&job.queue).into(),
+            state_cell(job),
+            elapsed_seconds(job, now).map(format_duration).unwrap_or_default().into(),
+            job.cores.to_string().into(),
+            nodes.into(),
+            remark(job).into(),
+        ]);
+    }
+    table
+}
+
+/// Prints `KEY  value` lines, keys padded to one width. Lines without a value are left out.
+pub fn print_fields(fields: &[(&str, Option<String>)]) -> std::io::Result<()> {
+    let width = fields.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key.chars().count()).max().unwrap_or(0);
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for (key, value) in fields {
+        if let Some(value) = value {
+            writeln!(out, "{key:width$}  {}", crate::table::printable(value))?;
+        }
+    }
+    out.flush()
+}
+
+/// Prints a table, or `empty` on standard error if it has no rows and a person reads it.
+pub fn print_or_say(table: &Table, empty: &str) -> std::io::Result<()> {
+    if table.is_empty() {
+        if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+            eprintln!("{empty}");
+        }
+        return Ok(());
+    }
+    terminal::print_table(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{
+        JobId,
+        job::{ExitStatus, Holds},
+        views::{OutcomeView, ReasonView, ReasonWord},
+    };
+
+    fn job(number: u64) -> JobView {
+        JobView {
+            id: JobId::job(number),
+            name: "relax".into(),
+            owner: "anna".into(),
+            queue: "default".into(),
+            account: None,
+            priority: 0,
+            state: JobState::Queued,
+            reason: None,
+            holds: Holds::default(),
+            outcome: None,
+            submitted: Timestamp::from_unix_seconds(0),
+            begin: None,
+            started: None,
+            ended: None,
+            walltime_seconds: None,
+            nodes: Vec::new(),
+            node_count: 2,
+            tasks: 2,
+            cores: 8,
+            components: 1,
+            run: None,
+            runs: 0,
+            array: None,
+        }
+    }
+
+    #[test]
+    fn the_table_of_jobs_reads_well() {
+        let running = JobView {
+            state: JobState::Running,
+            started: Some(Timestamp::from_unix_seconds(100)),
+            nodes: vec!["node1".into(), "node2".into()],
+            ..job(7)
+        };
+        let waiting = JobView {
+            reason: Some(ReasonView { code: ReasonWord::BehindJob, text: "job 7 is ahead of it".into(), job: None }),
+            ..job(8)
+        };
+        let array = JobView {
+            array: Some(ArrayView {
+                total: 10,
+                remaining: "4-9".parse().unwrap(),
+                waiting: 6,
+                running: 2,
+                finished: [(OutcomeWord::Completed, 2)].into(),
+                max_running: Some(2),
+            }),
+            ..job(9)
+        };
+        let failed = JobView {
+            state: JobState::Finished,
+            outcome: Some(OutcomeView {
+                outcome: OutcomeWord::Failed,
+                exit_status: Some(ExitStatus::Code(3)),
+                detail: None,
+            }),
+            started: Some(Timestamp::from_unix_seconds(10)),
+            ended: Some(Timestamp::from_unix_seconds(75)),
+            nodes: vec!["node1".into()],
+            ..job(10)
+        };
+        let table = jobs_table(&[running, waiting, array, failed], Timestamp::from_unix_seconds(3800));
+        let mut out = Vec::new();
+        table.write(crate::table::Layout::default(), &mut out).unwrap();
+        let expected = "
+       JOB  NAME   USER  QUEUE    STATE       TIME  CPUS  NODES      REASON
+         7  relax  anna  default  running  1:01:40     8  node[1-2]
+         8  relax  anna  default  queued               8  2          job 7 is ahead of it
+9_[4-9%2]  relax  anna  default  queued               8  2          6 waiting, 2 running, 2 completed
+        10  relax  anna  default  failed      1:05     8  node1      exit status 3
+";
+        let trimmed = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+        assert_eq!(trimmed(&String::from_utf8(out).unwrap()), trimmed(expected.trim_start_matches('\n')));
+    }
+}
