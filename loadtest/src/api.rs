@@ -47,6 +47,14 @@ pub async fn head(connection: &mut Connection) -> Result<Sequence> {
     Ok(connection.get::<InfoView>("/v1/info").await?.sequence)
 }
 
+/// The path of the stream of events from now on, of the kinds named between commas.
+///
+/// # Errors
+/// If the system cannot be asked.
+pub async fn events_from_now(connection: &mut Connection, kinds: &str) -> Result<String> {
+    Ok(format!("/v1/events?from={}&kind={kinds}", head(connection).await?.next()))
+}
+
 /// What accounting has counted: used core-microseconds by account.
 ///
 /// # Errors

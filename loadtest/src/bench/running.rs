@@ -69,9 +69,9 @@ pub async fn throughput(bench: &Bench) -> Result<Vec<Figure>> {
     let bare = bare_rate(jobs)?;
     let running = bench.start(4, 8)?;
     let mut connection = running.system.connect().await?;
-    let head = api::head(&mut connection).await?;
-    let events = running.system.connect().await?.events(&format!("/v1/events?from={}", head.next())).await?;
-    let follower = tokio::spawn(wait_for_ends(events, jobs));
+    let path = api::events_from_now(&mut connection, "job.finished").await?;
+    let ends = running.system.connect().await?.events(&path).await?;
+    let follower = tokio::spawn(wait_for_ends(ends, jobs));
     let specs: Vec<_> = (0..BULK).map(|_| api::command_job("trivial", &[TRIVIAL])).collect();
     let body = api::submission(specs)?;
     let begin = Instant::now();
@@ -93,22 +93,13 @@ pub async fn throughput(bench: &Bench) -> Result<Vec<Figure>> {
 }
 
 /// Waits until so many jobs have finished, all of them well.
-async fn wait_for_ends(mut events: EventStream, jobs: usize) -> Result<()> {
-    let mut finished = 0;
-    while finished < jobs {
-        let data = events.next().await?.context("the stream of events has ended")?;
-        // Most events are of other kinds: they are told by a search, which is cheaper than reading JSON.
-        if memchr_str(&data, "muster.job.finished.") {
-            let event: PublicEvent = serde_json::from_slice(&data)?;
-            ensure!(event.data["outcome"] == "completed", "job {} ended badly: {}", event.subject, event.data);
-            finished += 1;
-        }
+async fn wait_for_ends(mut ends: EventStream, jobs: usize) -> Result<()> {
+    for _ in 0..jobs {
+        let data = ends.next().await?.context("the stream of events has ended")?;
+        let event: PublicEvent = serde_json::from_slice(&data)?;
+        ensure!(event.data["outcome"] == "completed", "job {} ended badly: {}", event.subject, event.data);
     }
     Ok(())
-}
-
-fn memchr_str(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 /// How many times a second the trivial command is forked, executed and waited for.

@@ -5,6 +5,9 @@ use anyhow::{Context as _, Result, bail};
 use muster_schemas::{JobId, Timestamp};
 use std::{collections::BTreeMap, time::Duration};
 
+/// The events that are followed.
+pub const KINDS: &str = "job.submitted,job.allocated,job.started,run.ended,job.finished";
+
 /// What was told of one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobHistory {
@@ -54,21 +57,17 @@ impl History {
 
     fn add(&mut self, event: &PublicEvent) {
         let Some(id) = event.job() else { return };
-        let told = match event.kind_verb() {
-            "job.submitted" | "job.allocated" | "job.started" | "run.ended" | "job.finished" => {
-                self.jobs.entry(id).or_default()
-            }
-            _ => return,
-        };
+        let told = self.jobs.entry(id).or_default();
         match event.kind_verb() {
             "job.submitted" => told.submitted += 1,
             "job.allocated" => told.allocated += 1,
             "job.started" => told.started.push(event.time),
             "run.ended" => told.ended.push(event.time),
-            _ => {
+            "job.finished" => {
                 told.outcomes.push(event.data["outcome"].as_str().unwrap_or("unknown").to_owned());
                 self.finished += 1;
             }
+            _ => {}
         }
         self.first.get_or_insert(event.time);
         self.last = event.time;

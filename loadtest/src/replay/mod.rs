@@ -113,7 +113,8 @@ pub async fn run(args: Args) -> Result<()> {
     let muster = system::find_muster(args.muster.clone());
     let target = start(&args, &muster, trace.machine_procs).await?;
     let mut connection = Connection::open(&target.endpoint()).await?;
-    let events = Connection::open(&target.endpoint()).await?.events(&events_path(&mut connection).await?).await?;
+    let path = api::events_from_now(&mut connection, history::KINDS).await?;
+    let events = Connection::open(&target.endpoint()).await?.events(&path).await?;
 
     let patience = Duration::from_secs(args.patience_seconds) + schedule.longest_life();
     let expected = schedule.jobs.len();
@@ -181,11 +182,6 @@ async fn start(args: &Args, muster: &Path, machine_procs: u64) -> Result<Target>
     let system = System::start(&options, folder.path())?;
     api::deal_out_cores(&mut system.connect().await?, machine_procs).await?;
     Ok(Target::Own { system, _folder: folder })
-}
-
-/// The stream of events from now on.
-async fn events_path(connection: &mut Connection) -> Result<String> {
-    Ok(format!("/v1/events?from={}", api::head(connection).await?.next()))
 }
 
 /// Submits every job at its moment; those whose moment has come together go in one request. Returns their numbers in the
