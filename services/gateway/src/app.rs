@@ -1,0 +1,180 @@
+//! What all requests share.
+
+use crate::{Config, caller::Callers, caller::Peer, error::ApiError, live::Live, reader::Reader};
+use anyhow::Context as _;
+use axum::{
+    extract::{ConnectInfo, FromRequestParts, Request, State},
+    http::{HeaderMap, header, request::Parts},
+    middleware::Next,
+    response::Response,
+};
+use muster_bus::{LedgerClient, Projection, SharedBus};
+use muster_domain::State as ClusterState;
+use muster_schemas::{
+    CommandId,
+    command::{Answer, Command, CommandEnvelope, Reply},
+    event::{Actor, Owner, TraceContext},
+    views::{CommandAnswer, ErrorCode},
+};
+use muster_telemetry::trace;
+use std::{ops::Deref, sync::Arc};
+use tokio::{sync::Semaphore, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const MAX_KEY_BYTES: usize = 255;
+const TRACEPARENT: &str = "traceparent";
+
+/// What all requests share.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Shared>);
+
+/// The parts of [`App`].
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) bus: SharedBus,
+    pub(crate) ledger: LedgerClient,
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) callers: Callers,
+    /// Taken by whoever parses a large body.
+    pub(crate) large_bodies: Semaphore,
+    /// Taken by whoever has the log verified: that is a lot of work for the ledger.
+    pub(crate) verifications: Arc<Semaphore>,
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl App {
+    /// Gets the state and everything else that requests need.
+    pub(crate) async fn open(bus: SharedBus, config: Config, shutdown: CancellationToken) -> anyhow::Result<Self> {
+        let callers = Callers::new(config.tokens_file.as_deref())?;
+        let projection = Projection::open(bus.clone()).await.context("the gateway cannot get the state")?;
+        let head = projection.read(ClusterState::sequence);
+        let ledger = LedgerClient::new(bus.clone());
+        let reader = Arc::new(Reader::new(ledger.clone(), projection));
+        Ok(Self(Arc::new(Shared {
+            config,
+            bus,
+            ledger,
+            reader,
+            live: Arc::new(Live::new(head)),
+            callers,
+            large_bodies: Semaphore::new(1),
+            verifications: Arc::new(Semaphore::new(1)),
+            shutdown,
+        })))
+    }
+
+    /// What goes on beside requests.
+    pub(crate) fn run_background(&self) -> JoinHandle<()> {
+        let (live, reader, bus) = (self.live.clone(), self.reader.clone(), self.bus.clone());
+        tokio::spawn(async move {
+            tokio::join!(live.pump(bus, reader.clone()), reader.forget_past_states());
+        })
+    }
+
+    /// Passes a command on to the ledger. What it answers is on disk, and seen by every later query.
+    pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
+        let span = trace::in_trace(tracing::debug_span!("gateway.command"), asked.trace);
+        let envelope = CommandEnvelope {
+            id: asked.id,
+            actor: Actor::User((*asked.owner).clone()),
+            trace: trace::context_of(&span, asked.trace),
+            command,
+        };
+        let mut answer = self.ledger.send(&envelope).instrument(span).await?;
+        self.reader.note_answer(answer.sequence);
+        let reply = std::mem::replace(&mut answer.result, Ok(Reply::Done))?;
+        Ok((answer, reply))
+    }
+
+    /// Passes on a command about jobs.
+    pub(crate) async fn jobs_command(
+        &self,
+        asked: Asked,
+        command: Command,
+    ) -> Result<axum::Json<CommandAnswer>, ApiError> {
+        let (answer, reply) = self.command(asked, command).await?;
+        let jobs = match reply {
+            Reply::Submitted(jobs) | Reply::Jobs(jobs) => jobs,
+            _ => Vec::new(),
+        };
+        Ok(axum::Json(CommandAnswer { sequence: answer.sequence, jobs }))
+    }
+
+    /// Whether somebody may see everything of everybody's jobs.
+    pub(crate) fn is_operator(&self, caller: &Owner) -> bool {
+        let own = nix::unistd::geteuid().as_raw();
+        caller.uid == 0
+            || caller.uid == own
+            || self.reader.projection().read(|state| {
+                let settings = state.settings();
+                settings.operators.contains(&caller.user) || settings.administrators.contains(&caller.user)
+            })
+    }
+}
+
+/// Lets a request through if it is known who sent it.
+pub(crate) async fn authenticate(
+    State(app): State<App>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let owner = app.callers.identify(peer, authorization).await?;
+    request.extensions_mut().insert(Caller(owner));
+    Ok(next.run(request).await)
+}
+
+/// Who sent the request.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(pub(crate) Arc<Owner>);
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "it is not known who calls");
+        parts.extensions.get::<Self>().cloned().ok_or_else(unknown)
+    }
+}
+
+/// Who sent a command, under which id and in which trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    owner: Arc<Owner>,
+    id: CommandId,
+    trace: TraceContext,
+}
+
+impl<S: Sync> FromRequestParts<S> for Asked {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Caller(owner) = Caller::from_request_parts(parts, state).await?;
+        let id = command_id(&parts.headers, &owner)?;
+        let given = parts.headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
+        let trace = given.and_then(TraceContext::from_traceparent).unwrap_or_else(trace::root_context);
+        Ok(Self { owner, id, trace })
+    }
+}
+
+/// The id of a command. Two users who choose the same key mean different commands.
+fn command_id(headers: &HeaderMap, owner: &Owner) -> Result<CommandId, ApiError> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(CommandId::new_now()) };
+    let key = key.as_bytes();
+    if key.is_empty() || key.len() > MAX_KEY_BYTES {
+        return Err(ApiError::malformed(format!("`Idempotency-Key` has 1 to {MAX_KEY_BYTES} characters")));
+    }
+    Ok(CommandId::derived(&[b"http", &owner.uid.to_le_bytes(), key]))
+}

@@ -1,0 +1,364 @@
+//! Events for many subscribers: each is made once and shared. Who is slow reads from the log instead, and holds up nobody.
+
+use crate::{error::ApiError, names::Names, reader::Reader};
+use axum::body::Bytes;
+use futures::Stream;
+use muster_bus::{Feed, SharedBus};
+use muster_domain::State;
+use muster_schemas::{
+    JobId, Sequence,
+    event::{Commit, Record},
+    public::{Names as _, cloud_event, type_name},
+};
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    fmt::Write as _,
+    ops::Range,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Bytes of events that are kept for subscribers who are a little behind.
+const RING_BYTES: usize = 8 << 20;
+/// A subscriber gets at most so many bytes at a time.
+const PIECE_BYTES: u32 = 256 << 10;
+/// A comment is sent after so long without an event, so that both ends see a dead connection.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// The pause before the feed is opened again.
+const REOPEN_PAUSE: Duration = Duration::from_millis(500);
+/// The pause before the ledger is asked again for what it does not know yet.
+const LEDGER_PAUSE: Duration = Duration::from_millis(20);
+/// How long the projection may take to know the names in a commit.
+const NAMES_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Which events a subscriber wants.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    /// Only of this job; of an array also those of its tasks, of a task also those of its array. Reasons for waiting are of the plan, not of a job.
+    pub(crate) job: Option<JobId>,
+    /// Only of these kinds (`job`) or kinds and verbs (`job.started`); empty means all.
+    pub(crate) kinds: Vec<String>,
+}
+
+impl Filter {
+    fn takes_all(&self) -> bool {
+        self.job.is_none() && self.kinds.is_empty()
+    }
+
+    fn takes_kind_of(&self, frame: &Frame) -> bool {
+        self.kinds.is_empty()
+            || self.kinds.iter().any(|wanted| match wanted.split_once('.') {
+                None => wanted == frame.kind,
+                Some((kind, verb)) => kind == frame.kind && verb == frame.verb,
+            })
+    }
+
+    fn takes_job_of(&self, frame: &Frame) -> bool {
+        let is_of = |wanted: JobId, job: JobId| {
+            job == wanted || job == wanted.whole() || (wanted.index.is_none() && job.number == wanted.number)
+        };
+        self.job.is_none_or(|wanted| frame.job.is_some_and(|job| is_of(wanted, job)))
+    }
+}
+
+/// One event as it is sent, and what subscribers choose by.
+#[derive(Debug)]
+struct Frame {
+    sequence: Sequence,
+    kind: &'static str,
+    verb: &'static str,
+    job: Option<JobId>,
+    bytes: Range<usize>,
+}
+
+/// The events of a commit, ready to be sent.
+#[derive(Debug)]
+struct Batch {
+    frames: Vec<Frame>,
+    bytes: Bytes,
+}
+
+impl Batch {
+    /// The events of records, in order.
+    fn of(records: &[Record], names: &Names<'_>) -> Self {
+        let mut text = String::with_capacity(records.len() * 512);
+        let mut frames = Vec::with_capacity(records.len());
+        for record in records {
+            let start = text.len();
+            let (kind, verb) = record.event.kind_verb();
+            let json = cloud_event(record, names, names.cluster()).json;
+            // Writing to memory cannot fail.
+            let _ = write!(text, "id: {}\nevent: {}\ndata: {json}\n\n", record.sequence, type_name(kind, verb));
+            let of_run = || record.event.run().and_then(|run| names.job_of_run(run));
+            let job = record.event.job().or_else(of_run);
+            frames.push(Frame { sequence: record.sequence, kind, verb, job, bytes: start..text.len() });
+        }
+        Self { frames, bytes: text.into() }
+    }
+
+    fn last(&self) -> Sequence {
+        self.frames.last().map_or(Sequence(0), |frame| frame.sequence)
+    }
+
+    /// The events from a sequence on that a filter takes, as few pieces as possible.
+    fn pieces(&self, from: Sequence, filter: &Filter) -> Vec<Bytes> {
+        let known = self.frames.partition_point(|frame| frame.sequence < from);
+        let frames = &self.frames[known..];
+        if filter.takes_all() {
+            let start = frames.first().map_or(self.bytes.len(), |frame| frame.bytes.start);
+            return vec![self.bytes.slice(start..)];
+        }
+        let wanted = frames.iter().filter(|frame| filter.takes_kind_of(frame) && filter.takes_job_of(frame));
+        wanted.map(|frame| self.bytes.slice(frame.bytes.clone())).collect()
+    }
+}
+
+/// The newest events, without gaps.
+#[derive(Debug, Default)]
+struct Ring {
+    batches: VecDeque<Arc<Batch>>,
+    bytes: usize,
+}
+
+impl Ring {
+    fn push(&mut self, batch: Batch) {
+        self.bytes += batch.bytes.len();
+        self.batches.push_back(Arc::new(batch));
+        while self.bytes > RING_BYTES
+            && self.batches.len() > 1
+            && let Some(oldest) = self.batches.pop_front()
+        {
+            self.bytes -= oldest.bytes.len();
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The batches from a sequence on, up to a size; `None` if the ring does not go back that far or not yet so far.
+    fn from(&self, position: Sequence) -> Option<Vec<Arc<Batch>>> {
+        let first = self.batches.front()?.frames.first()?.sequence;
+        if position < first || self.batches.back()?.last() < position {
+            return None;
+        }
+        let start = self.batches.partition_point(|batch| batch.last() < position);
+        let mut bytes = 0;
+        let fitting = self.batches.range(start..).take_while(|batch| {
+            let fits = bytes < PIECE_BYTES as usize;
+            bytes += batch.bytes.len();
+            fits
+        });
+        Some(fitting.cloned().collect())
+    }
+}
+
+/// The stream of events and those who listen.
+#[derive(Debug)]
+pub(crate) struct Live {
+    ring: Mutex<Ring>,
+    /// The last event that could be read here or in the log.
+    head: watch::Sender<Sequence>,
+    subscribers: AtomicUsize,
+}
+
+impl Live {
+    pub(crate) fn new(head: Sequence) -> Self {
+        Self { ring: Mutex::default(), head: watch::Sender::new(head), subscribers: AtomicUsize::new(0) }
+    }
+
+    fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings what the log brings to the subscribers, for ever.
+    pub(crate) async fn pump(&self, bus: SharedBus, reader: Arc<Reader>) {
+        loop {
+            let from = self.head.borrow().next();
+            let failure = match Feed::open(bus.clone(), from).await {
+                Ok(feed) => self.pump_feed(feed, &reader).await,
+                Err(error) => error,
+            };
+            tracing::warn!(error = %failure, "the event feed broke, it is opened again");
+            tokio::time::sleep(REOPEN_PAUSE).await;
+        }
+    }
+
+    async fn pump_feed(&self, mut feed: Feed, reader: &Reader) -> muster_bus::BusError {
+        loop {
+            let commit = match feed.next().await {
+                Ok(commit) => commit,
+                Err(error) => return error,
+            };
+            if self.subscribers.load(Ordering::Acquire) == 0 {
+                self.ring().clear();
+            } else {
+                self.offer(&commit, reader).await;
+            }
+            self.head.send_replace(commit.last());
+        }
+    }
+
+    async fn offer(&self, commit: &Commit, reader: &Reader) {
+        // The names in a commit can have come into being with it.
+        if let Err(error) = reader.projection().wait_for(commit.last(), NAMES_TIMEOUT).await {
+            tracing::warn!(%error, "events are sent without all names");
+        }
+        let batch =
+            reader.projection().read(|state| Batch::of(&commit.records, &Names::in_records(&commit.records, state)));
+        self.ring().push(batch);
+    }
+}
+
+/// Somebody who listens.
+struct Subscriber {
+    live: Arc<Live>,
+    reader: Arc<Reader>,
+    filter: Filter,
+    /// The next event that it has not got.
+    position: Sequence,
+    /// Up to here it has to be told of everything that had happened when it came.
+    caught_up_at: Option<Sequence>,
+    head: watch::Receiver<Sequence>,
+    ready: VecDeque<Bytes>,
+    ended: bool,
+    shutdown: CancellationToken,
+}
+
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        self.live.subscribers.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The events from a sequence on, as server-sent events. It ends when the gateway stops or the log cannot be read.
+pub(crate) fn subscribe(
+    live: Arc<Live>,
+    reader: Arc<Reader>,
+    filter: Filter,
+    from: Sequence,
+    known: Sequence,
+    shutdown: CancellationToken,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    live.subscribers.fetch_add(1, Ordering::AcqRel);
+    let subscriber = Subscriber {
+        head: live.head.subscribe(),
+        live,
+        reader,
+        filter,
+        position: from,
+        caught_up_at: Some(known),
+        ready: VecDeque::from([Bytes::from(format!(": from {from}\n\n"))]),
+        ended: false,
+        shutdown,
+    };
+    futures::stream::unfold(subscriber, |mut subscriber| async move {
+        let piece = subscriber.next().await?;
+        Some((Ok(piece), subscriber))
+    })
+}
+
+impl Subscriber {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Some(piece);
+            }
+            if self.ended {
+                return None;
+            }
+            if self.take_from_ring() {
+                continue;
+            }
+            let head = *self.head.borrow_and_update();
+            if self.position <= head {
+                self.take_from_log(head).await;
+            } else if self.caught_up_at.is_some_and(|known| self.position > known) {
+                self.caught_up_at = None;
+                self.ready.push_back(Bytes::from_static(b": caught up\n\n"));
+            } else {
+                self.wait().await;
+            }
+        }
+    }
+
+    fn take_from_ring(&mut self) -> bool {
+        let Some(batches) = self.live.ring().from(self.position) else { return false };
+        for batch in &batches {
+            self.take(batch);
+        }
+        true
+    }
+
+    fn take(&mut self, batch: &Batch) {
+        let pieces = batch.pieces(self.position, &self.filter);
+        self.ready.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
+        self.position = batch.last().next();
+    }
+
+    /// Reads what is not in the ring, which goes up to `head` at least.
+    async fn take_from_log(&mut self, head: Sequence) {
+        let read = match self.filter.job {
+            Some(job) => self.take_history(job, head).await,
+            None => self.take_records().await,
+        };
+        if let Err(error) = read {
+            self.end_with(&error);
+        }
+    }
+
+    async fn take_records(&mut self) -> Result<(), ApiError> {
+        let records = self.reader.replay(self.position, PIECE_BYTES).await?;
+        if records.is_empty() {
+            // The ledger is behind what the bus has brought; it will know soon.
+            tokio::time::sleep(LEDGER_PAUSE).await;
+            return Ok(());
+        }
+        let batch = self.reader.projection().read(|state| Batch::of(&records, &Names::in_records(&records, state)));
+        self.take(&batch);
+        Ok(())
+    }
+
+    /// The ledger finds the records of a job faster than by reading all.
+    async fn take_history(&mut self, job: JobId, head: Sequence) -> Result<(), ApiError> {
+        let records = self.reader.history_page(job, self.position).await?;
+        let Some(last) = records.last().map(|record| record.sequence) else {
+            self.position = head.next();
+            return Ok(());
+        };
+        let batch =
+            self.reader.projection().read(|state| Batch::of(&records, &Names::in_records_of(job, &records, state)));
+        let kinds = Filter { job: None, kinds: self.filter.kinds.clone() };
+        let pieces = batch.pieces(self.position, &kinds);
+        self.ready.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
+        self.position = last.next();
+        Ok(())
+    }
+
+    fn end_with(&mut self, error: &ApiError) {
+        let json = serde_json::to_string(&error.0).unwrap_or_default();
+        self.ready.push_back(Bytes::from(format!("event: error\ndata: {json}\n\n")));
+        self.ended = true;
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            changed = self.head.changed() => self.ended = changed.is_err(),
+            () = self.shutdown.cancelled() => self.ended = true,
+            () = tokio::time::sleep(HEARTBEAT) => self.ready.push_back(Bytes::from_static(b":\n\n")),
+        }
+    }
+}
+
+/// The records of a job as a JSON list of CloudEvents.
+pub(crate) fn json_list(job: JobId, records: &[Record], state: &State) -> String {
+    let names = Names::in_records_of(job, records, state);
+    let events: Vec<String> = records.iter().map(|record| cloud_event(record, &names, names.cluster()).json).collect();
+    format!("[{}]", events.join(","))
+}

@@ -1,0 +1,213 @@
+//! The state that queries are answered from: of now, and of past moments.
+
+use crate::{error::ApiError, params::MomentParams};
+use muster_bus::{BusError, LedgerClient, Projection, load_snapshot};
+use muster_domain::State;
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    command::{Query, QueryAnswer},
+    event::Record,
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// How long a query waits for the projection to reach what it must see.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the ledger may take to say where the log ends.
+const HEAD_PATIENCE: Duration = Duration::from_secs(2);
+/// Past states that are kept for a while, because one question about a moment is often followed by another.
+const KEPT_STATES: usize = 2;
+/// How long they are kept.
+const KEEP_TIME: Duration = Duration::from_secs(30);
+/// How long the ledger may take to give a snapshot.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of records asked for at a time.
+const PAGE_BYTES: u32 = 4 << 20;
+
+/// Reads states.
+pub(crate) struct Reader {
+    ledger: LedgerClient,
+    projection: Projection,
+    /// The highest sequence that this gateway has answered a command with.
+    answered: AtomicU64,
+    past: Mutex<VecDeque<(Instant, Arc<State>)>>,
+    /// One past state is made at a time: each can be large.
+    making: tokio::sync::Mutex<()>,
+}
+
+impl Reader {
+    pub(crate) fn new(ledger: LedgerClient, projection: Projection) -> Self {
+        Self {
+            ledger,
+            projection,
+            answered: AtomicU64::new(0),
+            past: Mutex::default(),
+            making: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The state kept up to date.
+    pub(crate) const fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    /// Every later query sees at least this.
+    pub(crate) fn note_answer(&self, sequence: Sequence) {
+        self.answered.fetch_max(sequence.0, Ordering::Relaxed);
+    }
+
+    /// Waits until the state of now has everything that was answered, by whatever gateway, before this call.
+    pub(crate) async fn catch_up(&self, wait_seq: Option<Sequence>) -> Result<(), ApiError> {
+        let head = match self.ledger.clone().with_patience(HEAD_PATIENCE).query(&Query::Head).await {
+            Ok(QueryAnswer::Head { last, .. }) => last,
+            // Without a ledger nothing new can have been answered; what this gateway knows is the newest there is.
+            Ok(_) | Err(_) => Sequence(0),
+        };
+        let answered = Sequence(self.answered.load(Ordering::Relaxed));
+        let wanted = head.max(answered).max(wait_seq.unwrap_or_default());
+        let unseen = |_| ApiError::unavailable(format!("the gateway has not seen record {wanted} of the log yet"));
+        self.projection.wait_for(wanted, CATCH_UP_TIMEOUT).await.map_err(unseen)
+    }
+
+    /// Looks at the state of the moment asked for.
+    pub(crate) async fn read<T>(
+        &self,
+        moment: MomentParams,
+        look: impl FnOnce(&State) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        self.catch_up(moment.wait_seq).await?;
+        match self.past_of(moment).await? {
+            Some(state) => look(&state),
+            None => self.projection.read(look),
+        }
+    }
+
+    /// The state of a past moment; `None` if now is meant.
+    pub(crate) async fn past_of(&self, moment: MomentParams) -> Result<Option<Arc<State>>, ApiError> {
+        let target = match (moment.at_seq, moment.at) {
+            (Some(sequence), _) => sequence,
+            (None, Some(time)) => self.sequence_at(time).await?,
+            (None, None) => return Ok(None),
+        };
+        let now = self.projection.read(State::sequence);
+        if target == now {
+            return Ok(None);
+        }
+        if target > now {
+            let message = format!("there is no record {target} yet: the log ends at {now}");
+            return Err(ApiError::invalid(message));
+        }
+        self.past(target).await.map(Some)
+    }
+
+    async fn sequence_at(&self, time: Timestamp) -> Result<Sequence, ApiError> {
+        match self.ledger.query(&Query::SequenceAt { time }).await? {
+            QueryAnswer::Sequence(sequence) => Ok(sequence),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The state as after a record.
+    pub(crate) async fn past(&self, target: Sequence) -> Result<Arc<State>, ApiError> {
+        let _turn = self.making.lock().await;
+        if let Some(state) = self.kept(target) {
+            return Ok(state);
+        }
+        let late = |_| ApiError::unavailable("the ledger has not given a snapshot in time");
+        let snapshot = tokio::time::timeout(SNAPSHOT_TIMEOUT, load_snapshot(&self.ledger, Some(target)));
+        let mut state = snapshot.await.map_err(late)??;
+        while state.sequence() < target {
+            let records = self.replay(state.sequence().next(), PAGE_BYTES).await?;
+            if records.is_empty() {
+                return Err(ApiError::unavailable(format!(
+                    "the ledger does not give record {}",
+                    state.sequence().next()
+                )));
+            }
+            state = fold(state, records, target).await?;
+        }
+        let state = Arc::new(state);
+        self.keep(state.clone());
+        Ok(state)
+    }
+
+    fn kept(&self, sequence: Sequence) -> Option<Arc<State>> {
+        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        past.iter().find(|(_, state)| state.sequence() == sequence).map(|(_, state)| state.clone())
+    }
+
+    fn keep(&self, state: Arc<State>) {
+        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        past.push_back((Instant::now(), state));
+        while past.len() > KEPT_STATES {
+            past.pop_front();
+        }
+    }
+
+    /// Drops past states that nobody asked for lately.
+    pub(crate) async fn forget_past_states(&self) {
+        loop {
+            tokio::time::sleep(KEEP_TIME).await;
+            let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+            past.retain(|(since, _)| since.elapsed() < KEEP_TIME);
+            if past.is_empty() {
+                past.shrink_to_fit();
+            }
+        }
+    }
+
+    /// Records from a sequence on, at least one if there is any, in all about so many bytes.
+    pub(crate) async fn replay(&self, from: Sequence, max_bytes: u32) -> Result<Vec<Record>, ApiError> {
+        match self.ledger.query(&Query::Replay { from, max_bytes }).await? {
+            QueryAnswer::Records(commit) => Ok(commit.records),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// All records of a job up to a sequence: of an array also those of its tasks, of a task also those of its array.
+    pub(crate) async fn job_history(&self, job: JobId, up_to: Option<Sequence>) -> Result<Vec<Record>, ApiError> {
+        let mut records: Vec<Record> = Vec::new();
+        let beyond = |record: &Record| up_to.is_some_and(|last| record.sequence > last);
+        loop {
+            let from = records.last().map_or(Sequence(1), |record| record.sequence.next());
+            let page = self.history_page(job, from).await?;
+            let ended = page.is_empty();
+            records.extend(page);
+            if ended || records.last().is_some_and(beyond) {
+                records.retain(|record| !beyond(record));
+                return Ok(records);
+            }
+        }
+    }
+
+    /// Records of a job from a sequence on, as many as the ledger gives at a time.
+    pub(crate) async fn history_page(&self, job: JobId, from: Sequence) -> Result<Vec<Record>, ApiError> {
+        match self.ledger.query(&Query::JobHistory { job, from }).await? {
+            QueryAnswer::Records(commit) => Ok(commit.records),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// The state with the records up to a target. It takes its time on a thread for such work.
+async fn fold(mut state: State, records: Vec<Record>, target: Sequence) -> Result<State, ApiError> {
+    let folded = tokio::task::spawn_blocking(move || {
+        for record in records.iter().take_while(|record| record.sequence <= target) {
+            state.apply(record);
+        }
+        state
+    });
+    folded.await.map_err(|_| ApiError::unavailable("the gateway is stopping"))
+}
+
+/// The ledger answered something else than was asked.
+pub(crate) fn unexpected(answer: &QueryAnswer) -> ApiError {
+    tracing::error!(?answer, "the ledger's answer does not fit the question");
+    BusError::Unusable("the ledger's answer does not fit the question".to_owned()).into()
+}

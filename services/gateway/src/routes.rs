@@ -1,0 +1,132 @@
+//! The API's addresses.
+
+mod commands;
+mod events;
+mod jobs;
+mod log;
+mod state;
+mod system;
+
+use crate::{
+    app::{App, authenticate},
+    error::ApiError,
+};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::StatusCode,
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use muster_schemas::{
+    JobId,
+    views::{ErrorBody, ErrorCode},
+};
+use utoipa::OpenApi as _;
+
+/// All addresses.
+pub(crate) fn router(app: App) -> Router {
+    let known_callers = Router::new()
+        .route("/v1/jobs", get(jobs::list_jobs).post(commands::submit))
+        .route("/v1/jobs/actions/cancel", post(commands::cancel))
+        .route("/v1/jobs/actions/hold", post(commands::hold))
+        .route("/v1/jobs/actions/release", post(commands::release))
+        .route("/v1/jobs/actions/suspend", post(commands::suspend))
+        .route("/v1/jobs/actions/resume", post(commands::resume))
+        .route("/v1/jobs/actions/requeue", post(commands::requeue))
+        .route("/v1/jobs/actions/signal", post(commands::signal))
+        .route("/v1/jobs/actions/modify", post(commands::modify))
+        .route("/v1/jobs/{id}", get(jobs::show))
+        .route("/v1/jobs/{id}/events", get(jobs::events))
+        .route("/v1/jobs/{id}/wait", get(jobs::wait))
+        .route("/v1/jobs/{id}/steps", post(commands::start_step))
+        .route("/v1/jobs/{id}/steps/{step}/wait", get(jobs::wait_for_step))
+        .route("/v1/nodes", get(state::nodes))
+        .route("/v1/nodes/{name}", get(state::node))
+        .route("/v1/nodes/actions/drain", post(commands::drain))
+        .route("/v1/nodes/actions/resume", post(commands::resume_nodes))
+        .route("/v1/queues", get(state::queues))
+        .route("/v1/config", get(state::config).put(commands::configure))
+        .route("/v1/info", get(state::info))
+        .route("/v1/usage", get(state::usage))
+        .route("/v1/events", get(events::stream))
+        .route("/v1/records", get(log::records))
+        .route("/v1/audit/verify", get(log::verify))
+        .route("/metrics", get(system::metrics))
+        .layer(middleware::from_fn_with_state(app.clone(), authenticate));
+    Router::new()
+        .route("/healthz", get(system::healthz))
+        .route("/openapi.json", get(system::openapi_json))
+        .merge(known_callers)
+        .fallback(no_such_address)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(app.config.max_body_bytes))
+        .with_state(app)
+}
+
+async fn no_such_address() -> ApiError {
+    ApiError::not_found("there is no such address; /openapi.json has them all")
+}
+
+async fn wrong_method() -> Response {
+    let body = ErrorBody { code: ErrorCode::Malformed, message: "this address has no such method".to_owned() };
+    (StatusCode::METHOD_NOT_ALLOWED, axum::Json(body)).into_response()
+}
+
+/// The id of a job in an address.
+fn job_id(text: &str) -> Result<JobId, ApiError> {
+    text.parse().map_err(|error| ApiError::malformed(format!("{error}")))
+}
+
+/// The OpenAPI 3.1 document of the API.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "muster",
+        version = "v1",
+        description = "The API of a muster cluster. On the gateway's Unix socket the kernel says who calls; over TCP \
+                       callers show a token (`Authorization: Bearer TOKEN`). A command that is repeated with the same \
+                       `Idempotency-Key` gets the first answer and has no second effect. Every query sees what was \
+                       answered before it, and takes `at` or `at_seq` to see a past moment.",
+        license(name = "Apache-2.0"),
+        contact()
+    ),
+    paths(
+        commands::submit,
+        commands::cancel,
+        commands::hold,
+        commands::release,
+        commands::suspend,
+        commands::resume,
+        commands::requeue,
+        commands::signal,
+        commands::modify,
+        commands::start_step,
+        commands::drain,
+        commands::resume_nodes,
+        commands::configure,
+        jobs::list_jobs,
+        jobs::show,
+        jobs::events,
+        jobs::wait,
+        jobs::wait_for_step,
+        state::nodes,
+        state::node,
+        state::queues,
+        state::config,
+        state::info,
+        state::usage,
+        events::stream,
+        log::records,
+        log::verify,
+        system::metrics,
+        system::healthz,
+        system::openapi_json,
+    )
+)]
+struct Document;

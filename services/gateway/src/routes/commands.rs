@@ -1,0 +1,166 @@
+//! Requests that change something.
+
+use super::job_id;
+use crate::{
+    app::{App, Asked},
+    body::Json,
+    error::ApiError,
+    params::Params,
+};
+use axum::extract::{Path, State};
+use muster_schemas::{
+    cluster::ClusterConfig,
+    command::{Command, Reply},
+    views::{
+        CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest,
+        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, SubmitRequest,
+    },
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+type Answered = Result<axum::Json<CommandAnswer>, ApiError>;
+
+/// Submit jobs, all or none
+#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = SubmitRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): Json<SubmitRequest>) -> Answered {
+    app.jobs_command(asked, Command::Submit { jobs: request.jobs }).await
+}
+
+/// Cancel jobs
+#[utoipa::path(post, path = "/v1/jobs/actions/cancel", tag = "jobs", request_body = JobsRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn cancel(State(app): State<App>, asked: Asked, Json(request): Json<JobsRequest>) -> Answered {
+    app.jobs_command(asked, Command::Cancel { jobs: request.jobs }).await
+}
+
+/// Add holds to jobs
+#[utoipa::path(post, path = "/v1/jobs/actions/hold", tag = "jobs", request_body = HoldRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn hold(State(app): State<App>, asked: Asked, Json(request): Json<HoldRequest>) -> Answered {
+    let HoldRequest { jobs, holds, reason } = request;
+    app.jobs_command(asked, Command::Hold { jobs, holds, reason }).await
+}
+
+/// Take holds of jobs away
+#[utoipa::path(post, path = "/v1/jobs/actions/release", tag = "jobs", request_body = ReleaseRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn release(State(app): State<App>, asked: Asked, Json(request): Json<ReleaseRequest>) -> Answered {
+    let ReleaseRequest { jobs, holds } = request;
+    app.jobs_command(asked, Command::Release { jobs, holds }).await
+}
+
+/// Suspend running jobs
+#[utoipa::path(post, path = "/v1/jobs/actions/suspend", tag = "jobs", request_body = JobsRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn suspend(State(app): State<App>, asked: Asked, Json(request): Json<JobsRequest>) -> Answered {
+    app.jobs_command(asked, Command::Suspend { jobs: request.jobs }).await
+}
+
+/// Let suspended jobs go on
+#[utoipa::path(post, path = "/v1/jobs/actions/resume", tag = "jobs", request_body = JobsRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn resume(State(app): State<App>, asked: Asked, Json(request): Json<JobsRequest>) -> Answered {
+    app.jobs_command(asked, Command::Resume { jobs: request.jobs }).await
+}
+
+/// Put jobs back into the queue
+#[utoipa::path(post, path = "/v1/jobs/actions/requeue", tag = "jobs", request_body = RequeueRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn requeue(State(app): State<App>, asked: Asked, Json(request): Json<RequeueRequest>) -> Answered {
+    let RequeueRequest { jobs, hold } = request;
+    app.jobs_command(asked, Command::Requeue { jobs, hold }).await
+}
+
+/// Send a signal to the processes of running jobs
+#[utoipa::path(post, path = "/v1/jobs/actions/signal", tag = "jobs", request_body = SignalRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn signal(State(app): State<App>, asked: Asked, Json(request): Json<SignalRequest>) -> Answered {
+    let SignalRequest { jobs, signal } = request;
+    app.jobs_command(asked, Command::Signal { jobs, signal }).await
+}
+
+/// Change jobs
+#[utoipa::path(post, path = "/v1/jobs/actions/modify", tag = "jobs", request_body = ModifyRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn modify(State(app): State<App>, asked: Asked, Json(request): Json<ModifyRequest>) -> Answered {
+    let ModifyRequest { jobs, change } = request;
+    app.jobs_command(asked, Command::Modify { jobs, change }).await
+}
+
+/// Start a step inside a running job
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps", tag = "jobs", request_body = StepRequest,
+    params(("id" = String, Path, description = "The job."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = StepAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn start_step(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    asked: Asked,
+    Json(request): Json<StepRequest>,
+) -> Result<axum::Json<StepAnswer>, ApiError> {
+    let StepRequest { launch, tasks, nodes } = request;
+    let command = Command::StartStep { job: job_id(&id)?, launch, tasks, nodes };
+    match app.command(asked, command).await? {
+        (answer, Reply::Step { run, step }) => Ok(axum::Json(StepAnswer { sequence: answer.sequence, run, step })),
+        (_, reply) => {
+            tracing::error!(?reply, "the ledger's reply does not fit the command");
+            Err(ApiError::unavailable("the ledger's reply does not fit the command"))
+        }
+    }
+}
+
+/// Let nodes take no new jobs
+#[utoipa::path(post, path = "/v1/nodes/actions/drain", tag = "nodes", request_body = DrainRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn drain(State(app): State<App>, asked: Asked, Json(request): Json<DrainRequest>) -> Answered {
+    let DrainRequest { nodes, reason } = request;
+    app.jobs_command(asked, Command::DrainNodes { nodes, reason }).await
+}
+
+/// Let drained nodes take jobs again
+#[utoipa::path(post, path = "/v1/nodes/actions/resume", tag = "nodes", request_body = ResumeNodesRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn resume_nodes(
+    State(app): State<App>,
+    asked: Asked,
+    Json(request): Json<ResumeNodesRequest>,
+) -> Answered {
+    app.jobs_command(asked, Command::ResumeNodes { nodes: request.nodes }).await
+}
+
+/// How a configuration is applied.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ConfigureParams {
+    /// Only add and change, remove nothing that is not named.
+    #[serde(default)]
+    keep_unnamed: bool,
+}
+
+/// Make the cluster's configuration this
+#[utoipa::path(put, path = "/v1/config", tag = "cluster", request_body = ClusterConfig,
+    params(ConfigureParams,
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn configure(
+    State(app): State<App>,
+    Params(params): Params<ConfigureParams>,
+    asked: Asked,
+    Json(config): Json<ClusterConfig>,
+) -> Answered {
+    let command = Command::Configure { config: Box::new(config), keep_unnamed: params.keep_unnamed };
+    app.jobs_command(asked, command).await
+}

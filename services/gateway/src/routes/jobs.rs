@@ -1,0 +1,362 @@
+//! Questions about jobs.
+
+use super::job_id;
+use crate::{
+    app::{App, Caller},
+    error::ApiError,
+    live,
+    names::Names,
+    params::{At, MomentParams, NoParams, Params, list, words},
+    reader::unexpected,
+    views::{job_view, runs, task_view},
+};
+use axum::{
+    extract::{Path, State},
+    http::header,
+    response::IntoResponse,
+};
+use muster_domain::State as ClusterState;
+use muster_schemas::{
+    JobId, RunId, Sequence, StepId,
+    command::{Query, QueryAnswer},
+    event::{EndCause, Event, NodeExit, Owner, Record},
+    job::{JobSpec, JobState, Launch},
+    views::{ErrorBody, JobDetail, JobView, JobsPage, StepView},
+};
+use serde::Deserialize;
+use std::time::Duration;
+use tokio::time::Instant;
+use utoipa::IntoParams;
+
+/// Jobs in a page if the caller does not say how many.
+const DEFAULT_LIMIT: u32 = 1_000;
+const MAX_LIMIT: u32 = 10_000;
+const MAX_WAIT_SECONDS: u32 = 300;
+
+/// Which jobs are wanted. All that is given must match.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct JobsParams {
+    /// These jobs, arrays (with those of their tasks that have started) or tasks, between commas.
+    #[serde(default, deserialize_with = "list")]
+    #[param(value_type = Option<String>)]
+    id: Vec<JobId>,
+    /// Owner's login name.
+    user: Option<String>,
+    /// Queue.
+    queue: Option<String>,
+    /// Account.
+    account: Option<String>,
+    /// Job name.
+    name: Option<String>,
+    /// One of these states, between commas; left out, any but finished, or any at all if ids are given.
+    #[serde(default, deserialize_with = "words")]
+    #[param(value_type = Option<String>)]
+    state: Vec<JobState>,
+    /// At most so many: 1 to 10,000; 1,000 if left out.
+    limit: Option<u32>,
+    /// Only jobs behind this one in the order of ids.
+    after: Option<JobId>,
+}
+
+impl JobsParams {
+    fn takes(&self, view: &JobView) -> bool {
+        let equal = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|wanted| wanted == is);
+        let state = match self.state.is_empty() {
+            true => !self.id.is_empty() || view.state != JobState::Finished,
+            false => self.state.contains(&view.state),
+        };
+        state
+            && equal(&self.user, &view.owner)
+            && equal(&self.queue, &view.queue)
+            && equal(&self.account, view.account.as_deref().unwrap_or_default())
+            && equal(&self.name, &view.name)
+    }
+
+    /// The jobs that match, in order of their ids, from behind `after`.
+    fn matching<'a>(&'a self, state: &'a ClusterState) -> Box<dyn Iterator<Item = JobView> + 'a> {
+        let after = self.after;
+        let views: Box<dyn Iterator<Item = JobView> + 'a> = if self.id.is_empty() {
+            let jobs = state.jobs().skip_while(move |job| after.is_some_and(|after| job.id <= after));
+            Box::new(jobs.map(|job| job_view(state, job)))
+        } else {
+            let mut ids = self.id.clone();
+            ids.sort_unstable();
+            let mut views: Vec<JobView> = ids.into_iter().flat_map(|id| named(state, id)).collect();
+            views.sort_by_key(|view| view.id);
+            views.dedup_by_key(|view| view.id);
+            Box::new(views.into_iter().filter(move |view| after.is_none_or(|after| view.id > after)))
+        };
+        Box::new(views.filter(|view| self.takes(view)))
+    }
+}
+
+/// A job or task; an array with those of its tasks that have started.
+fn named(state: &ClusterState, id: JobId) -> Vec<JobView> {
+    match id.index {
+        None => state.job_with_tasks(id.number).map(|job| job_view(state, job)).collect(),
+        Some(_) => view_of(state, id).into_iter().collect(),
+    }
+}
+
+fn view_of(state: &ClusterState, id: JobId) -> Option<JobView> {
+    if let Some(job) = state.job(id) {
+        return Some(job_view(state, job));
+    }
+    task_view(state, state.job(id.whole())?, id.index?)
+}
+
+/// List jobs
+#[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(MomentParams, JobsParams),
+    responses((status = 200, body = JobsPage), (status = "default", body = ErrorBody)))]
+pub(crate) async fn list_jobs(
+    State(app): State<App>,
+    At(moment, params): At<JobsParams>,
+) -> Result<axum::Json<JobsPage>, ApiError> {
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(ApiError::invalid(format!("`limit` is {limit}, and must be 1 to {MAX_LIMIT}")));
+    }
+    let page = app.reader.read(moment, |state| {
+        let mut matching = params.matching(state);
+        let jobs: Vec<JobView> = matching.by_ref().take(limit as usize).collect();
+        let more = matching.next().is_some();
+        let next = jobs.last().map(|view| view.id).filter(|_| more);
+        Ok(JobsPage { jobs, next, sequence: state.sequence(), time: state.time() })
+    });
+    page.await.map(axum::Json)
+}
+
+/// A job as it was at a moment, and the last record that may be told of it.
+struct Found {
+    view: JobView,
+    up_to: Option<Sequence>,
+}
+
+/// Finds a job in the state of the moment, or in the log if it has left the state.
+async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<Found, ApiError> {
+    app.reader.catch_up(moment.wait_seq).await?;
+    let past = app.reader.past_of(moment).await?;
+    let up_to = past.as_ref().map(|state| state.sequence());
+    let view = match &past {
+        Some(state) => view_of(state, id),
+        None => app.reader.projection().read(|state| view_of(state, id)),
+    };
+    if let Some(view) = view {
+        return Ok(Found { view, up_to });
+    }
+    let unknown = || ApiError::not_found(format!("there is no job {id}"));
+    let history = app.reader.job_history(id, up_to).await?;
+    let is_end = |record: &&Record| match &record.event {
+        Event::JobFinished { job, .. } => *job == id,
+        Event::TasksFinished { job, indices, .. } => {
+            *job == id.whole() && id.index.is_some_and(|index| indices.contains(index))
+        }
+        _ => false,
+    };
+    let end = history.iter().rev().find(is_end).ok_or_else(unknown)?.sequence;
+    let state = app.reader.past(end).await?;
+    let view = view_of(&state, id).ok_or_else(unknown)?;
+    Ok(Found { view, up_to })
+}
+
+/// Show a job
+#[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs",
+    params(("id" = String, Path, description = "The job."), MomentParams),
+    responses((status = 200, body = JobDetail), (status = "default", body = ErrorBody)))]
+pub(crate) async fn show(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Caller(caller): Caller,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<JobDetail>, ApiError> {
+    let id = job_id(&id)?;
+    let Found { view, up_to } = find(&app, moment, id).await?;
+    let mut spec = match app.ledger.query(&Query::JobSpec { job: id.whole() }).await? {
+        QueryAnswer::JobSpec(spec) => *spec,
+        other => return Err(unexpected(&other)),
+    };
+    let redacted = !may_see_all(&app, &caller, &view);
+    if redacted {
+        redact(&mut spec);
+    }
+    let runs = if view.array.is_some() {
+        Vec::new()
+    } else {
+        let history = app.reader.job_history(id, up_to).await?;
+        app.reader.projection().read(|state| runs(&history, &Names::in_records_of(id, &history, state)))
+    };
+    Ok(axum::Json(JobDetail { job: view, spec, redacted, runs }))
+}
+
+fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {
+    caller.user == view.owner || app.is_operator(caller)
+}
+
+/// Leaves out what can hold secrets.
+fn redact(spec: &mut JobSpec) {
+    for component in &mut spec.components {
+        component.launch = Launch::default();
+    }
+    spec.working_directory.clear();
+    spec.environment.clear();
+    spec.notifications.clear();
+    spec.attributes.clear();
+}
+
+/// List the events of a job
+#[utoipa::path(get, path = "/v1/jobs/{id}/events", tag = "jobs",
+    params(("id" = String, Path, description = "The job."), MomentParams),
+    responses((status = 200, body = Vec<Object>, description = "CloudEvents, oldest first."),
+        (status = "default", body = ErrorBody)))]
+pub(crate) async fn events(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<impl IntoResponse, ApiError> {
+    let id = job_id(&id)?;
+    app.reader.catch_up(moment.wait_seq).await?;
+    let up_to = app.reader.past_of(moment).await?.map(|state| state.sequence());
+    let history = app.reader.job_history(id, up_to).await?;
+    if history.is_empty() {
+        return Err(ApiError::not_found(format!("there is no job {id}")));
+    }
+    let json = app.reader.projection().read(|state| live::json_list(id, &history, state));
+    Ok(([(header::CONTENT_TYPE, "application/json")], json))
+}
+
+/// How long to wait.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WaitParams {
+    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    timeout_seconds: Option<u32>,
+}
+
+fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError> {
+    let seconds = timeout_seconds.unwrap_or(60);
+    if seconds > MAX_WAIT_SECONDS {
+        return Err(ApiError::invalid(format!("`timeout_seconds` is {seconds}, and must be 0 to {MAX_WAIT_SECONDS}")));
+    }
+    Ok(Instant::now() + Duration::from_secs(u64::from(seconds)))
+}
+
+/// Wait until a job is over
+///
+/// The answer is the job as it then is: over, or as far as it is at the end of the time.
+#[utoipa::path(get, path = "/v1/jobs/{id}/wait", tag = "jobs",
+    params(("id" = String, Path, description = "The job."), WaitParams),
+    responses((status = 200, body = JobView), (status = "default", body = ErrorBody)))]
+pub(crate) async fn wait(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Params(params): Params<WaitParams>,
+) -> Result<axum::Json<JobView>, ApiError> {
+    let id = job_id(&id)?;
+    let deadline = deadline(params.timeout_seconds)?;
+    app.reader.catch_up(None).await?;
+    let mut changes = app.reader.projection().changes();
+    loop {
+        changes.borrow_and_update();
+        let is_over = app.reader.projection().read(|state| match state.job(id) {
+            Some(job) => job.is_finished(),
+            None => state
+                .job(id.whole())
+                .and_then(|job| job.array.as_ref())
+                .is_none_or(|array| id.index.is_none_or(|index| !array.remaining.contains(index))),
+        });
+        if is_over || !changed(&app, &mut changes, deadline).await {
+            return Ok(axum::Json(find(&app, MomentParams::default(), id).await?.view));
+        }
+    }
+}
+
+/// Waits for a change of the state; false at the end of the time, and when the gateway stops.
+async fn changed(app: &App, changes: &mut tokio::sync::watch::Receiver<Sequence>, deadline: Instant) -> bool {
+    tokio::select! {
+        changed = changes.changed() => changed.is_ok(),
+        () = tokio::time::sleep_until(deadline) => false,
+        () = app.shutdown.cancelled() => false,
+    }
+}
+
+/// Which step to wait for, and how long.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StepWaitParams {
+    /// The run that the step belongs to.
+    run: RunId,
+    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    timeout_seconds: Option<u32>,
+}
+
+/// Wait until a step is over
+#[utoipa::path(get, path = "/v1/jobs/{id}/steps/{step}/wait", tag = "jobs",
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
+        StepWaitParams),
+    responses((status = 200, body = StepView), (status = "default", body = ErrorBody)))]
+pub(crate) async fn wait_for_step(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    Params(params): Params<StepWaitParams>,
+) -> Result<axum::Json<StepView>, ApiError> {
+    let id = job_id(&id)?;
+    let step = step.parse().map(StepId).map_err(|_| ApiError::malformed(format!("`{step}` is not a step number")))?;
+    let deadline = deadline(params.timeout_seconds)?;
+    app.reader.catch_up(None).await?;
+    let mut changes = app.reader.projection().changes();
+    loop {
+        changes.borrow_and_update();
+        let lasts = app
+            .reader
+            .projection()
+            .read(|state| state.run(params.run).is_some_and(|run| run.job == id && run.steps.contains_key(&step)));
+        if !lasts {
+            let history = app.reader.job_history(id, None).await?;
+            let view = step_view(&history, params.run, step);
+            let unknown = || ApiError::not_found(format!("there is no step {step} in run {} of job {id}", params.run));
+            return view.map(axum::Json).ok_or_else(unknown);
+        }
+        if !changed(&app, &mut changes, deadline).await {
+            let view = StepView { run: params.run, step, ended: false, exit_status: None, detail: None };
+            return Ok(axum::Json(view));
+        }
+    }
+}
+
+/// A step that is over, by the records of its job.
+fn step_view(history: &[Record], of_run: RunId, of_step: StepId) -> Option<StepView> {
+    let mut view = None;
+    for record in history {
+        match &record.event {
+            Event::StepStarted { run, step, .. } if (*run, *step) == (of_run, of_step) => {
+                view = Some(StepView { run: of_run, step: of_step, ended: true, exit_status: None, detail: None });
+            }
+            Event::StepNodeEnded { run, step, exit, .. } if (*run, *step) == (of_run, of_step) => {
+                if let (Some(view), Some(text)) = (&mut view, cause_text(exit)) {
+                    let before = view.detail.take().map(|before| before + "; ").unwrap_or_default();
+                    view.detail = Some(before + &text);
+                }
+            }
+            Event::StepEnded { run, step, status, .. } if (*run, *step) == (of_run, of_step) => {
+                if let Some(view) = &mut view {
+                    view.exit_status = *status;
+                }
+            }
+            _ => {}
+        }
+    }
+    view
+}
+
+/// Why a part did not end by itself.
+fn cause_text(exit: &NodeExit) -> Option<String> {
+    match &exit.cause {
+        EndCause::Itself => None,
+        EndCause::Walltime => Some("its walltime was over".to_owned()),
+        EndCause::Killed => Some("it was killed".to_owned()),
+        EndCause::OutOfMemory => Some("it used too much memory".to_owned()),
+        EndCause::LaunchFailed(why) => Some(format!("it could not be started: {why}")),
+        EndCause::Lost(why) => Some(format!("it was lost: {why}")),
+    }
+}

@@ -1,0 +1,164 @@
+//! Questions about nodes, queues, the cluster and usage.
+
+use crate::{
+    app::{App, Caller},
+    error::ApiError,
+    params::{At, MomentParams, NoParams, Params, words},
+    views,
+};
+use axum::extract::{Path, State};
+use muster_bus::{BusError, Message};
+use muster_schemas::{
+    Sequence, Timestamp,
+    cluster::ClusterConfig,
+    command::{Query, QueryAnswer},
+    event::uuid_bytes::UuidBytes,
+    subjects,
+    usage::{UsageAnswer, UsageDimension, UsageQuery},
+    views::{ErrorBody, InfoView, NodeView, NodesPage, QueuesPage},
+};
+use serde::Deserialize;
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
+use utoipa::IntoParams;
+
+/// How long an accounting service may take, from the log if need be.
+const USAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the ledger may take to say where the log ends.
+const HEAD_PATIENCE: Duration = Duration::from_secs(2);
+
+/// List nodes
+#[utoipa::path(get, path = "/v1/nodes", tag = "nodes", params(MomentParams),
+    responses((status = 200, body = NodesPage), (status = "default", body = ErrorBody)))]
+pub(crate) async fn nodes(
+    State(app): State<App>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<NodesPage>, ApiError> {
+    app.reader.read(moment, |state| Ok(views::nodes_page(state))).await.map(axum::Json)
+}
+
+/// Show a node
+#[utoipa::path(get, path = "/v1/nodes/{name}", tag = "nodes",
+    params(("name" = String, Path, description = "The node's name."), MomentParams),
+    responses((status = 200, body = NodeView), (status = "default", body = ErrorBody)))]
+pub(crate) async fn node(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<NodeView>, ApiError> {
+    let view = app.reader.read(moment, |state| {
+        let node =
+            state.node_by_name(&name).ok_or_else(|| ApiError::not_found(format!("there is no node `{name}`")))?;
+        Ok(views::node_view(state, node))
+    });
+    view.await.map(axum::Json)
+}
+
+/// List queues and licences
+#[utoipa::path(get, path = "/v1/queues", tag = "cluster", params(MomentParams),
+    responses((status = 200, body = QueuesPage), (status = "default", body = ErrorBody)))]
+pub(crate) async fn queues(
+    State(app): State<App>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<QueuesPage>, ApiError> {
+    app.reader.read(moment, |state| Ok(views::queues_page(state))).await.map(axum::Json)
+}
+
+/// Show the cluster's configuration
+#[utoipa::path(get, path = "/v1/config", tag = "cluster", params(MomentParams),
+    responses((status = 200, body = ClusterConfig), (status = "default", body = ErrorBody)))]
+pub(crate) async fn config(
+    State(app): State<App>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<ClusterConfig>, ApiError> {
+    app.reader.read(moment, |state| Ok(views::cluster_config(state))).await.map(axum::Json)
+}
+
+/// Show what the system is and how it stands
+#[utoipa::path(get, path = "/v1/info", tag = "cluster", params(MomentParams),
+    responses((status = 200, body = InfoView), (status = "default", body = ErrorBody)))]
+pub(crate) async fn info(
+    State(app): State<App>,
+    Caller(caller): Caller,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<InfoView>, ApiError> {
+    let view = app.reader.read(moment, |state| {
+        let mut nodes = BTreeMap::new();
+        for node in state.nodes() {
+            *nodes.entry(views::node_state(node)).or_insert(0) += 1;
+        }
+        Ok(InfoView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cluster: state.settings().name.clone(),
+            cluster_id: state.cluster().map(|cluster| UuidBytes(cluster.cluster_id).to_string()).unwrap_or_default(),
+            sequence: state.sequence(),
+            time: state.time(),
+            head: None,
+            first: None,
+            head_hash: None,
+            jobs: views::job_counts(state),
+            nodes,
+            caller: caller.user.clone(),
+        })
+    });
+    let mut view = view.await?;
+    if let Ok(QueryAnswer::Head { last, first, last_hash, .. }) =
+        app.ledger.clone().with_patience(HEAD_PATIENCE).query(&Query::Head).await
+    {
+        view.head = Some(last);
+        view.first = Some(first);
+        view.head_hash = Some(last_hash.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        }));
+    }
+    Ok(axum::Json(view))
+}
+
+/// What usage is asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct UsageParams {
+    /// Windows that end after this time; left out, all from the first.
+    from: Option<Timestamp>,
+    /// Windows that begin before this time; left out, all to the last.
+    to: Option<Timestamp>,
+    /// Only of this user.
+    user: Option<String>,
+    /// Only of this account.
+    account: Option<String>,
+    /// Only in this queue.
+    queue: Option<String>,
+    /// What rows tell apart, between commas: `window`, `user`, `account`, `queue`; left out, all of them.
+    #[serde(default, deserialize_with = "words")]
+    #[param(value_type = Option<String>)]
+    by: Vec<UsageDimension>,
+    /// Answer only once this record is counted. Not needed to see what this gateway has answered.
+    wait_seq: Option<Sequence>,
+}
+
+/// Show what was asked for and used
+#[utoipa::path(get, path = "/v1/usage", tag = "cluster", params(UsageParams),
+    responses((status = 200, body = UsageAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn usage(
+    State(app): State<App>,
+    Params(params): Params<UsageParams>,
+) -> Result<axum::Json<UsageAnswer>, ApiError> {
+    app.reader.catch_up(params.wait_seq).await?;
+    let query = UsageQuery {
+        from: params.from,
+        to: params.to,
+        user: params.user,
+        account: params.account,
+        queue: params.queue,
+        by: params.by,
+        at_least: Some(app.reader.projection().read(|state| state.sequence())),
+    };
+    let unreadable = |source| BusError::Malformed { subject: subjects::ACCOUNTING_USAGE.to_owned(), source };
+    let message = Message::encode(&query).map_err(unreadable)?;
+    let reply = match app.bus.request(subjects::ACCOUNTING_USAGE, message, USAGE_TIMEOUT).await {
+        Err(BusError::NoResponder { .. }) => return Err(ApiError::unavailable("no accounting service answers")),
+        Err(BusError::TimedOut { .. }) => return Err(ApiError::unavailable("no accounting service answers in time")),
+        reply => reply?,
+    };
+    Ok(axum::Json(reply.decode().map_err(unreadable)?))
+}

@@ -1,0 +1,360 @@
+//! From the state to what the API shows.
+
+use muster_domain::state::{ArrayState, Component, Job, Node, Phase, RunSummary, State};
+use muster_schemas::{
+    JobId, RunId, Timestamp,
+    cluster::{ClusterConfig, NodeCondition},
+    event::{Event, NodePart, Record},
+    job::{JobState, Outcome, WaitReason},
+    public::Names,
+    resources::{Alternative, Count, Level, Placement, Request},
+    views::{
+        ArrayView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage,
+        RunNodeView, RunView,
+    },
+};
+use std::collections::BTreeMap;
+
+/// What a run has had so far, whether it is over or not.
+struct Latest<'a> {
+    run: RunId,
+    placement: &'a Placement,
+    started: Option<Timestamp>,
+}
+
+impl<'a> Latest<'a> {
+    fn of(state: &'a State, job: &'a Job) -> Option<Self> {
+        if let Some(run) = job.run().and_then(|id| state.run(id)) {
+            return Some(Self { run: run.id, placement: &run.placement, started: run.started });
+        }
+        let last: &RunSummary = job.last_run.as_deref()?;
+        Some(Self { run: last.run, placement: &last.placement, started: last.started })
+    }
+}
+
+/// A job, an array, or a task that has started.
+pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
+    let latest = Latest::of(state, job);
+    let job_state = state.job_state(job);
+    let waits = matches!(job_state, JobState::Held | JobState::Queued);
+    let placed = latest.as_ref().filter(|_| !waits);
+    let size = placed.map_or_else(|| Size::asked(&job.components), |latest| Size::of(latest.placement));
+    let lead = job.lead();
+    let alternative = placed.and_then(|latest| latest.placement.components.first()).map_or(0, |part| part.alternative);
+    let chosen = lead.shape.alternatives.get(alternative as usize).or(lead.shape.alternatives.first());
+    JobView {
+        id: job.id,
+        name: job.name.to_string(),
+        owner: job.owner.user.clone(),
+        queue: lead.queue.to_string(),
+        account: lead.account.as_deref().map(str::to_owned),
+        priority: lead.priority,
+        state: job_state,
+        reason: state.wait_reason(job).as_ref().map(Into::into),
+        holds: job.holds(),
+        outcome: job.finished().map(|finished| (&finished.outcome).into()),
+        submitted: job.submitted,
+        begin: lead.extras.as_ref().and_then(|extras| extras.begin),
+        started: latest.as_ref().and_then(|latest| latest.started),
+        ended: job.finished().map(|finished| finished.at),
+        walltime_seconds: chosen.and_then(|alternative| alternative.walltime_seconds),
+        nodes: placed.map(|latest| node_names(state, latest.placement)).unwrap_or_default(),
+        node_count: size.nodes,
+        tasks: size.tasks,
+        cores: size.cores,
+        components: u32::try_from(job.components.len()).unwrap_or(u32::MAX),
+        run: latest.map(|latest| latest.run),
+        runs: job.attempts,
+        array: job.array.as_deref().map(array_view),
+    }
+}
+
+/// A task of an array that has never started, or that is over and forgotten.
+pub(crate) fn task_view(state: &State, whole: &Job, index: u32) -> Option<JobView> {
+    let array = whole.array.as_deref()?;
+    let outcome = array.task_outcome(index);
+    if !array.remaining.contains(index) && outcome.is_none() {
+        return None;
+    }
+    let mut view = job_view(state, whole);
+    let held = array.held.get(&index).copied().unwrap_or_default();
+    view.holds = view.holds.union(held);
+    view.reason = match (outcome, view.holds.is_empty()) {
+        (Some(_), _) => None,
+        (None, true) => view.reason,
+        (None, false) => Some((&WaitReason::Held(view.holds)).into()),
+    };
+    view.state = match outcome {
+        Some(_) => JobState::Finished,
+        None if !view.holds.is_empty() || state.gate_reason(whole).is_some() => JobState::Held,
+        None => JobState::Queued,
+    };
+    Some(JobView {
+        id: JobId::task(whole.id.number, index),
+        outcome: outcome.map(Into::into),
+        ended: None,
+        array: None,
+        ..view
+    })
+}
+
+fn array_view(array: &ArrayState) -> ArrayView {
+    let mut finished = BTreeMap::new();
+    for (outcome, indices) in &array.outcomes {
+        *finished.entry(OutcomeWord::from(outcome)).or_insert(0) += indices.len();
+    }
+    ArrayView {
+        total: array.tasks,
+        remaining: array.remaining.clone(),
+        waiting: array.remaining.len(),
+        running: u64::from(array.unfinished),
+        finished,
+        max_running: array.max_running,
+    }
+}
+
+fn node_names(state: &State, placement: &Placement) -> Vec<String> {
+    placement.shares().map(|share| state.node_name(share.node).into_owned()).collect()
+}
+
+/// How large a job is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) nodes: u32,
+    pub(crate) tasks: u32,
+    pub(crate) cores: u64,
+}
+
+impl Size {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            nodes: self.nodes.saturating_add(other.nodes),
+            tasks: self.tasks.saturating_add(other.tasks),
+            cores: self.cores.saturating_add(other.cores),
+        }
+    }
+
+    /// What a run has.
+    fn of(placement: &Placement) -> Self {
+        placement.shares().fold(Self::default(), |sum, share| {
+            sum.plus(Self { nodes: 1, tasks: share.tasks, cores: share.cores.len() })
+        })
+    }
+
+    /// The least that a job asks for, by the first alternative of each component.
+    fn asked(components: &[Component]) -> Self {
+        let first = components.iter().filter_map(|component| component.shape.alternatives.first());
+        first.fold(Self::default(), |sum, alternative| sum.plus(Self::of_alternative(alternative)))
+    }
+
+    fn of_alternative(alternative: &Alternative) -> Self {
+        let sizes = alternative.requests.iter().map(Self::of_request);
+        sizes.reduce(Self::plus).unwrap_or(Self { nodes: 1, tasks: 1, cores: 1 })
+    }
+
+    fn of_request(request: &Request) -> Self {
+        let (mut nodes, mut cores) = (1u64, None);
+        let mut product = 1u64;
+        for part in &request.path {
+            let least = match part.count {
+                Count::Range { min, .. } => min,
+                Count::All | Count::Best => 1,
+            };
+            product = product.saturating_mul(u64::from(least));
+            match part.level {
+                Level::Group(_) | Level::Node => nodes = product,
+                Level::Core => cores = Some(product),
+                Level::Socket | Level::Gpu => {}
+            }
+        }
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+        let tasks = request.tasks.unwrap_or(nodes);
+        let for_tasks = u64::from(tasks) * u64::from(request.cpus_per_task);
+        Self { nodes, tasks, cores: cores.unwrap_or(0).max(for_tasks) }
+    }
+}
+
+/// All nodes.
+pub(crate) fn nodes_page(state: &State) -> NodesPage {
+    let nodes = state.nodes().map(|node| node_view(state, node)).collect();
+    NodesPage { nodes, sequence: state.sequence(), time: state.time() }
+}
+
+/// One node.
+pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
+    let lost = match &node.condition {
+        NodeCondition::Lost(reason) => Some(reason.clone()),
+        _ => None,
+    };
+    let jobs = node.runs.iter().filter_map(|run| Some(state.run(*run)?.job));
+    let gpus = u32::try_from(node.spec.gpus.len()).unwrap_or(u32::MAX);
+    let free = |free: u64| u32::try_from(free).unwrap_or(u32::MAX);
+    NodeView {
+        spec: (*node.spec).clone(),
+        state: node_state(node),
+        reason: lost.or_else(|| node.drained.clone()),
+        cores_used: node.spec.cores.saturating_sub(free(node.free_cores.len())),
+        memory_used_bytes: node.spec.memory_bytes.saturating_sub(node.free_memory_bytes),
+        gpus_used: gpus.saturating_sub(free(node.free_gpus.len())),
+        jobs: jobs.collect(),
+    }
+}
+
+/// Whether a node serves, as one word: being lost weighs more than being drained.
+pub(crate) fn node_state(node: &Node) -> NodeStateWord {
+    match node.condition {
+        NodeCondition::Lost(_) => NodeStateWord::Lost,
+        _ if node.drained.is_some() => NodeStateWord::Drained,
+        NodeCondition::Unknown => NodeStateWord::Unknown,
+        NodeCondition::Up => NodeStateWord::Up,
+    }
+}
+
+/// All queues and licences.
+pub(crate) fn queues_page(state: &State) -> QueuesPage {
+    let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for job in state.jobs() {
+        let (queued, held) = counts.entry(&job.lead().queue).or_default();
+        match waiting_tasks(state, job) {
+            (JobState::Held, tasks) => *held += tasks,
+            (JobState::Queued, tasks) => *queued += tasks,
+            _ => {}
+        }
+    }
+    let queues = state.queues().map(|queue| {
+        let (queued, held) = counts.get(queue.spec.name.as_str()).copied().unwrap_or_default();
+        QueueView {
+            spec: (*queue.spec).clone(),
+            default: queue.spec.name == state.settings().default_queue,
+            queued,
+            held,
+            running: u64::from(queue.running),
+        }
+    });
+    let licences = state.licences().map(|(name, licence)| LicenceView {
+        name: name.to_owned(),
+        total: licence.total,
+        used: licence.used,
+    });
+    QueuesPage {
+        queues: queues.collect(),
+        licences: licences.collect(),
+        sequence: state.sequence(),
+        time: state.time(),
+    }
+}
+
+/// Where a job stands, and how many jobs stand there with it: of an array those tasks that have never started.
+fn waiting_tasks(state: &State, job: &Job) -> (JobState, u64) {
+    let tasks = job.array.as_ref().map_or(1, |array| array.remaining.len());
+    match state.job_state(job) {
+        // Tasks that run are jobs of their own.
+        JobState::Running if job.array.is_some() => (JobState::Queued, tasks),
+        other => (other, tasks),
+    }
+}
+
+/// How many jobs are in each state.
+pub(crate) fn job_counts(state: &State) -> BTreeMap<JobState, u64> {
+    let mut counts = BTreeMap::new();
+    for job in state.jobs() {
+        // An array that is over has its tasks counted by how many there were, not by how many are left.
+        let (job_state, tasks) = match (&job.array, &job.phase) {
+            (Some(array), Phase::Finished(_)) => (JobState::Finished, array.finished_tasks()),
+            (None, Phase::Finished(_)) if job.id.index.is_some() && is_counted_by_array(state, job) => continue,
+            _ => waiting_tasks(state, job),
+        };
+        if let (Some(array), JobState::Held | JobState::Queued) = (&job.array, job_state) {
+            *counts.entry(JobState::Finished).or_insert(0) += array.finished_tasks();
+        }
+        *counts.entry(job_state).or_insert(0) += tasks;
+    }
+    counts.retain(|_, count| *count > 0);
+    counts
+}
+
+fn is_counted_by_array(state: &State, task: &Job) -> bool {
+    state.job(task.id.whole()).is_some()
+}
+
+/// The configuration as it is in force.
+pub(crate) fn cluster_config(state: &State) -> ClusterConfig {
+    ClusterConfig {
+        settings: state.settings().clone(),
+        queues: state.queues().map(|queue| (*queue.spec).clone()).collect(),
+        nodes: state.nodes().map(|node| (*node.spec).clone()).collect(),
+        licences: state.licences().map(|(name, licence)| (name.to_owned(), licence.total)).collect(),
+    }
+}
+
+/// The runs of a job, by its records.
+pub(crate) fn runs(records: &[Record], names: &dyn Names) -> Vec<RunView> {
+    let mut runs: BTreeMap<RunId, RunView> = BTreeMap::new();
+    for record in records {
+        match &record.event {
+            Event::RunAllocated { job, run, placement } => {
+                let nodes = run_nodes(placement, names);
+                let view = RunView {
+                    run: *run,
+                    job: *job,
+                    nodes,
+                    allocated: record.time,
+                    started: None,
+                    ended: None,
+                    outcome: None,
+                    usage: Default::default(),
+                };
+                runs.insert(*run, view);
+            }
+            Event::RunStarted { run, .. } => {
+                if let Some(view) = runs.get_mut(run) {
+                    view.started = Some(record.time);
+                }
+            }
+            Event::RunNodeEnded { run, node, exit } => {
+                if let Some(view) = runs.get_mut(run) {
+                    set_exit(view, &NodePart { node: *node, exit: exit.clone() }, names);
+                }
+            }
+            Event::RunEnded { run, last, outcome, usage, .. } => {
+                if let Some(view) = runs.get_mut(run) {
+                    if let Some(part) = last {
+                        set_exit(view, part, names);
+                    }
+                    end_run(view, record.time, outcome);
+                    view.usage = *usage;
+                }
+            }
+            _ => {}
+        }
+    }
+    runs.into_values().collect()
+}
+
+fn end_run(view: &mut RunView, time: Timestamp, outcome: &Outcome) {
+    view.ended = Some(time);
+    view.outcome = Some(outcome.into());
+}
+
+fn set_exit(view: &mut RunView, part: &NodePart, names: &dyn Names) {
+    let name = muster_schemas::public::node_name(names, part.node);
+    if let Some(node) = view.nodes.iter_mut().find(|node| node.node == name) {
+        node.exit = Some(part.exit.clone());
+    }
+}
+
+fn run_nodes(placement: &Placement, names: &dyn Names) -> Vec<RunNodeView> {
+    let components = (0..).zip(&placement.components);
+    let shares = components.flat_map(|(component, part)| part.shares.iter().map(move |share| (component, share)));
+    let nodes = shares.map(|(component, share)| RunNodeView {
+        node: muster_schemas::public::node_name(names, share.node).into_owned(),
+        component,
+        cores: share.cores.clone(),
+        gpus: share.gpus.clone(),
+        memory_bytes: share.memory_bytes,
+        tasks: share.tasks,
+        exclusive: share.exclusive,
+        exit: None,
+    });
+    nodes.collect()
+}
