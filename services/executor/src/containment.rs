@@ -16,7 +16,7 @@ mod cgroup;
 pub mod processes;
 
 use cgroup::Group;
-use muster_schemas::RunId;
+use muster_schemas::{RunId, subjects};
 use serde::{Deserialize, Serialize};
 use std::{
     ffi::CString,
@@ -42,6 +42,14 @@ pub enum ContainmentMode {
     Cgroup1,
     /// By the process tree alone.
     Process,
+}
+
+/// Tells executors on one host apart: also those of the same node name in other clusters.
+pub fn instance(node: &str, spool: &Path) -> String {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    spool.hash(&mut hasher);
+    format!("{}-{:08x}", subjects::token(node).replace('%', "_"), hasher.finish() as u32)
 }
 
 /// What the host offers to keep runs together, and where. Base folders are this executor's own.

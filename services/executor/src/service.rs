@@ -2,7 +2,7 @@
 
 use crate::{
     Config, RunKey,
-    containment::Hierarchies,
+    containment::{self, Hierarchies},
     fork_server,
     launcher::{About, Finding, Launcher, Settings, Work},
     protocol::{self, Control, News, Notice},
@@ -557,7 +557,7 @@ async fn bind_to_cluster(spool: &Spool, ledger: &LedgerClient) -> anyhow::Result
 }
 
 fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Settings> {
-    let hierarchies = Hierarchies::detect(config.containment, &instance(&config.node, spool.root()))
+    let hierarchies = Hierarchies::detect(config.containment, &containment::instance(&config.node, spool.root()))
         .with_context(|| format!("containment {:?} is not available", config.containment))?;
     tracing::info!(node = config.node, containment = hierarchies.describe(), "executor starts");
     Ok(Settings {
@@ -570,14 +570,6 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Set
             None => fork_server::this_program().context("the program that runs cannot be found")?,
         },
     })
-}
-
-/// Tells executors on one host apart: also those of the same node name in other clusters.
-fn instance(node: &str, spool: &Path) -> String {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    spool.hash(&mut hasher);
-    format!("{}-{:08x}", subjects::token(node).replace('%', "_"), hasher.finish() as u32)
 }
 
 /// The CPUs that this process may use, in order.

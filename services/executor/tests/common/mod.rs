@@ -1,0 +1,281 @@
+//! An executor on a bus of its own, with a ledger that only takes notes.
+#![allow(dead_code, missing_docs, reason = "each test program uses a part")]
+
+use muster_bus::{LocalBus, Message, SharedBus};
+use muster_executor::{Config, ContainmentMode};
+use muster_schemas::{
+    JobId, RunId, Sequence, StepId,
+    command::{Answer, Command, CommandEnvelope, QueryAnswer, Reply},
+    event::{NodeExit, Owner, StopReason, TraceContext},
+    job::{ExitStatus, Launch, Program},
+    node::{Heartbeat, LaunchOrder, NodeOrder, OrderNode},
+    resources::IndexSet,
+    subjects,
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+use tokio::{sync::oneshot, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+pub const NODE: &str = "n1";
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The program that shims are started from.
+pub fn shim_program() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.parent().unwrap().parent().unwrap().join("examples/muster-shim");
+    assert!(program.exists(), "{} is missing: build the examples of muster-executor", program.display());
+    program
+}
+
+/// Waits until something holds.
+pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < DEADLINE, "waited {DEADLINE:?} for {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[derive(Default)]
+pub struct Notes {
+    pub commands: Vec<CommandEnvelope>,
+    /// What the next greeting or heartbeat is answered with.
+    pub orders: Vec<NodeOrder>,
+    /// Commands are not answered while this is set.
+    pub silent: bool,
+}
+
+pub struct Node {
+    pub bus: SharedBus,
+    pub folder: tempfile::TempDir,
+    pub notes: Arc<Mutex<Notes>>,
+    pub config: Config,
+    executor: Option<(JoinHandle<anyhow::Result<()>>, CancellationToken)>,
+}
+
+impl Node {
+    pub async fn start(containment: ContainmentMode) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let work = folder.path().join("work");
+        fs::create_dir(&work).unwrap();
+        fs::set_permissions(&work, fs::Permissions::from_mode(0o777)).unwrap();
+        let bus: SharedBus = LocalBus::new();
+        let notes = Arc::new(Mutex::new(Notes::default()));
+        serve_ledger(&bus, &notes).await;
+        let config = Config {
+            node: NODE.into(),
+            spool_dir: folder.path().join("spool"),
+            heartbeat_seconds: 1,
+            containment,
+            shim_program: Some(shim_program()),
+            ..Config::default()
+        };
+        let mut node = Self { bus, folder, notes, config, executor: None };
+        node.start_executor().await;
+        node
+    }
+
+    pub async fn start_executor(&mut self) {
+        let (ready, is_ready) = oneshot::channel();
+        let shutdown = CancellationToken::new();
+        let service = muster_executor::serve(self.bus.clone(), self.config.clone(), ready, shutdown.clone());
+        let mut task = tokio::spawn(service);
+        tokio::select! {
+            ready = is_ready => ready.expect("the executor is ready"),
+            ended = &mut task => panic!("the executor ended: {ended:?}"),
+        }
+        self.executor = Some((task, shutdown));
+    }
+
+    /// Stops it in an orderly way.
+    pub async fn stop_executor(&mut self) {
+        let (task, shutdown) = self.executor.take().unwrap();
+        shutdown.cancel();
+        task.await.unwrap().unwrap();
+    }
+
+    /// A file or folder that jobs work in.
+    pub fn work(&self, name: &str) -> PathBuf {
+        self.folder.path().join("work").join(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.work(name)).unwrap_or_default()
+    }
+
+    pub async fn order(&self, order: NodeOrder) {
+        let message = Message::encode(&order).unwrap();
+        self.bus.publish(&subjects::node_orders(NODE), message).await.unwrap();
+    }
+
+    pub async fn launch(&self, order: LaunchOrder) {
+        self.order(NodeOrder::Launch(Box::new(order))).await;
+    }
+
+    pub async fn stop(&self, run: u64, reason: StopReason, grace_seconds: u32) {
+        self.order(NodeOrder::Stop { run: RunId(run), reason, grace_seconds }).await;
+    }
+
+    pub async fn run(&self, order: LaunchOrder) -> NodeExit {
+        let run = order.run.0;
+        self.launch(order).await;
+        self.ended(run).await
+    }
+
+    pub async fn ended(&self, run: u64) -> NodeExit {
+        self.told(&format!("the end of run {run}"), |command| match command {
+            Command::NodeEnded { run: ended, exit } if ended.0 == run => Some(exit.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    pub async fn started(&self, run: u64) {
+        self.told(&format!("the start of run {run}"), |command| match command {
+            Command::NodeStarted { run: started } if started.0 == run => Some(()),
+            _ => None,
+        })
+        .await;
+    }
+
+    /// Waits until the ledger has been told something.
+    pub async fn told<T>(&self, what: &str, pick: impl Fn(&Command) -> Option<T>) -> T {
+        until(what, || self.notes.lock().unwrap().commands.iter().find_map(|envelope| pick(&envelope.command))).await
+    }
+
+    /// How often the ledger has been told of the end of a run, retries of one command not counted.
+    pub fn ends_told(&self, run: u64) -> usize {
+        let notes = self.notes.lock().unwrap();
+        let ends = notes
+            .commands
+            .iter()
+            .filter(|envelope| matches!(&envelope.command, Command::NodeEnded { run: ended, .. } if ended.0 == run));
+        ends.map(|envelope| envelope.id).collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    pub async fn text(&self, name: &str) -> String {
+        until(&format!("text in {name}"), || Some(self.read(name)).filter(|text| text.ends_with('\n'))).await
+    }
+
+    /// An order for a script that runs in the work folder.
+    pub fn script(&self, run: u64, text: &str) -> LaunchOrder {
+        self.program(run, Program::Script { text: format!("#!/bin/sh\n{text}\n"), args: vec![] })
+    }
+
+    pub fn tasks(&self, run: u64, argv: &[&str]) -> LaunchOrder {
+        self.program(run, Program::Tasks { argv: argv.iter().map(|arg| (*arg).into()).collect() })
+    }
+
+    fn program(&self, run: u64, program: Program) -> LaunchOrder {
+        LaunchOrder {
+            job: JobId::job(run),
+            run: RunId(run),
+            step: StepId(0),
+            name: "test".into(),
+            owner: Owner { user: "root".into(), uid: 0, gid: 0 },
+            account: None,
+            queue: "default".into(),
+            launch: Launch { program, stdout: Some("out-%j".into()), ..Launch::default() },
+            environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
+            working_directory: self.work("").to_str().unwrap().into(),
+            umask: None,
+            nodes: vec![OrderNode { name: NODE.into(), tasks: 1, component: 0 }],
+            node_index: 0,
+            first_rank: 0,
+            total_tasks: 1,
+            cpus_per_task: 1,
+            cores: IndexSet::from_range(0, 0),
+            gpus: IndexSet::new(),
+            memory_bytes: 0,
+            walltime_seconds: None,
+            checkpoint: None,
+            kill_grace_seconds: 1,
+            trace: TraceContext::default(),
+        }
+    }
+
+    pub fn spool(&self) -> &Path {
+        &self.config.spool_dir
+    }
+
+    /// The processes of a run, by the mark in their environment.
+    pub fn processes_of(&self, run: u64) -> Vec<i32> {
+        let nodes = format!("{}/runs/{run}/nodes", self.spool().display());
+        muster_executor::containment::processes::marked(&[format!("MUSTER_NODEFILE={nodes}")])
+    }
+
+    pub async fn spool_is_empty(&self) {
+        until("an empty spool", || fs::read_dir(self.spool().join("runs")).unwrap().next().is_none().then_some(()))
+            .await;
+    }
+}
+
+impl Drop for Node {
+    /// What a failed test left behind goes too.
+    fn drop(&mut self) {
+        if let Some((task, _)) = self.executor.take() {
+            task.abort();
+        }
+        for entry in fs::read_dir(self.spool().join("runs")).into_iter().flatten().flatten() {
+            let run =
+                entry.file_name().to_string_lossy().split('.').next().and_then(|run| run.parse().ok()).unwrap_or(0);
+            muster_executor::containment::processes::signal_all(&self.processes_of(run), libc::SIGKILL);
+        }
+    }
+}
+
+async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
+    let mut commands = bus.serve("muster.command.node.*").await.unwrap();
+    let taken = notes.clone();
+    tokio::spawn(async move {
+        while let Some(request) = commands.next().await {
+            let envelope: CommandEnvelope = request.message.decode().unwrap();
+            let reply = {
+                let mut notes = taken.lock().unwrap();
+                if notes.silent {
+                    continue;
+                }
+                let reply = match &envelope.command {
+                    Command::NodeHello { .. } => Reply::NodeOrders(std::mem::take(&mut notes.orders)),
+                    _ => Reply::Done,
+                };
+                notes.commands.push(envelope);
+                reply
+            };
+            request.reply(Message::encode(&Answer { sequence: Sequence(1), result: Ok(reply) }).unwrap());
+        }
+    });
+    let mut heartbeats = bus.serve("muster.command.heartbeat.*").await.unwrap();
+    let taken = notes.clone();
+    tokio::spawn(async move {
+        while let Some(request) = heartbeats.next().await {
+            let heartbeat: Heartbeat = request.message.decode().unwrap();
+            assert_eq!(heartbeat.node, NODE);
+            let orders = std::mem::take(&mut taken.lock().unwrap().orders);
+            request.reply(Message::encode(&orders).unwrap());
+        }
+    });
+    let mut queries = bus.serve(subjects::QUERY).await.unwrap();
+    tokio::spawn(async move {
+        while let Some(request) = queries.next().await {
+            let head =
+                QueryAnswer::Head { last: Sequence(1), first: Sequence(1), cluster_id: [7; 16], last_hash: [0; 32] };
+            request.reply(Message::encode(&head).unwrap());
+        }
+    });
+}
+
+pub fn code(code: u8) -> Option<ExitStatus> {
+    Some(ExitStatus::Code(code))
+}
