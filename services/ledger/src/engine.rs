@@ -420,13 +420,15 @@ impl Engine {
             }
             self.metrics.committed(records.len(), started.elapsed());
         }
+        // Before the answers: who has one and asks for the end of the log must not be told an earlier one.
+        self.outlets.durable(self.head);
         for answer in pending {
             self.answer(answer, log);
         }
         if records.is_empty() {
             return;
         }
-        self.outlets.committed(self.head, Arc::new(Commit { records }), notices);
+        self.outlets.committed(&Arc::new(Commit { records }), notices);
         for (node, seed) in orders {
             let order = dispatch::complete(&self.state, node, seed, log);
             if let (Some(order), Some(node)) = (order, self.state.node(node)) {

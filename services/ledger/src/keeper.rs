@@ -122,7 +122,7 @@ impl Keeper {
 
     fn checkpoint(&self, head: Head, after: &StateAfter) -> Result<(), KeeperError> {
         let of = head.sequence;
-        let state_digest = after.state.digest().map_err(LogError::Unencodable)?;
+        let state_digest = after.state.digest();
         let cluster_id = self.storage.identity()?.cluster_id;
         let text = signing::checkpoint_text(cluster_id, of, &after.hash, &state_digest);
         let signature = self.signer.sign(text.as_bytes());

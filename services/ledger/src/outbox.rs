@@ -40,12 +40,16 @@ pub(crate) struct Outlets {
 }
 
 impl Outlets {
-    /// Records are on disk.
-    pub(crate) fn committed(&self, head: Head, commit: Arc<Commit>, notices: bool) {
-        self.head.send_replace(head);
+    /// The log is on disk up to here.
+    pub(crate) fn durable(&self, head: Head) {
+        self.head.send_if_modified(|known| std::mem::replace(known, head) != head);
+    }
+
+    /// Records that are on disk, to be told.
+    pub(crate) fn committed(&self, commit: &Arc<Commit>, notices: bool) {
         for commits in &self.commits {
             // One that does not fit is read from the log later.
-            let _ = commits.try_send(Arc::clone(&commit));
+            let _ = commits.try_send(Arc::clone(commit));
         }
         if notices {
             self.notices.send_replace(());

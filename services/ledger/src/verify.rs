@@ -3,13 +3,12 @@
 
 use crate::{
     bundle::BundleError,
-    log::{Hash, Identity, LogError, Stored, check_link},
+    log::{Hash, Identity, Stored, check_link},
     signing,
     storage::{StateAfter, Storage},
 };
 use muster_domain::State;
 use muster_schemas::{
-    codec::CodecError,
     event::{Event, Record, SignatureBytes},
     ids::Sequence,
     time::Timestamp,
@@ -75,7 +74,7 @@ impl Verification {
             began_after: before,
         };
         verification.look_ahead(storage)?;
-        verification.note_if_signed(before).map_err(LogError::Unencodable)?;
+        verification.note_if_signed(before);
         Ok(verification)
     }
 
@@ -143,7 +142,8 @@ impl Verification {
         self.check_event(&record)?;
         self.state.apply(&record);
         (self.hash, self.time) = (stored.hash(), record.time);
-        self.note_if_signed(record.sequence).map_err(|error| error.to_string())
+        self.note_if_signed(record.sequence);
+        Ok(())
     }
 
     fn check_event(&mut self, record: &Record) -> Result<(), String> {
@@ -179,11 +179,10 @@ impl Verification {
         Ok(())
     }
 
-    fn note_if_signed(&mut self, sequence: Sequence) -> Result<(), CodecError> {
+    fn note_if_signed(&mut self, sequence: Sequence) {
         if self.signed.remove(&sequence) {
-            self.passed.insert(sequence, Found { hash: self.hash, digest: self.state.digest()? });
+            self.passed.insert(sequence, Found { hash: self.hash, digest: self.state.digest() });
         }
-        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use muster_schemas::{
     job::{Component, JobSpec, Launch, Program},
     resources::NodeSpec,
 };
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +26,14 @@ pub struct Ledger {
 /// A small cluster.
 pub fn config(data_dir: &Path) -> Config {
     let queue = QueueSpec { name: "default".into(), ..QueueSpec::default() };
-    let node = NodeSpec { name: "n1".into(), cores: 4, memory_bytes: 8 << 30, ..NodeSpec::default() };
+    let node = NodeSpec {
+        name: "n1".into(),
+        cores: 4,
+        sockets: 1,
+        memory_bytes: 8 << 30,
+        gpus: Vec::new(),
+        properties: BTreeMap::new(),
+    };
     let cluster = ClusterConfig { queues: vec![queue], nodes: vec![node], ..ClusterConfig::default() };
     Config { data_dir: data_dir.to_owned(), cluster: Some(cluster), ..Config::default() }
 }
@@ -87,7 +94,7 @@ impl Ledger {
     pub async fn records(&self, from: Sequence) -> Vec<Record> {
         let (mut records, mut next) = (Vec::new(), from);
         loop {
-            let query = Query::Replay { from: next, max_bytes: 10_000 };
+            let query = Query::Replay { from: next, max_bytes: 1 << 20 };
             let QueryAnswer::Records(page) = self.client.query(&query).await.expect("an answer") else {
                 panic!("no records");
             };

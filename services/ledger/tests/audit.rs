@@ -1,0 +1,239 @@
+//! Verifying, exporting and archiving a log, also with the verifier that shares no code with muster.
+
+mod support;
+
+use muster_ledger::{Config, export, storage::Storage, verify_folder};
+use muster_schemas::{
+    command::{Command, JobSelection, Query, QueryAnswer},
+    event::Event,
+    ids::{CommandId, JobId, Sequence},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process,
+    time::{Duration, Instant},
+};
+use support::{Ledger, config};
+
+/// Snapshots, checkpoints and archives as often as can be.
+fn busy(folder: &Path) -> Config {
+    Config { snapshot_every_records: 1000, checkpoint_every_records: 100, ..config(folder) }
+}
+
+/// Waits until something is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn last_signed(folder: &Path) -> Sequence {
+    let storage = Storage::open_read_only(folder).expect("open");
+    storage.log().expect("log").last_signed().expect("read")
+}
+
+/// A verdict of `ops/verify-bundle`: whether it holds, and what it prints.
+fn verify_bundle(bundle: &Path) -> (bool, String) {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ops/verify-bundle");
+    let output = process::Command::new("python3").arg("-B").arg(script).arg(bundle).output().expect("python3 runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+fn export_to(folder: &Path, bundle: &Path, first: u64, last: u64) -> muster_ledger::export::Exported {
+    let output = fs::File::create(bundle).expect("file");
+    export(folder, Sequence(first), Sequence(last), output, |_| {}).expect("exported")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_with_checkpoints_verifies_at_rest_and_while_it_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(busy(folder.path())).await;
+    for _ in 0..30 {
+        ledger.submit(50).await;
+    }
+    until("a checkpoint was made", async || last_signed(folder.path()) > Sequence(1000)).await;
+    let growing = verify_folder(folder.path(), |_| {}).unwrap();
+    assert_eq!(growing.fault, None);
+    assert!(growing.checkpoints >= 1, "{growing:?}");
+
+    let (mut from, mut checkpoints, mut calls) = (Sequence(1), 0, 0);
+    loop {
+        let query = Query::Verify { from, max_records: 400 };
+        let QueryAnswer::Verified { to, complete, checkpoints: more, fault } =
+            ledger.client.query(&query).await.unwrap()
+        else {
+            panic!("not verified");
+        };
+        assert_eq!(fault, None);
+        (from, checkpoints, calls) = (to.next(), checkpoints + more, calls + 1);
+        if complete {
+            break;
+        }
+    }
+    assert!(calls > 3 && checkpoints >= 1, "{calls} calls, {checkpoints} checkpoints");
+    ledger.submit(1).await;
+    ledger.stop().await;
+
+    let stopped = verify_folder(folder.path(), |_| {}).unwrap();
+    assert_eq!((stopped.fault.clone(), stopped.verified), (None, stopped.last));
+    assert!(stopped.checkpoints > checkpoints, "a clean stop signs the state: {stopped:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_are_used_and_a_torn_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(busy(folder.path())).await;
+    let snapshot_at = async |sequence: u64| {
+        let query = Query::Snapshot { at_or_before: Some(Sequence(sequence)), offset: 0 };
+        match ledger.client.query(&query).await.unwrap() {
+            QueryAnswer::Snapshot { sequence, total_bytes, part } => (sequence, total_bytes, part.len() as u64),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(snapshot_at(u64::MAX).await, (Sequence(0), 0, 0));
+    for round in 1..=2 {
+        for _ in 0..11 {
+            ledger.submit(100).await;
+        }
+        until("a snapshot was made", async || snapshot_at(u64::MAX).await.0 == Sequence(1000 * round)).await;
+    }
+    let (sequence, total, part) = snapshot_at(1999).await;
+    assert_eq!((sequence, total), (Sequence(1000), part));
+    ledger.stop().await;
+
+    let state = |sequence: u64| Storage::open_read_only(folder.path()).unwrap().state_after(Sequence(sequence)).unwrap();
+    let whole = state(2100);
+    let snapshots = support::files(&folder.path().join("ledger/snapshots"), ".snapshot");
+    assert_eq!(snapshots.len(), 2, "{snapshots:?}");
+    let bytes = fs::read(&snapshots[1]).unwrap();
+    fs::write(&snapshots[1], &bytes[..bytes.len() / 2]).unwrap();
+    let without = state(2100);
+    assert_eq!((&whole.state, whole.hash), (&without.state, without.hash));
+    fs::write(&snapshots[1], fs::read(&snapshots[0]).unwrap()).unwrap();
+    fs::remove_file(&snapshots[0]).unwrap();
+    assert_eq!(state(2100).state, whole.state, "a snapshot under another's name is not used");
+    Ledger::start(busy(folder.path())).await.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_is_verified_without_muster_and_every_change_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    ledger.submit(10).await;
+    ledger.stop().await;
+    Ledger::start(config(folder.path())).await.stop().await;
+    let bundle = folder.path().join("bundle");
+    let exported = export_to(folder.path(), &bundle, 1, 0);
+    assert!(exported.signed);
+    let (valid, text) = verify_bundle(&bundle);
+    assert!(valid, "{text}");
+    assert!(text.contains("signed checkpoints") && text.contains("signed by the cluster's key"), "{text}");
+
+    let part = folder.path().join("part");
+    export_to(folder.path(), &part, 3, exported.last.0);
+    let (valid, text) = verify_bundle(&part);
+    assert!(valid, "{text}");
+
+    let whole = fs::read_to_string(&bundle).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let payload_at = whole.find("\"payload\":\"").unwrap() + 60;
+    let mut altered_payload = whole.clone().into_bytes();
+    altered_payload[payload_at] = if altered_payload[payload_at] == b'0' { b'1' } else { b'0' };
+    let without = |line: usize| [&lines[..line], &lines[line + 1..]].concat().join("\n") + "\n";
+    let changes: Vec<(&str, Vec<u8>)> = vec![
+        ("an altered payload", altered_payload),
+        ("an altered decoded record", whole.replacen("\"submitted\"", "\"Submitted\"", 1).replacen("root", "toor", 1).into()),
+        ("a record removed", without(5).into()),
+        ("the last record removed", without(lines.len() - 2).into()),
+        ("cut short", whole.as_bytes()[..whole.len() * 2 / 3].to_vec()),
+        ("without its trailer", without(lines.len() - 1).into()),
+        ("something behind it", (whole.clone() + "{}\n").into()),
+        ("empty", Vec::new()),
+    ];
+    for (what, bytes) in changes {
+        let altered = folder.path().join("altered");
+        fs::write(&altered, bytes).unwrap();
+        let (valid, text) = verify_bundle(&altered);
+        assert!(!valid && text.contains("NOT VALID"), "{what}: {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_checkpoint_is_found_by_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    ledger.submit(3).await;
+    ledger.stop().await;
+    // Another cluster's key signs: as if somebody had written the log anew without having the key.
+    let log = folder.path().join("ledger/log");
+    let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
+    let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), &log, &families).unwrap();
+    let records = db.cf_handle("records").unwrap();
+    let (key, value) = db.iterator_cf(records, rocksdb::IteratorMode::End).next().unwrap().unwrap();
+    let mut record: muster_schemas::event::Record = muster_schemas::codec::decode(&value[32..]).unwrap();
+    let Event::Checkpoint { signature, .. } = &mut record.event else { panic!("{record:?}") };
+    signature.s[0] ^= 1;
+    let mut forged = value[..32].to_vec();
+    muster_schemas::codec::encode_into(&record, &mut forged).unwrap();
+    db.put_cf(records, key, forged).unwrap();
+    drop(db);
+    fs::remove_file(folder.path().join("ledger/witness")).unwrap();
+
+    let found = verify_folder(folder.path(), |_| {}).unwrap();
+    assert!(found.fault.as_ref().is_some_and(|fault| fault.contains("not the cluster's")), "{found:?}");
+    let bundle = folder.path().join("bundle");
+    export_to(folder.path(), &bundle, 1, 0);
+    let (valid, text) = verify_bundle(&bundle);
+    assert!(!valid && text.contains("not the cluster's"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archived_records_are_read_on_and_still_verify() {
+    let folder = tempfile::tempdir().unwrap();
+    // Jobs that are over are forgotten after a second, and with them the need of their records.
+    let forgetful = || {
+        let mut config = Config { archive_after_days: Some(0), ..busy(folder.path()) };
+        let cluster = config.cluster.as_mut().expect("a cluster");
+        cluster.settings.finished_job_retention_seconds = 0;
+        config
+    };
+    let ledger = Ledger::start(forgetful()).await;
+    until("records were archived", async || {
+        let jobs = JobSelection::Ids(ledger.submit(100).await);
+        ledger.send(CommandId::new_now(), Command::Cancel { jobs }).await.result.expect("cancelled");
+        match ledger.client.query(&Query::Head).await.unwrap() {
+            QueryAnswer::Head { first, .. } => first > Sequence(1000),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+    let records = ledger.records(Sequence(1)).await;
+    assert!(records.iter().map(|record| record.sequence.0).eq(1..=records.len() as u64), "contiguous from 1");
+    assert!(records.iter().any(|record| matches!(record.event, Event::RangeArchived { .. })));
+    let history = Query::JobHistory { job: JobId::job(1), from: Sequence(0) };
+    assert!(ledger.client.query(&history).await.is_ok(), "what has left the log does not disturb");
+    ledger.stop().await;
+
+    let verified = verify_folder(folder.path(), |_| {}).unwrap();
+    assert_eq!(verified.fault, None);
+    let archives = support::files(&folder.path().join("ledger/archive"), ".musteraudit.gz");
+    assert!(!archives.is_empty());
+    let (valid, text) = verify_bundle(&archives[0]);
+    assert!(valid, "{text}");
+    let bundle = folder.path().join("bundle");
+    assert_eq!(export_to(folder.path(), &bundle, 1, 0).first, Sequence(1));
+    let (valid, text) = verify_bundle(&bundle);
+    assert!(valid, "{text}");
+
+    // Without the archive the ledger still runs, and says where what is asked for has gone.
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(folder.path().join("ledger/archive"), &elsewhere).unwrap();
+    let ledger = Ledger::start(forgetful()).await;
+    let error = ledger.client.query(&Query::Replay { from: Sequence(1), max_bytes: 1 }).await.unwrap_err();
+    assert!(error.to_string().contains("moved to an archive"), "{error}");
+    ledger.stop().await;
+}
