@@ -4,7 +4,7 @@
 use crate::{Order, Plan, Policy, View, plan};
 use anyhow::Context as _;
 use futures::FutureExt as _;
-use muster_bus::{Feed, LedgerClient, SharedBus};
+use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
 use muster_schemas::{
     JobId, Sequence,
@@ -48,7 +48,7 @@ impl Default for Config {
     }
 }
 
-/// Plans until `shutdown`. `ready` is told once the planner follows the log; the ledger need not be there yet.
+/// Plans until `shutdown`. The ledger need not be there yet when this says that it is `ready`.
 ///
 /// # Errors
 /// The bus is closed, or the ledger cannot give the records that are needed.
@@ -58,19 +58,13 @@ pub async fn serve(
     ready: oneshot::Sender<()>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let feed = Feed::open(bus.clone(), Sequence(1)).await.context("the planner cannot follow the log")?;
     let policy = Policy { max_starts: config.max_starts.clamp(1, 100_000) };
-    let mut planner = Planner {
-        ledger: LedgerClient::new(bus),
-        feed,
-        policy,
-        state: State::new(),
-        order: Order::default(),
-        left_out: BTreeSet::new(),
-        is_plan_due: true,
-    };
     let _ = ready.send(());
-    shutdown.run_until_cancelled(planner.run()).await.unwrap_or(Ok(()))
+    let work = async {
+        let mut planner = Planner::open(bus, policy).await.context("the planner cannot follow the log")?;
+        planner.run().await
+    };
+    shutdown.run_until_cancelled(work).await.unwrap_or(Ok(()))
 }
 
 /// After the ledger refused a whole plan, or did not answer, wait so long before the next one.
@@ -88,6 +82,21 @@ struct Planner {
 }
 
 impl Planner {
+    /// Waits for the ledger and begins with its newest snapshot.
+    async fn open(bus: SharedBus, policy: Policy) -> Result<Self, BusError> {
+        let ledger = LedgerClient::new(bus.clone());
+        let state = load_snapshot(&ledger, None).await?;
+        Ok(Self {
+            feed: Feed::open(bus, state.sequence().next()).await?,
+            ledger,
+            policy,
+            order: Order::of(&state),
+            state,
+            left_out: BTreeSet::new(),
+            is_plan_due: true,
+        })
+    }
+
     async fn run(&mut self) -> anyhow::Result<()> {
         if let Ok(QueryAnswer::Head { last, .. }) = self.ledger.query(&Query::Head).await {
             self.follow_to(last).await?;

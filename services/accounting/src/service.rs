@@ -1,0 +1,151 @@
+//! Accounting as a service: follows the log and answers questions.
+
+use crate::{Books, snapshot};
+use anyhow::Context as _;
+use muster_bus::{BusError, Feed, LedgerClient, Message, Request, SharedBus};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    command::{Query, QueryAnswer},
+    event::{Event, Record},
+    subjects,
+    usage::UsageQuery,
+};
+use muster_telemetry::trace;
+use serde::Deserialize;
+use std::{path::PathBuf, time::Duration};
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Settings of accounting.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How long a window is, in seconds, from 1 second to 100 years; windows are counted from 1970-01-01 00:00 UTC.
+    pub window_seconds: u64,
+    /// A file to keep the books in between starts. Without one, and whenever it cannot be used, the log is counted again.
+    pub snapshot_file: Option<PathBuf>,
+    /// The file is written anew after so many records, and at a clean stop.
+    pub snapshot_every_records: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { window_seconds: 86_400, snapshot_file: None, snapshot_every_records: 1_000_000 }
+    }
+}
+
+/// A question that wants records which do not come is dropped after this time; who asked has given up by then.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers questions on [`subjects::ACCOUNTING_USAGE`] until `shutdown`. `ready` is told once questions are taken; those
+/// that name a record are answered once it is counted.
+///
+/// # Errors
+/// The bus cannot be used, or the ledger cannot give the records that are needed.
+pub async fn serve(
+    bus: SharedBus,
+    config: Config,
+    ready: oneshot::Sender<()>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut requests = bus.serve(subjects::ACCOUNTING_USAGE).await.context("usage cannot be served")?;
+    let books = config.snapshot_file.as_deref().and_then(|path| snapshot::load(path, config.window_seconds));
+    let books = books.unwrap_or_else(|| Books::new(config.window_seconds));
+    let mut feed =
+        Feed::open(bus.clone(), books.sequence().next()).await.context("accounting cannot follow the log")?;
+    let _ = ready.send(());
+    let mut desk = Desk { saved: books.sequence(), books, ledger: LedgerClient::new(bus), waiting: Vec::new(), config };
+    let work = async {
+        loop {
+            tokio::select! {
+                commit = feed.next() => {
+                    desk.count(&commit.context("accounting cannot follow the log")?.records).await?;
+                }
+                request = requests.next() => match request {
+                    Some(request) => desk.take(request),
+                    None => return Ok(()),
+                },
+            }
+            desk.answer_waiting();
+        }
+    };
+    let result = shutdown.run_until_cancelled(work).await.unwrap_or(Ok(()));
+    desk.save();
+    result
+}
+
+struct Desk {
+    books: Books,
+    ledger: LedgerClient,
+    /// Questions that want records which are not counted yet.
+    waiting: Vec<Waiting>,
+    saved: Sequence,
+    config: Config,
+}
+
+struct Waiting {
+    query: UsageQuery,
+    request: Request,
+    until: Instant,
+}
+
+impl Desk {
+    async fn count(&mut self, records: &[Record]) -> anyhow::Result<()> {
+        for record in records {
+            if let Some(job) = self.books.unknown_job(record) {
+                self.learn(job).await?;
+            }
+            if matches!(record.event, Event::RunEnded { .. }) {
+                let span = trace::in_trace(tracing::debug_span!("account"), record.trace);
+                span.in_scope(|| self.books.apply(record));
+            } else {
+                self.books.apply(record);
+            }
+        }
+        if self.books.sequence().0 - self.saved.0 >= self.config.snapshot_every_records.max(1) {
+            self.save();
+        }
+        Ok(())
+    }
+
+    /// Reads again what was forgotten of a job.
+    async fn learn(&mut self, job: JobId) -> Result<(), BusError> {
+        let query = Query::JobHistory { job, from: Sequence(1) };
+        match self.ledger.query(&query).await? {
+            QueryAnswer::Records(history) => self.books.learn(&history.records),
+            answer => tracing::error!(%job, ?answer, "the ledger's answer is no history: the run is not counted"),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, request: Request) {
+        match request.message.decode::<UsageQuery>() {
+            Ok(query) => self.waiting.push(Waiting { query, request, until: Instant::now() + PATIENCE }),
+            Err(error) => tracing::warn!(%error, "a question about usage cannot be read"),
+        }
+    }
+
+    fn answer_waiting(&mut self) {
+        let counted = self.books.sequence();
+        let is_due = |waiting: &mut Waiting| waiting.query.at_least.is_none_or(|wanted| wanted <= counted);
+        for Waiting { query, request, .. } in self.waiting.extract_if(.., is_due) {
+            match Message::encode(&self.books.answer(&query, Timestamp::now())) {
+                Ok(answer) => request.reply(answer),
+                Err(error) => tracing::warn!(%error, "an answer about usage is too large"),
+            }
+        }
+        let now = Instant::now();
+        self.waiting.retain(|waiting| waiting.until > now);
+    }
+
+    fn save(&mut self) {
+        let Some(path) = &self.config.snapshot_file else { return };
+        if self.saved == self.books.sequence() {
+            return;
+        }
+        match snapshot::save(path, &self.books) {
+            Ok(()) => self.saved = self.books.sequence(),
+            Err(error) => tracing::warn!("the books are not kept: {error:#}"),
+        }
+    }
+}

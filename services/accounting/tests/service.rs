@@ -1,0 +1,116 @@
+//! The service over the in-process bus, with a ledger that knows a short history.
+
+use muster_accounting::Config;
+use muster_bus::{LocalBus, Message, SharedBus};
+use muster_schemas::{
+    CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
+    command::{Query, QueryAnswer},
+    event::{Actor, Commit, Event, Owner, Record, TraceContext},
+    job::{Component, JobSpec, Outcome, Usage},
+    resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
+    subjects,
+    usage::{UsageAnswer, UsageQuery},
+};
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+fn history() -> Vec<Record> {
+    let job = JobId::job(1);
+    let owner = Arc::new(Owner { user: "ada".into(), uid: 1000, gid: 1000 });
+    let component = Component { queue: Some("default".into()), ..Component::default() };
+    let spec = Arc::new(JobSpec { components: vec![component], ..JobSpec::default() });
+    let share = NodeShare {
+        node: NodeId(0),
+        cores: IndexSet::first_n(2),
+        gpus: IndexSet::new(),
+        memory_bytes: 0,
+        tasks: 1,
+        exclusive: false,
+    };
+    let component = ComponentPlacement { alternative: 0, shares: vec![share] };
+    let placement = Arc::new(Placement { components: vec![component] });
+    let events = [
+        Event::JobSubmitted { job, owner, spec },
+        Event::RunAllocated { job, run: RunId(1), placement },
+        Event::RunStarted { job, run: RunId(1), node: NodeId(0) },
+        Event::RunEnded { job, run: RunId(1), last: None, outcome: Outcome::Completed, usage: Usage::default() },
+    ];
+    (1..)
+        .zip(events)
+        .map(|(number, event)| Record {
+            sequence: Sequence(number),
+            time: Timestamp::from_unix_seconds(number as i64 * 10),
+            actor: Arc::new(Actor::Ledger),
+            command: CommandId::derived(&[&number.to_le_bytes()]),
+            trace: TraceContext::default(),
+            event,
+        })
+        .collect()
+}
+
+/// Answers replays from a history.
+async fn serve_replays(bus: &SharedBus, records: Vec<Record>) {
+    let mut requests = bus.serve(subjects::QUERY).await.expect("served");
+    tokio::spawn(async move {
+        while let Some(request) = requests.next().await {
+            let answer = match request.message.decode().expect("a query") {
+                Query::Replay { from, .. } => {
+                    let records = records.iter().filter(|record| record.sequence >= from).cloned().collect();
+                    QueryAnswer::Records(Commit { records })
+                }
+                Query::Head => QueryAnswer::Head {
+                    last: Sequence(records.len() as u64),
+                    first: Sequence(1),
+                    cluster_id: [0; 16],
+                    last_hash: [0; 32],
+                },
+                other => panic!("unexpected query {other:?}"),
+            };
+            request.reply(Message::encode(&answer).expect("encoded"));
+        }
+    });
+}
+
+async fn used_core_seconds(config: Config, known: usize, asked_at: u64) -> u64 {
+    let bus: SharedBus = LocalBus::new();
+    serve_replays(&bus, history().into_iter().take(known).collect()).await;
+    let shutdown = CancellationToken::new();
+    let (ready, is_ready) = oneshot::channel();
+    let service = tokio::spawn(muster_accounting::serve(bus.clone(), config, ready, shutdown.clone()));
+    tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("started");
+    let query = UsageQuery { at_least: Some(Sequence(asked_at)), ..UsageQuery::default() };
+    let reply = bus.request(subjects::ACCOUNTING_USAGE, Message::encode(&query).expect("encoded"), DEADLINE).await;
+    let answer: UsageAnswer = reply.expect("answered").decode().expect("an answer");
+    assert!(answer.sequence >= Sequence(asked_at));
+    shutdown.cancel();
+    tokio::time::timeout(DEADLINE, service).await.expect("in time").expect("no panic").expect("no error");
+    answer.rows.iter().map(|row| row.amounts.used_core_seconds()).sum()
+}
+
+fn config(snapshot_file: &Path) -> Config {
+    Config { snapshot_file: Some(snapshot_file.to_owned()), ..Config::default() }
+}
+
+#[tokio::test]
+async fn usage_is_answered_once_the_record_asked_for_is_counted() {
+    assert_eq!(used_core_seconds(Config::default(), 4, 4).await, 20);
+}
+
+#[tokio::test]
+async fn a_snapshot_is_taken_up_and_a_broken_one_is_not_trusted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("books");
+    assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
+    // The ledger knows nothing now: what is answered can only come from the file.
+    assert_eq!(used_core_seconds(config(&file), 0, 4).await, 20);
+    let other_window = Config { window_seconds: 60, ..config(&file) };
+    assert_eq!(used_core_seconds(other_window, 4, 4).await, 20);
+    let mut bytes = std::fs::read(&file).expect("kept");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).expect("written");
+    assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
+}
