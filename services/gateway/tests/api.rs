@@ -1,0 +1,612 @@
+//! The API over a real ledger and the in-process bus. The tests play planner and executor themselves.
+
+use muster_bus::{LedgerClient, LocalBus, SharedBus};
+use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
+use muster_schemas::{
+    CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
+    cluster::{ClusterConfig, QueueSpec},
+    command::{Answer, Command, JobFilter, JobSelection, Reply, Start},
+    event::{Actor, EndCause, NodeExit, TraceContext},
+    job::{ArraySpec, Component, ExitStatus, JobSpec, JobState, Launch, Notification, Occasion, Program, Sink, Usage},
+    resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
+    views::{ErrorCode, HoldRequest, JobsRequest, NodeStateWord, OutcomeWord, ReasonWord},
+};
+use std::{
+    io::{Read as _, Write as _},
+    net::SocketAddr,
+    os::unix::{fs::PermissionsExt as _, net::UnixStream},
+    path::PathBuf,
+    time::Duration,
+};
+use tokio::{runtime::Runtime, sync::oneshot, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+const TOKEN: &str = "a-token-for-the-tests";
+
+/// A ledger and a gateway.
+struct System {
+    runtime: Runtime,
+    bus: SharedBus,
+    ledger: Option<Service>,
+    gateway: Option<Service>,
+    folder: tempfile::TempDir,
+    tcp: SocketAddr,
+}
+
+struct Service {
+    task: JoinHandle<anyhow::Result<()>>,
+    shutdown: CancellationToken,
+}
+
+fn node(name: &str) -> NodeSpec {
+    NodeSpec {
+        name: name.into(),
+        cores: 4,
+        sockets: 1,
+        memory_bytes: 8 << 30,
+        gpus: vec![],
+        properties: Default::default(),
+    }
+}
+
+fn cluster() -> ClusterConfig {
+    ClusterConfig {
+        nodes: vec![node("node1"), node("node2")],
+        queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
+        ..ClusterConfig::default()
+    }
+}
+
+fn job(name: &str) -> JobSpec {
+    let launch = Launch {
+        program: Program::Script { text: "#!/bin/sh\necho secret-script\n".into(), args: vec![] },
+        ..Launch::default()
+    };
+    JobSpec {
+        name: name.into(),
+        components: vec![Component { launch, ..Component::default() }],
+        working_directory: "/tmp".into(),
+        environment: [("PASSWORD".to_owned(), "secret-value".to_owned())].into(),
+        notifications: vec![Notification { on: vec![Occasion::Ended], sink: Sink::Exec("secret-command".into()) }],
+        ..JobSpec::default()
+    }
+}
+
+fn array(name: &str, indices: &str) -> JobSpec {
+    JobSpec { array: Some(ArraySpec { indices: indices.parse().unwrap(), max_running: None }), ..job(name) }
+}
+
+fn ids(ids: &[JobId]) -> JobsRequest {
+    JobsRequest { jobs: JobSelection::Ids(ids.to_vec()) }
+}
+
+impl System {
+    fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = folder.path().join("tokens");
+        std::fs::write(&tokens, format!("{TOKEN} nobody\n")).unwrap();
+        std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let bus: SharedBus = LocalBus::new();
+        let mut system = Self { runtime, bus, ledger: None, gateway: None, folder, tcp };
+        system.start_ledger();
+        system.start_gateway();
+        system.client().configure(CommandId::new_now(), &cluster(), false).unwrap();
+        system
+    }
+
+    fn start_ledger(&mut self) {
+        let config = muster_ledger::Config { data_dir: self.folder.path().to_path_buf(), ..Default::default() };
+        let (bus, shutdown, (ready, is_ready)) = (self.bus.clone(), CancellationToken::new(), oneshot::channel());
+        let task = self.runtime.spawn(muster_ledger::serve(bus, config, ready, shutdown.clone()));
+        self.runtime.block_on(is_ready).expect("the ledger starts");
+        self.ledger = Some(Service { task, shutdown });
+    }
+
+    fn start_gateway(&mut self) {
+        let config = muster_gateway::Config {
+            socket: Some(self.socket()),
+            listen: Some(self.tcp),
+            tokens_file: Some(self.folder.path().join("tokens")),
+            max_body_bytes: 1 << 20,
+        };
+        let (bus, shutdown, (ready, is_ready)) = (self.bus.clone(), CancellationToken::new(), oneshot::channel());
+        let task = self.runtime.spawn(muster_gateway::serve(bus, config, ready, shutdown.clone()));
+        self.runtime.block_on(is_ready).expect("the gateway starts");
+        self.gateway = Some(Service { task, shutdown });
+    }
+
+    fn stop(&self, service: Option<Service>) {
+        let Some(service) = service else { return };
+        service.shutdown.cancel();
+        self.runtime.block_on(service.task).unwrap().unwrap();
+    }
+
+    fn stop_ledger(&mut self) {
+        let ledger = self.ledger.take();
+        self.stop(ledger);
+    }
+
+    fn stop_gateway(&mut self) {
+        let gateway = self.gateway.take();
+        self.stop(gateway);
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("muster.sock")
+    }
+
+    fn client(&self) -> Client {
+        Client::new(Endpoint::Unix(self.socket()))
+    }
+
+    fn nobody(&self, token: Option<&str>) -> Client {
+        Client::new(Endpoint::Tcp { address: self.tcp.to_string(), token: token.map(str::to_owned) })
+    }
+
+    fn command(&self, actor: Actor, command: Command) -> Answer {
+        let ledger = LedgerClient::new(self.bus.clone());
+        let answer = self.runtime.block_on(ledger.command(actor, TraceContext::default(), command)).unwrap();
+        assert!(answer.result.is_ok(), "{answer:?}");
+        answer
+    }
+
+    fn hello(&self, name: &str) {
+        self.command(Actor::Executor(name.into()), Command::NodeHello { boot_id: "boot".into(), runs: vec![] });
+    }
+
+    /// Starts a job on one core of node1, as planner and executor do.
+    fn run(&self, job: JobId, core: u32) -> RunId {
+        let share = NodeShare {
+            node: NodeId(self.node1()),
+            cores: IndexSet::from_range(core, core),
+            gpus: IndexSet::new(),
+            memory_bytes: 0,
+            tasks: 1,
+            exclusive: false,
+        };
+        let placement = Placement { components: vec![ComponentPlacement { alternative: 0, shares: vec![share] }] };
+        let plan = Command::CommitPlan { starts: vec![Start { job, placement }], reasons: vec![] };
+        let answer = self.command(Actor::Planner, plan);
+        assert_eq!(answer.result, Ok(Reply::Planned(vec![])));
+        let run = self.client().job(job, Moment::Now).unwrap().job.run.expect("the job has a run");
+        self.command(Actor::Executor("node1".into()), Command::NodeStarted { run });
+        run
+    }
+
+    /// The number of node1, which only the log tells.
+    fn node1(&self) -> u32 {
+        let commit = self.client().records(Sequence(1), 1 << 20).unwrap();
+        let added = commit.records.iter().find_map(|record| match &record.event {
+            muster_schemas::event::Event::NodeAdded { node, spec } if spec.name == "node1" => Some(node.0),
+            _ => None,
+        });
+        added.expect("node1 was added")
+    }
+
+    fn end(&self, run: RunId, code: u8) {
+        let exit = NodeExit {
+            status: Some(ExitStatus::Code(code)),
+            cause: EndCause::Itself,
+            usage: Usage { cpu_time_micros: 7, peak_memory_bytes: 9 },
+            started: Some(Timestamp::now()),
+            ended: Timestamp::now(),
+        };
+        self.command(Actor::Executor("node1".into()), Command::NodeEnded { run, exit });
+    }
+
+    /// Sends bytes and reads the answer: status line, headers, body.
+    fn raw(&self, request: &str) -> String {
+        let mut socket = UnixStream::connect(self.socket()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.raw(&format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+    }
+
+    fn post(&self, path: &str, body: &str) -> String {
+        let length = body.len();
+        self.raw(&format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        ))
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        for service in [self.gateway.take(), self.ledger.take()].into_iter().flatten() {
+            service.shutdown.cancel();
+            let _ = self.runtime.block_on(service.task);
+        }
+    }
+}
+
+fn refusal<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (ErrorCode, String) {
+    match result {
+        Err(ClientError::Refused(body)) => (body.code, body.message),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_job_from_submission_to_its_end() {
+    let system = System::start();
+    let mut client = system.client();
+    system.hello("node1");
+    let answer = client.submit(CommandId::new_now(), vec![job("first"), job("second")]).unwrap();
+    let [first, second] = answer.jobs[..] else { panic!("{answer:?}") };
+
+    // What was answered is seen at once.
+    let page = client.jobs(&JobQuery::default()).unwrap();
+    assert!(page.sequence >= answer.sequence);
+    let names: Vec<&str> = page.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["first", "second"]);
+    assert_eq!((page.jobs[0].state, page.jobs[0].owner.as_str()), (JobState::Queued, "root"));
+    assert_eq!((page.jobs[0].node_count, page.jobs[0].tasks, page.jobs[0].cores), (1, 1, 1));
+
+    let run = system.run(first, 0);
+    let running = client.job(first, Moment::Now).unwrap();
+    assert_eq!((running.job.state, running.job.nodes), (JobState::Running, vec!["node1".to_owned()]));
+    assert!(!running.redacted && running.spec.environment.contains_key("PASSWORD"));
+    let nodes = client.nodes(Moment::Now).unwrap().nodes;
+    assert_eq!((nodes[0].state, nodes[0].cores_used, nodes[0].jobs.clone()), (NodeStateWord::Up, 1, vec![first]));
+    assert_eq!(nodes[1].state, NodeStateWord::Unknown);
+    let queues = client.queues(Moment::Now).unwrap().queues;
+    assert_eq!((queues[0].queued, queues[0].running, queues[0].default), (1, 1, true));
+
+    system.end(run, 3);
+    let ended = client.wait_for_job(first).unwrap();
+    let outcome = ended.outcome.unwrap();
+    assert_eq!((ended.state, outcome.outcome, outcome.shell_code()), (JobState::Finished, OutcomeWord::Failed, 3));
+    let detail = client.job(first, Moment::Now).unwrap();
+    assert_eq!(detail.runs.len(), 1);
+    assert_eq!(detail.runs[0].usage.cpu_time_micros, 7);
+    assert_eq!(detail.runs[0].nodes[0].exit.as_ref().unwrap().status, Some(ExitStatus::Code(3)));
+
+    let types: Vec<String> = client
+        .job_events(first, Moment::Now)
+        .unwrap()
+        .iter()
+        .map(|event| event["type"].as_str().unwrap().replace("muster.", "").replace(".v1", ""))
+        .collect();
+    assert_eq!(types, ["job.submitted", "job.allocated", "job.started", "run.ended", "job.finished"]);
+
+    // A list shows finished jobs only if they are asked for.
+    assert_eq!(client.jobs(&JobQuery::default()).unwrap().jobs[0].id, second);
+    let by_id = JobQuery { ids: vec![first], ..JobQuery::default() };
+    assert_eq!(client.jobs(&by_id).unwrap().jobs[0].id, first);
+}
+
+#[test]
+fn the_past_can_be_asked() {
+    let system = System::start();
+    let mut client = system.client();
+    let empty = client.info(Moment::Now).unwrap();
+    let submitted = client.submit(CommandId::new_now(), vec![job("a")]).unwrap();
+    let job = submitted.jobs[0];
+    client.cancel(CommandId::new_now(), &ids(&[job])).unwrap();
+
+    let before = Moment::Sequence(empty.sequence);
+    assert!(client.jobs(&JobQuery { moment: before, ..JobQuery::default() }).unwrap().jobs.is_empty());
+    assert_eq!(refusal(client.job(job, before)).0, ErrorCode::NotFound);
+    let between = Moment::Sequence(submitted.sequence);
+    assert_eq!(client.job(job, between).unwrap().job.state, JobState::Queued);
+    assert_eq!(client.job_events(job, between).unwrap().len(), 1);
+    assert_eq!(client.job(job, Moment::Now).unwrap().job.state, JobState::Finished);
+    let at_time = client.jobs(&JobQuery { moment: Moment::Time(empty.time), ..JobQuery::default() }).unwrap();
+    assert_eq!(at_time.sequence, empty.sequence);
+    let future = refusal(client.jobs(&JobQuery { moment: Moment::Sequence(Sequence(1 << 40)), ..JobQuery::default() }));
+    assert_eq!(future.0, ErrorCode::Invalid);
+    assert!(future.1.contains("the log ends at"), "{}", future.1);
+}
+
+#[test]
+fn arrays_are_one_entry_and_their_tasks_can_be_asked_for() {
+    let system = System::start();
+    let mut client = system.client();
+    system.hello("node1");
+    let whole = client.submit(CommandId::new_now(), vec![array("sweep", "1-100")]).unwrap().jobs[0];
+    let task = JobId::task(whole.number, 7);
+    let waiting = client.job(task, Moment::Now).unwrap().job;
+    assert_eq!((waiting.id, waiting.state), (task, JobState::Queued));
+    let run = system.run(task, 0);
+    let view = client.job(whole, Moment::Now).unwrap().job;
+    let tasks = view.array.unwrap();
+    assert_eq!((tasks.total, tasks.waiting, tasks.running), (100, 99, 1));
+    assert!(!tasks.remaining.contains(7));
+    let listed = client.jobs(&JobQuery { ids: vec![whole], ..JobQuery::default() }).unwrap().jobs;
+    assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), [whole, task]);
+    assert_eq!(refusal(client.job(JobId::task(whole.number, 101), Moment::Now)).0, ErrorCode::NotFound);
+    system.end(run, 0);
+    client.cancel(CommandId::new_now(), &ids(&[whole])).unwrap();
+    let view = client.wait_for_job(whole).unwrap();
+    let finished = view.array.unwrap().finished;
+    assert_eq!(finished, [(OutcomeWord::Completed, 1), (OutcomeWord::Cancelled, 99)].into());
+    let cancelled = client.wait_for_job(JobId::task(whole.number, 9)).unwrap();
+    assert_eq!(cancelled.outcome.unwrap().outcome, OutcomeWord::Cancelled);
+    assert_eq!(client.info(Moment::Now).unwrap().jobs, [(JobState::Finished, 100)].into());
+}
+
+#[test]
+fn a_repeated_command_gets_the_first_answer() {
+    let system = System::start();
+    let id = CommandId::new_now();
+    let first = system.client().submit(id, vec![job("a")]).unwrap();
+    let again = system.client().submit(id, vec![job("a")]).unwrap();
+    assert_eq!(first, again);
+    // Another user's command with the same id is another command.
+    let other = system.nobody(Some(TOKEN)).submit(id, vec![job("b")]).unwrap();
+    assert_ne!(first.jobs, other.jobs);
+    assert_eq!(system.client().jobs(&JobQuery::default()).unwrap().jobs.len(), 2);
+}
+
+#[test]
+fn others_see_jobs_but_not_their_secrets() {
+    let system = System::start();
+    let ours = system.client().submit(CommandId::new_now(), vec![job("ours")]).unwrap().jobs[0];
+    let mut nobody = system.nobody(Some(TOKEN));
+    assert_eq!(nobody.info(Moment::Now).unwrap().caller, "nobody");
+    let detail = nobody.job(ours, Moment::Now).unwrap();
+    assert!(detail.redacted);
+    let json = serde_json::to_string(&detail).unwrap();
+    assert!(!json.contains("secret"), "{json}");
+    let events = serde_json::to_string(&nobody.job_events(ours, Moment::Now).unwrap()).unwrap();
+    assert!(!events.contains("secret"), "{events}");
+    assert_eq!(refusal(nobody.records(Sequence(1), 1 << 20)).0, ErrorCode::PermissionDenied);
+    assert_eq!(refusal(nobody.cancel(CommandId::new_now(), &ids(&[ours]))).0, ErrorCode::PermissionDenied);
+    assert_eq!(
+        refusal(nobody.configure(CommandId::new_now(), &cluster(), true)).0,
+        ErrorCode::PermissionDenied
+    );
+    // Their own jobs they may touch.
+    let own = nobody.submit(CommandId::new_now(), vec![job("own")]).unwrap().jobs[0];
+    assert_eq!(nobody.job(own, Moment::Now).unwrap().job.owner, "nobody");
+    nobody.cancel(CommandId::new_now(), &ids(&[own])).unwrap();
+}
+
+#[test]
+fn tcp_wants_a_token() {
+    let system = System::start();
+    for token in [None, Some("wrong-token-wrong-token")] {
+        assert_eq!(refusal(system.nobody(token).info(Moment::Now)).0, ErrorCode::Unauthenticated);
+        assert_eq!(refusal(system.nobody(token).text("/metrics")).0, ErrorCode::Unauthenticated);
+        assert_eq!(system.nobody(token).text("/healthz").unwrap(), "ok\n");
+        assert!(system.nobody(token).text("/openapi.json").unwrap().contains("\"openapi\""));
+    }
+    assert!(system.nobody(Some(TOKEN)).text("/metrics").is_ok());
+}
+
+#[test]
+fn filters_and_pages() {
+    let system = System::start();
+    let mut client = system.client();
+    let mut jobs: Vec<JobSpec> = (0..25).map(|number| job(&format!("job{}", number % 5))).collect();
+    jobs[3].components[0].account = Some("physics".into());
+    client.submit(CommandId::new_now(), jobs).unwrap();
+    system.nobody(Some(TOKEN)).submit(CommandId::new_now(), vec![job("job0")]).unwrap();
+    let count = |client: &mut Client, query: JobQuery| client.jobs(&query).unwrap().jobs.len();
+    assert_eq!(count(&mut client, JobQuery { limit: Some(7), ..JobQuery::default() }), 26);
+    assert_eq!(count(&mut client, JobQuery { name: Some("job0".into()), ..JobQuery::default() }), 6);
+    assert_eq!(count(&mut client, JobQuery { user: Some("nobody".into()), ..JobQuery::default() }), 1);
+    assert_eq!(count(&mut client, JobQuery { account: Some("physics".into()), ..JobQuery::default() }), 1);
+    assert_eq!(count(&mut client, JobQuery { queue: Some("other".into()), ..JobQuery::default() }), 0);
+    assert_eq!(count(&mut client, JobQuery { states: vec![JobState::Running], ..JobQuery::default() }), 0);
+    let page = client.jobs_page(&JobQuery { limit: Some(7), ..JobQuery::default() }).unwrap();
+    assert_eq!((page.jobs.len(), page.next), (7, Some(page.jobs[6].id)));
+}
+
+#[test]
+fn holds_give_reasons_and_matching_selects() {
+    let system = System::start();
+    let mut client = system.client();
+    client.submit(CommandId::new_now(), vec![job("a"), job("b")]).unwrap();
+    let matching = JobSelection::Matching(JobFilter { name: Some("a".into()), ..JobFilter::default() });
+    let request: HoldRequest =
+        serde_json::from_value(serde_json::json!({ "jobs": matching, "reason": "later" })).unwrap();
+    let held = client.hold(CommandId::new_now(), &request).unwrap();
+    assert_eq!(held.jobs.len(), 1);
+    let view = client.job(held.jobs[0], Moment::Now).unwrap().job;
+    let reason = view.reason.unwrap();
+    assert_eq!((view.state, reason.code, reason.text.as_str()), (JobState::Held, ReasonWord::Held, "held by user"));
+}
+
+#[test]
+fn bad_requests_say_what_is_wrong_and_change_nothing() {
+    let system = System::start();
+    let before = system.client().info(Moment::Now).unwrap().sequence;
+    let deep = format!(r#"{{"jobs":{}"#, "[".repeat(500_000));
+    let cases = [
+        (system.get("/v1/jobs?stat=held"), "400", "unknown parameter `stat`"),
+        (system.get("/v1/jobs?state=asleep"), "400", "unknown variant `asleep`"),
+        (system.get("/v1/jobs?at=yesterday"), "400", "is not a time"),
+        (system.get("/v1/jobs?at_seq=1&at=2026-01-01T00:00:00Z"), "400", "cannot both"),
+        (system.get("/v1/jobs?limit=0"), "422", "1 to 10000"),
+        (system.get("/v1/jobs?limit=1&limit=2"), "400", "given twice"),
+        (system.get("/v1/jobs/abc"), "400", "is not a job id"),
+        (system.get("/v1/jobs/77"), "404", "there is no job 77"),
+        (system.get("/v1/jobs/77/events"), "404", "there is no job 77"),
+        (system.get("/v1/jobs/77/wait"), "404", "there is no job 77"),
+        (system.get("/v1/nodes/node9"), "404", "there is no node `node9`"),
+        (system.get("/v2/jobs"), "404", "no such address"),
+        (system.get("/v1/usage"), "503", "no accounting service"),
+        (system.get("/v1/jobs?wait_seq=1000000"), "503", "has not seen record 1000000"),
+        (system.post("/v1/nodes", "{}"), "405", "no such method"),
+        (system.post("/v1/jobs", "{"), "400", "EOF"),
+        (system.post("/v1/jobs", r#"{"jobs":[{"nam":1}]}"#), "400", "jobs[0].nam: unknown field `nam`"),
+        (system.post("/v1/jobs", r#"{"jobs":[]}"#), "422", "job"),
+        (system.post("/v1/jobs", &deep), "413", "nested deeper than"),
+        (system.post("/v1/jobs", &"x".repeat((1 << 20) + 1)), "413", "larger than 1048576 bytes"),
+        (system.post("/v1/jobs/actions/signal", r#"{"jobs":{"ids":["1"]},"signal":300}"#), "400", "signal"),
+        (system.post("/v1/jobs/actions/cancel", r#"{"jobs":{"ids":["1"]}}"#), "404", "1"),
+    ];
+    for (answer, status, words) in cases {
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "wanted {status} and {words}: {answer}");
+        assert!(answer.contains(words), "wanted {words}: {answer}");
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let error: serde_json::Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("not JSON: {answer}"));
+        assert!(error["code"].is_string() && error["message"].is_string(), "{answer}");
+    }
+    assert_eq!(system.client().info(Moment::Now).unwrap().sequence, before);
+}
+
+#[test]
+fn events_are_replayed_and_go_on_live() {
+    let system = System::start();
+    let mut client = system.client();
+    let first = client.submit(CommandId::new_now(), vec![job("a")]).unwrap();
+    let mut all = client.events(Some(Sequence(1)), None, &[]).unwrap();
+    let mut sequences = Vec::new();
+    while let Some(event) = all.next_until_caught_up().unwrap() {
+        sequences.push(event.sequence.0);
+    }
+    let count = first.sequence.0;
+    assert_eq!(sequences, (1..=count).collect::<Vec<_>>());
+
+    let mut only_new = client.events(None, None, &["job".to_owned()]).unwrap();
+    let mut of_job = client.events(Some(Sequence(1)), Some(first.jobs[0]), &[]).unwrap();
+    let mut finished = client.events(None, None, &["job.finished".to_owned(), "node".to_owned()]).unwrap();
+    let second = client.submit(CommandId::new_now(), vec![job("b")]).unwrap();
+    let cancelled = client.cancel(CommandId::new_now(), &ids(&first.jobs)).unwrap();
+    assert_eq!(all.next().unwrap().sequence, Sequence(count + 1));
+    let event = only_new.next().unwrap();
+    assert_eq!((event.sequence, event.kind.as_str()), (second.sequence, "muster.job.submitted.v1"));
+    assert_eq!(only_new.next().unwrap().kind, "muster.job.finished.v1");
+    assert_eq!(of_job.next().unwrap().kind, "muster.job.submitted.v1");
+    assert_eq!(of_job.next().unwrap().kind, "muster.job.finished.v1");
+    let event = finished.next().unwrap();
+    assert_eq!(event.sequence, cancelled.sequence);
+    let cloud_event: serde_json::Value = serde_json::from_str(&event.json).unwrap();
+    assert_eq!(cloud_event["data"]["outcome"], "cancelled");
+    assert_eq!(cloud_event["subject"], first.jobs[0].to_string());
+    assert_eq!(cloud_event["actor"], "user:root");
+}
+
+#[test]
+fn event_streams_go_on_behind_the_last_event() {
+    let mut system = System::start();
+    let mut client = system.client();
+    let first = client.submit(CommandId::new_now(), vec![job("a")]).unwrap();
+    let mut stream = client.events(Some(first.sequence), None, &[]).unwrap();
+    assert_eq!(stream.next().unwrap().sequence, first.sequence);
+    system.stop_gateway();
+    assert!(stream.next().is_err(), "the stream ended with the gateway");
+    system.start_gateway();
+    let second = client.submit(CommandId::new_now(), vec![job("b")]).unwrap();
+    assert_eq!(stream.next().unwrap().sequence, second.sequence, "nothing twice, nothing lost");
+    // Over plain HTTP by the header that browsers send.
+    let mut socket = UnixStream::connect(system.socket()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(socket, "GET /v1/events HTTP/1.1\r\nhost: x\r\nlast-event-id: {}\r\n\r\n", first.sequence).unwrap();
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    while !text.contains("caught up") {
+        let read = socket.read(&mut buffer).unwrap();
+        assert!(read > 0, "{text}");
+        text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    assert!(text.contains(&format!("id: {}\n", second.sequence)), "{text}");
+    assert!(!text.contains(&format!("id: {}\n", first.sequence)), "{text}");
+}
+
+#[test]
+fn slow_subscribers_lose_nothing() {
+    let system = System::start();
+    let mut client = system.client();
+    let mut slow = client.events(None, None, &["job".to_owned()]).unwrap();
+    // More than the ring and the socket's buffers hold.
+    for _ in 0..40 {
+        client.submit(CommandId::new_now(), (0..500).map(|_| job("many")).collect()).unwrap();
+    }
+    let last = client.submit(CommandId::new_now(), vec![job("last")]).unwrap();
+    let mut events = 0;
+    loop {
+        let event = slow.next().unwrap();
+        events += 1;
+        if event.sequence == last.sequence {
+            break;
+        }
+    }
+    assert_eq!(events, 40 * 500 + 1);
+}
+
+#[test]
+fn a_thousand_questions_after_answers_see_them() {
+    let system = System::start();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let system = &system;
+            scope.spawn(move || {
+                let mut client = system.client();
+                for number in 0..250 {
+                    let name = format!("t{thread}n{number}");
+                    let answer = client.submit(CommandId::new_now(), vec![job(&name)]).unwrap();
+                    // Another connection sees it as well.
+                    let view = system.client().job(answer.jobs[0], Moment::Now).unwrap().job;
+                    assert_eq!(view.name, name);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_log_is_verified_with_progress() {
+    let system = System::start();
+    let mut client = system.client();
+    client.submit(CommandId::new_now(), (0..100).map(|_| job("a")).collect()).unwrap();
+    let mut reports = 0;
+    let last = client.verify(Sequence(1), |_| reports += 1).unwrap();
+    assert!(last.complete && last.fault.is_none() && reports >= 1, "{last:?}");
+    assert_eq!(last.to, client.info(Moment::Now).unwrap().head.unwrap());
+}
+
+#[test]
+fn without_a_ledger_queries_go_on_and_commands_are_refused_or_made_up_for() {
+    let mut system = System::start();
+    let mut client = system.client().with_patience(Duration::from_secs(60));
+    let first = client.submit(CommandId::new_now(), vec![job("a")]).unwrap().jobs[0];
+    system.stop_ledger();
+    let page = client.jobs(&JobQuery::default()).unwrap();
+    assert_eq!(page.jobs[0].id, first);
+    assert_eq!(refusal(client.text("/healthz")).0, ErrorCode::Unavailable);
+    // A command waits for the ledger to come back.
+    let (socket, id) = (system.socket(), CommandId::new_now());
+    let submitting = std::thread::spawn(move || Client::new(Endpoint::Unix(socket)).submit(id, vec![job("b")]));
+    system.start_ledger();
+    let answer = submitting.join().unwrap().unwrap();
+    assert_eq!(client.jobs(&JobQuery::default()).unwrap().jobs.len(), 2);
+    assert_eq!(client.job(answer.jobs[0], Moment::Now).unwrap().job.name, "b");
+}
+
+#[test]
+fn two_gateways_on_a_socket_and_stale_sockets() {
+    let mut system = System::start();
+    let config = muster_gateway::Config { socket: Some(system.socket()), ..Default::default() };
+    let (ready, _) = oneshot::channel();
+    let second =
+        system.runtime.block_on(muster_gateway::serve(system.bus.clone(), config, ready, CancellationToken::new()));
+    let message = format!("{:#}", second.unwrap_err());
+    assert!(message.contains("another gateway listens on"), "{message}");
+    system.stop_gateway();
+    assert!(!system.socket().exists());
+    assert!(matches!(system.client().info(Moment::Now), Err(ClientError::Unreachable { .. })));
+    // A gateway that was killed leaves its socket behind.
+    drop(std::os::unix::net::UnixListener::bind(system.socket()).unwrap());
+    system.start_gateway();
+    assert!(system.client().info(Moment::Now).is_ok());
+}
+
+#[test]
+fn clients_say_what_is_not_reachable() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::new(Endpoint::Unix(folder.path().join("muster.sock")));
+    let error = client.submit(CommandId::new_now(), vec![job("a")]).unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains("is muster running?"), "{error}");
+}
