@@ -177,7 +177,8 @@ impl Host {
                 self.group.start("notifier", |ready, stop| muster_notifier::serve(bus, config, ready, stop)).await
             }
             Role::Accounting => {
-                let config = configuration.accounting.clone();
+                let mut config = configuration.accounting.clone();
+                config.snapshot_file.get_or_insert_with(|| self.data_dir.join("accounting.books"));
                 self.group.start("accounting", |ready, stop| muster_accounting::serve(bus, config, ready, stop)).await
             }
             Role::Gateway => {

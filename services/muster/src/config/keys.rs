@@ -132,7 +132,7 @@ const YEAR_SECONDS: i64 = 31_536_000;
 const U32_MAX: i64 = u32::MAX as i64;
 
 /// All sections, in the order of the reference.
-pub const SECTIONS: &[Section] = &[CLUSTER, QUEUES, NODES, LICENCES, BUS, TELEMETRY, LEDGER, PLANNER, EXECUTOR, NOTIFIER, NOTIFIER_MAIL, NOTIFIER_COMMAND, NOTIFIER_RETRY, GATEWAY];
+pub const SECTIONS: &[Section] = &[CLUSTER, QUEUES, NODES, LICENCES, BUS, TELEMETRY, LEDGER, PLANNER, EXECUTOR, NOTIFIER, NOTIFIER_MAIL, NOTIFIER_COMMAND, NOTIFIER_RETRY, ACCOUNTING, GATEWAY];
 
 const CLUSTER: Section = Section {
     name: "cluster",
@@ -314,6 +314,18 @@ const NOTIFIER_RETRY: Section = Section {
         key("longest_pause_seconds", Kind::Seconds, "3600.0", "No pause is longer."),
         key("max_attempts", from_to(1, 1_000_000), "30", "It is given up after so many attempts."),
         key("max_age_seconds", from_to(1, YEAR_SECONDS), "86400", "It is given up so long after what it tells of."),
+    ],
+};
+
+const ACCOUNTING: Section = Section {
+    name: "accounting",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "What counts usage.",
+    keys: &[
+        key("window_seconds", from_to(1, 100 * YEAR_SECONDS), "86400", "How long a window is. Windows are counted from 1970-01-01 00:00 UTC; a changed length counts the log again."),
+        key("snapshot_file", Kind::Path, "", "A file to keep the books in between starts. Without it `accounting.books` in the data folder."),
+        key("snapshot_every_records", from_to(1, i64::MAX), "1000000", "The file is written anew after so many records, and at a clean stop."),
     ],
 };
 
