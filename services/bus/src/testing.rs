@@ -127,9 +127,9 @@ fn fresh_folder() -> PathBuf {
     folder
 }
 
-/// The port in `{"nats":["nats://127.0.0.1:4222"],...}`.
+/// The port in `{"nats":["nats://127.0.0.1:4222"],...}`, where a server with TLS says `tls://`.
 fn port_in(ports_file: &str) -> Option<u16> {
-    let (_, address) = ports_file.split_once("nats://127.0.0.1:")?;
+    let (_, address) = ports_file.split_once("://127.0.0.1:")?;
     address.split(|byte: char| !byte.is_ascii_digit()).next()?.parse().ok()
 }
 

@@ -48,6 +48,7 @@ on_every_bus! {
     a_feed_reports_what_the_ledger_cannot_give,
     each_item_goes_to_one_worker,
     an_item_not_acknowledged_comes_again,
+    an_item_of_a_worker_that_died_goes_to_one_that_waits,
     an_item_in_progress_stays_with_its_worker,
     an_item_to_retry_comes_later,
     an_item_enqueued_twice_comes_once,
@@ -355,6 +356,23 @@ async fn an_item_not_acknowledged_comes_again(setup: Setup) {
     assert_eq!(second.message.payload, "do a");
     second.ack().await.expect("acknowledged");
     assert!(is_idle(&mut worker).await);
+}
+
+async fn an_item_of_a_worker_that_died_goes_to_one_that_waits(setup: Setup) {
+    let (sender, mut delivered) = tokio::sync::mpsc::unbounded_channel();
+    for bus in [&setup.here, &setup.there] {
+        let mut worker = bus.worker(&queue()).await.expect("a worker");
+        let sender = sender.clone();
+        // A worker that hangs with its first item.
+        tokio::spawn(async move {
+            let item = worker.next().await.expect("the bus is open");
+            sender.send(item.deliveries).expect("the test waits");
+            std::future::pending::<()>().await;
+        });
+    }
+    enqueue(&setup, "a").await;
+    assert_eq!(soon("an item", delivered.recv()).await, Some(1));
+    assert_eq!(soon("the item again", delivered.recv()).await, Some(2));
 }
 
 async fn an_item_in_progress_stays_with_its_worker(setup: Setup) {

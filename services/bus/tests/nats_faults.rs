@@ -209,6 +209,32 @@ async fn users_log_in_with_their_password() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_and_clients_know_each_other_by_certificates() {
+    let file = |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls").join(name);
+    let server = NatsServer::start_with(&format!(
+        "tls {{ cert_file: {:?}, key_file: {:?}, ca_file: {:?}, verify: true }}",
+        file("server.pem"),
+        file("server.key"),
+        file("ca.pem")
+    ));
+    let good = muster_bus::NatsConfig {
+        tls_ca_file: Some(file("ca.pem")),
+        tls_certificate_file: Some(file("client.pem")),
+        tls_key_file: Some(file("client.key")),
+        tls_required: true,
+        ..config(&server)
+    };
+    let bus = soon("connecting", NatsBus::connect(good.clone())).await.expect("connected");
+    assert_eq!(bus.log_tail().await.expect("a tail"), None);
+    let unknown = muster_bus::NatsConfig { tls_certificate_file: None, tls_key_file: None, ..good.clone() };
+    let doubtful = muster_bus::NatsConfig { tls_ca_file: None, ..good };
+    for (bad, what) in [(unknown, "a client without certificate"), (doubtful, "a server that nobody vouches for")] {
+        let connecting = tokio::time::timeout(Duration::from_secs(2), NatsBus::connect(bad)).await;
+        assert!(!matches!(connecting, Ok(Ok(_))), "{what} was accepted");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wrong_configurations_are_refused() {
     let server = NatsServer::start();
     let good = config(&server);

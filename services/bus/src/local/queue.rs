@@ -77,7 +77,7 @@ impl LocalQueue {
         state.entries.insert(id, Entry { key: key.to_owned(), message, deliveries: 0, due: now });
         state.due.insert((now, id));
         drop(state);
-        self.changed.notify_one();
+        self.changed.notify_waiters();
     }
 
     /// An item that is due, or when to look again.
@@ -97,11 +97,9 @@ impl LocalQueue {
             deliveries: entry.deliveries,
             delivery: Delivery::Local(LocalDelivery { queue: self.clone(), id, redeliver_after }),
         };
-        let more = state.due.first().is_some_and(|(due, _)| *due <= now);
         drop(state);
-        if more {
-            self.changed.notify_one();
-        }
+        // The others have to look again should this worker not finish.
+        self.changed.notify_waiters();
         Ok(item)
     }
 }
@@ -119,10 +117,12 @@ impl LocalWorker {
 
     pub(crate) async fn next(&mut self) -> Option<WorkItem> {
         loop {
+            // Made before looking, so that no change in between is missed.
+            let changed = self.queue.changed.notified();
             match self.queue.take(self.redeliver_after) {
                 Ok(item) => return Some(item),
-                Err(Some(due)) => drop(tokio::time::timeout_at(due, self.queue.changed.notified()).await),
-                Err(None) => self.queue.changed.notified().await,
+                Err(Some(due)) => drop(tokio::time::timeout_at(due, changed).await),
+                Err(None) => changed.await,
             }
         }
     }
