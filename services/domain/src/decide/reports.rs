@@ -118,15 +118,28 @@ fn end_part(state: &State, run: &Run, node: NodeId, exit: NodeExit, reporter: Re
     events
 }
 
-/// Whether the end of one part ends the others: a script's does, and one that was not an ordinary end.
+/// Whether the end of one part ends the others: a script's does, one that was not an ordinary end, and the last one
+/// that had anything to do, since the others only hold resources.
 fn stops_the_rest(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Option<StopReason> {
     match exit.cause {
         EndCause::Lost(_) => Some(StopReason::NodeLost),
         EndCause::LaunchFailed(_) | EndCause::Walltime | EndCause::OutOfMemory => Some(StopReason::PeerEnded),
         EndCause::Itself | EndCause::Killed => {
             let script_ended = job.lead().program == ProgramKind::Script && run.lead_node() == Some(node);
-            script_ended.then_some(StopReason::PeerEnded)
+            let mut rest = run.parts.iter().filter(|part| part.node != node && !part.has_ended());
+            (script_ended || rest.all(|part| !works(job, run, part))).then_some(StopReason::PeerEnded)
         }
+    }
+}
+
+/// Whether a part runs something by itself, rather than hold resources for steps.
+fn works(job: &Job, run: &Run, part: &Part) -> bool {
+    match job.components.get(part.component as usize).map(|component| &component.program) {
+        Some(ProgramKind::Tasks) => true,
+        Some(ProgramKind::Script) => {
+            run.parts.iter().find(|other| other.component == part.component).is_some_and(|first| first.node == part.node)
+        }
+        _ => false,
     }
 }
 
@@ -158,11 +171,11 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome 
             let seconds = state.settings().launch_timeout_seconds;
             Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
         }
-        Some(StopReason::PeerEnded) | None => outcome_of_exits(job, exits),
+        Some(StopReason::PeerEnded) | None => outcome_of_exits(job, run, exits),
     }
 }
 
-fn outcome_of_exits(job: &Job, exits: &[&NodeExit]) -> Outcome {
+fn outcome_of_exits(job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome {
     let has = |cause: EndCause| exits.iter().any(|exit| exit.cause == cause);
     if has(EndCause::Walltime) {
         return Outcome::TimedOut;
@@ -179,10 +192,14 @@ fn outcome_of_exits(job: &Job, exits: &[&NodeExit]) -> Outcome {
         return Outcome::NodeLost;
     }
     // A script speaks for its whole run; the other nodes only hold resources.
-    let exits = if job.lead().program == ProgramKind::Script { &exits[..exits.len().min(1)] } else { exits };
-    let by_itself = exits.iter().filter(|exit| exit.cause == EndCause::Itself);
-    let killed = exits.iter().filter(|exit| exit.cause != EndCause::Itself);
-    let failed = |exit: &&&NodeExit| exit.status.is_some_and(|status| !status.is_success());
+    let speaks = |part: &Part| match job.lead().program {
+        ProgramKind::Script => run.lead_node() == Some(part.node),
+        _ => works(job, run, part),
+    };
+    let speaking = || run.parts.iter().zip(exits).filter(|(part, _)| speaks(part)).map(|(_, exit)| *exit);
+    let by_itself = speaking().filter(|exit| exit.cause == EndCause::Itself);
+    let killed = speaking().filter(|exit| exit.cause != EndCause::Itself);
+    let failed = |exit: &&NodeExit| exit.status.is_some_and(|status| !status.is_success());
     let first = by_itself.chain(killed).find(failed).and_then(|exit| exit.status);
     first.map_or(Outcome::Completed, Outcome::Failed)
 }
