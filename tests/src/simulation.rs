@@ -99,6 +99,7 @@ const PEACE_SECONDS: i64 = 1_800;
 enum Happening {
     Arrives(Parcel),
     LedgerRound,
+    LedgerWakes,
     LedgerReturns,
     PlannerReturns,
     ExecutorReturns(usize),
@@ -135,6 +136,8 @@ struct World {
     users: Vec<UserHost>,
     truth: Truth,
     troubled: bool,
+    /// When the ledger wakes by itself.
+    wake_at: Option<i64>,
     report: Report,
 }
 
@@ -172,12 +175,18 @@ impl World {
             users: (0..options.users).map(UserHost::new).collect(),
             truth: Truth::default(),
             troubled: true,
+            wake_at: None,
             report: Report::default(),
         };
-        world.ask(Party::Operator, operator_command(Command::Configure {
-            config: Box::new(configuration(options.nodes)),
-            keep_unnamed: false,
-        }, CommandId::derived(&[b"configure"])));
+        let log = world.ledger.read_log()?;
+        world.truth.ledger_restarted(&log)?;
+        world.ask(
+            Party::Operator,
+            operator_command(
+                Command::Configure { config: Box::new(configuration(options.nodes)), keep_unnamed: false },
+                CommandId::derived(&[b"configure"]),
+            ),
+        );
         Ok(world)
     }
 
@@ -203,6 +212,8 @@ impl World {
         match happening {
             Happening::Arrives(parcel) => self.arrives(parcel),
             Happening::LedgerRound => self.ledger_round(),
+            Happening::LedgerWakes if self.wake_at == Some(self.agenda.now) => self.ledger_round(),
+            Happening::LedgerWakes => Ok(()),
             Happening::LedgerReturns => self.ledger_returns(),
             Happening::PlannerReturns => {
                 self.planner.start();
@@ -284,12 +295,7 @@ impl World {
         }
     }
 
-    fn answered(
-        &mut self,
-        to: Party,
-        id: CommandId,
-        answer: &muster_schemas::command::Answer,
-    ) -> Result<(), String> {
+    fn answered(&mut self, to: Party, id: CommandId, answer: &muster_schemas::command::Answer) -> Result<(), String> {
         self.truth.acknowledged(id, answer)?;
         if self.network.open.remove(&id).is_none() {
             return Ok(());
@@ -323,11 +329,18 @@ impl World {
             self.report.torn_writes += u64::from(outcome.torn);
             let pause = self.random.random_range(SECOND / 20..20 * SECOND);
             self.agenda.after(pause, Happening::LedgerReturns);
-        } else if let Some(wake) = self.ledger.next_wake() {
-            let pause = wake.micros_since(Timestamp(self.agenda.now)).max(1_000);
-            self.agenda.after(pause, Happening::LedgerRound);
         }
+        self.set_alarm();
         Ok(())
+    }
+
+    fn set_alarm(&mut self) {
+        let wake = self.ledger.next_wake().map(|wake| wake.0.max(self.agenda.now + 1_000));
+        if wake != self.wake_at {
+            self.wake_at = wake;
+            let pause = wake.map_or(0, |wake| wake - self.agenda.now);
+            self.agenda.after(pause, Happening::LedgerWakes);
+        }
     }
 
     fn ledger_returns(&mut self) -> Result<(), String> {
@@ -488,7 +501,14 @@ impl World {
         let open: Vec<String> =
             self.network.open.values().map(|(party, envelope)| format!("{party:?}: {:?}", envelope.command)).collect();
         let nodes: Vec<String> = self.nodes.iter().map(NodeHost::describe).collect();
-        format!("{}; open: {}; nodes: {}", jobs.join(", "), open.join(", "), nodes.join(", "))
+        let runs: Vec<String> = state.runs().map(|run| format!("{run:?}")).collect();
+        format!(
+            "runs: {}; {}; open: {}; nodes: {}",
+            runs.join(", "),
+            jobs.join(", "),
+            open.join(", "),
+            nodes.join(", ")
+        )
     }
 
     fn final_checks(&mut self) -> Result<(), String> {

@@ -226,4 +226,3 @@ fn node_number(name: &str) -> Option<usize> {
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
-

@@ -134,13 +134,7 @@ impl NodeHost {
     }
 
     /// Obeys an order. If it crashes, it does so between noting a launch and starting it.
-    pub(super) fn obeys(
-        &mut self,
-        order: &NodeOrder,
-        now: Timestamp,
-        crash: bool,
-        random: &mut SmallRng,
-    ) -> Effects {
+    pub(super) fn obeys(&mut self, order: &NodeOrder, now: Timestamp, crash: bool, random: &mut SmallRng) -> Effects {
         let mut effects = Effects::default();
         if !self.up {
             return effects;

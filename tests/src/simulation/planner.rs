@@ -4,10 +4,9 @@
 use muster_domain::State;
 use muster_planner::{Order, Policy, View, plan};
 use muster_schemas::{
-    CommandId, Sequence,
+    CommandId, JobId, Sequence,
     command::{Answer, Command, Reply},
     event::Commit,
-    JobId,
 };
 use std::collections::BTreeSet;
 
