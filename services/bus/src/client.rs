@@ -1,4 +1,7 @@
-use crate::{BusError, Message, SharedBus, backoff::Backoff};
+use crate::{
+    BusError, Message, SharedBus,
+    pause::{Backoff, after},
+};
 use muster_schemas::{
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
     event::{Actor, TraceContext},
@@ -86,7 +89,7 @@ impl LedgerClient {
         message: Message,
         not_now: impl Fn(&T) -> bool,
     ) -> Result<T, BusError> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = after(self.patience);
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -5,7 +5,6 @@
 //! services want stands on top of the trait: [`LedgerClient`] for commands and queries, [`Feed`] for the log in order
 //! and without gaps, [`Projection`] for the state that it amounts to.
 
-mod backoff;
 mod bus;
 mod client;
 mod error;
@@ -14,6 +13,7 @@ mod local;
 mod log_stream;
 mod message;
 mod nats;
+mod pause;
 mod projection;
 mod subject;
 pub mod testing;

@@ -2,8 +2,8 @@
 
 use crate::{
     Bus, BusError, LogStream, Message, PublicEvent, Published, Request, RequestStream, Subscription,
-    backoff::Backoff,
     message::{ReplyTo, check_pattern},
+    pause::Backoff,
     work::{WorkQueue, WorkSource, WorkStream},
 };
 use async_nats::{

@@ -1,7 +1,7 @@
 //! A work queue in memory. An item is always in the queue until it is acknowledged; a delivery only moves the moment
 //! at which it can be delivered next.
 
-use crate::{Message, WorkItem, work::Delivery};
+use crate::{Message, WorkItem, pause::after, work::Delivery};
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -88,7 +88,7 @@ impl LocalQueue {
         if due > now {
             return Err(Some(due));
         }
-        state.move_due(id, now + redeliver_after);
+        state.move_due(id, after(redeliver_after));
         let Some(entry) = state.entries.get_mut(&id) else { return Err(None) };
         entry.deliveries += 1;
         let item = WorkItem {
@@ -152,7 +152,7 @@ impl LocalDelivery {
     }
 
     fn due_in(&self, delay: Duration) {
-        self.queue.state().move_due(self.id, Instant::now() + delay);
+        self.queue.state().move_due(self.id, after(delay));
         self.queue.changed.notify_waiters();
     }
 }

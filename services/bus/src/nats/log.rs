@@ -3,9 +3,9 @@
 use super::{Core, SERVER_TIMEOUT, headers, streams, unavailable};
 use crate::{
     BusError, LogItem, LogStream, Message,
-    backoff::Backoff,
     feed::from_sequence,
     log_stream::{LogWriter, log_queue},
+    pause::Backoff,
 };
 use async_nats::jetstream::{
     consumer::{AckPolicy, Consumer, DeliverPolicy, pull},

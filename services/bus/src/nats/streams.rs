@@ -1,7 +1,7 @@
 //! JetStream streams: made when missing, made again when lost, and what was lost told.
 
 use super::{Core, NatsConfig, StreamLimits, unavailable};
-use crate::{BusError, PublicEvent, WorkQueue, backoff::Backoff};
+use crate::{BusError, PublicEvent, WorkQueue, pause::Backoff};
 use async_nats::{
     header::NATS_MESSAGE_ID,
     jetstream::{

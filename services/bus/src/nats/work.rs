@@ -1,7 +1,7 @@
 //! Work queues on JetStream.
 
 use super::{Core, SERVER_TIMEOUT, headers, streams, unavailable};
-use crate::{BusError, Message, WorkItem, WorkQueue, backoff::Backoff, work::Delivery};
+use crate::{BusError, Message, WorkItem, WorkQueue, pause::Backoff, work::Delivery};
 use async_nats::{
     header::NATS_MESSAGE_ID,
     jetstream::{

@@ -1,4 +1,11 @@
 use std::time::Duration;
+use tokio::time::Instant;
+
+/// The moment so long from now; for durations beyond all measure one that nobody lives to see.
+pub(crate) fn after(duration: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    Instant::now() + duration.min(CENTURY)
+}
 
 /// Pauses between attempts: each twice as long as the one before, up to a limit.
 #[derive(Debug)]
