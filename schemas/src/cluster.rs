@@ -54,6 +54,13 @@ impl Default for QueueSpec {
     }
 }
 
+impl QueueSpec {
+    /// Whether a node can serve both queues, as far as the queues are concerned.
+    pub fn shares_nodes(&self, other: &Self) -> bool {
+        self.nodes.is_empty() || other.nodes.is_empty() || self.nodes.iter().any(|name| other.nodes.contains(name))
+    }
+}
+
 /// What holds for the whole cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -6,7 +6,7 @@ use muster_schemas::{
     job::{Dependencies, Dependency, DependencyKind, WaitReason},
     resources::IndexSet,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, cmp::Reverse};
 
 /// What dependencies can be about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,13 +18,53 @@ pub(crate) struct Facts {
 }
 
 impl State {
-    /// Why a job waits: what its gates say, and if they are open what the planner said. `None` if it does not wait.
+    /// Why a job waits: what its gates say, and if they are open limits, what the planner said, or its place in the
+    /// order. `None` if it does not wait.
     pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {
         if !job.is_waiting() {
             return None;
         }
-        let planned = || job.planner_reason.as_deref().cloned().unwrap_or(WaitReason::NotPlannedYet);
-        Some(self.gate_reason(job).unwrap_or_else(planned))
+        let planned = || job.planner_reason.as_deref().cloned();
+        let reason = self.gate_reason(job).or_else(|| self.limit_reason(job)).or_else(planned);
+        let behind = || self.blocker(job).map(|blocker| WaitReason::BehindJob(blocker.id));
+        Some(reason.or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
+    }
+
+    /// The limit on running jobs that a waiting job has come up against.
+    pub fn limit_reason(&self, job: &Job) -> Option<WaitReason> {
+        job.queues().filter_map(|name| self.queue(name)).find_map(|queue| {
+            let (name, user) = (&queue.spec.name, &job.owner.user);
+            if let Some(most) = queue.spec.max_running_jobs.filter(|most| queue.running >= *most) {
+                return Some(WaitReason::Limit(format!("{most} running jobs in queue {name}")));
+            }
+            let most = queue.spec.max_running_jobs_per_user.filter(|most| queue.running_of(user) >= *most)?;
+            Some(WaitReason::Limit(format!("{most} running jobs of {user} in queue {name}")))
+        })
+    }
+
+    /// The first job of those that lack resources which the planner keeps from this one. It tells each of them so, but not
+    /// the jobs behind, which can be very many.
+    fn blocker(&self, job: &Job) -> Option<&Job> {
+        let nodes = |job: &Job| {
+            let queues = job.queues().filter_map(|name| self.queue(name));
+            queues.map(|queue| queue.spec.clone()).collect::<Vec<_>>()
+        };
+        let (own_nodes, own_place) = (nodes(job), self.place_in_order(job));
+        let blockers = self.index.blocking.iter().filter_map(|id| self.job(*id));
+        blockers
+            .filter(|blocker| self.place_in_order(blocker) < own_place)
+            .filter(|blocker| {
+                let theirs = nodes(blocker);
+                own_nodes.iter().any(|own| theirs.iter().any(|other| own.shares_nodes(other)))
+            })
+            .min_by_key(|blocker| self.place_in_order(blocker))
+    }
+
+    /// What jobs are planned in the order of: priority of the queue, priority of the job, arrival.
+    fn place_in_order(&self, job: &Job) -> impl Ord + use<> {
+        let lead = job.lead();
+        let queue_priority = self.queue(&lead.queue).map_or(0, |queue| queue.spec.priority);
+        (Reverse(queue_priority), Reverse(lead.priority), job.queued, job.id)
     }
 
     /// The first gate of a waiting job that is shut. `None` if all are open.

@@ -83,8 +83,8 @@ struct Cycle<'v> {
     /// Jobs started in this cycle by queue, and by queue and user.
     started: BTreeMap<Arc<str>, u32>,
     started_by_user: BTreeMap<(Arc<str>, &'v str), u32>,
-    /// Queues in which an earlier job waits for resources.
-    blocked: BTreeSet<Arc<str>>,
+    /// Queues in which an earlier job waits for resources: the job.
+    blocked: BTreeMap<Arc<str>, JobId>,
     /// Why requests cannot be served that no waiting helps.
     hopeless: BTreeMap<RequestKey, WaitReason>,
 }
@@ -97,7 +97,7 @@ impl<'v> Cycle<'v> {
             plan: Plan::default(),
             started: BTreeMap::new(),
             started_by_user: BTreeMap::new(),
-            blocked: BTreeSet::new(),
+            blocked: BTreeMap::new(),
             hopeless: BTreeMap::new(),
         }
     }
@@ -127,9 +127,10 @@ impl<'v> Cycle<'v> {
         if let Some(reason) = state.gate_reason(job) {
             return if reason == WaitReason::QueueStopped { Verdict::LaneShut } else { Verdict::Done };
         }
-        if job.queues().any(|queue| self.blocked.contains(queue)) {
-            self.block(job);
-            return Verdict::LaneShut;
+        if let Some(blocker) = job.queues().find_map(|queue| self.blocked.get(queue)) {
+            // One that is behind in one queue holds up the others that it is in, which has to be told.
+            let is_in_others = job.queues().any(|queue| !self.blocked.contains_key(queue));
+            return if is_in_others { Verdict::Blocked(WaitReason::BehindJob(*blocker)) } else { Verdict::LaneShut };
         }
         let Some(array) = &job.array else { return self.start_one(job, job.id) };
         let headroom = array.headroom();
@@ -194,14 +195,10 @@ impl<'v> Cycle<'v> {
 
     /// From here on no job may have nodes that this one could wait for: those of its queues.
     fn block(&mut self, job: &Job) {
+        let own: Vec<_> = job.queues().filter_map(|name| self.view.state.queue(name)).collect();
         for queue in self.view.state.queues() {
-            let name = queue.spec.name.as_str();
-            if self.blocked.contains(name) {
-                continue;
-            }
-            let own = job.queues().filter_map(|name| self.view.state.queue(name));
-            if own.into_iter().any(|own| share_nodes(&own.spec.nodes, &queue.spec.nodes)) {
-                self.blocked.insert(name.into());
+            if own.iter().any(|own| own.spec.shares_nodes(&queue.spec)) {
+                self.blocked.entry(queue.spec.name.as_str().into()).or_insert(job.id);
             }
         }
     }
@@ -221,11 +218,6 @@ enum Verdict {
     Hopeless(WaitReason),
     /// It waits for resources that others have: no job behind it may take them.
     Blocked(WaitReason),
-}
-
-/// Whether two queues can use the same node. No names means every node.
-fn share_nodes(one: &[String], other: &[String]) -> bool {
-    one.is_empty() || other.is_empty() || one.iter().any(|name| other.contains(name))
 }
 
 fn request_key(job: &Job) -> RequestKey {

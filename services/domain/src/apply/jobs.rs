@@ -210,10 +210,8 @@ impl State {
 
     pub(super) fn jobs_waiting(&mut self, reasons: &[WaitingJob]) {
         for WaitingJob { job, reason } in reasons {
-            // What the planner said is not part of what a job is found by.
-            if let Some(job) = self.core.jobs.get_mut(job) {
-                job.planner_reason = Some(self.pools.reasons.share(Arc::new(reason.clone())));
-            }
+            let reason = self.pools.reasons.share(Arc::new(reason.clone()));
+            self.change_job(*job, |job| job.planner_reason = Some(reason));
         }
     }
 

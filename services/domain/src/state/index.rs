@@ -23,6 +23,8 @@ pub(crate) struct JobKeys {
     targets: Vec<JobId>,
     /// Owner and name, if it waits for earlier jobs of the same.
     singleton: Option<(Arc<str>, Arc<str>)>,
+    /// Whether it waits for resources that jobs behind it must not take.
+    blocking: bool,
 }
 
 impl JobKeys {
@@ -34,11 +36,20 @@ impl JobKeys {
             return Self::default();
         }
         let queued = job.gates_open().then_some(job.queued);
+        let blocking = queued.is_some() && job.blocks_others();
         if job.components.iter().all(|component| component.extras.is_none()) {
-            return Self { queued, ..Self::default() };
+            return Self { queued, blocking, ..Self::default() };
         }
         let singleton = is_singleton(job).then(|| (Arc::from(job.owner.user.as_str()), job.name.clone()));
-        Self { queued, due: job.due(), forget_after: None, doomed: is_doomed(job), targets: targets(job), singleton }
+        Self {
+            queued,
+            due: job.due(),
+            forget_after: None,
+            doomed: is_doomed(job),
+            targets: targets(job),
+            singleton,
+            blocking,
+        }
     }
 }
 
@@ -91,6 +102,8 @@ pub(crate) struct Index {
     pub(crate) retention: BTreeSet<(Timestamp, JobId)>,
     /// Waiting jobs with a dependency that can never be met.
     pub(crate) doomed: BTreeSet<JobId>,
+    /// Waiting jobs that lack resources which jobs behind them must not take.
+    pub(crate) blocking: BTreeSet<JobId>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
     /// For each owner and name the waiting jobs that wait for earlier ones of the same.

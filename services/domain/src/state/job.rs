@@ -281,6 +281,11 @@ impl Job {
         self.components.iter().filter_map(|component| component.extras.as_ref()?.due()).min()
     }
 
+    /// Whether the planner said that it lacks resources, so that jobs behind it do not get them either.
+    pub(crate) fn blocks_others(&self) -> bool {
+        matches!(self.planner_reason.as_deref(), Some(WaitReason::Resources(_) | WaitReason::BehindJob(_)))
+    }
+
     /// Whether a dependency can never be met.
     pub fn never_met(&self) -> Option<JobId> {
         self.components.iter().find_map(|component| component.extras.as_ref()?.never_met())
