@@ -203,7 +203,7 @@ async fn archived_records_are_read_on_and_still_verify() {
     };
     let ledger = Ledger::start(forgetful()).await;
     until("records were archived", async || {
-        let jobs = JobSelection::Ids(ledger.submit(100).await);
+        let jobs = JobSelection::Ids(ledger.submit(10).await);
         ledger.send(CommandId::new_now(), Command::Cancel { jobs }).await.result.expect("cancelled");
         match ledger.client.query(&Query::Head).await.unwrap() {
             QueryAnswer::Head { first, .. } => first > Sequence(1000),
