@@ -3,7 +3,7 @@
 use super::{CloudEvent, EventType, catalogue, type_name};
 use crate::subjects;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 /// Where schemas of an OpenAPI or AsyncAPI document are.
@@ -103,6 +103,69 @@ pub fn asyncapi() -> Value {
         },
         "components": { "messages": messages, "schemas": schemas },
     })
+}
+
+/// The catalogue of all events for people, in Markdown.
+pub fn event_catalogue() -> String {
+    let mut text = String::from(CATALOGUE_HEAD);
+    push_fields(&mut text, &to_value(&CloudEvent::schema()), &envelope_schemas());
+    text.push_str("\n## Types of events\n");
+    for event in &catalogue() {
+        let (schemas, name) = (event.data_schemas(), event.type_name());
+        // Writing to memory cannot fail.
+        let _ = write!(text, "\n### `{name}`\n\n{}\n\n", event.summary);
+        push_fields(&mut text, &schemas[event.data_name], &schemas);
+    }
+    text
+}
+
+const CATALOGUE_HEAD: &str = "# Event catalogue
+
+<!-- Written from the code by `MUSTER_BLESS=1 cargo nextest run -p muster-schemas`. -->
+
+Every event is a [CloudEvent](https://cloudevents.io) 1.0 in JSON. On NATS it is published on
+`muster.events.KIND.VERB.ID`, where `ID` is the event's subject; the gateway sends the same as server-sent events on
+`GET /v1/events`. Events come at least once and in the order of their ids, which are the sequences of the log, so a
+double is known by its id. The JSON Schema of each type is in `schemas/events/`, the AsyncAPI document of all is
+`schemas/asyncapi.json`.
+
+An event holds no script, arguments, environment, mail address or notification command of a job.
+
+## Every event
+
+";
+
+/// The fields of an object as a table.
+fn push_fields(text: &mut String, schema: &Value, schemas: &BTreeMap<String, Value>) {
+    text.push_str("| field | type | meaning |\n|---|---|---|\n");
+    for (name, field) in fields(schema, schemas) {
+        let meaning = field["description"].as_str().unwrap_or_default().replace('\n', " ");
+        let _ = writeln!(text, "| `{name}` | {} | {meaning} |", type_text(field));
+    }
+}
+
+/// The fields of an object and of the objects that it takes in.
+fn fields<'a>(schema: &'a Value, schemas: &'a BTreeMap<String, Value>) -> Vec<(&'a str, &'a Value)> {
+    let referred = schema["$ref"].as_str().and_then(|reference| schemas.get(reference.strip_prefix(COMPONENTS)?));
+    let parts = schema["allOf"].as_array().into_iter().flatten().chain(referred);
+    let own = schema["properties"].as_object().into_iter().flatten().map(|(name, field)| (name.as_str(), field));
+    own.chain(parts.flat_map(|part| fields(part, schemas))).collect()
+}
+
+/// What a value is, in a few words.
+fn type_text(schema: &Value) -> String {
+    if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(COMPONENTS)) {
+        return name.to_owned();
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        return choices.iter().map(type_text).collect::<Vec<_>>().join(" or ");
+    }
+    match &schema["type"] {
+        Value::String(kind) if kind == "array" => format!("list of {}", type_text(&schema["items"])),
+        Value::String(kind) => kind.clone(),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => "any".to_owned(),
+    }
 }
 
 fn envelope_schemas() -> BTreeMap<String, Value> {
