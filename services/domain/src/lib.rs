@@ -5,8 +5,10 @@
 
 mod apply;
 mod decide;
+mod describe;
 mod fits;
 mod gates;
+pub mod invariants;
 pub mod notify;
 pub mod orders;
 pub mod requests;
@@ -15,4 +17,5 @@ pub mod state;
 pub mod validate;
 
 pub use decide::{Decision, decide, decide_owned};
+pub use describe::{describe, outcome_words};
 pub use state::State;

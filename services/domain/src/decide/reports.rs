@@ -136,9 +136,11 @@ fn stops_the_rest(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Option
 fn works(job: &Job, run: &Run, part: &Part) -> bool {
     match job.components.get(part.component as usize).map(|component| &component.program) {
         Some(ProgramKind::Tasks) => true,
-        Some(ProgramKind::Script) => {
-            run.parts.iter().find(|other| other.component == part.component).is_some_and(|first| first.node == part.node)
-        }
+        Some(ProgramKind::Script) => run
+            .parts
+            .iter()
+            .find(|other| other.component == part.component)
+            .is_some_and(|first| first.node == part.node),
         _ => false,
     }
 }

@@ -1,0 +1,161 @@
+//! What must hold after every record. For tests and simulations: a violation is a fault of this crate.
+
+use crate::state::{Job, Node, Phase, State, index::Index, node::gpu_count};
+use muster_schemas::{RunId, resources::IndexSet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Checks everything.
+///
+/// # Panics
+/// If something does not hold, saying what.
+pub fn assert_invariants(state: &State) {
+    if let Err(violation) = check(state) {
+        panic!("after record {}: {violation}", state.sequence());
+    }
+}
+
+/// Checks everything.
+///
+/// # Errors
+/// The first thing that does not hold.
+pub fn check(state: &State) -> Result<(), String> {
+    index(state)?;
+    state.nodes().try_for_each(|node| self::node(state, node))?;
+    runs_and_jobs(state)?;
+    licences(state)?;
+    queues(state)?;
+    state.jobs().try_for_each(|job| array(state, job))?;
+    shapes(state)
+}
+
+fn ensure(holds: bool, violation: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(violation()) }
+}
+
+fn index(state: &State) -> Result<(), String> {
+    let expected = Index::of(state);
+    ensure(state.index == expected, || format!("the index is {:?}\nbut should be {expected:?}", state.index))
+}
+
+/// Free and used are together what there is, and no part is used twice.
+fn node(state: &State, node: &Node) -> Result<(), String> {
+    let name = &node.spec.name;
+    let mut cores = node.free_cores.clone();
+    let mut gpus = node.free_gpus.clone();
+    let mut memory = node.free_memory_bytes;
+    let mut exclusive = None;
+    for id in &node.runs {
+        let share = state.run(*id).and_then(|run| run.share(node.id));
+        let share = share.ok_or_else(|| format!("node {name} lists run {id}, which has no share of it"))?;
+        ensure(cores.intersection(&share.cores).is_empty(), || {
+            format!("node {name}: a core of run {id} is used twice")
+        })?;
+        ensure(gpus.intersection(&share.gpus).is_empty(), || format!("node {name}: a GPU of run {id} is used twice"))?;
+        cores = cores.union(&share.cores);
+        gpus = gpus.union(&share.gpus);
+        memory += share.memory_bytes;
+        if share.exclusive {
+            exclusive = Some(*id);
+            ensure(node.runs.len() == 1, || format!("node {name}: run {id} has it for itself and is not alone"))?;
+        }
+    }
+    ensure(cores == IndexSet::first_n(node.spec.cores), || format!("node {name}: cores are lost: {cores}"))?;
+    ensure(gpus == IndexSet::first_n(gpu_count(&node.spec)), || format!("node {name}: GPUs are lost: {gpus}"))?;
+    ensure(memory == node.spec.memory_bytes, || format!("node {name}: {memory} bytes of memory"))?;
+    ensure(node.exclusive == exclusive, || format!("node {name}: exclusive is {:?}", node.exclusive))
+}
+
+/// Each run has one job that has it, and the nodes of its parts know it.
+fn runs_and_jobs(state: &State) -> Result<(), String> {
+    let of_jobs: BTreeSet<RunId> = state.jobs().filter_map(Job::run).collect();
+    let all: BTreeSet<RunId> = state.runs().map(|run| run.id).collect();
+    ensure(of_jobs == all, || format!("jobs have the runs {of_jobs:?}, there are {all:?}"))?;
+    for run in state.runs() {
+        let id = run.id;
+        ensure(state.job(run.job).and_then(Job::run) == Some(id), || format!("run {id}: job {} has another", run.job))?;
+        ensure(run.parts.len() == run.placement.shares().count(), || format!("run {id}: parts and shares differ"))?;
+        ensure(!run.parts.iter().all(|part| part.has_ended()), || format!("run {id}: all parts have ended"))?;
+        let known = run.nodes().all(|node| state.node(node).is_some_and(|node| node.runs.contains(&id)));
+        ensure(known, || format!("run {id}: a node does not list it"))?;
+        ensure(id < state.next_run(), || format!("run {id}: its number would be given again"))?;
+    }
+    for job in state.jobs() {
+        ensure(job.id.number < state.next_job_number(), || format!("job {}: its number would be given again", job.id))?;
+        ensure(!job.components.is_empty(), || format!("job {} has no component", job.id))?;
+    }
+    let unfinished = state.jobs().filter(|job| job.id.index.is_none() && !job.is_finished()).count() as u64;
+    ensure(unfinished == state.unfinished_jobs(), || {
+        format!("{unfinished} jobs are not over, {} counted", state.unfinished_jobs())
+    })
+}
+
+fn licences(state: &State) -> Result<(), String> {
+    let mut used: BTreeMap<&str, u32> = BTreeMap::new();
+    for run in state.runs() {
+        let Some(job) = state.job(run.job) else { continue };
+        for (component, placed) in job.components.iter().zip(&run.placement.components) {
+            let alternative = component.shape.alternatives.get(placed.alternative as usize);
+            for (name, count) in alternative.into_iter().flat_map(|alternative| &alternative.licences) {
+                *used.entry(name).or_default() += count;
+            }
+        }
+    }
+    for (name, licence) in state.licences() {
+        let found = used.remove(name).unwrap_or(0);
+        ensure(found == licence.used, || format!("licence {name}: {found} used, {} counted", licence.used))?;
+    }
+    ensure(used.is_empty(), || format!("licences that do not exist are used: {used:?}"))
+}
+
+fn queues(state: &State) -> Result<(), String> {
+    for queue in state.queues() {
+        let name = &queue.spec.name;
+        let inside = |job: &&Job| job.queues().any(|queue| **queue == **name);
+        let jobs = state.jobs().filter(inside).filter(|job| job.id.index.is_none() && !job.is_finished()).count();
+        ensure(jobs as u64 == queue.jobs, || format!("queue {name}: {jobs} jobs, {} counted", queue.jobs))?;
+        let mut by_user: BTreeMap<String, u32> = BTreeMap::new();
+        for job in state.jobs().filter(inside).filter(|job| job.run().is_some()) {
+            *by_user.entry(job.owner.user.clone()).or_default() += 1;
+        }
+        let running: u32 = by_user.values().sum();
+        ensure(running == queue.running, || format!("queue {name}: {running} run, {} counted", queue.running))?;
+        ensure(by_user == queue.running_by_user, || format!("queue {name}: {by_user:?} run"))?;
+    }
+    Ok(())
+}
+
+/// Each task of an array is at one place only.
+fn array(state: &State, whole: &Job) -> Result<(), String> {
+    let Some(array) = &whole.array else { return Ok(()) };
+    let id = whole.id;
+    let tasks: Vec<&Job> = state.job_with_tasks(id.number).filter(|job| job.id.index.is_some()).collect();
+    let running = tasks.iter().filter(|task| task.run().is_some()).count();
+    let unfinished = tasks.iter().filter(|task| !task.is_finished()).count();
+    ensure(running == array.running as usize, || format!("array {id}: {running} run, {} counted", array.running))?;
+    ensure(unfinished == array.unfinished as usize, || {
+        format!("array {id}: {unfinished} have started and are not over, {} counted", array.unfinished)
+    })?;
+    let total = array.remaining.len() + u64::from(array.unfinished) + array.finished_tasks();
+    ensure(total == array.tasks, || format!("array {id}: {total} of {} tasks", array.tasks))?;
+    ensure(array.remaining.contains_all(&array.impossible), || format!("array {id}: impossible tasks have started"))?;
+    ensure(array.held.keys().all(|index| array.remaining.contains(*index)), || format!("array {id}: held tasks"))?;
+    for task in tasks {
+        let index = task.id.index.unwrap_or_default();
+        ensure(!array.remaining.contains(index), || format!("task {}: still among those that wait", task.id))?;
+        let outcome = task.finished().map(|finished| &finished.outcome);
+        ensure(array.task_outcome(index) == outcome, || format!("task {}: the array says otherwise", task.id))?;
+    }
+    let over = matches!(whole.phase, Phase::Finished(_));
+    ensure(!over || array.is_over(), || format!("array {id}: is over before its tasks"))
+}
+
+fn shapes(state: &State) -> Result<(), String> {
+    let mut uses = BTreeMap::new();
+    for component in state.jobs().flat_map(|job| job.components.iter()) {
+        *uses.entry(component.shape.id).or_insert(0) += 1;
+        let kept = state.shapes().get(component.shape.id);
+        ensure(kept == Some(&component.shape), || format!("shape {:?} is not what is kept", component.shape.id))?;
+    }
+    let counted = state.shapes().uses();
+    ensure(uses == counted, || format!("shapes are used {uses:?}, counted {counted:?}"))
+}

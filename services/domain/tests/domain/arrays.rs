@@ -1,0 +1,125 @@
+//! Arrays: stored once, a task becomes a job when it starts.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId,
+    command::{Command, RefusalCode},
+    event::{Event, JobChange},
+    job::{ExitStatus, Holds, JobState, Outcome, WaitReason},
+    resources::IndexSet,
+};
+
+const USER_HOLD: Holds = Holds { user: true, operator: false, system: false };
+
+fn startable(cluster: &Cluster, number: u64) -> String {
+    let id = JobId::job(number);
+    let waiting = cluster.state.waiting().find(|waiting| waiting.job.id == id);
+    waiting.and_then(|waiting| waiting.indices.map(|indices| indices.to_string())).unwrap_or_default()
+}
+
+#[test]
+fn an_array_is_over_when_its_last_task_is() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::from_range(5, 7), None));
+    assert_eq!(startable(&cluster, 1), "5-7");
+    assert_eq!(cluster.state.jobs().len(), 1);
+    cluster.run_through(JobId::task(1, 6), 0);
+    assert_eq!(startable(&cluster, 1), "5,7");
+    cluster.run_through(JobId::task(1, 7), 3);
+    let run = cluster.start(JobId::task(1, 5), &["node2"], 1);
+    assert_eq!(cluster.state.job_state(cluster.state.job(whole).unwrap()), JobState::Running);
+    assert_eq!(cluster.outcome(whole), None);
+    let events = cluster.end(run, "node2", ExitStatus::Code(0));
+    assert!(matches!(events.last(), Some(Event::JobFinished { job, .. }) if *job == whole), "{events:?}");
+    assert_eq!(cluster.outcome(whole), Some(Outcome::Failed(ExitStatus::Code(3))));
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_limit_on_running_tasks() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::first_n(10), Some(2)));
+    let run = cluster.start(JobId::task(1, 0), &["node1"], 1);
+    cluster.start(JobId::task(1, 1), &["node1"], 1);
+    let reason = cluster.state.wait_reason(cluster.state.job(whole).unwrap());
+    assert_eq!(reason, Some(WaitReason::ArrayLimit));
+    let third = cluster.start_command(JobId::task(1, 2), &["node1"], 1);
+    let (events, _) = cluster.run(&muster_schemas::event::Actor::Planner, third.clone()).unwrap();
+    assert!(events.is_empty(), "the plan's start is refused");
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    assert_eq!(cluster.ok(&muster_schemas::event::Actor::Planner, third).len(), 1);
+    let change = JobChange { max_running: Some(3), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[whole]), change });
+    cluster.start(JobId::task(1, 3), &["node1"], 1);
+    cluster.assert_replays();
+}
+
+#[test]
+fn cancelling_an_array_drops_what_waits_and_stops_what_runs() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::first_n(100_000), None));
+    let run = cluster.start(JobId::task(1, 0), &["node1"], 1);
+    let events = cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[whole]) });
+    assert!(matches!(events.as_slice(), [Event::TasksFinished { .. }, Event::RunStopping { .. }]), "{events:?}");
+    assert_eq!(cluster.outcome(whole), None);
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert_eq!(cluster.outcome(whole), Some(Outcome::Cancelled));
+    assert_eq!(cluster.state.job(whole).unwrap().array.as_ref().unwrap().finished_tasks(), 100_000);
+    let again = Command::Cancel { jobs: ids(&[whole]) };
+    cluster.refused(&user("ada"), again, RefusalCode::Conflict, "no tasks that wait");
+}
+
+#[test]
+fn an_array_that_waits_is_cancelled_at_once() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::first_n(5), None));
+    let both = Command::Cancel { jobs: ids(&[JobId::task(1, 3), whole]) };
+    cluster.ok(&user("ada"), both);
+    assert_eq!(cluster.outcome(whole), Some(Outcome::Cancelled));
+}
+
+#[test]
+fn single_tasks_are_held_released_and_cancelled() {
+    let mut cluster = Cluster::new();
+    cluster.submit("ada", array(IndexSet::first_n(4), None));
+    let task = JobId::task(1, 2);
+    let hold = Command::Hold { jobs: ids(&[task]), holds: USER_HOLD, reason: String::new() };
+    cluster.ok(&user("ada"), hold);
+    assert_eq!(startable(&cluster, 1), "0-1,3");
+    let start = cluster.start_command(task, &["node1"], 1);
+    assert!(cluster.ok(&muster_schemas::event::Actor::Planner, start).is_empty(), "it is held");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[JobId::task(1, 0)]) });
+    assert_eq!(startable(&cluster, 1), "1,3");
+    cluster.ok(&user("ada"), Command::Release { jobs: ids(&[JobId::job(1)]), holds: USER_HOLD });
+    assert_eq!(startable(&cluster, 1), "1-3", "the whole stands for all its tasks");
+    let cancelled = Command::Cancel { jobs: ids(&[JobId::task(1, 0)]) };
+    cluster.refused(&user("ada"), cancelled, RefusalCode::Conflict, "is over: cancelled");
+    let unknown = Command::Cancel { jobs: ids(&[JobId::task(1, 4)]) };
+    cluster.refused(&user("ada"), unknown, RefusalCode::NotFound, "no task 4");
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_task_can_be_requeued_and_then_waits_by_itself() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::first_n(1), None));
+    let task = JobId::task(1, 0);
+    cluster.run_through(task, 1);
+    assert_eq!(cluster.outcome(whole), Some(Outcome::Failed(ExitStatus::Code(1))));
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[task]), hold: false });
+    assert_eq!(cluster.waiting(), [task]);
+    assert_eq!(cluster.outcome(whole), None);
+    cluster.run_through(task, 0);
+    assert_eq!(cluster.outcome(whole), Some(Outcome::Completed));
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_signal_to_an_array_reaches_the_tasks_that_run() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::first_n(3), None));
+    let signal = Command::Signal { jobs: ids(&[whole]), signal: 10 };
+    cluster.refused(&user("ada"), signal.clone(), RefusalCode::Conflict, "does not run");
+    let run = cluster.start(JobId::task(1, 1), &["node1"], 1);
+    assert_eq!(cluster.ok(&user("ada"), signal), [Event::JobSignalled { job: JobId::task(1, 1), run, signal: 10 }]);
+}

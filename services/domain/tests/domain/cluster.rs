@@ -1,0 +1,170 @@
+//! Configuration, nodes, and what the ledger records of itself.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId, Sequence,
+    cluster::{ClusterConfig, ClusterSettings, NodeCondition},
+    command::{Command, RefusalCode},
+    event::{Actor, DeliveryResult, Event, SignatureBytes},
+    job::{Notification, Occasion, Sink},
+};
+
+fn configure(config: &ClusterConfig) -> Command {
+    Command::Configure { config: Box::new(config.clone()), keep_unnamed: false }
+}
+
+#[test]
+fn a_configuration_becomes_the_events_that_lead_to_it() {
+    let mut cluster = Cluster::new();
+    let mut wanted = config();
+    assert!(cluster.ok(&root(), configure(&wanted)).is_empty(), "it is so already");
+    wanted.nodes.remove(1);
+    wanted.nodes[0].cores = 16;
+    wanted.nodes.push(node("node9", 2));
+    wanted.queues.pop();
+    wanted.licences.clear();
+    wanted.settings.name = "blue".into();
+    let events = cluster.ok(&root(), configure(&wanted));
+    assert_eq!(events.len(), 6, "{events:?}");
+    assert_eq!(cluster.state.node_by_name("node1").unwrap().free_cores.len(), 16);
+    assert!(cluster.state.node_by_name("node2").is_none());
+    assert_eq!(cluster.node_id("node9").0, 3, "numbers are never given twice");
+    assert_eq!(cluster.state.licences().count(), 0);
+    assert!(cluster.ok(&root(), configure(&wanted)).is_empty());
+    cluster.assert_replays();
+}
+
+#[test]
+fn keeping_what_is_not_named() {
+    let mut cluster = Cluster::new();
+    let more = ClusterConfig { nodes: vec![node("node4", 1)], ..ClusterConfig::default() };
+    cluster.ok(&root(), Command::Configure { config: Box::new(more), keep_unnamed: true });
+    assert_eq!((cluster.state.nodes().len(), cluster.state.queues().len()), (4, 2));
+}
+
+#[test]
+fn a_cluster_without_queues_gets_its_default_queue() {
+    let settings = ClusterSettings { default_queue: "batch".into(), ..ClusterSettings::default() };
+    let cluster = Cluster::with(ClusterConfig { settings, ..ClusterConfig::default() });
+    assert!(cluster.state.queue("batch").is_some());
+}
+
+#[test]
+fn what_is_in_use_stays() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 4);
+    spec.components[0].queue = Some("other".into());
+    let id = cluster.submit("ada", spec);
+    cluster.start(id, &["node1"], 4);
+    cluster.refused(&user("oper"), configure(&config()), RefusalCode::PermissionDenied, "administrators");
+    let mut without_node = config();
+    without_node.nodes.remove(0);
+    cluster.refused(&root(), configure(&without_node), RefusalCode::Conflict, "job 1 runs on it");
+    let mut smaller = config();
+    smaller.nodes[0].cores = 3;
+    cluster.refused(&root(), configure(&smaller), RefusalCode::Conflict, "smaller");
+    let mut without_queue = config();
+    without_queue.queues.pop();
+    cluster.refused(&root(), configure(&without_queue), RefusalCode::Conflict, "1 jobs are in it");
+}
+
+#[test]
+fn configurations_that_make_no_sense() {
+    let mut cluster = Cluster::new();
+    let mut check = |change: &dyn Fn(&mut ClusterConfig), words| {
+        let mut wanted = config();
+        change(&mut wanted);
+        cluster.refused(&root(), configure(&wanted), RefusalCode::Invalid, words);
+    };
+    check(&|wanted| wanted.nodes.push(node("node1", 1)), "node `node1` is given twice");
+    check(&|wanted| wanted.nodes.push(node("", 1)), "is empty");
+    check(&|wanted| wanted.nodes.push(node("a,b", 1)), "`,`");
+    check(&|wanted| wanted.nodes.push(node("x", 0)), "cores: 0");
+    check(&|wanted| wanted.nodes.push(node("x", 70_000)), "65536");
+    check(&|wanted| wanted.queues[0].nodes = vec!["nowhere".into()], "node `nowhere`");
+    check(&|wanted| wanted.settings.default_queue = "nowhere".into(), "default_queue");
+    check(&|wanted| wanted.settings.launch_timeout_seconds = 0, "launch_timeout_seconds");
+}
+
+#[test]
+fn drained_nodes_take_no_jobs() {
+    let mut cluster = Cluster::new();
+    let drain = |nodes: &[&str]| Command::DrainNodes {
+        nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
+        reason: "a fan".into(),
+    };
+    cluster.refused(&user("ada"), drain(&["node1"]), RefusalCode::PermissionDenied, "operators");
+    cluster.refused(&user("oper"), drain(&["node1", "node7"]), RefusalCode::NotFound, "node7");
+    assert_eq!(cluster.ok(&user("oper"), drain(&["node1", "node2", "node1"])).len(), 2);
+    assert!(cluster.ok(&user("oper"), drain(&["node1"])).is_empty(), "it is drained already");
+    assert!(!cluster.state.node_by_name("node1").unwrap().is_available());
+    let resume = Command::ResumeNodes { nodes: vec!["node1".into(), "node3".into()] };
+    assert_eq!(cluster.ok(&user("oper"), resume).len(), 1, "only one was drained");
+    assert!(cluster.state.node_by_name("node1").unwrap().is_available());
+}
+
+#[test]
+fn a_node_reports_is_lost_and_reports_again() {
+    let mut cluster = Cluster::new();
+    assert!(cluster.hello("node1", "boot1", &[]).is_empty(), "it is up already");
+    let node = cluster.node_id("node1");
+    cluster.ok(&Actor::Ledger, Command::NodeSilent { node, reason: "silence".into() });
+    assert_eq!(cluster.state.node(node).unwrap().condition, NodeCondition::Lost("silence".into()));
+    assert_eq!(cluster.hello("node1", "boot1", &[]).len(), 1);
+    assert_eq!(cluster.state.node(node).unwrap().condition, NodeCondition::Up);
+    let boot_id = "boot1".into();
+    let unknown = Command::NodeHello { boot_id, runs: Vec::new() };
+    cluster.refused(&executor("node8"), unknown, RefusalCode::NotFound, "not part of the cluster");
+}
+
+#[test]
+fn what_the_ledger_records_of_itself() {
+    let mut cluster = Cluster::new();
+    let signature = SignatureBytes { r: [1; 32], s: [2; 32] };
+    let checkpoint = Command::Checkpoint { of: Sequence(1), state_digest: [0; 32], signature };
+    let archived = Command::Archived { first: Sequence(1), last: Sequence(5), last_hash: [0; 32], file: "1-5".into() };
+    for command in [checkpoint, archived, Command::Tick] {
+        cluster.refused(&root(), command.clone(), RefusalCode::PermissionDenied, "the ledger itself");
+        cluster.ok(&Actor::Ledger, command);
+    }
+    assert_eq!(cluster.state.archived(), Sequence(5));
+}
+
+#[test]
+fn a_notification_ends_once() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.notifications = vec![Notification { on: Vec::new(), sink: Sink::Mail("ada@example.org".into()) }];
+    let id = cluster.submit("ada", spec);
+    let done = |job: JobId, notification| Command::NotificationDone {
+        job,
+        of: Sequence(9),
+        notification,
+        occasion: Occasion::Started,
+        result: DeliveryResult::Delivered,
+    };
+    cluster.refused(&user("ada"), done(id, 0), RefusalCode::PermissionDenied, "notifiers");
+    let events = cluster.ok(&Actor::Notifier, done(id, 0));
+    assert!(matches!(events.as_slice(), [Event::NotificationDone { .. }]));
+    for command in [done(id, 0), done(id, 1), done(JobId::job(99), 0)] {
+        assert!(cluster.ok(&Actor::Notifier, command).is_empty());
+    }
+    cluster.assert_replays();
+}
+
+#[test]
+fn every_event_has_words() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 1));
+    let run = cluster.start(id, &["node1", "node2"], 1);
+    let said = |cluster: &Cluster, back: usize| {
+        let record = &cluster.log[cluster.log.len() - back];
+        muster_domain::describe(record, &cluster.state)
+    };
+    assert_eq!(said(&cluster, 1), format!("job 1 started on node1,node2 (run {run})"));
+    cluster.ok(&root(), Command::Cancel { jobs: ids(&[id]) });
+    assert_eq!(said(&cluster, 1), "job 1 is being stopped: cancelled by root (run 1)");
+    for record in &cluster.log {
+        assert!(!muster_domain::describe(record, &cluster.state).is_empty());
+    }
+}

@@ -1,0 +1,233 @@
+//! Jobs that wait for others.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId,
+    cluster::ClusterSettings,
+    command::{Command, RefusalCode},
+    event::{Event, JobChange},
+    job::{Dependencies, Dependency, DependencyKind, ExitStatus, Outcome, WaitReason},
+    resources::IndexSet,
+};
+
+fn on(kind: DependencyKind, job: JobId) -> Dependency {
+    Dependency { kind, job: Some(job), delay_seconds: 0 }
+}
+
+fn bare(kind: DependencyKind) -> Dependency {
+    Dependency { kind, job: None, delay_seconds: 0 }
+}
+
+fn reason(cluster: &Cluster, job: JobId) -> Option<WaitReason> {
+    cluster.state.wait_reason(cluster.state.job(job).unwrap())
+}
+
+#[test]
+fn each_kind_is_met_by_what_it_says() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", job(1, 1));
+    let kinds = [
+        DependencyKind::Started,
+        DependencyKind::Running,
+        DependencyKind::Ended,
+        DependencyKind::Succeeded,
+        DependencyKind::Failed,
+    ];
+    let [started, running, ended, succeeded, failed] = kinds.map(|kind| cluster.submit("ada", after(kind, first)));
+    assert_eq!(cluster.waiting(), [first]);
+    assert_eq!(reason(&cluster, ended), Some(WaitReason::Dependency(first)));
+    let run = cluster.start(first, &["node1"], 1);
+    assert_eq!(cluster.waiting(), [started, running]);
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    assert_eq!(cluster.waiting(), [started, ended, succeeded]);
+    assert_eq!(reason(&cluster, running), Some(WaitReason::DependencyNeverMet(first)));
+    assert_eq!(reason(&cluster, failed), Some(WaitReason::DependencyNeverMet(first)));
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_dependency_on_a_job_that_is_over_is_judged_at_once() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", job(1, 1));
+    cluster.run_through(first, 1);
+    let failed = cluster.submit("ada", after(DependencyKind::Failed, first));
+    let succeeded = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    assert_eq!(cluster.waiting(), [failed]);
+    // The job can still end well after it was queued anew.
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false });
+    assert_eq!(reason(&cluster, succeeded), Some(WaitReason::Dependency(first)));
+    cluster.run_through(first, 0);
+    assert!(cluster.is_waiting(succeeded));
+}
+
+#[test]
+fn of_a_group_one_condition_is_enough_and_every_group_counts() {
+    let mut cluster = Cluster::new();
+    let (one, two) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    let kind = DependencyKind::Succeeded;
+    let either = cluster.submit("ada", depending(vec![vec![on(kind, one), on(kind, two)]]));
+    let both = cluster.submit("ada", depending(vec![vec![on(kind, one)], vec![on(kind, two)]]));
+    cluster.run_through(one, 1);
+    assert_eq!(reason(&cluster, either), Some(WaitReason::Dependency(two)), "the other can still meet it");
+    assert_eq!(reason(&cluster, both), Some(WaitReason::DependencyNeverMet(one)));
+    cluster.run_through(two, 0);
+    assert_eq!(cluster.waiting(), [either]);
+}
+
+#[test]
+fn a_delay_runs_from_the_moment_it_happened() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", job(1, 1));
+    let delayed = Dependency { delay_seconds: 10, ..on(DependencyKind::Ended, first) };
+    let id = cluster.submit("ada", depending(vec![vec![delayed.clone()]]));
+    cluster.run_through(first, 0);
+    let until = cluster.now.plus_seconds(10);
+    assert_eq!(reason(&cluster, id), Some(WaitReason::BeginTime(until)));
+    assert_eq!(cluster.state.next_timer(), Some(until));
+    cluster.pass(4);
+    let second = cluster.submit("ada", depending(vec![vec![delayed]]));
+    cluster.pass(6);
+    cluster.tick();
+    assert_eq!(cluster.waiting(), [id, second]);
+}
+
+#[test]
+fn impossible_jobs_are_cancelled_if_the_site_wants_it() {
+    let settings = ClusterSettings { cancel_never_met: true, ..ClusterSettings::default() };
+    let mut cluster = Cluster::with(muster_schemas::cluster::ClusterConfig { settings, ..config() });
+    let first = cluster.submit("ada", job(1, 1));
+    let second = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    let third = cluster.submit("ada", after(DependencyKind::Succeeded, second));
+    let fourth = cluster.submit("ada", after(DependencyKind::Ended, third));
+    cluster.run_through(first, 1);
+    while cluster.state.next_timer().is_some_and(|time| time <= cluster.now) {
+        assert!(!cluster.tick().is_empty(), "a timer that is due leads to something");
+    }
+    assert_eq!(cluster.outcome(second), Some(Outcome::DependencyNeverMet));
+    assert_eq!(cluster.outcome(third), Some(Outcome::DependencyNeverMet));
+    assert!(cluster.is_waiting(fourth));
+}
+
+#[test]
+fn singletons_run_one_after_the_other() {
+    let mut cluster = Cluster::new();
+    let named = |name: &str| muster_schemas::job::JobSpec {
+        name: name.into(),
+        ..depending(vec![vec![bare(DependencyKind::Singleton)]])
+    };
+    let plain = cluster.submit("ada", muster_schemas::job::JobSpec { name: "x".into(), ..job(1, 1) });
+    let one = cluster.submit("ada", named("x"));
+    let two = cluster.submit("ada", named("x"));
+    let other_name = cluster.submit("ada", named("y"));
+    let other_user = cluster.submit("bob", named("x"));
+    assert_eq!(cluster.waiting(), [plain, other_name, other_user]);
+    cluster.run_through(plain, 1);
+    assert!(cluster.is_waiting(one) && !cluster.is_waiting(two));
+    let rename = JobChange { name: Some("z".into()), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[one]), change: rename });
+    assert!(cluster.is_waiting(two), "the one ahead has another name now");
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[plain]), hold: false });
+    assert!(!cluster.is_waiting(two), "the first is back");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[plain]) });
+    assert!(cluster.is_waiting(two));
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_job_can_be_put_before_others() {
+    let mut cluster = Cluster::new();
+    let behind = cluster.submit("ada", job(1, 1));
+    let first = cluster.submit("ada", after(DependencyKind::BeforeSucceeded, behind));
+    assert_eq!(cluster.waiting(), [first], "it never holds the job that has it");
+    cluster.run_through(first, 0);
+    assert_eq!(cluster.waiting(), [behind]);
+    let before = |job| Command::Submit { jobs: vec![after(DependencyKind::BeforeStarted, job)] };
+    cluster.refused(&user("bob"), before(behind), RefusalCode::PermissionDenied, "belongs to ada");
+    cluster.start(behind, &["node1"], 1);
+    cluster.refused(&user("ada"), before(behind), RefusalCode::Conflict, "does not wait");
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_job_can_wait_for_a_number_of_others_that_put_themselves_before_it() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", depending(vec![vec![bare(DependencyKind::Count(2))]]));
+    let befores: Vec<JobId> = (0..3).map(|_| cluster.submit("ada", after(DependencyKind::BeforeEnded, id))).collect();
+    assert!(!cluster.is_waiting(id));
+    cluster.run_through(befores[0], 0);
+    assert!(!cluster.is_waiting(id));
+    cluster.run_through(befores[1], 1);
+    assert!(cluster.is_waiting(id), "two are enough");
+}
+
+#[test]
+fn tasks_wait_for_the_task_of_the_same_index() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", array(IndexSet::from_range(0, 2), None));
+    let mut spec = after(DependencyKind::SameIndexSucceeded, first);
+    spec.array = array(IndexSet::from_range(0, 3), None).array;
+    let second = cluster.submit("ada", spec);
+    assert_eq!(reason(&cluster, second), Some(WaitReason::Dependency(first)));
+    cluster.run_through(JobId::task(1, 1), 0);
+    let indices = |cluster: &Cluster| {
+        let waiting = cluster.state.waiting().find(|waiting| waiting.job.id == second);
+        waiting.and_then(|waiting| waiting.indices.map(|indices| indices.to_string())).unwrap_or_default()
+    };
+    assert_eq!(indices(&cluster), "1");
+    cluster.run_through(JobId::task(1, 0), 1);
+    cluster.run_through(JobId::task(1, 2), 0);
+    assert_eq!(indices(&cluster), "1-2");
+    cluster.run_through(JobId::task(second.number, 1), 0);
+    cluster.run_through(JobId::task(second.number, 2), 0);
+    assert_eq!(reason(&cluster, second), Some(WaitReason::DependencyNeverMet(first)));
+    let settings = ClusterSettings { cancel_never_met: true, ..ClusterSettings::default() };
+    let config = Box::new(muster_schemas::cluster::ClusterConfig { settings, ..config() });
+    cluster.ok(&root(), Command::Configure { config, keep_unnamed: false });
+    let events = cluster.tick();
+    assert!(
+        matches!(events.as_slice(), [Event::TasksFinished { indices, .. }, Event::JobFinished { .. }] if indices.to_string() == "0,3"),
+        "{events:?}"
+    );
+    assert_eq!(cluster.outcome(second), Some(Outcome::DependencyNeverMet));
+    cluster.assert_replays();
+}
+
+#[test]
+fn dependencies_on_arrays_and_tasks() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::from_range(1, 2), None));
+    let started = cluster.submit("ada", after(DependencyKind::Started, whole));
+    let ended = cluster.submit("ada", after(DependencyKind::Ended, whole));
+    let task = cluster.submit("ada", after(DependencyKind::Failed, JobId::task(1, 2)));
+    cluster.run_through(JobId::task(1, 1), 0);
+    assert_eq!(cluster.waiting(), [whole]);
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[JobId::task(1, 2)]) });
+    assert_eq!(cluster.waiting(), [started, ended, task]);
+    let no_task = Command::Submit { jobs: vec![after(DependencyKind::Ended, JobId::task(1, 9))] };
+    cluster.refused(&user("ada"), no_task, RefusalCode::NotFound, "job 1_9");
+}
+
+#[test]
+fn dependencies_can_be_replaced() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", job(1, 1));
+    let id = cluster.submit("ada", after(DependencyKind::Ended, first));
+    let own = Dependencies { all_of: vec![vec![on(DependencyKind::Ended, id)]] };
+    let change = |dependencies| Command::Modify {
+        jobs: ids(&[id]),
+        change: JobChange { dependencies: Some(dependencies), ..JobChange::default() },
+    };
+    cluster.refused(&user("ada"), change(own), RefusalCode::Invalid, "on itself");
+    cluster.ok(&user("ada"), change(Dependencies::default()));
+    assert!(cluster.is_waiting(id));
+}
+
+#[test]
+fn what_is_no_dependency_is_refused() {
+    let mut cluster = Cluster::new();
+    let submit = |all_of| Command::Submit { jobs: vec![depending(all_of)] };
+    let ada = user("ada");
+    cluster.refused(&ada, submit(vec![vec![on(DependencyKind::Ended, JobId::job(5))]]), RefusalCode::NotFound, "job 5");
+    cluster.refused(&ada, submit(vec![vec![]]), RefusalCode::Invalid, "no condition");
+    cluster.refused(&ada, submit(vec![vec![bare(DependencyKind::Ended)]]), RefusalCode::Invalid, "names no job");
+}

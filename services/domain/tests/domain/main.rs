@@ -1,0 +1,12 @@
+//! The rules of muster, by their public face: commands in, events and answers out.
+
+mod arrays;
+mod cluster;
+mod dependencies;
+mod jobs;
+mod orders;
+mod plans;
+mod properties;
+mod runs;
+mod support;
+mod validation;

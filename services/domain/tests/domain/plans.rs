@@ -1,0 +1,149 @@
+//! Plans: each start is checked against the state and the starts before it.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId,
+    cluster::QueueSpec,
+    command::{Command, RefusalCode, RefusedStart, Reply, Start},
+    event::{Actor, Event, WaitingJob},
+    job::WaitReason,
+    resources::{ComponentPlacement, IndexSet, Placement, Sharing},
+};
+
+/// The reasons for which the starts of one plan are refused.
+fn plan(cluster: &mut Cluster, starts: Vec<Start>) -> Vec<RefusedStart> {
+    match cluster.run(&Actor::Planner, Command::CommitPlan { starts, reasons: Vec::new() }) {
+        Ok((_, Reply::Planned(refused))) => refused,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_refused(cluster: &mut Cluster, job: JobId, placement: Placement, words: &str) {
+    let refused = plan(cluster, vec![Start { job, placement }]);
+    assert!(refused.len() == 1 && refused[0].reason.contains(words), "`{words}` expected: {refused:?}");
+}
+
+#[test]
+fn only_the_planner_plans() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let command = cluster.start_command(id, &["node1"], 1);
+    cluster.refused(&root(), command, RefusalCode::PermissionDenied, "only the planner");
+}
+
+#[test]
+fn starts_of_one_plan_see_each_other() {
+    let mut cluster = Cluster::new();
+    let jobs: Vec<JobId> = (0..3).map(|_| cluster.submit("ada", job(1, 2))).collect();
+    let placement = cluster.placement(&["node1"], 2);
+    let starts = jobs.iter().map(|job| Start { job: *job, placement: placement.clone() }).collect();
+    let refused = plan(&mut cluster, starts);
+    assert_eq!(refused.len(), 2, "one place is given once");
+    let rest = Start { job: jobs[1], placement: cluster.placement(&["node1"], 2) };
+    assert_eq!(plan(&mut cluster, vec![rest.clone(), rest]).len(), 1, "and one job started once");
+    cluster.assert_replays();
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 2));
+    let good = cluster.placement(&["node1", "node2"], 2);
+    let change = |change: &dyn Fn(&mut ComponentPlacement)| {
+        let mut placement = good.clone();
+        change(&mut placement.components[0]);
+        placement
+    };
+    let mut check = |placement, words| assert_refused(&mut cluster, id, placement, words);
+    check(Placement::default(), "0 components are placed, the job has 1");
+    check(change(&|placed| drop(placed.shares.pop())), "1 nodes are given");
+    check(change(&|placed| placed.shares[0].cores = IndexSet::first_n(1)), "3 cores are given");
+    check(change(&|placed| placed.shares[0].cores = IndexSet::from_range(3, 4)), "does not have these cores");
+    check(change(&|placed| placed.shares[0].gpus = IndexSet::first_n(1)), "does not have these GPUs");
+    check(change(&|placed| placed.shares[0].memory_bytes = 9 * GIB), "does not have this memory");
+    check(change(&|placed| placed.shares[0].node.0 = 99), "does not exist");
+    check(change(&|placed| placed.shares[1] = placed.shares[0].clone()), "same node");
+    check(change(&|placed| placed.alternative = 1), "alternative");
+    check(change(&|placed| placed.shares[0].tasks = 0), "tasks are given");
+    cluster.ok(&user("oper"), Command::DrainNodes { nodes: vec!["node1".into()], reason: "fan".into() });
+    assert_refused(&mut cluster, id, good.clone(), "node1 is not available");
+    cluster.ok(&user("oper"), Command::ResumeNodes { nodes: vec!["node1".into()] });
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+    assert_refused(&mut cluster, id, good, "does not wait");
+}
+
+#[test]
+fn a_shut_gate_is_the_reason() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let holds = muster_schemas::job::Holds { user: true, ..Default::default() };
+    cluster.ok(&user("ada"), Command::Hold { jobs: ids(&[id]), holds, reason: String::new() });
+    let placement = cluster.placement(&["node1"], 1);
+    assert_refused(&mut cluster, id, placement, "held by user");
+}
+
+#[test]
+fn exclusive_nodes_serve_one_job() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.components[0].alternatives[0].requests[0].sharing = Sharing::Exclusive;
+    let (alone, alone_too, shared) =
+        (cluster.submit("ada", spec.clone()), cluster.submit("ada", spec), cluster.submit("ada", job(1, 1)));
+    let mut placement = cluster.placement(&["node1"], 1);
+    assert_refused(&mut cluster, alone, placement.clone(), "for itself");
+    placement.components[0].shares[0].exclusive = true;
+    assert!(plan(&mut cluster, vec![Start { job: alone, placement }]).is_empty());
+    let on_node1 = cluster.placement(&["node1"], 1);
+    assert_refused(&mut cluster, shared, on_node1, "exclusively");
+    cluster.start(shared, &["node2"], 1);
+    let mut on_node2 = cluster.placement(&["node2"], 1);
+    on_node2.components[0].shares[0].exclusive = true;
+    assert_refused(&mut cluster, alone_too, on_node2, "not empty");
+}
+
+#[test]
+fn licences_and_queue_limits() {
+    let mut config = config();
+    config.queues[1] = QueueSpec {
+        max_running_jobs: Some(2),
+        max_running_jobs_per_user: Some(1),
+        nodes: vec!["node3".into()],
+        ..queue("other")
+    };
+    let mut cluster = Cluster::with(config);
+    let mut spec = job(1, 1);
+    spec.components[0].alternatives[0].licences = [("ansys".to_owned(), 2)].into();
+    let (first, second) = (cluster.submit("ada", spec.clone()), cluster.submit("ada", spec));
+    cluster.start(first, &["node1"], 1);
+    let placement = cluster.placement(&["node1"], 1);
+    assert_refused(&mut cluster, second, placement, "1 of licence `ansys` are free");
+    let mut spec = job(1, 1);
+    spec.components[0].queue = Some("other".into());
+    let jobs = ["ada", "ada", "bob", "cy"].map(|name| cluster.submit(name, spec.clone()));
+    let elsewhere = cluster.placement(&["node1"], 1);
+    assert_refused(&mut cluster, jobs[0], elsewhere, "does not serve queue `other`");
+    cluster.start(jobs[0], &["node3"], 1);
+    let placement = cluster.placement(&["node3"], 1);
+    assert_refused(&mut cluster, jobs[1], placement, "of user ada");
+    cluster.start(jobs[2], &["node3"], 1);
+    let placement = cluster.placement(&["node3"], 1);
+    assert_refused(&mut cluster, jobs[3], placement, "of queue `other` run as may");
+}
+
+#[test]
+fn only_news_is_recorded_of_reasons() {
+    let mut cluster = Cluster::new();
+    let (id, started) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    cluster.start(started, &["node1"], 1);
+    let why = |job, what: &str| WaitingJob { job, reason: WaitReason::Resources(what.into()) };
+    let reasons = |reasons: Vec<WaitingJob>| Command::CommitPlan { starts: Vec::new(), reasons };
+    let events =
+        cluster.ok(&Actor::Planner, reasons(vec![why(id, "cores"), why(started, "cores"), why(JobId::job(9), "x")]));
+    assert!(matches!(events.as_slice(), [Event::JobsWaiting { reasons }] if reasons.len() == 1), "{events:?}");
+    let job = cluster.state.job(id).unwrap();
+    assert_eq!(cluster.state.wait_reason(job), Some(WaitReason::Resources("cores".into())));
+    assert!(cluster.ok(&Actor::Planner, reasons(vec![why(id, "cores")])).is_empty());
+    assert_eq!(cluster.ok(&Actor::Planner, reasons(vec![why(id, "nodes")])).len(), 1);
+    cluster.assert_replays();
+}

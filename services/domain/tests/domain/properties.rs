@@ -1,0 +1,340 @@
+//! Whatever is asked in whatever order, the invariants hold and the log replays.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId, RunId,
+    cluster::ClusterSettings,
+    command::{Command, JobFilter, JobSelection, Start},
+    event::{Actor, EndCause, JobChange, NodeExit},
+    job::{Dependency, DependencyKind, ExitStatus, Holds, JobSpec, JobState, RequeuePolicy, Usage, WaitReason},
+    resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
+};
+use proptest::prelude::*;
+
+/// One thing that happens. Numbers pick among what there is at that moment, so that most of it means something.
+#[derive(Clone, Debug)]
+enum Step {
+    Submit { who: u8, nodes: u8, cores: u8, shape: u8, on: u8 },
+    Array { who: u8, tasks: u8, limit: u8, on: u8 },
+    Hold { who: u8, job: u8, task: u8, kind: u8 },
+    Release { who: u8, job: u8, task: u8, kind: u8 },
+    Cancel { who: u8, job: u8, task: u8 },
+    CancelAll { who: u8, state: u8 },
+    Requeue { job: u8, task: u8, hold: bool },
+    Modify { who: u8, job: u8, what: u8 },
+    Suspend { job: u8, resume: bool },
+    Plan { skip: u8, wild: bool },
+    Report { run: u8, node: u8, what: u8 },
+    Hello { node: u8, boot: u8, forget: bool },
+    Silent { node: u8 },
+    Drain { node: u8, resume: bool },
+    StartStep { job: u8 },
+    Pass { seconds: u8 },
+    Configure { what: u8 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let n = any::<u8>;
+    prop_oneof![
+        6 => (n(), n(), n(), n(), n()).prop_map(|(who, nodes, cores, shape, on)| Step::Submit { who, nodes, cores, shape, on }),
+        2 => (n(), n(), n(), n()).prop_map(|(who, tasks, limit, on)| Step::Array { who, tasks, limit, on }),
+        2 => (n(), n(), n(), n()).prop_map(|(who, job, task, kind)| Step::Hold { who, job, task, kind }),
+        2 => (n(), n(), n(), n()).prop_map(|(who, job, task, kind)| Step::Release { who, job, task, kind }),
+        2 => (n(), n(), n()).prop_map(|(who, job, task)| Step::Cancel { who, job, task }),
+        1 => (n(), n()).prop_map(|(who, state)| Step::CancelAll { who, state }),
+        2 => (n(), n(), any::<bool>()).prop_map(|(job, task, hold)| Step::Requeue { job, task, hold }),
+        2 => (n(), n(), n()).prop_map(|(who, job, what)| Step::Modify { who, job, what }),
+        1 => (n(), any::<bool>()).prop_map(|(job, resume)| Step::Suspend { job, resume }),
+        8 => (n(), prop::bool::weighted(0.2)).prop_map(|(skip, wild)| Step::Plan { skip, wild }),
+        12 => (n(), n(), n()).prop_map(|(run, node, what)| Step::Report { run, node, what }),
+        2 => (n(), n(), any::<bool>()).prop_map(|(node, boot, forget)| Step::Hello { node, boot, forget }),
+        1 => n().prop_map(|node| Step::Silent { node }),
+        1 => (n(), any::<bool>()).prop_map(|(node, resume)| Step::Drain { node, resume }),
+        1 => n().prop_map(|job| Step::StartStep { job }),
+        4 => n().prop_map(|seconds| Step::Pass { seconds }),
+        1 => n().prop_map(|what| Step::Configure { what }),
+    ]
+}
+
+const USERS: [&str; 3] = ["ada", "bob", "oper"];
+const KINDS: [DependencyKind; 12] = [
+    DependencyKind::Started,
+    DependencyKind::Ended,
+    DependencyKind::Succeeded,
+    DependencyKind::Failed,
+    DependencyKind::SameIndexSucceeded,
+    DependencyKind::Singleton,
+    DependencyKind::BeforeStarted,
+    DependencyKind::BeforeEnded,
+    DependencyKind::BeforeSucceeded,
+    DependencyKind::BeforeFailed,
+    DependencyKind::Count(1),
+    DependencyKind::Running,
+];
+
+struct Model {
+    cluster: Cluster,
+}
+
+impl Model {
+    fn actor(who: u8) -> Actor {
+        if who.is_multiple_of(7) { root() } else { user(USERS[who as usize % USERS.len()]) }
+    }
+
+    /// Some number that was given, or nearly so.
+    fn job(&self, pick: u8) -> JobId {
+        JobId::job(u64::from(pick) % (self.cluster.state.next_job_number() + 1) + 1)
+    }
+
+    fn job_or_task(&self, pick: u8, task: u8) -> JobId {
+        let id = self.job(pick);
+        if task.is_multiple_of(2) { id } else { JobId::task(id.number, u32::from(task) % 8) }
+    }
+
+    fn node(&self, pick: u8) -> String {
+        format!("node{}", pick % 3 + 1)
+    }
+
+    fn dependency(&self, on: u8) -> Vec<Vec<Dependency>> {
+        if on < 100 {
+            return Vec::new();
+        }
+        let kind = KINDS[on as usize % KINDS.len()];
+        let needs_job = !matches!(kind, DependencyKind::Singleton | DependencyKind::Count(_));
+        let job = needs_job.then(|| self.job_or_task(on / 3, on / 7));
+        vec![vec![Dependency { kind, job, delay_seconds: u32::from(on % 4) }]]
+    }
+
+    /// The command of a step; a step that means nothing now has none.
+    fn command(&self, step: &Step) -> Option<(Actor, Command)> {
+        let state = &self.cluster.state;
+        let holds = |kind: u8| Holds { user: kind & 1 != 0, operator: kind & 2 != 0, system: kind & 4 != 0 };
+        Some(match step.clone() {
+            Step::Submit { who, nodes, cores, shape, on } => {
+                (Self::actor(who), self.submission(nodes, cores, shape, on))
+            }
+            Step::Array { who, tasks, limit, on } => {
+                let limit = (limit % 3 != 0).then_some(u32::from(limit % 3));
+                let mut spec = array(IndexSet::first_n(u32::from(tasks % 6) + 1), limit);
+                spec.components[0].dependencies.all_of = self.dependency(on);
+                (Self::actor(who), Command::Submit { jobs: vec![spec] })
+            }
+            Step::Hold { who, job, task, kind } => {
+                let jobs = ids(&[self.job_or_task(job, task)]);
+                (Self::actor(who), Command::Hold { jobs, holds: holds(kind), reason: "because".into() })
+            }
+            Step::Release { who, job, task, kind } => {
+                let jobs = ids(&[self.job_or_task(job, task)]);
+                (Self::actor(who), Command::Release { jobs, holds: holds(kind | 1) })
+            }
+            Step::Cancel { who, job, task } => {
+                let jobs = ids(&[self.job_or_task(job, task), self.job(task)]);
+                (Self::actor(who), Command::Cancel { jobs })
+            }
+            Step::CancelAll { who, state } => {
+                let states = vec![[JobState::Queued, JobState::Running, JobState::Held][state as usize % 3]];
+                let filter = JobFilter { states, user: Some("ada".into()), ..JobFilter::default() };
+                (Self::actor(who), Command::Cancel { jobs: JobSelection::Matching(filter) })
+            }
+            Step::Requeue { job, task, hold } => {
+                (root(), Command::Requeue { jobs: ids(&[self.job_or_task(job, task)]), hold })
+            }
+            Step::Modify { who, job, what } => {
+                (Self::actor(who), Command::Modify { jobs: ids(&[self.job(job)]), change: self.change(what) })
+            }
+            Step::Suspend { job, resume: false } => (user("oper"), Command::Suspend { jobs: ids(&[self.job(job)]) }),
+            Step::Suspend { job, resume: true } => (user("oper"), Command::Resume { jobs: ids(&[self.job(job)]) }),
+            Step::Plan { skip, wild } => (Actor::Planner, self.plan(skip, wild)),
+            Step::Report { run, node, what } => self.report(run, node, what)?,
+            Step::Hello { node, boot, forget } => {
+                let name = self.node(node);
+                let known = state.node_by_name(&name)?;
+                let runs = if forget { Vec::new() } else { known.runs.iter().copied().collect() };
+                let boot_id = format!("boot{}", boot % 2);
+                (executor(&name), Command::NodeHello { boot_id, runs })
+            }
+            Step::Silent { node } => {
+                let node = state.node_by_name(&self.node(node))?.id;
+                (Actor::Ledger, Command::NodeSilent { node, reason: "silence".into() })
+            }
+            Step::Drain { node, resume: false } => {
+                (user("oper"), Command::DrainNodes { nodes: vec![self.node(node)], reason: "fan".into() })
+            }
+            Step::Drain { node, resume: true } => (user("oper"), Command::ResumeNodes { nodes: vec![self.node(node)] }),
+            Step::StartStep { job } => {
+                (root(), Command::StartStep { job: self.job(job), launch: tasks(), tasks: None, nodes: None })
+            }
+            Step::Pass { .. } => (Actor::Ledger, Command::Tick),
+            Step::Configure { what } => (root(), self.configuration(what)),
+        })
+    }
+
+    fn submission(&self, nodes: u8, cores: u8, shape: u8, on: u8) -> Command {
+        let mut spec = job(u32::from(nodes % 3) + 1, u32::from(cores % 4) + 1);
+        let component = &mut spec.components[0];
+        if shape & 1 != 0 {
+            component.launch = tasks();
+        }
+        if shape & 2 != 0 {
+            component.alternatives[0].licences = [("ansys".to_owned(), 2)].into();
+        }
+        if shape & 4 != 0 {
+            component.begin = Some(self.cluster.now.plus_seconds(i64::from(cores % 8)));
+        }
+        if shape & 8 != 0 {
+            component.deadline = Some(self.cluster.now.plus_seconds(i64::from(cores) + 1));
+        }
+        if shape & 16 != 0 {
+            component.queue = Some("other".into());
+        }
+        component.dependencies.all_of = self.dependency(on);
+        if shape & 32 != 0 {
+            spec.requeue = RequeuePolicy { on_node_lost: true, on_exit_codes: vec![1], max_runs: 3 };
+        }
+        if shape & 64 != 0 {
+            spec.components.push(job(1, 1).components.remove(0));
+        }
+        let second = JobSpec { name: "x".into(), ..spec.clone() };
+        Command::Submit { jobs: if shape & 128 != 0 { vec![spec, second] } else { vec![spec] } }
+    }
+
+    fn change(&self, what: u8) -> JobChange {
+        let mut change = JobChange::default();
+        match what % 8 {
+            0 => change.name = Some(["x", "job"][what as usize / 8 % 2].into()),
+            1 => change.queue = Some(["other", "default"][what as usize / 8 % 2].into()),
+            2 => change.walltime_seconds = Some(u64::from(what) + 1),
+            3 => change.begin = Some(self.cluster.now.plus_seconds(i64::from(what / 8))),
+            4 => change.alternatives = Some(job(2, 1).components.remove(0).alternatives),
+            5 => change.dependencies = Some(muster_schemas::job::Dependencies { all_of: self.dependency(what) }),
+            6 => change.max_running = Some(u32::from(what / 8) % 3),
+            _ => change.priority = Some(i64::from(what)),
+        }
+        change
+    }
+
+    fn configuration(&self, what: u8) -> Command {
+        let mut wanted = config();
+        wanted.settings =
+            ClusterSettings { finished_job_retention_seconds: 20, cancel_never_met: what & 1 != 0, ..wanted.settings };
+        wanted.queues[1].started = what & 2 != 0;
+        wanted.queues[0].max_running_jobs_per_user = (what & 4 != 0).then_some(2);
+        if what & 8 != 0 {
+            wanted.nodes[2].cores = 6;
+        }
+        if what & 16 != 0 {
+            wanted.nodes.pop();
+        }
+        wanted.licences = [("ansys".to_owned(), u32::from(what / 32))].into();
+        Command::Configure { config: Box::new(wanted), keep_unnamed: false }
+    }
+
+    /// A plan that starts what fits by its own bookkeeping, or without any.
+    fn plan(&self, skip: u8, wild: bool) -> Command {
+        let state = &self.cluster.state;
+        let mut used: std::collections::BTreeMap<_, IndexSet> = Default::default();
+        let mut starts = Vec::new();
+        let mut reasons = Vec::new();
+        for (at, waiting) in state.waiting().enumerate() {
+            if (at + skip as usize).is_multiple_of(4) {
+                let reason = WaitReason::Resources(format!("cores {}", skip % 2));
+                reasons.push(muster_schemas::event::WaitingJob { job: waiting.job.id, reason });
+                continue;
+            }
+            let tasks: Vec<JobId> = match &waiting.indices {
+                None => vec![waiting.job.id],
+                Some(indices) => {
+                    indices.iter().take(3).map(|index| JobId::task(waiting.job.id.number, index)).collect()
+                }
+            };
+            for job in tasks {
+                if let Some(placement) = place(state, waiting.job, &mut used, wild) {
+                    starts.push(Start { job, placement });
+                }
+            }
+        }
+        Command::CommitPlan { starts, reasons }
+    }
+
+    fn report(&self, run: u8, node: u8, what: u8) -> Option<(Actor, Command)> {
+        let state = &self.cluster.state;
+        let now = self.cluster.now;
+        let runs: Vec<RunId> = state.runs().map(|run| run.id).collect();
+        let id = runs.get(run as usize % runs.len().max(1)).copied().unwrap_or(RunId(u64::from(run)));
+        let name = match state.run(id) {
+            Some(run) => state.node_name(run.parts[node as usize % run.parts.len()].node).into_owned(),
+            None => self.node(node),
+        };
+        let ended = |cause, status| Command::NodeEnded { run: id, exit: exit(status, cause, now) };
+        let command = match what % 8 {
+            0..=2 => Command::NodeStarted { run: id },
+            3 | 4 => ended(EndCause::Itself, ExitStatus::Code(0)),
+            5 => ended(EndCause::Itself, ExitStatus::Code(1)),
+            6 => ended(
+                [EndCause::Walltime, EndCause::OutOfMemory, EndCause::Killed][node as usize % 3].clone(),
+                ExitStatus::Signal(9),
+            ),
+            _ => {
+                let cause = EndCause::LaunchFailed("no".into());
+                let exit = NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: now };
+                Command::NodeEnded { run: id, exit }
+            }
+        };
+        Some((executor(&name), command))
+    }
+}
+
+/// A placement by first fit over what is free and not yet used by this plan; a wild one does not look.
+fn place(
+    state: &muster_domain::State,
+    job: &muster_domain::state::Job,
+    used: &mut std::collections::BTreeMap<muster_schemas::NodeId, IndexSet>,
+    wild: bool,
+) -> Option<Placement> {
+    let mut placed_on = Vec::new();
+    let mut components = Vec::new();
+    for component in &job.components {
+        let request = &component.shape.alternatives[0].requests[0];
+        let least = muster_domain::requests::minimum(request, state.settings());
+        let each = least.cores.div_ceil(least.nodes);
+        let mut shares = Vec::new();
+        for node in state.nodes() {
+            let taken = used.get(&node.id).cloned().unwrap_or_default();
+            let free = if wild { node.free_cores.clone() } else { node.free_cores.difference(&taken) };
+            if shares.len() as u64 == least.nodes || free.len() < each || placed_on.contains(&node.id) {
+                continue;
+            }
+            let cores = free.smallest(each);
+            used.insert(node.id, taken.union(&cores));
+            placed_on.push(node.id);
+            let share =
+                NodeShare { node: node.id, cores, gpus: IndexSet::new(), memory_bytes: 0, tasks: 1, exclusive: false };
+            shares.push(share);
+        }
+        if (shares.len() as u64) < least.nodes && !wild {
+            return None;
+        }
+        components.push(ComponentPlacement { alternative: 0, shares });
+    }
+    Some(Placement { components })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_invariants_hold_and_the_log_replays(steps in prop::collection::vec(step(), 1..200)) {
+        let mut model = Model { cluster: Cluster::new() };
+        let mut accepted = 0;
+        for step in &steps {
+            if let Step::Pass { seconds } = step {
+                model.cluster.pass(i64::from(seconds % 16));
+            }
+            let Some((actor, command)) = model.command(step) else { continue };
+            // `run` checks every invariant after what was accepted; a refusal cannot have changed anything.
+            accepted += usize::from(model.cluster.run(&actor, command).is_ok());
+        }
+        model.cluster.assert_replays();
+        prop_assert!(accepted > 0 || steps.len() < 10);
+    }
+}

@@ -1,0 +1,266 @@
+//! Runs: launch, start, stop, end, loss of nodes, steps.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId, RunId, StepId,
+    command::{Command, RefusalCode, Reply},
+    event::{Actor, EndCause, Event, NodeExit, NodeTasks, StopReason},
+    job::{ExitStatus, JobState, Outcome, RequeuePolicy, Usage},
+};
+
+fn ended(run: RunId, exit: NodeExit) -> Command {
+    Command::NodeEnded { run, exit }
+}
+
+fn task_job(nodes: u32) -> muster_schemas::job::JobSpec {
+    let mut spec = job(nodes, 1);
+    spec.components[0].launch = tasks();
+    spec
+}
+
+#[test]
+fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", task_job(2));
+    let run = cluster.allocate(id, &["node1", "node2"], 1);
+    let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
+    let first = cluster.ok(&executor("node2"), Command::NodeStarted { run });
+    assert_eq!(first, [Event::RunNodeStarted { run, node: node2 }]);
+    assert!(cluster.ok(&executor("node2"), Command::NodeStarted { run }).is_empty(), "a repeated report");
+    let last = cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    assert_eq!(last, [Event::RunStarted { job: id, run, node: node1 }]);
+    let one = cluster.end(run, "node1", ExitStatus::Code(5));
+    assert!(matches!(one.as_slice(), [Event::RunNodeEnded { .. }]), "the others go on: {one:?}");
+    assert!(cluster.end(run, "node1", ExitStatus::Code(0)).is_empty(), "a repeated report");
+    cluster.end(run, "node2", ExitStatus::Code(6));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(5))), "the first by rank");
+    let last_run = cluster.state.job(id).unwrap().last_run.clone().unwrap();
+    assert_eq!(last_run.usage, Usage { cpu_time_micros: 20, peak_memory_bytes: 2000 });
+    assert!(cluster.end(run, "node2", ExitStatus::Code(0)).is_empty(), "the run is over");
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_script_speaks_for_its_run() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 1));
+    let run = cluster.start(id, &["node2", "node3"], 1);
+    let events = cluster.end(run, "node2", ExitStatus::Code(0));
+    assert!(
+        matches!(
+            events.as_slice(),
+            [Event::RunNodeEnded { .. }, Event::RunStopping { reason: StopReason::PeerEnded, .. }]
+        ),
+        "{events:?}"
+    );
+    let killed = exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now);
+    cluster.ok(&executor("node3"), ended(run, killed));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
+}
+
+#[test]
+fn an_end_implies_the_start() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let run = cluster.allocate(id, &["node1"], 1);
+    let events = cluster.end(run, "node1", ExitStatus::Code(0));
+    assert!(
+        matches!(events.as_slice(), [Event::RunStarted { .. }, Event::RunEnded { .. }, Event::JobFinished { .. }]),
+        "{events:?}"
+    );
+    assert!(cluster.ok(&executor("node1"), Command::NodeStarted { run }).is_empty(), "late, and nothing new");
+}
+
+#[test]
+fn causes_decide_the_outcome() {
+    let cases = [
+        (EndCause::Walltime, Outcome::TimedOut),
+        (EndCause::OutOfMemory, Outcome::OutOfMemory),
+        (EndCause::LaunchFailed("no such directory".into()), Outcome::LaunchFailed("no such directory".into())),
+        (EndCause::Lost("shim died".into()), Outcome::NodeLost),
+        (EndCause::Itself, Outcome::Failed(ExitStatus::Signal(9))),
+    ];
+    for (cause, outcome) in cases {
+        let mut cluster = Cluster::new();
+        let id = cluster.submit("ada", job(1, 1));
+        let run = cluster.start(id, &["node1"], 1);
+        let report = exit(ExitStatus::Signal(9), cause, cluster.now);
+        cluster.ok(&executor("node1"), ended(run, report));
+        assert_eq!(cluster.outcome(id), Some(outcome));
+    }
+}
+
+#[test]
+fn a_failed_launch_on_one_node_stops_the_others() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", task_job(2));
+    let run = cluster.allocate(id, &["node1", "node2"], 1);
+    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    let cause = EndCause::LaunchFailed("no such user".into());
+    let failed = NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: cluster.now };
+    let events = cluster.ok(&executor("node2"), ended(run, failed));
+    assert!(matches!(events.as_slice(), [Event::RunNodeEnded { .. }, Event::RunStopping { .. }]), "{events:?}");
+    cluster.ok(&executor("node1"), ended(run, exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now)));
+    assert_eq!(cluster.outcome(id), Some(Outcome::LaunchFailed("no such user".into())));
+}
+
+#[test]
+fn a_launch_that_nobody_confirms_times_out() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let run = cluster.allocate(id, &["node1"], 1);
+    cluster.pass(60);
+    assert_eq!(cluster.state.next_timer(), Some(cluster.now));
+    assert_eq!(cluster.tick(), [Event::RunStopping { job: id, run, reason: StopReason::LaunchTimeout }]);
+    assert!(cluster.tick().is_empty());
+    let nothing =
+        NodeExit { status: None, cause: EndCause::Killed, usage: Usage::default(), started: None, ended: cluster.now };
+    cluster.ok(&executor("node1"), ended(run, nothing));
+    assert!(matches!(cluster.outcome(id), Some(Outcome::LaunchFailed(why)) if why.contains("60 s")));
+}
+
+#[test]
+fn a_lost_node_ends_its_parts_and_stops_the_others() {
+    let mut cluster = Cluster::new();
+    let (single, double) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", task_job(2)));
+    cluster.start(single, &["node1"], 1);
+    let run = cluster.start(double, &["node1", "node2"], 1);
+    let node = cluster.node_id("node1");
+    let silent = Command::NodeSilent { node, reason: "no heartbeat for 30 s".into() };
+    cluster.refused(&root(), silent.clone(), RefusalCode::PermissionDenied, "the ledger itself");
+    cluster.ok(&Actor::Ledger, silent.clone());
+    assert!(cluster.ok(&Actor::Ledger, silent).is_empty(), "it is lost already");
+    assert_eq!(cluster.outcome(single), Some(Outcome::NodeLost));
+    assert_eq!(cluster.state.run(run).unwrap().stopping, Some(StopReason::NodeLost));
+    cluster.ok(&executor("node2"), ended(run, exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now)));
+    assert_eq!(cluster.outcome(double), Some(Outcome::NodeLost));
+    // The node was only cut off: it comes back, and its report counts no more.
+    let events = cluster.hello("node1", "boot1", &[RunId(1), RunId(2)]);
+    assert!(matches!(events.as_slice(), [Event::NodeUp { .. }]), "{events:?}");
+    assert!(cluster.end(run, "node1", ExitStatus::Code(0)).is_empty());
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_job_survives_the_loss_of_a_node_if_it_wants_to() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.requeue = RequeuePolicy { on_node_lost: true, max_runs: 2, ..RequeuePolicy::default() };
+    let id = cluster.submit("ada", spec);
+    for (boot, expected) in [("boot2", None), ("boot3", Some(Outcome::NodeLost))] {
+        cluster.start(id, &["node1"], 1);
+        let events = cluster.hello("node1", boot, &[]);
+        assert!(matches!(events.first(), Some(Event::NodeLost { .. })), "{events:?}");
+        assert!(matches!(events.last(), Some(Event::NodeUp { .. })), "{events:?}");
+        assert_eq!(cluster.outcome(id), expected);
+    }
+    cluster.assert_replays();
+}
+
+#[test]
+fn exit_codes_can_requeue() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.requeue = RequeuePolicy { on_exit_codes: vec![75], max_runs: 3, ..RequeuePolicy::default() };
+    let id = cluster.submit("ada", spec);
+    cluster.run_through(id, 75);
+    assert!(cluster.is_waiting(id));
+    cluster.run_through(id, 75);
+    cluster.run_through(id, 75);
+    assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(75))), "three runs are enough");
+}
+
+#[test]
+fn a_started_run_that_its_node_has_forgotten_is_over() {
+    let mut cluster = Cluster::new();
+    let (started, launching) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    cluster.start(started, &["node1"], 1);
+    cluster.allocate(launching, &["node1"], 1);
+    cluster.hello("node1", "boot1", &[]);
+    assert_eq!(cluster.outcome(started), Some(Outcome::NodeLost));
+    let job = cluster.state.job(launching).unwrap();
+    assert_eq!(cluster.state.job_state(job), JobState::Launching, "it was never started, so it can be");
+}
+
+#[test]
+fn suspend_resume_signal() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let suspend = Command::Suspend { jobs: ids(&[id]) };
+    let resume = Command::Resume { jobs: ids(&[id]) };
+    cluster.refused(&user("oper"), suspend.clone(), RefusalCode::Conflict, "does not run, it is queued");
+    cluster.start(id, &["node1"], 1);
+    cluster.refused(&user("ada"), suspend.clone(), RefusalCode::PermissionDenied, "operators");
+    cluster.refused(&user("oper"), resume.clone(), RefusalCode::Conflict, "not suspended");
+    cluster.ok(&user("oper"), suspend.clone());
+    assert!(cluster.ok(&user("oper"), suspend).is_empty());
+    assert_eq!(cluster.state.job_state(cluster.state.job(id).unwrap()), JobState::Suspended);
+    cluster.ok(&user("oper"), resume);
+    assert_eq!(cluster.state.job_state(cluster.state.job(id).unwrap()), JobState::Running);
+    let signal = |signal| Command::Signal { jobs: ids(&[id]), signal };
+    cluster.refused(&user("ada"), signal(65), RefusalCode::Invalid, "signal: 65");
+    assert_eq!(cluster.ok(&user("ada"), signal(12)).len(), 1);
+}
+
+#[test]
+fn a_requeued_job_waits_again_once_its_run_is_over() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let requeue = Command::Requeue { jobs: ids(&[id]), hold: false };
+    cluster.refused(&user("ada"), requeue.clone(), RefusalCode::Conflict, "waits already");
+    let run = cluster.start(id, &["node1"], 1);
+    cluster.ok(&user("ada"), requeue.clone());
+    cluster.refused(&user("ada"), requeue, RefusalCode::Conflict, "being stopped");
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert!(cluster.is_waiting(id));
+    let next = cluster.start(id, &["node1"], 1);
+    assert_ne!(run, next);
+    // A cancellation overrides a requeue that is under way.
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+    cluster.end(next, "node1", ExitStatus::Signal(15));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
+}
+
+#[test]
+fn only_the_node_itself_reports_for_it() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let run = cluster.allocate(id, &["node1"], 1);
+    assert!(cluster.ok(&executor("node2"), Command::NodeStarted { run }).is_empty(), "not its run");
+    cluster.refused(&user("ada"), Command::NodeStarted { run }, RefusalCode::PermissionDenied, "executors");
+    cluster.refused(&executor("node9"), Command::NodeStarted { run }, RefusalCode::NotFound, "node9");
+}
+
+#[test]
+fn steps() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 4));
+    let start = |tasks, nodes| Command::StartStep { job: id, launch: crate::support::tasks(), tasks, nodes };
+    cluster.refused(&user("ada"), start(None, None), RefusalCode::Conflict, "does not run");
+    let run = cluster.start(id, &["node1", "node2"], 4);
+    cluster.refused(&user("bob"), start(None, None), RefusalCode::PermissionDenied, "belongs to ada");
+    cluster.refused(&user("ada"), start(Some(9), None), RefusalCode::LimitReached, "1 to 8");
+    cluster.refused(&user("ada"), start(Some(2), Some(3)), RefusalCode::LimitReached, "1 to 2");
+    let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
+    let (events, reply) = cluster.run(&user("ada"), start(Some(3), None)).unwrap();
+    assert_eq!(reply, Reply::Step { run, step: StepId(1) });
+    let Event::StepStarted { tasks: layout, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!(layout, &[NodeTasks { node: node1, tasks: 2 }, NodeTasks { node: node2, tasks: 1 }]);
+    let (events, _) = cluster.run(&user("ada"), start(Some(3), Some(1))).unwrap();
+    let Event::StepStarted { tasks: layout, step, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!((layout.as_slice(), *step), ([NodeTasks { node: node1, tasks: 3 }].as_slice(), StepId(2)));
+    let end = |code, now| Command::NodeStepEnded {
+        run,
+        step: StepId(1),
+        exit: exit(ExitStatus::Code(code), EndCause::Itself, now),
+    };
+    let now = cluster.now;
+    assert_eq!(cluster.ok(&executor("node2"), end(4, now)).len(), 1);
+    assert!(cluster.ok(&executor("node2"), end(4, now)).is_empty());
+    let events = cluster.ok(&executor("node1"), end(0, now));
+    let status = Some(ExitStatus::Code(4));
+    assert_eq!(events[1], Event::StepEnded { job: id, run, step: StepId(1), status });
+    cluster.assert_replays();
+    assert_eq!(id, JobId::job(1));
+}

@@ -1,0 +1,293 @@
+//! A cluster in memory: a state, its log, a clock that tests set, and short ways to say things.
+
+use muster_domain::{Decision, State, decide, invariants::assert_invariants};
+use muster_schemas::{
+    CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
+    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    command::{Command, JobSelection, Refusal, RefusalCode, Reply, Start},
+    event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext, uuid_bytes::UuidBytes},
+    job::{
+        ArraySpec, Component, Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Launch, Outcome, Program,
+        Usage,
+    },
+    resources::{
+        Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, NodeSpec, Placement, Request,
+    },
+};
+use std::sync::Arc;
+
+pub const GIB: u64 = 1 << 30;
+
+pub struct Cluster {
+    pub state: State,
+    pub log: Vec<Record>,
+    pub now: Timestamp,
+}
+
+pub fn user(name: &str) -> Actor {
+    let uid = 1000 + name.bytes().map(u32::from).sum::<u32>();
+    Actor::User(Owner { user: name.into(), uid, gid: 100 })
+}
+
+pub fn root() -> Actor {
+    Actor::User(Owner { user: "root".into(), uid: 0, gid: 0 })
+}
+
+pub fn executor(node: &str) -> Actor {
+    Actor::Executor(node.into())
+}
+
+pub fn node(name: &str, cores: u32) -> NodeSpec {
+    NodeSpec {
+        name: name.into(),
+        cores,
+        sockets: 1,
+        memory_bytes: 8 * GIB,
+        gpus: Vec::new(),
+        properties: Default::default(),
+    }
+}
+
+pub fn queue(name: &str) -> QueueSpec {
+    QueueSpec { name: name.into(), ..QueueSpec::default() }
+}
+
+/// Three nodes of four cores, two queues, three licences, an operator `oper`.
+pub fn config() -> ClusterConfig {
+    ClusterConfig {
+        settings: ClusterSettings { operators: vec!["oper".into()], ..ClusterSettings::default() },
+        queues: vec![queue("default"), queue("other")],
+        nodes: (1..=3).map(|number| node(&format!("node{number}"), 4)).collect(),
+        licences: [("ansys".to_owned(), 3)].into(),
+    }
+}
+
+pub fn script() -> Launch {
+    Launch { program: Program::Script { text: "#!/bin/sh\ntrue\n".into(), args: Vec::new() }, ..Launch::default() }
+}
+
+pub fn tasks() -> Launch {
+    Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() }
+}
+
+/// A script on so many nodes with so many cores on each.
+pub fn job(nodes: u32, cores: u32) -> JobSpec {
+    let request = Request {
+        path: vec![
+            LevelCount { level: Level::Node, count: Count::exactly(nodes) },
+            LevelCount { level: Level::Core, count: Count::exactly(cores) },
+        ],
+        ..Request::default()
+    };
+    let component = Component {
+        launch: script(),
+        alternatives: vec![Alternative { requests: vec![request], ..Alternative::default() }],
+        ..Component::default()
+    };
+    JobSpec { components: vec![component], ..JobSpec::default() }
+}
+
+pub fn array(indices: IndexSet, max_running: Option<u32>) -> JobSpec {
+    JobSpec { array: Some(ArraySpec { indices, max_running }), ..job(1, 1) }
+}
+
+pub fn after(kind: DependencyKind, on: JobId) -> JobSpec {
+    depending(vec![vec![Dependency { kind, job: Some(on), delay_seconds: 0 }]])
+}
+
+pub fn depending(all_of: Vec<Vec<Dependency>>) -> JobSpec {
+    let mut spec = job(1, 1);
+    spec.components[0].dependencies = Dependencies { all_of };
+    spec
+}
+
+pub fn ids(ids: &[JobId]) -> JobSelection {
+    JobSelection::Ids(ids.to_vec())
+}
+
+pub fn exit(status: ExitStatus, cause: EndCause, at: Timestamp) -> NodeExit {
+    let usage = Usage { cpu_time_micros: 10, peak_memory_bytes: 1000 };
+    NodeExit { status: Some(status), cause, usage, started: Some(at), ended: at }
+}
+
+impl Cluster {
+    /// Initialised, not configured.
+    pub fn bare() -> Self {
+        let mut cluster = Self { state: State::new(), log: Vec::new(), now: Timestamp::from_unix_seconds(1_000_000) };
+        let event = Event::ClusterInitialised { cluster_id: UuidBytes([7; 16]), public_key: [8; 32] };
+        cluster.append(&Actor::Ledger, vec![event]);
+        cluster
+    }
+
+    pub fn with(config: ClusterConfig) -> Self {
+        let mut cluster = Self::bare();
+        let nodes: Vec<String> = config.nodes.iter().map(|node| node.name.clone()).collect();
+        cluster.ok(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false });
+        for node in nodes {
+            cluster.hello(&node, "boot1", &[]);
+        }
+        cluster
+    }
+
+    pub fn new() -> Self {
+        Self::with(config())
+    }
+
+    fn append(&mut self, actor: &Actor, events: Vec<Event>) {
+        for event in events {
+            let record = Record {
+                sequence: Sequence(self.log.len() as u64 + 1),
+                time: self.now,
+                actor: Arc::new(actor.clone()),
+                command: CommandId::derived(&[]),
+                trace: TraceContext::default(),
+                event,
+            };
+            self.state.apply(&record);
+            self.log.push(record);
+            assert_transitional(&self.state);
+        }
+    }
+
+    /// Decides and applies. A refusal must not have changed anything, which the borrow of `decide` proves.
+    pub fn run(&mut self, actor: &Actor, command: Command) -> Result<(Vec<Event>, Reply), Refusal> {
+        let Decision { events, reply } = decide(&self.state, actor, &command, self.now)?;
+        self.append(actor, events.clone());
+        assert_invariants(&self.state);
+        Ok((events, reply))
+    }
+
+    #[track_caller]
+    pub fn ok(&mut self, actor: &Actor, command: Command) -> Vec<Event> {
+        match self.run(actor, command.clone()) {
+            Ok((events, _)) => events,
+            Err(refusal) => panic!("{command:?} was refused: {refusal}"),
+        }
+    }
+
+    /// The command is refused with the code, and the message has the words.
+    #[track_caller]
+    pub fn refused(&mut self, actor: &Actor, command: Command, code: RefusalCode, words: &str) {
+        match self.run(actor, command.clone()) {
+            Ok((events, _)) => panic!("{command:?} was accepted: {events:?}"),
+            Err(refusal) => {
+                assert_eq!(refusal.code, code, "{refusal}");
+                assert!(refusal.message.contains(words), "`{refusal}` does not say `{words}`");
+            }
+        }
+    }
+
+    pub fn pass(&mut self, seconds: i64) {
+        self.now = self.now.plus_seconds(seconds);
+    }
+
+    /// Lets the ledger's timer do its work.
+    pub fn tick(&mut self) -> Vec<Event> {
+        self.ok(&Actor::Ledger, Command::Tick)
+    }
+
+    #[track_caller]
+    pub fn submit(&mut self, name: &str, spec: JobSpec) -> JobId {
+        match self.run(&user(name), Command::Submit { jobs: vec![spec] }) {
+            Ok((_, Reply::Submitted(ids))) => ids[0],
+            other => panic!("submission: {other:?}"),
+        }
+    }
+
+    pub fn hello(&mut self, node: &str, boot_id: &str, runs: &[RunId]) -> Vec<Event> {
+        self.ok(&executor(node), Command::NodeHello { boot_id: boot_id.into(), runs: runs.to_vec() })
+    }
+
+    pub fn node_id(&self, name: &str) -> NodeId {
+        self.state.node_by_name(name).expect("the test names a node that exists").id
+    }
+
+    /// The first free cores of the nodes.
+    pub fn placement(&self, nodes: &[&str], cores: u32) -> Placement {
+        let shares = nodes.iter().map(|name| {
+            let node = self.state.node_by_name(name).expect("the test names a node that exists");
+            NodeShare {
+                node: node.id,
+                cores: node.free_cores.smallest(u64::from(cores)),
+                gpus: IndexSet::new(),
+                memory_bytes: 0,
+                tasks: 1,
+                exclusive: false,
+            }
+        });
+        Placement { components: vec![ComponentPlacement { alternative: 0, shares: shares.collect() }] }
+    }
+
+    pub fn start_command(&self, job: JobId, nodes: &[&str], cores: u32) -> Command {
+        let start = Start { job, placement: self.placement(nodes, cores) };
+        Command::CommitPlan { starts: vec![start], reasons: Vec::new() }
+    }
+
+    /// Gives the job its resources.
+    #[track_caller]
+    pub fn allocate(&mut self, job: JobId, nodes: &[&str], cores: u32) -> RunId {
+        let run = self.state.next_run();
+        let command = self.start_command(job, nodes, cores);
+        match self.run(&Actor::Planner, command) {
+            Ok((_, Reply::Planned(refused))) if refused.is_empty() => run,
+            other => panic!("start of job {job}: {other:?}"),
+        }
+    }
+
+    /// Gives the job its resources and lets its processes start.
+    #[track_caller]
+    pub fn start(&mut self, job: JobId, nodes: &[&str], cores: u32) -> RunId {
+        let run = self.allocate(job, nodes, cores);
+        for node in nodes {
+            self.ok(&executor(node), Command::NodeStarted { run });
+        }
+        run
+    }
+
+    pub fn end(&mut self, run: RunId, node: &str, status: ExitStatus) -> Vec<Event> {
+        let exit = exit(status, EndCause::Itself, self.now);
+        self.ok(&executor(node), Command::NodeEnded { run, exit })
+    }
+
+    /// A job of one core on node1 from start to end.
+    #[track_caller]
+    pub fn run_through(&mut self, job: JobId, code: u8) {
+        let run = self.start(job, &["node1"], 1);
+        self.end(run, "node1", ExitStatus::Code(code));
+    }
+
+    /// How a job ended, if it is over.
+    pub fn outcome(&self, job: JobId) -> Option<Outcome> {
+        self.state.job(job)?.finished().map(|finished| finished.outcome.clone())
+    }
+
+    /// The jobs that only wait for resources, in order.
+    pub fn waiting(&self) -> Vec<JobId> {
+        self.state.waiting().map(|waiting| waiting.job.id).collect()
+    }
+
+    pub fn is_waiting(&self, job: JobId) -> bool {
+        self.waiting().contains(&job)
+    }
+
+    /// Folding the log again, and reading the snapshot, both give this state.
+    pub fn assert_replays(&self) {
+        let mut folded = State::new();
+        for record in &self.log {
+            folded.apply(record);
+        }
+        assert_eq!(folded, self.state, "folding the log again gives another state");
+        let bytes = self.state.to_snapshot_bytes().expect("the state of a test is small");
+        let restored = State::from_snapshot_bytes(&bytes).expect("a fresh snapshot can be read");
+        assert_eq!(restored, self.state, "the snapshot gives another state");
+        assert_eq!(restored.digest(), self.state.digest());
+        assert_eq!(restored.to_snapshot_bytes().expect("as before"), bytes);
+    }
+}
+
+/// Between the records of one decision some counts are on their way; what is never so is checked after each.
+fn assert_transitional(state: &State) {
+    for node in state.nodes() {
+        assert!(node.free_cores.len() <= u64::from(node.spec.cores));
+    }
+}

@@ -1,0 +1,92 @@
+//! Values that are refused, whoever sends them.
+
+use crate::support::*;
+use muster_schemas::{
+    command::{Command, RefusalCode},
+    job::{ArraySpec, Checkpoint, JobSpec, Notification, Program, Sink},
+    resources::{Count, IndexSet, Level, LevelCount, Memory, NodeFilter, Per, Request},
+};
+
+#[track_caller]
+fn refused(change: impl Fn(&mut JobSpec), words: &str) {
+    let mut spec = job(1, 1);
+    change(&mut spec);
+    Cluster::new().refused(&user("ada"), Command::Submit { jobs: vec![spec] }, RefusalCode::Invalid, words);
+}
+
+#[track_caller]
+fn refused_request(change: impl Fn(&mut Request), words: &str) {
+    refused(|spec| change(&mut spec.components[0].alternatives[0].requests[0]), words);
+}
+
+#[test]
+fn absurd_sizes() {
+    refused(|spec| spec.name = "x".repeat(10 << 20), "name: 10485760 bytes, at most 1024");
+    refused(|spec| spec.components = vec![spec.components[0].clone(); 1001], "components: 1001 given");
+    refused(|spec| spec.environment = [("A".to_owned(), "x".repeat(2 << 20))].into(), "environment:");
+    refused(|spec| spec.attributes = [("a.b".to_owned(), "x".repeat(2 << 20))].into(), "attributes:");
+    let indices = IndexSet::from_range(0, 10_000_000);
+    refused(
+        |spec| spec.array = Some(ArraySpec { indices: indices.clone(), max_running: None }),
+        "array.indices: 10000001",
+    );
+    refused(
+        |spec| {
+            let text = "#!/bin/sh\n".to_owned() + &"x".repeat(17 << 20);
+            spec.components[0].launch.program = Program::Script { text, args: Vec::new() };
+        },
+        "script.text:",
+    );
+    refused(|spec| spec.components[0].alternatives[0].walltime_seconds = Some(u64::MAX), "walltime_seconds:");
+    let most = Count::exactly(u32::MAX);
+    refused_request(|request| request.path = vec![LevelCount { level: Level::Node, count: most }], "4294967295");
+    refused_request(|request| request.tasks = Some(u32::MAX), "request.tasks:");
+    refused_request(|request| request.memory = Some(Memory { bytes: u64::MAX, per: Per::Core }), "memory");
+    let mut cluster = Cluster::new();
+    let jobs = vec![JobSpec::default(); 100_001];
+    cluster.refused(&user("ada"), Command::Submit { jobs }, RefusalCode::Invalid, "100001");
+    cluster.refused(&user("ada"), Command::Submit { jobs: Vec::new() }, RefusalCode::Invalid, "0 given");
+}
+
+#[test]
+fn values_that_no_process_could_have() {
+    refused(|spec| spec.environment = [("A=B".to_owned(), String::new())].into(), "`A=B`");
+    refused(|spec| spec.environment = [(String::new(), String::new())].into(), "no name");
+    refused(|spec| spec.environment = [("A".to_owned(), "\0".to_owned())].into(), "NUL");
+    refused(|spec| spec.working_directory = "relative".into(), "does not begin with `/`");
+    refused(|spec| spec.working_directory = "/a\0b".into(), "NUL");
+    refused(|spec| spec.name = "a\nb".into(), "U+000A");
+    refused(|spec| spec.umask = Some(0o1000), "umask");
+    refused(|spec| spec.components[0].launch.program = Program::Tasks { argv: Vec::new() }, "names no command");
+    let no_interpreter = Program::Script { text: "echo".into(), args: Vec::new() };
+    refused(|spec| spec.components[0].launch.program = no_interpreter.clone(), "interpreter");
+    refused(|spec| spec.checkpoint = Some(Checkpoint { signal: 0, seconds_before_end: 1 }), "checkpoint.signal");
+    let mail = Notification { on: Vec::new(), sink: Sink::Mail("a b".into()) };
+    refused(|spec| spec.notifications = vec![mail.clone()], "mail address");
+}
+
+#[test]
+fn requests_that_make_no_sense() {
+    let level = |level, count| LevelCount { level, count };
+    let upward = vec![level(Level::Core, Count::exactly(1)), level(Level::Node, Count::exactly(1))];
+    refused_request(|request| request.path = upward.clone(), "does not go down");
+    let backward = Count::Range { min: 3, max: 2 };
+    refused_request(|request| request.path = vec![level(Level::Node, backward)], "request.path");
+    refused_request(|request| request.path = vec![level(Level::Node, Count::exactly(0))], "request.path");
+    refused_request(|request| request.cpus_per_task = 0, "cpus_per_task");
+    let group = vec![level(Level::Group("switch".into()), Count::exactly(1))];
+    refused_request(|request| request.path = group.clone(), "level `switch`");
+    let mut deep = NodeFilter::Has("x".into());
+    for _ in 0..60 {
+        deep = NodeFilter::Not(Box::new(deep));
+    }
+    refused_request(|request| request.filter = Some(deep.clone()), "nests deeper");
+    refused_request(|request| request.filter = Some(NodeFilter::Has("gpu".into())), "asks for 1 node, 0 match");
+    refused(
+        |spec| {
+            spec.array = Some(ArraySpec { indices: IndexSet::first_n(2), max_running: None });
+            spec.components = vec![spec.components[0].clone(); 2];
+        },
+        "cannot be an array",
+    );
+}
