@@ -29,6 +29,7 @@ use muster_schemas::{
     node::{Heartbeat, NodeOrder},
     time::Timestamp,
 };
+use muster_telemetry::trace;
 use std::{
     collections::HashMap,
     sync::{
@@ -37,6 +38,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tracing::Span;
 
 /// At most so many commands are decided in one round, so that an answer never waits for very many others.
 const MAX_ROUND: usize = 4096;
@@ -95,6 +97,8 @@ struct Round<'log> {
     pending: Vec<Pending>,
     orders: Vec<(NodeId, OrderSeed)>,
     notices: bool,
+    /// One for each record of a job, from its decision until it is on disk. None while spans are not exported.
+    spans: Vec<Span>,
 }
 
 /// The loop and all that it decides upon.
@@ -372,12 +376,14 @@ impl Engine {
 
     fn record(&mut self, event: Event, asked_by: &AskedBy, round: &mut Round<'_>) -> Result<(), LogError> {
         let job = self.job_of(&event);
+        let sequence = round.batch.head().sequence.next();
+        let trace = round.span(sequence, job, &event, self.trace_of(job, asked_by.trace));
         let record = Record {
-            sequence: round.batch.head().sequence.next(),
+            sequence,
             time: round.now,
             actor: Arc::clone(&asked_by.actor),
             command: asked_by.command,
-            trace: self.trace_of(job, asked_by.trace),
+            trace,
             event,
         };
         round.bytes += round.batch.append(&record, job)?;
@@ -407,7 +413,7 @@ impl Engine {
 
     /// Makes the round durable, then answers, then tells everybody.
     fn finish(&mut self, round: Round<'_>) {
-        let Round { log, batch, records, pending, orders, notices, .. } = round;
+        let Round { log, batch, records, pending, orders, notices, spans, .. } = round;
         if !batch.is_empty() {
             let started = Instant::now();
             match batch.commit() {
@@ -420,6 +426,7 @@ impl Engine {
             }
             self.metrics.committed(records.len(), started.elapsed());
         }
+        drop(spans);
         // Before the answers: who has one and asks for the end of the log must not be told an earlier one.
         self.outlets.durable(self.head);
         for answer in pending {
@@ -512,7 +519,21 @@ impl<'log> Round<'log> {
             pending: Vec::new(),
             orders: Vec::new(),
             notices: false,
+            spans: Vec::new(),
         }
+    }
+
+    /// Shows that a record is made, and returns the context that what follows from it belongs to.
+    fn span(&mut self, sequence: Sequence, job: Option<JobId>, event: &Event, trace: TraceContext) -> TraceContext {
+        let Some(job) = job else { return trace };
+        let (kind, verb) = event.kind_verb();
+        tracing::debug!(%job, %sequence, "{kind} {verb}");
+        let span = trace::in_trace(tracing::debug_span!("record", %job, %sequence, kind, verb), trace);
+        let context = trace::context_of(&span, trace);
+        if !span.is_disabled() {
+            self.spans.push(span);
+        }
+        context
     }
 
     /// What happened last, in this round or before it.

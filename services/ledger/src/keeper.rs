@@ -76,6 +76,17 @@ impl Keeper {
         if snapshot_at.is_none() && !is_checkpoint_due {
             return Ok(());
         }
+        let kept = self.keep(head, snapshot_at, is_checkpoint_due);
+        return_memory();
+        kept
+    }
+
+    fn keep(
+        &self,
+        head: Head,
+        snapshot_at: Option<Sequence>,
+        is_checkpoint_due: bool,
+    ) -> Result<(), KeeperError> {
         let mut after = self.storage.state_after(snapshot_at.unwrap_or(head.sequence))?;
         if let Some(sequence) = snapshot_at {
             self.snapshot(sequence, &after)?;
@@ -158,5 +169,14 @@ impl Keeper {
         self.engine.command(Box::new(own(command)), Box::new(move |answer| drop(sender.send(answer))));
         let answer = answers.recv_timeout(ANSWER_WITHIN).map_err(|error| KeeperError::Refused(error.to_string()))?;
         answer.result.map(drop).map_err(|refusal| KeeperError::Refused(refusal.message))
+    }
+}
+
+/// Gives the memory of a state that was computed aside back to the system, rather than keep it for the next one.
+fn return_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it only looks through the allocator's own lists, under the allocator's own locks.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }

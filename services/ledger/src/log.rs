@@ -329,11 +329,12 @@ impl Log {
         }
         let mut options = database_options();
         options.create_if_missing(fresh);
-        options.create_missing_column_families(fresh);
+        // Also of a folder whose making was interrupted.
+        options.create_missing_column_families(true);
         let db = DB::open_cf_descriptors(&options, folder, families(Some(retention)))
             .map_err(|error| explain_open(folder, error))?;
         let log = Self { db, folder: folder.to_owned() };
-        if fresh {
+        if log.meta(META_FORMAT)?.is_none() && log.head()? == Head::EMPTY {
             log.put_meta(META_FORMAT, &FORMAT_VERSION.to_be_bytes())?;
         }
         log.check_format()?;

@@ -228,7 +228,11 @@ impl Source {
 async fn publish_commits(bus: SharedBus, mut source: Source) {
     while let Some(commit) = source.next().await {
         let Err(error) = bus.publish_commit(Arc::clone(&commit)).await else { continue };
-        tracing::warn!(%error, first = %commit.first(), "publishing the log");
+        if !error.is_retryable() {
+            tracing::error!(%error, first = %commit.first(), "records cannot be published; readers get them from the log");
+            continue;
+        }
+        tracing::warn!(%error, first = %commit.first(), "publishing the log; trying again");
         tokio::time::sleep(FIRST_PAUSE).await;
         let before = Sequence(commit.first().0 - 1);
         match patiently("finding the end of the log stream", || bus.log_tail()).await {

@@ -11,7 +11,7 @@ use muster_schemas::{
     event::{Commit, Event, Record},
     ids::Sequence,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, TryLockError};
 use tokio::sync::{Semaphore, watch};
 
 /// No page of records and no part of a snapshot is larger.
@@ -114,7 +114,14 @@ impl Queries {
     }
 
     fn verify(&self, from: Sequence, max_records: u64) -> Result<QueryAnswer, BundleError> {
-        let mut cached = self.verification.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = match self.verification.try_lock() {
+            Ok(cached) => cached,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // It must not take the room of other queries while it waits.
+            Err(TryLockError::WouldBlock) => {
+                return Ok(refused(RefusalCode::Unavailable, "another verification is running; try again"));
+            }
+        };
         let from = Sequence(from.0.max(1));
         let mut verification = match cached.take() {
             Some(verification) if verification.verified().next() == from => verification,

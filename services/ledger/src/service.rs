@@ -36,6 +36,8 @@ use tokio_util::sync::CancellationToken;
 const WAITING_COMMANDS: usize = 4096;
 /// At a stop, the bus gets what it does not have yet within this time.
 const TELL_WITHIN: Duration = Duration::from_secs(3);
+/// At a stop, queries that are being answered may take so long.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a ledger runs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -155,7 +157,18 @@ pub async fn serve(
     told.cancel();
     outbox.wait().await;
     let last = *head_now.borrow();
-    storage.bear_witness(last).context("noting the end of the log")
+    storage.bear_witness(last).context("noting the end of the log")?;
+    drop(queries);
+    close(storage).await;
+    Ok(())
+}
+
+/// Closes the log when the queries that are being answered have ended, so that another ledger can open it.
+async fn close(storage: Arc<Storage>) {
+    let deadline = tokio::time::Instant::now() + CLOSE_WITHIN;
+    while Arc::strong_count(&storage) > 1 && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 /// Opens the data folder, with an initialised log, and computes the state at its end.
