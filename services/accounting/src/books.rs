@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
-    event::{Event, JobChange, Record},
+    event::{Event, JobChange, NodeExit, Record},
     job::{Outcome, Usage},
     resources::{ComponentPlacement, Placement},
     usage::{UsageAmounts, UsageAnswer, UsageDimension, UsageQuery, UsageRow},
@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 /// Usage in windows, as after some record of the log.
 ///
 /// A run counts from the record that says that its last node started to the one that says that it ended, suspensions
-/// included, since its resources were nobody else's. A run that never started counts no time.
+/// included, since its resources were nobody else's. Where the node that ended last measured more, as it does for short
+/// runs whose start and end are reported together, that counts, as far as the run had its resources so long. A run that
+/// never started counts no time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Books {
     windows: Windows,
@@ -35,7 +37,17 @@ pub struct Books {
 struct OpenRun {
     job: JobId,
     parts: Vec<OpenPart>,
+    allocated: Timestamp,
     started: Option<Timestamp>,
+}
+
+impl OpenRun {
+    /// Moves the start to what the node that ended last, at `end`, measured, if that is more than the records tell.
+    fn trust_measure(&mut self, end: Timestamp, exit: &NodeExit) {
+        let (Some(told), Some(began)) = (self.started, exit.started) else { return };
+        let measured = Timestamp(end.0.saturating_sub(exit.ended.micros_since(began).max(0)));
+        self.started = Some(told.min(measured).max(self.allocated));
+    }
 }
 
 /// What a run has for one component.
@@ -110,10 +122,17 @@ impl Books {
             }
             Event::RunAllocated { job, run, placement } => {
                 let charges = self.charges(*job).cloned().unwrap_or_default();
-                self.runs.insert(*run, OpenRun { job: *job, parts: parts(&charges, placement), started: None });
+                let open =
+                    OpenRun { job: *job, parts: parts(&charges, placement), allocated: record.time, started: None };
+                self.runs.insert(*run, open);
             }
             Event::RunStarted { run, .. } => self.start(*run, record.time),
-            Event::RunEnded { run, outcome, usage, .. } => self.end(*run, record.time, outcome, usage),
+            Event::RunEnded { run, last, outcome, usage, .. } => {
+                if let (Some(run), Some(last)) = (self.runs.get_mut(run), last) {
+                    run.trust_measure(record.time, &last.exit);
+                }
+                self.end(*run, record.time, outcome, usage);
+            }
             Event::JobFinished { job, .. } => {
                 self.jobs.remove(job);
             }

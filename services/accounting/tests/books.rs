@@ -61,12 +61,18 @@ impl History {
     }
 
     fn end(&mut self, seconds: i64, job: JobId, run: u64, outcome: Outcome) {
+        self.end_measured(seconds, job, run, outcome, None);
+    }
+
+    /// The node's clock is an hour ahead: only the difference between what it tells counts.
+    fn end_measured(&mut self, seconds: i64, job: JobId, run: u64, outcome: Outcome, lasted: Option<i64>) {
+        let ended = Timestamp::from_unix_seconds(seconds + 3600);
         let exit = NodeExit {
             status: None,
             cause: EndCause::Itself,
             usage: Usage::default(),
-            started: None,
-            ended: Timestamp::from_unix_seconds(seconds),
+            started: lasted.map(|seconds| ended.plus_seconds(-seconds)),
+            ended,
         };
         let last = Some(NodePart { node: NodeId(0), exit });
         let usage = Usage { cpu_time_micros: 5, peak_memory_bytes: 1 };
@@ -126,6 +132,22 @@ fn a_running_job_counts_up_to_now_and_without_walltime_asks_for_what_it_uses() {
     assert_eq!(total(&books, 40).used_core_micros, 60 * SECOND);
     assert_eq!(total(&books, 40).asked_core_micros, 60 * SECOND);
     assert_eq!(total(&books, 5).used_core_micros, 0, "a clock behind the log gives nothing, not less");
+}
+
+#[test]
+fn a_run_whose_start_was_reported_late_counts_what_its_node_measured() {
+    for (allocated, started, lasted, expected) in
+        [(10, 20, 5, 5), (10, 20, 0, 0), (10, 15, 3, 5), (18, 20, 5, 2), (10, 20, -7, 0)]
+    {
+        let mut history = History::default();
+        let job = JobId::job(1);
+        history.submit(0, 1, "ada", None, Some(60));
+        history.allocate(allocated, job, 1, 2);
+        history.start(started, job, 1);
+        history.end_measured(20, job, 1, Outcome::Completed, Some(lasted));
+        let used = total(&history.books(86_400), 100).used_core_micros;
+        assert_eq!(used, expected * 2 * SECOND, "allocated {allocated}, started {started}, lasted {lasted}");
+    }
 }
 
 #[test]
