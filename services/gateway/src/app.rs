@@ -1,6 +1,13 @@
 //! What all requests share.
 
-use crate::{Config, caller::Callers, caller::Peer, error::ApiError, live::Live, reader::Reader};
+use crate::{
+    Config,
+    caller::{Callers, Peer},
+    error::ApiError,
+    live::Live,
+    metrics::Metrics,
+    reader::Reader,
+};
 use anyhow::Context as _;
 use axum::{
     extract::{ConnectInfo, FromRequestParts, Request, State},
@@ -17,7 +24,7 @@ use muster_schemas::{
     views::{CommandAnswer, ErrorCode},
 };
 use muster_telemetry::trace;
-use std::{ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc, time::Instant};
 use tokio::{sync::Semaphore, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -42,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) large_bodies: Semaphore,
     /// Taken by whoever has the log verified: that is a lot of work for the ledger.
     pub(crate) verifications: Arc<Semaphore>,
+    pub(crate) metrics: Metrics,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -60,7 +68,7 @@ impl App {
         let projection = Projection::open(bus.clone()).await.context("the gateway cannot get the state")?;
         let head = projection.read(ClusterState::sequence);
         let ledger = LedgerClient::new(bus.clone());
-        let reader = Arc::new(Reader::new(ledger.clone(), projection));
+        let reader = Arc::new(Reader::new(bus.clone(), projection));
         Ok(Self(Arc::new(Shared {
             config,
             bus,
@@ -70,6 +78,7 @@ impl App {
             callers,
             large_bodies: Semaphore::new(1),
             verifications: Arc::new(Semaphore::new(1)),
+            metrics: Metrics::new(),
             shutdown,
         })))
     }
@@ -91,7 +100,9 @@ impl App {
             trace: trace::context_of(&span, asked.trace),
             command,
         };
+        let asked_at = Instant::now();
         let mut answer = self.ledger.send(&envelope).instrument(span).await?;
+        self.metrics.command_seconds.record(asked_at.elapsed().as_secs_f64(), &[]);
         self.reader.note_answer(answer.sequence);
         let reply = std::mem::replace(&mut answer.result, Ok(Reply::Done))?;
         Ok((answer, reply))
@@ -130,10 +141,15 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
+    app.metrics.requests.add(1, &[]);
     let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let owner = app.callers.identify(peer, authorization).await?;
     request.extensions_mut().insert(Caller(owner));
-    Ok(next.run(request).await)
+    let response = next.run(request).await;
+    if !response.status().is_success() {
+        app.metrics.refused_requests.add(1, &[]);
+    }
+    Ok(response)
 }
 
 /// Who sent the request.

@@ -10,6 +10,7 @@ mod caller;
 mod error;
 mod listen;
 mod live;
+mod metrics;
 mod names;
 mod params;
 mod reader;

@@ -1,6 +1,11 @@
 //! Events for many subscribers: each is made once and shared. Who is slow reads from the log instead, and holds up nobody.
 
-use crate::{error::ApiError, names::Names, reader::Reader};
+use crate::{
+    error::ApiError,
+    metrics::event_subscribers,
+    names::{Names, Runs},
+    reader::Reader,
+};
 use axum::body::Bytes;
 use futures::Stream;
 use muster_bus::{Feed, SharedBus};
@@ -10,6 +15,7 @@ use muster_schemas::{
     event::{Commit, Record},
     public::{Names as _, cloud_event, type_name},
 };
+use muster_telemetry::metrics::UpDownCounter;
 use std::{
     collections::VecDeque,
     convert::Infallible,
@@ -28,6 +34,8 @@ use tokio_util::sync::CancellationToken;
 const RING_BYTES: usize = 8 << 20;
 /// A subscriber gets at most so many bytes at a time.
 const PIECE_BYTES: u32 = 256 << 10;
+/// Records that are made into events at a time: nothing is applied to the state meanwhile.
+const BATCH_RECORDS: usize = 256;
 /// A comment is sent after so long without an event, so that both ends see a dead connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The pause before the feed is opened again.
@@ -166,11 +174,17 @@ pub(crate) struct Live {
     /// The last event that could be read here or in the log.
     head: watch::Sender<Sequence>,
     subscribers: AtomicUsize,
+    subscribers_metric: UpDownCounter<i64>,
 }
 
 impl Live {
     pub(crate) fn new(head: Sequence) -> Self {
-        Self { ring: Mutex::default(), head: watch::Sender::new(head), subscribers: AtomicUsize::new(0) }
+        Self {
+            ring: Mutex::default(),
+            head: watch::Sender::new(head),
+            subscribers: AtomicUsize::new(0),
+            subscribers_metric: event_subscribers(),
+        }
     }
 
     fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
@@ -191,28 +205,32 @@ impl Live {
     }
 
     async fn pump_feed(&self, mut feed: Feed, reader: &Reader) -> muster_bus::BusError {
+        let mut runs = reader.projection().read(Runs::of);
         loop {
             let commit = match feed.next().await {
                 Ok(commit) => commit,
                 Err(error) => return error,
             };
+            runs.learn(&commit.records);
             if self.subscribers.load(Ordering::Acquire) == 0 {
                 self.ring().clear();
             } else {
-                self.offer(&commit, reader).await;
+                self.offer(&commit, reader, &runs).await;
             }
+            runs.forget(&commit.records);
             self.head.send_replace(commit.last());
         }
     }
 
-    async fn offer(&self, commit: &Commit, reader: &Reader) {
+    async fn offer(&self, commit: &Commit, reader: &Reader, runs: &Runs) {
         // The names in a commit can have come into being with it.
         if let Err(error) = reader.projection().wait_for(commit.last(), NAMES_TIMEOUT).await {
             tracing::warn!(%error, "events are sent without all names");
         }
-        let batch =
-            reader.projection().read(|state| Batch::of(&commit.records, &Names::in_records(&commit.records, state)));
-        self.ring().push(batch);
+        for records in commit.records.chunks(BATCH_RECORDS) {
+            let batch = reader.projection().read(|state| Batch::of(records, &Names::new(state, runs)));
+            self.ring().push(batch);
+        }
     }
 }
 
@@ -234,6 +252,7 @@ struct Subscriber {
 impl Drop for Subscriber {
     fn drop(&mut self) {
         self.live.subscribers.fetch_sub(1, Ordering::AcqRel);
+        self.live.subscribers_metric.add(-1, &[]);
     }
 }
 
@@ -247,6 +266,7 @@ pub(crate) fn subscribe(
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     live.subscribers.fetch_add(1, Ordering::AcqRel);
+    live.subscribers_metric.add(1, &[]);
     let subscriber = Subscriber {
         head: live.head.subscribe(),
         live,
@@ -320,7 +340,7 @@ impl Subscriber {
             tokio::time::sleep(LEDGER_PAUSE).await;
             return Ok(());
         }
-        let batch = self.reader.projection().read(|state| Batch::of(&records, &Names::in_records(&records, state)));
+        let batch = self.batch(&records, None);
         self.take(&batch);
         Ok(())
     }
@@ -332,13 +352,20 @@ impl Subscriber {
             self.position = head.next();
             return Ok(());
         };
-        let batch =
-            self.reader.projection().read(|state| Batch::of(&records, &Names::in_records_of(job, &records, state)));
+        let batch = self.batch(&records, Some(job));
         let kinds = Filter { job: None, kinds: self.filter.kinds.clone() };
         let pieces = batch.pieces(self.position, &kinds);
         self.ready.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
         self.position = last.next();
         Ok(())
+    }
+
+    fn batch(&self, records: &[Record], of_job: Option<JobId>) -> Batch {
+        let runs = Runs::in_records(records);
+        self.reader.projection().read(|state| {
+            let names = Names::new(state, &runs);
+            Batch::of(records, &of_job.into_iter().fold(names, Names::of_job))
+        })
     }
 
     fn end_with(&mut self, error: &ApiError) {
@@ -358,7 +385,8 @@ impl Subscriber {
 
 /// The records of a job as a JSON list of CloudEvents.
 pub(crate) fn json_list(job: JobId, records: &[Record], state: &State) -> String {
-    let names = Names::in_records_of(job, records, state);
+    let runs = Runs::in_records(records);
+    let names = Names::new(state, &runs).of_job(job);
     let events: Vec<String> = records.iter().map(|record| cloud_event(record, &names, names.cluster()).json).collect();
     format!("[{}]", events.join(","))
 }

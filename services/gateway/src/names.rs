@@ -8,27 +8,58 @@ use muster_schemas::{
 };
 use std::collections::HashMap;
 
-/// Names as the state knows them, and as the records themselves tell: a run that is over has left the state.
+/// The jobs of runs, also of such that are over and have left the state.
+#[derive(Debug, Default)]
+pub(crate) struct Runs(HashMap<RunId, JobId>);
+
+impl Runs {
+    /// The runs that the state knows.
+    pub(crate) fn of(state: &State) -> Self {
+        Self(state.runs().map(|run| (run.id, run.job)).collect())
+    }
+
+    /// The runs that begin in records.
+    pub(crate) fn in_records(records: &[Record]) -> Self {
+        let mut runs = Self::default();
+        runs.learn(records);
+        runs
+    }
+
+    /// Takes in the runs that begin in records.
+    pub(crate) fn learn(&mut self, records: &[Record]) {
+        self.0.extend(records.iter().filter_map(|record| match &record.event {
+            Event::RunAllocated { job, run, .. } => Some((*run, *job)),
+            _ => None,
+        }));
+    }
+
+    /// Drops the runs that end in records: nothing behind them names these.
+    pub(crate) fn forget(&mut self, records: &[Record]) {
+        for record in records {
+            if let Event::RunEnded { run, .. } = &record.event {
+                self.0.remove(run);
+            }
+        }
+    }
+}
+
+/// Names as state and records know them.
 pub(crate) struct Names<'a> {
     state: &'a State,
-    runs: HashMap<RunId, JobId>,
+    runs: &'a Runs,
     only_job: Option<JobId>,
 }
 
 impl<'a> Names<'a> {
-    /// The names in records.
-    pub(crate) fn in_records(records: &[Record], state: &'a State) -> Self {
-        let allocated = records.iter().filter_map(|record| match &record.event {
-            Event::RunAllocated { job, run, .. } => Some((*run, *job)),
-            _ => None,
-        });
-        Self { state, runs: allocated.collect(), only_job: None }
+    /// Names of nodes as in the state, jobs of runs as in both.
+    pub(crate) const fn new(state: &'a State, runs: &'a Runs) -> Self {
+        Self { state, runs, only_job: None }
     }
 
-    /// The names in records that are all of one job.
-    pub(crate) fn in_records_of(job: JobId, records: &[Record], state: &'a State) -> Self {
-        let is_array = state.job(job).is_some_and(|job| job.array.is_some());
-        Self { only_job: Some(job).filter(|_| !is_array), ..Self::in_records(records, state) }
+    /// The same for records that are all of one job: unless it is an array, a run that nobody knows is one of its.
+    pub(crate) fn of_job(self, job: JobId) -> Self {
+        let is_array = self.state.job(job).is_some_and(|job| job.array.is_some());
+        Self { only_job: Some(job).filter(|_| !is_array), ..self }
     }
 
     /// The cluster's name.
@@ -43,6 +74,7 @@ impl public::Names for Names<'_> {
     }
 
     fn job_of_run(&self, run: RunId) -> Option<JobId> {
-        self.runs.get(&run).copied().or_else(|| self.state.run(run).map(|run| run.job)).or(self.only_job)
+        let known = self.runs.0.get(&run).copied();
+        known.or_else(|| self.state.run(run).map(|run| run.job)).or(self.only_job)
     }
 }

@@ -1,12 +1,13 @@
 //! The state that queries are answered from: of now, and of past moments.
 
 use crate::{error::ApiError, params::MomentParams};
-use muster_bus::{BusError, LedgerClient, Projection, load_snapshot};
+use muster_bus::{BusError, LedgerClient, Message, Projection, SharedBus, load_snapshot};
 use muster_domain::State;
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},
     event::Record,
+    subjects,
 };
 use std::{
     collections::VecDeque,
@@ -20,7 +21,7 @@ use std::{
 /// How long a query waits for the projection to reach what it must see.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the ledger may take to say where the log ends.
-const HEAD_PATIENCE: Duration = Duration::from_secs(2);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Past states that are kept for a while, because one question about a moment is often followed by another.
 const KEPT_STATES: usize = 2;
 /// How long they are kept.
@@ -32,6 +33,7 @@ const PAGE_BYTES: u32 = 4 << 20;
 
 /// Reads states.
 pub(crate) struct Reader {
+    bus: SharedBus,
     ledger: LedgerClient,
     projection: Projection,
     /// The highest sequence that this gateway has answered a command with.
@@ -42,9 +44,10 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(ledger: LedgerClient, projection: Projection) -> Self {
+    pub(crate) fn new(bus: SharedBus, projection: Projection) -> Self {
         Self {
-            ledger,
+            ledger: LedgerClient::new(bus.clone()),
+            bus,
             projection,
             answered: AtomicU64::new(0),
             past: Mutex::default(),
@@ -64,15 +67,31 @@ impl Reader {
 
     /// Waits until the state of now has everything that was answered, by whatever gateway, before this call.
     pub(crate) async fn catch_up(&self, wait_seq: Option<Sequence>) -> Result<(), ApiError> {
-        let head = match self.ledger.clone().with_patience(HEAD_PATIENCE).query(&Query::Head).await {
-            Ok(QueryAnswer::Head { last, .. }) => last,
-            // Without a ledger nothing new can have been answered; what this gateway knows is the newest there is.
-            Ok(_) | Err(_) => Sequence(0),
-        };
+        let wait_seq = wait_seq.unwrap_or_default();
+        let head = self.head().await?;
+        if let Some(head) = head.filter(|head| *head < wait_seq) {
+            return Err(ApiError::invalid(format!("there is no record {wait_seq} yet: the log ends at {head}")));
+        }
         let answered = Sequence(self.answered.load(Ordering::Relaxed));
-        let wanted = head.max(answered).max(wait_seq.unwrap_or_default());
+        let wanted = head.unwrap_or_default().max(answered).max(wait_seq);
         let unseen = |_| ApiError::unavailable(format!("the gateway has not seen record {wanted} of the log yet"));
         self.projection.wait_for(wanted, CATCH_UP_TIMEOUT).await.map_err(unseen)
+    }
+
+    /// Where the log ends; `None` while there is no ledger, which then answers nobody.
+    async fn head(&self) -> Result<Option<Sequence>, ApiError> {
+        let unreadable = |source| BusError::Malformed { subject: subjects::QUERY.to_owned(), source };
+        let question = Message::encode(&Query::Head).map_err(unreadable)?;
+        let reply = match self.bus.request(subjects::QUERY, question, HEAD_TIMEOUT).await {
+            Err(BusError::NoResponder { .. }) => return Ok(None),
+            reply => reply?,
+        };
+        match reply.decode().map_err(unreadable)? {
+            QueryAnswer::Head { last, .. } => Ok(Some(last)),
+            // It is starting or stopping.
+            QueryAnswer::Refused(_) => Ok(None),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Looks at the state of the moment asked for.

@@ -92,7 +92,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         description = "The API of a muster cluster. On the gateway's Unix socket the kernel says who calls; over TCP \
                        callers show a token (`Authorization: Bearer TOKEN`). A command that is repeated with the same \
                        `Idempotency-Key` gets the first answer and has no second effect. Every query sees what was \
-                       answered before it, and takes `at` or `at_seq` to see a past moment.",
+                       answered before it; `at` or `at_seq` shows a past moment.",
         license(name = "Apache-2.0"),
         contact()
     ),

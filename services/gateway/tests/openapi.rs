@@ -1,5 +1,6 @@
 //! The OpenAPI document in `schemas/` is that of the code. `MUSTER_BLESS=1` writes it.
 
+use muster_schemas::views::ErrorCode;
 use serde_json::Value;
 use std::path::Path;
 
@@ -26,7 +27,10 @@ fn document_in_the_repository_is_that_of_the_code() {
         std::fs::write(&path, &document).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == document, "schemas/openapi.json differs from the code: write it with MUSTER_BLESS=1 and review it");
+    assert!(
+        found == document,
+        "schemas/openapi.json differs from the code: write it with MUSTER_BLESS=1 and review it"
+    );
 }
 
 #[test]
@@ -47,4 +51,57 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
             assert!(operation["responses"]["200"].is_object(), "{method} {path} has no answer");
         }
     }
+}
+
+/// The page of the book that lists the addresses.
+fn page(document: &Value) -> String {
+    let mut text = String::from(
+        "# HTTP API\n\n\
+         <!-- Written from the code by `MUSTER_BLESS=1 cargo nextest run -p muster-gateway`. -->\n\n",
+    );
+    text.push_str(document["info"]["description"].as_str().unwrap());
+    text.push_str(
+        "\n\nThe OpenAPI 3.1 document with all types is `schemas/openapi.json`, and every gateway serves it at \
+         `/openapi.json`. A request that is not done is answered with a `code` for programs and a `message` for people:\n\n\
+         | code | HTTP status |\n|---|---|\n",
+    );
+    for code in document["components"]["schemas"]["ErrorCode"]["enum"].as_array().unwrap() {
+        let status = serde_json::from_value::<ErrorCode>(code.clone()).unwrap().status();
+        text.push_str(&format!("| `{}` | {status} |\n", code.as_str().unwrap()));
+    }
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let summary = operation["summary"].as_str().unwrap();
+            text.push_str(&format!("\n## `{} {path}`\n\n{summary}.\n", method.to_uppercase()));
+            if let Some(description) = operation["description"].as_str() {
+                text.push_str(&format!("\n{description}\n"));
+            }
+            if let Some(body) = operation.pointer("/requestBody/content/application~1json/schema/$ref") {
+                let name = body.as_str().unwrap().rsplit('/').next().unwrap();
+                text.push_str(&format!("\nBody: `{name}`.\n"));
+            }
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let parameters: Vec<&Value> = parameters.collect();
+            if !parameters.is_empty() {
+                text.push_str("\n| parameter | in | meaning |\n|---|---|---|\n");
+            }
+            for parameter in parameters {
+                let (name, place) = (parameter["name"].as_str().unwrap(), parameter["in"].as_str().unwrap());
+                let meaning = parameter["description"].as_str().unwrap_or_default().replace('\n', " ");
+                text.push_str(&format!("| `{name}` | {place} | {meaning} |\n"));
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn page_in_the_book_is_that_of_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/http-api.md");
+    let text = page(&serde_json::to_value(muster_gateway::openapi()).unwrap());
+    if std::env::var_os("MUSTER_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == text, "docs/reference/http-api.md differs from the code: write it with MUSTER_BLESS=1, review it");
 }

@@ -5,7 +5,7 @@ use crate::{
     app::{App, Caller},
     error::ApiError,
     live,
-    names::Names,
+    names::{Names, Runs},
     params::{At, MomentParams, NoParams, Params, list, words},
     reader::unexpected,
     views::{job_view, runs, task_view},
@@ -15,7 +15,7 @@ use axum::{
     http::header,
     response::IntoResponse,
 };
-use muster_domain::State as ClusterState;
+use muster_domain::{State as ClusterState, state::Job};
 use muster_schemas::{
     JobId, RunId, Sequence, StepId,
     command::{Query, QueryAnswer},
@@ -59,35 +59,56 @@ pub(crate) struct JobsParams {
     after: Option<JobId>,
 }
 
-impl JobsParams {
-    fn takes(&self, view: &JobView) -> bool {
-        let equal = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|wanted| wanted == is);
-        let state = match self.state.is_empty() {
-            true => !self.id.is_empty() || view.state != JobState::Finished,
-            false => self.state.contains(&view.state),
-        };
-        state
-            && equal(&self.user, &view.owner)
-            && equal(&self.queue, &view.queue)
-            && equal(&self.account, view.account.as_deref().unwrap_or_default())
-            && equal(&self.name, &view.name)
+/// What jobs are chosen by.
+struct Traits<'a> {
+    owner: &'a str,
+    queue: &'a str,
+    account: Option<&'a str>,
+    name: &'a str,
+    state: JobState,
+}
+
+impl<'a> Traits<'a> {
+    fn of_job(state: &ClusterState, job: &'a Job) -> Self {
+        let lead = job.lead();
+        let (owner, account) = (&job.owner.user, lead.account.as_deref());
+        Self { owner, queue: &lead.queue, account, name: &job.name, state: state.job_state(job) }
     }
 
-    /// The jobs that match, in order of their ids, from behind `after`.
-    fn matching<'a>(&'a self, state: &'a ClusterState) -> Box<dyn Iterator<Item = JobView> + 'a> {
-        let after = self.after;
-        let views: Box<dyn Iterator<Item = JobView> + 'a> = if self.id.is_empty() {
-            let jobs = state.jobs().skip_while(move |job| after.is_some_and(|after| job.id <= after));
-            Box::new(jobs.map(|job| job_view(state, job)))
-        } else {
-            let mut ids = self.id.clone();
-            ids.sort_unstable();
-            let mut views: Vec<JobView> = ids.into_iter().flat_map(|id| named(state, id)).collect();
+    fn of_view(view: &'a JobView) -> Self {
+        let (owner, account) = (&view.owner, view.account.as_deref());
+        Self { owner, queue: &view.queue, account, name: &view.name, state: view.state }
+    }
+}
+
+impl JobsParams {
+    fn takes(&self, job: &Traits<'_>) -> bool {
+        let equal = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|wanted| wanted == is);
+        let state = match self.state.is_empty() {
+            true => !self.id.is_empty() || job.state != JobState::Finished,
+            false => self.state.contains(&job.state),
+        };
+        state
+            && equal(&self.user, job.owner)
+            && equal(&self.queue, job.queue)
+            && equal(&self.account, job.account.unwrap_or_default())
+            && equal(&self.name, job.name)
+    }
+
+    /// The jobs that match, in order of their ids, from behind `after`: at most so many.
+    fn matching(&self, state: &ClusterState, most: usize) -> Vec<JobView> {
+        let is_behind = |id: JobId| self.after.is_none_or(|after| id > after);
+        if !self.id.is_empty() {
+            let mut views: Vec<JobView> = self.id.iter().flat_map(|id| named(state, *id)).collect();
             views.sort_by_key(|view| view.id);
             views.dedup_by_key(|view| view.id);
-            Box::new(views.into_iter().filter(move |view| after.is_none_or(|after| view.id > after)))
-        };
-        Box::new(views.filter(|view| self.takes(view)))
+            views.retain(|view| is_behind(view.id) && self.takes(&Traits::of_view(view)));
+            views.truncate(most);
+            return views;
+        }
+        // Most jobs are passed over: a view is made only of those that match.
+        let matching = state.jobs().filter(|job| is_behind(job.id) && self.takes(&Traits::of_job(state, job)));
+        matching.take(most).map(|job| job_view(state, job)).collect()
     }
 }
 
@@ -118,9 +139,9 @@ pub(crate) async fn list_jobs(
         return Err(ApiError::invalid(format!("`limit` is {limit}, and must be 1 to {MAX_LIMIT}")));
     }
     let page = app.reader.read(moment, |state| {
-        let mut matching = params.matching(state);
-        let jobs: Vec<JobView> = matching.by_ref().take(limit as usize).collect();
-        let more = matching.next().is_some();
+        let mut jobs = params.matching(state, limit as usize + 1);
+        let more = jobs.len() > limit as usize;
+        jobs.truncate(limit as usize);
         let next = jobs.last().map(|view| view.id).filter(|_| more);
         Ok(JobsPage { jobs, next, sequence: state.sequence(), time: state.time() })
     });
@@ -184,7 +205,8 @@ pub(crate) async fn show(
         Vec::new()
     } else {
         let history = app.reader.job_history(id, up_to).await?;
-        app.reader.projection().read(|state| runs(&history, &Names::in_records_of(id, &history, state)))
+        let known = Runs::in_records(&history);
+        app.reader.projection().read(|state| runs(&history, &Names::new(state, &known)))
     };
     Ok(axum::Json(JobDetail { job: view, spec, redacted, runs }))
 }
