@@ -54,7 +54,7 @@ pub enum Work {
 /// What the launcher has found.
 #[derive(Debug)]
 pub enum Finding {
-    /// Its shim lives.
+    /// Its shim lives, or has been asked for.
     Alive {
         /// Which run or step.
         key: RunKey,
@@ -173,23 +173,31 @@ impl Launcher {
         let _ = self.findings.send(finding);
     }
 
+    /// Launches go first: what else the batch asks about one of them can only have come after it.
     fn work(&mut self, batch: Vec<Work>) {
-        let mut launches = Vec::new();
-        let mut buried = Vec::new();
+        let (mut launches, mut others) = (Vec::new(), Vec::new());
         for work in batch {
             match work {
                 Work::Launch(order) => launches.push(order),
-                Work::Bury(key) => buried.push(key),
-                Work::Inspect(key) => self.inspect(key),
-                Work::Check(key) if matches!(self.spool.run(key).claim_state(), Ok(ClaimState::Held(_))) => {}
-                Work::Check(key) => self.inspect(key),
-                Work::SyncResult(key) => self.sync_result(key),
-                Work::Forget(key) => self.forget(key),
-                Work::RestartForkServer => self.restart_fork_server(),
+                other => others.push(other),
             }
         }
         self.launch(launches);
-        self.bury(buried);
+        for work in others {
+            self.work_on(work);
+        }
+    }
+
+    fn work_on(&mut self, work: Work) {
+        match work {
+            Work::Launch(order) => self.launch(vec![order]),
+            Work::Bury(key) => self.bury(key),
+            Work::Check(key) if matches!(self.spool.run(key).claim_state(), Ok(ClaimState::Held(_))) => {}
+            Work::Check(key) | Work::Inspect(key) => self.inspect(key),
+            Work::SyncResult(key) => self.sync_result(key),
+            Work::Forget(key) => self.forget(key),
+            Work::RestartForkServer => self.restart_fork_server(),
+        }
     }
 
     fn sync_result(&self, key: RunKey) {
@@ -267,25 +275,18 @@ impl Launcher {
         })
     }
 
-    fn bury(&mut self, keys: Vec<RunKey>) {
-        let unknown: Vec<RunKey> = keys
-            .iter()
-            .copied()
-            .filter(|key| !self.journal.contains(*key) && !self.spool.run(*key).path().exists())
-            .collect();
-        if !unknown.is_empty()
-            && let Err(error) = self.journal.record(&unknown)
+    fn bury(&mut self, key: RunKey) {
+        if self.spool.run(key).path().exists() {
+            return self.inspect(key);
+        }
+        if !self.journal.contains(key)
+            && let Err(error) = self.journal.record(&[key])
         {
-            tracing::error!(%error, "the launch journal cannot be written");
-            return;
+            tracing::error!(%key, %error, "the launch journal cannot be written");
+            // The ledger asks again.
+            return self.report(Finding::Unknown(key));
         }
-        for key in keys {
-            if self.spool.run(key).path().exists() {
-                self.inspect(key);
-            } else {
-                self.report_unstarted(key, None, EndCause::Killed);
-            }
-        }
+        self.report_unstarted(key, None, EndCause::Killed);
     }
 
     /// Has shims forked. A fork server that has died is replaced, and gets all that nobody has claimed yet.
@@ -337,10 +338,9 @@ impl Launcher {
             return Ok(());
         }
         match (claim, order) {
-            (_, Ok(None)) => {
-                self.report(Finding::Unknown(key));
-                folder.remove()
-            }
+            (_, Ok(None)) => self.clear_away(key, folder),
+            // The executor died while it wrote the order, and before it began the launch.
+            (ClaimState::Unclaimed, Err(_)) if !self.journal.contains(key) => self.clear_away(key, folder),
             (ClaimState::Held(record), Ok(Some(spooled))) => {
                 let about = About::from(&spooled.order);
                 self.report(Finding::Alive { key, about, started: record.started.is_some() });
@@ -349,6 +349,8 @@ impl Launcher {
             // The shim says itself that it cannot read its order.
             (ClaimState::Held(_), Err(_)) => Ok(()),
             (ClaimState::Unclaimed, Ok(Some(spooled))) if spooled.boot_id == self.settings.boot_id => {
+                let about = About::from(&spooled.order);
+                self.report(Finding::Alive { key, about, started: false });
                 self.launch_again(key, may_restart)
             }
             (ClaimState::Unclaimed, order) => self.give_up(key, folder, about, order.err()),
@@ -360,6 +362,11 @@ impl Launcher {
                 Ok(())
             }
         }
+    }
+
+    fn clear_away(&self, key: RunKey, folder: &RunFolder) -> io::Result<()> {
+        self.report(Finding::Unknown(key));
+        folder.remove()
     }
 
     /// No shim has claimed it: only one can, so it does no harm to ask once more.

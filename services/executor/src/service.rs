@@ -417,6 +417,7 @@ impl Executor {
 
     fn notice(&mut self, Notice { key, news }: Notice) {
         match news {
+            _ if !self.runs.contains_key(&key) => self.ask(Work::Inspect(key)),
             News::Started => self.started(key),
             News::Ended => match RunFolder::of(&self.spool_root, key).result() {
                 Ok(Some(exit)) => self.ended(key, exit),

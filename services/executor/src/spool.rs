@@ -18,7 +18,7 @@
 //!
 //! | files | state |
 //! |---|---|
-//! | no `order` | not begun, or on its way out: rubbish |
+//! | no `order`, or half of one and no entry in the journal | not begun, or on its way out: rubbish |
 //! | `order` | ordered: a shim may claim it |
 //! | `order`, `shim` locked | its shim lives |
 //! | `order`, `shim` not locked | its shim died: clean up, report it as lost |

@@ -57,7 +57,8 @@ pub struct Notes {
 
 pub struct Node {
     pub bus: SharedBus,
-    pub folder: tempfile::TempDir,
+    pub folder: PathBuf,
+    _temporary: Option<tempfile::TempDir>,
     pub notes: Arc<Mutex<Notes>>,
     pub config: Config,
     executor: Option<(JoinHandle<anyhow::Result<()>>, CancellationToken)>,
@@ -66,22 +67,31 @@ pub struct Node {
 impl Node {
     pub async fn start(containment: ContainmentMode) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let work = folder.path().join("work");
-        fs::create_dir(&work).unwrap();
+        Self::start_with(containment, folder.path().to_owned(), Some(folder)).await
+    }
+
+    /// On a spool that outlives it.
+    pub async fn start_in(folder: &Path) -> Self {
+        Self::start_with(ContainmentMode::Auto, folder.to_owned(), None).await
+    }
+
+    async fn start_with(containment: ContainmentMode, folder: PathBuf, temporary: Option<tempfile::TempDir>) -> Self {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let work = folder.join("work");
+        fs::create_dir_all(&work).unwrap();
         fs::set_permissions(&work, fs::Permissions::from_mode(0o777)).unwrap();
         let bus: SharedBus = LocalBus::new();
         let notes = Arc::new(Mutex::new(Notes::default()));
         serve_ledger(&bus, &notes).await;
         let config = Config {
             node: NODE.into(),
-            spool_dir: folder.path().join("spool"),
+            spool_dir: folder.join("spool"),
             heartbeat_seconds: 1,
             containment,
             shim_program: Some(shim_program()),
             ..Config::default()
         };
-        let mut node = Self { bus, folder, notes, config, executor: None };
+        let mut node = Self { bus, folder, _temporary: temporary, notes, config, executor: None };
         node.start_executor().await;
         node
     }
@@ -107,7 +117,7 @@ impl Node {
 
     /// A file or folder that jobs work in.
     pub fn work(&self, name: &str) -> PathBuf {
-        self.folder.path().join("work").join(name)
+        self.folder.join("work").join(name)
     }
 
     pub fn read(&self, name: &str) -> String {
