@@ -103,6 +103,7 @@ fn encoded_log(ended: u64, waiting: u64) -> Result<Vec<Vec<u8>>> {
     for (actor, command) in workload::batches(ended, waiting).flatten() {
         let now = Timestamp::now();
         let decision = decide(&state, &actor, &command, now).map_err(|refusal| anyhow!("refused: {refusal}"))?;
+        workload::check(&decision.reply)?;
         let (actor, command) = (Arc::new(actor), CommandId::new_now());
         for event in decision.events {
             let sequence = state.sequence().next();
@@ -146,8 +147,27 @@ async fn ask_all(client: &LedgerClient, batch: Batch) -> Result<u64> {
     let mut last = 0;
     while let Some(answer) = asked.join_next().await {
         let answer = answer?.context("the ledger did not answer")?;
-        answer.result.map_err(|refusal| anyhow!("refused: {refusal}"))?;
+        workload::check(&answer.result.map_err(|refusal| anyhow!("refused: {refusal}"))?)?;
         last = last.max(answer.sequence.0);
     }
     Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_has_the_jobs_that_were_asked_for() {
+        let log = encoded_log(1_000, 2_000).unwrap();
+        let mut state = State::new();
+        for bytes in &log {
+            state.apply(&codec::decode(bytes).unwrap());
+        }
+        assert_eq!(state.waiting().count(), 2_000);
+        // Each job has been submitted, and half as many as wait have ended.
+        let of_jobs = 1_000 * EVENTS_PER_JOB + 2_000;
+        let of_cluster = log.len() as u64 - of_jobs;
+        assert!((1..20).contains(&of_cluster), "{of_cluster} records beside those of the jobs");
+    }
 }

@@ -1,10 +1,11 @@
 //! A long history, made of the commands that would lead to it.
 
 use crate::api;
+use anyhow::{Result, bail};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
-    command::{Command, Start},
+    command::{Command, Reply, Start},
     event::{Actor, EndCause, NodeExit, Owner},
     job::{ExitStatus, Usage},
     resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
@@ -38,6 +39,19 @@ pub fn batches(ended_jobs: u64, waiting_jobs: u64) -> impl Iterator<Item = Batch
     [vec![configure()], vec![hello()]].into_iter().chain(lives).chain(waits)
 }
 
+/// Whether everything that a command of this workload asked for was done.
+///
+/// # Errors
+/// If starts were refused: what follows them would come to nothing.
+pub fn check(reply: &Reply) -> Result<()> {
+    match reply {
+        Reply::Planned(refused) if !refused.is_empty() => {
+            bail!("a start of the workload was refused: {}", refused[0].reason)
+        }
+        _ => Ok(()),
+    }
+}
+
 fn configure() -> (Actor, Command) {
     let settings = ClusterSettings {
         // Nobody sends its signs of life.
@@ -57,7 +71,7 @@ fn configure() -> (Actor, Command) {
         properties: BTreeMap::new(),
     };
     let config = ClusterConfig { settings, queues: vec![queue], nodes: vec![node], licences: BTreeMap::new() };
-    (Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: true })
+    (root(), Command::Configure { config: Box::new(config), keep_unnamed: true })
 }
 
 fn hello() -> (Actor, Command) {
@@ -65,9 +79,8 @@ fn hello() -> (Actor, Command) {
 }
 
 fn submit() -> (Actor, Command) {
-    let user = Actor::User(Owner { user: "root".to_owned(), uid: 0, gid: 0 });
     let jobs = (0..BULK).map(|number| api::command_job(&format!("job-{number}"), &["/bin/true"])).collect();
-    (user, Command::Submit { jobs })
+    (root(), Command::Submit { jobs })
 }
 
 fn start(numbers: impl Iterator<Item = u64>) -> (Actor, Command) {
@@ -77,7 +90,8 @@ fn start(numbers: impl Iterator<Item = u64>) -> (Actor, Command) {
             components: vec![ComponentPlacement {
                 alternative: 0,
                 shares: vec![NodeShare {
-                    node: NodeId(1),
+                    // The first node of a log.
+                    node: NodeId(0),
                     cores: IndexSet::from_range(core, core),
                     gpus: IndexSet::default(),
                     memory_bytes: 0,
@@ -105,6 +119,10 @@ fn ended(number: u64) -> (Actor, Command) {
         ended: Timestamp::now(),
     };
     (executor(), Command::NodeEnded { run: RunId(number), exit })
+}
+
+fn root() -> Actor {
+    Actor::User(Owner { user: "root".to_owned(), uid: 0, gid: 0 })
 }
 
 fn executor() -> Actor {

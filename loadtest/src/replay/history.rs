@@ -11,16 +11,25 @@ pub const KINDS: &str = "job.submitted,job.allocated,job.started,run.ended,job.f
 /// What was told of one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobHistory {
-    /// How often it was submitted, allocated, started, ended and finished.
+    /// How often it was submitted.
     pub submitted: u32,
-    /// Times a run was allocated.
-    pub allocated: u32,
+    /// When runs got their resources.
+    pub allocated: Vec<Timestamp>,
     /// When runs started.
     pub started: Vec<Timestamp>,
     /// When runs ended.
-    pub ended: Vec<Timestamp>,
+    pub ended: Vec<RunEnd>,
     /// How it finished, each time.
     pub outcomes: Vec<String>,
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunEnd {
+    /// When the ledger wrote it down.
+    pub time: Timestamp,
+    /// How long the run lasted on the node where it ended last, by that node's clock.
+    pub measured: Duration,
 }
 
 /// What was told of all jobs.
@@ -60,9 +69,9 @@ impl History {
         let told = self.jobs.entry(id).or_default();
         match event.kind_verb() {
             "job.submitted" => told.submitted += 1,
-            "job.allocated" => told.allocated += 1,
+            "job.allocated" => told.allocated.push(event.time),
             "job.started" => told.started.push(event.time),
-            "run.ended" => told.ended.push(event.time),
+            "run.ended" => told.ended.push(RunEnd { time: event.time, measured: measured(&event.data["exit"]) }),
             "job.finished" => {
                 told.outcomes.push(event.data["outcome"].as_str().unwrap_or("unknown").to_owned());
                 self.finished += 1;
@@ -82,4 +91,11 @@ impl History {
     pub fn span_seconds(&self) -> f64 {
         self.last.micros_since(self.first.unwrap_or(self.last)) as f64 / 1e6
     }
+}
+
+/// From start to end, as the node says. Zero if it was lost or started nothing.
+fn measured(exit: &serde_json::Value) -> Duration {
+    let moment = |key: &str| serde_json::from_value::<Timestamp>(exit[key].clone()).ok();
+    let micros = moment("ended").zip(moment("started")).map_or(0, |(ended, started)| ended.micros_since(started));
+    Duration::from_micros(micros.max(0).unsigned_abs())
 }

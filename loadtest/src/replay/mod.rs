@@ -43,8 +43,8 @@ pub struct Args {
     /// At the end check that every job ran once and for its time, that the usage is what the trace implies, and that the log is whole.
     #[arg(long)]
     verify: bool,
-    /// By how much the time from a run's start to its end may be longer than the life of its process, on average over all jobs.
-    /// Launching, reaping and writing down both moments take that long.
+    /// By how much the time that a run is charged may differ from the life of its process, on average over all jobs:
+    /// launching, reaping and writing down both moments take time.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.25)]
     overhead_seconds: f64,
     /// Give up when nothing has happened for this long beyond the longest job.
@@ -147,13 +147,15 @@ pub async fn run(args: Args) -> Result<()> {
 }
 
 fn announce(args: &Args, trace: &Trace, schedule: &Schedule) {
-    let dropped = &trace.dropped;
+    let dropped = match trace.dropped.total() {
+        0 => "no line dropped".to_owned(),
+        total => format!("{total} lines dropped: {:?}", trace.dropped),
+    };
     println!(
-        "trace: {}, {} processors, {} jobs accepted, {} lines dropped {dropped:?}",
+        "trace: {}, {} processors, {} jobs accepted, {dropped}",
         args.trace.display(),
         trace.machine_procs,
         trace.jobs.len(),
-        dropped.total()
     );
     println!(
         "window: {} jobs after the first {}, submitted over {:.1} s, longest life {:.1} s, {:.1} core-seconds in all",

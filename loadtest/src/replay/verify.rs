@@ -3,11 +3,10 @@
 use super::{history::History, schedule::Replayed};
 use crate::{api, http::Connection};
 use anyhow::{Context as _, Result, bail, ensure};
-use muster_schemas::JobId;
+use muster_schemas::{JobId, Timestamp};
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-/// Runs never start late or end early by the ledger's clock against the process's own by more than this: the kernel's
-/// timers and clocks are that exact.
+/// A process sleeps by the kernel's monotonic clock, the ledger writes down the time of day: they may differ by so much.
 const CLOCK_ERROR: Duration = Duration::from_millis(5);
 
 /// What is checked.
@@ -22,6 +21,15 @@ pub struct Findings<'a> {
     pub markers: &'a Path,
     /// By how much a run may be longer than the life of its process, on average.
     pub overhead_allowed: Duration,
+}
+
+/// How long a run lasted.
+struct RunTimes {
+    /// From getting its resources to giving them back: the life of its process lies within.
+    held: Duration,
+    /// What accounting is to count: from the record of its start on its last node to that of its end, or what the node
+    /// where it ended last measured if that is more. A process on another node may have started a little earlier.
+    counted: Duration,
 }
 
 /// Cores times time of the runs of an account.
@@ -67,41 +75,46 @@ impl Findings<'_> {
             self.replayed.len()
         );
         let mut accounts: BTreeMap<&str, Used> = BTreeMap::new();
-        let mut overhead_total = Duration::ZERO;
-        let mut overhead_most = Duration::ZERO;
+        let mut overheads_ms = Vec::with_capacity(self.ids.len());
         for (job, id) in self.replayed.iter().zip(self.ids) {
-            let elapsed = self.elapsed_of(*id)?;
+            let run = self.run_of(*id)?;
             ensure!(
-                elapsed + CLOCK_ERROR >= job.life,
-                "job {id} ran for {elapsed:?}, its process lives {:?}",
+                run.held + CLOCK_ERROR >= job.life,
+                "job {id} had its resources for {:?}, its process lives {:?}",
+                run.held,
                 job.life
             );
-            let overhead = elapsed.saturating_sub(job.life);
-            overhead_total += overhead;
-            overhead_most = overhead_most.max(overhead);
+            overheads_ms.push((run.counted.as_secs_f64() - job.life.as_secs_f64()) * 1e3);
             let used = accounts.entry(&job.account).or_default();
             used.implied_core_seconds += job.core_seconds();
-            used.logged_core_micros += elapsed.as_micros() * u128::from(job.procs);
+            used.logged_core_micros += run.counted.as_micros() * u128::from(job.procs);
         }
-        let overhead = overhead_total / u32::try_from(self.ids.len().max(1))?;
+        let mean_ms = overheads_ms.iter().sum::<f64>() / overheads_ms.len() as f64;
+        let (least_ms, most_ms) =
+            overheads_ms.iter().fold((f64::MAX, f64::MIN), |(least, most), ms| (least.min(*ms), most.max(*ms)));
         ensure!(
-            overhead <= self.overhead_allowed,
-            "runs last {overhead:?} longer than their processes on average; {:?} are allowed",
+            mean_ms.abs() <= self.overhead_allowed.as_secs_f64() * 1e3,
+            "runs last {mean_ms:.1} ms longer than their processes on average; {:?} are allowed",
             self.overhead_allowed
         );
         println!(
-            "runs: one for each job; longer than its process by {overhead:?} on average, {overhead_most:?} at most"
+            "runs: one for each job; longer than its process by {mean_ms:.1} ms on average ({least_ms:.1} to {most_ms:.1})"
         );
         Ok(accounts)
     }
 
-    fn elapsed_of(&self, id: JobId) -> Result<Duration> {
+    /// The times of the only run of a job.
+    fn run_of(&self, id: JobId) -> Result<RunTimes> {
         let told = self.history.job(id).with_context(|| format!("no event told of job {id}"))?;
         ensure!(told.outcomes == ["completed"], "job {id} should complete once: {told:?}");
-        match (told.submitted, told.allocated, told.started.as_slice(), told.ended.as_slice()) {
-            (1, 1, [started], [ended]) => Ok(Duration::from_micros(ended.micros_since(*started).max(0).unsigned_abs())),
-            _ => bail!("job {id} should be submitted, allocated, started and ended once: {told:?}"),
-        }
+        let ([allocated], [started], [end], 1) =
+            (told.allocated.as_slice(), told.started.as_slice(), told.ended.as_slice(), told.submitted)
+        else {
+            bail!("job {id} should be submitted, allocated, started and ended once: {told:?}");
+        };
+        let until_end = |from: Timestamp| Duration::from_micros(end.time.micros_since(from).max(0).unsigned_abs());
+        let held = until_end(*allocated);
+        Ok(RunTimes { held, counted: until_end(*started).max(end.measured).min(held) })
     }
 
     /// Accounting says for every account what the log says, to the microsecond; and that is what the trace implies, but
