@@ -412,4 +412,19 @@ mod tests {
         assert!(parse_head(b"SSH-2.0\r\n\r\n").is_err());
         assert!(parse_head(b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n").is_err());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_answer_makes_it_panic(bytes: Vec<u8>) {
+            let _ = parse_head(&bytes);
+            let _ = parse_head(&[b"HTTP/1.1 200 OK\r\n".as_slice(), &bytes, b"\r\n\r\n"].concat());
+        }
+
+        #[test]
+        fn no_text_is_taken_for_an_endpoint_that_cannot_be_shown(text: String) {
+            if let Ok(endpoint) = text.parse::<Endpoint>() {
+                assert!(!endpoint.to_string().is_empty());
+            }
+        }
+    }
 }

@@ -145,4 +145,20 @@ mod tests {
         let request: SubmitRequest = parse(json.as_bytes()).unwrap_or_else(|error| panic!("{error:?}"));
         assert_eq!(request.jobs[0].name.len(), 400_000);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            let _ = parse::<SubmitRequest>(&bytes);
+        }
+
+        #[test]
+        fn no_change_of_a_good_body_makes_it_panic(at in 0usize..200, byte: u8) {
+            let good = r#"{"jobs":[{"name":"a\"b","components":[{"alternatives":[{"requests":[{"path":[{"level":"node","count":{"range":{"min":1,"max":2}}}]}]}]}],"array":{"indices":"0-9:2"}}]}"#;
+            let mut bytes = good.as_bytes().to_vec();
+            let length = bytes.len();
+            bytes[at % length] = byte;
+            let _ = parse::<SubmitRequest>(&bytes);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::{
     collections::HashMap,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 use tokio::net::UnixListener;
@@ -98,8 +98,11 @@ fn unknown(message: impl Into<String>) -> ApiError {
 /// Login names of user numbers, looked up once a minute at most: a directory service can take its time.
 #[derive(Debug, Default)]
 struct Names {
-    known: Mutex<HashMap<(u32, u32), (Instant, Arc<Owner>)>>,
+    known: Mutex<KnownNames>,
 }
+
+/// By user and group number, with when each was looked up.
+type KnownNames = HashMap<(u32, u32), (Instant, Arc<Owner>)>;
 
 impl Names {
     async fn owner(&self, uid: u32, gid: u32) -> Result<Arc<Owner>, ApiError> {
@@ -124,7 +127,7 @@ impl Names {
         Ok(owner)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(u32, u32), (Instant, Arc<Owner>)>> {
+    fn lock(&self) -> MutexGuard<'_, KnownNames> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
