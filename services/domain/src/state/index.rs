@@ -140,6 +140,13 @@ impl Index {
                 self.doomed.remove(&id)
             };
         }
+        if before.blocking != after.blocking {
+            if after.blocking {
+                self.blocking.insert(id)
+            } else {
+                self.blocking.remove(&id)
+            };
+        }
         if before.targets != after.targets {
             before.targets.into_iter().for_each(|target| remove_member(&mut self.dependents, &target, id));
             after.targets.into_iter().for_each(|target| {
