@@ -43,10 +43,11 @@ pub fn place_alternative<'a>(
     let mut own_undo = Undo::default();
     let default_request = [Request::default()];
     let requests = if alternative.requests.is_empty() { &default_request[..] } else { &alternative.requests[..] };
+    let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
     let mut shares: BTreeMap<NodeId, usize> = BTreeMap::new();
     let mut placement = ComponentPlacement { alternative: number, shares: Vec::new() };
     for request in requests {
-        let Some(placed) = place_request(free, scope, request) else {
+        let Some(placed) = place_request(free, scope, request, exclusive) else {
             free.undo(own_undo);
             return None;
         };
@@ -75,10 +76,12 @@ fn join(share: &mut NodeShare, other: NodeShare) {
     share.exclusive |= other.exclusive;
 }
 
-/// Shares that serve the request, in order of rank.
-fn place_request(free: &Free, scope: &Scope, request: &Request) -> Option<Vec<NodeShare>> {
-    let demand = Demand::new(request, scope.default_memory_per_core_bytes);
-    let mut candidates: Vec<&FreeNode> = free.nodes().iter().filter(|node| can_serve(node, scope, request)).collect();
+/// Shares that serve the request, in order of rank. If one request of an alternative wants its nodes for itself, the
+/// others do not share theirs either.
+fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool) -> Option<Vec<NodeShare>> {
+    let demand = Demand::new(request, scope.default_memory_per_core_bytes, exclusive);
+    let mut candidates: Vec<&FreeNode> =
+        free.nodes().iter().filter(|node| can_serve(node, scope, request, exclusive)).collect();
     demand.prefer(&mut candidates);
     let path = with_named_nodes(request);
     let parts = place_path(&demand, &path, request.tasks, &candidates)?;
@@ -163,9 +166,9 @@ fn bounds(count: Count, there_are: usize) -> (u32, u32) {
     }
 }
 
-fn can_serve(node: &FreeNode, scope: &Scope, request: &Request) -> bool {
+fn can_serve(node: &FreeNode, scope: &Scope, request: &Request, exclusive: bool) -> bool {
     !node.exclusive
-        && (request.sharing == Sharing::Shared || node.idle)
+        && (node.idle || !exclusive)
         && (scope.queue_nodes.is_empty() || scope.queue_nodes.contains(&node.spec.name))
         && !scope.taken_nodes.contains(&node.node)
         && requests::node_serves(node.spec, request)

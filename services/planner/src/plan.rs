@@ -80,8 +80,9 @@ struct Cycle<'v> {
     view: &'v View<'v>,
     free: Free<'v>,
     plan: Plan,
-    /// Jobs started in this cycle by queue, and by queue and user.
+    /// Jobs started in this cycle by queue, by queue and user, and by array.
     started: BTreeMap<Arc<str>, u32>,
+    started_of_array: BTreeMap<u64, u32>,
     started_by_user: BTreeMap<(Arc<str>, &'v str), u32>,
     /// Queues in which an earlier job waits for resources: the job.
     blocked: BTreeMap<Arc<str>, JobId>,
@@ -96,6 +97,7 @@ impl<'v> Cycle<'v> {
             free: free_now(view.state),
             plan: Plan::default(),
             started: BTreeMap::new(),
+            started_of_array: BTreeMap::new(),
             started_by_user: BTreeMap::new(),
             blocked: BTreeMap::new(),
             hopeless: BTreeMap::new(),
@@ -133,13 +135,12 @@ impl<'v> Cycle<'v> {
             return if is_in_others { Verdict::Blocked(WaitReason::BehindJob(*blocker)) } else { Verdict::LaneShut };
         }
         let Some(array) = &job.array else { return self.start_one(job, job.id) };
-        let headroom = array.headroom();
-        let tasks = state.startable(job, array);
-        for index in tasks.iter().take(headroom as usize) {
+        for index in state.startable(job, array).iter() {
             if self.plan.starts.len() >= max_starts {
                 return Verdict::Done;
             }
             match self.start_one(job, JobId::task(job.id.number, index)) {
+                Verdict::Done if self.is_array_full(job.id) => return Verdict::Done,
                 Verdict::Done => {}
                 other => return other,
             }
@@ -148,6 +149,9 @@ impl<'v> Cycle<'v> {
     }
 
     fn start_one(&mut self, job: &'v Job, id: JobId) -> Verdict {
+        if self.is_array_full(id) {
+            return Verdict::Done;
+        }
         if job.queues().any(|queue| self.is_limit_reached(queue, job)) {
             return Verdict::LaneShut;
         }
@@ -156,7 +160,7 @@ impl<'v> Cycle<'v> {
         }
         match place_job(self.view.state, &mut self.free, job) {
             Some(placement) => {
-                self.count_start(job);
+                self.count_start(job, id);
                 self.plan.starts.push(Start { job: id, placement });
                 Verdict::Done
             }
@@ -186,7 +190,17 @@ impl<'v> Cycle<'v> {
             || queue.spec.max_running_jobs_per_user.is_some_and(|most| of_user >= most)
     }
 
-    fn count_start(&mut self, job: &'v Job) {
+    /// Whether as many tasks of the array run as may; its tasks that were put back into the queue count as well.
+    fn is_array_full(&self, id: JobId) -> bool {
+        let array = self.view.state.job(id.whole()).and_then(|whole| whole.array.as_ref());
+        let started = self.started_of_array.get(&id.number).copied().unwrap_or(0);
+        array.is_some_and(|array| array.headroom() <= started)
+    }
+
+    fn count_start(&mut self, job: &'v Job, id: JobId) {
+        if id.index.is_some() {
+            *self.started_of_array.entry(id.number).or_default() += 1;
+        }
         for queue in job.queues() {
             *self.started.entry(queue.clone()).or_default() += 1;
             *self.started_by_user.entry((queue.clone(), &job.owner.user)).or_default() += 1;

@@ -18,7 +18,8 @@ pub(super) fn on_nodes<'f, 'a>(
         if parts.len() == most as usize {
             break;
         }
-        if let Some(taken) = take_inside(demand, inner, node, &demand.usable_cores(node)) {
+        let taken = take_inside(demand, inner, node, &demand.usable_cores(node));
+        if let Some(taken) = taken.filter(|taken| has_cores_for_a_task(demand, tasks, taken)) {
             parts.push(Part { node, cores: taken.cores, gpus: taken.gpus, tasks: 0 });
         }
     }
@@ -46,7 +47,8 @@ pub(super) fn across_nodes<'f, 'a>(
             break;
         }
         let cores = demand.usable_cores(node);
-        if let Some(taken) = take_units(demand, &step.level, (1, most - units), inner, node, &cores) {
+        let taken = take_units(demand, &step.level, (1, most - units), inner, node, &cores);
+        if let Some(taken) = taken.filter(|taken| has_cores_for_a_task(demand, tasks, taken)) {
             units += taken.units;
             parts.push(Part { node, cores: taken.cores, gpus: taken.gpus, tasks: 0 });
         }
@@ -62,6 +64,11 @@ struct Taken {
     units: u32,
     cores: IndexSet,
     gpus: u32,
+}
+
+/// Whether a part is enough for the one task that it gets if the number of tasks is not given.
+fn has_cores_for_a_task(demand: &Demand, tasks: Option<u32>, taken: &Taken) -> bool {
+    tasks.is_some() || taken.cores.len() >= u64::from(demand.cpus_per_task)
 }
 
 /// The path inside a region of a node: its free cores there.

@@ -9,7 +9,8 @@ use muster_schemas::resources::{Count, Gpus, IndexSet, Level, Memory, NodeShare,
 pub(super) struct Demand<'r> {
     pub cpus_per_task: u32,
     pub tasks_per_node: Option<u32>,
-    sharing: Sharing,
+    exclusive: bool,
+    whole_nodes: bool,
     memory: Option<Memory>,
     gpus: Option<&'r Gpus>,
     /// The fewest cores that serve the request: what is asked for once is divided by them.
@@ -17,14 +18,15 @@ pub(super) struct Demand<'r> {
 }
 
 impl<'r> Demand<'r> {
-    pub fn new(request: &'r Request, default_memory_per_core_bytes: Option<u64>) -> Self {
+    pub fn new(request: &'r Request, default_memory_per_core_bytes: Option<u64>, exclusive: bool) -> Self {
         let default_memory = default_memory_per_core_bytes.map(|bytes| Memory { bytes, per: Per::Core });
         let cpus_per_task = request.cpus_per_task.max(1);
         let tasks = request.tasks.unwrap_or_else(|| least_nodes(request)).max(1);
         Self {
             cpus_per_task,
             tasks_per_node: request.tasks_per_node,
-            sharing: request.sharing,
+            exclusive,
+            whole_nodes: request.sharing == Sharing::WholeNodes,
             memory: request.memory.or(default_memory),
             gpus: request.gpus.as_ref().filter(|gpus| gpus.count > 0),
             least_cores: tasks.saturating_mul(cpus_per_task),
@@ -132,7 +134,7 @@ impl<'r> Demand<'r> {
         let node = part.node;
         let cores = u32::try_from(part.cores.len()).ok()?;
         let there_are = self.matching_gpus(node);
-        let fixed_gpus = u64::from(part.gpus) + self.gpus_for(part.tasks, cores);
+        let fixed_gpus = u64::from(part.gpus).max(self.gpus_for(part.tasks, cores));
         let floating = (*floating_gpus).min(there_are.len().checked_sub(fixed_gpus)?);
         *floating_gpus -= floating;
         let gpus = there_are.smallest(fixed_gpus + floating);
@@ -146,9 +148,9 @@ impl<'r> Demand<'r> {
             gpus,
             memory_bytes,
             tasks: part.tasks,
-            exclusive: self.sharing != Sharing::Shared,
+            exclusive: self.exclusive,
         };
-        Some(if self.sharing == Sharing::WholeNodes { whole_node(share, node) } else { share })
+        Some(if self.whole_nodes { whole_node(share, node) } else { share })
     }
 
     fn memory_for(&self, tasks: u32, cores: u64, gpus: u64, all_cores: u64) -> u64 {

@@ -1,0 +1,299 @@
+//! Where jobs are placed.
+
+use crate::world::{GIB, World, component, job, job_of, node, nodes, tasks, with_property};
+use muster_schemas::{
+    JobId,
+    cluster::{ClusterConfig, QueueSpec},
+    job::{JobSpec, WaitReason},
+    resources::{
+        Alternative, Count, Gpus, Level, LevelCount, Memory, NodeFilter, NodeSpec, Per, PropertyValue, Relation,
+        Request, Sharing,
+    },
+};
+
+fn path<const N: usize>(levels: [(Level, u32); N]) -> Vec<LevelCount> {
+    counts(levels.map(|(level, count)| (level, Count::exactly(count))))
+}
+
+fn counts<const N: usize>(levels: [(Level, Count); N]) -> Vec<LevelCount> {
+    levels.map(|(level, count)| LevelCount { level, count }).to_vec()
+}
+
+/// Starts a job, which must start at once, and tells its shares.
+fn shares_of(world: &mut World, spec: JobSpec) -> Vec<(String, String, u32)> {
+    let job = started(world, spec);
+    world.shares(job)
+}
+
+fn started(world: &mut World, spec: JobSpec) -> JobId {
+    let job = world.submit(spec);
+    assert_eq!(world.settle(), [job], "{:?}", world.reason(job));
+    job
+}
+
+fn share(node: &str, cores: &str, tasks: u32) -> (String, String, u32) {
+    (node.into(), cores.into(), tasks)
+}
+
+/// Submits a job that must wait, and tells why it does.
+fn waits(world: &mut World, spec: JobSpec) -> Option<WaitReason> {
+    let job = world.submit(spec);
+    assert_eq!(world.settle(), []);
+    world.reason(job)
+}
+
+fn resources(what: &str) -> Option<WaitReason> {
+    Some(WaitReason::Resources(what.into()))
+}
+
+#[test]
+fn tasks_without_a_number_of_nodes_fill_node_after_node() {
+    let mut world = World::new(nodes(3, 4));
+    assert_eq!(shares_of(&mut world, tasks(6)), [share("n1", "0-3", 4), share("n2", "0-1", 2)]);
+    assert_eq!(shares_of(&mut world, tasks(3)), [share("n2", "2-3", 2), share("n3", "0", 1)]);
+}
+
+#[test]
+fn tasks_on_a_number_of_nodes_are_spread_evenly() {
+    let mut world = World::new(nodes(2, 8));
+    let request = Request { path: path([(Level::Node, 2)]), tasks: Some(6), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n1", "0-2", 3), share("n2", "0-2", 3)]);
+}
+
+#[test]
+fn nodes_with_more_room_are_taken_if_the_first_ones_have_too_little() {
+    let mut world = World::new(vec![node("a", 1, 8), node("b", 8, 8), node("c", 8, 8)]);
+    let request = Request { path: path([(Level::Node, 2)]), tasks: Some(12), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("b", "0-5", 6), share("c", "0-5", 6)]);
+}
+
+#[test]
+fn a_task_gets_its_cores_on_one_node() {
+    let mut world = World::new(nodes(2, 4));
+    let request = Request { tasks: Some(2), cpus_per_task: 3, ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n1", "0-2", 1), share("n2", "0-2", 1)]);
+}
+
+#[test]
+fn a_range_of_nodes_takes_what_can_be_had() {
+    let mut world = World::new(nodes(3, 2));
+    let range = |min, max| counts([(Level::Node, Count::Range { min, max })]);
+    let request = Request { path: range(2, 8), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)).len(), 3);
+    let request = Request { path: counts([(Level::Node, Count::Best)]), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)).len(), 3);
+    let request = Request { path: range(2, 3), ..Request::default() };
+    assert_eq!(waits(&mut world, job(request)), resources("cores"));
+}
+
+#[test]
+fn all_nodes_means_every_one_that_takes_jobs() {
+    let mut world = World::new(nodes(3, 2));
+    let all = || job(Request { path: counts([(Level::Node, Count::All)]), ..Request::default() });
+    assert_eq!(shares_of(&mut world, all()).len(), 3);
+    world.drain(&["n2"]);
+    assert_eq!(shares_of(&mut world, all()).len(), 2);
+    assert_eq!(waits(&mut world, all()), resources("cores"));
+}
+
+#[test]
+fn memory_limits_what_a_node_takes() {
+    let mut world = World::new(nodes(2, 8));
+    let memory = |gib: u64, per| Some(Memory { bytes: gib * GIB, per });
+    let request = Request { tasks: Some(4), memory: memory(3, Per::Task), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n1", "0-1", 2), share("n2", "0-1", 2)]);
+    let request = Request { memory: memory(3, Per::Node), ..Request::default() };
+    assert_eq!(waits(&mut world, job(request)), resources("memory"));
+}
+
+#[test]
+fn memory_of_the_whole_request_is_shared_out_by_cores() {
+    let mut world = World::new(nodes(2, 4));
+    let memory = Some(Memory { bytes: 10 * GIB, per: Per::Request });
+    let request = Request { path: path([(Level::Node, 2)]), tasks: Some(8), memory, ..Request::default() };
+    let job = started(&mut world, job(request));
+    let given: Vec<u64> = world.placement(job)[0].shares.iter().map(|share| share.memory_bytes / GIB).collect();
+    assert_eq!(given, [5, 5]);
+}
+
+#[test]
+fn memory_that_is_not_asked_for_is_what_the_settings_say() {
+    let mut config = ClusterConfig { nodes: nodes(1, 8), ..ClusterConfig::default() };
+    config.queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+    config.settings.default_memory_per_core_bytes = Some(2 * GIB);
+    let mut world = World::configured(config);
+    let job = started(&mut world, tasks(4));
+    assert_eq!(world.placement(job)[0].shares[0].memory_bytes, 8 * GIB);
+    assert_eq!(waits(&mut world, tasks(1)), resources("memory"));
+}
+
+fn gpu_node(name: &str, models: &[&str]) -> NodeSpec {
+    NodeSpec { gpus: models.iter().map(|model| (*model).to_owned()).collect(), ..node(name, 8, 8) }
+}
+
+#[test]
+fn gpus_are_given_by_model_task_and_node() {
+    let mut world = World::new(vec![node("plain", 8, 8), gpu_node("mixed", &["old", "new", "old"])]);
+    let gpus = |count, per, model: Option<&str>| Some(Gpus { count, per, model: model.map(str::to_owned) });
+    let request = Request { tasks: Some(2), gpus: gpus(1, Per::Task, Some("old")), ..Request::default() };
+    let job_id = started(&mut world, job(request));
+    let share = world.placement(job_id)[0].shares[0].clone();
+    assert_eq!((world.state.node_name(share.node).as_ref(), share.gpus.to_string().as_str()), ("mixed", "0,2"));
+    let request = Request { gpus: gpus(1, Per::Node, Some("old")), ..Request::default() };
+    assert_eq!(waits(&mut world, job(request)), resources("GPUs"));
+    let another = Request { gpus: gpus(1, Per::Request, Some("new")), ..Request::default() };
+    let behind = world.submit(job(another));
+    world.settle();
+    assert!(matches!(world.reason(behind), Some(WaitReason::BehindJob(_))));
+}
+
+#[test]
+fn exclusive_nodes_are_shared_with_nobody() {
+    let mut world = World::new(nodes(2, 4));
+    started(&mut world, tasks(1));
+    let request = Request { sharing: Sharing::Exclusive, ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request.clone())), [share("n2", "0", 1)]);
+    let next = world.submit(job(request));
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(next), resources("nodes"));
+}
+
+#[test]
+fn whole_nodes_come_with_everything_on_them() {
+    let mut world = World::new(vec![gpu_node("n1", &["a", "b"])]);
+    let request = Request { sharing: Sharing::WholeNodes, ..Request::default() };
+    let job = started(&mut world, job(request));
+    let share = world.placement(job)[0].shares[0].clone();
+    assert_eq!((share.cores.len(), share.gpus.len(), share.memory_bytes, share.exclusive), (8, 2, 8 * GIB, true));
+}
+
+#[test]
+fn named_nodes_are_all_taken_and_others_never() {
+    let mut world = World::new(nodes(4, 4));
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let request = Request { nodes: names(&["n4", "n2"]), tasks: Some(2), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n2", "0", 1), share("n4", "0", 1)]);
+    let request = Request { excluded_nodes: names(&["n1", "n2"]), tasks: Some(6), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n3", "0-3", 4), share("n4", "1-2", 2)]);
+}
+
+#[test]
+fn filters_choose_nodes() {
+    let mut old = node("old", 4, 8);
+    old.properties.insert("year".into(), PropertyValue::Number(2015));
+    let mut new = node("new", 4, 8);
+    new.properties.insert("year".into(), PropertyValue::Number(2025));
+    let mut world = World::new(vec![old, new]);
+    let filter = NodeFilter::Compare {
+        property: "year".into(),
+        relation: Relation::Greater,
+        value: PropertyValue::Number(2020),
+    };
+    let request = |filter| Request { filter: Some(filter), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request(filter.clone()))), [share("new", "0", 1)]);
+    let not = NodeFilter::Not(Box::new(filter));
+    assert_eq!(shares_of(&mut world, job(request(not))), [share("old", "0", 1)]);
+}
+
+#[test]
+fn nodes_of_one_group_are_taken_together() {
+    let switch = |name: &str, switch: &str| with_property(node(name, 2, 8), "switch", switch);
+    let mut world = World::new(vec![switch("a1", "a"), switch("b1", "b"), switch("b2", "b"), switch("a2", "a")]);
+    started(&mut world, job(Request { nodes: vec!["a1".into()], tasks: Some(2), ..Request::default() }));
+    let group = Level::Group("switch".into());
+    let request = Request { path: path([(group.clone(), 1), (Level::Node, 2)]), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("b1", "0", 1), share("b2", "0", 1)]);
+    let request = Request { path: path([(group, 2), (Level::Node, 1)]), tasks: Some(3), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("a2", "0-1", 2), share("b1", "1", 1)]);
+}
+
+#[test]
+fn sockets_and_cores_inside_nodes() {
+    let mut world = World::new(vec![NodeSpec { sockets: 2, ..node("n1", 8, 8) }, node("n2", 8, 8)]);
+    started(&mut world, tasks(1));
+    let request = Request { path: path([(Level::Node, 1), (Level::Socket, 1)]), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n1", "4-7", 1)]);
+    let request = Request { path: path([(Level::Node, 2), (Level::Core, 3)]), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n1", "1-3", 1), share("n2", "0-2", 1)]);
+    let request = Request { path: path([(Level::Core, 5)]), tasks: Some(5), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n2", "3-7", 5)]);
+}
+
+#[test]
+fn cores_from_a_range_take_what_is_free() {
+    let mut world = World::new(nodes(2, 4));
+    started(&mut world, tasks(2));
+    let request = Request { path: counts([(Level::Core, Count::Range { min: 3, max: 10 })]), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(request)), [share("n1", "2-3", 1), share("n2", "0-3", 1)]);
+}
+
+#[test]
+fn the_alternative_that_ends_first_is_taken_of_those_that_fit() {
+    let mut world = World::new(nodes(2, 4));
+    let alternative = |cores, walltime_seconds| Alternative {
+        requests: vec![Request { cpus_per_task: cores, ..Request::default() }],
+        walltime_seconds: Some(walltime_seconds),
+        ..Alternative::default()
+    };
+    let moldable = || job_of(component(vec![alternative(1, 4000), alternative(4, 1000), alternative(2, 2000)]));
+    started(&mut world, tasks(2));
+    // Four cores are free on one node, two on the other, and one more job finds only one core.
+    let taken: Vec<u32> = [0, 0, 1]
+        .map(|fill| {
+            if fill > 0 {
+                world.end(JobId::job(1));
+                started(&mut world, tasks(1));
+            }
+            let job = started(&mut world, moldable());
+            world.placement(job)[0].alternative
+        })
+        .to_vec();
+    assert_eq!(taken, [1, 2, 0]);
+}
+
+#[test]
+fn licences_are_counted() {
+    let mut config = ClusterConfig { nodes: nodes(1, 8), ..ClusterConfig::default() };
+    config.queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+    config.licences.insert("solver".into(), 3);
+    let mut world = World::configured(config);
+    let alternative = Alternative {
+        requests: vec![Request::default()],
+        licences: [("solver".to_owned(), 2)].into(),
+        ..Alternative::default()
+    };
+    let spec = || job_of(component(vec![alternative.clone()]));
+    let first = started(&mut world, spec());
+    let second = world.submit(spec());
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(second), resources("licences"));
+    world.end(first);
+    assert_eq!(world.settle(), [second]);
+}
+
+#[test]
+fn components_start_together_on_different_nodes_or_not_at_all() {
+    let mut world = World::new(nodes(2, 4));
+    let filler = started(&mut world, job(Request { nodes: vec!["n2".into()], tasks: Some(3), ..Request::default() }));
+    let part = |tasks| {
+        let request = Request { tasks: Some(tasks), ..Request::default() };
+        component(vec![Alternative { requests: vec![request], ..Alternative::default() }])
+    };
+    let both = JobSpec { components: vec![part(2), part(2)], working_directory: "/".into(), ..JobSpec::default() };
+    let job = world.submit(both);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(job), resources("cores"));
+    world.end(filler);
+    assert_eq!(world.settle(), [job]);
+    let nodes: Vec<_> = world.placement(job).iter().map(|component| component.shares[0].node).collect();
+    assert_ne!(nodes[0], nodes[1]);
+}
+
+#[test]
+fn several_requests_of_a_component_are_met_together() {
+    let mut world = World::new(vec![gpu_node("g", &["a"]), node("n", 2, 8)]);
+    let gpus = Some(Gpus { count: 1, per: Per::Node, model: None });
+    let requests = vec![Request { gpus, ..Request::default() }, Request { tasks: Some(9), ..Request::default() }];
+    let spec = job_of(component(vec![Alternative { requests, ..Alternative::default() }]));
+    assert_eq!(shares_of(&mut world, spec), [share("g", "0-7", 8), share("n", "0-1", 2)]);
+}

@@ -1,0 +1,280 @@
+//! What holds for every history. Each record is also checked against the domain's invariants: nothing is given twice, and
+//! no more than there is.
+
+use crate::world::{GIB, World, component, node, with_property};
+use muster_domain::invariants::assert_invariants;
+use muster_schemas::{
+    JobId, RunId,
+    cluster::{ClusterConfig, QueueSpec},
+    command::{Command, JobSelection},
+    event::{Actor, JobChange},
+    job::{ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, WaitReason},
+    resources::{Alternative, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeSpec, Per, Request, Sharing},
+};
+use proptest::{prelude::*, sample::select};
+
+/// Something that happens between two plans.
+#[derive(Clone, Debug)]
+enum Step {
+    Submit(usize, Box<JobSpec>),
+    EndRun(prop::sample::Index),
+    Cancel(prop::sample::Index),
+    Hold(prop::sample::Index),
+    Release(prop::sample::Index),
+    Priority(prop::sample::Index, i64),
+    Requeue(prop::sample::Index),
+    Drain(prop::sample::Index),
+    Resume(prop::sample::Index),
+    Lose(prop::sample::Index),
+}
+
+const USERS: [&str; 2] = ["ada", "bob"];
+
+fn config() -> ClusterConfig {
+    let gpus = vec!["old".to_owned(), "new".to_owned()];
+    let nodes = vec![
+        with_property(node("n1", 4, 4), "switch", "a"),
+        with_property(NodeSpec { sockets: 2, ..node("n2", 4, 4) }, "switch", "a"),
+        with_property(NodeSpec { gpus, ..node("n3", 2, 8) }, "switch", "b"),
+        with_property(node("n4", 8, 2), "switch", "b"),
+    ];
+    let queue = |name: &str| QueueSpec { name: name.into(), ..QueueSpec::default() };
+    let queues = vec![
+        queue("default"),
+        QueueSpec { nodes: vec!["n1".into(), "n2".into()], priority: 3, ..queue("left") },
+        QueueSpec { nodes: vec!["n3".into(), "n4".into()], max_running_jobs: Some(3), ..queue("right") },
+        QueueSpec { max_running_jobs_per_user: Some(2), ..queue("limited") },
+    ];
+    let mut config = ClusterConfig { nodes, queues, ..ClusterConfig::default() };
+    config.licences.insert("solver".into(), 2);
+    config.settings.default_memory_per_core_bytes = Some(GIB / 8);
+    config
+}
+
+fn counts() -> impl Strategy<Value = Count> {
+    prop_oneof![
+        4 => (1_u32..4).prop_map(Count::exactly),
+        2 => (1_u32..3, 0_u32..3).prop_map(|(min, more)| Count::Range { min, max: min + more }),
+        1 => Just(Count::All),
+        1 => Just(Count::Best),
+    ]
+}
+
+fn paths() -> impl Strategy<Value = Vec<LevelCount>> {
+    let level = |level: Level| counts().prop_map(move |count| LevelCount { level: level.clone(), count });
+    let group = || level(Level::Group("switch".into()));
+    prop_oneof![
+        3 => Just(Vec::new()),
+        3 => level(Level::Node).prop_map(|node| vec![node]),
+        1 => (group(), level(Level::Node)).prop_map(|(group, node)| vec![group, node]),
+        1 => (level(Level::Node), level(Level::Core)).prop_map(|(node, core)| vec![node, core]),
+        1 => (level(Level::Node), level(Level::Socket)).prop_map(|(node, socket)| vec![node, socket]),
+        1 => level(Level::Core).prop_map(|core| vec![core]),
+        1 => level(Level::Socket).prop_map(|socket| vec![socket]),
+        1 => level(Level::Gpu).prop_map(|gpu| vec![gpu]),
+    ]
+}
+
+fn per() -> impl Strategy<Value = Per> {
+    select(vec![Per::Node, Per::Task, Per::Core, Per::Gpu, Per::Request])
+}
+
+prop_compose! {
+    fn requests()(
+        path in paths(),
+        tasks in prop::option::of(1_u32..6),
+        tasks_per_node in prop::option::weighted(0.2, 1_u32..3),
+        cpus_per_task in 1_u32..3,
+        memory in prop::option::of((1_u64..8, per())),
+        gpus in prop::option::weighted(0.2, (1_u32..3, per(), prop::option::of(select(vec!["old", "new"])))),
+        excluded in prop::option::weighted(0.2, select(vec!["n1", "n4"])),
+        sharing in select(vec![Sharing::Shared, Sharing::Shared, Sharing::Shared, Sharing::Exclusive, Sharing::WholeNodes]),
+    ) -> Request {
+        Request {
+            path,
+            tasks,
+            tasks_per_node,
+            cpus_per_task,
+            memory: memory.map(|(eighths, per)| Memory { bytes: eighths * GIB / 8, per }),
+            gpus: gpus.map(|(count, per, model)| Gpus { count, per, model: model.map(str::to_owned) }),
+            excluded_nodes: excluded.into_iter().map(str::to_owned).collect(),
+            sharing,
+            ..Request::default()
+        }
+    }
+}
+
+prop_compose! {
+    fn alternatives()(
+        requests in prop::collection::vec(requests(), 1..3),
+        walltime_seconds in prop::option::of(1_u64..1000),
+        solvers in prop::option::weighted(0.2, 1_u32..3),
+    ) -> Alternative {
+        let licences = solvers.map(|count| ("solver".to_owned(), count)).into_iter().collect();
+        Alternative { requests, walltime_seconds, licences }
+    }
+}
+
+prop_compose! {
+    fn components()(
+        alternatives in prop::collection::vec(alternatives(), 1..3),
+        queue in select(vec!["default", "default", "left", "right", "limited"]),
+        priority in prop::option::weighted(0.3, 0_i64..3),
+        after in prop::option::weighted(0.1, 1_u64..5),
+    ) -> Component {
+        let dependency = |number| Dependency { kind: DependencyKind::Ended, job: Some(JobId::job(number)), delay_seconds: 0 };
+        Component {
+            queue: Some(queue.into()),
+            priority,
+            dependencies: Dependencies { all_of: after.map(|number| vec![dependency(number)]).into_iter().collect() },
+            ..component(alternatives)
+        }
+    }
+}
+
+prop_compose! {
+    fn jobs()(
+        components in prop_oneof![4 => prop::collection::vec(components(), 1), 1 => prop::collection::vec(components(), 2)],
+        array in prop::option::weighted(0.2, (1_u32..6, prop::option::of(1_u32..3))),
+    ) -> JobSpec {
+        let array = array.filter(|_| components.len() == 1);
+        JobSpec {
+            components,
+            array: array.map(|(tasks, max_running)| ArraySpec { indices: IndexSet::first_n(tasks), max_running }),
+            working_directory: "/".into(),
+            ..JobSpec::default()
+        }
+    }
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        8 => (0..USERS.len(), jobs()).prop_map(|(user, spec)| Step::Submit(user, Box::new(spec))),
+        6 => index().prop_map(Step::EndRun),
+        1 => index().prop_map(Step::Cancel),
+        1 => index().prop_map(Step::Hold),
+        1 => index().prop_map(Step::Release),
+        1 => (index(), 0_i64..5).prop_map(|(job, priority)| Step::Priority(job, priority)),
+        1 => index().prop_map(Step::Requeue),
+        1 => index().prop_map(Step::Drain),
+        1 => index().prop_map(Step::Resume),
+        1 => index().prop_map(Step::Lose),
+    ]
+}
+
+/// Does a step. Many make no sense at their moment: that they are refused is fine.
+fn happen(world: &mut World, step: &Step) {
+    let job = |world: &World, at: &prop::sample::Index| {
+        let jobs: Vec<JobId> = world.state.jobs().map(|job| job.id).collect();
+        (!jobs.is_empty()).then(|| JobSelection::Ids(vec![jobs[at.index(jobs.len())]]))
+    };
+    let node = |world: &World, at: &prop::sample::Index| {
+        let nodes: Vec<_> = world.state.nodes().map(|node| (node.id, node.spec.name.clone())).collect();
+        nodes[at.index(nodes.len())].clone()
+    };
+    let user_hold = Holds { user: true, ..Holds::default() };
+    let command = match step {
+        Step::Submit(user, spec) => {
+            let _ = world.try_submit(USERS[*user], (**spec).clone());
+            return;
+        }
+        Step::EndRun(at) => {
+            let runs: Vec<RunId> = world.state.runs().map(|run| run.id).collect();
+            if !runs.is_empty() {
+                world.end_run(runs[at.index(runs.len())]);
+            }
+            return;
+        }
+        Step::Cancel(at) => job(world, at).map(|jobs| Command::Cancel { jobs }),
+        Step::Hold(at) => job(world, at).map(|jobs| Command::Hold { jobs, holds: user_hold, reason: "test".into() }),
+        Step::Release(at) => job(world, at).map(|jobs| Command::Release { jobs, holds: user_hold }),
+        Step::Priority(at, priority) => job(world, at).map(|jobs| {
+            let change = JobChange { priority: Some(*priority), ..JobChange::default() };
+            Command::Modify { jobs, change }
+        }),
+        Step::Requeue(at) => job(world, at).map(|jobs| Command::Requeue { jobs, hold: false }),
+        Step::Drain(at) => Some(Command::DrainNodes { nodes: vec![node(world, at).1], reason: "test".into() }),
+        Step::Resume(at) => {
+            // A node that was lost comes back, one that was drained takes jobs again.
+            let (_, name) = node(world, at);
+            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new() };
+            world.command(&Actor::Executor(name.clone()), hello).expect("heard");
+            Some(Command::ResumeNodes { nodes: vec![name] })
+        }
+        Step::Lose(at) => {
+            let (node, _) = node(world, at);
+            Some(Command::NodeSilent { node, reason: "test".into() })
+        }
+    };
+    if let Some(command) = command {
+        let _ = world.command(&Actor::Ledger, command);
+    }
+}
+
+/// After a plan every job that waits knows why, and a job that is behind another is behind one that waits.
+fn assert_reasons(world: &World) {
+    for job in world.state.jobs().filter(|job| job.is_waiting()) {
+        match world.state.wait_reason(job) {
+            None => panic!("job {} waits for nothing", job.id),
+            Some(WaitReason::NotPlannedYet) => panic!("nobody looked at job {}", job.id),
+            Some(WaitReason::BehindJob(other)) => {
+                let other = world.state.job(other).expect("it is known");
+                assert!(other.is_waiting(), "job {} waits behind job {}, which does not wait", job.id, other.id);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+proptest! {
+    /// Plans are the same for the same view, accepted as they are, and leave nobody without a reason. (The world checks
+    /// the first two in `settle`, and the order against one made anew after each record.)
+    #[test]
+    fn plans_are_accepted_and_everybody_knows_why_he_waits(steps in prop::collection::vec(steps(), 1..40)) {
+        let mut world = World::configured(config());
+        for step in &steps {
+            happen(&mut world, step);
+            assert_invariants(&world.state);
+            world.settle();
+            assert_reasons(&world);
+        }
+    }
+
+    /// When everything that runs ends, everything that waited and can be served at all has its turn.
+    #[test]
+    fn nobody_waits_for_ever(specs in prop::collection::vec((0..USERS.len(), jobs()), 1..20)) {
+        let mut world = World::configured(config());
+        for (user, spec) in specs {
+            let _ = world.try_submit(USERS[user], spec);
+        }
+        loop {
+            world.settle();
+            let Some(run) = world.state.runs().next().map(|run| run.id) else { break };
+            world.end_run(run);
+        }
+        for job in world.state.jobs().filter(|job| job.is_waiting()) {
+            let reason = world.state.wait_reason(job);
+            let is_hopeless = matches!(reason, Some(WaitReason::NeverFits(_) | WaitReason::Dependency(_) | WaitReason::DependencyNeverMet(_)));
+            prop_assert!(is_hopeless, "nothing runs, and job {} waits: {reason:?}", job.id);
+        }
+    }
+
+    /// All components of a run are placed, on nodes of their own.
+    #[test]
+    fn all_components_start_together(spec in jobs(), busy in jobs()) {
+        let mut world = World::configured(config());
+        let _ = world.try_submit("bob", busy);
+        let _ = world.try_submit("ada", spec);
+        for start in world.plan().starts {
+            let job = world.state.job(start.job).or_else(|| world.state.job(start.job.whole())).expect("known");
+            prop_assert_eq!(start.placement.components.len(), job.components.len());
+            prop_assert!(start.placement.components.iter().all(|component| !component.shares.is_empty()));
+            let mut nodes: Vec<_> = start.placement.shares().map(|share| share.node).collect();
+            let shares = nodes.len();
+            nodes.sort_unstable();
+            nodes.dedup();
+            prop_assert_eq!(nodes.len(), shares);
+        }
+    }
+}

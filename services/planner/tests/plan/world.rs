@@ -1,0 +1,197 @@
+//! A cluster without a ledger: commands are decided and applied at once, and plans are committed.
+
+use muster_domain::{State, decide, invariants::assert_invariants};
+use muster_planner::{Order, Plan, Policy, View, plan};
+use muster_schemas::{
+    CommandId, JobId, RunId, Sequence, Timestamp,
+    cluster::{ClusterConfig, QueueSpec},
+    command::{Command, JobSelection, Refusal, Reply},
+    event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext},
+    job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
+    resources::{Alternative, ComponentPlacement, NodeSpec, PropertyValue, Request},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+pub struct World {
+    pub state: State,
+    pub order: Order,
+}
+
+impl World {
+    /// A cluster of these nodes, all of them up, with a queue `default`.
+    pub fn new(nodes: Vec<NodeSpec>) -> Self {
+        let queue = QueueSpec { name: "default".into(), ..QueueSpec::default() };
+        Self::configured(ClusterConfig { nodes, queues: vec![queue], ..ClusterConfig::default() })
+    }
+
+    pub fn configured(config: ClusterConfig) -> Self {
+        let mut world = Self { state: State::new(), order: Order::default() };
+        let names: Vec<String> = config.nodes.iter().map(|node| node.name.clone()).collect();
+        world.configure(config);
+        for name in names {
+            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new() };
+            world.command(&Actor::Executor(name), hello).expect("the node is known");
+        }
+        world
+    }
+
+    pub fn configure(&mut self, config: ClusterConfig) {
+        let configure = Command::Configure { config: Box::new(config), keep_unnamed: false };
+        self.command(&Actor::Ledger, configure).expect("a good configuration");
+    }
+
+    /// Decides a command and applies what it leads to. Each record is checked, and the order against one made anew.
+    pub fn command(&mut self, actor: &Actor, command: Command) -> Result<Reply, Refusal> {
+        let now = Timestamp(self.state.time().0 + 1_000_000);
+        let decision = decide(&self.state, actor, &command, now)?;
+        for event in decision.events {
+            self.record(actor, now, event);
+        }
+        Ok(decision.reply)
+    }
+
+    fn record(&mut self, actor: &Actor, time: Timestamp, event: Event) {
+        let sequence = Sequence(self.state.sequence().0 + 1);
+        let record = Record {
+            sequence,
+            time,
+            actor: Arc::new(actor.clone()),
+            command: CommandId::derived(&[&sequence.0.to_le_bytes()]),
+            trace: TraceContext::default(),
+            event,
+        };
+        self.order.apply(&mut self.state, &record);
+        assert_eq!(self.order, Order::of(&self.state), "after {:?}", record.event);
+    }
+
+    pub fn submit(&mut self, spec: JobSpec) -> JobId {
+        self.submit_as("ada", spec)
+    }
+
+    pub fn submit_as(&mut self, user: &str, spec: JobSpec) -> JobId {
+        match self.try_submit(user, spec).expect("accepted") {
+            Reply::Submitted(jobs) => jobs[0],
+            other => panic!("unexpected reply {other:?}"),
+        }
+    }
+
+    pub fn try_submit(&mut self, user: &str, spec: JobSpec) -> Result<Reply, Refusal> {
+        self.command(&owner(user), Command::Submit { jobs: vec![spec] })
+    }
+
+    pub fn plan(&self) -> Plan {
+        let view = View { state: &self.state, order: &self.order, left_out: &BTreeSet::new() };
+        let made = plan(&view, &Policy::default());
+        assert_eq!(made, plan(&view, &Policy::default()), "the same view, another plan");
+        made
+    }
+
+    /// Plans and commits until nothing more starts; no start is refused. Tells what was started.
+    pub fn settle(&mut self) -> Vec<JobId> {
+        let mut started = Vec::new();
+        loop {
+            let Plan { starts, reasons, .. } = self.plan();
+            let jobs: Vec<JobId> = starts.iter().map(|start| start.job).collect();
+            let reply = self.command(&Actor::Planner, Command::CommitPlan { starts, reasons });
+            assert_eq!(reply, Ok(Reply::Planned(Vec::new())), "of {jobs:?}");
+            assert_invariants(&self.state);
+            started.extend(&jobs);
+            if jobs.is_empty() {
+                return started;
+            }
+        }
+    }
+
+    /// Ends all parts of a run.
+    pub fn end_run(&mut self, run: RunId) {
+        let nodes: Vec<_> = self.state.run(run).expect("it runs").nodes().collect();
+        for node in nodes {
+            let name = self.state.node_name(node).into_owned();
+            let exit = NodeExit {
+                status: Some(ExitStatus::Code(0)),
+                cause: EndCause::Itself,
+                usage: Usage::default(),
+                started: Some(self.state.time()),
+                ended: self.state.time(),
+            };
+            self.command(&Actor::Executor(name), Command::NodeEnded { run, exit }).expect("heard");
+        }
+    }
+
+    pub fn end(&mut self, job: JobId) {
+        let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
+        self.end_run(run);
+    }
+
+    pub fn reason(&self, job: JobId) -> Option<WaitReason> {
+        self.state.wait_reason(self.state.job(job).expect("it is known"))
+    }
+
+    /// Where the components of a job run.
+    pub fn placement(&self, job: JobId) -> Vec<ComponentPlacement> {
+        let run = self.state.job(job).and_then(|job| job.run()).and_then(|run| self.state.run(run));
+        run.expect("it runs").placement.components.clone()
+    }
+
+    /// For each share of the job's only component: node, cores and tasks.
+    pub fn shares(&self, job: JobId) -> Vec<(String, String, u32)> {
+        let [component] = &self.placement(job)[..] else { panic!("several components") };
+        let name = |node| self.state.node_name(node).into_owned();
+        component.shares.iter().map(|share| (name(share.node), share.cores.to_string(), share.tasks)).collect()
+    }
+
+    pub fn drain(&mut self, nodes: &[&str]) {
+        let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
+        self.command(&Actor::Ledger, Command::DrainNodes { nodes, reason: "test".into() }).expect("drained");
+    }
+
+    pub fn cancel(&mut self, job: JobId) -> Result<Reply, Refusal> {
+        self.command(&Actor::Ledger, Command::Cancel { jobs: JobSelection::Ids(vec![job]) })
+    }
+}
+
+pub fn owner(user: &str) -> Actor {
+    let uid = user.bytes().fold(1000, |uid, byte| uid + u32::from(byte));
+    Actor::User(Owner { user: user.into(), uid, gid: 100 })
+}
+
+pub const GIB: u64 = 1 << 30;
+
+/// A node with so many cores and GiB.
+pub fn node(name: &str, cores: u32, gibibytes: u64) -> NodeSpec {
+    NodeSpec {
+        name: name.into(),
+        cores,
+        sockets: 1,
+        memory_bytes: gibibytes * GIB,
+        gpus: Vec::new(),
+        properties: Default::default(),
+    }
+}
+
+pub fn with_property(mut node: NodeSpec, property: &str, value: &str) -> NodeSpec {
+    node.properties.insert(property.into(), PropertyValue::Text(value.into()));
+    node
+}
+
+pub fn nodes(count: u32, cores: u32) -> Vec<NodeSpec> {
+    (1..=count).map(|number| node(&format!("n{number}"), cores, 8)).collect()
+}
+
+pub fn component(alternatives: Vec<Alternative>) -> Component {
+    let launch = Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() };
+    Component { launch, alternatives, ..Component::default() }
+}
+
+pub fn job_of(component: Component) -> JobSpec {
+    JobSpec { components: vec![component], working_directory: "/tmp".into(), ..JobSpec::default() }
+}
+
+pub fn job(request: Request) -> JobSpec {
+    job_of(component(vec![Alternative { requests: vec![request], ..Alternative::default() }]))
+}
+
+/// A job of so many tasks with a core each.
+pub fn tasks(count: u32) -> JobSpec {
+    job(Request { tasks: Some(count), ..Request::default() })
+}
