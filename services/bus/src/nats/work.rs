@@ -1,6 +1,6 @@
 //! Work queues on JetStream.
 
-use super::{Core, SERVER_TIMEOUT, headers, streams, unavailable};
+use super::{Core, headers, streams, unavailable};
 use crate::{BusError, Message, WorkItem, WorkQueue, pause::Backoff, work::Delivery};
 use async_nats::{
     header::NATS_MESSAGE_ID,
@@ -97,7 +97,8 @@ async fn try_fetch(
         Some(consumer) => consumer,
         None => consumer.insert(open_consumer(core, queue).await?),
     };
-    let batch = consumer.fetch().max_messages(1).expires(PULL_EXPIRES).heartbeat(SERVER_TIMEOUT).messages();
+    // Without heartbeats: a batch of async-nats 0.51 that has seen one is not woken by the item that follows.
+    let batch = consumer.fetch().max_messages(1).expires(PULL_EXPIRES).messages();
     let arrived = batch.await.map_err(unavailable)?.next().await;
     arrived.transpose().map_err(unavailable).map(|message| message.map(item))
 }
