@@ -78,6 +78,7 @@ struct CheckpointLine {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Trailer {
     records: u64,
     sha256: String,
@@ -286,6 +287,10 @@ impl<R: BufRead> Reader<R> {
         if trailer.sha256 != sha256 {
             return Err(self.fault("the checksum is not that of the lines before"));
         }
+        let records = self.last.next().0.saturating_sub(self.header.first);
+        if trailer.records != records {
+            return Err(self.fault(format!("{records} records, and not {}", trailer.records)));
+        }
         let Some(signature) = trailer.signature else { return Ok(()) };
         let public_key = self.identity()?.public_key;
         let text = bundle_text(&self.header, &sha256);
@@ -310,5 +315,80 @@ impl<R: BufRead> Reader<R> {
 
     fn fault(&self, detail: impl Into<String>) -> BundleError {
         BundleError::Malformed { line: self.line, detail: detail.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{
+        codec,
+        event::{Actor, TraceContext},
+        ids::CommandId,
+        time::Timestamp,
+    };
+    use std::sync::Arc;
+
+    fn signer() -> (tempfile::TempDir, Signer) {
+        let folder = tempfile::tempdir().unwrap();
+        let signer = Signer::load_or_create(&folder.path().join("key")).unwrap();
+        (folder, signer)
+    }
+
+    /// A bundle of five records, of which the third is a checkpoint.
+    fn bundle(signer: &Signer) -> Vec<u8> {
+        let identity = Identity { cluster_id: UuidBytes([3; 16]), public_key: signer.public_key() };
+        let mut writer = Writer::new(Vec::new(), &identity, Sequence(1), Sequence(5), &NO_HASH).unwrap();
+        let mut value = NO_HASH.to_vec();
+        for number in 1..=5 {
+            let record = Record {
+                sequence: Sequence(number),
+                time: Timestamp(1),
+                actor: Arc::new(Actor::Ledger),
+                command: CommandId(uuid::Uuid::from_u128(7)),
+                trace: TraceContext::default(),
+                event: match number {
+                    3 => Event::Checkpoint { of: Sequence(2), state_digest: [1; 32], signature: signer.sign(b"") },
+                    _ => Event::QueueRemoved { name: format!("q{number}") },
+                },
+            };
+            codec::encode_into(&record, &mut value).unwrap();
+            let stored = Stored { sequence: record.sequence, value: &value };
+            writer.push(&stored, |_| Ok([2; 32])).unwrap();
+            value = stored.hash().to_vec();
+        }
+        writer.finish(Some(signer)).unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<Record>, BundleError> {
+        let mut reader = Reader::new(bytes)?;
+        let mut records = Vec::new();
+        while let Some(stored) = reader.next()? {
+            records.push(stored.record()?);
+        }
+        Ok(records)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let (_folder, signer) = signer();
+        let records = read(&bundle(&signer)).unwrap();
+        assert!(records.iter().map(|record| record.sequence.0).eq(1..=5));
+    }
+
+    #[test]
+    fn a_change_of_any_byte_and_a_cut_anywhere_is_found() {
+        let (_folder, signer) = signer();
+        let whole = bundle(&signer);
+        for at in 0..whole.len() {
+            assert!(read(&whole[..at]).is_err(), "cut to {at}");
+            for flip in [1, 0x20] {
+                let mut altered = whole.clone();
+                altered[at] ^= flip;
+                // In the trailer's own signature, upper-case digits mean the same.
+                let same = altered[at].to_ascii_lowercase() == whole[at] && whole[at].is_ascii_hexdigit();
+                assert!(same || read(&altered).is_err(), "byte {at} altered by {flip}");
+            }
+        }
     }
 }

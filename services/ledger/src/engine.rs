@@ -11,7 +11,7 @@ use crate::{
     clock::Clock,
     dispatch,
     liveness::Liveness,
-    log::{Added, Batch, Head, Log, LogError},
+    log::{Added, Batch, CommandKey, Head, Log, LogError},
     metrics::Metrics,
     outbox::Outlets,
     signing::{self, Signer},
@@ -83,7 +83,11 @@ enum Pending {
 enum Health {
     Good,
     /// Writing failed: what it was, what may be left of the batch, and when to try again.
-    Failed { detail: String, added: Added, retry_at: Instant },
+    Failed {
+        detail: String,
+        added: Added,
+        retry_at: Instant,
+    },
 }
 
 /// One round of decisions, before it is on disk.
@@ -93,7 +97,7 @@ struct Round<'log> {
     now: Timestamp,
     bytes: usize,
     records: Vec<Record>,
-    answers: HashMap<CommandId, Answer>,
+    answers: HashMap<CommandKey, Answer>,
     pending: Vec<Pending>,
     orders: Vec<(NodeId, OrderSeed)>,
     notices: bool,
@@ -113,6 +117,7 @@ pub(crate) struct Engine {
     metrics: Metrics,
     health: Health,
     tick_not_before: Instant,
+    is_stopping: bool,
 }
 
 impl Engine {
@@ -139,6 +144,7 @@ impl Engine {
             metrics,
             health: Health::Good,
             tick_not_before: now,
+            is_stopping: false,
         }
     }
 
@@ -203,49 +209,36 @@ impl Engine {
         };
         let now = self.clock.now();
         let mut round = Round::new(&log, self.head, now);
-        let outcome = self.fill(first, inbox, &mut round);
-        let (is_last, failure) = match outcome {
-            Ok(is_last) => (is_last, None),
-            Err((is_last, error)) => (is_last, Some(error)),
-        };
-        match failure {
-            None => self.finish(round),
-            Some(error) => {
+        match self.fill(first, inbox, &mut round) {
+            Ok(()) => self.finish(round),
+            Err(error) => {
                 let Round { batch, pending, .. } = round;
                 let added = batch.abandon();
                 self.refuse_all(pending, &error.to_string());
                 self.fail(&error, added);
             }
         }
-        is_last
+        self.is_stopping
     }
 
-    /// Decides what has arrived; whether the loop is to end after it. An error is one after which the state cannot be
-    /// trusted.
-    fn fill(
-        &mut self,
-        first: Option<Work>,
-        inbox: &Receiver<Work>,
-        round: &mut Round<'_>,
-    ) -> Result<bool, (bool, LogError)> {
+    /// Decides what has arrived. An error is one after which the state cannot be trusted.
+    fn fill(&mut self, first: Option<Work>, inbox: &Receiver<Work>, round: &mut Round<'_>) -> Result<(), LogError> {
         let mut next = first;
         let mut taken = 0;
         while let Some(work) = next {
             taken += 1;
             match work {
                 Work::Stop => {
-                    self.last_words(round).map_err(|error| (true, error))?;
-                    return Ok(true);
+                    self.is_stopping = true;
+                    return self.last_words(round);
                 }
-                Work::Command(envelope, reply) => self.command(*envelope, reply, round),
-                Work::Heartbeat(heartbeat, reply) => self.heartbeat(heartbeat, reply, round),
+                Work::Command(envelope, reply) => self.command(*envelope, reply, round)?,
+                Work::Heartbeat(heartbeat, reply) => self.heartbeat(heartbeat, reply, round)?,
             }
-            .map_err(|error| (false, error))?;
             let is_full = taken >= MAX_ROUND || round.bytes >= MAX_ROUND_BYTES;
             next = if is_full { None } else { inbox.try_recv().ok() };
         }
-        self.own_commands(round).map_err(|error| (false, error))?;
-        Ok(false)
+        self.own_commands(round)
     }
 
     fn command(
@@ -254,9 +247,10 @@ impl Engine {
         reply: ReplyTo<Answer>,
         round: &mut Round<'_>,
     ) -> Result<(), LogError> {
-        let earlier = match round.answers.get(&envelope.id) {
+        let key = CommandKey::new(&envelope.actor, envelope.id);
+        let earlier = match round.answers.get(&key) {
             Some(answer) => Ok(Some(answer.clone())),
-            None => round.log.answer(envelope.id),
+            None => round.log.answer(&key),
         };
         match earlier {
             Ok(Some(answer)) => round.pending.push(Pending::Answer(reply, answer)),
@@ -368,8 +362,9 @@ impl Engine {
         let answer = Answer { sequence: round.batch.head().sequence, result };
         // What changed nothing and was not asked by a person can as well be decided again.
         if has_events || matches!(*asked_by.actor, Actor::User(_)) {
-            round.batch.remember(id, round.now, &answer)?;
-            round.answers.insert(id, answer.clone());
+            let key = CommandKey::new(&asked_by.actor, id);
+            round.batch.remember(key, round.now, &answer)?;
+            round.answers.insert(key, answer.clone());
         }
         Ok(answer)
     }

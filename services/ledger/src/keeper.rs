@@ -53,26 +53,29 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps the log until `shutdown`.
+    /// Keeps the log until `shutdown`, and then makes the snapshot that is due, so that the next start is fast.
     pub(crate) async fn run(self, head: watch::Receiver<Head>, shutdown: CancellationToken) {
         let keeper = Arc::new(self);
+        let round = async |is_last: bool| {
+            let (keeper, head) = (Arc::clone(&keeper), *head.borrow());
+            let kept = tokio::task::spawn_blocking(move || keeper.round(head, is_last)).await;
+            if let Ok(Err(error)) = kept {
+                tracing::warn!(%error, "checkpoint, snapshot or archive not made; trying again later");
+            }
+        };
         let mut rest = LOOK_EVERY;
         while shutdown.run_until_cancelled(tokio::time::sleep(rest)).await.is_some() {
             let started = Instant::now();
-            let (keeper, head) = (Arc::clone(&keeper), *head.borrow());
-            match tokio::task::spawn_blocking(move || keeper.round(head)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "checkpoint, snapshot or archive not made; trying again"),
-                Err(_) => return,
-            }
+            round(false).await;
             rest = LOOK_EVERY.max(started.elapsed() * REST);
         }
+        round(true).await;
     }
 
-    /// Does what is due for a log that ends at `head`.
-    fn round(&self, head: Head) -> Result<(), KeeperError> {
+    /// Does what is due for a log that ends at `head`. The last checkpoint is not made here but by the decide loop.
+    fn round(&self, head: Head, is_last: bool) -> Result<(), KeeperError> {
         let snapshot_at = self.snapshot_due(head.sequence);
-        let is_checkpoint_due = self.is_checkpoint_due(head.sequence)?;
+        let is_checkpoint_due = !is_last && self.is_checkpoint_due(head.sequence)?;
         if snapshot_at.is_none() && !is_checkpoint_due {
             return Ok(());
         }
@@ -81,12 +84,7 @@ impl Keeper {
         kept
     }
 
-    fn keep(
-        &self,
-        head: Head,
-        snapshot_at: Option<Sequence>,
-        is_checkpoint_due: bool,
-    ) -> Result<(), KeeperError> {
+    fn keep(&self, head: Head, snapshot_at: Option<Sequence>, is_checkpoint_due: bool) -> Result<(), KeeperError> {
         let mut after = self.storage.state_after(snapshot_at.unwrap_or(head.sequence))?;
         if let Some(sequence) = snapshot_at {
             self.snapshot(sequence, &after)?;

@@ -4,7 +4,7 @@
 //! column family   key                                         value
 //! records         sequence                                    hash of the record before (32 bytes), codec payload of the record
 //! by_job          job number, array index + 1 or 0, sequence  nothing
-//! commands        command id (16 bytes)                       time of the answer, codec payload of the answer
+//! commands        command id, hash of who asked (16 bytes each)   time of the answer, codec payload of the answer
 //! checkpoints     sequence of the record signed               sequence of the checkpoint record
 //! notices         sequence, number                            codec payload of a notification that is not done yet
 //! meta            name                                        see the constants below
@@ -17,7 +17,7 @@ use crate::{hex, retention};
 use muster_schemas::{
     codec::{self, CodecError},
     command::Answer,
-    event::{Commit, Event, Record, uuid_bytes::UuidBytes},
+    event::{Actor, Commit, Event, Record, uuid_bytes::UuidBytes},
     ids::{CommandId, JobId, Sequence},
     time::Timestamp,
 };
@@ -186,6 +186,29 @@ impl<'a> Stored<'a> {
     }
 }
 
+/// What a retry of a command is recognised by: its id, and who asked. Nobody can take another's id, or read the answer
+/// to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CommandKey([u8; 32]);
+
+impl CommandKey {
+    /// The key of a command of an actor.
+    pub fn new(actor: &Actor, id: CommandId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        match actor {
+            Actor::User(owner) => hasher.update(b"user").update(&owner.uid.to_be_bytes()).update(owner.user.as_bytes()),
+            Actor::Planner => hasher.update(b"planner"),
+            Actor::Executor(node) => hasher.update(b"executor").update(node.as_bytes()),
+            Actor::Notifier => hasher.update(b"notifier"),
+            Actor::Ledger => hasher.update(b"ledger"),
+        };
+        let mut key = [0; 32];
+        key[..16].copy_from_slice(id.0.as_bytes());
+        key[16..].copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(key)
+    }
+}
+
 /// What one group commit is going to write.
 pub struct Batch<'log> {
     log: &'log Log,
@@ -200,7 +223,7 @@ pub struct Batch<'log> {
 pub struct Added {
     after: Sequence,
     jobs: Vec<(JobId, Sequence)>,
-    commands: Vec<CommandId>,
+    commands: Vec<CommandKey>,
 }
 
 impl Added {
@@ -254,11 +277,11 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
-    pub fn remember(&mut self, command: CommandId, time: Timestamp, answer: &Answer) -> Result<(), LogError> {
+    pub fn remember(&mut self, command: CommandKey, time: Timestamp, answer: &Answer) -> Result<(), LogError> {
         self.value.clear();
         self.value.extend_from_slice(&time.0.to_be_bytes());
         codec::encode_into(answer, &mut self.value).map_err(LogError::Unencodable)?;
-        self.writes.put_cf(self.log.family(COMMANDS), command.0.as_bytes(), &self.value);
+        self.writes.put_cf(self.log.family(COMMANDS), command.0, &self.value);
         self.added.commands.push(command);
         Ok(())
     }
@@ -349,7 +372,10 @@ impl Log {
         if check_folder(folder)? {
             return Err(LogError::Missing(folder.to_owned()));
         }
-        let db = DB::open_cf_descriptors_read_only(&database_options(), folder, families(None), false)
+        let mut options = database_options();
+        // All at once: a file that a running ledger has no more need of can be read on as long as it is open.
+        options.set_max_open_files(-1);
+        let db = DB::open_cf_descriptors_read_only(&options, folder, families(None), false)
             .map_err(|error| explain_open(folder, error))?;
         let log = Self { db, folder: folder.to_owned() };
         log.check_format()?;
@@ -484,11 +510,11 @@ impl Log {
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
-    pub fn answer(&self, command: CommandId) -> Result<Option<Answer>, LogError> {
-        let found = self.db.get_pinned_cf(self.family(COMMANDS), command.0.as_bytes());
+    pub fn answer(&self, command: &CommandKey) -> Result<Option<Answer>, LogError> {
+        let found = self.db.get_pinned_cf(self.family(COMMANDS), command.0);
         let Some(value) = found.map_err(|error| self.storage("read", error))? else { return Ok(None) };
         let payload = value.get(8..).unwrap_or_default();
-        codec::decode(payload).map(Some).map_err(|error| self.damaged(format!("answer to command {command}: {error}")))
+        codec::decode(payload).map(Some).map_err(|error| self.damaged(format!("the answer to a command: {error}")))
     }
 
     /// The record that a job or array was submitted with.
@@ -664,7 +690,7 @@ impl Log {
             batch.delete_cf(self.family(BY_JOB), job_key(job, sequence));
         }
         for command in &added.commands {
-            batch.delete_cf(self.family(COMMANDS), command.0.as_bytes());
+            batch.delete_cf(self.family(COMMANDS), command.0);
         }
         let mut options = WriteOptions::default();
         options.set_sync(true);

@@ -7,14 +7,7 @@ use crate::{
     storage::Storage,
 };
 use muster_bus::{BusError, Message, PublicEvent, SharedBus, WorkQueue};
-use muster_schemas::{
-    codec,
-    event::Commit,
-    ids::Sequence,
-    node::NodeOrder,
-    notify::NotifyItem,
-    public, subjects,
-};
+use muster_schemas::{codec, event::Commit, ids::Sequence, node::NodeOrder, notify::NotifyItem, public, subjects};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -103,7 +96,8 @@ pub enum OutboxError {
     /// The bus has records that the log does not: the log lost its end.
     #[error(
         "the bus holds records up to {stream}, but the log ends at {log}: the log was put back to an earlier state. \
-         Restore its newest state, or delete the stream {} to go on from here", subjects::LOG_STREAM
+         Restore its newest state, or delete the stream {} to go on from here",
+        subjects::LOG_STREAM
     )]
     LogIsBehind {
         /// The last record that the bus holds.

@@ -69,9 +69,7 @@ impl Queries {
                 let (sequence, part, total_bytes) = part.unwrap_or_default();
                 QueryAnswer::Snapshot { sequence, part, total_bytes }
             }
-            Query::JobHistory { job, from } => {
-                QueryAnswer::Records(log.history(job, from, self.max_page_bytes)?)
-            }
+            Query::JobHistory { job, from } => QueryAnswer::Records(log.history(job, from, self.max_page_bytes)?),
             Query::SequenceAt { time } => QueryAnswer::Sequence(log.sequence_at(time)?),
             Query::JobSpec { job } => match log.submission(job)?.map(|record| record.event) {
                 Some(Event::JobSubmitted { spec, .. }) => QueryAnswer::JobSpec(Box::new((*spec).clone())),

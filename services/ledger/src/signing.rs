@@ -90,8 +90,7 @@ impl Signer {
         // Whole or not at all: a key cut short by a crash could never be used again.
         let draft = path.with_extension("key.new");
         let _ = fs::remove_file(&draft);
-        let mut file =
-            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(failed)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(failed)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
         fs::rename(&draft, path).map_err(failed)?;
         crate::sync_folder_of(path).map_err(failed)?;

@@ -52,13 +52,9 @@ struct Header {
 }
 
 impl Snapshots {
-    /// Those in a folder, which is made if it does not exist.
-    ///
-    /// # Errors
-    /// If the folder cannot be made.
-    pub fn open(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
-        Ok(Self { folder: folder.to_owned(), checked: Mutex::default() })
+    /// Those in a folder, which need not exist.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), checked: Mutex::default() }
     }
 
     /// Sequences of all that are there, good or bad, in order.
@@ -132,6 +128,7 @@ impl Snapshots {
     /// # Errors
     /// If it cannot be written; a draft may be left, which the next one replaces.
     pub fn store(&self, snapshot: &Snapshot) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
         let path = self.path(snapshot.sequence);
         let draft = path.with_extension("draft");
         let mut file = fs::File::create(&draft)?;
@@ -212,7 +209,7 @@ mod tests {
 
     fn snapshots() -> (tempfile::TempDir, Snapshots) {
         let folder = tempfile::tempdir().unwrap();
-        let snapshots = Snapshots::open(folder.path()).unwrap();
+        let snapshots = Snapshots::new(&folder.path().join("snapshots"));
         (folder, snapshots)
     }
 

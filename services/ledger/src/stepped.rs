@@ -117,9 +117,10 @@ fn work(input: Input, output: &Arc<Mutex<Output>>) -> Work {
     let output = Arc::clone(output);
     let put = move |change: &dyn Fn(&mut Output)| change(&mut output.lock().unwrap_or_else(PoisonError::into_inner));
     match input {
-        Input::Command(number, envelope) => {
-            Work::Command(envelope, Box::new(move |answer: Answer| put(&|out| out.answers.push((number, answer.clone())))))
-        }
+        Input::Command(number, envelope) => Work::Command(
+            envelope,
+            Box::new(move |answer: Answer| put(&|out| out.answers.push((number, answer.clone())))),
+        ),
         Input::Heartbeat(number, heartbeat) => Work::Heartbeat(
             heartbeat,
             Box::new(move |orders: Vec<NodeOrder>| put(&|out| out.beats.push((number, orders.clone())))),

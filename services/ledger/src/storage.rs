@@ -133,11 +133,7 @@ impl Storage {
 
     fn assemble(layout: Layout, log: Log, retention: Option<retention::Commands>) -> Result<Self, LogError> {
         check_witness(&layout, &log)?;
-        let snapshots = Snapshots::open(&layout.snapshots()).map_err(|error| LogError::Storage {
-            folder: layout.snapshots(),
-            action: "opened",
-            detail: error.to_string(),
-        })?;
+        let snapshots = Snapshots::new(&layout.snapshots());
         let archives = Archives::new(&layout.archive());
         Ok(Self { layout, log: RwLock::new(Some(Arc::new(log))), retention, snapshots, archives })
     }
@@ -258,7 +254,8 @@ impl Storage {
     ) -> Result<(), BundleError> {
         let mut expected = from;
         let mut in_order = |stored: &Stored<'_>| {
-            if stored.sequence < from || stored.sequence > to {
+            // Archives can overlap, if the ledger was killed while it made one.
+            if stored.sequence < expected || stored.sequence > to {
                 return Ok(());
             }
             if stored.sequence != expected {

@@ -3,7 +3,7 @@
 
 use crate::{
     bundle::BundleError,
-    log::{Hash, Identity, Stored, check_link},
+    log::{Hash, Identity, LogError, Stored, check_link},
     signing,
     storage::{StateAfter, Storage},
 };
@@ -114,9 +114,8 @@ impl Verification {
             Ok(())
         });
         match read {
-            Err(_) if fault.is_some() => {}
-            Err(BundleError::Io(error)) => return Err(BundleError::Io(error)),
-            Err(error) => fault = Some(error.to_string()),
+            Err(error) if fault.is_none() && !is_fault(&error) => return Err(error),
+            Err(error) => fault = fault.or(Some(error.to_string())),
             Ok(()) => {}
         }
         Ok(self.progress(last, fault))
@@ -186,14 +185,20 @@ impl Verification {
     }
 }
 
+/// Whether an error says that the log is not what it should be, rather than that it cannot be read now.
+fn is_fault(error: &BundleError) -> bool {
+    match error {
+        BundleError::Malformed { .. } => true,
+        BundleError::Log(error) => matches!(error, LogError::DamagedRecord { .. } | LogError::Damaged { .. }),
+        BundleError::Io(_) => false,
+    }
+}
+
 /// Verifies all of a data folder, also beside a running ledger, and calls `progress` now and then.
 ///
 /// # Errors
 /// If the log cannot be opened or read.
-pub fn verify_folder(
-    data_dir: &std::path::Path,
-    progress: impl FnMut(&Progress),
-) -> Result<Progress, BundleError> {
+pub fn verify_folder(data_dir: &std::path::Path, progress: impl FnMut(&Progress)) -> Result<Progress, BundleError> {
     let storage = Storage::open_read_only(data_dir)?;
     Verification::begin(&storage, Sequence(1))?.advance(&storage, u64::MAX, progress)
 }

@@ -105,7 +105,8 @@ async fn snapshots_are_used_and_a_torn_one_is_not() {
     assert_eq!((sequence, total), (Sequence(1000), part));
     ledger.stop().await;
 
-    let state = |sequence: u64| Storage::open_read_only(folder.path()).unwrap().state_after(Sequence(sequence)).unwrap();
+    let state =
+        |sequence: u64| Storage::open_read_only(folder.path()).unwrap().state_after(Sequence(sequence)).unwrap();
     let whole = state(2100);
     let snapshots = support::files(&folder.path().join("ledger/snapshots"), ".snapshot");
     assert_eq!(snapshots.len(), 2, "{snapshots:?}");
@@ -146,7 +147,10 @@ async fn a_bundle_is_verified_without_muster_and_every_change_is_found() {
     let without = |line: usize| [&lines[..line], &lines[line + 1..]].concat().join("\n") + "\n";
     let changes: Vec<(&str, Vec<u8>)> = vec![
         ("an altered payload", altered_payload),
-        ("an altered decoded record", whole.replacen("\"submitted\"", "\"Submitted\"", 1).replacen("root", "toor", 1).into()),
+        (
+            "an altered decoded record",
+            whole.replacen("\"submitted\"", "\"Submitted\"", 1).replacen("root", "toor", 1).into(),
+        ),
         ("a record removed", without(5).into()),
         ("the last record removed", without(lines.len() - 2).into()),
         ("cut short", whole.as_bytes()[..whole.len() * 2 / 3].to_vec()),

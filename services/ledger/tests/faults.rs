@@ -69,9 +69,12 @@ async fn a_missing_file() {
     let mut missing = files(&log, ".sst");
     missing.truncate(1);
     missing.extend(files(&log, "CURRENT"));
-    missing.extend(fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MANIFEST"))
-    }));
+    missing.extend(
+        fs::read_dir(&log)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MANIFEST"))),
+    );
     assert_eq!(missing.len(), 3, "{missing:?}");
     for file in missing {
         let broken = tempfile::tempdir().unwrap();
@@ -107,9 +110,12 @@ async fn damaged_contents() {
     let folder = compacted_folder().await;
     let log = folder.path().join("ledger/log");
     let mut damaged = files(&log, ".sst");
-    damaged.extend(fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MANIFEST"))
-    }));
+    damaged.extend(
+        fs::read_dir(&log)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MANIFEST"))),
+    );
     for file in damaged {
         let broken = tempfile::tempdir().unwrap();
         copy(folder.path(), broken.path());
@@ -206,7 +212,8 @@ async fn an_altered_record() {
     let mut altered = value[..32].to_vec();
     muster_schemas::codec::encode_into(&record, &mut altered).unwrap();
     assert_ne!(altered, value);
-    for (value, fault) in [(Some(altered), "record 21"), (Some(value[..40].to_vec()), "record 20"), (None, "record 20")] {
+    for (value, fault) in [(Some(altered), "record 21"), (Some(value[..40].to_vec()), "record 20"), (None, "record 20")]
+    {
         match value {
             Some(value) => db.put_cf(records, key, value).unwrap(),
             None => db.delete_cf(records, key).unwrap(),

@@ -4,8 +4,8 @@ mod support;
 
 use muster_bus::{Bus as _, LocalBus, LogItem};
 use muster_schemas::{
-    command::{Query, QueryAnswer, RefusalCode},
-    event::Event,
+    command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
+    event::{Actor, Event, Owner, TraceContext},
     ids::{CommandId, JobId, Sequence},
     time::Timestamp,
 };
@@ -58,6 +58,22 @@ async fn a_retry_gets_the_first_answer_also_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_gets_the_answer_to_anothers_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    let id = CommandId::new_now();
+    let as_user = async |user: &str, uid: u32| {
+        let actor = Actor::User(Owner { user: user.into(), uid, gid: 100 });
+        let envelope = CommandEnvelope { id, actor, trace: TraceContext::default(), command: submission(1) };
+        submitted(&ledger.client.send(&envelope).await.unwrap())
+    };
+    let first = as_user("ann", 1000).await;
+    assert_ne!(as_user("bob", 1001).await, first);
+    assert_eq!(as_user("ann", 1000).await, first);
+    ledger.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_same_command_many_times_at_once_is_done_once() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Arc::new(Ledger::start(config(folder.path())).await);
@@ -104,21 +120,21 @@ async fn queries_find_what_was_asked() {
 async fn subjects_are_for_their_own_actors() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::start(config(folder.path())).await;
-    let envelope = muster_schemas::command::CommandEnvelope {
+    let envelope = CommandEnvelope {
         id: CommandId::new_now(),
-        actor: muster_schemas::event::Actor::Ledger,
-        trace: muster_schemas::event::TraceContext::default(),
-        command: muster_schemas::command::Command::Tick,
+        actor: Actor::Ledger,
+        trace: TraceContext::default(),
+        command: Command::Tick,
     };
     let message = muster_bus::Message::encode(&envelope).unwrap();
     let subject = muster_schemas::subjects::COMMAND_USER;
     let reply = ledger.bus.request(subject, message, Duration::from_secs(5)).await.unwrap();
-    let answer: muster_schemas::command::Answer = reply.decode().unwrap();
+    let answer: Answer = reply.decode().unwrap();
     assert_eq!(answer.result.unwrap_err().code, RefusalCode::PermissionDenied);
 
     let nonsense = muster_bus::Message::new(&b"nonsense"[..]);
     let reply = ledger.bus.request(subject, nonsense, Duration::from_secs(5)).await.unwrap();
-    let answer: muster_schemas::command::Answer = reply.decode().unwrap();
+    let answer: Answer = reply.decode().unwrap();
     assert_eq!(answer.result.unwrap_err().code, RefusalCode::Invalid);
     ledger.stop().await;
 }
