@@ -32,7 +32,8 @@ impl ConnectionOptions {
     pub fn endpoint(&self) -> Result<Endpoint, Failure> {
         match &self.server {
             Some(server) => {
-                let endpoint: Endpoint = server.parse().map_err(|error| Failure::usage(format!("--server: {error}")))?;
+                let endpoint: Endpoint =
+                    server.parse().map_err(|error| Failure::usage(format!("--server: {error}")))?;
                 Ok(endpoint.with_token(self.token.clone()))
             }
             None => Ok(Endpoint::Unix(self.data_dir()?.join(SOCKET))),

@@ -1,7 +1,7 @@
 //! How a command ends: its exit status and what it says on standard error.
 
 use muster_schemas::command::RefusalCode;
-use std::{fmt, process::ExitCode};
+use std::fmt;
 
 /// The stable exit statuses of every muster command. Scripts rely on them; `docs/reference/exit-status.md` is the
 /// contract.
@@ -25,10 +25,9 @@ impl From<RefusalCode> for Status {
             RefusalCode::PermissionDenied => Self::NoPermission,
             RefusalCode::NotFound => Self::NotFound,
             RefusalCode::Unavailable => Self::Unreachable,
-            RefusalCode::Invalid
-            | RefusalCode::Conflict
-            | RefusalCode::LimitReached
-            | RefusalCode::StorageFailed => Self::Failed,
+            RefusalCode::Invalid | RefusalCode::Conflict | RefusalCode::LimitReached | RefusalCode::StorageFailed => {
+                Self::Failed
+            }
         }
     }
 }
@@ -66,13 +65,13 @@ impl Failure {
     }
 
     /// Prints the reason and gives the status to exit with.
-    pub fn report(&self) -> ExitCode {
+    pub fn report(&self) -> u8 {
         if self.positioned {
             eprintln!("{}", self.message);
         } else {
             eprintln!("muster: {}", self.message);
         }
-        ExitCode::from(self.status as u8)
+        self.status as u8
     }
 }
 

@@ -334,14 +334,13 @@ impl JobOptions {
 
     fn environment(&self, caller: &Caller) -> BTreeMap<String, String> {
         const BASIC: [&str; 6] = ["HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG"];
-        let inherited = |name: &str| {
-            !NOT_INHERITED.contains(&name) && (!self.clean_env || BASIC.contains(&name))
-        };
+        let inherited = |name: &str| !NOT_INHERITED.contains(&name) && (!self.clean_env || BASIC.contains(&name));
         let mut environment: BTreeMap<String, String> =
             caller.environment.iter().filter(|(name, _)| inherited(name)).cloned().collect();
         environment.extend(caller.instance.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         for entry in &self.env {
-            let callers = || caller.environment.iter().find(|(name, _)| *name == entry.name).map(|(_, value)| value.clone());
+            let callers =
+                || caller.environment.iter().find(|(name, _)| *name == entry.name).map(|(_, value)| value.clone());
             if let Some(value) = entry.value.clone().or_else(callers) {
                 environment.insert(entry.name.clone(), value);
             }
@@ -435,7 +434,8 @@ fn located_in(words: &[Word], error: &clap::Error) -> Failure {
     let option = argument.as_deref().map(|argument| argument.split([' ', '=']).next().unwrap_or(argument));
     let is_option = |word: &&Word| {
         let text = word.text.as_str();
-        option.is_some_and(|option| text == option || text.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
+        option
+            .is_some_and(|option| text == option || text.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
     };
     let is_value = |word: &&Word| value.as_deref().is_some_and(|value| word.text.ends_with(value));
     let word = words.iter().find(is_value).or_else(|| words.iter().find(is_option)).or(words.first());

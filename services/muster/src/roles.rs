@@ -204,9 +204,9 @@ impl Host {
                 ..self.loaded.configuration.executor.clone()
             };
             let bus = bus.clone();
-            let started = self.group.spawn(format!("executor of {node}"), |ready, stop| {
-                muster_executor::serve(bus, config, ready, stop)
-            });
+            let started = self
+                .group
+                .spawn(format!("executor of {node}"), |ready, stop| muster_executor::serve(bus, config, ready, stop));
             waiting.push(started);
         }
         for started in waiting {
@@ -246,7 +246,10 @@ impl Host {
         let loaded = match config::load(Some(&path)) {
             Ok(loaded) => loaded,
             Err(failure) => {
-                tracing::error!(error = failure.message, "the configuration has an error and is not used; nothing changed");
+                tracing::error!(
+                    error = failure.message,
+                    "the configuration has an error and is not used; nothing changed"
+                );
                 return;
             }
         };
@@ -262,7 +265,9 @@ impl Host {
         if loaded.file.describes_cluster() && self.group.has_ledger() {
             match cluster::reconfigure(bus, &loaded).await {
                 Ok(sequence) => tracing::info!(%sequence, "the cluster's configuration was applied"),
-                Err(error) => tracing::error!(error = format!("{error:#}"), "the cluster's configuration was not applied"),
+                Err(error) => {
+                    tracing::error!(error = format!("{error:#}"), "the cluster's configuration was not applied")
+                }
             }
         }
         self.loaded.file = loaded.file;

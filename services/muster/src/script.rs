@@ -96,7 +96,9 @@ impl Script {
                     script.option_lines.push(words.collect());
                 }
                 Some(_) => {
-                    script.warnings.push(format!("{}: this {MARKER} line comes after the first command and is ignored", at(1)));
+                    script
+                        .warnings
+                        .push(format!("{}: this {MARKER} line comes after the first command and is ignored", at(1)));
                 }
                 None if in_head && looks_like_marker(line) => {
                     script.warnings.push(format!("{}: this is a comment; options begin with `{MARKER} `", at(1)));
@@ -233,7 +235,8 @@ mod tests {
 
     #[test]
     fn near_misses_are_told() {
-        let script = Script::parse("job.sh", b"#!/bin/sh\n# MUSTER -N 2\n#MUSTERING -x\n#muster --hold\n".to_vec()).unwrap();
+        let script =
+            Script::parse("job.sh", b"#!/bin/sh\n# MUSTER -N 2\n#MUSTERING -x\n#muster --hold\n".to_vec()).unwrap();
         assert!(script.option_lines.is_empty());
         assert_eq!(script.warnings.len(), 2);
     }
@@ -242,7 +245,10 @@ mod tests {
     fn what_is_no_script_is_refused_with_its_place() {
         assert!(refusal(b"").starts_with("job.sh:1:1: the script is empty"));
         assert!(refusal(b"echo\n").starts_with("job.sh:1:1: a script begins with"));
-        assert!(refusal("#!/bin/sh\n\u{e4}b\u{e4}".as_bytes().strip_suffix(b"\xa4").unwrap()).starts_with("job.sh:2:3: the byte 0xc3"));
+        assert!(
+            refusal("#!/bin/sh\n\u{e4}b\u{e4}".as_bytes().strip_suffix(b"\xa4").unwrap())
+                .starts_with("job.sh:2:3: the byte 0xc3")
+        );
         assert!(refusal(b"#!/bin/sh\r\necho\r\n").starts_with("job.sh:1:10: the line ends as on DOS"));
         assert!(refusal(b"#!/bin/sh\nab\0").starts_with("job.sh:2:3: a zero byte"));
         assert!(refusal(b"#!/bin/sh\n#MUSTER --name 'x\n").starts_with("job.sh:2:16: this quote is not closed"));

@@ -77,7 +77,8 @@ pub fn job_id_text(job: &JobView) -> String {
 pub fn array_text(array: &ArrayView) -> String {
     let counts = [(array.waiting, "waiting"), (array.running, "running")];
     let counts = counts.into_iter().chain(array.finished.iter().map(|(outcome, count)| (*count, outcome.word())));
-    let texts: Vec<String> = counts.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let texts: Vec<String> =
+        counts.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
     texts.join(", ")
 }
 
@@ -133,7 +134,8 @@ pub fn jobs_table(jobs: &[JobView], now: Timestamp) -> Table {
 
 /// Prints `KEY  value` lines, keys padded to one width. Lines without a value are left out.
 pub fn print_fields(fields: &[(&str, Option<String>)]) -> std::io::Result<()> {
-    let width = fields.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key.chars().count()).max().unwrap_or(0);
+    let width =
+        fields.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key.chars().count()).max().unwrap_or(0);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for (key, value) in fields {
         if let Some(value) = value {

@@ -155,7 +155,11 @@ impl Table {
             let text = cut(&row[*at].text, left);
             left -= text.chars().count();
             let code = if layout.colours { row[*at].style.code() } else { "" };
-            if code.is_empty() { line.push_str(&text) } else { line.extend([code, &text, "\x1b[0m"]) }
+            if code.is_empty() {
+                line.push_str(&text)
+            } else {
+                line.extend([code, &text, "\x1b[0m"])
+            }
             let after = after.min(left);
             left -= after;
             line.extend(std::iter::repeat_n(' ', after));
@@ -194,7 +198,10 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_empty_ones_left_out() {
-        assert_eq!(print(&example(), Layout::default()), " JOB  NAME       REASON\n   7  short      held\n1234  evil?[31m\n");
+        assert_eq!(
+            print(&example(), Layout::default()),
+            " JOB  NAME       REASON\n   7  short      held\n1234  evil?[31m\n"
+        );
     }
 
     #[test]

@@ -58,7 +58,11 @@ pub fn format_size(bytes: u64) -> String {
     for (unit, shift) in UNITS {
         if bytes >> shift > 0 {
             let tenths = (u128::from(bytes) * 10) >> shift;
-            return if tenths % 10 == 0 { format!("{}{unit}", tenths / 10) } else { format!("{}.{}{unit}", tenths / 10, tenths % 10) };
+            return if tenths % 10 == 0 {
+                format!("{}{unit}", tenths / 10)
+            } else {
+                format!("{}.{}{unit}", tenths / 10, tenths % 10)
+            };
         }
     }
     format!("{bytes}B")
@@ -67,10 +71,7 @@ pub fn format_size(bytes: u64) -> String {
 /// A whole number from `min` on, in decimal digits.
 fn parse_number<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits
-        .then(|| text.parse().ok())
-        .flatten()
-        .ok_or_else(|| format!("`{}` is not {what}", shorten(text)))
+    digits.then(|| text.parse().ok()).flatten().ok_or_else(|| format!("`{}` is not {what}", shorten(text)))
 }
 
 /// At least 1.
@@ -168,9 +169,8 @@ fn parse_dependency(text: &str) -> Result<Vec<Dependency>, String> {
     if text == "singleton" {
         return Ok(vec![Dependency { kind: DependencyKind::Singleton, job: None, delay_seconds: 0 }]);
     }
-    let (kind, jobs) = text
-        .split_once(':')
-        .ok_or_else(|| format!("`{}` is not KIND:JOB, where KIND is {KINDS}", shorten(text)))?;
+    let (kind, jobs) =
+        text.split_once(':').ok_or_else(|| format!("`{}` is not KIND:JOB, where KIND is {KINDS}", shorten(text)))?;
     let kind = match kind {
         "started" | "after" => DependencyKind::Started,
         "ended" | "afterany" => DependencyKind::Ended,

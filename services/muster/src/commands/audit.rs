@@ -133,7 +133,10 @@ pub fn replay(connection: &ConnectionOptions, options: &ReplayOptions) -> Comman
     println!("{} records folded in {:.3} s; {} jobs in the state", result.records, result.seconds, result.jobs);
     println!("digest {}", result.digest);
     if options.verify {
-        println!("{} checkpoints and the state of the newest snapshot have the digests of this replay", replay.compared);
+        println!(
+            "{} checkpoints and the state of the newest snapshot have the digests of this replay",
+            replay.compared
+        );
     }
     Ok(0)
 }

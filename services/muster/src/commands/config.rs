@@ -28,7 +28,11 @@ fn named_or_default(file: Option<&Path>) -> PathBuf {
 
 fn show(connection: &ConnectionOptions, query: &QueryOptions) -> CommandResult {
     let cluster = connection.client()?.config(query.moment())?;
-    if query.json { show::print_json(&cluster)? } else { print!("{}", cluster_to_toml(&cluster)) }
+    if query.json {
+        show::print_json(&cluster)?
+    } else {
+        print!("{}", cluster_to_toml(&cluster))
+    }
     Ok(0)
 }
 

@@ -12,7 +12,10 @@ use crate::{
 };
 use muster_bus::{NatsBus, NatsConfig};
 use muster_client::Moment;
-use muster_schemas::{Timestamp, views::{InfoView, NodeStateWord}};
+use muster_schemas::{
+    Timestamp,
+    views::{InfoView, NodeStateWord},
+};
 use serde::Serialize;
 use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
@@ -110,7 +113,9 @@ impl Findings {
         const WHAT: &str = "data folder";
         match std::fs::metadata(data_dir) {
             Err(error) => self.add(WHAT, Verdict::Bad, format!("{}: {error}", data_dir.display())),
-            Ok(found) if !found.is_dir() => self.add(WHAT, Verdict::Bad, format!("{} is not a folder", data_dir.display())),
+            Ok(found) if !found.is_dir() => {
+                self.add(WHAT, Verdict::Bad, format!("{} is not a folder", data_dir.display()))
+            }
             Ok(found) if found.permissions().mode() & 0o002 != 0 => {
                 self.add(WHAT, Verdict::Bad, format!("everybody may write into {}; chmod o-w it", data_dir.display()));
             }
@@ -181,7 +186,8 @@ impl Findings {
             (true, true) => (Verdict::Good, "cgroup v1 controllers".into()),
             (true, false) => (
                 Verdict::Warning,
-                "no cgroup controllers: jobs are kept together by process groups, memory limits are not enforced".into(),
+                "no cgroup controllers: jobs are kept together by process groups, memory limits are not enforced"
+                    .into(),
             ),
         };
         self.add("containment", verdict, text);

@@ -83,7 +83,8 @@ pub fn of_job(client: &mut Client, job: JobId, json: bool) -> CommandResult {
 }
 
 fn parse(json: &str) -> Result<Shown, Failure> {
-    serde_json::from_str(json).map_err(|error| Failure::failed(format!("the gateway sent an event that is none: {error}")))
+    serde_json::from_str(json)
+        .map_err(|error| Failure::failed(format!("the gateway sent an event that is none: {error}")))
 }
 
 struct Printer {

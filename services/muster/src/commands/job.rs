@@ -127,7 +127,10 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         ("Directory", Some(spec.working_directory.clone()).filter(|directory| !directory.is_empty())),
         ("Output", launch.and_then(|launch| launch.stdout.clone())),
         ("Errors", launch.and_then(|launch| launch.stderr.clone())),
-        ("Checkpoint", spec.checkpoint.map(|c| format!("{} {} s before the end", signal_name(c.signal), c.seconds_before_end))),
+        (
+            "Checkpoint",
+            spec.checkpoint.map(|c| format!("{} {} s before the end", signal_name(c.signal), c.seconds_before_end)),
+        ),
         ("Comment", spec.attributes.get("muster.comment").cloned()),
     ])?;
     if !detail.runs.is_empty() {
@@ -147,10 +150,8 @@ fn program_text(program: &Program) -> Option<String> {
 }
 
 fn dependencies_text(all_of: &[Vec<Dependency>]) -> String {
-    let groups: Vec<String> = all_of
-        .iter()
-        .map(|any_of| any_of.iter().map(dependency_text).collect::<Vec<_>>().join(" or "))
-        .collect();
+    let groups: Vec<String> =
+        all_of.iter().map(|any_of| any_of.iter().map(dependency_text).collect::<Vec<_>>().join(" or ")).collect();
     groups.join(", ")
 }
 

@@ -150,7 +150,12 @@ fn print_node(node: &NodeView) -> std::io::Result<()> {
         ("Reason", node.reason.clone()),
         ("CPUs", Some(format!("{} of {} in use, {} sockets", node.cores_used, node.spec.cores, node.spec.sockets))),
         ("Memory", Some(format!("{} of {} in use", memory.0, memory.1))),
-        ("GPUs", (!node.spec.gpus.is_empty()).then(|| format!("{} of {} in use: {}", node.gpus_used, node.spec.gpus.len(), node.spec.gpus.join(" ")))),
+        (
+            "GPUs",
+            (!node.spec.gpus.is_empty()).then(|| {
+                format!("{} of {} in use: {}", node.gpus_used, node.spec.gpus.len(), node.spec.gpus.join(" "))
+            }),
+        ),
         ("Properties", Some(properties_text(node)).filter(|text| !text.is_empty())),
         ("Jobs", Some(jobs.join(" ")).filter(|text| !text.is_empty())),
     ])
@@ -188,7 +193,8 @@ fn queues_table(page: &QueuesPage) -> Table {
         left("USERS"),
     ]);
     for queue in &page.queues {
-        let walltime = queue.spec.max_walltime_seconds.map(|seconds| format_duration(i64::try_from(seconds).unwrap_or(i64::MAX)));
+        let walltime =
+            queue.spec.max_walltime_seconds.map(|seconds| format_duration(i64::try_from(seconds).unwrap_or(i64::MAX)));
         table.push([
             format!("{}{}", queue.spec.name, if queue.default { "*" } else { "" }).into(),
             queue_state(queue).into(),

@@ -31,7 +31,11 @@ pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> Command
     let mut client = connection.client()?;
     let answer = client.submit(CommandId::new_now(), vec![spec])?;
     let job = *answer.jobs.first().ok_or_else(|| Failure::failed("the answer names no job"))?;
-    if parsable { println!("{job}") } else { println!("submitted job {job}") }
+    if parsable {
+        println!("{job}")
+    } else {
+        println!("submitted job {job}")
+    }
     if wait { wait_for(&mut client, job) } else { Ok(0) }
 }
 
@@ -118,7 +122,10 @@ impl StepOutput {
         let is_file = std::fs::metadata(link).is_ok_and(|target| target.is_file());
         // A step appends to both of its files or to none: with a file of its own for errors, which it begins anew, the
         // inherited one would be cut off.
-        if is_file && !own_error && let Ok(path) = std::fs::read_link(link) {
+        if is_file
+            && !own_error
+            && let Ok(path) = std::fs::read_link(link)
+        {
             return Ok(Self::Inherited(path));
         }
         let path = std::env::current_dir()?.join(format!(".muster-run-{}.out", std::process::id()));

@@ -25,9 +25,9 @@ pub fn usage(connection: &ConnectionOptions, options: &UsageOptions) -> CommandR
         account: options.account.clone(),
         queue: options.queue.clone(),
         by,
-        at_least: None,
+        ..UsageQuery::default()
     };
-    let answer = connection.client()?.usage(&query)?;
+    let answer = connection.client()?.usage(&query, options.query.moment())?;
     if options.query.json {
         show::print_json(&answer)?;
     } else if options.csv {
@@ -67,7 +67,8 @@ fn table(answer: &UsageAnswer) -> Table {
         right("GPU TIME"),
     ]);
     for UsageRow { window_start, user, account, queue, amounts } in &answer.rows {
-        let window = window_start.map(|start| start.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string());
+        let window =
+            window_start.map(|start| start.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string());
         let gpu = if amounts.used_gpu_micros == 0 { String::new() } else { core_time(amounts.used_gpu_micros) };
         table.push([
             window.unwrap_or_else(|| "all".into()).into(),
@@ -107,7 +108,11 @@ fn print_csv(answer: &UsageAnswer) -> Result<(), Failure> {
 
 /// A field as RFC 4180 writes it.
 fn csv_field(text: &str) -> Cow<'_, str> {
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")).into() } else { text.into() }
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
+    } else {
+        text.into()
+    }
 }
 
 #[cfg(test)]

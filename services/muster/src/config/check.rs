@@ -33,8 +33,7 @@ impl CheckedFile {
         }
         let Some((at, first)) = checker.faults.first().cloned() else { return Ok(Self { values: checker.values }) };
         let others = checker.faults.iter().skip(1);
-        let others: String =
-            others.map(|(at, fault)| format!("\n{}: {fault}", position(name, text, *at))).collect();
+        let others: String = others.map(|(at, fault)| format!("\n{}: {fault}", position(name, text, *at))).collect();
         Err(Failure::in_file(position(name, text, at), first + &others))
     }
 
@@ -162,7 +161,9 @@ impl Checker<'_> {
             (Kind::Seconds, DeValue::Integer(number)) => check_seconds(number.as_str()),
             (Kind::Text | Kind::Path, DeValue::String(_)) => Ok(()),
             (Kind::OneOf(words), DeValue::String(text)) if words.contains(&text.as_ref()) => Ok(()),
-            (Kind::OneOf(_), DeValue::String(text)) => Err(format!("`{}` is not {}", values::shorten(text), kind.range())),
+            (Kind::OneOf(_), DeValue::String(text)) => {
+                Err(format!("`{}` is not {}", values::shorten(text), kind.range()))
+            }
             (Kind::Texts, DeValue::Array(array)) if array.iter().all(|entry| entry.get_ref().is_str()) => Ok(()),
             (Kind::Size, DeValue::String(text)) => values::parse_size(text).map(|_| ()),
             (Kind::Size, DeValue::Integer(number)) => match i64::from_str_radix(number.as_str(), number.radix()) {
@@ -173,7 +174,9 @@ impl Checker<'_> {
                 let fits = |value: &DeValue<'_>| value.is_bool() || value.is_integer() || value.is_str();
                 match table.iter().find(|(_, value)| !fits(value.get_ref())) {
                     None => Ok(()),
-                    Some((key, _)) => Err(format!("the property `{}` is not a truth value, a whole number or text", key.get_ref())),
+                    Some((key, _)) => {
+                        Err(format!("the property `{}` is not a truth value, a whole number or text", key.get_ref()))
+                    }
                 }
             }
             (Kind::Limits, DeValue::Table(table)) if is_limits(table) => Ok(()),
@@ -212,7 +215,10 @@ fn check_seconds(text: &str) -> Result<(), String> {
 fn is_limits(table: &DeTable<'_>) -> bool {
     let is_amount = |name: &str| {
         table.iter().any(|(key, value)| {
-            let number = value.get_ref().as_integer().and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
+            let number = value
+                .get_ref()
+                .as_integer()
+                .and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
             key.get_ref().as_ref() == name && number.is_some_and(|number| number >= 0)
         })
     };

@@ -132,7 +132,8 @@ pub fn cluster_to_toml(config: &ClusterConfig) -> String {
     }
     let mut nodes = &config.nodes[..];
     while let Some(first) = nodes.first() {
-        let alike = nodes.iter().take_while(|node| NodeSpec { name: first.name.clone(), ..(*node).clone() } == *first).count();
+        let alike =
+            nodes.iter().take_while(|node| NodeSpec { name: first.name.clone(), ..(*node).clone() } == *first).count();
         let names: Vec<&str> = nodes[..alike].iter().map(|node| node.name.as_str()).collect();
         write_node(&mut text, &values::compress_hosts(&names), first);
         nodes = &nodes[alike..];
@@ -226,7 +227,8 @@ fn write_node(text: &mut String, names: &str, node: &NodeSpec) {
     let NodeSpec { name: _, cores, sockets, memory_bytes, gpus, properties } = node;
     let exact = values::parse_size(&values::format_size(*memory_bytes)) == Ok(*memory_bytes);
     let memory = if exact { quote(&values::format_size(*memory_bytes)) } else { memory_bytes.to_string() };
-    let _ = write!(text, "\n[[nodes]]\nname = {}\ncores = {cores}\nsockets = {sockets}\nmemory = {memory}\n", quote(names));
+    let _ =
+        write!(text, "\n[[nodes]]\nname = {}\ncores = {cores}\nsockets = {sockets}\nmemory = {memory}\n", quote(names));
     if !gpus.is_empty() {
         let _ = writeln!(text, "gpus = {}", quote_all(gpus));
     }

@@ -35,6 +35,7 @@ impl Kind {
     pub fn range(&self) -> String {
         match self {
             Self::Boolean => "`true` or `false`".into(),
+            Self::Integer { min: i64::MIN, max: i64::MAX } => "a whole number".into(),
             Self::Integer { min, max: i64::MAX } => format!("a whole number from {min}"),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Seconds => "a number from 0.01 to 31536000".into(),
@@ -132,7 +133,23 @@ const YEAR_SECONDS: i64 = 31_536_000;
 const U32_MAX: i64 = u32::MAX as i64;
 
 /// All sections, in the order of the reference.
-pub const SECTIONS: &[Section] = &[CLUSTER, QUEUES, NODES, LICENCES, BUS, TELEMETRY, LEDGER, PLANNER, EXECUTOR, NOTIFIER, NOTIFIER_MAIL, NOTIFIER_COMMAND, NOTIFIER_RETRY, ACCOUNTING, GATEWAY];
+pub const SECTIONS: &[Section] = &[
+    CLUSTER,
+    QUEUES,
+    NODES,
+    LICENCES,
+    BUS,
+    TELEMETRY,
+    LEDGER,
+    PLANNER,
+    EXECUTOR,
+    NOTIFIER,
+    NOTIFIER_MAIL,
+    NOTIFIER_COMMAND,
+    NOTIFIER_RETRY,
+    ACCOUNTING,
+    GATEWAY,
+];
 
 const CLUSTER: Section = Section {
     name: "cluster",
@@ -141,16 +158,51 @@ const CLUSTER: Section = Section {
     doc: "What holds for the whole cluster.",
     keys: &[
         key("name", Kind::Text, "\"muster\"", "The cluster's name."),
-        key("default_queue", Kind::Text, "\"default\"", "The queue of jobs that name none. Without an entry in `[[queues]]` a plain queue of this name is made."),
+        key(
+            "default_queue",
+            Kind::Text,
+            "\"default\"",
+            "The queue of jobs that name none. Without an entry in `[[queues]]` a plain queue of this name is made.",
+        ),
         key("operators", Kind::Texts, "[]", "Users who may manage everybody's jobs, and nodes."),
-        key("administrators", Kind::Texts, "[]", "Users who may do everything. `root` always may, and so may the user that runs the ledger."),
-        key("finished_job_retention_seconds", from_to(0, YEAR_SECONDS), "3600", "A finished job can be listed and depended on at least so long. After that it is read from the log: `muster job show`, `--at`."),
+        key(
+            "administrators",
+            Kind::Texts,
+            "[]",
+            "Users who may do everything. `root` always may, and so may the user that runs the ledger.",
+        ),
+        key(
+            "finished_job_retention_seconds",
+            from_to(0, YEAR_SECONDS),
+            "3600",
+            "A finished job can be listed and depended on at least so long. After that it is read from the log: `muster job show`, `--at`.",
+        ),
         key("node_lost_after_seconds", from_to(2, 86_400), "30", "A node that has not reported for so long is lost."),
-        key("launch_timeout_seconds", from_to(1, 86_400), "60", "A launch that no node has confirmed within this time has failed."),
+        key(
+            "launch_timeout_seconds",
+            from_to(1, 86_400),
+            "60",
+            "A launch that no node has confirmed within this time has failed.",
+        ),
         key("kill_grace_seconds", from_to(0, 86_400), "10", "From SIGTERM to SIGKILL when a job is stopped."),
-        key("default_memory_per_core_bytes", from_to(0, i64::MAX), "", "Memory that is set aside for each core of a job that asks for none. Without it none is set aside."),
-        key("cancel_never_met", Kind::Boolean, "false", "Cancel jobs whose dependencies can never be met, rather than let them wait."),
-        key("max_jobs", from_to(1, i64::MAX), "10000000", "At most so many jobs in the queue at a time; an array counts as one."),
+        key(
+            "default_memory_per_core_bytes",
+            from_to(0, i64::MAX),
+            "",
+            "Memory that is set aside for each core of a job that asks for none. Without it none is set aside.",
+        ),
+        key(
+            "cancel_never_met",
+            Kind::Boolean,
+            "false",
+            "Cancel jobs whose dependencies can never be met, rather than let them wait.",
+        ),
+        key(
+            "max_jobs",
+            from_to(1, i64::MAX),
+            "10000000",
+            "At most so many jobs in the queue at a time; an array counts as one.",
+        ),
     ],
 };
 
@@ -161,17 +213,42 @@ const QUEUES: Section = Section {
     doc: "A queue. Repeat the section for each.",
     keys: &[
         required("name", Kind::Text, "Its name, unique in the cluster."),
-        key("priority", from_to(i64::MIN, i64::MAX), "0", "Jobs of a queue with a higher priority are looked at first."),
+        key(
+            "priority",
+            from_to(i64::MIN, i64::MAX),
+            "0",
+            "Jobs of a queue with a higher priority are looked at first.",
+        ),
         key("default_job_priority", from_to(i64::MIN, i64::MAX), "0", "The priority of jobs that name none."),
         key("enabled", Kind::Boolean, "true", "Whether jobs can be submitted to it."),
         key("started", Kind::Boolean, "true", "Whether its jobs are started."),
-        key("default_walltime_seconds", from_to(1, i64::MAX), "", "The walltime of jobs that name none. Without it they run without limit."),
+        key(
+            "default_walltime_seconds",
+            from_to(1, i64::MAX),
+            "",
+            "The walltime of jobs that name none. Without it they run without limit.",
+        ),
         key("max_walltime_seconds", from_to(1, i64::MAX), "", "No job may ask for more."),
         key("nodes", Kind::Texts, "[]", "Only these nodes serve it (`[\"node[1-16]\"]`); empty means all."),
         key("users", Kind::Texts, "[]", "Only these users may submit to it; empty means all."),
-        key("max_running_jobs", from_to(0, U32_MAX), "", "At most so many of its jobs run at a time; tasks of arrays count singly."),
-        key("max_running_jobs_per_user", from_to(0, U32_MAX), "", "At most so many of its jobs of one user run at a time."),
-        key("max_jobs", from_to(0, U32_MAX), "", "At most so many jobs wait and run in it at a time; an array counts as one."),
+        key(
+            "max_running_jobs",
+            from_to(0, U32_MAX),
+            "",
+            "At most so many of its jobs run at a time; tasks of arrays count singly.",
+        ),
+        key(
+            "max_running_jobs_per_user",
+            from_to(0, U32_MAX),
+            "",
+            "At most so many of its jobs of one user run at a time.",
+        ),
+        key(
+            "max_jobs",
+            from_to(0, U32_MAX),
+            "",
+            "At most so many jobs wait and run in it at a time; an array counts as one.",
+        ),
     ],
 };
 
@@ -183,10 +260,20 @@ const NODES: Section = Section {
     keys: &[
         required("name", Kind::Text, "Its name, unique in the cluster, or names with ranges: `node[001-128]`."),
         required("cores", from_to(1, 65_536), "Cores that jobs may use."),
-        key("sockets", from_to(1, 65_536), "1", "Sockets; the cores are dealt out to them in equal, consecutive parts."),
+        key(
+            "sockets",
+            from_to(1, 65_536),
+            "1",
+            "Sockets; the cores are dealt out to them in equal, consecutive parts.",
+        ),
         required("memory", Kind::Size, "Memory that jobs may use."),
         key("gpus", Kind::Texts, "[]", "The model of each GPU, in order: `[\"a100\", \"a100\"]`."),
-        key("properties", Kind::Properties, "{}", "What jobs can ask for with `--constraint`, and the groups that the node belongs to: `{ gpu = true, mem = 64, switch = \"s1\" }`."),
+        key(
+            "properties",
+            Kind::Properties,
+            "{}",
+            "What jobs can ask for with `--constraint`, and the groups that the node belongs to: `{ gpu = true, mem = 64, switch = \"s1\" }`.",
+        ),
     ],
 };
 
@@ -204,17 +291,37 @@ const BUS: Section = Section {
     cluster: false,
     doc: "What connects the roles. `muster up` always uses the bus inside its process.",
     keys: &[
-        key("url", Kind::Text, "", "Address of NATS, such as `nats://127.0.0.1:4222`, or `tls://HOST:PORT`; several, separated by commas, are a cluster. Without it `muster serve` needs the ledger and all other roles in one process."),
+        key(
+            "url",
+            Kind::Text,
+            "",
+            "Address of NATS, such as `nats://127.0.0.1:4222`, or `tls://HOST:PORT`; several, separated by commas, are a cluster. Without it `muster serve` needs the ledger and all other roles in one process.",
+        ),
         key("user", Kind::Text, "", "The user to log in as."),
         key("password_file", Kind::Path, "", "File whose first line is the password of that user."),
         key("credentials_file", Kind::Path, "", "NATS credentials file (`.creds`) to log in with instead."),
-        key("tls_ca_file", Kind::Path, "", "Certificates (PEM) that the server's certificate is checked against, beside the system's."),
+        key(
+            "tls_ca_file",
+            Kind::Path,
+            "",
+            "Certificates (PEM) that the server's certificate is checked against, beside the system's.",
+        ),
         key("tls_certificate_file", Kind::Path, "", "Certificate (PEM) to show to the server; needs `tls_key_file`."),
         key("tls_key_file", Kind::Path, "", "Key (PEM) of that certificate."),
         key("tls_required", Kind::Boolean, "false", "Refuse connections without TLS."),
         key("replicas", from_to(1, 5), "1", "How many servers of a NATS cluster keep each stream."),
-        key("log", Kind::Limits, "{ max_age_seconds = 86400, max_bytes = 268435456 }", "How much of the log NATS keeps. The ledger has all of it; this only spares it questions."),
-        key("events", Kind::Limits, "{ max_age_seconds = 604800, max_bytes = 1073741824 }", "How many of the public events NATS keeps, for integrations that were away."),
+        key(
+            "log",
+            Kind::Limits,
+            "{ max_age_seconds = 86400, max_bytes = 268435456 }",
+            "How much of the log NATS keeps. The ledger has all of it; this only spares it questions.",
+        ),
+        key(
+            "events",
+            Kind::Limits,
+            "{ max_age_seconds = 604800, max_bytes = 1073741824 }",
+            "How many of the public events NATS keeps, for integrations that were away.",
+        ),
     ],
 };
 
@@ -224,11 +331,36 @@ const LEDGER: Section = Section {
     cluster: false,
     doc: "The log and what is made of it. It is kept in `ledger/` in the data folder (`--data`).",
     keys: &[
-        key("snapshot_every_records", from_to(1000, i64::MAX), "50000", "A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as its snapshot is kept."),
-        key("keep_snapshots", from_to(1, 100_000), "40", "So many of the newest snapshots are all kept; of older ones ever fewer."),
-        key("checkpoint_every_records", from_to(100, i64::MAX), "10000", "A signed checkpoint of log and state is made after so many records, but never so often that it takes more than a tenth of one processor."),
-        key("command_retention_seconds", from_to(86_400, YEAR_SECONDS), "172800", "A command that is sent again within this time gets its first answer."),
-        key("archive_after_days", from_to(0, U32_MAX), "", "Records older than this are moved to archive files, once they fill one. Without it everything stays in the log."),
+        key(
+            "snapshot_every_records",
+            from_to(1000, i64::MAX),
+            "50000",
+            "A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as its snapshot is kept.",
+        ),
+        key(
+            "keep_snapshots",
+            from_to(1, 100_000),
+            "40",
+            "So many of the newest snapshots are all kept; of older ones ever fewer.",
+        ),
+        key(
+            "checkpoint_every_records",
+            from_to(100, i64::MAX),
+            "10000",
+            "A signed checkpoint of log and state is made after so many records, but never so often that it takes more than a tenth of one processor.",
+        ),
+        key(
+            "command_retention_seconds",
+            from_to(86_400, YEAR_SECONDS),
+            "172800",
+            "A command that is sent again within this time gets its first answer.",
+        ),
+        key(
+            "archive_after_days",
+            from_to(0, U32_MAX),
+            "",
+            "Records older than this are moved to archive files, once they fill one. Without it everything stays in the log.",
+        ),
     ],
 };
 
@@ -237,7 +369,12 @@ const PLANNER: Section = Section {
     shape: Shape::Table,
     cluster: false,
     doc: "What chooses which jobs start where.",
-    keys: &[key("max_starts", from_to(1, 100_000), "1000", "At most so many starts go to the ledger in one command; more follow in the next.")],
+    keys: &[key(
+        "max_starts",
+        from_to(1, 100_000),
+        "1000",
+        "At most so many starts go to the ledger in one command; more follow in the next.",
+    )],
 };
 
 const TELEMETRY: Section = Section {
@@ -246,9 +383,24 @@ const TELEMETRY: Section = Section {
     cluster: false,
     doc: "Log lines and traces. Metrics are at `/metrics` of the gateway.",
     keys: &[
-        at_once(key("log_filter", Kind::Text, "\"info\"", "Which log lines are written: `error`, `warn`, `info`, `debug` or `trace`, also by module, as in `info,muster_ledger=debug`.")),
-        key("log_format", Kind::OneOf(&["text", "json"]), "\"text\"", "What a log line looks like: `text` for people, `json` for programs."),
-        key("otlp_endpoint", Kind::Text, "", "Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without it nothing is exported."),
+        at_once(key(
+            "log_filter",
+            Kind::Text,
+            "\"info\"",
+            "Which log lines are written: `error`, `warn`, `info`, `debug` or `trace`, also by module, as in `info,muster_ledger=debug`.",
+        )),
+        key(
+            "log_format",
+            Kind::OneOf(&["text", "json"]),
+            "\"text\"",
+            "What a log line looks like: `text` for people, `json` for programs.",
+        ),
+        key(
+            "otlp_endpoint",
+            Kind::Text,
+            "",
+            "Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without it nothing is exported.",
+        ),
     ],
 };
 
@@ -258,13 +410,48 @@ const EXECUTOR: Section = Section {
     cluster: false,
     doc: "What runs the jobs of a node.",
     keys: &[
-        key("node", Kind::Text, "", "The name of the node as the cluster knows it. Without it this host's name up to the first dot; `--node` beats both."),
-        key("spool_dir", Kind::Path, "\"/var/lib/muster/spool\"", "What the node must not forget: a folder of this executor alone, on a local file system that outlives a reboot, and through whose parents the users of jobs may pass. With `--data` or another data folder than `/var/lib/muster`: `spool/NODE` in the data folder."),
-        key("heartbeat_seconds", from_to(1, 300), "3", "From one sign of life to the next; keep it well below `node_lost_after_seconds`."),
-        key("containment", Kind::OneOf(&["auto", "cgroup2", "cgroup1", "process"]), "\"auto\"", "How the processes of a job are kept together; `auto` takes the best that the host offers."),
-        key("bind_cpus", Kind::Boolean, "true", "Whether processes are bound to the cores that their job was given. `muster up` never does."),
-        key("open_files", from_to(64, 1_048_576), "1024", "The limit of open files that jobs start with; they can raise it themselves."),
-        key("shim_program", Kind::Path, "", "The program that shims are started from, if not the one that runs. It must be muster."),
+        key(
+            "node",
+            Kind::Text,
+            "",
+            "The name of the node as the cluster knows it. Without it this host's name up to the first dot; `--node` beats both.",
+        ),
+        key(
+            "spool_dir",
+            Kind::Path,
+            "\"/var/lib/muster/spool\"",
+            "What the node must not forget: a folder of this executor alone, on a local file system that outlives a reboot, and through whose parents the users of jobs may pass. With `--data` or another data folder than `/var/lib/muster`: `spool/NODE` in the data folder.",
+        ),
+        key(
+            "heartbeat_seconds",
+            from_to(1, 300),
+            "3",
+            "From one sign of life to the next; keep it well below `node_lost_after_seconds`.",
+        ),
+        key(
+            "containment",
+            Kind::OneOf(&["auto", "cgroup2", "cgroup1", "process"]),
+            "\"auto\"",
+            "How the processes of a job are kept together; `auto` takes the best that the host offers.",
+        ),
+        key(
+            "bind_cpus",
+            Kind::Boolean,
+            "true",
+            "Whether processes are bound to the cores that their job was given. `muster up` never does.",
+        ),
+        key(
+            "open_files",
+            from_to(64, 1_048_576),
+            "1024",
+            "The limit of open files that jobs start with; they can raise it themselves.",
+        ),
+        key(
+            "shim_program",
+            Kind::Path,
+            "",
+            "The program that shims are started from, if not the one that runs. It must be muster.",
+        ),
     ],
 };
 
@@ -282,9 +469,19 @@ const NOTIFIER_MAIL: Section = Section {
     cluster: false,
     doc: "How mail is sent.",
     keys: &[
-        key("host", Kind::Text, "\"\"", "The mail server's name or address. Empty means that there is none: mail is given up at once."),
+        key(
+            "host",
+            Kind::Text,
+            "\"\"",
+            "The mail server's name or address. Empty means that there is none: mail is given up at once.",
+        ),
         key("port", from_to(1, 65_535), "25", "Its port: 25 for relays, 587 for `starttls`, 465 for `tls`."),
-        key("tls", Kind::OneOf(&["none", "starttls", "tls"]), "\"none\"", "Whether and how the connection is encrypted: not at all, before anything is said, or from the first byte."),
+        key(
+            "tls",
+            Kind::OneOf(&["none", "starttls", "tls"]),
+            "\"none\"",
+            "Whether and how the connection is encrypted: not at all, before anything is said, or from the first byte.",
+        ),
         key("ca_file", Kind::Path, "", "Certificates (PEM) of authorities that are trusted beside the system's."),
         key("username", Kind::Text, "", "The user name, if the server wants one."),
         key("password_file", Kind::Path, "", "File with the password."),
@@ -300,7 +497,12 @@ const NOTIFIER_COMMAND: Section = Section {
     doc: "How the commands of `--notify exec:COMMAND` are run.",
     keys: &[
         key("time_limit_seconds", from_to(1, 86_400), "60", "A command that takes longer is killed and has failed."),
-        key("max_output_bytes", from_to(0, 1 << 20), "2048", "So much of what a failed command wrote is kept for the error."),
+        key(
+            "max_output_bytes",
+            from_to(0, 1 << 20),
+            "2048",
+            "So much of what a failed command wrote is kept for the error.",
+        ),
     ],
 };
 
@@ -310,7 +512,12 @@ const NOTIFIER_RETRY: Section = Section {
     cluster: false,
     doc: "When a delivery that failed is tried again.",
     keys: &[
-        key("first_pause_seconds", Kind::Seconds, "5.0", "The pause after the first failure; each further one is twice as long, give or take a quarter."),
+        key(
+            "first_pause_seconds",
+            Kind::Seconds,
+            "5.0",
+            "The pause after the first failure; each further one is twice as long, give or take a quarter.",
+        ),
         key("longest_pause_seconds", Kind::Seconds, "3600.0", "No pause is longer."),
         key("max_attempts", from_to(1, 1_000_000), "30", "It is given up after so many attempts."),
         key("max_age_seconds", from_to(1, YEAR_SECONDS), "86400", "It is given up so long after what it tells of."),
@@ -323,9 +530,24 @@ const ACCOUNTING: Section = Section {
     cluster: false,
     doc: "What counts usage.",
     keys: &[
-        key("window_seconds", from_to(1, 100 * YEAR_SECONDS), "86400", "How long a window is. Windows are counted from 1970-01-01 00:00 UTC; a changed length counts the log again."),
-        key("snapshot_file", Kind::Path, "", "A file to keep the books in between starts. Without it `accounting.books` in the data folder."),
-        key("snapshot_every_records", from_to(1, i64::MAX), "1000000", "The file is written anew after so many records, and at a clean stop."),
+        key(
+            "window_seconds",
+            from_to(1, 100 * YEAR_SECONDS),
+            "86400",
+            "How long a window is. Windows are counted from 1970-01-01 00:00 UTC; a changed length counts the log again.",
+        ),
+        key(
+            "snapshot_file",
+            Kind::Path,
+            "",
+            "A file to keep the books in between starts. Without it `accounting.books` in the data folder.",
+        ),
+        key(
+            "snapshot_every_records",
+            from_to(1, i64::MAX),
+            "1000000",
+            "The file is written anew after so many records, and at a clean stop.",
+        ),
     ],
 };
 
@@ -335,9 +557,24 @@ const GATEWAY: Section = Section {
     cluster: false,
     doc: "The HTTP API.",
     keys: &[
-        key("socket", Kind::Path, "", "The Unix socket to listen on; everybody on the host may connect, and the kernel says who it is. Without it `muster.sock` in the data folder."),
-        key("listen", Kind::Text, "", "The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. The connection is not encrypted: put a proxy in front of it where that is needed."),
-        key("tokens_file", Kind::Path, "", "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom it speaks for. Its mode is 0600. It is read again when it changes."),
+        key(
+            "socket",
+            Kind::Path,
+            "",
+            "The Unix socket to listen on; everybody on the host may connect, and the kernel says who it is. Without it `muster.sock` in the data folder.",
+        ),
+        key(
+            "listen",
+            Kind::Text,
+            "",
+            "The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. The connection is not encrypted: put a proxy in front of it where that is needed.",
+        ),
+        key(
+            "tokens_file",
+            Kind::Path,
+            "",
+            "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom it speaks for. Its mode is 0600. It is read again when it changes.",
+        ),
         key("max_body_bytes", from_to(1024, 1 << 30), "67108864", "The largest request body."),
     ],
 };

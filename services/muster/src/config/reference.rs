@@ -43,6 +43,11 @@ fn write_section(text: &mut String, section: &Section) {
             (false, Takes::AtRestart) => "restart",
         };
         let doc = key.doc.replace('|', "\\|");
-        let _ = writeln!(text, "| `{}` | {} | {default} | {doc} | {takes} |", key.name, key.kind.range().replace('|', "\\|"));
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {default} | {doc} | {takes} |",
+            key.name,
+            key.kind.range().replace('|', "\\|")
+        );
     }
 }

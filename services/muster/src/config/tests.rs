@@ -12,27 +12,44 @@ fn an_unknown_key_is_told_with_the_nearest_known_one() {
         refusal("[cluster]\nname = \"x\"\n\n  defualt_queue = \"q\"\n"),
         "muster.toml:4:3: unknown key `defualt_queue` in [cluster]; nearest known key is `default_queue`"
     );
-    assert!(refusal("[clutser]\n").starts_with("muster.toml:1:2: unknown section `clutser`; nearest known section is `cluster`"));
-    assert!(refusal("[[queues]]\nname = \"q\"\ncolour = 1\n").contains("unknown key `colour` in [[queues]]; known are name, priority"));
+    assert!(
+        refusal("[clutser]\n")
+            .starts_with("muster.toml:1:2: unknown section `clutser`; nearest known section is `cluster`")
+    );
+    assert!(
+        refusal("[[queues]]\nname = \"q\"\ncolour = 1\n")
+            .contains("unknown key `colour` in [[queues]]; known are name, priority")
+    );
 }
 
 #[test]
 fn wrong_values_are_told_with_their_place() {
     for (text, expected) in [
         ("[cluster]\nmax_jobs = 0\n", "muster.toml:2:12: `max_jobs`: 0 is out of range: a whole number from 1"),
-        ("[cluster]\nmax_jobs = \"many\"\n", "muster.toml:2:12: `max_jobs`: expected a whole number from 1, found string"),
+        (
+            "[cluster]\nmax_jobs = \"many\"\n",
+            "muster.toml:2:12: `max_jobs`: expected a whole number from 1, found string",
+        ),
         ("[telemetry]\nlog_format = \"xml\"\n", "muster.toml:2:14: `log_format`: `xml` is not one of `text`, `json`"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\n", "muster.toml:1:1: `memory` is missing in this [[nodes]]"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\nmemory = \"64\"\n", "muster.toml:4:10: `memory`: `64` has no unit"),
         ("[licences]\nmatlab = -1\n", "muster.toml:2:10: `matlab`: -1 is out of range"),
         ("cluster = 3\n", "muster.toml:1:11: expected a table [cluster]"),
         ("[cluster\n", "muster.toml:1:9: "),
-        ("[[nodes]]\nname = \"n[1-2],n2\"\ncores = 4\nmemory = \"1G\"\n", "muster.toml: the node `n2` is described twice"),
+        (
+            "[[nodes]]\nname = \"n[1-2],n2\"\ncores = 4\nmemory = \"1G\"\n",
+            "muster.toml: the node `n2` is described twice",
+        ),
     ] {
         let message = refusal(text);
         assert!(message.starts_with(expected), "{message}");
     }
-    assert!(parse("muster.toml", b"[cluster]\nname = \"\xff\"\n".to_vec()).unwrap_err().message.starts_with("muster.toml:2:9: "));
+    assert!(
+        parse("muster.toml", b"[cluster]\nname = \"\xff\"\n".to_vec())
+            .unwrap_err()
+            .message
+            .starts_with("muster.toml:2:9: ")
+    );
 }
 
 #[test]
@@ -71,7 +88,8 @@ matlab = 3
     assert_eq!(cluster.licences["matlab"], 3);
 
     let printed = cluster_to_toml(&cluster);
-    let (again, _) = parse("printed.toml", printed.clone().into_bytes()).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+    let (again, _) =
+        parse("printed.toml", printed.clone().into_bytes()).unwrap_or_else(|error| panic!("{error}\n{printed}"));
     assert_eq!(again.cluster.to_config().unwrap(), cluster, "{printed}");
 }
 
@@ -130,7 +148,8 @@ fn the_list_of_keys_is_in_step_with_the_services() {
 #[test]
 fn every_default_is_in_its_range() {
     for section in SECTIONS.iter().filter(|section| section.shape == Shape::Table) {
-        let defaults = section.keys.iter().filter_map(|key| Some((key.name, key.default.filter(|value| !value.is_empty())?)));
+        let defaults =
+            section.keys.iter().filter_map(|key| Some((key.name, key.default.filter(|value| !value.is_empty())?)));
         let lines: String = defaults.map(|(name, value)| format!("{name} = {value}\n")).collect();
         let text = format!("[{}]\n{lines}", section.name);
         CheckedFile::check("defaults", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));

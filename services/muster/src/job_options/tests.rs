@@ -15,7 +15,11 @@ fn refusal(lines: &str) -> String {
 fn spec(options: JobOptions) -> JobSpec {
     let caller = Caller {
         directory: "/home/anna".into(),
-        environment: vec![("PATH".into(), "/bin".into()), ("X".into(), "1".into()), ("MUSTER_TOKEN".into(), "s".into())],
+        environment: vec![
+            ("PATH".into(), "/bin".into()),
+            ("X".into(), "1".into()),
+            ("MUSTER_TOKEN".into(), "s".into()),
+        ],
         umask: 0o022,
         instance: Some(("MUSTER_DATA", "/data".into())),
     };
@@ -56,7 +60,10 @@ fn every_option_of_a_script_reaches_the_job() {
     assert_eq!(spec.name, "a b");
     assert_eq!(spec.array.unwrap().max_running, Some(2));
     assert_eq!(spec.working_directory, "/home/anna/sub");
-    assert_eq!(spec.environment, [("PATH", "/bin"), ("X", "1"), ("A", "b"), ("MUSTER_DATA", "/data")].map(|(n, v)| (n.into(), v.into())).into());
+    assert_eq!(
+        spec.environment,
+        [("PATH", "/bin"), ("X", "1"), ("A", "b"), ("MUSTER_DATA", "/data")].map(|(n, v)| (n.into(), v.into())).into()
+    );
     assert_eq!(spec.notifications.len(), 2);
     assert_eq!(spec.notifications[0].on, [Occasion::Ended, Occasion::Failed]);
     assert_eq!(spec.notifications[1].sink, Sink::Exec("echo hi".into()));
@@ -69,14 +76,18 @@ fn every_option_of_a_script_reaches_the_job() {
 #[test]
 fn without_options_the_job_is_plain() {
     let spec = spec(JobOptions::default());
-    assert_eq!(spec.components[0].alternatives, [Alternative { requests: vec![Request::default()], ..Alternative::default() }]);
+    assert_eq!(
+        spec.components[0].alternatives,
+        [Alternative { requests: vec![Request::default()], ..Alternative::default() }]
+    );
     assert_eq!((spec.name.as_str(), spec.working_directory.as_str()), ("true", "/home/anna"));
     assert!(spec.components[0].holds.is_empty() && spec.array.is_none() && spec.notifications.is_empty());
 }
 
 #[test]
 fn the_command_line_beats_the_script() {
-    let over = options("#MUSTER -N 3 --env A=2 --mem-per-cpu 1G").over(options("#MUSTER -N 2 -n 7 --env A=1 --env B=1 --mem 4G"));
+    let over = options("#MUSTER -N 3 --env A=2 --mem-per-cpu 1G")
+        .over(options("#MUSTER -N 2 -n 7 --env A=1 --env B=1 --mem 4G"));
     let spec = spec(over);
     let request = &spec.components[0].alternatives[0].requests[0];
     assert_eq!(request.path[0].count, Count::exactly(3));
@@ -94,7 +105,10 @@ fn a_clean_environment_has_the_basics_and_what_is_named() {
 #[test]
 fn errors_name_line_column_and_token() {
     for (lines, expected) in [
-        ("#MUSTER -N 2\n#MUSTER --nodse 2", "job.sh:3:9: unknown option `--nodse` in #MUSTER line; did you mean `--nodes`?"),
+        (
+            "#MUSTER -N 2\n#MUSTER --nodse 2",
+            "job.sh:3:9: unknown option `--nodse` in #MUSTER line; did you mean `--nodes`?",
+        ),
         ("#MUSTER -n 2 --time soon", "job.sh:2:21: invalid value `soon` for `--time`: `soon` is not a time"),
         ("#MUSTER --mem=12", "job.sh:2:9: invalid value `12` for `--mem`: `12` has no unit"),
         ("#MUSTER --nodes", "job.sh:2:9: `--nodes` needs a value"),

@@ -1,11 +1,6 @@
 //! What the roles of this process make of the cluster's configuration: emulated nodes, the first start, changes.
 
-use crate::{
-    cli::UpOptions,
-    config::Loaded,
-    exit::Failure,
-    values::compress_hosts,
-};
+use crate::{cli::UpOptions, config::Loaded, exit::Failure, values::compress_hosts};
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, SharedBus};
 use muster_client::{Client, Endpoint, Moment};
@@ -40,7 +35,8 @@ impl Emulated {
         let configured = loaded.configuration.cluster.to_config().map_err(Failure::usage)?.nodes;
         if options.nodes.is_none() && !configured.is_empty() {
             if configured.len() > MOST_NODES {
-                let message = format!("the file describes {} nodes; at most {MOST_NODES} are emulated", configured.len());
+                let message =
+                    format!("the file describes {} nodes; at most {MOST_NODES} are emulated", configured.len());
                 return Err(Failure::usage(message));
             }
             return Ok(Self { nodes: configured, sized: false });
@@ -165,9 +161,8 @@ mod tests {
     #[test]
     fn the_command_line_says_how_many_nodes_else_the_folder_does() {
         let dir = tempfile::tempdir().unwrap();
-        let count = |nodes| {
-            Emulated::plan(dir.path(), &Loaded::default(), &options(nodes, None)).unwrap().names().count()
-        };
+        let count =
+            |nodes| Emulated::plan(dir.path(), &Loaded::default(), &options(nodes, None)).unwrap().names().count();
         assert_eq!(count(None), 1);
         assert_eq!(count(Some(4)), 4);
         for node in ["node1", "node2", "node3"] {

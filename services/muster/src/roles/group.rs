@@ -70,11 +70,7 @@ impl Group {
     }
 
     /// Starts a role.
-    pub fn spawn<F>(
-        &mut self,
-        name: String,
-        serve: impl FnOnce(oneshot::Sender<()>, CancellationToken) -> F,
-    ) -> Started
+    pub fn spawn<F>(&mut self, name: String, serve: impl FnOnce(oneshot::Sender<()>, CancellationToken) -> F) -> Started
     where
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {

@@ -114,7 +114,8 @@ impl Group<'_> {
                 _ => ranges.push((number, number)),
             }
         }
-        let text = |(first, last): &(&str, &str)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+        let text =
+            |(first, last): &(&str, &str)| if first == last { first.to_string() } else { format!("{first}-{last}") };
         let texts: Vec<String> = ranges.iter().map(text).collect();
         format!("{}[{}]", self.stem, texts.join(","))
     }

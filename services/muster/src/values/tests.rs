@@ -1,6 +1,12 @@
-use super::{time::{Lean, parse_when}, *};
+use super::{
+    time::{Lean, parse_when},
+    *,
+};
 use jiff::Zoned;
-use muster_schemas::{Timestamp, resources::{NodeFilter, PropertyValue, Relation}};
+use muster_schemas::{
+    Timestamp,
+    resources::{NodeFilter, PropertyValue, Relation},
+};
 use proptest::prelude::*;
 
 #[test]
@@ -142,7 +148,10 @@ fn conditions_bind_as_usual() {
         NodeFilter::All(vec![has("gpu"), NodeFilter::Any(vec![has("old"), has("fast")])])
     );
     let compare = |property: &str, relation, value| NodeFilter::Compare { property: property.into(), relation, value };
-    assert_eq!(parse_condition("mem>=64").unwrap(), compare("mem", Relation::GreaterOrEqual, PropertyValue::Number(64)));
+    assert_eq!(
+        parse_condition("mem>=64").unwrap(),
+        compare("mem", Relation::GreaterOrEqual, PropertyValue::Number(64))
+    );
     assert_eq!(
         parse_condition("arch != 'zen 4'").unwrap(),
         compare("arch", Relation::NotEqual, PropertyValue::Text("zen 4".into()))

@@ -9,8 +9,10 @@ use muster_schemas::Timestamp;
 /// With units: `90s`, `30m`, `2h`, `1d12h`. With colons, as HPC schedulers write it: `MINUTES:SECONDS`,
 /// `HOURS:MINUTES:SECONDS`, `DAYS-HOURS[:MINUTES[:SECONDS]]`. A number alone is minutes.
 pub fn parse_walltime(text: &str) -> Result<u64, String> {
-    let error = || format!("`{}` is not a time such as 30m, 1:30:00 or 2-12:00:00 (a number alone is minutes)", shorten(text));
-    let seconds = if text.bytes().any(|byte| byte.is_ascii_alphabetic()) { with_units(text) } else { with_colons(text) };
+    let error =
+        || format!("`{}` is not a time such as 30m, 1:30:00 or 2-12:00:00 (a number alone is minutes)", shorten(text));
+    let seconds =
+        if text.bytes().any(|byte| byte.is_ascii_alphabetic()) { with_units(text) } else { with_colons(text) };
     seconds.ok_or_else(error)
 }
 

@@ -1,0 +1,256 @@
+//! The real program: `muster up` in a temporary folder, and the commands that people type.
+
+mod system;
+
+use serde_json::Value;
+use system::{Output, System};
+
+#[test]
+fn a_script_runs_on_its_nodes_and_its_history_is_told() {
+    let system = System::start(2);
+    system.write(
+        "job.sh",
+        "#!/bin/sh\n#MUSTER -N 2 -n 2 --name relax\n#MUSTER -o out.%j\necho \"$MUSTER_NODELIST $1\"\n",
+    );
+    let submitted = system.ok(&["submit", "job.sh", "argument"]);
+    assert_eq!(submitted, "submitted job 1\n");
+    system.ok(&["job", "wait", "1"]);
+    assert_eq!(system.read("out.1"), "node1,node2 argument\n");
+
+    let table = system.ok(&["jobs", "--all"]);
+    assert!(
+        table.lines().any(|line| line.contains("relax") && line.contains("completed") && line.contains("node[1-2]")),
+        "{table}"
+    );
+    let shown = system.ok(&["job", "show", "1"]);
+    assert!(shown.contains("State      completed"), "{shown}");
+    let events = system.ok(&["job", "events", "1"]);
+    for word in ["was submitted by", "node1, node2", "completed"] {
+        assert!(events.contains(word), "{events}");
+    }
+    let usage = system.ok(&["usage", "--csv"]);
+    assert!(usage.lines().nth(1).is_some_and(|row| row.contains(",default,1,1,0,")), "{usage}");
+    assert!(system.ok(&["audit", "verify"]).starts_with("the history verifies"));
+    assert!(system.ok(&["replay", "--verify"]).contains("digest "));
+}
+
+#[test]
+fn the_past_can_be_asked_for() {
+    let system = System::start(1);
+    let before = system.json(&["jobs", "--json"])["sequence"].as_u64().unwrap();
+    system.ok(&["submit", "--hold", "--", "true"]);
+    assert_eq!(system.json(&["jobs", "--json"])["jobs"].as_array().unwrap().len(), 1);
+    let past = system.json(&["jobs", "--json", "--at-seq", &before.to_string()]);
+    assert_eq!(past["jobs"].as_array().unwrap().len(), 0);
+    let long_ago = system.json(&["jobs", "--json", "--at", "2 hours ago"]);
+    assert_eq!(long_ago["jobs"].as_array().unwrap().len(), 0);
+    let events = system.ok(&["events", "--json", "--from", &(before + 1).to_string()]);
+    let first: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!(first["type"], "muster.job.submitted.v1");
+}
+
+#[test]
+fn statuses_follow_the_contract() {
+    let system = System::start(1);
+    let status = |arguments: &[&str]| system.run(arguments).status;
+    assert_eq!(status(&["submit", "--wait", "--", "sh", "-c", "exit 7"]), 7);
+    assert_eq!(status(&["submit", "--wait", "--", "sh", "-c", "kill -TERM $$"]), 128 + 15);
+    assert_eq!(status(&["submit", "-N", "9", "--", "true"]), 1);
+    assert_eq!(status(&["submit", "--nodse", "9", "--", "true"]), 2);
+    assert_eq!(status(&["job", "cancel"]), 2);
+    assert_eq!(status(&["job", "show", "999"]), 4);
+    assert_eq!(status(&["node", "drain", "nosuch"]), 4);
+    assert_eq!(status(&["--data", "/nonexistent", "jobs"]), 5);
+    assert_eq!(status(&["--server", "http://127.0.0.1:1", "jobs"]), 5);
+}
+
+#[test]
+fn bad_scripts_are_refused_with_their_place_and_change_nothing() {
+    let system = System::start(1);
+    let before = system.json(&["jobs", "--json"])["sequence"].clone();
+    system.write("bad.sh", "#!/bin/sh\n#MUSTER --nmae x\n");
+    system.write("text.sh", "echo hello\n");
+    std::fs::write(system.path("bytes.sh"), b"#!/bin/sh\n\xff\n").unwrap();
+    for (script, expected) in [
+        ("bad.sh", "bad.sh:2:9: unknown option `--nmae` in #MUSTER line; did you mean `--name`?"),
+        ("text.sh", "text.sh:1:1: a script begins with `#!`"),
+        ("bytes.sh", "bytes.sh:2:1: the byte 0xff is not UTF-8 text"),
+    ] {
+        let Output { status, stderr, .. } = system.run(&["submit", script]);
+        assert_eq!(status, 2, "{stderr}");
+        assert!(stderr.starts_with(expected), "{stderr}");
+    }
+    let huge = "x".repeat(100_000);
+    assert_eq!(system.run(&["submit", "--name", &huge, "--", "true"]).status, 1);
+    assert_eq!(system.run(&["submit", "--nodes", "1099511627776", "--", "true"]).status, 2);
+    assert_eq!(system.json(&["jobs", "--json"])["sequence"], before);
+}
+
+#[test]
+fn jobs_can_be_held_changed_suspended_signalled_and_cancelled() {
+    let system = System::start(1);
+    let held = system.submit(&["--hold", "--", "true"]);
+    assert_eq!(system.state(&held), "held");
+    system.ok(&["job", "modify", "--priority", "5", "--set-name", "renamed", &held]);
+    assert!(system.ok(&["jobs"]).contains("renamed"));
+    system.ok(&["job", "release", &held]);
+    system.ok(&["job", "wait", &held]);
+
+    let sleeper = system.submit(&["--", "sleep", "600"]);
+    system.wait_for_state(&sleeper, "running");
+    system.ok(&["job", "suspend", &sleeper]);
+    system.wait_for_state(&sleeper, "suspended");
+    system.ok(&["job", "resume", &sleeper]);
+    system.wait_for_state(&sleeper, "running");
+    system.ok(&["job", "signal", "USR1", &sleeper]);
+    assert_eq!(system.run(&["job", "wait", &sleeper]).status, 128 + 10);
+
+    let cancelled = system.submit(&["--", "sleep", "600"]);
+    let waiting = system.submit(&["--after", &format!("ok:{cancelled}"), "--", "true"]);
+    system.wait_for_state(&cancelled, "running");
+    let table = system.ok(&["jobs"]);
+    assert!(table.contains(&format!("waits for job {cancelled}")), "{table}");
+    system.ok(&["job", "cancel", &cancelled]);
+    let Output { status, stderr, .. } = system.run(&["job", "wait", &cancelled]);
+    assert_eq!((status, stderr), (1, format!("muster: job {cancelled}: cancelled\n")));
+    system.ok(&["job", "cancel", "--matching"]);
+    assert_eq!(system.run(&["job", "wait", &waiting]).status, 1);
+}
+
+#[test]
+fn a_step_writes_where_its_caller_writes() {
+    let system = System::start(2);
+    let script = "#!/bin/sh\n#MUSTER -N 2 -n 2 -o out\nmuster run -- sh -c 'echo task $MUSTER_TASK_RANK; exit 3'\n\
+                  echo status $?\nx=$(muster run -n 1 -- echo captured)\necho x=$x\n";
+    system.write("job.sh", script);
+    assert_eq!(system.run(&["submit", "--wait", "job.sh"]).status, 0, "{}", system.read("out"));
+    let mut lines: Vec<String> = system.read("out").lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["status 3", "task 0", "task 1", "x=captured"]);
+}
+
+#[test]
+fn an_array_is_compact_and_every_task_runs() {
+    let system = System::start(2);
+    let array = system.submit(&["--array", "0-9%3", "-o", "out.%a", "--", "sh", "-c", "echo $MUSTER_ARRAY_INDEX"]);
+    system.ok(&["job", "wait", &array]);
+    for index in 0..10 {
+        assert_eq!(system.read(&format!("out.{index}")), format!("{index}\n"));
+    }
+    let held = system.submit(&["--array", "0-99%3", "--hold", "--", "true"]);
+    assert!(system.ok(&["jobs"]).contains(&format!("{held}_[0-99%3]")));
+}
+
+#[test]
+fn nodes_can_be_drained_and_resumed() {
+    let system = System::start(1);
+    system.ok(&["node", "drain", "--reason", "new disk", "node1"]);
+    let table = system.ok(&["nodes"]);
+    assert!(table.contains("drained") && table.contains("new disk"), "{table}");
+    let job = system.submit(&["--", "true"]);
+    assert_eq!(system.state(&job), "queued");
+    system.ok(&["node", "resume", "node1"]);
+    system.ok(&["job", "wait", &job]);
+    assert!(system.ok(&["node", "show", "node1"]).contains("State   up"));
+}
+
+#[test]
+fn a_job_outlives_the_system_and_the_history_goes_on() {
+    let mut system = System::start(2);
+    let job = system.submit(&["-o", "out", "--", "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; echo done"]);
+    system.wait_for_state(&job, "running");
+    system.stop();
+    assert_eq!(system.run(&["jobs"]).status, 5);
+    assert!(system.ok(&["audit", "verify", "--offline"]).starts_with("the history verifies"));
+    system.restart(&[]);
+    assert_eq!(system.state(&job), "running");
+    system.write("go", "");
+    system.ok(&["job", "wait", &job]);
+    assert_eq!(system.read("out"), "done\n");
+    let nodes = system.json(&["nodes", "--json"]);
+    assert_eq!(nodes["nodes"].as_array().unwrap().len(), 2, "the nodes of the first start are there again");
+}
+
+#[test]
+fn a_folder_in_use_is_refused() {
+    let system = System::start(1);
+    let Output { status, stderr, .. } = system.run(&["up"]);
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.contains("muster: "), "{stderr}");
+    assert_eq!(system.run(&["jobs"]).status, 0, "the first system is not disturbed");
+}
+
+#[test]
+fn the_configuration_can_be_shown_checked_and_applied() {
+    let system = System::start(1);
+    let shown = system.ok(&["config", "show"]);
+    system.write("cluster.toml", &shown.replace("[[queues]]", "[[queues]]\nname = \"long\"\n\n[[queues]]"));
+    assert!(system.ok(&["config", "check", "cluster.toml"]).contains("1 nodes, 2 queues"));
+    system.ok(&["config", "apply", "cluster.toml"]);
+    assert!(system.ok(&["queues"]).contains("long"));
+    system.write("wrong.toml", "[cluster]\n  nam = \"x\"\n");
+    let Output { status, stderr, .. } = system.run(&["config", "apply", "wrong.toml"]);
+    assert_eq!(status, 2);
+    assert_eq!(stderr, "wrong.toml:2:3: unknown key `nam` in [cluster]; nearest known key is `name`\n");
+}
+
+#[test]
+fn a_changed_file_is_taken_over_on_sighup() {
+    let system = System::stopped();
+    system.write("muster.toml", "[[nodes]]\nname = \"n[1-2]\"\ncores = 2\nmemory = \"1G\"\n");
+    let mut system = system;
+    system.restart(&["--config", "muster.toml"]);
+    assert!(system.ok(&["nodes"]).contains("n2"));
+    system.write(
+        "muster.toml",
+        "[[nodes]]\nname = \"n[1-2]\"\ncores = 2\nmemory = \"1G\"\n[licences]\nmatlab = 4\n[planner]\nmax_starts = 5\n",
+    );
+    system.signal(nix::sys::signal::Signal::SIGHUP);
+    system.wait_until("the licence is there", || system.ok(&["queues"]).contains("matlab"));
+    assert!(system.log().contains("planner.max_starts"), "{}", system.log());
+    system.write("muster.toml", "nonsense");
+    system.signal(nix::sys::signal::Signal::SIGHUP);
+    system.wait_until("the error is told", || system.log().contains("nothing changed"));
+    assert!(system.ok(&["nodes"]).contains("n2"));
+}
+
+#[test]
+fn an_audit_bundle_can_be_exported() {
+    let system = System::start(1);
+    system.ok(&["submit", "--wait", "--", "true"]);
+    let told = system.ok(&["audit", "export", "bundle"]);
+    assert!(told.starts_with("wrote records 1 to "), "{told}");
+    assert!(std::fs::metadata(system.path("bundle")).unwrap().len() > 0);
+}
+
+#[test]
+fn the_doctor_is_content_with_a_running_system() {
+    let mut system = System::start(1);
+    let found = system.json(&["doctor", "--json"]);
+    assert!(found.as_array().unwrap().iter().all(|finding| finding["verdict"] != "bad"), "{found}");
+    system.stop();
+    assert_eq!(system.run(&["doctor"]).status, 1);
+}
+
+#[test]
+fn events_can_be_followed_as_they_happen() {
+    let system = System::start(1);
+    let mut follower = system.spawn(&["events", "--follow", "--json", "--from", "1", "--kind", "job"]);
+    system.ok(&["submit", "--wait", "--", "true"]);
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(follower.stdout.take().unwrap()));
+    let finished = lines.by_ref().map_while(Result::ok).any(|line| line.contains("muster.job.finished.v1"));
+    assert!(finished, "the stream ended early");
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    let system = System::stopped();
+    assert!(system.ok(&["completions", "bash"]).contains("_muster"));
+    system.ok(&["man", "man"]);
+    assert!(
+        system.read("man/muster-submit.1").contains("walltime")
+            || system.read("man/muster-submit.1").contains("Walltime")
+    );
+}

@@ -1,0 +1,182 @@
+//! A system of its own for each test, in a folder of its own.
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Nothing that a test waits for takes this long on a machine that works.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a command came to.
+#[derive(Debug)]
+pub struct Output {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// `muster up` in a temporary folder. Commands run in that folder and are about this system.
+pub struct System {
+    folder: tempfile::TempDir,
+    process: Option<Child>,
+}
+
+impl System {
+    /// A folder in which nothing runs yet.
+    pub fn stopped() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None }
+    }
+
+    /// A system with so many nodes, which is ready.
+    pub fn start(nodes: u32) -> Self {
+        let mut system = Self::stopped();
+        system.restart(&["--nodes", &nodes.to_string(), "--cpus", "4", "--memory", "4G"]);
+        system
+    }
+
+    /// Starts it on its folder and waits until it says that it is ready.
+    pub fn restart(&mut self, options: &[&str]) {
+        let log = std::fs::File::options().append(true).create(true).open(self.path("up.log")).expect("a log file");
+        let mut command = self.command(&["up"]);
+        command.args(options).stdout(Stdio::piped()).stderr(log);
+        let mut process = command.spawn().expect("muster starts");
+        let mut line = String::new();
+        let stdout = process.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("its output can be read");
+        self.process = Some(process);
+        assert!(line.starts_with("muster is ready: "), "it said `{line}`, and:\n{}", self.log());
+    }
+
+    /// Stops it as a service manager does. Jobs go on.
+    pub fn stop(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        kill(Pid::from_raw(process.id() as i32), Signal::SIGTERM).expect("it runs");
+        let deadline = Instant::now() + PATIENCE;
+        while process.try_wait().expect("it is our child").is_none() {
+            if Instant::now() > deadline {
+                let _ = process.kill();
+                panic!("it did not stop:\n{}", self.log());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().expect("it runs");
+        kill(Pid::from_raw(process.id() as i32), signal).expect("it runs");
+    }
+
+    /// What it wrote to standard error.
+    pub fn log(&self) -> String {
+        self.read("up.log")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("the file can be written");
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let program = Path::new(env!("CARGO_BIN_EXE_muster"));
+        let folder = program.parent().expect("a program is in a folder");
+        let search = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("PATH", search)
+            .env("MUSTER_DATA", self.path("data"))
+            .env("TZ", "UTC")
+            .env_remove("MUSTER_SERVER")
+            .env_remove("MUSTER_TOKEN")
+            .env_remove("MUSTER_CONFIG")
+            .env_remove("MUSTER_JOB_ID")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts a command whose output is read while it runs.
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).spawn().expect("muster starts")
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        let output = self.command(arguments).output().expect("muster starts");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Output {
+            status: output.status.code().expect("no signal ended it"),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Runs a command that must succeed, and gives what it printed.
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.run(arguments);
+        assert_eq!(status, 0, "muster {arguments:?}\n{stdout}{stderr}\n{}", self.log());
+        stdout
+    }
+
+    /// Runs a command that must succeed and print JSON.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let stdout = self.ok(arguments);
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("muster {arguments:?}: {error}\n{stdout}"))
+    }
+
+    /// Submits a job and gives its number.
+    pub fn submit(&self, arguments: &[&str]) -> String {
+        let arguments: Vec<&str> = ["submit", "--parsable"].iter().chain(arguments).copied().collect();
+        self.ok(&arguments).trim().to_owned()
+    }
+
+    /// The state of a job, as one word.
+    pub fn state(&self, job: &str) -> String {
+        self.json(&["job", "show", job, "--json"])["job"]["state"].as_str().unwrap_or_default().to_owned()
+    }
+
+    pub fn wait_for_state(&self, job: &str, state: &str) {
+        self.wait_until(&format!("job {job} is {state}"), || self.state(job) == state);
+    }
+
+    /// Looks until it is so.
+    pub fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so() {
+            assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        if self.process.is_some() && !std::thread::panicking() {
+            // Nothing of a test may outlive it.
+            let _ = self.run(&["job", "cancel", "--matching"]);
+            self.wait_until("no job runs", || {
+                self.json(&["jobs", "--json"])["jobs"].as_array().is_some_and(Vec::is_empty)
+            });
+            self.stop();
+        } else if let Some(mut process) = self.process.take() {
+            let _ = self.command(&["job", "cancel", "--matching"]).output();
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
