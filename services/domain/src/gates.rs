@@ -24,7 +24,12 @@ impl State {
         if !job.is_waiting() {
             return None;
         }
-        let planned = || job.planner_reason.as_deref().cloned();
+        // The job that it was behind may have started since; then the order tells.
+        let is_outdated = |reason: &&WaitReason| match reason {
+            WaitReason::BehindJob(other) => self.job(*other).is_none_or(|other| !other.is_waiting()),
+            _ => false,
+        };
+        let planned = || job.planner_reason.as_deref().filter(|reason| !is_outdated(reason)).cloned();
         let reason = self.gate_reason(job).or_else(|| self.limit_reason(job)).or_else(planned);
         let behind = || self.blocker(job).map(|blocker| WaitReason::BehindJob(blocker.id));
         Some(reason.or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
@@ -81,7 +86,7 @@ impl State {
                 return Some(reason);
             }
         }
-        if job.queues().any(|name| self.queue(name).is_none_or(|queue| !queue.spec.started)) {
+        if !self.queues_started(job) {
             return Some(WaitReason::QueueStopped);
         }
         self.array_reason(job)

@@ -198,15 +198,19 @@ impl State {
     /// The jobs that only wait for resources, in order of arrival (time queued, then number): their gates are open and
     /// the queues of all their components are started. Arrays come as one entry each.
     pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_>> {
-        self.index.queued.iter().filter_map(|(_, id)| {
-            let job = self.job(*id)?;
-            if job.queues().any(|name| self.queue(name).is_none_or(|queue| !queue.spec.started)) {
-                return None;
-            }
+        // Mostly every queue is started, and then no job need be asked for its own.
+        let all_started = self.queues().all(|queue| queue.spec.started);
+        self.index.queued.iter().filter_map(move |(_, id)| {
+            let job = self.job(*id).filter(|job| all_started || self.queues_started(job))?;
             let indices = job.array.as_ref().map(|array| self.startable(job, array));
             let startable = indices.as_ref().is_none_or(|indices| !indices.is_empty());
             startable.then_some(Waiting { job, indices })
         })
+    }
+
+    /// Whether the queues of all components of a job start jobs.
+    pub(crate) fn queues_started(&self, job: &Job) -> bool {
+        job.queues().all(|name| self.queue(name).is_some_and(|queue| queue.spec.started))
     }
 
     /// How many jobs wait with open gates; arrays count once. Jobs of stopped queues are among them.

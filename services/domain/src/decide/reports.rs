@@ -65,7 +65,7 @@ pub(super) fn started(access: &Access, run: RunId) -> Result<Decision, Refusal> 
 /// The processes of a part that was being launched run.
 fn part_started(run: &Run, node: NodeId) -> Event {
     let others_started = run.parts.iter().filter(|part| part.node != node).all(has_started);
-    if others_started {
+    if others_started && run.started.is_none() {
         Event::RunStarted { job: run.job, run: run.id, node }
     } else {
         Event::RunNodeStarted { run: run.id, node }
@@ -78,6 +78,14 @@ fn has_started(part: &Part) -> bool {
         PartState::Started => true,
         PartState::Ended(exit) => exit.started.is_some(),
     }
+}
+
+/// Whether the end of a part tells that the whole run has run although it was not known to: every part that runs
+/// something has started. One that only holds resources can be slower than a short script, or its node's report.
+fn has_run_by_now(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> bool {
+    let this_one_ran = exit.started.is_some() && run.part(node).is_some_and(|part| works(job, run, part));
+    let mut others = run.parts.iter().filter(|part| part.node != node && works(job, run, part));
+    run.started.is_none() && this_one_ran && others.all(has_started)
 }
 
 /// A repeated report, or one about a run that is over, is accepted and means nothing more.
@@ -101,10 +109,12 @@ enum Reporter {
 fn end_part(state: &State, run: &Run, node: NodeId, exit: NodeExit, reporter: Reporter) -> Vec<Event> {
     let mut events = Vec::new();
     let launching = run.part(node).is_some_and(|part| part.state == PartState::Launching);
-    if launching && exit.started.is_some() {
+    let Some(job) = state.job(run.job) else { return events };
+    if has_run_by_now(job, run, node, &exit) {
+        events.push(Event::RunStarted { job: run.job, run: run.id, node });
+    } else if launching && exit.started.is_some() {
         events.push(part_started(run, node));
     }
-    let Some(job) = state.job(run.job) else { return events };
     let others_ended = run.parts.iter().filter(|part| part.node != node).all(Part::has_ended);
     if others_ended {
         events.extend(end_run(state, job, run, node, exit, reporter));

@@ -21,7 +21,7 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
     if jobs.is_empty() || jobs.len() > validate::MAX_JOBS {
         return Err(invalid(format!("jobs: {} given, 1 to {} can be in one command", jobs.len(), validate::MAX_JOBS)));
     }
-    let mut submission = Submission { state, access, owner, now, fitting: None, queued: BTreeMap::new() };
+    let mut submission = Submission { state, access, owner, now, fitting: Vec::new(), queued: BTreeMap::new() };
     submission.require_room(jobs.len())?;
     let owner = Arc::new(owner.clone());
     let single = jobs.len() == 1;
@@ -42,13 +42,16 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
     Ok(Decision { events, reply: Reply::Submitted(ids) })
 }
 
+/// So many requests of a submission are remembered as fitting.
+const MAX_FITTING: usize = 32;
+
 struct Submission<'a> {
     state: &'a State,
     access: &'a Access<'a>,
     owner: &'a Owner,
     now: Timestamp,
-    /// The last request that was found to fit, with its queue: jobs of one submission mostly ask for the same.
-    fitting: Option<(String, Vec<Alternative>)>,
+    /// Requests that were found to fit, with their queues: jobs of one submission mostly ask for the same.
+    fitting: Vec<(String, Vec<Alternative>)>,
     /// For each queue with a limit how many jobs of this submission enter it.
     queued: BTreeMap<String, u64>,
 }
@@ -87,7 +90,7 @@ impl Submission<'_> {
         complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
         if !self.fits_as_before(&queue.spec.name, &component.alternatives) {
             require_fit(state, queue, &component.alternatives)?;
-            self.fitting = Some((queue.spec.name.clone(), component.alternatives.clone()));
+            self.remember_fitting(&queue.spec.name, &component.alternatives);
         }
         if component.deadline.is_some_and(|deadline| deadline <= self.now) {
             return Err(invalid("deadline: has passed already"));
@@ -97,7 +100,14 @@ impl Submission<'_> {
     }
 
     fn fits_as_before(&self, queue: &str, alternatives: &[Alternative]) -> bool {
-        self.fitting.as_ref().is_some_and(|(name, fitting)| name == queue && fitting == alternatives)
+        self.fitting.iter().any(|(name, fitting)| name == queue && fitting == alternatives)
+    }
+
+    /// Some are enough: looking through many would cost more than it spares.
+    fn remember_fitting(&mut self, queue: &str, alternatives: &[Alternative]) {
+        if self.fitting.len() < MAX_FITTING {
+            self.fitting.push((queue.to_owned(), alternatives.to_vec()));
+        }
     }
 
     fn check_queue_limits(&mut self, spec: &JobSpec) -> Result<(), Refusal> {

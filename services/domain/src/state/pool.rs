@@ -11,7 +11,7 @@ pub struct Pool<T: ?Sized> {
 }
 
 /// A power of two. Values that fall on the same slot displace each other, which costs memory and nothing else.
-const SLOTS: usize = 256;
+const SLOTS: usize = 1024;
 
 impl<T: ?Sized> Default for Pool<T> {
     fn default() -> Self {

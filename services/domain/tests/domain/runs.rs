@@ -72,6 +72,32 @@ fn an_end_implies_the_start() {
 }
 
 #[test]
+fn a_script_has_run_also_if_the_other_nodes_were_not_ready() {
+    for lead_reports_its_start in [false, true] {
+        let mut cluster = Cluster::new();
+        let id = cluster.submit("ada", job(2, 1));
+        let run = cluster.allocate(id, &["node1", "node2"], 1);
+        if lead_reports_its_start {
+            cluster.ok(&executor("node1"), Command::NodeStarted { run });
+        }
+        let events = cluster.end(run, "node1", ExitStatus::Code(0));
+        assert!(
+            matches!(
+                events.as_slice(),
+                [Event::RunStarted { .. }, Event::RunNodeEnded { .. }, Event::RunStopping { .. }]
+            ),
+            "{events:?}"
+        );
+        let late = cluster.ok(&executor("node2"), Command::NodeStarted { run });
+        assert!(matches!(late.as_slice(), [Event::RunNodeStarted { .. }]), "a run starts once: {late:?}");
+        cluster.ok(&executor("node2"), ended(run, exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now)));
+        assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
+        assert!(cluster.state.job(id).unwrap().last_run.as_ref().unwrap().started.is_some());
+        cluster.assert_replays();
+    }
+}
+
+#[test]
 fn causes_decide_the_outcome() {
     let cases = [
         (EndCause::Walltime, Outcome::TimedOut),
