@@ -12,6 +12,7 @@ use muster_domain::State;
 use muster_schemas::ids::Sequence;
 use std::{
     fs, io,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant},
@@ -32,24 +33,29 @@ impl Layout {
         Self { folder: data_dir.to_owned() }
     }
 
+    /// All but the key.
+    fn own(&self) -> PathBuf {
+        self.folder.join("ledger")
+    }
+
     /// The RocksDB database.
     pub fn log(&self) -> PathBuf {
-        self.folder.join("ledger/log")
+        self.own().join("log")
     }
 
     /// Snapshots of the state.
     pub fn snapshots(&self) -> PathBuf {
-        self.folder.join("ledger/snapshots")
+        self.own().join("snapshots")
     }
 
     /// Archived ranges of the log.
     pub fn archive(&self) -> PathBuf {
-        self.folder.join("ledger/archive")
+        self.own().join("archive")
     }
 
     /// A record that the log must have: see [`Witness`].
     pub fn witness(&self) -> PathBuf {
-        self.folder.join("ledger/witness")
+        self.own().join("witness")
     }
 
     /// The key that checkpoints are signed with.
@@ -117,6 +123,11 @@ impl Storage {
     /// As [`Log::open`]; [`LogError::Damaged`] if the log has lost its end.
     pub fn open(data_dir: &Path, retention: retention::Commands) -> Result<Self, LogError> {
         let layout = Layout::new(data_dir);
+        make_private(&layout.own()).map_err(|error| LogError::Storage {
+            folder: layout.own(),
+            action: "opened",
+            detail: error.to_string(),
+        })?;
         let log = Log::open(&layout.log(), retention)?;
         Self::assemble(layout, log, Some(retention))
     }
@@ -284,6 +295,18 @@ impl Storage {
             return Err(LogError::DamagedRecord { sequence: expected, detail: "it is missing".into() }.into());
         }
         Ok(())
+    }
+}
+
+/// Makes a folder that only its owner can look into: the log holds what people submitted, with environments and scripts.
+/// Folders above it are made as usual, for a socket in them is for everybody.
+fn make_private(folder: &Path) -> io::Result<()> {
+    if let Some(above) = folder.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
 }
 

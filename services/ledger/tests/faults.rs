@@ -223,3 +223,16 @@ async fn an_altered_record() {
         assert!(found.fault.as_ref().is_some_and(|found| found.contains(fault)), "{found:?}");
     }
 }
+
+/// What people submitted is not for everybody on the host, but a socket beside it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_owner_can_look_into_the_log() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    Ledger::start(config(&data)).await.stop().await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&data.join("ledger")), 0o700);
+    assert_eq!(mode(&data.join("ledger.key")), 0o600);
+    assert_ne!(mode(&data) & 0o005, 0);
+}
