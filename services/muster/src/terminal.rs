@@ -3,6 +3,7 @@
 use crate::table::{Layout, Table};
 use std::{
     io::{IsTerminal, Write},
+    sync::mpsc,
     time::{Duration, Instant},
 };
 
@@ -61,4 +62,47 @@ impl Drop for Progress {
             eprint!("\r\x1b[K");
         }
     }
+}
+
+/// Shows a line that is made anew every second, beginning after one, while something blocks.
+pub struct Ticker {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Ticker {
+    /// Starts it, if a person is there to read it.
+    pub fn start(mut line: impl FnMut(Duration) -> Option<String> + Send + 'static) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { stop: None, thread: None };
+        }
+        let (stop, stopped) = mpsc::channel::<()>();
+        let started = Instant::now();
+        let show = move || {
+            let mut progress = Progress { started, last_shown: None, enabled: true };
+            while stopped.recv_timeout(Duration::from_secs(1)) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if let Some(line) = line(started.elapsed()) {
+                    progress.show(|| line);
+                }
+            }
+        };
+        // Without a thread nothing is shown, and nothing else is lost.
+        Self { stop: Some(stop), thread: std::thread::Builder::new().spawn(show).ok() }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // It ends at once, or panicked and has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Does something that can take long, and shows for how long it has.
+pub fn waiting<T>(what: &'static str, action: impl FnOnce() -> T) -> T {
+    let _ticker = Ticker::start(move |elapsed| Some(format!("{what} ({} s)", elapsed.as_secs())));
+    action()
 }

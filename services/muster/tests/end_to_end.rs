@@ -44,6 +44,10 @@ fn the_past_can_be_asked_for() {
     assert_eq!(past["jobs"].as_array().unwrap().len(), 0);
     let long_ago = system.json(&["jobs", "--json", "--at", "2 hours ago"]);
     assert_eq!(long_ago["jobs"].as_array().unwrap().len(), 0);
+    system.ok(&["submit", "--wait", "--", "true"]);
+    assert_eq!(system.json(&["usage", "--json"])["rows"].as_array().unwrap().len(), 1);
+    let past = system.json(&["usage", "--json", "--at-seq", &before.to_string()]);
+    assert_eq!(past["rows"].as_array().unwrap().len(), 0);
     let events = system.ok(&["events", "--json", "--from", &(before + 1).to_string()]);
     let first: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
     assert_eq!(first["type"], "muster.job.submitted.v1");
@@ -172,11 +176,21 @@ fn a_job_outlives_the_system_and_the_history_goes_on() {
 }
 
 #[test]
+fn others_cannot_read_the_log() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let system = System::start(1);
+    for private in ["data/ledger", "data/ledger.key"] {
+        let mode = std::fs::metadata(system.path(private)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{private}");
+    }
+}
+
+#[test]
 fn a_folder_in_use_is_refused() {
     let system = System::start(1);
     let Output { status, stderr, .. } = system.run(&["up"]);
     assert_eq!(status, 1, "{stderr}");
-    assert!(stderr.contains("muster: "), "{stderr}");
+    assert!(stderr.contains("in use by another ledger"), "{stderr}");
     assert_eq!(system.run(&["jobs"]).status, 0, "the first system is not disturbed");
 }
 

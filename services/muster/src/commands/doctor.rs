@@ -51,7 +51,7 @@ pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> Comman
         let data_dir = connection.data_dir()?;
         findings.data_folder(&data_dir);
         findings.free_space(&data_dir);
-        findings.key_file(&data_dir);
+        findings.private_files(&data_dir);
     }
     findings.clock();
     findings.containment();
@@ -140,9 +140,9 @@ impl Findings {
         }
     }
 
-    fn key_file(&mut self, data_dir: &Path) {
-        let path = data_dir.join("ledger.key");
-        self.private_file("ledger key", &path);
+    fn private_files(&mut self, data_dir: &Path) {
+        self.private_file("ledger key", &data_dir.join("ledger.key"));
+        self.private_file("log folder", &data_dir.join("ledger"));
     }
 
     /// A file that must exist for nobody but its owner. Without it there is nothing to say: it may not be needed here.
@@ -151,7 +151,7 @@ impl Findings {
         if found.permissions().mode() & 0o077 == 0 {
             self.add(what, Verdict::Good, format!("{} belongs to uid {} alone", path.display(), found.uid()));
         } else {
-            self.add(what, Verdict::Bad, format!("others can read {}; chmod 600 it", path.display()));
+            self.add(what, Verdict::Bad, format!("others can read {}; chmod go= it", path.display()));
         }
     }
 

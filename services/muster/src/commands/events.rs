@@ -5,7 +5,7 @@ use crate::{
     exit::{CommandResult, Failure},
     show,
     table::printable,
-    terminal::Progress,
+    terminal::waiting,
 };
 use jiff::tz::TimeZone;
 use muster_client::{Client, ClientError, Moment};
@@ -70,10 +70,7 @@ fn wait_after(error: &ClientError, lost: &mut bool) {
 
 /// Prints what happened to a job.
 pub fn of_job(client: &mut Client, job: JobId, json: bool) -> CommandResult {
-    let mut progress = Progress::new();
-    progress.show(|| format!("reading the history of job {job}"));
-    let events = client.job_events(job, Moment::Now)?;
-    drop(progress);
+    let events = waiting("reading the history of the job", || client.job_events(job, Moment::Now))?;
     let mut printer = Printer::new(json);
     for event in events {
         printer.print(&event.to_string())?;

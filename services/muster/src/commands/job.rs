@@ -6,7 +6,7 @@ use crate::{
     exit::{CommandResult, Failure},
     show,
     table::{Table, left, right},
-    terminal,
+    terminal::{self, waiting},
     values::{compress_hosts, format_duration, format_size, signal_name},
 };
 use muster_client::Client;
@@ -27,7 +27,7 @@ pub fn run(connection: &ConnectionOptions, command: JobCommand) -> CommandResult
     let id = CommandId::new_now();
     let answer = match command {
         JobCommand::Show { query, id } => {
-            let detail = client.job(id, query.moment())?;
+            let detail = waiting("reading the job", || client.job(id, query.moment()))?;
             if query.json {
                 show::print_json(&detail)?;
             } else {
@@ -36,7 +36,7 @@ pub fn run(connection: &ConnectionOptions, command: JobCommand) -> CommandResult
             return Ok(0);
         }
         JobCommand::Events { json, id } => return events::of_job(client, id, json),
-        JobCommand::Wait { ids } => return submit::wait_for_all(client, &ids),
+        JobCommand::Wait { ids } => return submit::wait_for_all(connection, client, &ids),
         JobCommand::Cancel(jobs) => client.cancel(id, &request(jobs))?,
         JobCommand::Suspend(jobs) => client.suspend(id, &request(jobs))?,
         JobCommand::Resume(jobs) => client.resume(id, &request(jobs))?,

@@ -5,7 +5,7 @@ use crate::{
     exit::{CommandResult, Failure, Status},
     show,
     table::{Table, left, right},
-    terminal,
+    terminal::{self, waiting},
     values::{compress_hosts, format_duration, format_size, parse_hosts},
 };
 use muster_client::JobQuery;
@@ -43,7 +43,8 @@ pub fn jobs(connection: &ConnectionOptions, options: JobsOptions) -> CommandResu
     };
     let mut client = connection.client()?;
     // A limit is for one page; without one every page is wanted.
-    let page = if query.limit.is_some() { client.jobs_page(&query)? } else { client.jobs(&query)? };
+    let page =
+        waiting("reading jobs", || if query.limit.is_some() { client.jobs_page(&query) } else { client.jobs(&query) })?;
     if options.query.json {
         show::print_json(&page)?;
         return Ok(0);
@@ -60,7 +61,8 @@ pub fn nodes(connection: &ConnectionOptions, options: &NodesOptions) -> CommandR
         None => None,
         Some(list) => Some(parse_hosts(list).map_err(Failure::usage)?.into_iter().collect()),
     };
-    let mut page = connection.client()?.nodes(options.query.moment())?;
+    let mut client = connection.client()?;
+    let mut page = waiting("reading nodes", || client.nodes(options.query.moment()))?;
     if let Some(wanted) = wanted {
         page.nodes.retain(|node| wanted.contains(&node.spec.name));
         let found: BTreeSet<&String> = page.nodes.iter().map(|node| &node.spec.name).collect();
@@ -163,7 +165,8 @@ fn print_node(node: &NodeView) -> std::io::Result<()> {
 
 /// Lists queues and licences.
 pub fn queues(connection: &ConnectionOptions, options: &QueryOptions) -> CommandResult {
-    let page = connection.client()?.queues(options.moment())?;
+    let mut client = connection.client()?;
+    let page = waiting("reading queues", || client.queues(options.moment()))?;
     if options.json {
         show::print_json(&page)?;
         return Ok(0);

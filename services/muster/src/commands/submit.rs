@@ -6,13 +6,15 @@ use crate::{
     job_options::{Caller, JobOptions},
     script::Script,
     show,
-    terminal::Progress,
+    table::printable,
+    terminal::Ticker,
+    values::format_duration,
 };
-use muster_client::Client;
+use muster_client::{Client, Moment};
 use muster_schemas::{
-    CommandId, JobId,
+    CommandId, JobId, Timestamp,
     job::{JobSpec, Launch, Program, WarningSignal},
-    views::StepRequest,
+    views::{JobView, StepRequest},
 };
 use std::{
     os::unix::fs::OpenOptionsExt as _,
@@ -36,7 +38,7 @@ pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> Command
     } else {
         println!("submitted job {job}")
     }
-    if wait { wait_for(&mut client, job) } else { Ok(0) }
+    if wait { wait_for(connection, &mut client, job) } else { Ok(0) }
 }
 
 /// Whether the words were written after `--`, and so are a command rather than a script. They are the last of the
@@ -69,8 +71,13 @@ fn file_name(path: &str) -> String {
 }
 
 /// Waits until a job has ended and gives its status. A job that did not end by itself is told on standard error.
-pub fn wait_for(client: &mut Client, job: JobId) -> CommandResult {
-    let view = client.wait_for_job(job)?;
+fn wait_for(connection: &ConnectionOptions, client: &mut Client, job: JobId) -> CommandResult {
+    // The wait blocks its connection; what is shown meanwhile is asked on another.
+    let mut asking = connection.client()?;
+    let ticker = Ticker::start(move |_| Some(progress_text(asking.job(job, Moment::Now).ok()?.job)));
+    let ended = client.wait_for_job(job);
+    drop(ticker);
+    let view = ended?;
     let Some(outcome) = view.outcome else { return Err(Failure::failed(format!("job {job} has no outcome"))) };
     if outcome.exit_status.is_none() {
         eprintln!("muster: job {job}: {outcome}");
@@ -162,15 +169,22 @@ impl Drop for StepOutput {
 }
 
 /// Waits for several jobs and gives the first status that is not 0.
-pub fn wait_for_all(client: &mut Client, jobs: &[JobId]) -> CommandResult {
+pub fn wait_for_all(connection: &ConnectionOptions, client: &mut Client, jobs: &[JobId]) -> CommandResult {
     let mut status = 0;
-    let mut progress = Progress::new();
-    for (done, job) in jobs.iter().enumerate() {
-        progress.show(|| format!("waiting: {done} of {} jobs have ended", jobs.len()));
-        let ended = wait_for(client, *job)?;
+    for job in jobs {
+        let ended = wait_for(connection, client, *job)?;
         status = if status == 0 { ended } else { status };
     }
     Ok(status)
+}
+
+/// How a job stands, in a line: `job 7 is running (1:05)`, `job 8 is queued: 5 waiting, 3 running, 42 completed`.
+fn progress_text(job: JobView) -> String {
+    let elapsed = show::elapsed_seconds(&job, Timestamp::now());
+    let elapsed = elapsed.map(|seconds| format!(" ({})", format_duration(seconds))).unwrap_or_default();
+    let remark = Some(show::remark(&job)).filter(|remark| !remark.is_empty());
+    let remark = remark.map(|remark| format!(": {remark}")).unwrap_or_default();
+    printable(&format!("job {} is {}{elapsed}{remark}", job.id, job.state.word()))
 }
 
 #[cfg(test)]

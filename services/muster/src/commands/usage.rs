@@ -5,6 +5,7 @@ use crate::{
     exit::{CommandResult, Failure},
     show,
     table::{Table, left, right},
+    terminal::waiting,
     values::format_duration,
 };
 use jiff::tz::TimeZone;
@@ -27,7 +28,8 @@ pub fn usage(connection: &ConnectionOptions, options: &UsageOptions) -> CommandR
         by,
         ..UsageQuery::default()
     };
-    let answer = connection.client()?.usage(&query, options.query.moment())?;
+    let mut client = connection.client()?;
+    let answer = waiting("reading usage", || client.usage(&query, options.query.moment()))?;
     if options.query.json {
         show::print_json(&answer)?;
     } else if options.csv {
