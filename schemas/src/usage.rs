@@ -26,6 +26,18 @@ pub struct UsageQuery {
     pub by: Vec<UsageDimension>,
     /// Answer only once every record up to this is counted.
     pub at_least: Option<Sequence>,
+    /// Answer as of a past moment; `None` means now.
+    pub at: Option<UsageMoment>,
+}
+
+/// A moment that usage is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UsageMoment {
+    /// Records up to this are counted.
+    pub sequence: Sequence,
+    /// Running jobs count up to this time; `None` means the time of that record.
+    pub time: Option<Timestamp>,
 }
 
 /// What rows of usage can be told apart by.

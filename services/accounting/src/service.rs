@@ -4,16 +4,19 @@ use crate::{Books, snapshot};
 use anyhow::Context as _;
 use muster_bus::{BusError, Feed, LedgerClient, Message, Request, SharedBus};
 use muster_schemas::{
-    JobId, Sequence, Timestamp,
+    Sequence, Timestamp,
     command::{Query, QueryAnswer},
     event::{Event, Record},
     subjects,
-    usage::UsageQuery,
+    usage::{UsageAnswer, UsageQuery},
 };
 use muster_telemetry::trace;
 use serde::Deserialize;
-use std::{path::PathBuf, time::Duration};
-use tokio::{sync::oneshot, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Duration};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Settings of accounting.
@@ -36,6 +39,8 @@ impl Default for Config {
 
 /// A question that wants records which do not come is dropped after this time; who asked has given up by then.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of records that are asked for at a time to count the log up to a past moment.
+const PAGE_BYTES: u32 = 4 << 20;
 
 /// Answers questions on [`subjects::ACCOUNTING_USAGE`] until `shutdown`. `ready` is told once questions are taken; those
 /// that name a record are answered once it is counted.
@@ -54,7 +59,14 @@ pub async fn serve(
     let mut feed =
         Feed::open(bus.clone(), books.sequence().next()).await.context("accounting cannot follow the log")?;
     let _ = ready.send(());
-    let mut desk = Desk { saved: books.sequence(), books, ledger: LedgerClient::new(bus), waiting: Vec::new(), config };
+    let mut desk = Desk {
+        saved: books.sequence(),
+        books,
+        ledger: LedgerClient::new(bus),
+        waiting: Vec::new(),
+        looking_back: Arc::new(Semaphore::new(1)),
+        config,
+    };
     let work = async {
         loop {
             tokio::select! {
@@ -80,6 +92,8 @@ struct Desk {
     /// Questions that want records which are not counted yet.
     waiting: Vec<Waiting>,
     saved: Sequence,
+    /// Taken by who counts the log up to a past moment: one at a time.
+    looking_back: Arc<Semaphore>,
     config: Config,
 }
 
@@ -92,9 +106,7 @@ struct Waiting {
 impl Desk {
     async fn count(&mut self, records: &[Record]) -> anyhow::Result<()> {
         for record in records {
-            if let Some(job) = self.books.unknown_job(record) {
-                self.learn(job).await?;
-            }
+            learn(&mut self.books, &self.ledger, record).await?;
             if matches!(record.event, Event::RunEnded { .. }) {
                 let span = trace::in_trace(tracing::debug_span!("account"), record.trace);
                 span.in_scope(|| self.books.apply(record));
@@ -108,18 +120,9 @@ impl Desk {
         Ok(())
     }
 
-    /// Reads again what was forgotten of a job.
-    async fn learn(&mut self, job: JobId) -> Result<(), BusError> {
-        let query = Query::JobHistory { job, from: Sequence(1) };
-        match self.ledger.query(&query).await? {
-            QueryAnswer::Records(history) => self.books.learn(&history.records),
-            answer => tracing::error!(%job, ?answer, "the ledger's answer is no history: the run is not counted"),
-        }
-        Ok(())
-    }
-
     fn take(&mut self, request: Request) {
         match request.message.decode::<UsageQuery>() {
+            Ok(query) if query.at.is_some() => self.look_back(query, request),
             Ok(query) => self.waiting.push(Waiting { query, request, until: Instant::now() + PATIENCE }),
             Err(error) => tracing::warn!(%error, "a question about usage cannot be read"),
         }
@@ -129,13 +132,24 @@ impl Desk {
         let counted = self.books.sequence();
         let is_due = |waiting: &mut Waiting| waiting.query.at_least.is_none_or(|wanted| wanted <= counted);
         for Waiting { query, request, .. } in self.waiting.extract_if(.., is_due) {
-            match Message::encode(&self.books.answer(&query, Timestamp::now())) {
-                Ok(answer) => request.reply(answer),
-                Err(error) => tracing::warn!(%error, "an answer about usage is too large"),
-            }
+            reply(request, &self.books.answer(&query, Timestamp::now()));
         }
         let now = Instant::now();
         self.waiting.retain(|waiting| waiting.until > now);
+    }
+
+    /// Answers as of a past moment, from books of its own: what has been counted cannot be taken back.
+    fn look_back(&self, query: UsageQuery, request: Request) {
+        let (turn, ledger, window_seconds) =
+            (self.looking_back.clone(), self.ledger.clone(), self.books.window_seconds());
+        tokio::spawn(async move {
+            let Some(moment) = query.at else { return };
+            let Ok(_turn) = turn.acquire().await else { return };
+            match books_at(&ledger, window_seconds, moment.sequence).await {
+                Ok((books, time)) => reply(request, &books.answer(&query, moment.time.unwrap_or(time))),
+                Err(error) => tracing::warn!(%error, "usage of a past moment cannot be counted"),
+            }
+        });
     }
 
     fn save(&mut self) {
@@ -147,5 +161,43 @@ impl Desk {
             Ok(()) => self.saved = self.books.sequence(),
             Err(error) => tracing::warn!("the books are not kept: {error:#}"),
         }
+    }
+}
+
+/// Reads again what was forgotten of the job of a record, if it was.
+async fn learn(books: &mut Books, ledger: &LedgerClient, record: &Record) -> Result<(), BusError> {
+    let Some(job) = books.unknown_job(record) else { return Ok(()) };
+    match ledger.query(&Query::JobHistory { job, from: Sequence(1) }).await? {
+        QueryAnswer::Records(history) => books.learn(&history.records),
+        answer => tracing::error!(%job, ?answer, "the ledger's answer is no history: the run is not counted"),
+    }
+    Ok(())
+}
+
+/// The books as after a record, and the time of that record. The log is counted from its beginning.
+async fn books_at(ledger: &LedgerClient, window_seconds: u64, last: Sequence) -> Result<(Books, Timestamp), BusError> {
+    let (mut books, mut time) = (Books::new(window_seconds), Timestamp::default());
+    while books.sequence() < last {
+        let query = Query::Replay { from: books.sequence().next(), max_bytes: PAGE_BYTES };
+        let QueryAnswer::Records(page) = ledger.query(&query).await? else {
+            return Err(BusError::Unavailable("the ledger's answer is no page of records".to_owned()));
+        };
+        if page.records.is_empty() {
+            return Err(BusError::Unavailable(format!("the log ends before record {last}")));
+        }
+        for record in page.records.iter().take_while(|record| record.sequence <= last) {
+            learn(&mut books, ledger, record).await?;
+            books.apply(record);
+            time = record.time;
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok((books, time))
+}
+
+fn reply(request: Request, answer: &UsageAnswer) {
+    match Message::encode(answer) {
+        Ok(answer) => request.reply(answer),
+        Err(error) => tracing::warn!(%error, "an answer about usage is too large"),
     }
 }

@@ -9,7 +9,7 @@ use muster_schemas::{
     job::{Component, JobSpec, Outcome, Usage},
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
     subjects,
-    usage::{UsageAnswer, UsageQuery},
+    usage::{UsageAnswer, UsageMoment, UsageQuery},
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
@@ -75,19 +75,24 @@ async fn serve_replays(bus: &SharedBus, records: Vec<Record>) {
 }
 
 async fn used_core_seconds(config: Config, known: usize, asked_at: u64) -> u64 {
+    let query = UsageQuery { at_least: Some(Sequence(asked_at)), ..UsageQuery::default() };
+    let answer = ask(config, known, query).await;
+    assert!(answer.sequence >= Sequence(asked_at));
+    answer.rows.iter().map(|row| row.amounts.used_core_seconds()).sum()
+}
+
+async fn ask(config: Config, known: usize, query: UsageQuery) -> UsageAnswer {
     let bus: SharedBus = LocalBus::new();
     serve_replays(&bus, history().into_iter().take(known).collect()).await;
     let shutdown = CancellationToken::new();
     let (ready, is_ready) = oneshot::channel();
     let service = tokio::spawn(muster_accounting::serve(bus.clone(), config, ready, shutdown.clone()));
     tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("started");
-    let query = UsageQuery { at_least: Some(Sequence(asked_at)), ..UsageQuery::default() };
     let reply = bus.request(subjects::ACCOUNTING_USAGE, Message::encode(&query).expect("encoded"), DEADLINE).await;
-    let answer: UsageAnswer = reply.expect("answered").decode().expect("an answer");
-    assert!(answer.sequence >= Sequence(asked_at));
+    let answer = reply.expect("answered").decode().expect("an answer");
     shutdown.cancel();
     tokio::time::timeout(DEADLINE, service).await.expect("in time").expect("no panic").expect("no error");
-    answer.rows.iter().map(|row| row.amounts.used_core_seconds()).sum()
+    answer
 }
 
 fn config(snapshot_file: &Path) -> Config {
@@ -97,6 +102,19 @@ fn config(snapshot_file: &Path) -> Config {
 #[tokio::test]
 async fn usage_is_answered_once_the_record_asked_for_is_counted() {
     assert_eq!(used_core_seconds(Config::default(), 4, 4).await, 20);
+}
+
+#[tokio::test]
+async fn usage_of_a_past_moment_is_what_it_was_then() {
+    for (sequence, time, core_seconds) in
+        [(1, None, 0), (3, None, 0), (3, Some(35), 10), (4, None, 20), (4, Some(99), 20)]
+    {
+        let time = time.map(Timestamp::from_unix_seconds);
+        let at = Some(UsageMoment { sequence: Sequence(sequence), time });
+        let answer = ask(Config::default(), 4, UsageQuery { at, ..UsageQuery::default() }).await;
+        let used: u64 = answer.rows.iter().map(|row| row.amounts.used_core_seconds()).sum();
+        assert_eq!((answer.sequence, used), (Sequence(sequence), core_seconds), "at {at:?}");
+    }
 }
 
 #[tokio::test]

@@ -268,8 +268,8 @@ impl Client {
     ///
     /// # Errors
     /// The request was refused or not answered.
-    pub fn usage(&mut self, query: &UsageQuery) -> Result<UsageAnswer, ClientError> {
-        self.get(&query::usage_path(query))
+    pub fn usage(&mut self, query: &UsageQuery, moment: Moment) -> Result<UsageAnswer, ClientError> {
+        self.get(&moment.add_to(query::usage_path(query)))
     }
 
     /// What the system is and how it stands.

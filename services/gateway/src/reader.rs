@@ -109,20 +109,24 @@ impl Reader {
 
     /// The state of a past moment; `None` if now is meant.
     pub(crate) async fn past_of(&self, moment: MomentParams) -> Result<Option<Arc<State>>, ApiError> {
+        match self.sequence_of(moment).await? {
+            Some(target) if target != self.projection.sequence() => self.past(target).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The last record before a moment; `None` if now is meant.
+    pub(crate) async fn sequence_of(&self, moment: MomentParams) -> Result<Option<Sequence>, ApiError> {
         let target = match (moment.at_seq, moment.at) {
             (Some(sequence), _) => sequence,
             (None, Some(time)) => self.sequence_at(time).await?,
             (None, None) => return Ok(None),
         };
-        let now = self.projection.read(State::sequence);
-        if target == now {
-            return Ok(None);
-        }
+        let now = self.projection.sequence();
         if target > now {
-            let message = format!("there is no record {target} yet: the log ends at {now}");
-            return Err(ApiError::invalid(message));
+            return Err(ApiError::invalid(format!("there is no record {target} yet: the log ends at {now}")));
         }
-        self.past(target).await.map(Some)
+        Ok(Some(target))
     }
 
     async fn sequence_at(&self, time: Timestamp) -> Result<Sequence, ApiError> {

@@ -3,18 +3,18 @@
 use crate::{
     app::{App, Caller},
     error::ApiError,
-    params::{At, MomentParams, NoParams, Params, words},
+    params::{At, MomentParams, NoParams, words},
     views,
 };
 use axum::extract::{Path, State};
 use muster_bus::{BusError, Message};
 use muster_schemas::{
-    Sequence, Timestamp,
+    Timestamp,
     cluster::ClusterConfig,
     command::{Query, QueryAnswer},
     event::uuid_bytes::UuidBytes,
     subjects,
-    usage::{UsageAnswer, UsageDimension, UsageQuery},
+    usage::{UsageAnswer, UsageDimension, UsageMoment, UsageQuery},
     views::{ErrorBody, InfoView, NodeView, NodesPage, QueuesPage},
 };
 use serde::Deserialize;
@@ -132,18 +132,17 @@ pub(crate) struct UsageParams {
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]
     by: Vec<UsageDimension>,
-    /// Answer only once this record is counted. Not needed to see what this gateway has answered.
-    wait_seq: Option<Sequence>,
 }
 
 /// Show what was asked for and used
-#[utoipa::path(get, path = "/v1/usage", tag = "cluster", params(UsageParams),
+#[utoipa::path(get, path = "/v1/usage", tag = "cluster", params(MomentParams, UsageParams),
     responses((status = 200, body = UsageAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn usage(
     State(app): State<App>,
-    Params(params): Params<UsageParams>,
+    At(moment, params): At<UsageParams>,
 ) -> Result<axum::Json<UsageAnswer>, ApiError> {
-    app.reader.catch_up(params.wait_seq).await?;
+    app.reader.catch_up(moment.wait_seq).await?;
+    let at = app.reader.sequence_of(moment).await?;
     let query = UsageQuery {
         from: params.from,
         to: params.to,
@@ -151,7 +150,8 @@ pub(crate) async fn usage(
         account: params.account,
         queue: params.queue,
         by: params.by,
-        at_least: Some(app.reader.projection().read(|state| state.sequence())),
+        at_least: Some(app.reader.projection().sequence()),
+        at: at.map(|sequence| UsageMoment { sequence, time: moment.at }),
     };
     let unreadable = |source| BusError::Malformed { subject: subjects::ACCOUNTING_USAGE.to_owned(), source };
     let message = Message::encode(&query).map_err(unreadable)?;
