@@ -3,10 +3,12 @@
 mod arrays;
 mod cluster;
 mod dependencies;
+mod digest;
 mod jobs;
 mod orders;
 mod plans;
 mod properties;
+mod requests;
 mod runs;
 mod support;
 mod validation;
