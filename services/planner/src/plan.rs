@@ -110,7 +110,7 @@ impl<'v> Cycle<'v> {
             return walk.go_on(lane);
         }
         match self.start(job, policy.max_starts) {
-            Verdict::Done => walk.go_on(lane),
+            Verdict::Started | Verdict::Passed => walk.go_on(lane),
             Verdict::Hopeless(reason) => {
                 self.tell(job, reason);
                 walk.go_on(lane);
@@ -127,7 +127,7 @@ impl<'v> Cycle<'v> {
     fn start(&mut self, job: &'v Job, max_starts: usize) -> Verdict {
         let state = self.view.state;
         if let Some(reason) = state.gate_reason(job) {
-            return if reason == WaitReason::QueueStopped { Verdict::LaneShut } else { Verdict::Done };
+            return if reason == WaitReason::QueueStopped { Verdict::LaneShut } else { Verdict::Passed };
         }
         if let Some(blocker) = job.queues().find_map(|queue| self.blocked.get(queue)) {
             // One that is behind in one queue holds up the others that it is in, which has to be told.
@@ -137,23 +137,25 @@ impl<'v> Cycle<'v> {
         let Some(array) = &job.array else { return self.start_one(job, job.id) };
         for index in state.startable(job, array).iter() {
             if self.plan.starts.len() >= max_starts {
-                return Verdict::Done;
+                return Verdict::Passed;
             }
             match self.start_one(job, JobId::task(job.id.number, index)) {
-                Verdict::Done if self.is_array_full(job.id) => return Verdict::Done,
-                Verdict::Done => {}
+                Verdict::Started => {}
                 other => return other,
             }
         }
-        Verdict::Done
+        Verdict::Passed
     }
 
     fn start_one(&mut self, job: &'v Job, id: JobId) -> Verdict {
         if self.is_array_full(id) {
-            return Verdict::Done;
+            return Verdict::Passed;
+        }
+        if self.is_limit_reached(&job.lead().queue, job) {
+            return Verdict::LaneShut;
         }
         if job.queues().any(|queue| self.is_limit_reached(queue, job)) {
-            return Verdict::LaneShut;
+            return Verdict::Passed;
         }
         if let Some(reason) = self.hopeless.get(&request_key(job)) {
             return Verdict::Hopeless(reason.clone());
@@ -162,7 +164,7 @@ impl<'v> Cycle<'v> {
             Some(placement) => {
                 self.count_start(job, id);
                 self.plan.starts.push(Start { job: id, placement });
-                Verdict::Done
+                Verdict::Started
             }
             None => self.why_not(job),
         }
@@ -224,8 +226,10 @@ impl<'v> Cycle<'v> {
 
 /// What came of a look at a job.
 enum Verdict {
-    /// It starts, or the array has started what it may: the jobs behind it are next.
-    Done,
+    /// It starts: the jobs behind it are next.
+    Started,
+    /// It waits for something that only concerns it and that the state tells: the jobs behind it are next.
+    Passed,
     /// Neither it nor the jobs behind it in its lane may start now, and why does not need to be told.
     LaneShut,
     /// It cannot be served and waiting alone does not help: the jobs behind it are next.

@@ -139,6 +139,17 @@ fn a_limit_of_users_lets_other_users_go_on() {
 }
 
 #[test]
+fn a_limit_of_its_second_queue_holds_a_job_and_not_those_behind_it() {
+    let mut world = world_of(vec![queue("default"), QueueSpec { max_running_jobs: Some(1), ..queue("limited") }]);
+    let running = world.submit(in_queue(tasks(1), "limited"));
+    let parts = ["default", "limited"].map(|queue| in_queue(tasks(1), queue).components.remove(0));
+    let both = world.submit(JobSpec { components: parts.to_vec(), ..tasks(1) });
+    let behind = world.submit(tasks(1));
+    assert_eq!(world.settle(), [running, behind]);
+    assert_eq!(world.reason(both), Some(WaitReason::Limit("1 running jobs in queue limited".into())));
+}
+
+#[test]
 fn a_stopped_queue_starts_nothing_and_blocks_nobody() {
     let mut world = world_of(vec![QueueSpec { started: false, ..queue("stopped") }, queue("other")]);
     let waiting = world.submit(tasks(1));
@@ -202,6 +213,18 @@ fn an_array_runs_as_many_tasks_as_it_may_and_lets_others_pass() {
     assert_eq!(world.reason(whole), Some(WaitReason::ArrayLimit));
     world.end(JobId::task(1, 0));
     assert_eq!(world.settle(), [JobId::task(1, 2)]);
+}
+
+#[test]
+fn tasks_that_were_put_back_count_towards_the_limit_of_their_array() {
+    let mut world = World::new(nodes(2, 2));
+    let whole = world.submit(array(6, Some(2)));
+    assert_eq!(world.settle(), [JobId::task(1, 0), JobId::task(1, 1)]);
+    let requeue = Command::Requeue { jobs: JobSelection::Ids(vec![whole]), hold: false };
+    world.command(&Actor::Ledger, requeue).expect("requeued");
+    let runs: Vec<_> = world.state.runs().map(|run| run.id).collect();
+    runs.into_iter().for_each(|run| world.end_run(run));
+    assert_eq!(world.settle().len(), 2);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use muster_planner::{Order, Plan, Policy, View, plan};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
-    command::{Command, JobSelection, Refusal, Reply},
+    command::{Command, Refusal, Reply},
     event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext},
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
     resources::{Alternative, ComponentPlacement, NodeSpec, PropertyValue, Request},
@@ -143,10 +143,6 @@ impl World {
     pub fn drain(&mut self, nodes: &[&str]) {
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
         self.command(&Actor::Ledger, Command::DrainNodes { nodes, reason: "test".into() }).expect("drained");
-    }
-
-    pub fn cancel(&mut self, job: JobId) -> Result<Reply, Refusal> {
-        self.command(&Actor::Ledger, Command::Cancel { jobs: JobSelection::Ids(vec![job]) })
     }
 }
 
