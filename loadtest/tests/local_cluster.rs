@@ -2,7 +2,12 @@
 
 mod common;
 
-use std::{net::TcpListener, path::Path, process::Command};
+use std::{
+    net::TcpListener,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 /// A cluster of `ops/local-cluster`, which is stopped when dropped.
 struct Cluster {
@@ -27,7 +32,7 @@ impl Cluster {
 
     fn muster(&self, arguments: &[&str]) -> (bool, String) {
         let mut command = Command::new(common::muster());
-        command.args(arguments).arg("--data").arg(self.data());
+        command.arg("--data").arg(self.data()).args(arguments);
         common::run(command)
     }
 
@@ -65,6 +70,15 @@ fn text_of(path: &Path) -> &str {
     path.to_str().expect("temporary folders have names in UTF-8")
 }
 
+/// Looks again and again, for as long as a busy machine may need.
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "gave up waiting until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn every_role_in_a_process_of_its_own_gives_the_same_results() {
     let cluster = Cluster::start("4", "60");
@@ -74,6 +88,16 @@ fn every_role_in_a_process_of_its_own_gives_the_same_results() {
     let (success, text) = common::replay(&[&arguments[..], &place[..]].concat());
     assert!(success, "{text}\n{}", cluster.logs());
     assert!(text.contains("processes: each of 60 was started once"), "{text}");
+
+    // By now the notifier has waited for its first item for as long as the replay took.
+    let note = cluster.folder.path().join("note");
+    let notify = format!("exec:echo $MUSTER_JOB_ID >>{}", note.display());
+    let (success, job) =
+        cluster.muster(&["submit", "--parsable", "-o", "/dev/null", "--notify", &notify, "--", "/bin/true"]);
+    assert!(success, "{job}\n{}", cluster.logs());
+    wait_until("both notifications are delivered", || {
+        std::fs::read_to_string(&note).is_ok_and(|text| text.lines().filter(|line| *line == job.trim()).count() >= 2)
+    });
 
     let (success, text) = cluster.script("status", &[]);
     assert!(success && !text.contains("stopped"), "{text}");
@@ -93,4 +117,12 @@ fn a_killed_ledger_comes_back_with_everything_acknowledged() {
     assert!(success, "{text}");
     let (success, text) = cluster.muster(&["job", "wait", job.trim()]);
     assert!(success, "{text}\n{}", cluster.logs());
+}
+
+#[test]
+fn the_example_of_a_configuration_is_right() {
+    let mut check = Command::new(common::muster());
+    check.args(["config", "check"]).arg(common::repository().join("ops/muster.toml.example"));
+    let (success, text) = common::run(check);
+    assert!(success, "{text}");
 }
