@@ -13,18 +13,25 @@
 //! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its whole
 //! value; the first record stands behind 32 zero bytes.
 
-use crate::{hex, retention};
+mod batch;
+mod error;
+mod open;
+mod stored;
+
+pub use batch::{Added, Batch, CommandKey};
+pub use error::LogError;
+pub use stored::{Head, Identity, Stored, check_link};
+
+use crate::retention;
 use muster_schemas::{
-    codec::{self, CodecError},
+    codec,
     command::Answer,
-    event::{Actor, Commit, Event, Record, uuid_bytes::UuidBytes},
-    ids::{CommandId, JobId, Sequence},
+    event::{Commit, Record, uuid_bytes::UuidBytes},
+    ids::{JobId, Sequence},
     time::Timestamp,
 };
-use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, Direction,
-    IteratorMode, LogLevel, Options, ReadOptions, WriteBatch, WriteOptions,
-};
+use open::{check_folder, database_options, explain_open, families, open_error};
+use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch, WriteOptions};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -53,266 +60,7 @@ const META_IDENTITY: &[u8] = b"identity";
 /// Name in `meta` of the last record whose public event was handed to the bus: `u64`.
 const META_PUBLISHED: &[u8] = b"published";
 
-const HASH_BYTES: usize = 32;
 const MIB: usize = 1 << 20;
-
-/// Why the log cannot be opened, read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum LogError {
-    /// Another process, or another ledger of this one, has it open.
-    #[error("the log in {0} is in use by another ledger; only one can write it")]
-    InUse(PathBuf),
-    /// Written by a newer program.
-    #[error("the log in {folder} was written by a newer muster (layout {found}, this one knows {FORMAT_VERSION})")]
-    Newer {
-        /// The folder.
-        folder: PathBuf,
-        /// What was found.
-        found: String,
-    },
-    /// There is none.
-    #[error("there is no log in {0}")]
-    Missing(PathBuf),
-    /// Files are missing or their contents are not what was written.
-    #[error("the log in {folder} is damaged: {detail}; restore the folder from a backup, nothing was changed")]
-    Damaged {
-        /// The folder.
-        folder: PathBuf,
-        /// What is wrong, as far as is known.
-        detail: String,
-    },
-    /// A record is not what it should be.
-    #[error("record {sequence} of the log is damaged: {detail}")]
-    DamagedRecord {
-        /// Which.
-        sequence: Sequence,
-        /// What is wrong.
-        detail: String,
-    },
-    /// The operating system or RocksDB refused: disk full, no permission, broken disk.
-    #[error("the log in {folder} cannot be {action}: {detail}")]
-    Storage {
-        /// The folder.
-        folder: PathBuf,
-        /// `opened`, `read` or `written`.
-        action: &'static str,
-        /// What the system said.
-        detail: String,
-    },
-    /// It is being opened anew after a failed write.
-    #[error("the log is being opened again after a failed write; try again")]
-    Closed,
-    /// Records that were moved to an archive are needed, and the archive is not there.
-    #[error("record {sequence} was moved to an archive that is not in {folder}: put the file back to read it")]
-    Archived {
-        /// The record needed.
-        sequence: Sequence,
-        /// Where archives belong.
-        folder: PathBuf,
-    },
-    /// A value is too large to be stored.
-    #[error(transparent)]
-    Unencodable(CodecError),
-}
-
-/// The last record of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// Its sequence; 0 if the log is empty.
-    pub sequence: Sequence,
-    /// Its hash.
-    pub hash: Hash,
-    /// Its time.
-    pub time: Timestamp,
-}
-
-impl Head {
-    /// The head of an empty log.
-    pub const EMPTY: Self = Self { sequence: Sequence(0), hash: NO_HASH, time: Timestamp(i64::MIN) };
-}
-
-/// Whose log it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Tells this log from every other.
-    pub cluster_id: UuidBytes,
-    /// The public key that checkpoints are signed with.
-    pub public_key: [u8; 32],
-}
-
-/// A record as it is stored.
-#[derive(Clone, Copy, Debug)]
-pub struct Stored<'a> {
-    /// Its key.
-    pub sequence: Sequence,
-    /// Its bytes: the hash of the record before, and the payload.
-    pub value: &'a [u8],
-}
-
-impl<'a> Stored<'a> {
-    /// The hash of the record before.
-    ///
-    /// # Errors
-    /// [`LogError::DamagedRecord`] if the value is too short for one.
-    pub fn previous_hash(&self) -> Result<Hash, LogError> {
-        let head = self.value.first_chunk::<HASH_BYTES>();
-        head.copied().ok_or_else(|| self.damaged("shorter than a hash"))
-    }
-
-    /// The codec payload of the record.
-    pub fn payload(&self) -> &'a [u8] {
-        self.value.get(HASH_BYTES..).unwrap_or_default()
-    }
-
-    /// The hash of this record.
-    pub fn hash(&self) -> Hash {
-        *blake3::hash(self.value).as_bytes()
-    }
-
-    /// The record.
-    ///
-    /// # Errors
-    /// [`LogError::DamagedRecord`] if the payload is damaged or carries another sequence than its key.
-    pub fn record(&self) -> Result<Record, LogError> {
-        let record: Record = codec::decode(self.payload()).map_err(|error| self.damaged(error))?;
-        if record.sequence != self.sequence {
-            return Err(self.damaged(format_args!("it says that it is record {}", record.sequence)));
-        }
-        Ok(record)
-    }
-
-    fn damaged(&self, detail: impl ToString) -> LogError {
-        LogError::DamagedRecord { sequence: self.sequence, detail: detail.to_string() }
-    }
-}
-
-/// What a retry of a command is recognised by: its id, and who asked. Nobody can take another's id, or read the answer
-/// to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CommandKey([u8; 32]);
-
-impl CommandKey {
-    /// The key of a command of an actor.
-    pub fn new(actor: &Actor, id: CommandId) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        match actor {
-            Actor::User(owner) => hasher.update(b"user").update(&owner.uid.to_be_bytes()).update(owner.user.as_bytes()),
-            Actor::Planner => hasher.update(b"planner"),
-            Actor::Executor(node) => hasher.update(b"executor").update(node.as_bytes()),
-            Actor::Notifier => hasher.update(b"notifier"),
-            Actor::Ledger => hasher.update(b"ledger"),
-        };
-        let mut key = [0; 32];
-        key[..16].copy_from_slice(id.0.as_bytes());
-        key[16..].copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Self(key)
-    }
-}
-
-/// What one group commit is going to write.
-pub struct Batch<'log> {
-    log: &'log Log,
-    writes: WriteBatch,
-    head: Head,
-    value: Vec<u8>,
-    added: Added,
-}
-
-/// What a batch adds, for taking it back if writing it failed half-way.
-#[derive(Clone, Debug, Default)]
-pub struct Added {
-    after: Sequence,
-    jobs: Vec<(JobId, Sequence)>,
-    commands: Vec<CommandKey>,
-}
-
-impl Added {
-    /// Nothing was added behind this record.
-    pub fn nothing_after(after: Sequence) -> Self {
-        Self { after, ..Self::default() }
-    }
-}
-
-impl Batch<'_> {
-    /// The last record, with those of this batch.
-    pub fn head(&self) -> Head {
-        self.head
-    }
-
-    /// Whether nothing is to be written.
-    pub fn is_empty(&self) -> bool {
-        self.writes.is_empty()
-    }
-
-    /// Adds the next record and returns its size in bytes. `job` is whose history it belongs to.
-    ///
-    /// # Errors
-    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
-    pub fn append(&mut self, record: &Record, job: Option<JobId>) -> Result<usize, LogError> {
-        debug_assert_eq!(record.sequence, self.head.sequence.next());
-        self.value.clear();
-        self.value.extend_from_slice(&self.head.hash);
-        codec::encode_into(record, &mut self.value).map_err(LogError::Unencodable)?;
-        self.writes.put_cf(self.log.family(RECORDS), record.sequence.0.to_be_bytes(), &self.value);
-        if let Some(job) = job {
-            self.writes.put_cf(self.log.family(BY_JOB), job_key(job, record.sequence), []);
-            self.added.jobs.push((job, record.sequence));
-        }
-        match record.event {
-            Event::Checkpoint { of, .. } => {
-                self.writes.put_cf(self.log.family(CHECKPOINTS), of.0.to_be_bytes(), record.sequence.0.to_be_bytes());
-            }
-            Event::ClusterInitialised { cluster_id, public_key } => {
-                let identity = [&cluster_id.0[..], &public_key].concat();
-                self.writes.put_cf(self.log.family(META), META_IDENTITY, identity);
-            }
-            _ => {}
-        }
-        let hash = *blake3::hash(&self.value).as_bytes();
-        self.head = Head { sequence: record.sequence, hash, time: record.time };
-        Ok(self.value.len())
-    }
-
-    /// Adds the answer that a retry of the command gets.
-    ///
-    /// # Errors
-    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
-    pub fn remember(&mut self, command: CommandKey, time: Timestamp, answer: &Answer) -> Result<(), LogError> {
-        self.value.clear();
-        self.value.extend_from_slice(&time.0.to_be_bytes());
-        codec::encode_into(answer, &mut self.value).map_err(LogError::Unencodable)?;
-        self.writes.put_cf(self.log.family(COMMANDS), command.0, &self.value);
-        self.added.commands.push(command);
-        Ok(())
-    }
-
-    /// Adds a notification that is to be delivered: the `number`th that follows from a record.
-    pub fn add_notice(&mut self, of: Sequence, number: u32, payload: &[u8]) {
-        self.writes.put_cf(self.log.family(NOTICES), notice_key(of, number), payload);
-    }
-
-    /// Takes a notification away that has come to its end.
-    pub fn remove_notice(&mut self, of: Sequence, number: u32) {
-        self.writes.delete_cf(self.log.family(NOTICES), notice_key(of, number));
-    }
-
-    /// Gives the batch up; nothing was written.
-    pub fn abandon(self) -> Added {
-        self.added
-    }
-
-    /// Writes everything and syncs it, all or nothing.
-    ///
-    /// # Errors
-    /// [`LogError::Storage`] with what would have been added. Whether it is on disk is then unknown: the log must be
-    /// opened anew and [`Log::take_back`] called before it is used again.
-    pub fn commit(self) -> Result<Head, (LogError, Added)> {
-        let mut options = WriteOptions::default();
-        options.set_sync(true);
-        let Self { log, writes, head, added, .. } = self;
-        log.db.write_opt(writes, &options).map(|()| head).map_err(|error| (log.storage("written", error), added))
-    }
-}
 
 fn job_key(job: JobId, sequence: Sequence) -> [u8; 24] {
     let mut key = [0; 24];
@@ -369,14 +117,22 @@ impl Log {
     /// # Errors
     /// As [`Log::open`], and [`LogError::Missing`].
     pub fn open_read_only(folder: &Path) -> Result<Self, LogError> {
+        /// A running ledger may remove a file that was still in the list of files a moment ago.
+        const ATTEMPTS: u32 = 5;
         if check_folder(folder)? {
             return Err(LogError::Missing(folder.to_owned()));
         }
         let mut options = database_options();
         // All at once: a file that a running ledger has no more need of can be read on as long as it is open.
         options.set_max_open_files(-1);
-        let db = DB::open_cf_descriptors_read_only(&options, folder, families(None), false)
-            .map_err(|error| explain_open(folder, error))?;
+        let open = || DB::open_cf_descriptors_read_only(&options, folder, families(None), false);
+        let mut opened = open();
+        for _ in 1..ATTEMPTS {
+            if opened.is_err() {
+                opened = open();
+            }
+        }
+        let db = opened.map_err(|error| explain_open(folder, error))?;
         let log = Self { db, folder: folder.to_owned() };
         log.check_format()?;
         Ok(log)
@@ -389,8 +145,7 @@ impl Log {
 
     /// A batch behind the head given, which must be the log's.
     pub fn batch(&self, head: Head) -> Batch<'_> {
-        let added = Added::nothing_after(head.sequence);
-        Batch { log: self, writes: WriteBatch::default(), head, value: Vec::with_capacity(512), added }
+        Batch::new(self, head)
     }
 
     /// The last record.
@@ -778,108 +533,4 @@ impl Entries<'_> {
         }
         Ok(self.inner.item().map(|(key, value)| Stored { sequence: Sequence(number(key)), value }))
     }
-}
-
-/// Whether a folder is fresh: missing or empty. One that holds a part of a database is damaged.
-fn check_folder(folder: &Path) -> Result<bool, LogError> {
-    let names: Vec<_> = match std::fs::read_dir(folder) {
-        Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.file_name()).collect(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(open_error(folder, error)),
-    };
-    if names.iter().any(|name| name == "CURRENT") {
-        return known_families(folder).map(|()| false);
-    }
-    let is_database = |name: &std::ffi::OsString| {
-        let name = name.to_string_lossy();
-        name.starts_with("MANIFEST") || name.ends_with(".sst") || (name.ends_with(".log") && name.len() > 4)
-    };
-    if names.iter().any(is_database) {
-        return Err(LogError::Damaged { folder: folder.to_owned(), detail: "its file CURRENT is missing".into() });
-    }
-    Ok(true)
-}
-
-fn known_families(folder: &Path) -> Result<(), LogError> {
-    let names = DB::list_cf(&Options::default(), folder).map_err(|error| explain_open(folder, error))?;
-    match names.iter().find(|name| *name != "default" && !FAMILIES.contains(&name.as_str())) {
-        Some(name) => Err(LogError::Newer { folder: folder.to_owned(), found: format!("with `{name}`") }),
-        None => Ok(()),
-    }
-}
-
-fn open_error(folder: &Path, error: std::io::Error) -> LogError {
-    LogError::Storage { folder: folder.to_owned(), action: "opened", detail: error.to_string() }
-}
-
-fn explain_open(folder: &Path, error: rocksdb::Error) -> LogError {
-    let folder = folder.to_owned();
-    let kind = error.kind();
-    let detail = error.into_string();
-    let missing = detail.contains("No such file") || detail.contains("does not exist");
-    match kind {
-        rocksdb::ErrorKind::IOError if detail.contains("lock") => LogError::InUse(folder),
-        rocksdb::ErrorKind::IOError if !missing => LogError::Storage { folder, action: "opened", detail },
-        _ => LogError::Damaged { folder, detail },
-    }
-}
-
-/// Small by default: an idle ledger must not cost more memory than what it serves.
-fn database_options() -> Options {
-    let mut options = Options::default();
-    options.set_max_background_jobs(2);
-    options.set_db_write_buffer_size(24 * MIB);
-    options.set_max_total_wal_size(48 * MIB as u64);
-    options.set_max_open_files(128);
-    options.set_keep_log_file_num(2);
-    options.set_log_level(LogLevel::Warn);
-    options.set_stats_dump_period_sec(0);
-    options.set_stats_persist_period_sec(0);
-    options.set_paranoid_checks(true);
-    // A record that was being written when the power failed may be cut short at the very end; damage anywhere else
-    // must not silently cut off what stands behind it.
-    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
-    options.set_track_and_verify_wals_in_manifest(true);
-    options
-}
-
-fn families(retention: Option<retention::Commands>) -> Vec<ColumnFamilyDescriptor> {
-    let cache = Cache::new_lru_cache(8 * MIB);
-    let family = |name: &str| {
-        let mut options = Options::default();
-        options.set_compression_type(DBCompressionType::Lz4);
-        options.set_write_buffer_size(if name == RECORDS { 12 * MIB } else { 4 * MIB });
-        options.set_max_write_buffer_number(2);
-        let mut blocks = BlockBasedOptions::default();
-        blocks.set_block_cache(&cache);
-        blocks.set_cache_index_and_filter_blocks(true);
-        if name == COMMANDS {
-            blocks.set_bloom_filter(10.0, false);
-            options.set_memtable_prefix_bloom_ratio(0.02);
-            options.set_memtable_whole_key_filtering(true);
-            if let Some(retention) = &retention {
-                retention.install(&mut options);
-            }
-        }
-        options.set_block_based_table_factory(&blocks);
-        ColumnFamilyDescriptor::new(name, options)
-    };
-    let default = ColumnFamilyDescriptor::new("default", Options::default());
-    FAMILIES.into_iter().map(family).chain([default]).collect()
-}
-
-/// Whether a hash is what it should be, as an error that names the record.
-///
-/// # Errors
-/// [`LogError::DamagedRecord`] if it is not.
-pub fn check_link(stored: &Stored<'_>, previous: &Hash) -> Result<(), LogError> {
-    let found = stored.previous_hash()?;
-    if found == *previous {
-        return Ok(());
-    }
-    Err(stored.damaged(format_args!(
-        "it follows a record with hash {}, but the record before it has {}: one of them was altered",
-        hex(&found),
-        hex(previous)
-    )))
 }

@@ -1,0 +1,146 @@
+//! What one group commit writes.
+
+use super::{
+    BY_JOB, CHECKPOINTS, COMMANDS, Head, Log, LogError, META, META_IDENTITY, NOTICES, RECORDS, job_key, notice_key,
+};
+use muster_schemas::{
+    codec,
+    command::Answer,
+    event::{Actor, Event, Record},
+    ids::{CommandId, JobId, Sequence},
+    time::Timestamp,
+};
+use rocksdb::{WriteBatch, WriteOptions};
+
+/// What a retry of a command is recognised by: its id, and who asked. Nobody can take another's id, or read the answer
+/// to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CommandKey(pub(super) [u8; 32]);
+
+impl CommandKey {
+    /// The key of a command of an actor.
+    pub fn new(actor: &Actor, id: CommandId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        match actor {
+            Actor::User(owner) => hasher.update(b"user").update(&owner.uid.to_be_bytes()).update(owner.user.as_bytes()),
+            Actor::Planner => hasher.update(b"planner"),
+            Actor::Executor(node) => hasher.update(b"executor").update(node.as_bytes()),
+            Actor::Notifier => hasher.update(b"notifier"),
+            Actor::Ledger => hasher.update(b"ledger"),
+        };
+        let mut key = [0; 32];
+        key[..16].copy_from_slice(id.0.as_bytes());
+        key[16..].copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(key)
+    }
+}
+
+/// What one group commit is going to write.
+pub struct Batch<'log> {
+    log: &'log Log,
+    writes: WriteBatch,
+    head: Head,
+    value: Vec<u8>,
+    added: Added,
+}
+
+/// What a batch adds, for taking it back if writing it failed half-way.
+#[derive(Clone, Debug, Default)]
+pub struct Added {
+    pub(super) after: Sequence,
+    pub(super) jobs: Vec<(JobId, Sequence)>,
+    pub(super) commands: Vec<CommandKey>,
+}
+
+impl Added {
+    /// Nothing was added behind this record.
+    pub fn nothing_after(after: Sequence) -> Self {
+        Self { after, ..Self::default() }
+    }
+}
+
+impl<'log> Batch<'log> {
+    pub(super) fn new(log: &'log Log, head: Head) -> Self {
+        let added = Added::nothing_after(head.sequence);
+        Self { log, writes: WriteBatch::default(), head, value: Vec::with_capacity(512), added }
+    }
+
+    /// The last record, with those of this batch.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Adds the next record and returns its size in bytes. `job` is whose history it belongs to.
+    ///
+    /// # Errors
+    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
+    pub fn append(&mut self, record: &Record, job: Option<JobId>) -> Result<usize, LogError> {
+        debug_assert_eq!(record.sequence, self.head.sequence.next());
+        self.value.clear();
+        self.value.extend_from_slice(&self.head.hash);
+        codec::encode_into(record, &mut self.value).map_err(LogError::Unencodable)?;
+        self.writes.put_cf(self.log.family(RECORDS), record.sequence.0.to_be_bytes(), &self.value);
+        if let Some(job) = job {
+            self.writes.put_cf(self.log.family(BY_JOB), job_key(job, record.sequence), []);
+            self.added.jobs.push((job, record.sequence));
+        }
+        match record.event {
+            Event::Checkpoint { of, .. } => {
+                self.writes.put_cf(self.log.family(CHECKPOINTS), of.0.to_be_bytes(), record.sequence.0.to_be_bytes());
+            }
+            Event::ClusterInitialised { cluster_id, public_key } => {
+                let identity = [&cluster_id.0[..], &public_key].concat();
+                self.writes.put_cf(self.log.family(META), META_IDENTITY, identity);
+            }
+            _ => {}
+        }
+        let hash = *blake3::hash(&self.value).as_bytes();
+        self.head = Head { sequence: record.sequence, hash, time: record.time };
+        Ok(self.value.len())
+    }
+
+    /// Adds the answer that a retry of the command gets.
+    ///
+    /// # Errors
+    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
+    pub fn remember(&mut self, command: CommandKey, time: Timestamp, answer: &Answer) -> Result<(), LogError> {
+        self.value.clear();
+        self.value.extend_from_slice(&time.0.to_be_bytes());
+        codec::encode_into(answer, &mut self.value).map_err(LogError::Unencodable)?;
+        self.writes.put_cf(self.log.family(COMMANDS), command.0, &self.value);
+        self.added.commands.push(command);
+        Ok(())
+    }
+
+    /// Adds a notification that is to be delivered: the `number`th that follows from a record.
+    pub fn add_notice(&mut self, of: Sequence, number: u32, payload: &[u8]) {
+        self.writes.put_cf(self.log.family(NOTICES), notice_key(of, number), payload);
+    }
+
+    /// Takes a notification away that has come to its end.
+    pub fn remove_notice(&mut self, of: Sequence, number: u32) {
+        self.writes.delete_cf(self.log.family(NOTICES), notice_key(of, number));
+    }
+
+    /// Gives the batch up; nothing was written.
+    pub fn abandon(self) -> Added {
+        self.added
+    }
+
+    /// Writes everything and syncs it, all or nothing.
+    ///
+    /// # Errors
+    /// [`LogError::Storage`] with what would have been added. Whether it is on disk is then unknown: the log must be
+    /// opened anew and [`Log::take_back`] called before it is used again.
+    pub fn commit(self) -> Result<Head, (LogError, Added)> {
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        let Self { log, writes, head, added, .. } = self;
+        log.db.write_opt(writes, &options).map(|()| head).map_err(|error| (log.storage("written", error), added))
+    }
+}

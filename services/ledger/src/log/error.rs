@@ -1,0 +1,62 @@
+use super::FORMAT_VERSION;
+use muster_schemas::{codec::CodecError, ids::Sequence};
+use std::path::PathBuf;
+
+/// Why the log cannot be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// Another process, or another ledger of this one, has it open.
+    #[error("the log in {0} is in use by another ledger; only one can write it")]
+    InUse(PathBuf),
+    /// Written by a newer program.
+    #[error("the log in {folder} was written by a newer muster (layout {found}, this one knows {FORMAT_VERSION})")]
+    Newer {
+        /// The folder.
+        folder: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// There is none.
+    #[error("there is no log in {0}")]
+    Missing(PathBuf),
+    /// Files are missing or their contents are not what was written.
+    #[error("the log in {folder} is damaged: {detail}; restore the folder from a backup, nothing was changed")]
+    Damaged {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong, as far as is known.
+        detail: String,
+    },
+    /// A record is not what it should be.
+    #[error("record {sequence} of the log is damaged: {detail}")]
+    DamagedRecord {
+        /// Which.
+        sequence: Sequence,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The operating system or RocksDB refused: disk full, no permission, broken disk.
+    #[error("the log in {folder} cannot be {action}: {detail}")]
+    Storage {
+        /// The folder.
+        folder: PathBuf,
+        /// `opened`, `read` or `written`.
+        action: &'static str,
+        /// What the system said.
+        detail: String,
+    },
+    /// It is being opened anew after a failed write.
+    #[error("the log is being opened again after a failed write; try again")]
+    Closed,
+    /// Records that were moved to an archive are needed, and the archive is not there.
+    #[error("record {sequence} was moved to an archive that is not in {folder}: put the file back to read it")]
+    Archived {
+        /// The record needed.
+        sequence: Sequence,
+        /// Where archives belong.
+        folder: PathBuf,
+    },
+    /// A value is too large to be stored.
+    #[error(transparent)]
+    Unencodable(CodecError),
+}

@@ -1,0 +1,99 @@
+//! Records as they are stored, and the chain that they form.
+
+use super::{Hash, LogError, NO_HASH};
+use crate::hex;
+use muster_schemas::{
+    codec,
+    event::{Record, uuid_bytes::UuidBytes},
+    ids::Sequence,
+    time::Timestamp,
+};
+
+const HASH_BYTES: usize = 32;
+
+/// The last record of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its sequence; 0 if the log is empty.
+    pub sequence: Sequence,
+    /// Its hash.
+    pub hash: Hash,
+    /// Its time.
+    pub time: Timestamp,
+}
+
+impl Head {
+    /// The head of an empty log.
+    pub const EMPTY: Self = Self { sequence: Sequence(0), hash: NO_HASH, time: Timestamp(i64::MIN) };
+}
+
+/// Whose log it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Tells this log from every other.
+    pub cluster_id: UuidBytes,
+    /// The public key that checkpoints are signed with.
+    pub public_key: [u8; 32],
+}
+
+/// A record as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored<'a> {
+    /// Its key.
+    pub sequence: Sequence,
+    /// Its bytes: the hash of the record before, and the payload.
+    pub value: &'a [u8],
+}
+
+impl<'a> Stored<'a> {
+    /// The hash of the record before.
+    ///
+    /// # Errors
+    /// [`LogError::DamagedRecord`] if the value is too short for one.
+    pub fn previous_hash(&self) -> Result<Hash, LogError> {
+        let head = self.value.first_chunk::<HASH_BYTES>();
+        head.copied().ok_or_else(|| self.damaged("shorter than a hash"))
+    }
+
+    /// The codec payload of the record.
+    pub fn payload(&self) -> &'a [u8] {
+        self.value.get(HASH_BYTES..).unwrap_or_default()
+    }
+
+    /// The hash of this record.
+    pub fn hash(&self) -> Hash {
+        *blake3::hash(self.value).as_bytes()
+    }
+
+    /// The record.
+    ///
+    /// # Errors
+    /// [`LogError::DamagedRecord`] if the payload is damaged or carries another sequence than its key.
+    pub fn record(&self) -> Result<Record, LogError> {
+        let record: Record = codec::decode(self.payload()).map_err(|error| self.damaged(error))?;
+        if record.sequence != self.sequence {
+            return Err(self.damaged(format_args!("it says that it is record {}", record.sequence)));
+        }
+        Ok(record)
+    }
+
+    fn damaged(&self, detail: impl ToString) -> LogError {
+        LogError::DamagedRecord { sequence: self.sequence, detail: detail.to_string() }
+    }
+}
+
+/// Whether a hash is what it should be, as an error that names the record.
+///
+/// # Errors
+/// [`LogError::DamagedRecord`] if it is not.
+pub fn check_link(stored: &Stored<'_>, previous: &Hash) -> Result<(), LogError> {
+    let found = stored.previous_hash()?;
+    if found == *previous {
+        return Ok(());
+    }
+    Err(stored.damaged(format_args!(
+        "it follows a record with hash {}, but the record before it has {}: one of them was altered",
+        hex(&found),
+        hex(previous)
+    )))
+}
