@@ -425,6 +425,7 @@ fn bad_requests_say_what_is_wrong_and_change_nothing() {
         (system.get("/v1/jobs?at_seq=1&at=2026-01-01T00:00:00Z"), "400", "cannot both"),
         (system.get("/v1/jobs?limit=0"), "422", "1 to 10000"),
         (system.get("/v1/jobs?limit=1&limit=2"), "400", "given twice"),
+        (system.get("/v1/events?kind=job.started,job.strated"), "400", "no kind of event `job.strated`"),
         (system.get("/v1/jobs/abc"), "400", "is not a job id"),
         (system.get("/v1/jobs/77"), "404", "there is no job 77"),
         (system.get("/v1/jobs/77/events"), "404", "there is no job 77"),

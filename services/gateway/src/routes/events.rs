@@ -12,7 +12,7 @@ use axum::{
     http::{HeaderMap, header},
     response::IntoResponse,
 };
-use muster_schemas::{JobId, Sequence, views::ErrorBody};
+use muster_schemas::{JobId, Sequence, public::catalogue, views::ErrorBody};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -52,11 +52,22 @@ pub(crate) async fn stream(
         Some(id) => last_event(id.as_bytes())?.next(),
         None => params.from.unwrap_or_else(|| known.next()),
     };
+    params.kind.iter().try_for_each(|kind| check_kind(kind))?;
     let filter = Filter { job: params.job, kinds: params.kind };
     let from = from.max(Sequence(1));
     let events = live::subscribe(app.live.clone(), app.reader.clone(), filter, from, known, app.shutdown.clone());
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(events)))
+}
+
+/// A kind that does not exist would be waited for in vain.
+fn check_kind(wanted: &str) -> Result<(), ApiError> {
+    let (kind, verb) = wanted.split_once('.').map_or((wanted, None), |(kind, verb)| (kind, Some(verb)));
+    let known = catalogue().iter().any(|event| event.kind == kind && verb.is_none_or(|verb| event.verb == verb));
+    if known {
+        return Ok(());
+    }
+    Err(ApiError::malformed(format!("there is no kind of event `{wanted}`; kinds are such as `job` or `job.started`")))
 }
 
 fn last_event(id: &[u8]) -> Result<Sequence, ApiError> {
