@@ -179,21 +179,22 @@ pub struct ServeOptions {
     pub node: Option<String>,
 }
 
-/// A role that a process can have.
+/// A role that a process can have, in the order in which they are started: the executor waits until the cluster has its
+/// node, which somebody adds through the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Role {
     /// The log and the authoritative state.
     Ledger,
+    /// The HTTP API.
+    Gateway,
     /// Chooses which jobs start where.
     Planner,
-    /// Runs the jobs of one node.
-    Executor,
     /// Sends mail and runs notification commands.
     Notifier,
     /// Counts usage.
     Accounting,
-    /// The HTTP API.
-    Gateway,
+    /// Runs the jobs of one node.
+    Executor,
 }
 
 /// `muster submit`.

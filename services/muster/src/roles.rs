@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use group::Group;
 use muster_bus::{LocalBus, NatsBus, SharedBus};
 use std::{
+    io::Write as _,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
@@ -34,19 +35,17 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
         nodes.add_missing(&mut wanted);
         loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted));
     }
-    in_runtime("muster", &data_dir, loaded, async |mut host| {
-        let bus: SharedBus = LocalBus::new();
-        host.start(Role::Ledger, &bus).await?;
-        host.start(Role::Gateway, &bus).await?;
+    in_runtime("muster", &data_dir, loaded, false, async |host, bus| {
+        host.start(Role::Ledger, bus).await?;
+        host.start(Role::Gateway, bus).await?;
         if !describes_cluster && !first_start {
             cluster::configure_missing_nodes(&host.socket(), nodes.clone()).await?;
         }
         for role in [Role::Planner, Role::Notifier, Role::Accounting] {
-            host.start(role, &bus).await?;
+            host.start(role, bus).await?;
         }
-        host.start_emulated(&bus, &nodes).await?;
-        println!("muster is ready: {}, data in {}", nodes.text(), host.data_dir.display());
-        host.run_until_told_to_stop(&bus).await
+        host.start_emulated(bus, &nodes).await?;
+        Ok(format!("{}, data in {}", nodes.text(), host.data_dir.display()))
     })
 }
 
@@ -58,8 +57,9 @@ pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandR
     let mut roles = options.roles.clone();
     roles.sort();
     roles.dedup();
-    let on_nats = loaded.file.names("bus", "url");
-    if !on_nats && !(roles.contains(&Role::Ledger) && roles.len() > 1) {
+    let is_self_sufficient = roles.contains(&Role::Ledger) && roles.len() > 1;
+    let is_on_nats = loaded.file.names("bus", "url");
+    if !is_on_nats && !is_self_sufficient {
         return Err(Failure::usage(
             "without `url` in [bus] the roles cannot reach each other from separate processes: name all of them, \
              or use `muster up`",
@@ -74,17 +74,11 @@ pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandR
     }
     let names: Vec<&str> = roles.iter().map(|role| role_name(*role)).collect();
     let service = if let [only] = names[..] { format!("muster-{only}") } else { "muster".to_owned() };
-    in_runtime(&service, &data_dir, loaded, async |mut host| {
-        let bus: SharedBus = if on_nats {
-            NatsBus::connect(host.loaded.configuration.bus.clone()).await.context("the bus cannot be used")?
-        } else {
-            LocalBus::new()
-        };
+    in_runtime(&service, &data_dir, loaded, is_on_nats, async |host, bus| {
         for role in &roles {
-            host.start(*role, &bus).await?;
+            host.start(*role, bus).await?;
         }
-        println!("muster is ready: {}", names.join(", "));
-        host.run_until_told_to_stop(&bus).await
+        Ok(names.join(", "))
     })
 }
 
@@ -106,11 +100,13 @@ fn make_data_dir(data_dir: &Path) -> Result<(), Failure> {
     made.map_err(|error| Failure::failed(format!("cannot make the data folder {}: {error}", data_dir.display())))
 }
 
+/// Starts roles, says that they are ready, and runs them until it is told to stop. `start` gives what there is to say.
 fn in_runtime(
     service: &str,
     data_dir: &Path,
     loaded: Loaded,
-    run: impl AsyncFnOnce(Host) -> anyhow::Result<()>,
+    is_on_nats: bool,
+    start: impl AsyncFnOnce(&mut Host, &SharedBus) -> anyhow::Result<String>,
 ) -> CommandResult {
     let telemetry = muster_telemetry::init(service, &loaded.configuration.telemetry)?;
     raise_open_files();
@@ -119,10 +115,8 @@ fn in_runtime(
         .thread_name("muster-worker")
         .enable_all()
         .build()?;
-    let result = runtime.block_on(async {
-        let host = Host { loaded, telemetry, group: Group::default(), data_dir: data_dir.to_owned() };
-        run(host).await
-    });
+    let host = Host { is_on_nats, loaded, telemetry, group: Group::default(), data_dir: data_dir.to_owned() };
+    let result = runtime.block_on(host.run(start));
     // What still blocks (a slow disk, a resolver) must not keep the process from ending.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     result?;
@@ -145,6 +139,22 @@ struct Host {
     telemetry: muster_telemetry::Guard,
     group: Group,
     data_dir: PathBuf,
+    is_on_nats: bool,
+}
+
+/// The signals that stop a service.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 impl Host {
@@ -215,25 +225,49 @@ impl Host {
         Ok(())
     }
 
-    /// Waits for SIGTERM or SIGINT, or for a role that fails, and stops everything in order. SIGHUP reads the
+    /// Starts roles, and stops everything in order on SIGTERM or SIGINT, or when a role fails. SIGHUP reads the
     /// configuration again.
-    async fn run_until_told_to_stop(mut self, bus: &SharedBus) -> anyhow::Result<()> {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut hangup: Signal = signal(SignalKind::hangup())?;
-        let failure = loop {
-            tokio::select! {
-                _ = terminate.recv() => break None,
-                _ = interrupt.recv() => break None,
-                _ = hangup.recv() => self.reload(bus).await,
-                failure = self.group.failure() => break Some(failure),
+    async fn run(
+        mut self,
+        start: impl AsyncFnOnce(&mut Self, &SharedBus) -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
+        let mut stop =
+            StopSignals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
+        let mut hangup = signal(SignalKind::hangup())?;
+        let bus = tokio::select! {
+            bus = self.bus() => bus?,
+            () = stop.received() => return Ok(()),
+        };
+        let started = tokio::select! {
+            started = start(&mut self, &bus) => started.map(Some),
+            () = stop.received() => Ok(None),
+        };
+        let failure = match started {
+            Err(error) => Some(error),
+            Ok(None) => None,
+            Ok(Some(what)) => {
+                // Nobody need be there to read it.
+                let _ = writeln!(std::io::stdout(), "muster is ready: {what}");
+                loop {
+                    tokio::select! {
+                        () = stop.received() => break None,
+                        _ = hangup.recv() => self.reload(&bus).await,
+                        failure = self.group.failure() => break Some(failure),
+                    }
+                }
             }
         };
         let stopped = self.group.stop().await;
-        match failure {
-            Some(failure) => Err(failure),
-            None => stopped,
+        failure.map_or(stopped, Err)
+    }
+
+    /// NATS if the configuration names it, else the bus in this process.
+    async fn bus(&self) -> anyhow::Result<SharedBus> {
+        if !self.is_on_nats {
+            return Ok(LocalBus::new());
         }
+        let bus = NatsBus::connect(self.loaded.configuration.bus.clone());
+        Ok(bus.await.context("the bus cannot be used")?)
     }
 
     /// Reads the configuration again: what can change at once changes, what belongs to the cluster becomes a command, and

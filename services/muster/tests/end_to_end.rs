@@ -229,6 +229,18 @@ fn a_changed_file_is_taken_over_on_sighup() {
 }
 
 #[test]
+fn all_roles_can_be_served_by_one_process() {
+    let mut system = System::stopped();
+    let roles = ["executor", "gateway", "ledger", "planner", "notifier", "accounting", "--node", "solo"];
+    system.launch("serve", &roles);
+    system.wait_until("the gateway answers", || system.run(&["queues"]).status == 0);
+    system.write("muster.toml", "[[nodes]]\nname = \"solo\"\ncores = 1\nmemory = \"1G\"\n");
+    system.ok(&["config", "apply", "muster.toml"]);
+    assert_eq!(system.await_ready(), "muster is ready: ledger, gateway, planner, notifier, accounting, executor\n");
+    system.ok(&["submit", "--wait", "--", "true"]);
+}
+
+#[test]
 fn an_audit_bundle_can_be_exported() {
     let system = System::start(1);
     system.ok(&["submit", "--wait", "--", "true"]);

@@ -40,7 +40,8 @@ mod tests {
     const HEAD: &str = "# Commands\n\n\
         <!-- Made from the program. To change it, change `services/muster/src/cli.rs` or `job_options.rs`. -->\n\n\
         What `muster COMMAND --help` says. How values are written is in [scripts.md](scripts.md), what a command exits with in\n\
-        [exit-status.md](exit-status.md).\n";
+        [exit-status.md](exit-status.md). `--json` prints what the HTTP API answers, and its keys are as stable: they are described\n\
+        in `schemas/openapi.json`.\n";
 
     fn write_help(text: &mut String, command: &mut clap::Command, depth: usize) {
         let help = command.clone().term_width(100).render_help().to_string();

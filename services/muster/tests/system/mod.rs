@@ -42,17 +42,27 @@ impl System {
         system
     }
 
-    /// Starts it on its folder and waits until it says that it is ready.
+    /// Starts `muster up` on its folder and waits until it says that it is ready.
     pub fn restart(&mut self, options: &[&str]) {
-        let log = std::fs::File::options().append(true).create(true).open(self.path("up.log")).expect("a log file");
-        let mut command = self.command(&["up"]);
-        command.args(options).stdout(Stdio::piped()).stderr(log);
-        let mut process = command.spawn().expect("muster starts");
-        let mut line = String::new();
-        let stdout = process.stdout.take().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("its output can be read");
-        self.process = Some(process);
+        self.launch("up", options);
+        let line = self.await_ready();
         assert!(line.starts_with("muster is ready: "), "it said `{line}`, and:\n{}", self.log());
+    }
+
+    /// Starts `muster up` or `muster serve` on its folder.
+    pub fn launch(&mut self, command: &str, options: &[&str]) {
+        let log = std::fs::File::options().append(true).create(true).open(self.path("up.log")).expect("a log file");
+        let mut command = self.command(&[command]);
+        command.args(options).stdout(Stdio::piped()).stderr(log);
+        self.process = Some(command.spawn().expect("muster starts"));
+    }
+
+    /// The line that it says when it is ready, or nothing if it ends before.
+    pub fn await_ready(&mut self) -> String {
+        let stdout = self.process.as_mut().and_then(|process| process.stdout.take()).expect("it is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("its output can be read");
+        line
     }
 
     /// Stops it as a service manager does. Jobs go on.
