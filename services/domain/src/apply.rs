@@ -9,7 +9,7 @@ mod jobs;
 mod runs;
 
 use crate::state::{
-    Job, Run, State, Suspension,
+    Job, Phase, Run, State, Suspension,
     index::{Index, JobKeys},
 };
 use muster_schemas::{
@@ -113,7 +113,7 @@ impl State {
             if self.index.dependents.contains_key(&id) {
                 let again = retention_from(self, now);
                 self.change_job(id, |job| {
-                    if let crate::state::Phase::Finished(finished) = &mut job.phase {
+                    if let Phase::Finished(finished) = &mut job.phase {
                         finished.forget_after = again;
                     }
                 });

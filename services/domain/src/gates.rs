@@ -3,7 +3,7 @@
 use crate::state::{ArrayState, Condition, ConditionStatus, Job, Phase, State, job::ComponentExtras};
 use muster_schemas::{
     JobId, Timestamp,
-    job::{Dependencies, Dependency, DependencyKind, WaitReason},
+    job::{Dependencies, Dependency, DependencyKind, Holds, WaitReason},
     resources::IndexSet,
 };
 use std::{borrow::Cow, cmp::Reverse};
@@ -209,8 +209,8 @@ fn extras_reason(job: &Job, extras: &ComponentExtras) -> Option<WaitReason> {
     extras.begin.filter(|_| !extras.begin_passed).map(WaitReason::BeginTime)
 }
 
-fn held_tasks(array: &ArrayState) -> muster_schemas::job::Holds {
-    array.held.values().fold(muster_schemas::job::Holds::default(), |all, holds| all.union(*holds))
+fn held_tasks(array: &ArrayState) -> Holds {
+    array.held.values().fold(Holds::default(), |all, holds| all.union(*holds))
 }
 
 /// The jobs that an array depends on task by task.

@@ -4,7 +4,7 @@
 
 use crate::state::{Job, PartState, Phase, Run, State, Suspension};
 use muster_schemas::{
-    NodeId, RunId, Sequence, StepId,
+    JobId, NodeId, RunId, Sequence, StepId,
     event::{Event, JobChange, Record, StopReason},
     job::{Component, JobSpec, Launch, Program},
     node::{LaunchOrder, NodeOrder, OrderNode},
@@ -130,7 +130,7 @@ fn stop(state: &State, run: &Run) -> OrderSeed {
     }
 }
 
-fn walltime_orders(state: &State, job: muster_schemas::JobId, change: &JobChange) -> Vec<(NodeId, OrderSeed)> {
+fn walltime_orders(state: &State, job: JobId, change: &JobChange) -> Vec<(NodeId, OrderSeed)> {
     let run = state.job(job).and_then(Job::run).and_then(|run| state.run(run));
     let Some(run) = run.filter(|_| change.walltime_seconds.is_some()) else { return Vec::new() };
     let parts = run.parts.iter().filter(|part| !part.has_ended());
@@ -163,7 +163,7 @@ fn step_launch(state: &State, run: &Run, step: StepId) -> Option<OrderSeed> {
     Some(OrderSeed::LaunchStep { run: run.id, step, submitted_sequence, started_sequence })
 }
 
-fn forget(state: &State, job: muster_schemas::JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
+fn forget(state: &State, job: JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     let last = state.job(job).and_then(|job| job.last_run.as_ref()).filter(|last| last.run == run);
     let shares = last.into_iter().flat_map(|last| last.placement.shares());
     shares.map(|share| (share.node, OrderSeed::Forget { run })).collect()

@@ -16,7 +16,10 @@ pub use shape::{Shape, ShapeId, Shapes};
 
 use index::Index;
 use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, Timestamp, cluster::ClusterSettings, event::Owner, job::JobState,
+    JobId, NodeId, RunId, Sequence, Timestamp,
+    cluster::ClusterSettings,
+    event::Owner,
+    job::{JobState, WaitReason},
     resources::IndexSet,
 };
 use pool::Pool;
@@ -65,7 +68,7 @@ pub struct ClusterIdentity {
 pub(crate) struct Pools {
     pub(crate) text: Pool<str>,
     pub(crate) owners: Pool<Owner>,
-    pub(crate) reasons: Pool<muster_schemas::job::WaitReason>,
+    pub(crate) reasons: Pool<WaitReason>,
 }
 
 /// A job that only waits for resources.

@@ -73,7 +73,7 @@ fn number(field: &str, found: u64, least: u64, most: u64) -> Result<(), Refusal>
 }
 
 fn no_nul(field: &str, value: &str) -> Result<(), Refusal> {
-    match value.bytes().position(|byte| byte == 0) {
+    match value.find('\0') {
         Some(at) => invalid(format!("{field}: has a NUL byte at position {at}")),
         None => Ok(()),
     }

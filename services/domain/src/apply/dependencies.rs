@@ -2,7 +2,7 @@
 
 use crate::{
     gates,
-    state::{Condition, ConditionStatus, Job, Phase, State},
+    state::{Condition, Job, Phase, State},
 };
 use muster_schemas::{
     JobId, Timestamp,
@@ -160,7 +160,6 @@ fn add_before(job: &mut Job, condition: Condition) {
     let extras = lead.extras.get_or_insert_default();
     let known = |other: &Condition| other.dependency == condition.dependency;
     if job.phase == Phase::Waiting && !extras.before.iter().any(known) {
-        debug_assert!(condition.status != ConditionStatus::Never || condition.dependency.job.is_some());
         extras.before.push(condition);
         extras.settle();
     }

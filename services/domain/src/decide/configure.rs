@@ -65,7 +65,8 @@ fn validate_config(state: &State, config: &ClusterConfig, keep_unnamed: bool) ->
         }
     }
     let default = config.settings.default_queue.as_str();
-    if !queues.contains(default) && !(keep_unnamed && state.queue(default).is_some()) {
+    let exists = queues.contains(default) || keep_unnamed && state.queue(default).is_some();
+    if !exists {
         return Err(invalid(format!("default_queue: queue `{}` does not exist", validate::shown(default))));
     }
     Ok(())

@@ -6,10 +6,10 @@ use crate::{
     validate,
 };
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, NodeId, RunId, StepId,
     command::{Refusal, RefusalCode, Reply},
     event::{Event, NodeExit, NodeTasks},
-    job::{Launch, Program},
+    job::{ExitStatus, Launch, Program},
     resources::NodeShare,
 };
 use std::sync::Arc;
@@ -92,11 +92,7 @@ pub(super) fn ended(access: &Access, run: RunId, step: StepId, exit: NodeExit) -
 }
 
 /// The first status by rank that is not 0, else 0.
-fn status_that_counts(
-    step: &Step,
-    node: muster_schemas::NodeId,
-    exit: &NodeExit,
-) -> Option<muster_schemas::job::ExitStatus> {
+fn status_that_counts(step: &Step, node: NodeId, exit: &NodeExit) -> Option<ExitStatus> {
     let exits = step.parts.iter().filter_map(|part| if part.node == node { Some(exit) } else { part.exit.as_ref() });
     let statuses: Vec<_> = exits.filter_map(|exit| exit.status).collect();
     statuses.iter().find(|status| !status.is_success()).or(statuses.first()).copied()

@@ -169,10 +169,12 @@ impl Index {
     }
 }
 
-fn move_key<T: Ord>(set: &mut BTreeSet<(Timestamp, T)>, before: Option<Timestamp>, after: Option<Timestamp>, id: T)
-where
-    T: Copy,
-{
+fn move_key<T: Ord + Copy>(
+    set: &mut BTreeSet<(Timestamp, T)>,
+    before: Option<Timestamp>,
+    after: Option<Timestamp>,
+    id: T,
+) {
     if before == after {
         return;
     }

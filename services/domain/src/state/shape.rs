@@ -59,11 +59,10 @@ impl Shapes {
     }
 
     /// One more component uses the shape.
-    pub(crate) fn take_again(&mut self, shape: &Arc<Shape>) -> Arc<Shape> {
+    pub(crate) fn take_again(&mut self, shape: &Shape) {
         if let Some(entry) = self.by_id.get_mut(&shape.id) {
             entry.uses += 1;
         }
-        shape.clone()
     }
 
     /// One component less uses the shape; the last one takes it away.
@@ -79,11 +78,6 @@ impl Shapes {
     /// The shape with this id, while it is in use.
     pub fn get(&self, id: ShapeId) -> Option<&Arc<Shape>> {
         self.by_id.get(&id).map(|entry| &entry.shape)
-    }
-
-    /// Whether a component in the state asks for exactly this.
-    pub fn contains(&self, alternatives: &[Alternative]) -> bool {
-        self.by_alternatives.contains_key(alternatives)
     }
 
     /// How many distinct shapes are in use.

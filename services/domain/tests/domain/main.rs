@@ -5,6 +5,7 @@ mod cluster;
 mod dependencies;
 mod digest;
 mod jobs;
+mod notifications;
 mod orders;
 mod plans;
 mod properties;

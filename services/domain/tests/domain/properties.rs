@@ -33,7 +33,7 @@ enum Step {
     Hello { node: u8, boot: u8, forget: bool },
     Silent { node: u8 },
     Drain { node: u8, resume: bool },
-    StartStep { job: u8 },
+    Launch { job: u8 },
     Pass { seconds: u8 },
     Configure { what: u8 },
 }
@@ -55,7 +55,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (n(), n(), any::<bool>()).prop_map(|(node, boot, forget)| Step::Hello { node, boot, forget }),
         1 => n().prop_map(|node| Step::Silent { node }),
         1 => (n(), any::<bool>()).prop_map(|(node, resume)| Step::Drain { node, resume }),
-        1 => n().prop_map(|job| Step::StartStep { job }),
+        1 => n().prop_map(|job| Step::Launch { job }),
         4 => n().prop_map(|seconds| Step::Pass { seconds }),
         1 => n().prop_map(|what| Step::Configure { what }),
     ]
@@ -181,7 +181,7 @@ impl Model {
                 (user("oper"), Command::DrainNodes { nodes: vec![self.node(node)], reason: "fan".into() })
             }
             Step::Drain { node, resume: true } => (user("oper"), Command::ResumeNodes { nodes: vec![self.node(node)] }),
-            Step::StartStep { job } => {
+            Step::Launch { job } => {
                 (root(), Command::StartStep { job: self.job(job), launch: tasks(), tasks: None, nodes: None })
             }
             Step::Pass { .. } => (Actor::Ledger, Command::Tick),

@@ -1,0 +1,96 @@
+//! Which notifications follow from a history.
+
+use crate::support::*;
+use muster_domain::notify;
+use muster_schemas::{
+    JobId,
+    command::Command,
+    job::{Holds, JobSpec, Notification, Occasion, Outcome, Sink},
+    notify::NotifyItem,
+    resources::IndexSet,
+};
+
+fn notifying(spec: JobSpec, on: &[&[Occasion]]) -> JobSpec {
+    let notification = |(number, on): (usize, &&[Occasion])| Notification {
+        on: on.to_vec(),
+        sink: Sink::Mail(format!("user{number}@example.org")),
+    };
+    JobSpec { notifications: on.iter().enumerate().map(notification).collect(), ..spec }
+}
+
+/// The items of the records since, each made when the state had just its record.
+fn items_of(cluster: &mut Cluster, happen: impl FnOnce(&mut Cluster)) -> Vec<NotifyItem> {
+    let known = cluster.log.len();
+    let mut state = cluster.state.clone();
+    happen(cluster);
+    let mut items = Vec::new();
+    for record in &cluster.log[known..] {
+        state.apply(record);
+        let made = notify::items(&state, record);
+        assert_eq!(made, notify::items(&state, record));
+        items.extend(made);
+    }
+    items
+}
+
+fn told(items: &[NotifyItem]) -> Vec<(u32, Occasion, &str)> {
+    items.iter().map(|item| (item.notification, item.occasion, item.event.as_str())).collect()
+}
+
+#[test]
+fn start_and_end_are_told_unless_something_else_is_asked_for() {
+    let mut cluster = Cluster::new();
+    let spec = notifying(job(1, 1), &[&[], &[Occasion::Ended], &[Occasion::Failed], &[Occasion::Held]]);
+    let job = cluster.submit("ada", spec);
+    let items = items_of(&mut cluster, |cluster| cluster.run_through(job, 0));
+    assert_eq!(
+        told(&items),
+        [(0, Occasion::Started, "started"), (0, Occasion::Ended, "completed"), (1, Occasion::Ended, "completed"),]
+    );
+    let last = &items[2];
+    assert_eq!(last.outcome, Some(Outcome::Completed));
+    assert_eq!((last.owner.user.as_str(), last.queue.as_str()), ("ada", "default"));
+    assert_eq!((last.nodes.as_slice(), last.started.is_some()), (&["node1".to_owned()][..], true));
+    assert_eq!(last.key(), format!("{job}/{}/1", last.of));
+}
+
+#[test]
+fn a_bad_end_is_told_once_and_as_that_where_it_is_asked_for() {
+    let mut cluster = Cluster::new();
+    let spec = notifying(job(1, 1), &[&[Occasion::Failed, Occasion::Ended], &[Occasion::Ended]]);
+    let job = cluster.submit("ada", spec);
+    let items = items_of(&mut cluster, |cluster| cluster.run_through(job, 3));
+    assert_eq!(told(&items), [(0, Occasion::Failed, "failed"), (1, Occasion::Ended, "failed")]);
+}
+
+#[test]
+fn holds_are_told() {
+    let mut cluster = Cluster::new();
+    let job = cluster.submit("ada", notifying(job(1, 1), &[&[Occasion::Held]]));
+    let holds = Holds { user: true, ..Holds::default() };
+    let items = items_of(&mut cluster, |cluster| {
+        cluster.ok(&user("ada"), Command::Hold { jobs: ids(&[job]), holds, reason: String::new() });
+        cluster.ok(&user("ada"), Command::Release { jobs: ids(&[job]), holds });
+    });
+    assert_eq!(told(&items), [(0, Occasion::Held, "held"), (0, Occasion::Held, "released")]);
+}
+
+#[test]
+fn an_array_tells_of_its_end_and_not_of_each_task() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", notifying(array(IndexSet::first_n(2), None), &[&[]]));
+    let items = items_of(&mut cluster, |cluster| {
+        for index in 0..2 {
+            cluster.run_through(JobId::task(whole.number, index), 0);
+        }
+    });
+    assert_eq!(told(&items), [(0, Occasion::Ended, "completed")]);
+    assert_eq!(items[0].job, whole);
+}
+
+#[test]
+fn a_job_that_wants_none_gets_none() {
+    let mut cluster = Cluster::new();
+    let job = cluster.submit("ada", job(1, 1));
+    assert_eq!(items_of(&mut cluster, |cluster| cluster.run_through(job, 0)), []);
+}
