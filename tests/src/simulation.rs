@@ -89,7 +89,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-const BEGINNING: i64 = 1_700_000_000_000_000;
+/// In the year 2096: the log forgets old answers by the clock of the machine, and these must not look old.
+const BEGINNING: i64 = 4_000_000_000_000_000;
 const SECOND: i64 = 1_000_000;
 /// Once the faults stop, all that was acknowledged is done after at most so many simulated seconds.
 const PEACE_SECONDS: i64 = 1_800;
@@ -463,7 +464,8 @@ impl World {
         self.agenda.after(pause, Happening::Trouble);
     }
 
-    /// From here on everything works, and nobody asks for anything new but to let go what is held.
+    /// From here on everything works, and nobody asks for anything new but to let go what is held. It is asked again and
+    /// again, because what users asked for before may be heard late.
     fn peace(&mut self) {
         self.troubled = false;
         self.network.cut_until = 0;
@@ -478,6 +480,7 @@ impl World {
             let id = self.fresh_id();
             self.ask(Party::Operator, operator_command(command, id));
         }
+        self.agenda.after(60 * SECOND, Happening::Peace);
     }
 
     fn is_all_done(&self) -> bool {

@@ -180,7 +180,7 @@ impl NodeHost {
         effects.started.push(run);
         let holds_only = match &order.launch.program {
             Program::None => true,
-            Program::Script { .. } => order.node_index != 0,
+            Program::Script { .. } => false,
             Program::Tasks { .. } => order.nodes[order.node_index as usize].tasks == 0,
         };
         if !holds_only {

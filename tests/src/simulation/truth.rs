@@ -128,7 +128,9 @@ impl Truth {
                     }
                 }
                 Event::JobRequeued { job, .. } => {
+                    // A task that is queued anew takes its array back from its end.
                     ended.remove(job);
+                    ended.remove(&job.whole());
                 }
                 Event::RunEnded { run, outcome: Outcome::Completed, .. } => {
                     completed_runs.insert(*run);

@@ -83,6 +83,10 @@ fn job(random: &mut SmallRng, jobs: &[JobId]) -> JobSpec {
         },
         ..JobSpec::default()
     };
+    if random.random_range(0..5) == 0 {
+        // Once for the whole job: two components could together ask for more than there are.
+        spec.components[0].alternatives[0].licences.insert("tool".into(), random.random_range(1..3));
+    }
     if components > 1 && random.random_range(0..2) == 0 {
         // The second component holds resources only.
         spec.components[1].launch.program = Program::None;
@@ -99,14 +103,11 @@ fn component(random: &mut SmallRng, jobs: &[JobId]) -> Component {
         ],
         ..Request::default()
     };
-    let mut alternative = Alternative {
+    let alternative = Alternative {
         requests: vec![request],
         walltime_seconds: Some(random.random_range(5..300)),
         ..Alternative::default()
     };
-    if random.random_range(0..5) == 0 {
-        alternative.licences.insert("tool".into(), random.random_range(1..3));
-    }
     let program = if random.random_range(0..2) == 0 {
         Program::Script { text: "#!/bin/sh\n".into(), args: Vec::new() }
     } else {
