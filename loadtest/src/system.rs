@@ -9,7 +9,6 @@ use nix::{
 use std::{
     fs::File,
     io::{BufRead as _, BufReader},
-    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -48,27 +47,27 @@ impl System {
     pub fn start(options: &Options, data: &Path) -> Result<Self> {
         let mut command = Command::new(&options.muster);
         command.args(["up", "--nodes", &options.nodes.to_string(), "--cpus", &options.cpus.to_string()]);
-        Self::spawn(command, &options.muster, data, Self::has_said_so)
+        Self::spawn(command, &options.muster, data)
     }
 
-    /// Starts roles on a data folder, as a configuration file says, and waits until their gateway listens.
+    /// Starts roles on a data folder, as a configuration file says, and waits until they are ready.
     ///
     /// # Errors
     /// As [`System::start`].
     pub fn serve(muster: &Path, roles: &[&str], config: &Path, data: &Path) -> Result<Self> {
         let mut command = Command::new(muster);
         command.arg("serve").args(roles).arg("--config").arg(config);
-        Self::spawn(command, muster, data, Self::listens)
+        Self::spawn(command, muster, data)
     }
 
-    fn spawn(mut command: Command, muster: &Path, data: &Path, is_ready: fn(&mut Self) -> bool) -> Result<Self> {
+    fn spawn(mut command: Command, muster: &Path, data: &Path) -> Result<Self> {
         std::fs::create_dir_all(data)?;
         let log = data.join("loadtest.log");
         let begin = Instant::now();
         command.arg("--data").arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?);
         let process = command.spawn().with_context(|| format!("cannot start {}", muster.display()))?;
         let mut system = Self { process, muster: muster.to_owned(), data: data.to_owned(), started_in: Duration::ZERO };
-        if !is_ready(&mut system) {
+        if !system.says_that_it_is_ready() {
             let said = std::fs::read_to_string(&log).unwrap_or_default();
             bail!("{command:?} did not get ready; it said:\n{said}");
         }
@@ -76,8 +75,8 @@ impl System {
         Ok(system)
     }
 
-    /// `muster up` is ready when it prints its first line.
-    fn has_said_so(&mut self) -> bool {
+    /// It is ready when it prints its first line.
+    fn says_that_it_is_ready(&mut self) -> bool {
         let Some(stdout) = self.process.stdout.take() else { return false };
         let (ready, line) = mpsc::channel();
         // The thread goes on reading, so that a system that prints more never waits for us; it ends with the system.
@@ -87,19 +86,6 @@ impl System {
             }
         });
         line.recv_timeout(READY_WITHIN).is_ok()
-    }
-
-    fn listens(&mut self) -> bool {
-        // What it prints is of no interest, and must not hold it up.
-        self.process.stdout = None;
-        let deadline = Instant::now() + READY_WITHIN;
-        while Instant::now() < deadline && matches!(self.process.try_wait(), Ok(None)) {
-            if UnixStream::connect(self.data.join("muster.sock")).is_ok() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        false
     }
 
     /// Where its gateway listens.

@@ -32,7 +32,7 @@ type Arrival = (u64, Timestamp);
 
 /// From the moment that the ledger wrote into an event to its arrival at each of the subscribers.
 pub async fn fanout(bench: &Bench) -> Result<Vec<Figure>> {
-    Ok(vec![over_http(bench).await?, over_nats(bench).await?])
+    Ok(vec![over_http(bench).await.context("over HTTP")?, over_nats(bench).await.context("over NATS")?])
 }
 
 async fn over_http(bench: &Bench) -> Result<Figure> {
