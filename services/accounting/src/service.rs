@@ -62,7 +62,7 @@ pub async fn serve(
     let mut desk = Desk {
         saved: books.sequence(),
         books,
-        ledger: LedgerClient::new(bus),
+        ledger: LedgerClient::new(bus.clone()),
         waiting: Vec::new(),
         looking_back: Arc::new(Semaphore::new(1)),
         config,
@@ -70,9 +70,16 @@ pub async fn serve(
     let work = async {
         loop {
             tokio::select! {
-                commit = feed.next() => {
-                    desk.count(&commit.context("accounting cannot follow the log")?.records).await?;
-                }
+                commit = feed.next() => match commit {
+                    Ok(commit) => desk.count(&commit.records).await?,
+                    // Archived: what the books do not have of it, nobody can tell here any more.
+                    Err(BusError::Refused(refusal)) => {
+                        let first = first_record(&desk.ledger).await?;
+                        tracing::error!("usage between records {} and {first} is not counted: {refusal}", feed.position());
+                        feed = Feed::open(bus.clone(), first).await?;
+                    }
+                    Err(error) => return Err(error).context("accounting cannot follow the log"),
+                },
                 request = requests.next() => match request {
                     Some(request) => desk.take(request),
                     None => return Ok(()),
@@ -164,12 +171,23 @@ impl Desk {
     }
 }
 
+/// The first record that has not been archived.
+async fn first_record(ledger: &LedgerClient) -> Result<Sequence, BusError> {
+    match ledger.query(&Query::Head).await? {
+        QueryAnswer::Head { first, .. } => Ok(first),
+        _ => Err(BusError::Unavailable("the ledger does not tell where the log begins".to_owned())),
+    }
+}
+
 /// Reads again what was forgotten of the job of a record, if it was.
 async fn learn(books: &mut Books, ledger: &LedgerClient, record: &Record) -> Result<(), BusError> {
     let Some(job) = books.unknown_job(record) else { return Ok(()) };
-    match ledger.query(&Query::JobHistory { job, from: Sequence(1) }).await? {
-        QueryAnswer::Records(history) => books.learn(&history.records),
-        answer => tracing::error!(%job, ?answer, "the ledger's answer is no history: the run is not counted"),
+    match ledger.query(&Query::JobHistory { job, from: Sequence(1) }).await {
+        Ok(QueryAnswer::Records(history)) => books.learn(&history.records),
+        Ok(_) | Err(BusError::Refused(_)) => {
+            tracing::error!(%job, "the ledger cannot tell the history of the job: the run is not counted");
+        }
+        Err(error) => return Err(error),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use muster_accounting::Config;
 use muster_bus::{LocalBus, Message, SharedBus};
 use muster_schemas::{
     CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
-    command::{Query, QueryAnswer},
+    command::{Query, QueryAnswer, Refusal, RefusalCode},
     event::{Actor, Commit, Event, Owner, Record, TraceContext},
     job::{Component, JobSpec, Outcome, Usage},
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
@@ -57,13 +57,15 @@ async fn serve_replays(bus: &SharedBus, records: Vec<Record>) {
     tokio::spawn(async move {
         while let Some(request) = requests.next().await {
             let answer = match request.message.decode().expect("a query") {
+                Query::Replay { from, .. } if records.first().is_some_and(|first| from < first.sequence) => archived(),
+                Query::JobHistory { .. } => archived(),
                 Query::Replay { from, .. } => {
                     let records = records.iter().filter(|record| record.sequence >= from).cloned().collect();
                     QueryAnswer::Records(Commit { records })
                 }
                 Query::Head => QueryAnswer::Head {
-                    last: Sequence(records.len() as u64),
-                    first: Sequence(1),
+                    last: records.last().map_or(Sequence(0), |record| record.sequence),
+                    first: records.first().map_or(Sequence(1), |record| record.sequence),
                     cluster_id: [0; 16],
                     last_hash: [0; 32],
                 },
@@ -74,6 +76,10 @@ async fn serve_replays(bus: &SharedBus, records: Vec<Record>) {
     });
 }
 
+fn archived() -> QueryAnswer {
+    QueryAnswer::Refused(Refusal::new(RefusalCode::NotFound, "the records were archived"))
+}
+
 async fn used_core_seconds(config: Config, known: usize, asked_at: u64) -> u64 {
     let query = UsageQuery { at_least: Some(Sequence(asked_at)), ..UsageQuery::default() };
     let answer = ask(config, known, query).await;
@@ -82,8 +88,12 @@ async fn used_core_seconds(config: Config, known: usize, asked_at: u64) -> u64 {
 }
 
 async fn ask(config: Config, known: usize, query: UsageQuery) -> UsageAnswer {
+    ask_about(history().into_iter().take(known).collect(), config, query).await
+}
+
+async fn ask_about(records: Vec<Record>, config: Config, query: UsageQuery) -> UsageAnswer {
     let bus: SharedBus = LocalBus::new();
-    serve_replays(&bus, history().into_iter().take(known).collect()).await;
+    serve_replays(&bus, records).await;
     let shutdown = CancellationToken::new();
     let (ready, is_ready) = oneshot::channel();
     let service = tokio::spawn(muster_accounting::serve(bus.clone(), config, ready, shutdown.clone()));
@@ -131,4 +141,12 @@ async fn a_snapshot_is_taken_up_and_a_broken_one_is_not_trusted() {
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).expect("written");
     assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
+}
+
+#[tokio::test]
+async fn what_was_archived_before_it_was_counted_is_left_out() {
+    let query = UsageQuery { at_least: Some(Sequence(4)), ..UsageQuery::default() };
+    let records = history().into_iter().skip(1).collect();
+    let answer = ask_about(records, Config::default(), query).await;
+    assert_eq!((answer.sequence, answer.rows), (Sequence(4), Vec::new()));
 }

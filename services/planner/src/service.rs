@@ -9,7 +9,7 @@ use muster_domain::State;
 use muster_schemas::{
     JobId, Sequence,
     command::{Answer, Command, Query, QueryAnswer, RefusedStart, Reply},
-    event::{Actor, Event, TraceContext, WaitingJob},
+    event::{Actor, Event, Record, TraceContext, WaitingJob},
 };
 use muster_telemetry::{
     metrics::{self, Counter, Gauge, Histogram},
@@ -51,7 +51,7 @@ impl Default for Config {
 /// Plans until `shutdown`. The ledger need not be there yet when this says that it is `ready`.
 ///
 /// # Errors
-/// The bus is closed, or the ledger cannot give the records that are needed.
+/// The bus is closed or cannot be used.
 pub async fn serve(
     bus: SharedBus,
     config: Config,
@@ -61,10 +61,18 @@ pub async fn serve(
     let policy = Policy { max_starts: config.max_starts.clamp(1, 100_000) };
     let _ = ready.send(());
     let work = async {
-        let mut planner = Planner::open(bus, policy).await.context("the planner cannot follow the log")?;
-        planner.run().await
+        loop {
+            let mut planner = Planner::open(bus.clone(), policy).await?;
+            match planner.run().await {
+                Err(BusError::Refused(refusal)) => {
+                    tracing::warn!("the records that come next were archived, beginning with a snapshot: {refusal}");
+                }
+                result => return result,
+            }
+        }
     };
-    shutdown.run_until_cancelled(work).await.unwrap_or(Ok(()))
+    let result = shutdown.run_until_cancelled(work).await.unwrap_or(Ok(()));
+    result.context("the planner cannot follow the log")
 }
 
 /// After the ledger refused a whole plan, or did not answer, wait so long before the next one.
@@ -97,7 +105,7 @@ impl Planner {
         })
     }
 
-    async fn run(&mut self) -> anyhow::Result<()> {
+    async fn run(&mut self) -> Result<(), BusError> {
         if let Ok(QueryAnswer::Head { last, .. }) = self.ledger.query(&Query::Head).await {
             self.follow_to(last).await?;
         }
@@ -114,7 +122,7 @@ impl Planner {
         }
     }
 
-    async fn follow_to(&mut self, sequence: Sequence) -> anyhow::Result<()> {
+    async fn follow_to(&mut self, sequence: Sequence) -> Result<(), BusError> {
         while self.state.sequence() < sequence {
             let commit = self.feed.next().await?;
             self.apply(&commit.records);
@@ -122,7 +130,7 @@ impl Planner {
         Ok(())
     }
 
-    fn apply(&mut self, records: &[muster_schemas::event::Record]) {
+    fn apply(&mut self, records: &[Record]) {
         for record in records {
             self.order.apply(&mut self.state, record);
             if can_change_plan(&record.event) {
@@ -133,7 +141,7 @@ impl Planner {
     }
 
     /// One plan, from the present state to the answer of the ledger. The next plan sees what came of it.
-    async fn cycle(&mut self) -> anyhow::Result<()> {
+    async fn cycle(&mut self) -> Result<(), BusError> {
         self.is_plan_due = false;
         let began = Instant::now();
         let view = View { state: &self.state, order: &self.order, left_out: &self.left_out };
