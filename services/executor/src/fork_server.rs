@@ -84,7 +84,7 @@ fn serve(spool: &Path) -> io::Result<()> {
 
 fn refuse(spool: &Path, key: RunKey, errno: Errno) {
     let cause = EndCause::LaunchFailed(format!("the node cannot start another process: {}", errno.desc()));
-    if let Err(error) = shim::refuse(&RunFolder::of(spool, key), cause) {
+    if let Err(error) = shim::refuse(&RunFolder::of(spool, key), key, cause) {
         eprintln!("run {key} cannot be refused: {error}");
     }
 }

@@ -10,10 +10,10 @@ use crate::{
     journal::Journal,
     key::RunKey,
     shim,
-    spool::{ClaimState, RunFolder, ShimRecord, Spool, SpooledOrder},
+    spool::{RunFolder, Spool, SpooledOrder},
 };
 use muster_schemas::{
-    JobId, StepId,
+    JobId, StepId, Timestamp,
     event::{EndCause, NodeExit, TraceContext},
     node::LaunchOrder,
     resources::IndexSet,
@@ -192,7 +192,7 @@ impl Launcher {
         match work {
             Work::Launch(order) => self.launch(vec![order]),
             Work::Bury(key) => self.bury(key),
-            Work::Check(key) if matches!(self.spool.run(key).claim_state(), Ok(ClaimState::Held(_))) => {}
+            Work::Check(key) if matches!(self.spool.run(key).is_held(), Ok(true)) => {}
             Work::Check(key) | Work::Inspect(key) => self.inspect(key),
             Work::SyncResult(key) => self.sync_result(key),
             Work::Forget(key) => self.forget(key),
@@ -208,8 +208,8 @@ impl Launcher {
         }
     }
 
-    fn forget(&self, key: RunKey) {
-        if let Err(error) = self.spool.run(key).remove() {
+    fn forget(&mut self, key: RunKey) {
+        if let Err(error) = self.spool.recycle(key) {
             tracing::warn!(%key, %error, "a finished run cannot be removed from the spool");
         }
     }
@@ -259,7 +259,6 @@ impl Launcher {
 
     fn spool_order(&mut self, order: LaunchOrder) -> Result<(), String> {
         let identity = self.identities.of(&order.owner.user)?;
-        let folder = self.spool.run(RunKey { run: order.run, step: order.step });
         let spooled = SpooledOrder {
             boot_id: self.settings.boot_id.clone(),
             cpus: cpus_of(&order.cores, &self.settings.cpus),
@@ -268,11 +267,7 @@ impl Launcher {
             open_files: self.settings.open_files,
             order,
         };
-        folder.create(&spooled).map_err(|error| {
-            // Without its order the folder would be taken for rubbish at the next start; it may as well go now.
-            let _ = folder.remove();
-            format!("the order cannot be written to the node's spool: {error}")
-        })
+        self.spool.create(&spooled).map_err(|error| format!("the order cannot be written to the node's spool: {error}"))
     }
 
     fn bury(&mut self, key: RunKey) {
@@ -329,44 +324,37 @@ impl Launcher {
     }
 
     fn try_inspect(&mut self, key: RunKey, folder: &RunFolder, may_restart: bool) -> io::Result<()> {
-        // Read before the result: a shim that ends in between has written its result by then.
-        let claim = folder.claim_state()?;
-        let order = folder.order();
-        let about = order.as_ref().ok().and_then(|order| order.as_ref()).map(|spooled| About::from(&spooled.order));
-        if let Some(exit) = folder.result()? {
-            self.report(Finding::Ended { key, about, exit });
+        let Some(mut log) = folder.log()? else {
+            self.report(Finding::Unknown(key));
             return Ok(());
-        }
-        match (claim, order) {
-            (_, Ok(None)) => self.clear_away(key, folder),
-            // The executor died while it wrote the order, and before it began the launch.
-            (ClaimState::Unclaimed, Err(_)) if !self.journal.contains(key) => self.clear_away(key, folder),
-            (ClaimState::Held(record), Ok(Some(spooled))) => {
-                let about = About::from(&spooled.order);
-                self.report(Finding::Alive { key, about, started: record.started.is_some() });
-                Ok(())
+        };
+        if log.claimed && log.exit.is_none() {
+            if folder.is_held()? {
+                let Some(order) = &log.order else { return Ok(()) };
+                self.report(Finding::Alive { key, about: (&order.order).into(), started: log.started.is_some() });
+                return Ok(());
             }
-            // The shim says itself that it cannot read its order.
-            (ClaimState::Held(_), Err(_)) => Ok(()),
-            (ClaimState::Unclaimed, Ok(Some(spooled))) if spooled.boot_id == self.settings.boot_id => {
-                let about = About::from(&spooled.order);
+            // It may have ended in an orderly way since the log was read.
+            log = folder.log()?.unwrap_or_default();
+        }
+        let about = log.order.as_ref().map(|spooled| About::from(&spooled.order));
+        let same_boot = log.order.as_ref().is_some_and(|spooled| spooled.boot_id == self.settings.boot_id);
+        match (log.exit, about) {
+            (Some(exit), about) => self.report(Finding::Ended { key, about, exit }),
+            (None, about) if log.claimed => self.end_abandoned(key, folder.clone(), about, log.started, same_boot),
+            (None, Some(about)) if same_boot => {
                 self.report(Finding::Alive { key, about, started: false });
-                self.launch_again(key, may_restart)
+                return self.launch_again(key, may_restart);
             }
-            (ClaimState::Unclaimed, order) => self.give_up(key, folder, about, order.err()),
-            (ClaimState::Abandoned(record), order) => {
-                let same_boot = order
-                    .as_ref()
-                    .is_ok_and(|order| order.as_ref().is_some_and(|spooled| spooled.boot_id == self.settings.boot_id));
-                self.end_abandoned(key, folder.clone(), about, record, same_boot);
-                Ok(())
+            (None, Some(about)) => self.give_up(key, folder, Some(about), "the node was restarted")?,
+            // The executor died while it wrote the order, and before it began the launch.
+            (None, None) if !self.journal.contains(key) => {
+                self.report(Finding::Unknown(key));
+                self.spool.recycle(key)?;
             }
+            (None, None) => self.give_up(key, folder, None, "its order in the node's spool is damaged")?,
         }
-    }
-
-    fn clear_away(&self, key: RunKey, folder: &RunFolder) -> io::Result<()> {
-        self.report(Finding::Unknown(key));
-        folder.remove()
+        Ok(())
     }
 
     /// No shim has claimed it: only one can, so it does no harm to ask once more.
@@ -383,27 +371,22 @@ impl Launcher {
     }
 
     /// Ordered before the machine booted, or its order is damaged: nothing runs, and nothing may be started any more.
-    fn give_up(
-        &self,
-        key: RunKey,
-        folder: &RunFolder,
-        about: Option<About>,
-        damage: Option<io::Error>,
-    ) -> io::Result<()> {
-        let why = damage.map_or_else(
-            || "the node was restarted".into(),
-            |error| format!("its order in the node's spool is damaged: {error}"),
-        );
-        let exit = shim::exit_without_start(EndCause::Lost(why));
-        if let Some(_claim) = folder.claim()? {
-            folder.write_result(&exit)?;
-            self.report(Finding::Ended { key, about, exit });
-        }
+    fn give_up(&self, key: RunKey, folder: &RunFolder, about: Option<About>, why: &str) -> io::Result<()> {
+        let exit = shim::exit_without_start(EndCause::Lost(why.into()));
+        folder.close(&exit)?;
+        self.report(Finding::Ended { key, about, exit });
         Ok(())
     }
 
     /// The shim died and cannot clean up: this is done here, by a thread, because it can take long.
-    fn end_abandoned(&self, key: RunKey, folder: RunFolder, about: Option<About>, record: ShimRecord, same_boot: bool) {
+    fn end_abandoned(
+        &self,
+        key: RunKey,
+        folder: RunFolder,
+        about: Option<About>,
+        started: Option<Timestamp>,
+        same_boot: bool,
+    ) {
         if !self.lock_being_ended().insert(key) {
             return;
         }
@@ -414,8 +397,8 @@ impl Launcher {
                 end_processes(&hierarchies, key);
             }
             let why = if same_boot { "its shim was killed" } else { "the node was restarted" };
-            let exit = NodeExit { started: record.started, ..shim::exit_without_start(EndCause::Lost(why.into())) };
-            match folder.write_result(&exit) {
+            let exit = NodeExit { started, ..shim::exit_without_start(EndCause::Lost(why.into())) };
+            match folder.close(&exit) {
                 Ok(()) => drop(findings.send(Finding::Ended { key, about, exit })),
                 Err(error) => tracing::error!(%key, %error, "the end of a run cannot be written to the spool"),
             }

@@ -4,7 +4,7 @@ use crate::key::RunKey;
 use muster_schemas::{codec, event::StopReason};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
-    io,
+    io::{self, Write as _},
     os::{
         fd::AsRawFd,
         unix::{
@@ -83,6 +83,26 @@ pub fn bind(folder: &Path, name: &str) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
+/// The payloads that stand one behind the other in bytes; what is left of one that is not whole is not among them.
+pub fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let length = codec::HEADER_BYTES + u32::from_le_bytes(bytes.get(2..6)?.try_into().ok()?) as usize;
+        let (frame, rest) = bytes.split_at_checked(length)?;
+        bytes = rest;
+        Some(frame)
+    })
+}
+
+/// Writes a message into the pipe of a shim, whole or not at all.
+///
+/// # Errors
+/// If no shim has it open, or the shim has not kept up.
+pub fn write_to_pipe(pipe: &Path, control: &Control) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(pipe)?;
+    // Less than a pipe takes at once, so it is never cut.
+    file.write_all(&to_bytes(control)?)
+}
+
 /// Sends a message to a socket of that name in a folder.
 ///
 /// # Errors
@@ -122,6 +142,17 @@ mod tests {
             let length = receiver_again.recv(&mut buffer).unwrap();
             assert_eq!(from_bytes::<Notice>(&buffer[..length]), Some(notice));
         }
+    }
+
+    #[test]
+    fn frames_end_where_one_is_not_whole() {
+        let (one, two) = (to_bytes(&Control::Suspend).unwrap(), to_bytes(&Control::Signal(9)).unwrap());
+        let mut bytes = [one.clone(), two.clone()].concat();
+        assert_eq!(frames(&bytes).collect::<Vec<_>>(), [&one, &two]);
+        bytes.pop();
+        assert_eq!(frames(&bytes).collect::<Vec<_>>(), [&one]);
+        assert_eq!(frames(&[]).count(), 0);
+        assert_eq!(frames(&[255; 9]).count(), 0);
     }
 
     #[test]

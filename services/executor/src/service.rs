@@ -7,7 +7,7 @@ use crate::{
     launcher::{About, Finding, Launcher, Settings, Work},
     protocol::{self, Control, News, Notice},
     reports::{Report, Reports, Told},
-    spool::{CONTROL, EXECUTOR_SOCKET, RunFolder, Spool},
+    spool::{CONTROL, EXECUTOR_SOCKET, RunFolder, RunLog, Spool},
 };
 use anyhow::Context as _;
 use futures::{FutureExt as _, future::BoxFuture};
@@ -26,7 +26,6 @@ use muster_telemetry::{
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     os::fd::OwnedFd,
-    os::unix::net::UnixDatagram,
     path::{Path, PathBuf},
     sync::{LazyLock, mpsc},
     time::{Duration, Instant},
@@ -89,7 +88,6 @@ struct Executor {
     ledger: LedgerClient,
     orders: Subscription,
     notices: tokio::net::UnixDatagram,
-    control: UnixDatagram,
     launcher: Option<mpsc::Sender<Work>>,
     launcher_thread: Option<std::thread::JoinHandle<()>>,
     findings: UnboundedReceiver<Finding>,
@@ -141,8 +139,6 @@ impl Executor {
         let settings = settings(&config, &spool, boot_id.trim())?;
         let notices = protocol::bind(spool.root(), EXECUTOR_SOCKET)?;
         notices.set_nonblocking(true)?;
-        let control = UnixDatagram::unbound()?;
-        control.set_nonblocking(true)?;
         let (found, findings) = tokio::sync::mpsc::unbounded_channel();
         let (work, to_do) = mpsc::channel();
         let spool_root = spool.root().to_owned();
@@ -159,7 +155,6 @@ impl Executor {
             steps_share_groups,
             ledger,
             notices: tokio::net::UnixDatagram::from_std(notices)?,
-            control,
             launcher: Some(work),
             launcher_thread: Some(thread),
             findings,
@@ -398,9 +393,9 @@ impl Executor {
     /// Hands the shim what it has not taken yet, in order.
     fn deliver(&mut self, key: RunKey) {
         let Some(run) = self.runs.get_mut(&key) else { return };
-        let folder = RunFolder::of(&self.spool_root, key);
+        let pipe = RunFolder::of(&self.spool_root, key).file(CONTROL);
         while let Some(control) = run.controls.front() {
-            if protocol::send(&self.control, folder.path(), CONTROL, control).is_err() {
+            if protocol::write_to_pipe(&pipe, control).is_err() {
                 self.undelivered.insert(key);
                 return;
             }
@@ -419,11 +414,9 @@ impl Executor {
         match news {
             _ if !self.runs.contains_key(&key) => self.ask(Work::Inspect(key)),
             News::Started => self.started(key),
-            News::Ended => match RunFolder::of(&self.spool_root, key).result() {
-                Ok(Some(exit)) => self.ended(key, exit),
-                // It was forgotten meanwhile, or cannot be read, which the check will log.
-                Ok(None) => {}
-                Err(_) => self.ask(Work::Check(key)),
+            News::Ended => match RunFolder::of(&self.spool_root, key).log() {
+                Ok(Some(RunLog { exit: Some(exit), .. })) => self.ended(key, exit),
+                _ => self.ask(Work::Inspect(key)),
             },
         }
     }

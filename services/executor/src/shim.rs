@@ -8,7 +8,7 @@ mod timeline;
 use crate::{
     key::RunKey,
     protocol::{self, News, Notice},
-    spool::{Claim, EXECUTOR_SOCKET, RunFolder, ShimRecord, SpooledOrder},
+    spool::{CONTROL, Claim, EXECUTOR_SOCKET, RunFolder},
 };
 use muster_schemas::{
     event::{EndCause, NodeExit},
@@ -16,8 +16,9 @@ use muster_schemas::{
     time::Timestamp,
 };
 use std::{
+    fs::OpenOptions,
     io,
-    os::unix::net::UnixDatagram,
+    os::unix::{fs::OpenOptionsExt, net::UnixDatagram},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     time::Duration,
@@ -27,34 +28,29 @@ use std::{
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// All that a shim has to do for a run, in the process that has been forked for it.
+///
+/// # Errors
+/// If the spool refuses; what can be told of it is in the spool then.
 pub fn run(spool: &Path, key: RunKey) -> io::Result<()> {
     let folder = RunFolder::of(spool, key);
-    supervise::become_shim(key)?;
-    let Some(claim) = claim(&folder)? else { return Ok(()) };
+    supervise::become_shim()?;
+    let Some(claim) = folder.claim(key)? else { return Ok(()) };
     let shim = Shim { spool: spool.to_owned(), key, folder, claim };
     let exit = catch_unwind(AssertUnwindSafe(|| shim.execute())).unwrap_or_else(|_| {
         supervise::end_children();
         exit_without_start(EndCause::Lost("the shim failed; see shims.log in the spool".into()))
     });
-    shim.folder.write_result(&exit)?;
+    shim.claim.ended(exit)?;
     shim.tell(News::Ended);
     Ok(())
 }
 
-/// Writes the result of a run that no shim could be made for, unless one has it already.
-pub fn refuse(folder: &RunFolder, cause: EndCause) -> io::Result<()> {
-    match claim(folder)? {
-        Some(_claim) => folder.write_result(&exit_without_start(cause)),
-        None => Ok(()),
-    }
-}
-
-/// The right to the run; none if somebody has it, or the run is gone.
-fn claim(folder: &RunFolder) -> io::Result<Option<Claim>> {
-    match folder.claim() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        other => other,
-    }
+/// Writes the result of a run that no shim could be made for, unless one goes on with it already.
+///
+/// # Errors
+/// If the spool refuses.
+pub fn refuse(folder: &RunFolder, key: RunKey, cause: EndCause) -> io::Result<()> {
+    folder.claim(key)?.map_or(Ok(()), |claim| claim.ended(exit_without_start(cause)))
 }
 
 /// The end of a run of which no process was started.
@@ -71,27 +67,22 @@ struct Shim {
 
 impl Shim {
     fn execute(&self) -> NodeExit {
-        match self.folder.order() {
-            Ok(Some(order)) => self.start_and_supervise(&order),
-            Ok(None) => exit_without_start(EndCause::Lost("its order is gone from the spool".into())),
-            Err(error) => exit_without_start(EndCause::Lost(format!("its order in the spool cannot be read: {error}"))),
-        }
-    }
-
-    fn start_and_supervise(&self, order: &SpooledOrder) -> NodeExit {
         let launch_failed = |why| exit_without_start(EndCause::LaunchFailed(why));
-        let control = match protocol::bind(self.folder.path(), crate::spool::CONTROL) {
+        // Opened for writing too, so that it does not end each time a writer goes.
+        let control =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(self.folder.file(CONTROL));
+        let control = match control {
             Ok(control) => control,
-            Err(error) => return launch_failed(format!("the control socket in the spool cannot be made: {error}")),
+            Err(error) => return launch_failed(format!("the control pipe in the spool cannot be opened: {error}")),
         };
-        match launch::launch(order, &self.folder) {
-            Ok(launched) => supervise::supervise(self, order, launched, &control),
+        match launch::launch(&self.claim.order, &self.folder) {
+            Ok(launched) => supervise::supervise(self, launched, control),
             Err(why) => launch_failed(why),
         }
     }
 
     fn started(&self, at: Timestamp) {
-        if let Err(error) = self.claim.record(ShimRecord { pid: std::process::id(), started: Some(at) }) {
+        if let Err(error) = self.claim.started(at) {
             eprintln!("shim {}: its start cannot be recorded: {error}", self.key);
         }
         self.tell(News::Started);

@@ -7,32 +7,40 @@
 //! SPOOL/executor            socket: shims tell of starts and ends
 //! SPOOL/shims.log           what shims have to say
 //! SPOOL/runs/RUN[.STEP]/
-//!     order                 what to start, and as whom
-//!     shim                  made by the one shim that may start it, locked while that lives: pid, start
-//!     control               socket: orders to the shim
-//!     result                how it ended
+//!     log                   what to start, who started it and when, how it ended; locked while its shim lives
+//!     control               pipe: orders to the shim
 //!     script nodes tmp      what the job's processes see
+//! SPOOL/free/UID.RUN/       folders for further runs of that user
 //! ```
 //!
 //! A run folder is in one of these states, each of which a restarted executor can tell and continue from:
 //!
-//! | files | state |
+//! | log | state |
 //! |---|---|
-//! | no `order`, or half of one and no entry in the journal | not begun, or on its way out: rubbish |
-//! | `order` | ordered: a shim may claim it |
-//! | `order`, `shim` locked | its shim lives |
-//! | `order`, `shim` not locked | its shim died: clean up, report it as lost |
-//! | `result` | ended: report it until the ledger has it on the log |
+//! | half an order, and the run not in the journal | not begun: rubbish |
+//! | an order | ordered: a shim may claim it |
+//! | claimed, locked | its shim lives |
+//! | claimed, not locked | its shim died: clean up, report it as lost |
+//! | ended | report it until the ledger has it on the log |
+//!
+//! Folders are used again rather than removed, by the same user only: a file system can take longer for a new file the
+//! more were removed lately (ext4 looks at each that was in the last minute), and nobody can have kept a hold on
+//! what will be another user's script.
 
-use crate::{containment::Hierarchies, identity::Identity, key::RunKey};
+use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames};
 use muster_schemas::{codec, event::NodeExit, node::LaunchOrder, time::Timestamp};
-use nix::fcntl::{Flock, FlockArg, RenameFlags, renameat2};
-use nix::{errno::Errno, fcntl::AT_FDCWD};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use nix::{
+    errno::Errno,
+    fcntl::{Flock, FlockArg},
+    sys::stat::Mode,
+    unistd::{Gid, Uid, chown, mkfifo},
+};
+use serde::{Deserialize, Serialize};
 use std::{
+    collections::HashMap,
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -42,19 +50,25 @@ pub const NODE_FILE: &str = "nodes";
 pub const TEMPORARY: &str = "tmp";
 /// The script's name in a run folder.
 pub const SCRIPT: &str = "script";
-/// The control socket's name in a run folder.
+/// The name of the pipe to the shim in a run folder.
 pub const CONTROL: &str = "control";
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
-const ORDER: &str = "order";
-const SHIM: &str = "shim";
-const RESULT: &str = "result";
+const LOG: &str = "log";
 const RUNS: &str = "runs";
+const FREE: &str = "free";
+/// What begins with this was being made or removed when an executor died.
+const RUBBISH: &str = "rubbish";
+/// So many folders are kept to be used again.
+const MAX_FREE: usize = 4096;
 
 /// The folder of one executor, locked for it.
 #[derive(Debug)]
 pub struct Spool {
     root: PathBuf,
+    /// Names below `free`, by user.
+    free: HashMap<u32, Vec<String>>,
+    free_count: usize,
     _lock: Flock<File>,
 }
 
@@ -96,11 +110,16 @@ impl Spool {
         // Jobs of other users reach their script and files through these folders, and nothing else.
         let passable = |path: &Path| DirBuilder::new().recursive(true).mode(0o711).create(path);
         passable(&root.join(RUNS)).map_err(failed)?;
+        passable(&root.join(FREE)).map_err(failed)?;
         let root = root.canonicalize().map_err(failed)?;
         let failed = |source| SpoolError::Io { path: root.clone(), source };
         let file = private().create(true).truncate(false).write(true).open(root.join("lock")).map_err(failed)?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Self { root, _lock: lock }),
+            Ok(lock) => {
+                let mut spool = Self { root: root.clone(), free: HashMap::new(), free_count: 0, _lock: lock };
+                spool.find_free().map_err(failed)?;
+                Ok(spool)
+            }
             Err((_, Errno::EWOULDBLOCK)) => Err(SpoolError::InUse(root)),
             Err((_, errno)) => Err(failed(errno.into())),
         }
@@ -124,6 +143,82 @@ impl Spool {
         let names = fs::read_dir(self.root.join(RUNS))?.map(|entry| Ok(entry?.file_name()));
         let names: Vec<_> = names.collect::<io::Result<_>>()?;
         Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
+    }
+
+    fn find_free(&mut self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(RUBBISH) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        for entry in fs::read_dir(self.root.join(FREE))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if let Some(uid) = name.split('.').next().and_then(|uid| uid.parse().ok()) {
+                self.keep_free(uid, name);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_free(&mut self, uid: u32, name: String) {
+        self.free.entry(uid).or_default().push(name);
+        self.free_count += 1;
+    }
+
+    fn take_free(&mut self, uid: u32) -> Option<String> {
+        let name = self.free.get_mut(&uid)?.pop()?;
+        self.free_count -= 1;
+        Some(name)
+    }
+
+    /// Makes the folder of a run with its order.
+    ///
+    /// # Errors
+    /// If the disk refuses; there is no folder then.
+    pub fn create(&mut self, order: &SpooledOrder) -> io::Result<()> {
+        let uid = order.identity.uid;
+        let name = match self.take_free(uid) {
+            Some(name) => name,
+            None => {
+                let name = format!("{uid}.{}", order.key());
+                let unfinished = self.root.join(format!("{RUBBISH}.{}", order.key()));
+                make_folder(&unfinished, &order.identity)?;
+                fs::rename(unfinished, self.root.join(FREE).join(&name))?;
+                name
+            }
+        };
+        let folder = self.root.join(FREE).join(&name);
+        let filled = overwrite(&folder.join(LOG), 0o600, &encode(&Entry::Ordered(Box::new(order.clone())))?);
+        // Also a spool that was left by an earlier executor can hold the run's folder; then it is not replaced.
+        let placed = filled.and_then(|()| fs::rename(&folder, self.run(order.key()).path()));
+        if placed.is_err() {
+            self.keep_free(uid, name);
+        }
+        placed
+    }
+
+    /// Takes the folder of a run away, to be used for another.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn recycle(&mut self, key: RunKey) -> io::Result<()> {
+        let folder = self.run(key);
+        let uid = match folder.log()? {
+            None => return Ok(()),
+            Some(log) => log.order.map(|order| order.identity.uid),
+        };
+        if let Some(uid) = uid.filter(|_| self.free_count < MAX_FREE) {
+            let name = format!("{uid}.{key}");
+            if fs::rename(folder.path(), self.root.join(FREE).join(&name)).is_ok() {
+                self.keep_free(uid, name);
+                return Ok(());
+            }
+        }
+        // Out of sight first, so that a removal cut short leaves nothing that looks like a run.
+        let rubbish = self.root.join(format!("{RUBBISH}.{key}"));
+        fs::rename(folder.path(), &rubbish)?;
+        fs::remove_dir_all(rubbish)
     }
 
     /// Ties the spool to a cluster. A spool without runs can change to another cluster; its journal then begins anew,
@@ -187,41 +282,71 @@ pub struct RunFolder {
     path: PathBuf,
 }
 
-/// What the shim of a run has told about itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShimRecord {
-    /// Its process.
-    pub pid: u32,
+/// What is written into the log of a run, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Entry {
+    /// By the executor.
+    Ordered(Box<SpooledOrder>),
+    /// By the process that alone may go on with the run.
+    Claimed { pid: u32 },
+    /// Just before the first process of the job.
+    Started(Timestamp),
+    /// Nothing follows.
+    Ended(NodeExit),
+}
+
+/// What the log of a run says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunLog {
+    /// The order; `None` if it is not whole.
+    pub order: Option<SpooledOrder>,
+    /// Whether it was claimed, and so perhaps started.
+    pub claimed: bool,
     /// When the first process of the job was started.
     pub started: Option<Timestamp>,
+    /// How it ended.
+    pub exit: Option<NodeExit>,
 }
 
-/// Whether a run has been claimed by a shim.
-#[derive(Debug)]
-pub enum ClaimState {
-    /// By none: nothing was started.
-    Unclaimed,
-    /// By one that lives.
-    Held(ShimRecord),
-    /// By one that is dead.
-    Abandoned(ShimRecord),
+impl RunLog {
+    fn parse(bytes: &[u8]) -> Self {
+        let mut log = Self::default();
+        // An entry that is just being written, or was torn, is not there yet.
+        for entry in frames(bytes).map_while(|frame| codec::decode(frame).ok()) {
+            match entry {
+                Entry::Ordered(order) => log.order = Some(*order),
+                Entry::Claimed { .. } => log.claimed = true,
+                Entry::Started(at) => log.started = Some(at),
+                Entry::Ended(exit) => log.exit = Some(exit),
+            }
+        }
+        log
+    }
 }
 
-/// The right to start a run and to say how it ended. There is never a second one for a run.
+/// The right to go on with a run and to say how it ended. There is never a second one.
 #[derive(Debug)]
 pub struct Claim {
     file: Flock<File>,
+    /// What is to be started.
+    pub order: SpooledOrder,
 }
 
 impl Claim {
-    /// Tells about the shim.
+    /// Tells that the first process of the job is about to be started.
     ///
     /// # Errors
     /// If the disk refuses.
-    pub fn record(&self, record: ShimRecord) -> io::Result<()> {
-        let bytes = encode(&record)?;
-        self.file.write_all_at(&bytes, 0)?;
-        self.file.set_len(bytes.len() as u64)
+    pub fn started(&self, at: Timestamp) -> io::Result<()> {
+        append(&self.file, &Entry::Started(at))
+    }
+
+    /// Tells how the run ended.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn ended(&self, exit: NodeExit) -> io::Result<()> {
+        append(&self.file, &Entry::Ended(exit))
     }
 }
 
@@ -241,80 +366,69 @@ impl RunFolder {
         self.path.join(name)
     }
 
-    /// Makes the folder with an order.
+    /// What its log says; `None` if there is no folder.
     ///
     /// # Errors
-    /// If it exists, or the disk refuses.
-    pub fn create(&self, order: &SpooledOrder) -> io::Result<()> {
-        let bytes = encode(order)?;
-        DirBuilder::new().mode(0o711).create(&self.path)?;
-        private().create_new(true).write(true).open(self.file(ORDER))?.write_all(&bytes)
-    }
-
-    /// The order; `None` if there is no folder or no order in it.
-    ///
-    /// # Errors
-    /// If it is damaged or cannot be read.
-    pub fn order(&self) -> io::Result<Option<SpooledOrder>> {
-        read(&self.file(ORDER))
-    }
-
-    /// Takes the right to start the run; `None` if somebody had it already.
-    ///
-    /// # Errors
-    /// If the folder is gone or the disk refuses.
-    pub fn claim(&self) -> io::Result<Option<Claim>> {
-        // Locked under another name first: under its own name it is never seen unlocked while its owner lives.
-        let pid = std::process::id();
-        let temporary = self.file(&format!("{SHIM}.{pid}"));
-        let file = private().create(true).truncate(false).read(true).write(true).open(&temporary)?;
-        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
-        let claim = Claim { file };
-        claim.record(ShimRecord { pid, started: None })?;
-        match renameat2(AT_FDCWD, &temporary, AT_FDCWD, &self.file(SHIM), RenameFlags::RENAME_NOREPLACE) {
-            Ok(()) => Ok(Some(claim)),
-            Err(Errno::EEXIST) => {
-                fs::remove_file(&temporary)?;
-                Ok(None)
-            }
-            Err(errno) => Err(errno.into()),
+    /// If it cannot be read.
+    pub fn log(&self) -> io::Result<Option<RunLog>> {
+        match fs::read(self.file(LOG)) {
+            Ok(bytes) => Ok(Some(RunLog::parse(&bytes))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(self.path.exists().then(RunLog::default)),
+            Err(error) => Err(error),
         }
     }
 
-    /// Whether somebody has claimed the run, and lives.
+    /// Takes the right to go on with the run; `None` if somebody had it already, or it is gone.
     ///
     /// # Errors
     /// If the disk refuses.
-    pub fn claim_state(&self) -> io::Result<ClaimState> {
-        let path = self.file(SHIM);
-        let file = match File::open(&path) {
+    pub fn claim(&self, key: RunKey) -> io::Result<Option<Claim>> {
+        let Some(mut file) = self.locked()? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let log = RunLog::parse(&bytes);
+        // The folder can have become another run's after it was opened.
+        let Some(order) = log.order.filter(|order| order.key() == key && !log.claimed) else { return Ok(None) };
+        append(&file, &Entry::Claimed { pid: std::process::id() })?;
+        Ok(Some(Claim { file, order }))
+    }
+
+    /// Whether the process that claimed the run lives.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn is_held(&self) -> io::Result<bool> {
+        Ok(self.path.exists() && self.locked()?.is_none())
+    }
+
+    /// Says how a run ended that nobody can go on with: not claimed and not to be, or abandoned.
+    ///
+    /// # Errors
+    /// If the disk refuses, or somebody goes on with it after all.
+    pub fn close(&self, exit: &NodeExit) -> io::Result<()> {
+        let held = || io::Error::new(io::ErrorKind::WouldBlock, "its shim lives");
+        let mut file = self.locked()?.ok_or_else(held)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        // Half an order would hide what follows it.
+        let whole: usize = frames(&bytes).map(<[u8]>::len).sum();
+        file.set_len(whole as u64)?;
+        append(&file, &Entry::Claimed { pid: std::process::id() })?;
+        append(&file, &Entry::Ended(exit.clone()))
+    }
+
+    /// The log with its lock; `None` if somebody has it, or there is no log.
+    fn locked(&self) -> io::Result<Option<Flock<File>>> {
+        let file = match OpenOptions::new().read(true).append(true).open(self.file(LOG)) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ClaimState::Unclaimed),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A record that is just being written, or was torn, only costs the start time.
-        let record = read::<ShimRecord>(&path).ok().flatten().unwrap_or_default();
-        match Flock::lock(file, FlockArg::LockSharedNonblock) {
-            Ok(_) => Ok(ClaimState::Abandoned(record)),
-            Err((_, Errno::EWOULDBLOCK)) => Ok(ClaimState::Held(record)),
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(Some(lock)),
+            Err((_, Errno::EWOULDBLOCK)) => Ok(None),
             Err((_, errno)) => Err(errno.into()),
         }
-    }
-
-    /// How the run ended; `None` if it has not.
-    ///
-    /// # Errors
-    /// If it is damaged or cannot be read.
-    pub fn result(&self) -> io::Result<Option<NodeExit>> {
-        read(&self.file(RESULT))
-    }
-
-    /// Says how the run ended. Only the owner of the claim may, or who found it abandoned.
-    ///
-    /// # Errors
-    /// If the disk refuses.
-    pub fn write_result(&self, exit: &NodeExit) -> io::Result<()> {
-        write_whole(&self.file(RESULT), &encode(exit)?)
     }
 
     /// Brings the result to the disk: it may have to stay for long.
@@ -322,24 +436,45 @@ impl RunFolder {
     /// # Errors
     /// If the disk refuses.
     pub fn sync_result(&self) -> io::Result<()> {
-        File::open(self.file(RESULT))?.sync_all()?;
-        File::open(&self.path)?.sync_all()
+        File::open(self.file(LOG))?.sync_all()?;
+        File::open(&self.path)?.sync_all()?;
+        File::open(self.path.parent().unwrap_or(&self.path))?.sync_all()
     }
+}
 
-    /// Removes the folder; the order first, so that what is left after a crash halfway is not taken for an order.
-    ///
-    /// # Errors
-    /// If the disk refuses.
-    pub fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(self.file(ORDER)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+/// A folder with all that runs of a user need: what does not change from run to run.
+fn make_folder(path: &Path, identity: &Identity) -> io::Result<()> {
+    DirBuilder::new().mode(0o711).create(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o711))?;
+    mkfifo(&path.join(CONTROL), Mode::S_IRUSR | Mode::S_IWUSR)?;
+    DirBuilder::new().mode(0o700).create(path.join(TEMPORARY))?;
+    give(&path.join(TEMPORARY), identity)
+}
+
+/// Makes a file the user's, if this process may.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn give(path: &Path, identity: &Identity) -> io::Result<()> {
+    if !Uid::effective().is_root() {
+        return Ok(());
     }
+    Ok(chown(path, Some(Uid::from_raw(identity.uid)), Some(Gid::from_raw(identity.gid)))?)
+}
+
+/// The file has these bytes and mode. What it had before is not removed first: its place on the disk is kept.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn overwrite(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).truncate(false).write(true).mode(mode).open(path)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+fn append(mut file: &File, entry: &Entry) -> io::Result<()> {
+    file.write_all(&encode(entry)?)
 }
 
 fn private() -> OpenOptions {
@@ -350,14 +485,6 @@ fn private() -> OpenOptions {
 
 fn encode<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     codec::encode(value).map_err(io::Error::other)
-}
-
-fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
-    match fs::read(path) {
-        Ok(bytes) => codec::decode(&bytes).map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// The file has these bytes or those it had before, never a part of them.
@@ -373,12 +500,23 @@ mod tests {
     use crate::testing::{order, spooled};
     use muster_schemas::{RunId, event::EndCause, job::Usage};
 
-    fn folder() -> (tempfile::TempDir, Spool, RunFolder) {
+    const KEY: RunKey = RunKey::whole(RunId(7));
+
+    fn spool() -> (tempfile::TempDir, Spool) {
         let temporary = tempfile::tempdir().unwrap();
-        let spool = Spool::open(temporary.path()).unwrap();
-        let run = spool.run(RunKey::whole(RunId(7)));
-        run.create(&spooled(order(7))).unwrap();
-        (temporary, spool, run)
+        let mut spool = Spool::open(temporary.path()).unwrap();
+        spool.create(&spooled(order(7))).unwrap();
+        (temporary, spool)
+    }
+
+    fn exit() -> NodeExit {
+        NodeExit {
+            status: None,
+            cause: EndCause::Lost("x".into()),
+            usage: Usage::default(),
+            started: None,
+            ended: Timestamp(3),
+        }
     }
 
     #[test]
@@ -392,54 +530,68 @@ mod tests {
 
     #[test]
     fn a_run_is_claimed_once() {
-        let (_temporary, spool, run) = folder();
-        assert_eq!(spool.keys().unwrap(), [RunKey::whole(RunId(7))]);
-        assert!(matches!(run.claim_state().unwrap(), ClaimState::Unclaimed));
-        let claim = run.claim().unwrap().unwrap();
-        assert!(run.claim().unwrap().is_none());
-        let record = ShimRecord { pid: 5, started: Some(Timestamp(9)) };
-        claim.record(record).unwrap();
-        assert!(matches!(run.claim_state().unwrap(), ClaimState::Held(found) if found == record));
+        let (_temporary, spool) = spool();
+        assert_eq!(spool.keys().unwrap(), [KEY]);
+        let run = spool.run(KEY);
+        assert!(run.claim(RunKey::whole(RunId(8))).unwrap().is_none(), "another run's order");
+        assert!(!run.is_held().unwrap());
+        let claim = run.claim(KEY).unwrap().unwrap();
+        assert_eq!(claim.order, spooled(order(7)));
+        assert!(run.claim(KEY).unwrap().is_none());
+        assert!(run.is_held().unwrap());
+        assert!(run.close(&exit()).is_err());
+        claim.started(Timestamp(9)).unwrap();
         drop(claim);
-        assert!(matches!(run.claim_state().unwrap(), ClaimState::Abandoned(found) if found == record));
-        assert!(run.claim().unwrap().is_none());
-    }
-
-    #[test]
-    fn orders_and_results_go_round() {
-        let (_temporary, _spool, run) = folder();
-        assert_eq!(run.order().unwrap(), Some(spooled(order(7))));
-        assert_eq!(run.result().unwrap(), None);
-        let exit = NodeExit {
-            status: None,
-            cause: EndCause::Lost("x".into()),
-            usage: Usage::default(),
-            started: None,
-            ended: Timestamp(3),
-        };
-        run.write_result(&exit).unwrap();
+        assert!(!run.is_held().unwrap());
+        assert!(run.claim(KEY).unwrap().is_none());
+        let log = run.log().unwrap().unwrap();
+        assert_eq!((log.claimed, log.started, log.exit), (true, Some(Timestamp(9)), None));
+        run.close(&exit()).unwrap();
         run.sync_result().unwrap();
-        assert_eq!(run.result().unwrap(), Some(exit));
-        run.remove().unwrap();
-        run.remove().unwrap();
-        assert!(run.claim().is_err(), "a run that is gone cannot be started");
+        assert_eq!(run.log().unwrap().unwrap().exit, Some(exit()));
     }
 
     #[test]
-    fn a_damaged_order_is_an_error_not_an_order() {
-        let (_temporary, _spool, run) = folder();
-        let bytes = fs::read(run.file(ORDER)).unwrap();
-        fs::write(run.file(ORDER), &bytes[..bytes.len() / 2]).unwrap();
-        assert_eq!(run.order().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    fn a_folder_is_used_again_for_the_same_user_only() {
+        let (_temporary, mut spool) = spool();
+        fs::write(spool.run(KEY).file(SCRIPT), "seven").unwrap();
+        spool.recycle(KEY).unwrap();
+        spool.recycle(KEY).unwrap();
+        assert_eq!(spool.keys().unwrap(), []);
+        assert!(spool.run(KEY).claim(KEY).unwrap().is_none(), "a run that is gone cannot be started");
+        let mut other = spooled(order(8));
+        other.identity.uid = 65_534;
+        spool.create(&other).unwrap();
+        assert!(!spool.run(other.key()).file(SCRIPT).exists());
+        drop(spool.run(KEY));
+        let root = spool.root().to_owned();
+        drop(spool);
+        let mut spool = Spool::open(&root).unwrap();
+        spool.create(&spooled(order(9))).unwrap();
+        let run = spool.run(RunKey::whole(RunId(9)));
+        assert!(run.file(SCRIPT).exists());
+        assert_eq!(run.log().unwrap().unwrap(), RunLog { order: Some(spooled(order(9))), ..RunLog::default() });
+    }
+
+    #[test]
+    fn half_an_order_is_none_and_can_be_closed() {
+        let (_temporary, spool) = spool();
+        let run = spool.run(KEY);
+        let bytes = fs::read(run.file(LOG)).unwrap();
+        fs::write(run.file(LOG), &bytes[..bytes.len() / 2]).unwrap();
+        assert_eq!(run.log().unwrap(), Some(RunLog::default()));
+        assert!(run.claim(KEY).unwrap().is_none());
+        run.close(&exit()).unwrap();
+        assert_eq!(run.log().unwrap().unwrap().exit, Some(exit()));
     }
 
     #[test]
     fn a_spool_with_runs_stays_with_its_cluster() {
-        let (_temporary, spool, run) = folder();
+        let (_temporary, mut spool) = spool();
         assert!(!spool.bind_to_cluster("a").unwrap());
         assert!(!spool.bind_to_cluster("a").unwrap());
         assert!(matches!(spool.bind_to_cluster("b"), Err(SpoolError::OtherCluster { .. })));
-        run.remove().unwrap();
+        spool.recycle(KEY).unwrap();
         assert!(spool.bind_to_cluster("b").unwrap());
     }
 }

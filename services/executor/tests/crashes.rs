@@ -3,8 +3,9 @@
 mod common;
 
 use common::{Node, code, until};
-use muster_executor::{ContainmentMode, containment::processes};
+use muster_executor::{ContainmentMode, containment::processes, protocol};
 use muster_schemas::{
+    codec,
     event::{EndCause, StopReason},
     node::NodeOrder,
 };
@@ -43,7 +44,7 @@ async fn an_end_without_executor_is_reported_by_the_next() {
     node.started(1).await;
     node.stop_executor().await;
     fs::write(node.work("go"), "").unwrap();
-    until("the result", || node.spool().join("runs/1/result").exists().then_some(())).await;
+    until("the result", || node.has_result(1).then_some(())).await;
     node.start_executor().await;
     assert_eq!(node.ended(1).await.status, code(3));
     assert_eq!(node.ends_told(1), 1);
@@ -54,7 +55,7 @@ async fn a_result_waits_for_the_ledger() {
     let mut node = Node::start(ContainmentMode::Auto).await;
     node.notes.lock().unwrap().silent = true;
     node.launch(node.script(1, "exit 3")).await;
-    until("the result", || node.spool().join("runs/1/result").exists().then_some(())).await;
+    until("the result", || node.has_result(1).then_some(())).await;
     node.stop_executor().await;
     node.notes.lock().unwrap().silent = false;
     node.start_executor().await;
@@ -85,9 +86,9 @@ async fn a_run_whose_shim_is_killed_is_lost_and_nothing_is_left_of_it() {
     }
 }
 
-/// The process that holds the lock of a run's claim.
+/// The process that has the log of a run open.
 fn shim_of(node: &Node, run: u64) -> i32 {
-    let claim = node.spool().canonicalize().unwrap().join(format!("runs/{run}/shim"));
+    let claim = node.spool().canonicalize().unwrap().join(format!("runs/{run}/log"));
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let holds = |process: &i32| {
         let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
@@ -134,41 +135,45 @@ async fn each_state_of_a_spool_is_continued_from() {
         node.started(run).await;
     }
     node.stop_executor().await;
-    let orders: Vec<PathBuf> = (1..=5).map(|run| node.spool().join(format!("runs/{run}/order"))).collect();
-    let saved: Vec<Vec<u8>> = orders.iter().map(|path| fs::read(path).unwrap()).collect();
+    let log = |run: u64| node.spool().join(format!("runs/{run}/log"));
+    let saved: Vec<Vec<u8>> = (1..=5).map(|run| fs::read(log(run)).unwrap()).collect();
+    let order = |run: usize| protocol::frames(&saved[run - 1]).next().unwrap();
     fs::write(node.work("go"), "").unwrap();
     for run in 1..=5 {
-        until("the result", || node.spool().join(format!("runs/{run}/result")).exists().then_some(())).await;
+        until("the result", || node.has_result(run).then_some(())).await;
     }
-    let folder = |run: u64| node.spool().join(format!("runs/{run}"));
-    let again = |run: u64, order: Option<&[u8]>| {
-        fs::remove_dir_all(folder(run)).unwrap();
-        fs::create_dir(folder(run)).unwrap();
-        order.map(|order| fs::write(folder(run).join("order"), order).unwrap());
-    };
-    let with_other_boot = |bytes: &[u8]| {
-        let mut order: muster_executor::spool::SpooledOrder = muster_schemas::codec::decode(bytes).unwrap();
-        order.boot_id = "another".into();
-        muster_schemas::codec::encode(&order).unwrap()
-    };
-    again(1, None); // died while making the folder
-    again(2, Some(&saved[1])); // died before it asked for a shim
-    again(3, Some(&saved[2][..saved[2].len() / 2])); // the machine died while the order was written
-    again(4, Some(&with_other_boot(&saved[3]))); // the machine died before there was a shim
-    fs::remove_file(folder(5).join("result")).unwrap(); // the shim died
+    // Each is put back by hand to what it was when something died.
+    fs::create_dir(node.spool().join("runs/6")).unwrap();
+    fs::write(log(6), &order(1)[..50]).unwrap(); // the executor, while it wrote an order
+    fs::write(log(2), order(2)).unwrap(); // the executor, before it asked for a shim
+    fs::write(log(3), &order(3)[..50]).unwrap(); // the machine, while the order was written
+    fs::write(log(4), of_other_boot(order(4))).unwrap(); // the machine, before there was a shim
+    fs::write(log(5), &saved[4]).unwrap(); // the shim
     node.start_executor().await;
-    assert_eq!(node.ended(2).await.status, code(0));
+    for run in [1, 2] {
+        assert_eq!(node.ended(run).await.status, code(0));
+    }
     for (run, why) in [(3, "damaged"), (4, "the node was restarted"), (5, "its shim was killed")] {
         let exit = node.ended(run).await;
         assert!(matches!(&exit.cause, EndCause::Lost(text) if text.contains(why)), "run {run}: {exit:?}");
     }
-    node.launch(node.script(1, "echo never")).await;
-    assert!(matches!(node.ended(1).await.cause, EndCause::Lost(_)), "it had begun before");
+    assert_eq!(node.run(node.script(6, "echo x >> starts-6")).await.status, code(0), "it had not begun before");
     node.spool_is_empty().await;
-    for (run, starts) in [(1, "x\n"), (2, "x\nx\n"), (3, "x\n"), (4, "x\n"), (5, "x\n")] {
-        // Run 2 was started once before its spool was turned back by hand, and once after.
+    // Run 2 was started once before its spool was turned back by hand, and once after.
+    for (run, starts) in [(1, "x\n"), (2, "x\nx\n"), (3, "x\n"), (4, "x\n"), (5, "x\n"), (6, "x\n")] {
         assert_eq!(node.read(&format!("starts-{run}")), starts, "run {run}");
     }
+}
+
+/// An order's frame in a log as an earlier boot of the machine left it.
+fn of_other_boot(order: &[u8]) -> Vec<u8> {
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let (boot_id, mut order) = (boot_id.trim().as_bytes(), order.to_vec());
+    let at = order.windows(boot_id.len()).position(|window| window == boot_id).unwrap();
+    order[at] = if order[at] == b'0' { b'1' } else { b'0' };
+    let checksum = crc32fast::hash(&order[codec::HEADER_BYTES..]);
+    order[6..10].copy_from_slice(&checksum.to_le_bytes());
+    order
 }
 
 /// Executors and fork servers are killed at random moments of many launches; every run is started exactly once.

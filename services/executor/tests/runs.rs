@@ -291,7 +291,7 @@ async fn a_run_over_its_memory_is_ended_and_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_belongs_to_its_user() {
     let node = Node::start(ContainmentMode::Auto).await;
-    let mut order = node.script(1, "id -u; id -g; id -G; umask; echo $HOME; touch $MUSTER_TMPDIR/x && echo tmp; cat $MUSTER_NODEFILE; cat ../spool/runs/1/order");
+    let mut order = node.script(1, "id -u; id -g; id -G; umask; echo $HOME; touch $MUSTER_TMPDIR/x && echo tmp; cat $MUSTER_NODEFILE; cat ../spool/runs/1/log");
     order.owner.user = "nobody".into();
     order.umask = Some(0o027);
     let exit = node.run(order).await;

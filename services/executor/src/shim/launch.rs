@@ -5,7 +5,7 @@ use crate::{
     environment,
     identity::Identity,
     output,
-    spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY},
+    spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
 use muster_schemas::{job::Program, node::LaunchOrder, time::Timestamp};
 use nix::{
@@ -17,18 +17,18 @@ use nix::{
         signal::{SigSet, SigmaskHow, sigprocmask},
         stat::{Mode, umask},
     },
-    unistd::{Gid, Pid, Uid, chown, fchdir, pipe2, setegid, seteuid, setgroups, setresgid, setresuid, setsid},
+    unistd::{Gid, Pid, Uid, fchdir, pipe2, setegid, seteuid, setgroups, setresgid, setresuid, setsid},
 };
 use std::{
     collections::HashMap,
     ffi::CString,
     fs::{self, File, OpenOptions},
-    io::{self, Write as _},
+    io,
     os::{
         fd::{AsRawFd, BorrowedFd},
         unix::{
             ffi::OsStrExt,
-            fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+            fs::{OpenOptionsExt, PermissionsExt},
         },
     },
     path::{Path, PathBuf},
@@ -71,26 +71,17 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Launched, St
 /// The files that the job's processes see: node file, temporary folder, script.
 fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder) -> Result<(), String> {
     let make = || -> io::Result<()> {
-        fs::write(folder.file(NODE_FILE), environment::node_file(&spooled.order))?;
-        fs::set_permissions(folder.file(NODE_FILE), fs::Permissions::from_mode(0o644))?;
-        let temporary = folder.file(TEMPORARY);
-        fs::DirBuilder::new().mode(0o700).create(&temporary)?;
-        give(&temporary, &spooled.identity)?;
+        overwrite(&folder.file(NODE_FILE), 0o644, environment::node_file(&spooled.order).as_bytes())?;
+        // A run before may have shut it.
+        fs::set_permissions(folder.file(TEMPORARY), fs::Permissions::from_mode(0o700))?;
         if let Some((text, _)) = script_of(&spooled.order) {
             let script = folder.file(SCRIPT);
-            OpenOptions::new().create_new(true).write(true).mode(0o700).open(&script)?.write_all(text.as_bytes())?;
+            overwrite(&script, 0o700, text.as_bytes())?;
             give(&script, &spooled.identity)?;
         }
         Ok(())
     };
     make().map_err(|error| format!("the run's files cannot be made in {}: {error}", folder.path().display()))
-}
-
-fn give(path: &Path, identity: &Identity) -> io::Result<()> {
-    if !Uid::effective().is_root() {
-        return Ok(());
-    }
-    Ok(chown(path, Some(Uid::from_raw(identity.uid)), Some(Gid::from_raw(identity.gid)))?)
 }
 
 /// The script and its arguments, if it is to run on this node: the first of its component.

@@ -7,8 +7,7 @@ use super::{
 };
 use crate::{
     containment::{Containment, processes},
-    key::RunKey,
-    protocol::{self, Control, MAX_MESSAGE_BYTES},
+    protocol::{self, Control},
     spool::{SpooledOrder, TEMPORARY},
 };
 use muster_schemas::{
@@ -31,7 +30,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{self, Read as _},
-    os::{fd::AsFd, unix::net::UnixDatagram},
+    os::fd::AsFd,
     time::Duration,
 };
 
@@ -40,23 +39,22 @@ const ENDING_POLL: Duration = Duration::from_millis(50);
 
 /// Makes a process that was just forked by the fork server a shim: its own session, deaf to signals, parent of all
 /// orphans below it.
-pub fn become_shim(key: RunKey) -> io::Result<()> {
+pub fn become_shim() -> io::Result<()> {
     setsid()?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     // SAFETY: the default action is no code of this program. The fork server ignores this signal.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     nix::sys::prctl::set_child_subreaper(true)?;
-    let name = std::ffi::CString::new(format!("shim {key}"))?;
-    nix::sys::prctl::set_name(&name)?;
+    nix::sys::prctl::set_name(c"muster-shim")?;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
     Ok(())
 }
 
 /// Stays with the processes of a run until none is left, and says how they ended.
-pub fn supervise(shim: &Shim, spooled: &SpooledOrder, launched: Launched, control: &UnixDatagram) -> NodeExit {
-    let mut run = Supervised::new(shim, spooled, launched);
-    if let Err(error) = run.watch(control) {
+pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> NodeExit {
+    let mut run = Supervised::new(shim, &shim.claim.order, launched);
+    if let Err(error) = run.watch(&mut control) {
         run.failed = Some(EndCause::Lost(format!("the shim failed: {error}")));
     }
     run.finish()
@@ -114,8 +112,7 @@ impl<'a> Supervised<'a> {
     }
 
     /// Returns when the run is over, or is to be ended by force.
-    fn watch(&mut self, control: &UnixDatagram) -> io::Result<()> {
-        control.set_nonblocking(true)?;
+    fn watch(&mut self, control: &mut fs::File) -> io::Result<()> {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
         let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
@@ -181,12 +178,12 @@ impl<'a> Supervised<'a> {
         Ok(())
     }
 
-    fn take_controls(&mut self, control: &UnixDatagram) -> io::Result<()> {
-        let mut buffer = [0; MAX_MESSAGE_BYTES];
+    fn take_controls(&mut self, control: &mut fs::File) -> io::Result<()> {
+        let mut buffer = [0; 4096];
         loop {
-            match control.recv(&mut buffer) {
+            match control.read(&mut buffer) {
                 Ok(length) => {
-                    if let Some(control) = protocol::from_bytes(&buffer[..length]) {
+                    for control in protocol::frames(&buffer[..length]).filter_map(protocol::from_bytes) {
                         self.obey(control);
                     }
                 }
@@ -288,7 +285,7 @@ impl<'a> Supervised<'a> {
         if !self.shim.key.is_step() {
             self.containment.end_marked(reap_silently);
         }
-        self.remove_temporary();
+        self.empty_temporary();
         let launch_failed = matches!(self.failed, Some(EndCause::LaunchFailed(_)));
         let started = !launch_failed && !self.holds_only;
         NodeExit {
@@ -313,13 +310,17 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    fn remove_temporary(&self) {
-        match fs::remove_dir_all(self.shim.folder.file(TEMPORARY)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                eprintln!("shim {}: its temporary folder cannot be removed: {error}", self.shim.key);
+    /// The folder itself stays for the next run of the user.
+    fn empty_temporary(&self) {
+        let empty = || -> io::Result<()> {
+            for entry in fs::read_dir(self.shim.folder.file(TEMPORARY))? {
+                let entry = entry?;
+                let is_folder = entry.file_type()?.is_dir();
+                if is_folder { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
             }
-            _ => {}
-        }
+            Ok(())
+        };
+        self.log_failure("rid of its temporary files", empty());
     }
 }
 

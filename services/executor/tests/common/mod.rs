@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs, reason = "each test program uses a part")]
 
 use muster_bus::{LocalBus, Message, SharedBus};
-use muster_executor::{Config, ContainmentMode};
+use muster_executor::{Config, ContainmentMode, RunKey, spool::RunFolder};
 use muster_schemas::{
     JobId, RunId, Sequence, StepId,
     command::{Answer, Command, CommandEnvelope, QueryAnswer, Reply},
@@ -217,6 +217,12 @@ impl Node {
 
     pub fn spool(&self) -> &Path {
         &self.config.spool_dir
+    }
+
+    /// Whether the result of a run is in the spool.
+    pub fn has_result(&self, run: u64) -> bool {
+        let folder = RunFolder::of(self.spool(), RunKey::whole(RunId(run)));
+        folder.log().unwrap().is_some_and(|log| log.exit.is_some())
     }
 
     /// The processes of a run, by the mark in their environment.
