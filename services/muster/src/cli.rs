@@ -63,7 +63,7 @@ pub struct ConnectionOptions {
         help_heading = "Connection"
     )]
     pub data: Option<PathBuf>,
-    /// A gateway over TCP instead, such as http://head:6280
+    /// A gateway over TCP instead, such as http://head:7457
     #[arg(
         long,
         global = true,

@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use std::{fmt, io::Read, path::Path};
 
 /// A script larger than this is not a script; the ledger would refuse it as well.
-const MOST_BYTES: u64 = 16 << 20;
+const MOST_BYTES: u64 = 4 << 20;
 
 /// What begins a line of options.
 pub const MARKER: &str = "#MUSTER";
