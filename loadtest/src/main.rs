@@ -24,6 +24,10 @@ enum Command {
     Bench(bench::Args),
 }
 
+/// The same allocator as the program under test, so that both fold the log at the same speed.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

@@ -106,7 +106,12 @@ pub fn digest<T: Serialize + ?Sized>(value: &T) -> [u8; 32] {
     let encoded = bincode::serde::encode_into_std_write(value, &mut hasher, bincode::config::standard());
     // Writing to a hasher cannot fail, and no type of ours has a form that the encoder refuses.
     encoded.expect("every stored type can be encoded");
-    *hasher.into_inner().map_err(std::io::IntoInnerError::into_error).expect("a hasher takes all bytes").finalize().as_bytes()
+    *hasher
+        .into_inner()
+        .map_err(std::io::IntoInnerError::into_error)
+        .expect("a hasher takes all bytes")
+        .finalize()
+        .as_bytes()
 }
 
 /// The value of a payload, which must be the whole input.

@@ -480,6 +480,10 @@ pub enum WaitReason {
     NodesUnavailable(String),
     /// The cluster as configured can never serve it: why.
     NeverFits(String),
+    /// An earlier job of the same owner and name has not ended.
+    Namesake,
+    /// Jobs that are to go before it have not come yet.
+    Announced,
 }
 
 impl fmt::Display for WaitReason {
@@ -501,6 +505,8 @@ impl fmt::Display for WaitReason {
             Self::BehindJob(job) => write!(f, "job {job} is ahead of it"),
             Self::NodesUnavailable(which) => write!(f, "nodes not available: {which}"),
             Self::NeverFits(why) => write!(f, "never fits: {why}"),
+            Self::Namesake => f.write_str("an earlier job of the same owner and name has not ended"),
+            Self::Announced => f.write_str("jobs that are to go before it have not come yet"),
         }
     }
 }

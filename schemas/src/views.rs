@@ -157,6 +157,10 @@ pub enum ReasonWord {
     NodesUnavailable,
     /// The cluster as configured can never serve it.
     NeverFits,
+    /// An earlier job of the same owner and name has not ended.
+    Namesake,
+    /// Jobs that are to go before it have not come yet.
+    Announced,
 }
 
 /// Why a job waits.
@@ -185,6 +189,8 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::BehindJob(job) => (ReasonWord::BehindJob, Some(*job)),
             WaitReason::NodesUnavailable(_) => (ReasonWord::NodesUnavailable, None),
             WaitReason::NeverFits(_) => (ReasonWord::NeverFits, None),
+            WaitReason::Namesake => (ReasonWord::Namesake, None),
+            WaitReason::Announced => (ReasonWord::Announced, None),
         };
         Self { code, text: reason.to_string(), job }
     }

@@ -82,7 +82,7 @@ impl State {
             return Some(WaitReason::DependencyNeverMet(on));
         }
         for extras in job.components.iter().filter_map(|component| component.extras.as_deref()) {
-            if let Some(reason) = extras_reason(job, extras) {
+            if let Some(reason) = extras_reason(extras) {
                 return Some(reason);
             }
         }
@@ -197,14 +197,14 @@ impl State {
     }
 }
 
-fn extras_reason(job: &Job, extras: &ComponentExtras) -> Option<WaitReason> {
+fn extras_reason(extras: &ComponentExtras) -> Option<WaitReason> {
     if let Some(condition) = extras.waits_for() {
-        let delayed = match condition.status {
-            ConditionStatus::Delayed(until) => Some(WaitReason::BeginTime(until)),
-            _ => None,
-        };
-        // A job that waits for itself stands for others that are not named: earlier namesakes, or `Before...` jobs yet to come.
-        return Some(delayed.unwrap_or(WaitReason::Dependency(condition.dependency.job.unwrap_or(job.id))));
+        return Some(match (&condition.status, condition.dependency.kind, condition.dependency.job) {
+            (ConditionStatus::Delayed(until), ..) => WaitReason::BeginTime(*until),
+            (_, DependencyKind::Singleton, _) => WaitReason::Namesake,
+            (_, _, Some(other)) => WaitReason::Dependency(other),
+            (_, _, None) => WaitReason::Announced,
+        });
     }
     extras.begin.filter(|_| !extras.begin_passed).map(WaitReason::BeginTime)
 }

@@ -22,7 +22,9 @@ pub const MAX_COMPONENTS: usize = 1_000;
 /// Tasks of one array.
 pub const MAX_TASKS: u64 = 10_000_000;
 /// Bytes of a script.
-pub const MAX_SCRIPT_BYTES: usize = 16 << 20;
+pub const MAX_SCRIPT_BYTES: usize = 4 << 20;
+/// Bytes of all that a job carries: its submission is one record, and has to fit into one message of the bus (8 MB).
+pub const MAX_JOB_BYTES: usize = 6 << 20;
 /// Bytes of all arguments of a command.
 pub const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 /// Bytes of an environment, names and values.
@@ -156,7 +158,19 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
-    attributes(spec)
+    attributes(spec)?;
+    bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
+}
+
+fn carried_bytes(spec: &JobSpec) -> usize {
+    let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+    let programs = spec.components.iter().map(|component| match &component.launch.program {
+        Program::None => 0,
+        Program::Script { text, args } => text.len() + texts(args),
+        Program::Tasks { argv } => texts(argv),
+    });
+    let pairs = spec.environment.iter().chain(&spec.attributes).map(|(name, value)| name.len() + value.len());
+    programs.chain(pairs).sum()
 }
 
 fn array(array: &ArraySpec, components: usize) -> Result<(), Refusal> {

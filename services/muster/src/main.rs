@@ -33,6 +33,10 @@ static SUBMIT_EARLY: extern "C" fn() = {
     submit_early
 };
 
+/// A fold of the log is mostly allocation: jobs come and go.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     muster_executor::serve_shims_if_asked();
     let cli = parse();
