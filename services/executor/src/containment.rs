@@ -274,6 +274,11 @@ impl Containment {
         groups
     }
 
+    /// Whether it has groups, which the processes of its steps are in too.
+    pub const fn has_groups(&self) -> bool {
+        !matches!(self.unit, RunUnit::Processes)
+    }
+
     /// Whether its groups are there: a step can only join a run that is.
     pub fn exists(&self) -> bool {
         match &self.unit {
@@ -378,7 +383,7 @@ impl Containment {
 
     /// Without groups: ends the processes that carry the run's mark in their environment.
     pub fn end_marked(&self, mut reap: impl FnMut()) {
-        if !matches!(self.unit, RunUnit::Processes) {
+        if self.has_groups() {
             return;
         }
         let variable = [format!("{}={}", crate::environment::MARKER, self.marker)];

@@ -4,7 +4,12 @@
 //! once, with the same program and the argument `shim-server`, and writes to its standard input which runs to launch.
 //! What to launch is in the spool. When the executor goes, the server does too; the shims stay.
 
-use crate::{key::RunKey, shim, spool::RunFolder};
+use crate::{
+    key::RunKey,
+    protocol::{self, Control},
+    shim,
+    spool::RunFolder,
+};
 use muster_schemas::event::EndCause;
 use nix::{
     errno::Errno,
@@ -61,6 +66,8 @@ fn serve(spool: &Path) -> io::Result<()> {
     // When memory runs out, let it not be the shims: they clean up. Without the right to ask for that they are as others.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
     let mut orders = take_standard_input()?;
+    // The checksum asks what the processor can, once for a process; that is slow in a virtual machine, and shims inherit it.
+    let _ = protocol::from_bytes::<Control>(&protocol::to_bytes(&Control::Suspend)?);
     let mut bytes = [0; RunKey::BYTES];
     loop {
         match orders.read_exact(&mut bytes) {

@@ -110,6 +110,14 @@ pub struct Settings {
     pub shim_program: PathBuf,
 }
 
+/// A launch that is not known yet.
+struct Begun {
+    key: RunKey,
+    about: About,
+    /// Whether its order is in the spool, and if not why.
+    spooled: Result<(), String>,
+}
+
 /// The launcher.
 #[derive(Debug)]
 pub struct Launcher {
@@ -178,7 +186,7 @@ impl Launcher {
         let (mut launches, mut others) = (Vec::new(), Vec::new());
         for work in batch {
             match work {
-                Work::Launch(order) => launches.push(order),
+                Work::Launch(order) => launches.push(*order),
                 other => others.push(other),
             }
         }
@@ -190,7 +198,7 @@ impl Launcher {
 
     fn work_on(&mut self, work: Work) {
         match work {
-            Work::Launch(order) => self.launch(vec![order]),
+            Work::Launch(order) => self.launch(vec![*order]),
             Work::Bury(key) => self.bury(key),
             Work::Check(key) if matches!(self.spool.run(key).is_held(), Ok(true)) => {}
             Work::Check(key) | Work::Inspect(key) => self.inspect(key),
@@ -215,40 +223,45 @@ impl Launcher {
     }
 
     /// Spools the orders, remembers them with one write that reaches the disk, then has them started.
-    fn launch(&mut self, orders: Vec<Box<LaunchOrder>>) {
-        let mut begun = Vec::with_capacity(orders.len());
+    fn launch(&mut self, orders: Vec<LaunchOrder>) {
+        let mut begun: Vec<Begun> = Vec::with_capacity(orders.len());
         for order in orders {
-            let key = RunKey { run: order.run, step: order.step };
+            let (key, about) = (RunKey { run: order.run, step: order.step }, About::from(&order));
+            if begun.iter().any(|known| known.key == key) {
+                continue;
+            }
             if self.spool.run(key).path().exists() {
                 self.inspect(key);
             } else if self.journal.contains(key) {
                 let cause = EndCause::Lost("it was launched here before, and nothing is left of it".into());
-                self.report_unstarted(key, Some((&*order).into()), cause);
-            } else if !begun.iter().any(|(known, _)| *known == key) {
-                let about = About::from(&*order);
-                begun.push((key, self.spool_order(*order).map(|()| about).map_err(|why| (about, why))));
+                self.report_unstarted(key, Some(about), cause);
+            } else {
+                begun.push(Begun { key, about, spooled: self.spool_order(order) });
             }
         }
         self.start(begun);
     }
 
-    fn start(&mut self, begun: Vec<(RunKey, Result<About, (About, String)>)>) {
-        let keys: Vec<RunKey> = begun.iter().map(|(key, _)| *key).collect();
+    fn start(&mut self, begun: Vec<Begun>) {
+        let keys: Vec<RunKey> = begun.iter().map(|begun| begun.key).collect();
         if keys.is_empty() {
             return;
         }
         let recorded = self.journal.record(&keys);
         let mut ready = Vec::with_capacity(keys.len());
-        for (key, spooled) in begun {
-            match (spooled, &recorded) {
-                (Ok(_), Ok(())) => ready.push(key),
-                (Ok(about), Err(error)) => {
-                    self.forget(key);
-                    let why = format!("the node's launch journal cannot be written: {error}");
-                    self.report_unstarted(key, Some(about), EndCause::LaunchFailed(why));
+        for Begun { key, about, spooled } in begun {
+            let why = match (spooled, &recorded) {
+                (Ok(()), Ok(())) => {
+                    ready.push(key);
+                    continue;
                 }
-                (Err((about, why)), _) => self.report_unstarted(key, Some(about), EndCause::LaunchFailed(why)),
-            }
+                (Ok(()), Err(error)) => {
+                    self.forget(key);
+                    format!("the node's launch journal cannot be written: {error}")
+                }
+                (Err(why), _) => why,
+            };
+            self.report_unstarted(key, Some(about), EndCause::LaunchFailed(why));
         }
         self.fork_shims(&ready);
     }

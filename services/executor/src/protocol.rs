@@ -78,7 +78,7 @@ pub fn bind(folder: &Path, name: &str) -> io::Result<UnixDatagram> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let socket = through_folder(folder, name, |address| UnixDatagram::bind_addr(address))?;
+    let socket = through_folder(folder, name, UnixDatagram::bind_addr)?;
     std::fs::set_permissions(folder.join(name), std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(socket)
 }

@@ -8,7 +8,7 @@ mod timeline;
 use crate::{
     key::RunKey,
     protocol::{self, News, Notice},
-    spool::{CONTROL, Claim, EXECUTOR_SOCKET, RunFolder},
+    spool::{self, CONTROL, Claim, EXECUTOR_SOCKET, RunFolder},
 };
 use muster_schemas::{
     event::{EndCause, NodeExit},
@@ -86,6 +86,13 @@ impl Shim {
             eprintln!("shim {}: its start cannot be recorded: {error}", self.key);
         }
         self.tell(News::Started);
+    }
+
+    /// Whether processes of this run are below other shims.
+    fn has_steps(&self) -> bool {
+        let steps = |keys: Vec<RunKey>| keys.iter().any(|key| key.is_step() && key.run == self.key.run);
+        // If that cannot be found out there may be some.
+        !self.key.is_step() && spool::run_keys(&self.spool).map_or(true, steps)
     }
 
     fn tell(&self, news: News) {

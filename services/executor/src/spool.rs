@@ -140,9 +140,7 @@ impl Spool {
     /// # Errors
     /// If the folder cannot be read.
     pub fn keys(&self) -> io::Result<Vec<RunKey>> {
-        let names = fs::read_dir(self.root.join(RUNS))?.map(|entry| Ok(entry?.file_name()));
-        let names: Vec<_> = names.collect::<io::Result<_>>()?;
-        Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
+        run_keys(&self.root)
     }
 
     fn find_free(&mut self) -> io::Result<()> {
@@ -245,6 +243,16 @@ impl Spool {
         write_whole(&path, format!("{cluster}\n").as_bytes()).map_err(failed)?;
         Ok(used_before)
     }
+}
+
+/// The keys of all run folders in a spool.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn run_keys(spool: &Path) -> io::Result<Vec<RunKey>> {
+    let names = fs::read_dir(spool.join(RUNS))?.map(|entry| Ok(entry?.file_name()));
+    let names: Vec<_> = names.collect::<io::Result<_>>()?;
+    Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
 }
 
 /// All that a shim needs to know. It asks nobody else.

@@ -282,7 +282,7 @@ impl<'a> Supervised<'a> {
             self.containment.end(|| reap(&mut self.tasks, &mut self.reaped));
         }
         end_children_and(|| reap(&mut self.tasks, &mut self.reaped));
-        if !self.shim.key.is_step() {
+        if !self.containment.has_groups() && self.shim.has_steps() {
             self.containment.end_marked(reap_silently);
         }
         self.empty_temporary();
