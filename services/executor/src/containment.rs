@@ -95,7 +95,7 @@ impl Hierarchies {
             }
         };
         let in_unit = |name: &str| match &unit {
-            Unit::Cgroup2 { base } => cgroup::has_controller(base, name).then_some(Controller::Unit),
+            Unit::Cgroup2 { base } => cgroup::children_have(base, name).then_some(Controller::Unit),
             _ => None,
         };
         let (memory, cpuset) = match mode {
@@ -139,16 +139,28 @@ impl Hierarchies {
 
     /// The runs that groups exist of.
     pub fn runs_with_groups(&self) -> Vec<RunId> {
-        let bases = match &self.unit {
-            Unit::Cgroup2 { base } => vec![base],
-            Unit::Cgroup1 { freezer, cpuacct } => std::iter::once(freezer).chain(cpuacct).collect(),
-            Unit::Processes => vec![],
-        };
-        let own = [&self.memory, &self.cpuset].into_iter().flatten().filter_map(Controller::base);
-        let mut runs: Vec<RunId> = bases.into_iter().chain(own).flat_map(|base| cgroup::runs_below(base)).collect();
+        let mut runs: Vec<RunId> = self.bases().flat_map(|base| cgroup::runs_below(base)).collect();
         runs.sort_unstable();
         runs.dedup();
         runs
+    }
+
+    /// Removes the groups of the executor itself, as far as no run has one in them.
+    pub fn leave(&self) {
+        for base in self.bases() {
+            // A group with runs stays, and the next executor with the same spool takes it over.
+            let _ = fs::remove_dir(base);
+        }
+    }
+
+    fn bases(&self) -> impl Iterator<Item = &PathBuf> {
+        let unit = match &self.unit {
+            Unit::Cgroup2 { base } => [Some(base), None],
+            Unit::Cgroup1 { freezer, cpuacct } => [Some(freezer), cpuacct.as_ref()],
+            Unit::Processes => [None, None],
+        };
+        let own = [&self.memory, &self.cpuset].map(|controller| controller.as_ref().and_then(Controller::base));
+        unit.into_iter().chain(own).flatten()
     }
 }
 

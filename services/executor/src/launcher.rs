@@ -155,6 +155,7 @@ impl Launcher {
             let batch: Vec<Work> = std::iter::once(first).chain(work.try_iter().take(MAX_BATCH - 1)).collect();
             self.work(batch);
         }
+        self.settings.hierarchies.leave();
     }
 
     /// Continues what an earlier executor left.

@@ -27,6 +27,9 @@ use std::{
 /// A dead executor does not hold a shim up, and a slow one not for long: it finds the news in the spool.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How soon a result that could not be written is tried again.
+const RESULT_RETRY: Duration = Duration::from_secs(1);
+
 /// All that a shim has to do for a run, in the process that has been forked for it.
 ///
 /// # Errors
@@ -40,7 +43,11 @@ pub fn run(spool: &Path, key: RunKey) -> io::Result<()> {
         supervise::end_children();
         exit_without_start(EndCause::Lost("the shim failed; see shims.log in the spool".into()))
     });
-    shim.claim.ended(exit)?;
+    // The disk may be full; the result waits here until there is room.
+    while let Err(error) = shim.claim.ended(&exit) {
+        eprintln!("shim {key}: its result cannot be written: {error}");
+        std::thread::sleep(RESULT_RETRY);
+    }
     shim.tell(News::Ended);
     Ok(())
 }
@@ -50,7 +57,7 @@ pub fn run(spool: &Path, key: RunKey) -> io::Result<()> {
 /// # Errors
 /// If the spool refuses.
 pub fn refuse(folder: &RunFolder, key: RunKey, cause: EndCause) -> io::Result<()> {
-    folder.claim(key)?.map_or(Ok(()), |claim| claim.ended(exit_without_start(cause)))
+    folder.claim(key)?.map_or(Ok(()), |claim| claim.ended(&exit_without_start(cause)))
 }
 
 /// The end of a run of which no process was started.

@@ -42,6 +42,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// The node file's name in a run folder.
@@ -353,8 +354,8 @@ impl Claim {
     ///
     /// # Errors
     /// If the disk refuses.
-    pub fn ended(&self, exit: NodeExit) -> io::Result<()> {
-        append(&self.file, &Entry::Ended(exit))
+    pub fn ended(&self, exit: &NodeExit) -> io::Result<()> {
+        append(&self.file, &Entry::Ended(exit.clone()))
     }
 }
 
@@ -391,7 +392,7 @@ impl RunFolder {
     /// # Errors
     /// If the disk refuses.
     pub fn claim(&self, key: RunKey) -> io::Result<Option<Claim>> {
-        let Some(mut file) = self.locked()? else { return Ok(None) };
+        let Some(mut file) = self.locked_for_claim()? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let log = RunLog::parse(&bytes);
@@ -423,6 +424,20 @@ impl RunFolder {
         file.set_len(whole as u64)?;
         append(&file, &Entry::Claimed { pid: std::process::id() })?;
         append(&file, &Entry::Ended(exit.clone()))
+    }
+
+    /// The log with its lock; `None` if the run is claimed, or there is no log. Who only looks whether a shim lives has
+    /// the lock for a moment too, which is waited for.
+    fn locked_for_claim(&self) -> io::Result<Option<Flock<File>>> {
+        loop {
+            if let Some(file) = self.locked()? {
+                return Ok(Some(file));
+            }
+            if self.log()?.is_none_or(|log| log.claimed) {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// The log with its lock; `None` if somebody has it, or there is no log.
@@ -481,8 +496,10 @@ pub fn overwrite(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     file.set_permissions(fs::Permissions::from_mode(mode))
 }
 
+/// Writes the entry, or leaves the log as it was: half an entry would hide what comes after it.
 fn append(mut file: &File, entry: &Entry) -> io::Result<()> {
-    file.write_all(&encode(entry)?)
+    let before = file.metadata()?.len();
+    file.write_all(&encode(entry)?).inspect_err(|_| drop(file.set_len(before)))
 }
 
 fn private() -> OpenOptions {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Node, code, until};
+use common::{Node, code, modes, until};
 use muster_executor::{ContainmentMode, containment::processes, protocol};
 use muster_schemas::{
     codec,
@@ -16,8 +16,6 @@ use std::{
     process::{Child, Command, Stdio},
     time::Duration,
 };
-
-const MODES: [ContainmentMode; 3] = [ContainmentMode::Cgroup2, ContainmentMode::Cgroup1, ContainmentMode::Process];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runs_go_on_without_their_executor_and_are_found_again() {
@@ -73,7 +71,7 @@ async fn a_lost_order_comes_with_the_next_heartbeat() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_whose_shim_is_killed_is_lost_and_nothing_is_left_of_it() {
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         node.launch(node.script(1, "setsid sleep 1000 & echo on; sleep 1000")).await;
         node.started(1).await;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{NODE, Node, code, until};
+use common::{NODE, Node, code, modes, until};
 use muster_executor::ContainmentMode;
 use muster_schemas::{
     JobId, RunId, StepId,
@@ -12,8 +12,6 @@ use muster_schemas::{
     resources::IndexSet,
 };
 use std::{fs, os::unix::fs::MetadataExt, time::Duration};
-
-const MODES: [ContainmentMode; 3] = [ContainmentMode::Cgroup2, ContainmentMode::Cgroup1, ContainmentMode::Process];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_script_runs_and_its_end_is_reported() {
@@ -123,7 +121,7 @@ async fn a_node_without_tasks_holds_its_place_until_it_is_stopped() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         let mut order = node.script(1, "trap 'echo usr1' USR1; trap 'echo term' TERM; while :; do sleep 0.05; done");
         order.walltime_seconds = Some(2);
@@ -142,7 +140,7 @@ async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_run_stands_still_and_its_walltime_too() {
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         let mut order = node.script(1, "while :; do echo x; sleep 0.05; done");
         order.walltime_seconds = Some(2);
@@ -171,7 +169,7 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_run_can_be_stopped() {
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         node.launch(node.script(1, "trap 'echo term; exit 7' TERM; echo on; while :; do sleep 0.05; done")).await;
         node.text("out-1").await;
@@ -184,7 +182,7 @@ async fn a_suspended_run_can_be_stopped() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signals_reach_all_processes() {
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         let script = "(trap 'echo child; exit' USR2; echo on; while :; do sleep 0.05; done) & trap 'echo parent' USR2; wait; wait";
         node.launch(node.script(1, script)).await;
@@ -228,7 +226,7 @@ async fn nothing_is_left_of_a_run() {
     // Forks away, changes session, ignores what can be ignored, and has closed its files.
     let daemons = "trap '' TERM HUP; for i in 1 2 3; do setsid sh -c '(trap \"\" TERM HUP; exec sleep 1000) & ' < /dev/null > /dev/null 2>&1; done; \
                    (setsid sh -c 'exec sleep 1000' &) ; echo on";
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         node.launch(node.script(1, &format!("{daemons}; read line < release; exit 0"))).await;
         nix::unistd::mkfifo(&node.work("release"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -265,7 +263,7 @@ fn groups_of(node: &Node) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn use_of_resources_is_counted() {
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         let mut order = node.script(
             1,
@@ -378,7 +376,7 @@ async fn an_unknown_run_that_is_stopped_has_ended_and_never_starts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn steps_run_inside_their_run_and_end_with_it() {
-    for mode in MODES {
+    for mode in modes() {
         let node = Node::start(mode).await;
         node.launch(node.script(1, "echo on; read line < release")).await;
         nix::unistd::mkfifo(&node.work("release"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -413,7 +411,7 @@ async fn steps_run_inside_their_run_and_end_with_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_are_bound_to_their_cores() {
-    for mode in [ContainmentMode::Auto, ContainmentMode::Cgroup1] {
+    for mode in modes() {
         let node = Node::start(mode).await;
         let mut order = node.script(1, "grep Cpus_allowed_list /proc/self/status; ulimit -Sn");
         order.cores = IndexSet::from_range(1, 1);

@@ -80,17 +80,20 @@ fn inherit_cpuset(group: &Path) -> io::Result<()> {
 /// Lets the children of a v2 group use the controllers that it has, as far as it may.
 pub fn enable_controllers(group: &Path) {
     for controller in ["memory", "cpuset"] {
-        if has_controller(group, controller) {
+        if lists(&group.join("cgroup.controllers"), controller) {
+            // Refused where processes are in the group itself; then there are no limits.
             let _ = fs::write(group.join("cgroup.subtree_control"), format!("+{controller}"));
         }
     }
 }
 
 /// Whether children of the v2 group have the controller.
-pub fn has_controller(group: &Path, controller: &str) -> bool {
-    let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
-    let listed = |text: String| text.split_whitespace().any(|word| word == controller);
-    listed(read("cgroup.subtree_control")) || listed(read("cgroup.controllers"))
+pub fn children_have(group: &Path, controller: &str) -> bool {
+    lists(&group.join("cgroup.subtree_control"), controller)
+}
+
+fn lists(file: &Path, word: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|listed| listed == word))
 }
 
 /// The runs that have a group below a base.

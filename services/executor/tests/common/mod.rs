@@ -2,7 +2,11 @@
 #![allow(dead_code, missing_docs, reason = "each test program uses a part")]
 
 use muster_bus::{LocalBus, Message, SharedBus};
-use muster_executor::{Config, ContainmentMode, RunKey, spool::RunFolder};
+use muster_executor::{
+    Config, ContainmentMode, RunKey,
+    containment::Hierarchies,
+    spool::{RunFolder, Spool},
+};
 use muster_schemas::{
     JobId, RunId, Sequence, StepId,
     command::{Answer, Command, CommandEnvelope, QueryAnswer, Reply},
@@ -25,6 +29,14 @@ use tokio_util::sync::CancellationToken;
 
 pub const NODE: &str = "n1";
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The ways to keep runs together that this host has; the process tree is always one.
+pub fn modes() -> Vec<ContainmentMode> {
+    let all = [ContainmentMode::Cgroup2, ContainmentMode::Cgroup1, ContainmentMode::Process];
+    let modes: Vec<_> = all.into_iter().filter(|mode| Hierarchies::detect(*mode, "probe").is_ok()).collect();
+    println!("containment: {modes:?}");
+    modes
+}
 
 /// The program that shims are started from.
 pub fn shim_program() -> PathBuf {
@@ -193,7 +205,7 @@ impl Node {
             run: RunId(run),
             step: StepId(0),
             name: "test".into(),
-            owner: Owner { user: "root".into(), uid: 0, gid: 0 },
+            owner: this_user(),
             account: None,
             queue: "default".into(),
             launch: Launch { program, stdout: Some("out-%j".into()), ..Launch::default() },
@@ -240,13 +252,17 @@ impl Node {
 impl Drop for Node {
     /// What a failed test left behind goes too.
     fn drop(&mut self) {
-        if let Some((task, _)) = self.executor.take() {
-            task.abort();
+        if let Some((_, shutdown)) = self.executor.take() {
+            shutdown.cancel();
         }
         for entry in fs::read_dir(self.spool().join("runs")).into_iter().flatten().flatten() {
             let run =
                 entry.file_name().to_string_lossy().split('.').next().and_then(|run| run.parse().ok()).unwrap_or(0);
             muster_executor::containment::processes::signal_all(&self.processes_of(run), libc::SIGKILL);
+        }
+        let begun = Instant::now();
+        while Spool::open(self.spool()).is_err() && begun.elapsed() < DEADLINE {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
@@ -290,6 +306,11 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
             request.reply(Message::encode(&head).unwrap());
         }
     });
+}
+
+fn this_user() -> Owner {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective()).unwrap().unwrap();
+    Owner { user: user.name, uid: user.uid.as_raw(), gid: user.gid.as_raw() }
 }
 
 pub fn code(code: u8) -> Option<ExitStatus> {
