@@ -1,7 +1,6 @@
 //! The same work with every role in a process of its own, on a real NATS server with one user for each role.
 
-mod common;
-
+use crate::common;
 use std::{
     net::TcpListener,
     path::Path,
@@ -117,12 +116,4 @@ fn a_killed_ledger_comes_back_with_everything_acknowledged() {
     assert!(success, "{text}");
     let (success, text) = cluster.muster(&["job", "wait", job.trim()]);
     assert!(success, "{text}\n{}", cluster.logs());
-}
-
-#[test]
-fn the_example_of_a_configuration_is_right() {
-    let mut check = Command::new(common::muster());
-    check.args(["config", "check"]).arg(common::repository().join("ops/muster.toml.example"));
-    let (success, text) = common::run(check);
-    assert!(success, "{text}");
 }

@@ -1,6 +1,6 @@
 //! A window of a real trace, replayed as real processes on a real system, and verified.
 
-mod common;
+use crate::common;
 
 #[test]
 fn a_window_of_a_real_trace_runs_as_it_did() {

@@ -1,0 +1,60 @@
+//! What `ops/` says of muster is so.
+
+use crate::common;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+#[test]
+fn the_example_of_a_configuration_is_right() {
+    let mut check = Command::new(common::muster());
+    check.args(["config", "check"]).arg(common::repository().join("ops/muster.toml.example"));
+    let (success, text) = common::run(check);
+    assert!(success, "{text}");
+}
+
+#[test]
+fn the_dashboard_shows_metrics_that_exist() {
+    let dashboard = read(&common::repository().join("ops/grafana/muster.json"));
+    serde_json::from_str::<serde_json::Value>(&dashboard).expect("the dashboard is JSON");
+    let shown = metrics_in(&dashboard);
+    assert!(shown.len() >= 10, "{shown:?}");
+    let mut made = BTreeSet::new();
+    sources(&common::repository().join("services"), &mut |text| made.append(&mut metrics_in(text)));
+    let missing: Vec<_> = shown.difference(&made).collect();
+    assert!(missing.is_empty(), "no service makes {missing:?}");
+}
+
+/// Every word that looks like the name of a metric, without what Prometheus adds to those of a histogram.
+fn metrics_in(text: &str) -> BTreeSet<String> {
+    let words = text.split(|character: char| !character.is_ascii_lowercase() && character != '_');
+    words.filter(|word| word.starts_with("muster_")).map(|word| word.trim_end_matches("_bucket").to_owned()).collect()
+}
+
+fn sources(folder: &Path, read_one: &mut impl FnMut(&str)) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path: PathBuf = entry.expect("the folder can be read to its end").path();
+        if path.is_dir() {
+            sources(&path, read_one);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            read_one(&read(&path));
+        }
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_role_of_the_units_and_of_the_passwords_has_a_user_on_nats() {
+    let nats = read(&common::repository().join("ops/nats/nats.conf"));
+    for role in ["ledger", "planner", "executor", "notifier", "accounting", "gateway"] {
+        assert!(nats.contains(&format!("user: \"{role}\", password: ${role}_password")), "{role}");
+        let unit = read(&common::repository().join(format!("ops/systemd/muster-{role}.service")));
+        assert!(unit.contains(&format!("muster serve {role} --config /etc/muster/{role}.toml")), "{role}");
+    }
+}
