@@ -2,7 +2,8 @@
 
 use super::{
     Shim,
-    launch::{Failure, Launched, failures_fd},
+    launch::Launched,
+    task::Failure,
     timeline::{Due, Timeline},
 };
 use crate::{
@@ -119,7 +120,7 @@ impl<'a> Supervised<'a> {
         while !self.is_over() {
             let mut polled =
                 vec![PollFd::new(children.as_fd(), PollFlags::POLLIN), PollFd::new(control.as_fd(), PollFlags::POLLIN)];
-            polled.extend(self.failures.as_ref().map(|failures| PollFd::new(failures_fd(failures), PollFlags::POLLIN)));
+            polled.extend(self.failures.as_ref().map(|failures| PollFd::new(failures.as_fd(), PollFlags::POLLIN)));
             match poll(&mut polled, self.poll_timeout()) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),

@@ -33,7 +33,8 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// The ways to keep runs together that this host has; the process tree is always one.
 pub fn modes() -> Vec<ContainmentMode> {
     let all = [ContainmentMode::Cgroup2, ContainmentMode::Cgroup1, ContainmentMode::Process];
-    let modes: Vec<_> = all.into_iter().filter(|mode| Hierarchies::detect(*mode, "probe").is_ok()).collect();
+    let modes: Vec<_> =
+        all.into_iter().filter(|mode| Hierarchies::detect(*mode, "probe").map(|found| found.leave()).is_ok()).collect();
     println!("containment: {modes:?}");
     modes
 }
