@@ -6,8 +6,10 @@ mod http;
 mod replay;
 mod system;
 
+use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
 #[command(name = "muster-loadtest", about, version)]
@@ -33,9 +35,10 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
         runtime.block_on(async {
-            match cli.command {
-                Command::Replay(args) => replay::run(args).await,
-                Command::Bench(args) => bench::run(args).await,
+            tokio::select! {
+                outcome = run(cli.command) => outcome,
+                // Dropped half-way, the work stops the systems that it has started.
+                interrupted = interruption() => interrupted.and_then(|()| bail!("interrupted")),
             }
         })
     });
@@ -46,4 +49,21 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+async fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Replay(args) => replay::run(args).await,
+        Command::Bench(args) => bench::run(args).await,
+    }
+}
+
+/// Returns when somebody wants this program to end.
+async fn interruption() -> Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
 }

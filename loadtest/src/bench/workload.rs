@@ -75,7 +75,7 @@ fn configure() -> (Actor, Command) {
 }
 
 fn hello() -> (Actor, Command) {
-    (executor(), Command::NodeHello { boot_id: "generated".to_owned(), runs: Vec::new() })
+    (executor(), Command::NodeHello { boot_id: "generated".to_owned(), runs: Vec::new(), highest_run: None })
 }
 
 fn submit() -> (Actor, Command) {
