@@ -64,6 +64,20 @@ impl State {
         }
     }
 
+    /// Brings the dependencies of a job that waits again up to date with what happened while it did not wait.
+    pub(super) fn look_at_dependencies_again(&mut self, id: JobId, now: Timestamp) {
+        let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
+            for condition in extras.conditions_mut() {
+                if let Some(facts) = condition.dependency.job.and_then(|target| self.facts(target)) {
+                    gates::update(condition, facts, now);
+                }
+            }
+        }
+        self.settle_dependencies(&mut job);
+        self.change_job(id, |waiting| *waiting = job);
+    }
+
     /// Brings up to date what a job's dependencies say that does not follow from one other job.
     pub(super) fn settle_dependencies(&mut self, job: &mut Job) {
         if job.components.iter().all(|component| component.extras.is_none()) {

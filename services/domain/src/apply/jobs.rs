@@ -225,6 +225,7 @@ impl State {
             job.queued = now;
             job.planner_reason = None;
         });
+        self.look_at_dependencies_again(id, now);
         self.refresh_dependents(id, now);
     }
 

@@ -61,6 +61,18 @@ fn a_dependency_on_a_job_that_is_over_is_judged_at_once() {
 }
 
 #[test]
+fn a_job_that_is_queued_anew_sees_what_happened_meanwhile() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", job(1, 1));
+    let second = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[second]) });
+    cluster.run_through(first, 0);
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[second]), hold: false });
+    assert!(cluster.is_waiting(second));
+    cluster.assert_replays();
+}
+
+#[test]
 fn of_a_group_one_condition_is_enough_and_every_group_counts() {
     let mut cluster = Cluster::new();
     let (one, two) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
