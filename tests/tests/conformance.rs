@@ -14,7 +14,9 @@ fn repository() -> PathBuf {
 fn rows() -> Vec<(String, String, String)> {
     let text = fs::read_to_string(repository().join("docs/conformance.md")).expect("docs/conformance.md");
     let mut rows = Vec::new();
-    for line in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| id ") && !line.contains("---")) {
+    for line in
+        text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| id ") && !line.contains("---"))
+    {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [id, _, test] = cells[..] else { panic!("not a row of three cells: {line}") };
         let quoted: Vec<&str> = test.split('`').filter(|part| !part.trim().is_empty()).collect();

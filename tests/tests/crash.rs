@@ -4,6 +4,7 @@
 //! `MUSTER_CRASH_ROUNDS` says how often something is killed, `MUSTER_CRASH_SEED` repeats the choices of a run (the
 //! moments are the machine's).
 
+use muster_tests::muster_binary;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
     collections::BTreeMap,
@@ -81,14 +82,6 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The binary that was built together with this test.
-fn muster_binary() -> PathBuf {
-    let test = std::env::current_exe().expect("the path of this program");
-    let binary = test.ancestors().nth(2).expect("a test is two folders below the build's results").join("muster");
-    assert!(binary.is_file(), "{} is missing: build the workspace first, as ops/test does", binary.display());
-    binary
-}
-
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("its address").port()
@@ -141,7 +134,11 @@ fn jobs(cluster: &Cluster) -> Option<BTreeMap<String, (String, Option<String>)>>
     let parsed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let list = parsed.as_array().or_else(|| parsed["jobs"].as_array()).expect("a list of jobs").clone();
     let field = |job: &serde_json::Value, name: &str| job[name].as_str().map(str::to_owned);
-    Some(list.iter().filter_map(|job| Some((field(job, "id")?, (field(job, "state")?, field(job, "outcome"))))).collect())
+    Some(
+        list.iter()
+            .filter_map(|job| Some((field(job, "id")?, (field(job, "state")?, field(job, "outcome")))))
+            .collect(),
+    )
 }
 
 fn wait_until_all_finished(cluster: &Cluster) -> BTreeMap<String, (String, Option<String>)> {
@@ -153,11 +150,8 @@ fn wait_until_all_finished(cluster: &Cluster) -> BTreeMap<String, (String, Optio
             return jobs;
         }
         if Instant::now() > deadline {
-            let open: Vec<_> = jobs(cluster)
-                .unwrap_or_default()
-                .into_iter()
-                .filter(|(_, (state, _))| state != "finished")
-                .collect();
+            let open: Vec<_> =
+                jobs(cluster).unwrap_or_default().into_iter().filter(|(_, (state, _))| state != "finished").collect();
             panic!("not finished {SETTLES_WITHIN:?} after the last kill: {open:?}");
         }
         thread::sleep(Duration::from_millis(100));

@@ -114,8 +114,8 @@ impl Desk {
     async fn count(&mut self, records: &[Record]) -> anyhow::Result<()> {
         for record in records {
             learn(&mut self.books, &self.ledger, record).await?;
-            if matches!(record.event, Event::RunEnded { .. }) {
-                let span = trace::in_trace(tracing::debug_span!("account"), record.trace);
+            if let Event::RunEnded { job, .. } = record.event {
+                let span = trace::in_trace(tracing::debug_span!("account", %job), record.trace);
                 span.in_scope(|| self.books.apply(record));
             } else {
                 self.books.apply(record);

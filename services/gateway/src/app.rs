@@ -93,18 +93,24 @@ impl App {
 
     /// Passes a command on to the ledger. What it answers is on disk, and seen by every later query.
     pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
-        let span = trace::in_trace(tracing::debug_span!("gateway.command"), asked.trace);
+        let span = tracing::debug_span!("gateway.command", job = tracing::field::Empty);
+        let span = trace::in_trace(span, asked.trace);
         let envelope = CommandEnvelope {
             id: asked.id,
             actor: Actor::User((*asked.owner).clone()),
-            trace: trace::context_of(&span, asked.trace),
+            trace: trace::root_context(&span, asked.trace),
             command,
         };
         let asked_at = Instant::now();
-        let mut answer = self.ledger.send(&envelope).instrument(span).await?;
+        let mut answer = self.ledger.send(&envelope).instrument(span.clone()).await?;
         self.metrics.command_seconds.record(asked_at.elapsed().as_secs_f64(), &[]);
         self.reader.note_answer(answer.sequence);
         let reply = std::mem::replace(&mut answer.result, Ok(Reply::Done))?;
+        if let Reply::Submitted(jobs) | Reply::Jobs(jobs) = &reply
+            && let [job] = jobs[..]
+        {
+            span.record("job", tracing::field::display(job));
+        }
         Ok((answer, reply))
     }
 
@@ -165,7 +171,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// Who sent a command, under which id and in which trace.
+/// Who sent a command, under which id and in which trace, if in one.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     owner: Arc<Owner>,
@@ -180,7 +186,7 @@ impl<S: Sync> FromRequestParts<S> for Asked {
         let Caller(owner) = Caller::from_request_parts(parts, state).await?;
         let id = command_id(&parts.headers, &owner)?;
         let given = parts.headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
-        let trace = given.and_then(TraceContext::from_traceparent).unwrap_or_else(trace::root_context);
+        let trace = given.and_then(TraceContext::from_traceparent).unwrap_or_default();
         Ok(Self { owner, id, trace })
     }
 }

@@ -398,9 +398,10 @@ impl Engine {
     }
 
     /// One job is one trace: its records belong to the trace that it was submitted in. A command of the same trace is
-    /// the nearer parent.
+    /// the nearer parent. A task that starts for the first time is not a job of its own yet: its array is.
     fn trace_of(&self, job: Option<JobId>, of_command: TraceContext) -> TraceContext {
-        match job.and_then(|job| self.state.job(job)).map(|job| job.trace).filter(TraceContext::is_some) {
+        let job = job.and_then(|job| self.state.job(job).or_else(|| self.state.job(job.whole())));
+        match job.map(|job| job.trace).filter(TraceContext::is_some) {
             Some(of_job) if of_job.trace_id != of_command.trace_id => of_job,
             _ => of_command,
         }

@@ -7,7 +7,14 @@ use crate::{
     storage::Storage,
 };
 use muster_bus::{BusError, Message, PublicEvent, SharedBus, WorkQueue};
-use muster_schemas::{codec, event::Commit, ids::Sequence, node::NodeOrder, notify::NotifyItem, public, subjects};
+use muster_schemas::{
+    codec,
+    event::{Commit, TraceContext},
+    ids::Sequence,
+    node::NodeOrder,
+    notify::NotifyItem,
+    public, subjects,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -275,7 +282,8 @@ async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch
         let is_last = notices.len() < AT_A_TIME;
         for notice in notices {
             behind = (notice.of, notice.number);
-            if let Err(error) = enqueue(&bus, notice.payload).await {
+            let trace = trace_of(&storage, notice.of);
+            if let Err(error) = enqueue(&bus, notice.payload, trace).await {
                 tracing::error!(%error, record = %notice.of, "a notification cannot be delivered");
             }
         }
@@ -294,9 +302,15 @@ async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch
     }
 }
 
-async fn enqueue(bus: &SharedBus, payload: Vec<u8>) -> Result<(), BusError> {
+/// The trace that a record belongs to; none if it has been archived.
+fn trace_of(storage: &Storage, sequence: Sequence) -> TraceContext {
+    let record = storage.log().and_then(|log| log.record(sequence));
+    record.ok().flatten().map(|record| record.trace).unwrap_or_default()
+}
+
+async fn enqueue(bus: &SharedBus, payload: Vec<u8>, trace: TraceContext) -> Result<(), BusError> {
     let item: NotifyItem = codec::decode(&payload).map_err(|error| BusError::Unusable(error.to_string()))?;
-    let (queue, key, message) = (WorkQueue::NOTIFY, item.key(), Message::new(payload));
+    let (queue, key, message) = (WorkQueue::NOTIFY, item.key(), Message::new(payload).with_trace(trace));
     patiently("queueing a notification", || bus.enqueue(&queue, &key, message.clone())).await
 }
 

@@ -16,6 +16,8 @@ pub struct CollectedSpan {
     pub service: String,
     /// What it was called.
     pub name: String,
+    /// The job that it names, as text.
+    pub job: Option<String>,
     /// Its own context.
     pub context: TraceContext,
     /// The span that it is part of; all zero for the first of a trace.
@@ -61,10 +63,14 @@ impl SpanExporter for SpanCollector {
 }
 
 fn collected(span: SpanData) -> CollectedSpan {
-    let target = span.attributes.iter().find(|attribute| matches!(attribute.key.as_str(), "target" | "code.namespace"));
-    let module = target.map(|attribute| attribute.value.as_str().into_owned()).unwrap_or_default();
+    let attribute = |names: &[&str]| {
+        let found = span.attributes.iter().find(|attribute| names.contains(&attribute.key.as_str()));
+        found.map(|attribute| attribute.value.as_str().into_owned())
+    };
+    let module = attribute(&["target", "code.namespace"]).unwrap_or_default();
     CollectedSpan {
         service: module.split("::").next().unwrap_or_default().to_owned(),
+        job: attribute(&["job"]),
         name: span.name.into_owned(),
         context: TraceContext {
             trace_id: span.span_context.trace_id().to_bytes(),
@@ -87,7 +93,7 @@ mod tests {
         let first = in_trace(tracing::debug_span!("submit"), root);
         let passed_on = context_of(&first, root);
         drop(first);
-        let second = in_trace(tracing::debug_span!("launch"), passed_on);
+        let second = in_trace(tracing::debug_span!("launch", job = %7), passed_on);
         second.in_scope(|| drop(tracing::debug_span!("spawn")));
         drop(second);
         drop(tracing::debug_span!("unrelated"));
@@ -99,6 +105,7 @@ mod tests {
         assert_eq!(spans[2].parent_span_id, spans[0].context.span_id);
         assert_eq!(spans[1].parent_span_id, spans[2].context.span_id);
         assert!(spans.iter().all(|span| span.service == "muster_telemetry"), "{spans:?}");
+        assert_eq!([&spans[0].job, &spans[2].job], [&None, &Some("7".to_owned())]);
         assert_eq!(collector.all().len(), 4);
     }
 }

@@ -22,9 +22,11 @@ pub fn current_context() -> Option<TraceContext> {
     own_context(&Span::current())
 }
 
-/// The context that a new job belongs to: that of the current span, or of a new trace.
-pub fn root_context() -> TraceContext {
-    current_context().unwrap_or_else(new_trace)
+/// The context to pass on from the span in which a command enters the system; `given` is what it came with, if anything.
+/// If spans are not exported either, a new trace begins.
+pub fn root_context(span: &Span, given: TraceContext) -> TraceContext {
+    let context = context_of(span, given);
+    if context.is_some() { context } else { new_trace() }
 }
 
 /// A new trace. It is marked as sampled, so that services that export do so.
@@ -95,8 +97,10 @@ mod tests {
 
     #[test]
     fn new_traces_differ_and_are_sampled() {
-        let (one, other) = (new_trace(), root_context());
+        let span = tracing::debug_span!("command");
+        let (one, other) = (new_trace(), root_context(&span, TraceContext::default()));
         assert!(one.is_some() && one.flags & SAMPLED == SAMPLED);
-        assert_ne!(one.trace_id, other.trace_id);
+        assert!(other.is_some() && one.trace_id != other.trace_id);
+        assert_eq!(root_context(&span, one), one);
     }
 }
