@@ -5,7 +5,7 @@ use crate::{
     windows::Windows,
 };
 use muster_schemas::{
-    JobId, RunId, Sequence, Timestamp,
+    CommandId, JobId, RunId, Sequence, Timestamp,
     event::{Event, JobChange, NodeExit, Record},
     job::{Outcome, Usage},
     resources::{ComponentPlacement, Placement},
@@ -24,6 +24,8 @@ use std::collections::BTreeMap;
 pub struct Books {
     windows: Windows,
     sequence: Sequence,
+    /// What tells the last counted record from others that have or had its place.
+    last: Option<(Timestamp, CommandId)>,
     amounts: BTreeMap<(Timestamp, Payer), UsageAmounts>,
     /// Jobs and arrays that are not over, and tasks that were changed singly.
     jobs: BTreeMap<JobId, Charges>,
@@ -65,6 +67,7 @@ impl Books {
         Self {
             windows: Windows::of_seconds(window_seconds),
             sequence: Sequence(0),
+            last: None,
             amounts: BTreeMap::new(),
             jobs: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -105,6 +108,12 @@ impl Books {
     pub fn apply(&mut self, record: &Record) {
         self.apply_event(record);
         self.sequence = record.sequence;
+        self.last = Some((record.time, record.command));
+    }
+
+    /// Whether this is the last record that is counted.
+    pub fn end_with(&self, record: &Record) -> bool {
+        self.sequence == record.sequence && self.last == Some((record.time, record.command))
     }
 
     fn apply_event(&mut self, record: &Record) {

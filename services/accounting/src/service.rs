@@ -54,15 +54,16 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let mut requests = bus.serve(subjects::ACCOUNTING_USAGE).await.context("usage cannot be served")?;
-    let books = config.snapshot_file.as_deref().and_then(|path| snapshot::load(path, config.window_seconds));
-    let books = books.unwrap_or_else(|| Books::new(config.window_seconds));
+    let ledger = LedgerClient::new(bus.clone());
+    let Some(books) = shutdown.run_until_cancelled(kept_books(&config, &ledger)).await else { return Ok(()) };
+    let books = books?.unwrap_or_else(|| Books::new(config.window_seconds));
     let mut feed =
         Feed::open(bus.clone(), books.sequence().next()).await.context("accounting cannot follow the log")?;
     let _ = ready.send(());
     let mut desk = Desk {
         saved: books.sequence(),
         books,
-        ledger: LedgerClient::new(bus.clone()),
+        ledger,
         waiting: Vec::new(),
         looking_back: Arc::new(Semaphore::new(1)),
         config,
@@ -91,6 +92,32 @@ pub async fn serve(
     let result = shutdown.run_until_cancelled(work).await.unwrap_or(Ok(()));
     desk.save();
     result
+}
+
+/// The books of the last stop, if they are of the history that the ledger has: another one may have been put in its place
+/// meanwhile, such as a backup.
+async fn kept_books(config: &Config, ledger: &LedgerClient) -> anyhow::Result<Option<Books>> {
+    let Some(path) = &config.snapshot_file else { return Ok(None) };
+    let Some(books) = snapshot::load(path, config.window_seconds) else { return Ok(None) };
+    loop {
+        match ledger.query(&Query::Replay { from: books.sequence(), max_bytes: 1 }).await {
+            Ok(QueryAnswer::Records(page)) if page.records.first().is_some_and(|record| books.end_with(record)) => {
+                return Ok(Some(books));
+            }
+            Ok(QueryAnswer::Records(_)) => {
+                tracing::warn!(
+                    path = %path.display(),
+                    "the books kept are of another history than the ledger's: counting the log again"
+                );
+                return Ok(None);
+            }
+            // It is in an archive that was taken away: what was counted up to there cannot be counted again.
+            Err(BusError::Refused(_)) => return Ok(Some(books)),
+            Err(error) if error.is_retryable() => tracing::info!(%error, "waiting for the ledger"),
+            Err(error) => return Err(error).context("the books kept cannot be compared with the log"),
+            Ok(_) => anyhow::bail!("the ledger gave an answer to another question"),
+        }
+    }
 }
 
 struct Desk {

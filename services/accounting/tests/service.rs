@@ -84,6 +84,10 @@ async fn used_core_seconds(config: Config, known: usize, asked_at: u64) -> u64 {
     let query = UsageQuery { at_least: Some(Sequence(asked_at)), ..UsageQuery::default() };
     let answer = ask(config, known, query).await;
     assert!(answer.sequence >= Sequence(asked_at));
+    core_seconds(&answer)
+}
+
+fn core_seconds(answer: &UsageAnswer) -> u64 {
     answer.rows.iter().map(|row| row.amounts.used_core_seconds()).sum()
 }
 
@@ -116,14 +120,12 @@ async fn usage_is_answered_once_the_record_asked_for_is_counted() {
 
 #[tokio::test]
 async fn usage_of_a_past_moment_is_what_it_was_then() {
-    for (sequence, time, core_seconds) in
-        [(1, None, 0), (3, None, 0), (3, Some(35), 10), (4, None, 20), (4, Some(99), 20)]
+    for (sequence, time, expected) in [(1, None, 0), (3, None, 0), (3, Some(35), 10), (4, None, 20), (4, Some(99), 20)]
     {
         let time = time.map(Timestamp::from_unix_seconds);
         let at = Some(UsageMoment { sequence: Sequence(sequence), time });
         let answer = ask(Config::default(), 4, UsageQuery { at, ..UsageQuery::default() }).await;
-        let used: u64 = answer.rows.iter().map(|row| row.amounts.used_core_seconds()).sum();
-        assert_eq!((answer.sequence, used), (Sequence(sequence), core_seconds), "at {at:?}");
+        assert_eq!((answer.sequence, core_seconds(&answer)), (Sequence(sequence), expected), "at {at:?}");
     }
 }
 
@@ -132,8 +134,12 @@ async fn a_snapshot_is_taken_up_and_a_broken_one_is_not_trusted() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("books");
     assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
-    // The ledger knows nothing now: what is answered can only come from the file.
-    assert_eq!(used_core_seconds(config(&file), 0, 4).await, 20);
+    // The ledger knows only the last record now: what is answered can only come from the file.
+    let last_record = || history().into_iter().skip(3).collect::<Vec<_>>();
+    let query = UsageQuery { at_least: Some(Sequence(4)), ..UsageQuery::default() };
+    assert_eq!(core_seconds(&ask_about(last_record(), config(&file), query.clone()).await), 20);
+    let archived = Vec::from([Record { sequence: Sequence(5), ..last_record().remove(0) }]);
+    assert_eq!(core_seconds(&ask_about(archived, config(&file), query).await), 20);
     let other_window = Config { window_seconds: 60, ..config(&file) };
     assert_eq!(used_core_seconds(other_window, 4, 4).await, 20);
     let mut bytes = std::fs::read(&file).expect("kept");
@@ -141,6 +147,27 @@ async fn a_snapshot_is_taken_up_and_a_broken_one_is_not_trusted() {
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).expect("written");
     assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
+}
+
+#[tokio::test]
+async fn books_of_another_history_are_not_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("books");
+    let now = UsageQuery { at_least: Some(Sequence(3)), ..UsageQuery::default() };
+    for known in [3, 4] {
+        assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
+        let mut other = history();
+        for record in &mut other {
+            record.command = CommandId::derived(&[b"another", &record.sequence.0.to_le_bytes()]);
+            record.time = Timestamp(record.time.0 * 2);
+        }
+        let answer = ask_about(other.into_iter().take(known).collect(), config(&file), now.clone()).await;
+        assert_eq!(answer.sequence, Sequence(known as u64));
+        assert!(known < 4 || core_seconds(&answer) == 40, "another history: {answer:?}");
+    }
+    assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
+    let answer = ask_about(history().into_iter().take(3).collect(), config(&file), now).await;
+    assert_eq!(answer.sequence, Sequence(3), "a log that has lost its end");
 }
 
 #[tokio::test]
