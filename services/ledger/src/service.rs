@@ -174,21 +174,37 @@ async fn close(storage: Arc<Storage>) {
 /// Opens the data folder, with an initialised log, and computes the state at its end.
 pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
     let storage = Storage::open(&config.data_dir, retention::Commands::seconds(config.command_retention_seconds))?;
-    let signer = Signer::load_or_create(&storage.layout().key())?;
-    match storage.log()?.identity()? {
-        None => initialise(&storage, &signer, now)?,
-        Some(Identity { public_key, .. }) if public_key == signer.public_key() => {}
-        Some(_) => bail!(
-            "{} is not the key of the log in {}: put back the key that the log was begun with",
-            storage.layout().key().display(),
-            storage.layout().log().display()
-        ),
-    }
+    let signer = match storage.log()?.identity()? {
+        None => begin(&storage, now)?,
+        Some(identity) => signer_of(&storage, &identity)?,
+    };
     let head = storage.log()?.head()?;
     let StateAfter { state, hash } = storage.state_after(head.sequence)?;
     ensure!(hash == head.hash, "record {} is not the one that the records before it lead to", head.sequence);
     storage.bear_witness(head).context("noting the end of the log")?;
     Ok(Opened { storage: Arc::new(storage), signer: Arc::new(signer), state, head })
+}
+
+/// The key that an existing log was begun with.
+fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
+    let (key, log) = (storage.layout().key(), storage.layout().log());
+    let (key_shown, log_shown) = (key.display(), log.display());
+    if !key.try_exists().with_context(|| format!("the ledger's key {key_shown}"))? {
+        bail!("the key {key_shown} of the log in {log_shown} is missing: put it back from its backup");
+    }
+    let signer = Signer::load(&key)?;
+    ensure!(
+        signer.public_key() == identity.public_key,
+        "{key_shown} is not the key of the log in {log_shown}: put back the key that the log was begun with"
+    );
+    Ok(signer)
+}
+
+/// Begins a log.
+fn begin(storage: &Storage, now: Timestamp) -> anyhow::Result<Signer> {
+    let signer = Signer::load_or_create(&storage.layout().key())?;
+    initialise(storage, &signer, now)?;
+    Ok(signer)
 }
 
 /// Writes the first record.

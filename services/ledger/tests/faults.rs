@@ -51,11 +51,17 @@ async fn two_ledgers_on_one_folder() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_key() {
+async fn a_missing_key_and_another_one() {
     let folder = used_folder().await;
     let key = folder.path().join("ledger.key");
     let right = folder.path().join("right.key");
     fs::rename(&key, &right).unwrap();
+    let error = refusal(folder.path()).await;
+    assert!(error.contains("is missing: put it back"), "{error}");
+    assert!(!key.exists(), "nothing is put in its place");
+    let other = tempfile::tempdir().unwrap();
+    Ledger::start(config(other.path())).await.stop().await;
+    fs::copy(other.path().join("ledger.key"), &key).unwrap();
     let error = refusal(folder.path()).await;
     assert!(error.contains("is not the key of the log"), "{error}");
     fs::rename(&right, &key).unwrap();
