@@ -144,6 +144,8 @@ pub enum Command {
         boot_id: String,
         /// All runs (and steps) that it has shims or unacknowledged results of.
         runs: Vec<RunId>,
+        /// The highest run number that it remembers, also of runs long gone: new runs get higher ones.
+        highest_run: Option<RunId>,
     },
     /// The processes of a run have started on the node.
     NodeStarted {

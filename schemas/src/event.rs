@@ -431,6 +431,12 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
+    /// A node remembers run numbers that this log has not given: the log is a restored one. The numbers below `next` are
+    /// passed over, because nodes never start a run that they remember.
+    RunNumbersRaised {
+        /// The next run gets at least this number.
+        next: RunId,
+    },
 }
 
 /// A job that waits, and why.
@@ -527,6 +533,7 @@ impl Event {
             Self::StartRefused { .. } => ("job", "start_refused"),
             Self::RangeArchived { .. } => ("log", "archived"),
             Self::TasksFinished { .. } => ("job", "tasks_finished"),
+            Self::RunNumbersRaised { .. } => ("cluster", "run_numbers_raised"),
         }
     }
 

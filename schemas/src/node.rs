@@ -128,4 +128,6 @@ pub struct Heartbeat {
     pub boot_id: String,
     /// Runs that it has shims or unacknowledged results of.
     pub runs: Vec<RunId>,
+    /// The highest run number that it remembers, also of runs long gone.
+    pub highest_run: Option<RunId>,
 }

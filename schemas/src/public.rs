@@ -473,6 +473,11 @@ public_events! {
         #[serde(flatten)]
         outcome: OutcomeView,
     }
+    /// Nodes remember runs that the log does not have, because it was restored: the numbers of those are passed over.
+    "cluster" "run_numbers_raised" ClusterRunNumbersRaised {
+        /// The next run gets at least this number.
+        next: RunId,
+    }
     /// Old records were moved to an archive file.
     "log" "archived" LogArchived {
         /// The first of the range.
@@ -655,6 +660,7 @@ impl EventData {
             Event::TasksFinished { job, indices, outcome } => {
                 JobTasksFinished { job: *job, indices: indices.clone(), outcome: outcome.into() }.into()
             }
+            Event::RunNumbersRaised { next } => ClusterRunNumbersRaised { next: *next }.into(),
             Event::RangeArchived { first, last, last_hash, file } => {
                 LogArchived { first: *first, last: *last, last_hash: hex(last_hash), file: file.clone() }.into()
             }
@@ -670,6 +676,7 @@ impl EventData {
         match self {
             Self::ClusterInitialised(_)
             | Self::ClusterSettingsChanged(_)
+            | Self::ClusterRunNumbersRaised(_)
             | Self::PlanWaiting(_)
             | Self::LogCheckpoint(_)
             | Self::LogArchived(_) => cluster.to_owned(),

@@ -214,6 +214,7 @@ fn events() -> Vec<Event> {
         Event::StartRefused { job: task, reason: "node lost".into() },
         Event::RangeArchived { first: Sequence(1), last: Sequence(9), last_hash: [6; 32], file: "1-9.gz".into() },
         Event::TasksFinished { job: job_id, indices: "4-8:4".parse().unwrap(), outcome: Outcome::Cancelled },
+        Event::RunNumbersRaised { next: RunId(70_000) },
     ]
 }
 

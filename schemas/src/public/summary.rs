@@ -93,6 +93,9 @@ impl fmt::Display for EventData {
             Self::JobTasksFinished(data) => {
                 write!(f, "{} tasks of array {} finished: {}", data.indices.len(), data.job, data.outcome)
             }
+            Self::ClusterRunNumbersRaised(data) => {
+                write!(f, "nodes remember runs up to {}: the next numbers are higher", data.next.0.saturating_sub(1))
+            }
             Self::LogArchived(data) => {
                 write!(f, "records {} to {} were moved to archive {}", data.first, data.last, data.file)
             }

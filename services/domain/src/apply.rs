@@ -67,6 +67,7 @@ impl State {
             }),
             Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
             Event::RangeArchived { last, .. } => self.core.archived = self.core.archived.max(*last),
+            Event::RunNumbersRaised { next } => self.core.next_run = self.core.next_run.max(next.0),
             Event::JobSignalled { .. } | Event::Checkpoint { .. } | Event::StartRefused { .. } => {}
         }
     }

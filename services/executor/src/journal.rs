@@ -6,6 +6,7 @@
 //! such a write reaches the disk without a commit of the file system's own journal, which would cost five times as much.
 
 use crate::key::RunKey;
+use muster_schemas::RunId;
 use std::{
     collections::HashSet,
     fs::{File, OpenOptions},
@@ -62,6 +63,11 @@ impl Journal {
     /// Whether the launch is known to have begun.
     pub fn contains(&self, key: RunKey) -> bool {
         self.current.known.contains(&key) || self.previous.contains(&key)
+    }
+
+    /// The highest run that it remembers.
+    pub fn highest_run(&self) -> Option<RunId> {
+        self.current.known.iter().chain(&self.previous).map(|key| key.run).max()
     }
 
     /// Remembers launches. When it returns they are on disk.
@@ -152,7 +158,6 @@ fn checksum(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_schemas::RunId;
 
     fn keys(numbers: std::ops::Range<u64>) -> Vec<RunKey> {
         numbers.map(|number| RunKey::whole(RunId(number))).collect()
@@ -170,6 +175,7 @@ mod tests {
         }
         assert!(journal.contains(RunKey::whole(RunId(9))));
         assert!(!journal.contains(RunKey::whole(RunId(4))));
+        assert_eq!(journal.highest_run(), Some(RunId(9)));
     }
 
     #[test]

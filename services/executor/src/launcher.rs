@@ -13,7 +13,7 @@ use crate::{
     spool::{RunFolder, Spool, SpooledOrder},
 };
 use muster_schemas::{
-    JobId, StepId, Timestamp,
+    JobId, RunId, StepId, Timestamp,
     event::{EndCause, NodeExit, TraceContext},
     node::LaunchOrder,
     resources::IndexSet,
@@ -146,6 +146,11 @@ impl Launcher {
             findings,
             being_ended: Arc::default(),
         })
+    }
+
+    /// The highest run that the journal remembers.
+    pub fn highest_run(&self) -> Option<RunId> {
+        self.journal.highest_run()
     }
 
     /// Works until nobody is left who could ask for something.

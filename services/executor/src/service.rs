@@ -93,6 +93,8 @@ struct Executor {
     findings: UnboundedReceiver<Finding>,
     fork_server_death: Option<AsyncFd<OwnedFd>>,
     runs: BTreeMap<RunKey, Run>,
+    /// The highest run that this node remembers.
+    highest_run: Option<RunId>,
     reports: Reports,
     /// Starts to report, in order of time.
     starts: VecDeque<(time::Instant, RunKey)>,
@@ -145,6 +147,7 @@ impl Executor {
         let boot_id = settings.boot_id.clone();
         let steps_share_groups = settings.hierarchies.has_groups();
         let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
+        let highest_run = launcher.highest_run();
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         Ok(Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
@@ -160,6 +163,7 @@ impl Executor {
             findings,
             fork_server_death: None,
             runs: BTreeMap::new(),
+            highest_run,
             starts: VecDeque::new(),
             undelivered: BTreeSet::new(),
             ready: Some(ready),
@@ -264,7 +268,11 @@ impl Executor {
     /// Reports for duty.
     fn greet(&self) -> BoxFuture<'static, Talk> {
         let (ledger, actor) = (self.ledger.clone(), Actor::Executor(self.config.node.clone()));
-        let command = Command::NodeHello { boot_id: self.boot_id.clone(), runs: self.runs_to_tell() };
+        let command = Command::NodeHello {
+            boot_id: self.boot_id.clone(),
+            runs: self.runs_to_tell(),
+            highest_run: self.highest_run,
+        };
         async move {
             match ledger.command(actor, TraceContext::default(), command).await {
                 Ok(Answer { result: Ok(Reply::NodeOrders(orders)), .. }) => Talk::Orders(orders),
@@ -277,8 +285,12 @@ impl Executor {
     }
 
     fn beat(&self) -> BoxFuture<'static, Talk> {
-        let heartbeat =
-            Heartbeat { node: self.config.node.clone(), boot_id: self.boot_id.clone(), runs: self.runs_to_tell() };
+        let heartbeat = Heartbeat {
+            node: self.config.node.clone(),
+            boot_id: self.boot_id.clone(),
+            runs: self.runs_to_tell(),
+            highest_run: self.highest_run,
+        };
         let ledger = self.ledger.clone();
         async move { ledger.heartbeat(&heartbeat).await.map_or_else(Talk::Failed, Talk::Orders) }.boxed()
     }
@@ -379,6 +391,7 @@ impl Executor {
             span,
         };
         self.runs.insert(key, run);
+        self.highest_run = self.highest_run.max(Some(key.run));
     }
 
     fn control(&mut self, key: RunKey, control: Control) {

@@ -5,7 +5,7 @@ mod common;
 use common::{Node, code, modes, until};
 use muster_executor::{ContainmentMode, containment::processes, protocol};
 use muster_schemas::{
-    codec,
+    RunId, codec,
     event::{EndCause, StopReason},
     node::NodeOrder,
 };
@@ -46,6 +46,26 @@ async fn an_end_without_executor_is_reported_by_the_next() {
     node.start_executor().await;
     assert_eq!(node.ended(1).await.status, code(3));
     assert_eq!(node.ends_told(1), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_says_which_runs_it_remembers_when_they_are_long_gone() {
+    let mut node = Node::start(ContainmentMode::Auto).await;
+    node.launch(node.script(7, "true")).await;
+    node.ended(7).await;
+    node.spool_is_empty().await;
+    node.stop_executor().await;
+    node.start_executor().await;
+    let notes = node.notes.lock().unwrap();
+    let greetings: Vec<_> = notes.commands.iter().filter_map(|envelope| greeting(&envelope.command)).collect();
+    assert_eq!(greetings, [None, Some(RunId(7))]);
+}
+
+fn greeting(command: &muster_schemas::command::Command) -> Option<Option<RunId>> {
+    match command {
+        muster_schemas::command::Command::NodeHello { highest_run, .. } => Some(*highest_run),
+        _ => None,
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

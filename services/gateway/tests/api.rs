@@ -153,7 +153,10 @@ impl System {
     }
 
     fn hello(&self, name: &str) {
-        self.command(Actor::Executor(name.into()), Command::NodeHello { boot_id: "boot".into(), runs: vec![] });
+        self.command(
+            Actor::Executor(name.into()),
+            Command::NodeHello { boot_id: "boot".into(), runs: vec![], highest_run: None },
+        );
     }
 
     /// Starts a job on one core of node1, as planner and executor do.

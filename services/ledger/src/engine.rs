@@ -283,24 +283,25 @@ impl Engine {
         }
     }
 
-    /// A heartbeat of a node that is up costs no record; of any other it is a greeting.
+    /// A heartbeat of a node that is up costs no record; of any other, or of one that remembers more than the log does, it
+    /// is a greeting.
     fn heartbeat(
         &mut self,
         heartbeat: Heartbeat,
         reply: ReplyTo<Vec<NodeOrder>>,
         round: &mut Round<'_>,
     ) -> Result<(), LogError> {
-        let Heartbeat { node: name, boot_id, runs } = heartbeat;
+        let Heartbeat { node: name, boot_id, runs, highest_run } = heartbeat;
         let Some(node) = self.state.node_by_name(&name) else {
             tracing::debug!(node = name, "a node that is not configured reports");
             round.pending.push(Pending::Unknown(reply));
             return Ok(());
         };
         let id = node.id;
-        let is_known = dispatch::is_up(node, &boot_id);
+        let is_known = dispatch::is_up(node, &boot_id) && highest_run < Some(self.state.next_run());
         self.liveness.heard(id, self.clock.monotonic());
         if !is_known {
-            let command = Command::NodeHello { boot_id, runs: runs.clone() };
+            let command = Command::NodeHello { boot_id, runs: runs.clone(), highest_run };
             let envelope = CommandEnvelope {
                 id: CommandId::new_now(),
                 actor: Actor::Executor(name),

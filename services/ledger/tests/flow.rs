@@ -35,7 +35,11 @@ async fn as_node(ledger: &Ledger, command: Command) -> Reply {
 }
 
 async fn beat(ledger: &Ledger, runs: &[RunId]) -> Vec<NodeOrder> {
-    let heartbeat = Heartbeat { node: "n1".into(), boot_id: "boot".into(), runs: runs.to_vec() };
+    beat_remembering(ledger, runs, None).await
+}
+
+async fn beat_remembering(ledger: &Ledger, runs: &[RunId], highest_run: Option<RunId>) -> Vec<NodeOrder> {
+    let heartbeat = Heartbeat { node: "n1".into(), boot_id: "boot".into(), runs: runs.to_vec(), highest_run };
     ledger.client.heartbeat(&heartbeat).await.expect("an answer")
 }
 
@@ -86,7 +90,7 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::start(config(folder.path())).await;
     let mut orders = ledger.bus.subscribe(&subjects::node_orders("n1")).await.unwrap();
-    as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), runs: Vec::new() }).await;
+    as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None }).await;
     let spec = JobSpec { environment: [("KEY".to_owned(), "value".to_owned())].into(), ..job() };
     let job = submit(&ledger, spec.clone()).await;
     start(&ledger, job).await;
@@ -101,7 +105,8 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     assert_eq!(launch(&beat(&ledger, &[]).await), order, "a node that does not know the run is told again");
     assert_eq!(beat(&ledger, &[order.run]).await, [], "one that does is not");
     assert_eq!(ledger.head().await, head, "signs of life are no events");
-    let greeting = as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), runs: Vec::new() }).await;
+    let greeting =
+        as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None }).await;
     let Reply::NodeOrders(greeted) = greeting else { panic!("{greeting:?}") };
     assert_eq!(launch(&greeted), order);
 
@@ -111,6 +116,21 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     assert_eq!(launch(&beat(&ledger, &[]).await), order);
     end(&ledger, order.run).await;
     assert_eq!(beat(&ledger, &[]).await, []);
+    ledger.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_ledger_gives_run_numbers_that_no_node_remembers() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    assert_eq!(beat(&ledger, &[]).await, [], "the first heartbeat greets");
+    assert_eq!(beat_remembering(&ledger, &[], Some(RunId(41))).await, []);
+    let head = ledger.head().await;
+    beat_remembering(&ledger, &[], Some(RunId(41))).await;
+    assert_eq!(ledger.head().await, head, "it is said once");
+    let job = submit(&ledger, job()).await;
+    start(&ledger, job).await;
+    assert_eq!(launch(&beat_remembering(&ledger, &[], Some(RunId(41))).await).run, RunId(42));
     ledger.stop().await;
 }
 

@@ -41,10 +41,11 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
         if !describes_cluster && !first_start {
             cluster::configure_missing_nodes(&host.socket(), nodes.clone()).await?;
         }
+        // Before the planner: the nodes' run numbers must be known when the first job starts, if the log is a restored one.
+        host.start_emulated(bus, &nodes).await?;
         for role in [Role::Planner, Role::Notifier, Role::Accounting] {
             host.start(role, bus).await?;
         }
-        host.start_emulated(bus, &nodes).await?;
         Ok(format!("{}, data in {}", nodes.text(), host.data_dir.display()))
     })
 }

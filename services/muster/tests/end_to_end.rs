@@ -176,6 +176,36 @@ fn a_job_outlives_the_system_and_the_history_goes_on() {
 }
 
 #[test]
+fn jobs_run_after_an_older_ledger_was_restored() {
+    let mut system = System::start(1);
+    // What waits in the backup starts as soon as the restored system does.
+    system.ok(&["submit", "--begin", "now+2s", "--", "true"]);
+    system.stop();
+    system.copy("data/ledger", "backup");
+    system.restart(&[]);
+    let later: Vec<String> = (0..3).map(|_| system.submit(&["--", "true"])).collect();
+    system.ok(&[&["job", "wait", "1"], &later.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat());
+    assert_eq!(completed_runs(&system), 4, "counted, and kept beside the log");
+    system.stop();
+
+    std::fs::remove_dir_all(system.path("data/ledger")).expect("a log");
+    system.copy("backup", "data/ledger");
+    system.restart(&[]);
+    system.ok(&["job", "wait", "1"]);
+    let again = system.submit(&["--", "true"]);
+    assert_eq!(again, later[0], "what was answered after the backup is lost");
+    system.ok(&["job", "wait", &again]);
+    assert_eq!(completed_runs(&system), 2, "the books of the lost history are not used");
+    assert!(system.ok(&["events"]).contains("remember runs"));
+}
+
+fn completed_runs(system: &System) -> u64 {
+    let usage = system.json(&["usage", "--json"]);
+    let rows = usage["rows"].as_array().expect("rows").iter();
+    rows.map(|row| row["amounts"]["completed_runs"].as_u64().expect("a number")).sum()
+}
+
+#[test]
 fn others_cannot_read_the_log() {
     use std::os::unix::fs::PermissionsExt as _;
     let system = System::start(1);
@@ -254,6 +284,9 @@ fn the_doctor_is_content_with_a_running_system() {
     let mut system = System::start(1);
     let found = system.json(&["doctor", "--json"]);
     assert!(found.as_array().unwrap().iter().all(|finding| finding["verdict"] != "bad"), "{found}");
+    let told = found.as_array().unwrap().iter().find(|finding| finding["what"] == "containment").unwrap();
+    let used = system.log().contains("cgroup").then_some("good").unwrap_or("warning");
+    assert_eq!(told["verdict"], used, "what the executor said: {}", system.log());
     system.stop();
     assert_eq!(system.run(&["doctor"]).status, 1);
 }

@@ -211,6 +211,7 @@ fn can_change_plan(event: &Event) -> bool {
         // The planner's own doing.
         Event::RunAllocated { .. } | Event::JobsWaiting { .. } | Event::StartRefused { .. } => false,
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
+        Event::RunNumbersRaised { .. } => false,
         Event::RunNodeStarted { .. } | Event::RunStopping { .. } | Event::RunNodeEnded { .. } => false,
         Event::JobSuspended { .. } | Event::JobResumed { .. } | Event::JobSignalled { .. } => false,
         Event::StepStarted { .. } | Event::StepNodeEnded { .. } | Event::StepEnded { .. } => false,

@@ -48,7 +48,7 @@ impl Ledger {
         let config = ClusterConfig { nodes: vec![node], queues: vec![queue], ..ClusterConfig::default() };
         let configure = Command::Configure { config: Box::new(config), keep_unnamed: false };
         ledger.command(&Actor::Ledger, configure).await;
-        let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new() };
+        let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None };
         ledger.command(&Actor::Executor("node1".into()), hello).await;
         ledger
     }

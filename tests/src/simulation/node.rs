@@ -120,7 +120,7 @@ impl NodeHost {
             }
         }
         let runs: Vec<RunId> = self.disk.runs.keys().copied().collect();
-        let hello = Command::NodeHello { boot_id: self.boot_id(), runs: runs.clone() };
+        let hello = Command::NodeHello { boot_id: self.boot_id(), runs: runs.clone(), highest_run: self.highest_run() };
         let id = self.id(&[b"hello", &now.0.to_le_bytes()]);
         self.asked.insert(id, Asked::Hello);
         let mut commands = vec![(id, hello)];
@@ -130,7 +130,12 @@ impl NodeHost {
 
     pub(super) fn heartbeat(&self) -> Option<Heartbeat> {
         let runs = self.disk.runs.keys().copied().collect();
-        self.up.then(|| Heartbeat { node: name(self.number), boot_id: self.boot_id(), runs })
+        let highest_run = self.highest_run();
+        self.up.then(|| Heartbeat { node: name(self.number), boot_id: self.boot_id(), runs, highest_run })
+    }
+
+    fn highest_run(&self) -> Option<RunId> {
+        self.disk.journal.last().copied()
     }
 
     /// Obeys an order. If it crashes, it does so between noting a launch and starting it.

@@ -11,7 +11,13 @@ use muster_schemas::{
 };
 
 /// The node is there. What it has to do about its runs is [`crate::orders::reconcile`], which the ledger adds.
-pub(super) fn hello(access: &Access, boot_id: &str, runs: &[RunId], now: Timestamp) -> Result<Decision, Refusal> {
+pub(super) fn hello(
+    access: &Access,
+    boot_id: &str,
+    runs: &[RunId],
+    highest_run: Option<RunId>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
     crate::validate::name("boot_id", boot_id)?;
     let is_up = node.condition == NodeCondition::Up;
@@ -24,7 +30,20 @@ pub(super) fn hello(access: &Access, boot_id: &str, runs: &[RunId], now: Timesta
     if !is_up || node.boot_id != boot_id {
         events.push(Event::NodeUp { node: node.id, boot_id: boot_id.to_owned() });
     }
+    events.extend(highest_run.and_then(|highest| numbers_raised(access.state, highest)));
     Ok(Decision { events, reply: Reply::NodeOrders(Vec::new()) })
+}
+
+/// Run numbers that are passed over at once at most, so that no node can use them up.
+const MAX_RAISE: u64 = 1 << 32;
+
+/// A node never starts a run that it remembers. If it remembers more than the log does, because an older log was
+/// restored, the numbers go on above what it remembers.
+fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
+    let next = state.next_run();
+    (highest >= next).then(|| Event::RunNumbersRaised {
+        next: RunId(highest.0.min(next.0.saturating_add(MAX_RAISE)).saturating_add(1)),
+    })
 }
 
 /// Runs that the node had started and does not know any more are over: they cannot be started a second time.

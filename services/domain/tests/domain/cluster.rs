@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use muster_schemas::{
-    JobId, Sequence,
+    JobId, RunId, Sequence,
     cluster::{ClusterConfig, ClusterSettings, NodeCondition},
     command::{Command, RefusalCode},
     event::{Actor, DeliveryResult, Event, SignatureBytes},
@@ -113,8 +113,29 @@ fn a_node_reports_is_lost_and_reports_again() {
     assert_eq!(cluster.hello("node1", "boot1", &[]).len(), 1);
     assert_eq!(cluster.state.node(node).unwrap().condition, NodeCondition::Up);
     let boot_id = "boot1".into();
-    let unknown = Command::NodeHello { boot_id, runs: Vec::new() };
+    let unknown = Command::NodeHello { boot_id, runs: Vec::new(), highest_run: None };
     cluster.refused(&executor("node8"), unknown, RefusalCode::NotFound, "not part of the cluster");
+}
+
+#[test]
+fn run_numbers_go_on_above_those_that_a_node_remembers() {
+    let mut cluster = Cluster::new();
+    let hello = |cluster: &mut Cluster, highest| {
+        let (boot_id, highest_run) = ("boot1".into(), Some(RunId(highest)));
+        cluster.ok(&executor("node1"), Command::NodeHello { boot_id, runs: Vec::new(), highest_run })
+    };
+    let id = cluster.submit("ada", job(1, 1));
+    let run = cluster.allocate(id, &["node1"], 1);
+    assert_eq!(hello(&mut cluster, run.0), [], "a run of this log");
+    assert_eq!(hello(&mut cluster, 70_000), [Event::RunNumbersRaised { next: RunId(70_001) }]);
+    assert_eq!(hello(&mut cluster, 70_000), []);
+    let id = cluster.submit("ada", job(1, 1));
+    assert_eq!(cluster.allocate(id, &["node1"], 1), RunId(70_001));
+    let raised = hello(&mut cluster, u64::MAX);
+    assert!(
+        matches!(raised[..], [Event::RunNumbersRaised { next }] if next < RunId(1 << 40)),
+        "a node cannot use up the numbers: {raised:?}"
+    );
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Model {
                 let known = state.node_by_name(&name)?;
                 let runs = if forget { Vec::new() } else { known.runs.iter().copied().collect() };
                 let boot_id = format!("boot{}", boot % 2);
-                (executor(&name), Command::NodeHello { boot_id, runs })
+                (executor(&name), Command::NodeHello { boot_id, runs, highest_run: None })
             }
             Step::Silent { node } => {
                 let node = state.node_by_name(&self.node(node))?.id;

@@ -195,7 +195,7 @@ impl Cluster {
     }
 
     pub fn hello(&mut self, node: &str, boot_id: &str, runs: &[RunId]) -> Vec<Event> {
-        self.ok(&executor(node), Command::NodeHello { boot_id: boot_id.into(), runs: runs.to_vec() })
+        self.ok(&executor(node), Command::NodeHello { boot_id: boot_id.into(), runs: runs.to_vec(), highest_run: None })
     }
 
     pub fn node_id(&self, name: &str) -> NodeId {

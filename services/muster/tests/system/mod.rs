@@ -84,6 +84,12 @@ impl System {
         kill(Pid::from_raw(process.id() as i32), signal).expect("it runs");
     }
 
+    /// Copies a folder with all that is in it.
+    pub fn copy(&self, from: &str, to: &str) {
+        let copied = Command::new("cp").arg("-a").args([self.path(from), self.path(to)]).status();
+        assert!(copied.expect("there is cp").success());
+    }
+
     /// What it wrote to standard error.
     pub fn log(&self) -> String {
         self.read("up.log")

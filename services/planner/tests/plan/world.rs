@@ -29,7 +29,7 @@ impl World {
         let names: Vec<String> = config.nodes.iter().map(|node| node.name.clone()).collect();
         world.configure(config);
         for name in names {
-            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new() };
+            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None };
             world.command(&Actor::Executor(name), hello).expect("the node is known");
         }
         world
