@@ -2,7 +2,7 @@
 
 use crate::common;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -57,4 +57,23 @@ fn every_role_of_the_units_and_of_the_passwords_has_a_user_on_nats() {
         let unit = read(&common::repository().join(format!("ops/systemd/muster-{role}.service")));
         assert!(unit.contains(&format!("muster serve {role} --config /etc/muster/{role}.toml")), "{role}");
     }
+}
+
+/// systemd gives all of a folder to the user of the unit, so units of different users must not share one.
+#[test]
+fn every_unit_has_its_data_in_a_folder_that_is_its_users() {
+    let mut owners = BTreeMap::new();
+    for entry in fs::read_dir(common::repository().join("ops/systemd")).expect("there are units") {
+        let path = entry.expect("the folder can be read to its end").path();
+        if path.extension().is_some_and(|extension| extension == "service") {
+            let unit = read(&path);
+            let name = path.display();
+            let value = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+            let folder = value("StateDirectory=").unwrap_or_else(|| panic!("{name} has no folder"));
+            assert!(unit.contains(&format!(" --data /var/lib/{folder}\n")), "{name}");
+            let user = value("User=");
+            assert_eq!(owners.entry(folder).or_insert_with(|| user.clone()), &user, "{name}");
+        }
+    }
+    assert_eq!(owners.len(), 3, "{owners:?}");
 }
