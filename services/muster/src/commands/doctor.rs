@@ -12,6 +12,7 @@ use crate::{
 };
 use muster_bus::{NatsBus, NatsConfig};
 use muster_client::Moment;
+use muster_executor::{ContainmentMode, containment::Hierarchies};
 use muster_schemas::{
     Timestamp,
     views::{InfoView, NodeStateWord},
@@ -54,7 +55,7 @@ pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> Comman
         findings.private_files(&data_dir);
     }
     findings.clock();
-    findings.containment();
+    findings.containment(loaded.as_ref().map(|loaded| loaded.configuration.executor.containment).unwrap_or_default());
     if let Some(loaded) = &loaded {
         findings.secrets(loaded);
         if loaded.file.names("bus", "url") {
@@ -178,19 +179,18 @@ impl Findings {
         }
     }
 
-    fn containment(&mut self) {
-        let controllers = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
-        let has_v1 = Path::new("/sys/fs/cgroup/freezer").is_dir();
-        let (verdict, text) = match (controllers.trim().is_empty(), has_v1) {
-            (false, _) => (Verdict::Good, format!("cgroup v2 with {}", controllers.trim())),
-            (true, true) => (Verdict::Good, "cgroup v1 controllers".into()),
-            (true, false) => (
-                Verdict::Warning,
-                "no cgroup controllers: jobs are kept together by process groups, memory limits are not enforced"
-                    .into(),
-            ),
+    /// What an executor that this user starts would use. To know what can be written, groups are made and removed.
+    fn containment(&mut self, mode: ContainmentMode) {
+        const WHAT: &str = "containment";
+        let instance = format!("doctor-{}", std::process::id());
+        let hierarchies = match Hierarchies::detect(mode, &instance) {
+            Ok(hierarchies) => hierarchies,
+            Err(error) => return self.add(WHAT, Verdict::Bad, format!("{mode:?} is not available: {error}")),
         };
-        self.add("containment", verdict, text);
+        hierarchies.leave();
+        let verdict = if hierarchies.has_groups() { Verdict::Good } else { Verdict::Warning };
+        let whose = if nix::unistd::Uid::effective().is_root() { "" } else { "for executors of this user: " };
+        self.add(WHAT, verdict, format!("{whose}{}", hierarchies.describe().replace(&instance, "NODE")));
     }
 
     fn nats(&mut self, bus: NatsConfig) {
