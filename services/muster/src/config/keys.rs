@@ -419,8 +419,8 @@ const EXECUTOR: Section = Section {
         key(
             "spool_dir",
             Kind::Path,
-            "\"/var/lib/muster/spool\"",
-            "What the node must not forget: a folder of this executor alone, on a local file system that outlives a reboot, and through whose parents the users of jobs may pass. With `--data` or another data folder than `/var/lib/muster`: `spool/NODE` in the data folder.",
+            "",
+            "What the node must not forget: a folder of this executor alone, on a local file system that outlives a reboot, and through whose parents the users of jobs may pass. Without it `spool/NODE` in the data folder.",
         ),
         key(
             "heartbeat_seconds",
