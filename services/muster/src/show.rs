@@ -32,6 +32,11 @@ pub fn local_time_column(time: Timestamp, zone: &TimeZone) -> String {
     time.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
+/// So many things: `1 node`, `2 nodes`.
+pub fn counted(count: u64, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
 /// A job's state, or once it has ended its outcome.
 pub fn state_cell(job: &JobView) -> Cell {
     if let Some(outcome) = &job.outcome {
@@ -82,11 +87,11 @@ pub fn array_text(array: &ArrayView) -> String {
     texts.join(", ")
 }
 
-/// How long a job has run, or ran; `None` before its first run.
+/// How long a job has run, or ran, to the nearest second; `None` before its first run.
 pub fn elapsed_seconds(job: &JobView, now: Timestamp) -> Option<i64> {
     let started = job.started.filter(|_| job.array.is_none())?;
     let until = job.ended.unwrap_or(now);
-    Some(until.micros_since(started).max(0) / 1_000_000)
+    Some((until.micros_since(started).max(0) + 500_000) / 1_000_000)
 }
 
 /// Why a job waits, or what else there is to say of it.
@@ -191,6 +196,19 @@ mod tests {
             runs: 0,
             array: None,
         }
+    }
+
+    #[test]
+    fn run_times_are_rounded_to_the_nearest_second() {
+        for (micros, seconds) in [(1_995_000, 2), (2_004_000, 2), (499_999, 0), (500_000, 1), (-5_000_000, 0)] {
+            let job = JobView { started: Some(Timestamp(7)), ended: Some(Timestamp(7 + micros)), ..job(1) };
+            assert_eq!(elapsed_seconds(&job, Timestamp(0)), Some(seconds), "{micros} \u{b5}s");
+        }
+    }
+
+    #[test]
+    fn one_thing_is_not_many() {
+        assert_eq!([counted(0, "task"), counted(1, "CPU"), counted(2, "node")], ["0 tasks", "1 CPU", "2 nodes"]);
     }
 
     #[test]

@@ -102,6 +102,8 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         None => job.state.word().to_owned(),
     };
     let elapsed = show::elapsed_seconds(job, now).map(format_duration);
+    let size = [(u64::from(job.node_count), "node"), (job.tasks.into(), "task"), (job.cores, "CPU")];
+    let size = size.map(|(count, thing)| show::counted(count, thing)).join(", ");
     let limit = job.walltime_seconds.map(|seconds| format_duration(i64::try_from(seconds).unwrap_or(i64::MAX)));
     let dependencies = component.map(|component| dependencies_text(&component.dependencies.all_of));
     show::print_fields(&[
@@ -120,7 +122,7 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         ("Ended", time(job.ended)),
         ("Run time", elapsed),
         ("Walltime", limit),
-        ("Size", Some(format!("{} nodes, {} tasks, {} CPUs", job.node_count, job.tasks, job.cores))),
+        ("Size", Some(size)),
         ("Nodes", (!job.nodes.is_empty()).then(|| compress_hosts(&job.nodes))),
         ("After", dependencies.filter(|text| !text.is_empty())),
         ("Command", launch.and_then(|launch| program_text(&launch.program))),
