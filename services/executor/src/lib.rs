@@ -13,6 +13,7 @@
 //! - The *containment* ([`containment`]) keeps the processes of a run together, so that none is left behind.
 
 pub mod config;
+mod contact;
 pub mod containment;
 pub mod environment;
 pub mod fork_server;

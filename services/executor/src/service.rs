@@ -2,6 +2,7 @@
 
 use crate::{
     Config, RunKey,
+    contact::{Contact, Moment},
     containment::{self, Hierarchies},
     fork_server,
     launcher::{About, Finding, Launcher, Settings, Work},
@@ -10,13 +11,12 @@ use crate::{
     spool::{CONTROL, EXECUTOR_SOCKET, RunFolder, RunLog, Spool},
 };
 use anyhow::Context as _;
-use futures::{FutureExt as _, future::BoxFuture};
-use muster_bus::{BusError, LedgerClient, SharedBus, Subscription};
+use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
     RunId, StepId,
-    command::{Answer, Command, Query, QueryAnswer, Reply},
-    event::{Actor, NodeExit, StopReason, TraceContext},
-    node::{Heartbeat, NodeOrder},
+    command::{Query, QueryAnswer},
+    event::{NodeExit, StopReason},
+    node::NodeOrder,
     subjects,
 };
 use muster_telemetry::{
@@ -42,8 +42,6 @@ use tracing::Span;
 const REPORT_START_AFTER: Duration = Duration::from_millis(5);
 /// How soon a shim that is not yet there is tried again.
 const UNDELIVERED_RETRY: Duration = Duration::from_millis(20);
-/// How soon a ledger that does not answer the first greeting is tried again; doubles up to the heartbeat.
-const FIRST_RETRY: Duration = Duration::from_millis(50);
 /// How long a run that the ledger has forgotten has to end.
 const FORGOTTEN_GRACE_SECONDS: u32 = 10;
 
@@ -74,8 +72,8 @@ pub async fn serve(
     let node = config.node.clone();
     let executor = shutdown.run_until_cancelled(Executor::begin(bus, config, ready)).await;
     let Some(executor) = executor else { return Ok(()) };
-    let mut executor = executor.with_context(|| format!("the executor of node `{node}` cannot start"))?;
-    let result = shutdown.run_until_cancelled(executor.work()).await.unwrap_or(Ok(()));
+    let (mut executor, contact) = executor.with_context(|| format!("the executor of node `{node}` cannot start"))?;
+    let result = shutdown.run_until_cancelled(executor.work(contact)).await.unwrap_or(Ok(()));
     executor.stop().await;
     result.with_context(|| format!("the executor of node `{node}` failed"))
 }
@@ -83,9 +81,7 @@ pub async fn serve(
 struct Executor {
     config: Config,
     spool_root: PathBuf,
-    boot_id: String,
     steps_share_groups: bool,
-    ledger: LedgerClient,
     orders: Subscription,
     notices: tokio::net::UnixDatagram,
     launcher: Option<mpsc::Sender<Work>>,
@@ -100,6 +96,8 @@ struct Executor {
     starts: VecDeque<(time::Instant, RunKey)>,
     /// Runs with controls that their shim has not taken.
     undelivered: BTreeSet<RunKey>,
+    /// When they are tried again.
+    next_delivery: Option<time::Instant>,
     ready: Option<oneshot::Sender<()>>,
 }
 
@@ -122,15 +120,8 @@ enum Stage {
     Ended(NodeExit),
 }
 
-/// What came of the last talk with the ledger.
-enum Talk {
-    Orders(Vec<NodeOrder>),
-    Refused(String),
-    Failed(BusError),
-}
-
 impl Executor {
-    async fn begin(bus: SharedBus, config: Config, ready: oneshot::Sender<()>) -> anyhow::Result<Self> {
+    async fn begin(bus: SharedBus, config: Config, ready: oneshot::Sender<()>) -> anyhow::Result<(Self, Contact)> {
         config.check()?;
         let ledger = LedgerClient::new(bus.clone());
         let spool = Spool::open(&config.spool_dir)?;
@@ -144,19 +135,17 @@ impl Executor {
         let (found, findings) = tokio::sync::mpsc::unbounded_channel();
         let (work, to_do) = mpsc::channel();
         let spool_root = spool.root().to_owned();
-        let boot_id = settings.boot_id.clone();
+        let contact = Contact::new(ledger.clone(), &config, settings.boot_id.clone());
         let steps_share_groups = settings.hierarchies.has_groups();
         let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
         let highest_run = launcher.highest_run();
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
-        Ok(Self {
+        let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
-            reports: Reports::new(ledger.clone(), config.node.clone()),
+            reports: Reports::new(ledger, config.node.clone()),
             config,
             spool_root,
-            boot_id,
             steps_share_groups,
-            ledger,
             notices: tokio::net::UnixDatagram::from_std(notices)?,
             launcher: Some(work),
             launcher_thread: Some(thread),
@@ -166,8 +155,10 @@ impl Executor {
             highest_run,
             starts: VecDeque::new(),
             undelivered: BTreeSet::new(),
+            next_delivery: None,
             ready: Some(ready),
-        })
+        };
+        Ok((executor, contact))
     }
 
     /// Lets the launcher end, and with it the fork server.
@@ -179,69 +170,56 @@ impl Executor {
         }
     }
 
-    async fn work(&mut self) -> anyhow::Result<()> {
+    async fn work(&mut self, mut contact: Contact) -> anyhow::Result<()> {
         self.take_over_spool().await?;
-        let heartbeat = Duration::from_secs(self.config.heartbeat_seconds.into());
-        let mut retry = FIRST_RETRY.min(heartbeat);
-        let mut greeted = false;
-        let mut talk: Option<BoxFuture<'static, Talk>> = Some(self.greet());
-        let mut next_talk = time::Instant::now();
         let mut buffer = [0; protocol::MAX_MESSAGE_BYTES];
         loop {
             let next_start = self.starts.front().map(|(due, _)| *due);
             tokio::select! {
-                order = self.orders.next() => {
-                    let order = order.context("the bus is closed")?;
-                    match order.message.decode() {
-                        Ok(order) => self.obey(order),
-                        Err(error) => tracing::warn!(%error, "an order cannot be understood; the next heartbeat brings it again"),
-                    }
-                }
-                received = self.notices.recv(&mut buffer) => {
-                    match received.map(|length| protocol::from_bytes(&buffer[..length])) {
-                        Ok(Some(notice)) => self.notice(notice),
-                        Ok(None) => {}
-                        Err(error) => tracing::warn!(%error, "a notice of a shim was lost; the next check finds it"),
-                    }
-                }
+                order = self.orders.next() => self.ordered(&order.context("the bus is closed")?),
+                received = self.notices.recv(&mut buffer) => match received {
+                    Ok(length) => self.noticed(&buffer[..length]),
+                    Err(error) => tracing::warn!(%error, "a notice of a shim was lost; the next check finds it"),
+                },
                 finding = self.findings.recv() => self.found(finding.context("the launcher thread has failed")?),
                 told = self.reports.next() => self.told(&told),
-                talked = async { talk.as_mut().expect("only polled if there is one").await }, if talk.is_some() => {
-                    talk = None;
-                    let pause = match talked {
-                        Talk::Orders(orders) => {
-                            greeted = true;
-                            retry = FIRST_RETRY.min(heartbeat);
-                            orders.into_iter().for_each(|order| self.obey(order));
-                            if let Some(ready) = self.ready.take() {
-                                // Who waits for it may have gone.
-                                let _ = ready.send(());
-                            }
-                            heartbeat
-                        }
-                        failed => {
-                            log_talk(&failed, greeted);
-                            greeted = false;
-                            retry = (retry * 2).min(heartbeat);
-                            retry
-                        }
-                    };
-                    next_talk = time::Instant::now() + pause;
-                }
-                () = time::sleep_until(next_talk), if talk.is_none() => {
-                    self.check_runs();
-                    talk = Some(if greeted { self.beat() } else { self.greet() });
-                }
-                () = time::sleep_until(next_start.unwrap_or(next_talk)), if next_start.is_some() => self.report_starts(),
-                () = time::sleep(UNDELIVERED_RETRY), if !self.undelivered.is_empty() => self.deliver_all(),
-                () = fork_server_died(self.fork_server_death.as_ref()), if self.fork_server_death.is_some() => {
-                    tracing::error!("the fork server has died");
-                    self.fork_server_death = None;
-                    self.ask(Work::RestartForkServer);
-                    self.check_runs();
-                }
+                moment = contact.next() => match moment {
+                    Moment::Speak => {
+                        self.check_runs();
+                        contact.speak(self.runs_to_tell(), self.highest_run);
+                    }
+                    Moment::Orders(orders) => self.answered(orders),
+                    Moment::Silence => {}
+                },
+                () = sleep_until(next_start) => self.report_starts(),
+                () = sleep_until(self.next_delivery) => self.deliver_all(),
+                () = fork_server_died(self.fork_server_death.as_ref()) => self.replace_fork_server(),
             }
         }
+    }
+
+    fn ordered(&mut self, order: &Published) {
+        match order.message.decode() {
+            Ok(order) => self.obey(order),
+            Err(error) => {
+                tracing::warn!(%error, "an order cannot be understood; the next heartbeat brings it again");
+            }
+        }
+    }
+
+    fn answered(&mut self, orders: Vec<NodeOrder>) {
+        orders.into_iter().for_each(|order| self.obey(order));
+        if let Some(ready) = self.ready.take() {
+            // Who waits for it may have gone.
+            let _ = ready.send(());
+        }
+    }
+
+    fn replace_fork_server(&mut self) {
+        tracing::error!(node = self.config.node, "the fork server has died");
+        self.fork_server_death = None;
+        self.ask(Work::RestartForkServer);
+        self.check_runs();
     }
 
     /// Waits until all that an earlier executor left is known.
@@ -263,36 +241,6 @@ impl Executor {
 
     fn runs_to_tell(&self) -> Vec<RunId> {
         self.runs.keys().filter(|key| !key.is_step()).map(|key| key.run).collect()
-    }
-
-    /// Reports for duty.
-    fn greet(&self) -> BoxFuture<'static, Talk> {
-        let (ledger, actor) = (self.ledger.clone(), Actor::Executor(self.config.node.clone()));
-        let command = Command::NodeHello {
-            boot_id: self.boot_id.clone(),
-            runs: self.runs_to_tell(),
-            highest_run: self.highest_run,
-        };
-        async move {
-            match ledger.command(actor, TraceContext::default(), command).await {
-                Ok(Answer { result: Ok(Reply::NodeOrders(orders)), .. }) => Talk::Orders(orders),
-                Ok(Answer { result: Ok(_), .. }) => Talk::Orders(vec![]),
-                Ok(Answer { result: Err(refusal), .. }) => Talk::Refused(refusal.message),
-                Err(error) => Talk::Failed(error),
-            }
-        }
-        .boxed()
-    }
-
-    fn beat(&self) -> BoxFuture<'static, Talk> {
-        let heartbeat = Heartbeat {
-            node: self.config.node.clone(),
-            boot_id: self.boot_id.clone(),
-            runs: self.runs_to_tell(),
-            highest_run: self.highest_run,
-        };
-        let ledger = self.ledger.clone();
-        async move { ledger.heartbeat(&heartbeat).await.map_or_else(Talk::Failed, Talk::Orders) }.boxed()
     }
 
     /// Shims that died without a word and notices that were lost are found here.
@@ -410,6 +358,7 @@ impl Executor {
         while let Some(control) = run.controls.front() {
             if protocol::write_to_pipe(&pipe, control).is_err() {
                 self.undelivered.insert(key);
+                self.next_delivery.get_or_insert_with(|| time::Instant::now() + UNDELIVERED_RETRY);
                 return;
             }
             run.controls.pop_front();
@@ -418,12 +367,14 @@ impl Executor {
     }
 
     fn deliver_all(&mut self) {
+        self.next_delivery = None;
         for key in self.undelivered.clone() {
             self.deliver(key);
         }
     }
 
-    fn notice(&mut self, Notice { key, news }: Notice) {
+    fn noticed(&mut self, bytes: &[u8]) {
+        let Some(Notice { key, news }) = protocol::from_bytes(bytes) else { return };
         match news {
             _ if !self.runs.contains_key(&key) => self.ask(Work::Inspect(key)),
             News::Started => self.started(key),
@@ -530,12 +481,11 @@ impl Executor {
     }
 }
 
-fn log_talk(talk: &Talk, greeted: bool) {
-    match talk {
-        Talk::Refused(message) => tracing::warn!(message, "the ledger does not accept this node yet"),
-        Talk::Failed(error) if greeted => tracing::warn!(%error, "contact with the ledger is lost; runs go on"),
-        Talk::Failed(error) => tracing::debug!(%error, "no contact with the ledger yet"),
-        Talk::Orders(_) => {}
+/// Never comes if there is no such time.
+async fn sleep_until(time: Option<time::Instant>) {
+    match time {
+        Some(time) => time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,0 +1,128 @@
+//! Staying in contact with the ledger: greetings and signs of life, whose answers are orders.
+
+use crate::Config;
+use futures::{FutureExt as _, future::BoxFuture};
+use muster_bus::{BusError, LedgerClient};
+use muster_schemas::{
+    RunId,
+    command::{Answer, Command, Reply},
+    event::{Actor, TraceContext},
+    node::{Heartbeat, NodeOrder},
+};
+use std::time::Duration;
+use tokio::time::{self, Instant};
+
+/// How soon a ledger that does not answer is tried again; doubles up to the heartbeat.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+
+/// What is to be done about the contact.
+#[derive(Debug)]
+pub enum Moment {
+    /// It is time to say which runs there are.
+    Speak,
+    /// The ledger has answered.
+    Orders(Vec<NodeOrder>),
+    /// It has not, or does not accept the node; there will be a next time.
+    Silence,
+}
+
+enum Talk {
+    Orders(Vec<NodeOrder>),
+    Refused(String),
+    Failed(BusError),
+}
+
+/// The contact of one node.
+pub struct Contact {
+    ledger: LedgerClient,
+    node: String,
+    boot_id: String,
+    heartbeat: Duration,
+    retry: Duration,
+    /// Whether the last talk went well; after one that did not the node greets again.
+    greeted: bool,
+    /// Whether it was told that there is no contact any more.
+    lost: bool,
+    talk: Option<BoxFuture<'static, Talk>>,
+    due: Instant,
+}
+
+impl Contact {
+    /// None yet; due at once.
+    pub fn new(ledger: LedgerClient, config: &Config, boot_id: String) -> Self {
+        let heartbeat = Duration::from_secs(config.heartbeat_seconds.into());
+        Self {
+            ledger,
+            node: config.node.clone(),
+            boot_id,
+            heartbeat,
+            retry: FIRST_RETRY.min(heartbeat),
+            greeted: false,
+            lost: false,
+            talk: None,
+            due: Instant::now(),
+        }
+    }
+
+    /// The next thing to be done. Cancel safe.
+    pub async fn next(&mut self) -> Moment {
+        let Some(talk) = &mut self.talk else {
+            time::sleep_until(self.due).await;
+            return Moment::Speak;
+        };
+        let talk = talk.await;
+        self.talk = None;
+        self.take(talk)
+    }
+
+    fn take(&mut self, talk: Talk) -> Moment {
+        if let Talk::Orders(orders) = talk {
+            if std::mem::take(&mut self.lost) {
+                tracing::info!(node = self.node, "contact with the ledger is back");
+            }
+            self.greeted = true;
+            self.retry = FIRST_RETRY.min(self.heartbeat);
+            self.due = Instant::now() + self.heartbeat;
+            return Moment::Orders(orders);
+        }
+        let node = &self.node;
+        match talk {
+            Talk::Refused(message) => tracing::warn!(node, message, "the ledger does not accept this node yet"),
+            Talk::Failed(error) if self.greeted => {
+                tracing::warn!(node, %error, "contact with the ledger is lost; runs go on");
+                self.lost = true;
+            }
+            Talk::Failed(error) => tracing::debug!(node, %error, "no contact with the ledger yet"),
+            Talk::Orders(_) => {}
+        }
+        self.greeted = false;
+        self.retry = (self.retry * 2).min(self.heartbeat);
+        self.due = Instant::now() + self.retry;
+        Moment::Silence
+    }
+
+    /// Tells the ledger which runs there are, and the highest that the node remembers.
+    pub fn speak(&mut self, runs: Vec<RunId>, highest_run: Option<RunId>) {
+        self.talk = Some(if self.greeted { self.beat(runs, highest_run) } else { self.greet(runs, highest_run) });
+    }
+
+    fn greet(&self, runs: Vec<RunId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
+        let (ledger, actor) = (self.ledger.clone(), Actor::Executor(self.node.clone()));
+        let command = Command::NodeHello { boot_id: self.boot_id.clone(), runs, highest_run };
+        async move {
+            match ledger.command(actor, TraceContext::default(), command).await {
+                Ok(Answer { result: Ok(Reply::NodeOrders(orders)), .. }) => Talk::Orders(orders),
+                Ok(Answer { result: Ok(_), .. }) => Talk::Orders(vec![]),
+                Ok(Answer { result: Err(refusal), .. }) => Talk::Refused(refusal.message),
+                Err(error) => Talk::Failed(error),
+            }
+        }
+        .boxed()
+    }
+
+    fn beat(&self, runs: Vec<RunId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
+        let heartbeat = Heartbeat { node: self.node.clone(), boot_id: self.boot_id.clone(), runs, highest_run };
+        let ledger = self.ledger.clone();
+        async move { ledger.heartbeat(&heartbeat).await.map_or_else(Talk::Failed, Talk::Orders) }.boxed()
+    }
+}
