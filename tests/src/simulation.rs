@@ -82,7 +82,7 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.at_micros as f64 / 1e6;
-        write!(f, "seed {} after {seconds:.6} simulated seconds: {}\n", self.seed, self.what)?;
+        writeln!(f, "seed {} after {seconds:.6} simulated seconds: {}", self.seed, self.what)?;
         write!(f, "repeat it: MUSTER_SIMULATION_SEED={} cargo nextest run -p muster-tests simulation", self.seed)
     }
 }
@@ -498,7 +498,8 @@ impl World {
             .filter(|job| !job.is_finished())
             .map(|job| {
                 let reason = state.wait_reason(job).map_or(String::new(), |reason| format!(" ({reason})"));
-                format!("job {} is {}{reason}", job.id, state.job_state(job).word())
+                let conditions: Vec<String> = job.components.iter().map(|component| format!("{:?}", component.extras)).collect();
+                format!("job {} is {}{reason} {}", job.id, state.job_state(job).word(), conditions.join(" "))
             })
             .collect();
         let open: Vec<String> =

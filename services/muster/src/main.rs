@@ -19,18 +19,18 @@ use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
 use std::process::ExitCode;
 
-/// Runs before the initialisers of the C++ libraries, which a submission does not need and which cost it more than its
-/// own work: RocksDB builds its tables of options. The standard library promises little for code that runs before `main`; what a
-/// submission uses (arguments, environment, files, sockets, memory) does not depend on what it sets up for `main`.
+/// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server, whose
+/// memory every shim would copy, and `muster submit`.
 #[used]
 #[unsafe(link_section = ".init_array.00100")]
-static SUBMIT_EARLY: extern "C" fn() = {
-    extern "C" fn submit_early() {
+static EARLY: extern "C" fn() = {
+    extern "C" fn early() {
+        muster_executor::serve_shims_if_asked();
         if std::env::args_os().nth(1).is_some_and(|first| first == "submit") {
             leave_at_once(finish(commands::run(parse())));
         }
     }
-    submit_early
+    early
 };
 
 /// A fold of the log is mostly allocation: jobs come and go.
@@ -38,7 +38,6 @@ static SUBMIT_EARLY: extern "C" fn() = {
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    muster_executor::serve_shims_if_asked();
     let cli = parse();
     if matches!(cli.command, Command::Up(_) | Command::Serve(_)) {
         return ExitCode::from(finish(commands::run(cli)));
