@@ -74,20 +74,23 @@ impl Keeper {
 
     /// Does what is due for a log that ends at `head`. The last checkpoint is not made here but by the decide loop.
     fn round(&self, head: Head, is_last: bool) -> Result<(), KeeperError> {
-        let snapshot_at = self.snapshot_due(head.sequence);
+        let places = self.snapshots_due(head.sequence);
         let is_checkpoint_due = !is_last && self.is_checkpoint_due(head.sequence)?;
-        if snapshot_at.is_none() && !is_checkpoint_due {
+        if places.is_empty() && !is_checkpoint_due {
             return Ok(());
         }
-        let kept = self.keep(head, snapshot_at, is_checkpoint_due);
+        let kept = self.keep(head, &places, is_checkpoint_due);
         return_memory();
         kept
     }
 
-    fn keep(&self, head: Head, snapshot_at: Option<Sequence>, is_checkpoint_due: bool) -> Result<(), KeeperError> {
-        let mut after = self.storage.state_after(snapshot_at.unwrap_or(head.sequence))?;
-        if let Some(sequence) = snapshot_at {
-            self.snapshot(sequence, &after)?;
+    fn keep(&self, head: Head, places: &[Sequence], is_checkpoint_due: bool) -> Result<(), KeeperError> {
+        let mut after = self.storage.state_after(places.first().copied().unwrap_or(head.sequence))?;
+        for place in places {
+            self.advance(&mut after, *place)?;
+            self.snapshot(*place, &after)?;
+        }
+        if !places.is_empty() {
             self.archive(&after.state)?;
         }
         if is_checkpoint_due {
@@ -97,12 +100,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// The newest place of a snapshot that has none, if there is one.
-    fn snapshot_due(&self, last: Sequence) -> Option<Sequence> {
+    /// The places behind the newest snapshot that have none yet, oldest first: a burst of records leaves no gap that a
+    /// query of the past would have to replay.
+    fn snapshots_due(&self, last: Sequence) -> Vec<Sequence> {
         let every = self.config.snapshot_every_records.max(1);
-        let place = Sequence(last.0 / every * every);
         let newest = self.storage.snapshots().list().last().copied().unwrap_or_default();
-        (place > newest).then_some(place)
+        let places = newest.0 / every + 1..=last.0 / every;
+        let oldest_kept = (last.0 / every).saturating_sub(self.config.keep_snapshots);
+        places.filter(|place| *place > oldest_kept).map(|place| Sequence(place * every)).collect()
     }
 
     fn is_checkpoint_due(&self, last: Sequence) -> Result<bool, LogError> {
@@ -121,6 +126,9 @@ impl Keeper {
 
     fn advance(&self, after: &mut StateAfter, to: Sequence) -> Result<(), BundleError> {
         let StateAfter { state, hash } = after;
+        if state.sequence() >= to {
+            return Ok(());
+        }
         self.storage.read(state.sequence().next(), to, |stored| {
             check_link(stored, hash)?;
             state.apply(&stored.record()?);

@@ -66,8 +66,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             data_dir: PathBuf::from("/var/lib/muster"),
-            snapshot_every_records: 50_000,
-            keep_snapshots: 40,
+            snapshot_every_records: 20_000,
+            keep_snapshots: 64,
             checkpoint_every_records: 10_000,
             command_retention_seconds: 172_800,
             archive_after_days: None,

@@ -334,13 +334,13 @@ const LEDGER: Section = Section {
         key(
             "snapshot_every_records",
             from_to(1000, i64::MAX),
-            "50000",
+            "20000",
             "A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as its snapshot is kept.",
         ),
         key(
             "keep_snapshots",
             from_to(1, 100_000),
-            "40",
+            "64",
             "So many of the newest snapshots are all kept; of older ones ever fewer.",
         ),
         key(
