@@ -4,6 +4,7 @@ mod api;
 mod bench;
 mod http;
 mod replay;
+mod simulation;
 mod system;
 
 use anyhow::{Result, bail};
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     /// Submit the jobs of a trace at their real, compressed moments; every job is a real process.
     Replay(replay::Args),
+    /// Run any number of seeds of the simulation with faults.
+    Simulation(simulation::Args),
     /// Measure, and compare with the targets.
     Bench(bench::Args),
 }

@@ -52,7 +52,7 @@ impl Default for Options {
 }
 
 /// What a simulation came to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Things that happened.
     pub steps: u64,
@@ -66,6 +66,18 @@ pub struct Report {
     pub torn_writes: u64,
     /// Records in the log at the end.
     pub records: u64,
+}
+
+impl Report {
+    /// Adds what another simulation came to.
+    pub fn add(&mut self, other: Self) {
+        self.steps += other.steps;
+        self.jobs += other.jobs;
+        self.starts += other.starts;
+        self.crashes += other.crashes;
+        self.torn_writes += other.torn_writes;
+        self.records += other.records;
+    }
 }
 
 /// A promise that was broken.
@@ -83,7 +95,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.at_micros as f64 / 1e6;
         writeln!(f, "seed {} after {seconds:.6} simulated seconds: {}", self.seed, self.what)?;
-        write!(f, "repeat it: MUSTER_SIMULATION_SEED={} cargo nextest run -p muster-tests simulation", self.seed)
+        write!(f, "repeat it: cargo run -p muster-loadtest -- simulation --from {} --seeds 1", self.seed)
     }
 }
 

@@ -1,35 +1,72 @@
 //! Some hundred seeds of the simulation with faults. `MUSTER_SIMULATION_SEED` repeats one, `MUSTER_SIMULATION_SEEDS` says
-//! how many are tried; `muster-loadtest simulation` runs any number.
+//! how many are tried in each part; `muster-loadtest simulation` runs any number.
 
-use muster_tests::simulation::{self, Options};
+use muster_tests::simulation::{self, Options, Report};
+use std::ops::Range;
+
+const SEEDS_PER_PART: u64 = 50;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
-#[test]
-fn simulation_keeps_every_promise_under_faults() {
-    let seeds = match number("MUSTER_SIMULATION_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("MUSTER_SIMULATION_SEEDS").unwrap_or(200),
-    };
-    let mut total = simulation::Report::default();
-    for seed in seeds.clone() {
-        match simulation::run(seed, Options::default()) {
-            Ok(report) => {
-                total.steps += report.steps;
-                total.jobs += report.jobs;
-                total.starts += report.starts;
-                total.crashes += report.crashes;
-                total.torn_writes += report.torn_writes;
-            }
-            Err(failure) => panic!("{failure}"),
+/// The seeds of a part: four parts, so that two processors are busy.
+fn seeds(part: u64) -> Range<u64> {
+    match number("MUSTER_SIMULATION_SEED") {
+        Some(seed) => seed..seed + u64::from(part == 0),
+        None => {
+            let count = number("MUSTER_SIMULATION_SEEDS").unwrap_or(SEEDS_PER_PART);
+            part * count..(part + 1) * count
         }
     }
-    println!("{} seeds: {total:?}", seeds.end - seeds.start);
-    // A simulation in which nothing happens keeps every promise.
-    if seeds.end - seeds.start > 50 {
-        assert!(total.starts > 1000 && total.crashes > 500 && total.torn_writes > 20, "too little happened: {total:?}");
+}
+
+fn simulate(seeds: Range<u64>) -> Report {
+    let mut total = Report::default();
+    for seed in seeds.clone() {
+        let report = simulation::run(seed, Options::default()).unwrap_or_else(|failure| panic!("{failure}"));
+        total.add(report);
     }
+    println!("seeds {seeds:?}: {total:?}");
+    total
+}
+
+/// Runs the seeds of a part. A simulation in which nothing happens keeps every promise, so enough must have happened.
+fn check(part: u64) {
+    let seeds = seeds(part);
+    let count = seeds.end - seeds.start;
+    let total = simulate(seeds);
+    if count >= SEEDS_PER_PART {
+        assert!(total.starts > 100 * count, "too few runs were started: {total:?}");
+        assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
+        assert!(total.torn_writes > count / 5, "too few writes were torn: {total:?}");
+    }
+}
+
+#[test]
+fn simulation_keeps_every_promise_under_faults() {
+    check(0);
+}
+
+#[test]
+fn simulation_keeps_every_promise_under_faults_second_part() {
+    check(1);
+}
+
+#[test]
+fn simulation_keeps_every_promise_under_faults_third_part() {
+    check(2);
+}
+
+#[test]
+fn simulation_keeps_every_promise_under_faults_fourth_part() {
+    check(3);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_history() {
+    let options = Options { troubled_seconds: 20, ..Options::default() };
+    let [one, other] = [0, 1].map(|_| simulation::run(7, options).unwrap_or_else(|failure| panic!("{failure}")));
+    assert_eq!(one, other);
 }
