@@ -57,6 +57,7 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> Result<()> {
     match command {
         Command::Replay(args) => replay::run(args).await,
+        Command::Simulation(args) => simulation::run(&args),
         Command::Bench(args) => bench::run(args).await,
     }
 }

@@ -26,8 +26,7 @@ pub struct Args {
 /// # Errors
 /// The first promise that was broken.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let options =
-        Options { nodes: args.nodes.into(), troubled_seconds: args.troubled_seconds, ..Options::default() };
+    let options = Options { nodes: args.nodes.into(), troubled_seconds: args.troubled_seconds, ..Options::default() };
     let next = Mutex::new((args.from, Report::default()));
     let end = args.from.saturating_add(args.seeds);
     let work = || -> anyhow::Result<()> {
@@ -47,7 +46,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow::anyhow!("a simulation panicked"))?)
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().map_err(|_| anyhow::anyhow!("a simulation panicked"))?)
     })?;
     let total = next.lock().map_err(|_| anyhow::anyhow!("a simulation panicked"))?.1;
     println!("{} seeds kept every promise: {total:?}", args.seeds);

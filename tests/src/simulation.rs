@@ -510,7 +510,8 @@ impl World {
             .filter(|job| !job.is_finished())
             .map(|job| {
                 let reason = state.wait_reason(job).map_or(String::new(), |reason| format!(" ({reason})"));
-                let conditions: Vec<String> = job.components.iter().map(|component| format!("{:?}", component.extras)).collect();
+                let conditions: Vec<String> =
+                    job.components.iter().map(|component| format!("{:?}", component.extras)).collect();
                 format!("job {} is {}{reason} {}", job.id, state.job_state(job).word(), conditions.join(" "))
             })
             .collect();

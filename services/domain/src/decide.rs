@@ -64,9 +64,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::DrainNodes { nodes, reason } => nodes::drain(&access, &nodes, &reason),
         Command::ResumeNodes { nodes } => nodes::resume(&access, &nodes),
         Command::CommitPlan { starts, reasons } => plan::commit(&access, starts, reasons),
-        Command::NodeHello { boot_id, runs, highest_run } => {
-            reports::hello(&access, &boot_id, &runs, highest_run, now)
-        }
+        Command::NodeHello { boot_id, runs, highest_run } => reports::hello(&access, &boot_id, &runs, highest_run, now),
         Command::NodeStarted { run } => reports::started(&access, run),
         Command::NodeEnded { run, exit } => reports::ended(&access, run, exit),
         Command::NodeStepEnded { run, step, exit } => steps::ended(&access, run, step, exit),

@@ -105,7 +105,10 @@ pub fn describe(record: &Record, state: &State) -> String {
         Event::Checkpoint { of, .. } => format!("the log up to record {of} was signed"),
         Event::StartRefused { job, reason } => format!("a start of job {job} was refused: {reason}"),
         Event::RunNumbersRaised { next } => {
-            format!("{} remembers runs that the log does not have: the next run gets number {next}", actor(&record.actor))
+            format!(
+                "{} remembers runs that the log does not have: the next run gets number {next}",
+                actor(&record.actor)
+            )
         }
         Event::RangeArchived { first, last, file, .. } => format!("records {first} to {last} were archived in {file}"),
     }
