@@ -132,11 +132,11 @@ fn jobs(cluster: &Cluster) -> Option<BTreeMap<String, (String, Option<String>)>>
         return None;
     }
     let parsed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let list = parsed.as_array().or_else(|| parsed["jobs"].as_array()).expect("a list of jobs").clone();
-    let field = |job: &serde_json::Value, name: &str| job[name].as_str().map(str::to_owned);
+    let list = parsed["jobs"].as_array().expect("a list of jobs");
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
     Some(
         list.iter()
-            .filter_map(|job| Some((field(job, "id")?, (field(job, "state")?, field(job, "outcome")))))
+            .filter_map(|job| Some((text(&job["id"])?, (text(&job["state"])?, text(&job["outcome"]["outcome"])))))
             .collect(),
     )
 }
