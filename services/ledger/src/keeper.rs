@@ -79,9 +79,7 @@ impl Keeper {
         if places.is_empty() && !is_checkpoint_due {
             return Ok(());
         }
-        let kept = self.keep(head, &places, is_checkpoint_due);
-        return_memory();
-        kept
+        self.keep(head, &places, is_checkpoint_due)
     }
 
     fn keep(&self, head: Head, places: &[Sequence], is_checkpoint_due: bool) -> Result<(), KeeperError> {
@@ -175,14 +173,5 @@ impl Keeper {
         self.engine.command(Box::new(own(command)), Box::new(move |answer| drop(sender.send(answer))));
         let answer = answers.recv_timeout(ANSWER_WITHIN).map_err(|error| KeeperError::Refused(error.to_string()))?;
         answer.result.map(drop).map_err(|refusal| KeeperError::Refused(refusal.message))
-    }
-}
-
-/// Gives the memory of a state that was computed aside back to the system, rather than keep it for the next one.
-fn return_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: it only looks through the allocator's own lists, under the allocator's own locks.
-    unsafe {
-        libc::malloc_trim(0);
     }
 }
