@@ -85,6 +85,7 @@ async fn the_same_command_many_times_at_once_is_done_once() {
     }
     let answers = clients.join_all().await;
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    Arc::into_inner(ledger).expect("the clients are gone").stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
