@@ -135,6 +135,17 @@ fn every_event_matches_its_schema() {
     assert_eq!(seen, all, "each type of the catalogue has a golden record");
 }
 
+#[test]
+fn every_event_has_a_sentence_of_its_own() {
+    let mut seen = BTreeSet::new();
+    for record in records() {
+        let event = event_of(&record);
+        let sentence = event["summary"].as_str().unwrap_or_default().to_owned();
+        assert!(sentence.len() > 5 && !sentence.contains('\n'), "{}: {sentence:?}", event["type"]);
+        assert!(seen.insert(sentence.clone()), "two events say {sentence:?}");
+    }
+}
+
 fn catalogue_entry(file: &str) -> &'static str {
     catalogue().iter().find(|event| format!("{}.json", event.type_name()) == file).unwrap().data_name
 }

@@ -5,7 +5,6 @@
 
 mod apply;
 mod decide;
-mod describe;
 mod fits;
 mod gates;
 pub mod invariants;
@@ -17,5 +16,4 @@ pub mod state;
 pub mod validate;
 
 pub use decide::{Decision, decide, decide_owned};
-pub use describe::{describe, outcome_words};
 pub use state::State;

@@ -172,20 +172,3 @@ fn a_notification_ends_once() {
     }
     cluster.assert_replays();
 }
-
-#[test]
-fn every_event_has_words() {
-    let mut cluster = Cluster::new();
-    let id = cluster.submit("ada", job(2, 1));
-    let run = cluster.start(id, &["node1", "node2"], 1);
-    let said = |cluster: &Cluster, back: usize| {
-        let record = &cluster.log[cluster.log.len() - back];
-        muster_domain::describe(record, &cluster.state)
-    };
-    assert_eq!(said(&cluster, 1), format!("job 1 started on node1,node2 (run {run})"));
-    cluster.ok(&root(), Command::Cancel { jobs: ids(&[id]) });
-    assert_eq!(said(&cluster, 1), "job 1 is being stopped: cancelled by root (run 1)");
-    for record in &cluster.log {
-        assert!(!muster_domain::describe(record, &cluster.state).is_empty());
-    }
-}
