@@ -9,6 +9,7 @@ pub mod ids;
 pub mod job;
 pub mod node;
 pub mod notify;
+pub mod policy;
 pub mod public;
 pub mod resources;
 pub mod subjects;

@@ -63,7 +63,7 @@ impl System {
             ..muster_ledger::Config::default()
         };
         system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, ready, stop));
-        system.add(|bus, ready, stop| muster_planner::serve(bus, Default::default(), ready, stop));
+        system.add(|bus, ready, stop| muster_planner_service::serve(bus, Default::default(), ready, stop));
         system.add(|bus, ready, stop| muster_notifier::serve(bus, Default::default(), ready, stop));
         system.add(|bus, ready, stop| muster_accounting::serve(bus, Default::default(), ready, stop));
         let executor = muster_executor::Config {
@@ -176,8 +176,15 @@ async fn events_until(last: &str, job: JobId, events: &mut Subscription) -> Vec<
 
 /// The services that a job passes through.
 fn all_services() -> BTreeSet<&'static str> {
-    ["muster_accounting", "muster_executor", "muster_gateway", "muster_ledger", "muster_notifier", "muster_planner"]
-        .into()
+    [
+        "muster_accounting",
+        "muster_executor",
+        "muster_gateway",
+        "muster_ledger",
+        "muster_notifier",
+        "muster_planner_service",
+    ]
+    .into()
 }
 
 /// A trace whose spans have all ended: each has its parent in the trace, but for the one that it begins with.
@@ -263,7 +270,7 @@ fn one_job_is_one_trace_across_all_services() {
     trace.assert_is_of(job, [0; 8]);
     let expected = [
         ("muster_gateway", "muster_ledger"),
-        ("muster_ledger", "muster_planner"),
+        ("muster_ledger", "muster_planner_service"),
         ("muster_ledger", "muster_executor"),
         ("muster_executor", "muster_ledger"),
         ("muster_ledger", "muster_accounting"),

@@ -35,7 +35,7 @@ pub struct Configuration {
     /// `[ledger]`
     pub ledger: muster_ledger::Config,
     /// `[planner]`
-    pub planner: muster_planner::Config,
+    pub planner: muster_planner_service::Config,
     /// `[executor]`
     pub executor: muster_executor::Config,
     /// `[notifier]`

@@ -174,7 +174,7 @@ impl Host {
             }
             Role::Planner => {
                 let config = configuration.planner.clone();
-                self.group.start("planner", |ready, stop| muster_planner::serve(bus, config, ready, stop)).await
+                self.group.start("planner", |ready, stop| muster_planner_service::serve(bus, config, ready, stop)).await
             }
             Role::Executor => {
                 let mut config = configuration.executor.clone();

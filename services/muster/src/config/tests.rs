@@ -135,7 +135,7 @@ fn the_list_of_keys_is_in_step_with_the_services() {
     assert_in_step::<muster_bus::NatsConfig>("bus", &[]);
     assert_in_step::<TelemetryConfig>("telemetry", &[]);
     assert_in_step::<muster_ledger::Config>("ledger", &["cluster", "data_dir"]);
-    assert_in_step::<muster_planner::Config>("planner", &[]);
+    assert_in_step::<muster_planner_service::Config>("planner", &[]);
     assert_in_step::<muster_executor::Config>("executor", &[]);
     assert_in_step::<muster_notifier::Config>("notifier", &["mail", "command", "retry"]);
     assert_in_step::<muster_notifier::MailConfig>("notifier.mail", &[]);

@@ -148,8 +148,8 @@ fn answer_query(records: &[Record], request: Request) {
 async fn start_planner(bus: &SharedBus) -> DropGuard {
     let shutdown = CancellationToken::new();
     let (ready, is_ready) = oneshot::channel();
-    let config = muster_planner::Config { max_starts: 3 };
-    tokio::spawn(muster_planner::serve(bus.clone(), config, ready, shutdown.clone()));
+    let config = muster_planner_service::Config { max_starts: 3 };
+    tokio::spawn(muster_planner_service::serve(bus.clone(), config, ready, shutdown.clone()));
     tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("ready");
     shutdown.drop_guard()
 }

@@ -1,11 +1,11 @@
 //! The planner as a service: follows the log, plans when something happened that can change the plan, and asks the ledger
 //! to make it so.
 
-use crate::{Order, Plan, Policy, View, plan};
 use anyhow::Context as _;
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
+use muster_planner::{Order, Plan, Policy, View, plan};
 use muster_schemas::{
     JobId, Sequence,
     command::{Answer, Command, Query, QueryAnswer, RefusedStart, Reply},

@@ -1,0 +1,196 @@
+//! What a site tells its planner: the stages of its pipeline as plain data.
+//!
+//! A policy is written as a file (`docs/reference/policy.md`), checked, and put in force by an event, so that history
+//! knows which one made which decision.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// How waiting jobs are ordered, held back, placed and promised.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// What people call it; at most 1,024 bytes.
+    pub name: String,
+    /// Which job is looked at first: the first key that differs decides; equal jobs stand in order of arrival.
+    pub order: Vec<OrderKey>,
+    /// Whether and how jobs go around one that waits for resources.
+    pub backfill: Backfill,
+    /// What may be in use at a time, beside the limits of the queues themselves.
+    pub limits: Vec<Limit>,
+    /// Queues with an order or backfill of their own, by name.
+    pub queues: BTreeMap<String, QueuePolicy>,
+    /// At most so many starts in one cycle, 1 to 100,000; what is left starts in the next.
+    pub max_starts: u32,
+}
+
+impl Default for Policy {
+    /// First come first served by priority of the queue, priority of the job, arrival; nothing goes around a job that
+    /// waits for resources.
+    fn default() -> Self {
+        Self {
+            name: "fcfs".into(),
+            order: vec![OrderKey::QueuePriority, OrderKey::Priority, OrderKey::Fcfs],
+            backfill: Backfill::default(),
+            limits: Vec::new(),
+            queues: BTreeMap::new(),
+            max_starts: 1000,
+        }
+    }
+}
+
+/// Names of the policies that need no file.
+pub const BUILT_IN_POLICIES: [&str; 8] = ["fcfs", "easy", "conservative", "spt", "saf", "f1", "wfp3", "unicep"];
+
+impl Policy {
+    /// A policy that needs no file: `fcfs`, `easy`, `conservative`, and the orders `spt`, `saf`, `f1`, `wfp3` and
+    /// `unicep`, which backfill as `easy` does.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let easy = Backfill { mode: BackfillMode::Easy, ..Backfill::default() };
+        let conservative = Backfill { mode: BackfillMode::Conservative, ..Backfill::default() };
+        let (key, backfill) = match name {
+            "fcfs" => (None, Backfill::default()),
+            "easy" => (None, easy),
+            "conservative" => (None, conservative),
+            "spt" => (Some(OrderKey::Spt), easy),
+            "saf" => (Some(OrderKey::Saf), easy),
+            "f1" => (Some(OrderKey::F1), easy),
+            "wfp3" => (Some(OrderKey::Wfp3), easy),
+            "unicep" => (Some(OrderKey::Unicep), easy),
+            _ => return None,
+        };
+        let order = key.map_or_else(|| Self::default().order, |key| vec![key]);
+        Some(Self { name: name.into(), order, backfill, ..Self::default() })
+    }
+}
+
+/// What a queue does otherwise than the others. Its jobs are planned by themselves, when the priority of the queue says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct QueuePolicy {
+    /// Its order; `None` means that of the policy.
+    pub order: Option<Vec<OrderKey>>,
+    /// Its backfill; `None` means that of the policy.
+    pub backfill: Option<Backfill>,
+}
+
+/// A key of an order. Walltime is what the job asks for; processors are its cores.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderKey {
+    /// Jobs of the queue with the higher priority first.
+    QueuePriority,
+    /// The higher priority first.
+    Priority,
+    /// First come first served.
+    Fcfs,
+    /// Shortest processing time: the least walltime first.
+    Spt,
+    /// Smallest area: the least walltime times processors first.
+    Saf,
+    /// The least `log10(walltime) * processors + 870 * log10(age)` first, where the age is the submit time less that of
+    /// the first job, at least 1.
+    F1,
+    /// The least `-(wait / walltime)^3 * processors` first.
+    Wfp3,
+    /// The least `-wait / (log2(max(2, processors)) * walltime)` first.
+    Unicep,
+    /// The value of a formula of the site.
+    Formula {
+        /// Its text; `docs/reference/policy.md` has the language.
+        text: String,
+        /// The greatest value first instead of the least.
+        descending: bool,
+    },
+}
+
+/// Whether and how jobs go around one that waits for resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Backfill {
+    /// What is promised to jobs that wait.
+    pub mode: BackfillMode,
+    /// How many waiting jobs have a reservation at a time. `None` means one under `easy` and all under `conservative`.
+    pub reservations: Option<u32>,
+    /// In which order candidates are tried.
+    pub candidates: CandidateOrder,
+    /// At most so many candidates are tried in a cycle; `None` tries all.
+    pub look_ahead: Option<u32>,
+    /// Only jobs that name a walltime go around others.
+    pub require_walltime: bool,
+}
+
+/// What is promised to jobs that wait for resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BackfillMode {
+    /// No job goes around another.
+    #[default]
+    None,
+    /// The first jobs that wait have reservations, computed anew in each cycle; others start if they delay none of them.
+    Easy,
+    /// Every job that waits has a reservation, kept until it starts; it never moves to a later time.
+    Conservative,
+}
+
+/// In which order the candidates for backfilling are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CandidateOrder {
+    /// As they stand in the queue.
+    #[default]
+    QueueOrder,
+    /// Shortest job first: by ascending walltime, ties as they stand in the queue.
+    Sjbf,
+}
+
+/// What may be in use at a time by the running jobs of somebody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limit {
+    /// Whose jobs are counted together.
+    pub per: LimitPer,
+    /// Only for the user, group, account or queue of this name; `None` means for each.
+    pub name: Option<String>,
+    /// Only jobs of this queue are counted and held; `None` means of all.
+    pub queue: Option<String>,
+    /// At most so many running jobs; tasks of arrays count singly.
+    pub max_running_jobs: Option<u64>,
+    /// At most so many nodes; a node counts once for each job on it.
+    pub max_nodes: Option<u64>,
+    /// At most so many cores.
+    pub max_cores: Option<u64>,
+    /// At most so many GPUs.
+    pub max_gpus: Option<u64>,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self {
+            per: LimitPer::All,
+            name: None,
+            queue: None,
+            max_running_jobs: None,
+            max_nodes: None,
+            max_cores: None,
+            max_gpus: None,
+        }
+    }
+}
+
+/// Whose jobs a limit counts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitPer {
+    /// All jobs.
+    All,
+    /// Those of each user.
+    User,
+    /// Those of each primary group of their owners.
+    Group,
+    /// Those of each account; jobs without one are not counted.
+    Account,
+    /// Those of each queue.
+    Queue,
+}

@@ -1,0 +1,113 @@
+//! What a planner looks at: jobs that wait, runs that hold resources, and what keeps nodes from being used.
+
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    resources::{Alternative, IndexSet, Placement},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What a job asks for, with everything that decides where it fits and how long it lasts. Jobs with equal demands are
+/// interchangeable when it comes to whether they fit, so they share one search.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Demand {
+    /// For each component of the job, at least one. They start together or not at all.
+    pub components: Vec<ComponentDemand>,
+}
+
+/// What a component of a job asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComponentDemand {
+    /// Its queue, which can have nodes of its own.
+    pub queue: Arc<str>,
+    /// The advance reservation that it runs in.
+    pub reservation: Option<Arc<str>>,
+    /// Ways to serve it, at least one.
+    pub alternatives: Arc<[Alternative]>,
+}
+
+/// A job that waits for nothing but its turn, limits and resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedJob {
+    /// The job, or the array whose tasks wait.
+    pub id: JobId,
+    /// For an array its tasks that may start.
+    pub tasks: Option<QueuedTasks>,
+    /// What it asks for; each task the same.
+    pub demand: Arc<Demand>,
+    /// Whose it is.
+    pub holder: Arc<Holder>,
+    /// Higher goes first, where the order asks for it.
+    pub priority: i64,
+    /// When it was put into the queue.
+    pub arrival: Timestamp,
+    /// Numbers that formulas can use by name, beside those that every job has.
+    pub attributes: Option<Arc<BTreeMap<String, f64>>>,
+    /// What it was promised by a planner that keeps promises (backfill `conservative`); for an array, its next task.
+    pub slot: Option<Slot>,
+}
+
+/// The tasks of an array that wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedTasks {
+    /// Those that may start, as far as they are concerned singly; at least one.
+    pub indices: IndexSet,
+    /// At most so many more may run now.
+    pub headroom: u32,
+}
+
+/// Whom the limits of a policy count a job for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Holder {
+    /// The owner's login name.
+    pub user: Arc<str>,
+    /// The owner's primary group, by number.
+    pub group: u32,
+    /// The account that is charged.
+    pub account: Option<Arc<str>>,
+}
+
+/// A promise: resources from a time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// When it begins.
+    pub start: Timestamp,
+    /// Where. How many cores and GPUs of each node are promised; which of them is decided at the start.
+    pub placement: Arc<Placement>,
+}
+
+/// A run that holds resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveRun {
+    /// The job, or the task of an array.
+    pub job: JobId,
+    /// What it asked for.
+    pub demand: Arc<Demand>,
+    /// Whose it is.
+    pub holder: Arc<Holder>,
+    /// Where it is.
+    pub placement: Arc<Placement>,
+    /// When its last component is over at the latest, as far as its walltime says; [`Timestamp::MAX`] if it has none.
+    pub expected_end: Timestamp,
+}
+
+/// Nodes that are kept for some jobs for a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// Its name, which the jobs that run in it give.
+    pub name: Arc<str>,
+    /// From then on the nodes serve no other job.
+    pub start: Timestamp,
+    /// Until then.
+    pub end: Timestamp,
+    /// The nodes.
+    pub nodes: Vec<NodeId>,
+}
+
+/// A time in which a node serves no job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Closure {
+    /// From then on.
+    pub from: Timestamp,
+    /// Until then; [`Timestamp::MAX`] if it is not known.
+    pub until: Timestamp,
+}
