@@ -41,7 +41,7 @@ pub struct QueuedJob {
     /// When it was put into the queue.
     pub arrival: Timestamp,
     /// Numbers that formulas can use by name, beside those that every job has.
-    pub attributes: Option<Arc<BTreeMap<String, f64>>>,
+    pub attributes: Option<Arc<BTreeMap<String, i64>>>,
     /// What it was promised by a planner that keeps promises (backfill `conservative`); for an array, its next task.
     pub slot: Option<Slot>,
 }
