@@ -484,6 +484,21 @@ pub enum WaitReason {
     Namesake,
     /// Jobs that are to go before it have not come yet.
     Announced,
+    /// It was promised a start.
+    Reserved {
+        /// When, at the latest.
+        start: Timestamp,
+    },
+    /// It fits now, but would delay this job, which was promised a start.
+    WouldDelay(JobId),
+    /// The advance reservation that it is to run in does not exist any more.
+    ReservationGone(String),
+    /// The advance reservation that it is to run in has not begun.
+    ReservationNotBegun(String),
+    /// What an external planner said of it.
+    ExternalPlanner(String),
+    /// The external planner does not work, and nothing starts meanwhile: what happened to it.
+    PlannerFailed(String),
 }
 
 impl fmt::Display for WaitReason {
@@ -507,6 +522,12 @@ impl fmt::Display for WaitReason {
             Self::NeverFits(why) => write!(f, "never fits: {why}"),
             Self::Namesake => f.write_str("an earlier job of the same owner and name has not ended"),
             Self::Announced => f.write_str("jobs that are to go before it have not come yet"),
+            Self::Reserved { start } => write!(f, "has a reservation from {start}"),
+            Self::WouldDelay(job) => write!(f, "it fits now but would delay job {job}, which has a reservation"),
+            Self::ReservationGone(name) => write!(f, "its reservation `{name}` does not exist any more"),
+            Self::ReservationNotBegun(name) => write!(f, "its reservation `{name}` has not begun"),
+            Self::ExternalPlanner(text) => f.write_str(text),
+            Self::PlannerFailed(what) => write!(f, "external planner: {what}"),
         }
     }
 }

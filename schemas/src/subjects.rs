@@ -18,6 +18,8 @@ pub const COMMAND_USER: &str = "muster.command.user";
 pub const COMMAND_PLANNER: &str = "muster.command.planner";
 /// Commands of notifiers.
 pub const COMMAND_NOTIFIER: &str = "muster.command.notifier";
+/// What an external planner that is connected to the bus is asked.
+pub const PLANNER_EXTERNAL: &str = "muster.planner.external";
 /// Queries: everyone may read.
 pub const QUERY: &str = "muster.command.query";
 /// Queries of accounting services: `muster.accounting.usage`.

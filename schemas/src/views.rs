@@ -161,6 +161,18 @@ pub enum ReasonWord {
     Namesake,
     /// Jobs that are to go before it have not come yet.
     Announced,
+    /// It was promised a start.
+    Reserved,
+    /// It fits, but would delay another job, which was promised a start.
+    WouldDelay,
+    /// The advance reservation that it is to run in does not exist any more.
+    ReservationGone,
+    /// The advance reservation that it is to run in has not begun.
+    ReservationNotBegun,
+    /// An external planner gave a reason of its own.
+    ExternalPlanner,
+    /// The external planner does not work.
+    PlannerFailed,
 }
 
 /// Why a job waits.
@@ -191,6 +203,12 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::NeverFits(_) => (ReasonWord::NeverFits, None),
             WaitReason::Namesake => (ReasonWord::Namesake, None),
             WaitReason::Announced => (ReasonWord::Announced, None),
+            WaitReason::Reserved { .. } => (ReasonWord::Reserved, None),
+            WaitReason::WouldDelay(job) => (ReasonWord::WouldDelay, Some(*job)),
+            WaitReason::ReservationGone(_) => (ReasonWord::ReservationGone, None),
+            WaitReason::ReservationNotBegun(_) => (ReasonWord::ReservationNotBegun, None),
+            WaitReason::ExternalPlanner(_) => (ReasonWord::ExternalPlanner, None),
+            WaitReason::PlannerFailed(_) => (ReasonWord::PlannerFailed, None),
         };
         Self { code, text: reason.to_string(), job }
     }

@@ -55,6 +55,20 @@ fn json_schema(event: &EventType) -> Value {
     schema
 }
 
+/// The JSON Schema of a type, with the schemas of all that it is made of.
+pub(crate) fn json_schema_of<T: utoipa::ToSchema>(title: &str) -> Value {
+    let mut referred = Vec::new();
+    T::schemas(&mut referred);
+    let definitions: BTreeMap<String, Value> =
+        referred.iter().map(|(name, schema)| (name.clone(), to_value(schema))).collect();
+    let mut schema = to_value(&T::schema());
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = title.into();
+    schema["$defs"] = json!(definitions);
+    point_references_to(DEFINITIONS, &mut schema);
+    schema
+}
+
 /// The AsyncAPI 3 document of the event stream.
 pub fn asyncapi() -> Value {
     let events = catalogue();

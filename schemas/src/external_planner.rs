@@ -1,0 +1,386 @@
+//! The messages between the planner's service and a program that plans in its place: JSON, one message on a line over
+//! standard input and output, one message in a payload over the bus. `docs/external-planner.md` describes them.
+//!
+//! Each cycle shows all that there is, so that a program need not remember anything and a lost message changes nothing.
+
+use crate::{
+    ids::{JobId, Sequence},
+    policy::Policy,
+    public::documents::json_schema_of,
+    resources::{IndexSet, PropertyValue, Request},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc};
+use utoipa::ToSchema;
+
+/// The version of the protocol that is described here.
+pub const PROTOCOL: u32 = 1;
+
+/// What the service says. Each message is answered by one of [`FromPlanner`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToPlanner {
+    /// The first message; it is answered by a `hello`.
+    Hello(Hello),
+    /// Plan; it is answered by a `plan`.
+    Cycle(Box<Cycle>),
+}
+
+/// What a planner says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromPlanner {
+    /// The answer to `hello`.
+    Hello(Hello),
+    /// The answer to `cycle`.
+    Plan(ExternalPlan),
+}
+
+/// Both sides say which version they speak.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    /// The version of the protocol: 1.
+    pub protocol: u32,
+}
+
+/// Everything that there is to plan with. Lists of what has names are in the order of the names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Cycle {
+    /// The last record of the log that this shows the outcome of. The answer repeats it.
+    pub seen: Sequence,
+    /// The time to plan for.
+    pub at: Timestamp,
+    /// At most so many starts are taken from an answer; what is left can start in the next cycle, which follows at once.
+    pub max_starts: u32,
+    /// The policy in force. Nobody but the planner sees to its limits.
+    #[schema(value_type = Policy)]
+    pub policy: Arc<Policy>,
+    /// All nodes, in the order in which they were added.
+    pub nodes: Vec<CycleNode>,
+    /// All floating licences.
+    pub licences: Vec<CycleLicence>,
+    /// All queues.
+    pub queues: Vec<CycleQueue>,
+    /// All advance reservations.
+    pub reservations: Vec<CycleReservation>,
+    /// All runs that hold resources, by the number of the run.
+    pub running: Vec<CycleRun>,
+    /// The jobs that wait for nothing but limits and resources, by priority of the queue, priority, arrival. A stopped
+    /// queue's are not among them.
+    pub waiting: Vec<CycleJob>,
+    /// How many there are; only the first `max_waiting` of the configuration are shown.
+    pub waiting_total: u64,
+    /// The starts of the last plan that were refused.
+    pub refused: Vec<RefusedJob>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleNode {
+    /// Its name.
+    pub name: String,
+    /// Whether it takes jobs: it reports, is not drained and not closed at this time.
+    pub available: bool,
+    /// Its cores, in all.
+    pub cores: u32,
+    /// How many of them are free; those of a node that takes no jobs or serves one exclusively are shown as they are.
+    pub free_cores: u32,
+    /// Which ones are free, as `0-3,8`.
+    pub free_core_list: IndexSet,
+    /// Its sockets; the cores are dealt out to them in equal, consecutive parts.
+    pub sockets: u32,
+    /// The model of each GPU, in order of their numbers.
+    pub gpus: Vec<String>,
+    /// How many of them are free.
+    pub free_gpus: u32,
+    /// Which ones are free, as `0-3`.
+    pub free_gpu_list: IndexSet,
+    /// Its memory, in all.
+    pub memory_bytes: u64,
+    /// How much of it is free.
+    pub free_memory_bytes: u64,
+    /// How many runs have a share of it.
+    pub runs: u32,
+    /// Whether a run has it for itself.
+    pub exclusive: bool,
+    /// Its properties.
+    pub properties: BTreeMap<String, PropertyValue>,
+    /// Times in which it serves no job.
+    pub closures: Vec<CycleClosure>,
+}
+
+/// A time in which a node serves no job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleClosure {
+    /// From then on.
+    pub from: Timestamp,
+    /// Until then; `null` if it is not known.
+    pub until: Option<Timestamp>,
+}
+
+/// A floating licence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleLicence {
+    /// Its name.
+    pub name: String,
+    /// How many there are.
+    pub total: u32,
+    /// How many are free.
+    pub free: u32,
+}
+
+/// A queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleQueue {
+    /// Its name.
+    pub name: String,
+    /// Jobs of a queue with a higher priority stand first.
+    pub priority: i64,
+    /// Whether its jobs are started.
+    pub started: bool,
+    /// Only these nodes serve it; empty means all.
+    pub nodes: Vec<String>,
+    /// How many of its jobs run.
+    pub running: u32,
+    /// At most so many may.
+    pub max_running_jobs: Option<u32>,
+    /// At most so many of one user may.
+    pub max_running_jobs_per_user: Option<u32>,
+}
+
+/// An advance reservation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleReservation {
+    /// Its name, which the jobs that run in it give.
+    pub name: String,
+    /// From then on its nodes serve no other jobs.
+    pub start: Timestamp,
+    /// Until then.
+    pub end: Timestamp,
+    /// The names of its nodes; empty until they have been chosen.
+    pub nodes: Vec<String>,
+}
+
+/// A run that holds resources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleRun {
+    /// The job, or the task of an array.
+    pub job: JobId,
+    /// Whose it is.
+    pub user: String,
+    /// The owner's primary group.
+    pub group: u32,
+    /// The account that is charged.
+    pub account: Option<String>,
+    /// Its queue.
+    pub queue: String,
+    /// When it got its resources.
+    pub allocated: Timestamp,
+    /// When it ends at the latest by its walltime; `null` if it has none or is suspended.
+    pub expected_end: Option<Timestamp>,
+    /// What it has of each node.
+    pub nodes: Vec<CycleShare>,
+}
+
+/// What a run has of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleShare {
+    /// The node.
+    pub name: String,
+    /// How many cores.
+    pub cores: u32,
+    /// How many GPUs.
+    pub gpus: u32,
+    /// How much memory.
+    pub memory_bytes: u64,
+    /// Whether it has the node for itself.
+    pub exclusive: bool,
+}
+
+/// A job that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleJob {
+    /// The job or array.
+    pub job: JobId,
+    /// What people call it.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+    /// The owner's primary group.
+    pub group: u32,
+    /// The account that is charged.
+    pub account: Option<String>,
+    /// Its queue.
+    pub queue: String,
+    /// The priority of the queue.
+    pub queue_priority: i64,
+    /// Higher goes first.
+    pub priority: i64,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// When it was last put into its queue: the order of arrival.
+    pub queued: Timestamp,
+    /// For an array, its tasks that wait. They are started singly, as `12_3`.
+    pub tasks: Option<CycleTasks>,
+    /// Its parts, at least one. They start together or not at all, on different nodes.
+    pub components: Vec<CycleComponent>,
+}
+
+/// The tasks of an array that wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleTasks {
+    /// Their indices, as `0-9,12`.
+    pub indices: IndexSet,
+    /// At most so many more may run now; `null` means all.
+    pub headroom: Option<u32>,
+}
+
+/// A part of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleComponent {
+    /// Its queue.
+    pub queue: String,
+    /// The reservation that it runs in.
+    pub reservation: Option<String>,
+    /// Ways to serve it, at least one; a plan says which it takes.
+    pub alternatives: Vec<CycleAlternative>,
+}
+
+/// A way to serve a component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CycleAlternative {
+    /// How long it may run; `null` means without limit.
+    pub walltime_seconds: Option<u64>,
+    /// Floating licences: name and how many.
+    pub licences: BTreeMap<String, u32>,
+    /// The least that a placement must have, over all nodes.
+    pub least: Least,
+    /// Whether its nodes serve no other job meanwhile.
+    pub exclusive: bool,
+    /// What is asked for in full, as in a submission.
+    pub requests: Vec<Request>,
+}
+
+/// The least that a placement must have, over all nodes. A request can ask for more than these sums, such as so many
+/// cores on each node; a start that names no amounts is placed by everything that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Least {
+    /// Nodes.
+    pub nodes: u64,
+    /// Tasks.
+    pub tasks: u64,
+    /// Cores.
+    pub cores: u64,
+    /// GPUs.
+    pub gpus: u64,
+    /// Memory.
+    pub memory_bytes: u64,
+}
+
+/// A start that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RefusedJob {
+    /// The job.
+    pub job: JobId,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// The answer to a cycle. Everything but `seen` can be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalPlan {
+    /// That of the cycle. An answer with another is passed over.
+    pub seen: Sequence,
+    /// Jobs that start now. Each is checked by the ledger; those that cannot start are refused singly.
+    #[serde(default)]
+    pub starts: Vec<ExternalStart>,
+    /// Why other jobs wait, for people.
+    #[serde(default)]
+    pub reasons: Vec<ExternalReason>,
+    /// When jobs are expected to start.
+    #[serde(default)]
+    pub predictions: Vec<ExternalPrediction>,
+    /// The next cycle comes at this time at the latest; without it when something has happened.
+    #[serde(default)]
+    pub wake: Option<Timestamp>,
+}
+
+/// A job that starts now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalStart {
+    /// The job, or a task of an array.
+    pub job: JobId,
+    /// For each component where it goes. Without any the service places the job, by first fit on what is free.
+    #[serde(default)]
+    pub components: Vec<ExternalComponent>,
+}
+
+/// Where a component goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExternalComponent {
+    /// Which of its alternatives, from 0.
+    pub alternative: u32,
+    /// Its nodes; the first is its lead node, and task ranks follow this order. If none of them says how much, the service
+    /// places the component on these nodes; if there are none, anywhere.
+    pub nodes: Vec<ExternalShare>,
+}
+
+/// What a component gets of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExternalShare {
+    /// The node.
+    pub name: String,
+    /// Cores: how many, of which the free ones with the lowest numbers are taken, or which.
+    pub cores: Option<Units>,
+    /// GPUs: how many, of the models that are asked for, or which. Left out, none.
+    pub gpus: Option<Units>,
+    /// Memory. Left out, a part of what the job asks for at least, as its part of the cores.
+    pub memory_bytes: Option<u64>,
+    /// How many tasks run there. Left out, as many as the cores are enough for, up to those asked for.
+    pub tasks: Option<u32>,
+}
+
+/// A number of cores or GPUs, or which ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum Units {
+    /// So many.
+    Count(u32),
+    /// These, as `0-3,8`.
+    List(IndexSet),
+}
+
+/// Why a job waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalReason {
+    /// The job or array.
+    pub job: JobId,
+    /// Why, for people; at most 1,024 bytes of it are kept.
+    pub text: String,
+}
+
+/// When a job is expected to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalPrediction {
+    /// The job or array.
+    pub job: JobId,
+    /// When; `null` if it cannot be foreseen.
+    pub start: Option<Timestamp>,
+}
+
+/// The JSON Schemas of the messages: file name and document.
+pub fn json_schemas() -> Vec<(String, Value)> {
+    vec![
+        ("to-planner.json".into(), json_schema_of::<ToPlanner>("what an external planner is told")),
+        ("from-planner.json".into(), json_schema_of::<FromPlanner>("what an external planner answers")),
+    ]
+}
