@@ -3,6 +3,10 @@
 //! A policy is written as a file (`docs/reference/policy.md`), checked, and put in force by an event, so that history
 //! knows which one made which decision.
 
+pub mod formula;
+pub mod order;
+pub mod words;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
