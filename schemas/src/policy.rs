@@ -3,9 +3,12 @@
 //! A policy is written as a file (`docs/reference/policy.md`), checked, and put in force by an event, so that history
 //! knows which one made which decision.
 
+mod check;
 pub mod formula;
 pub mod order;
 pub mod words;
+
+pub use check::{MOST_FORMULA_BYTES, MOST_LIMITS, MOST_NAME_BYTES, MOST_ORDER_KEYS, MOST_STARTS, PolicyFault};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,0 +1,236 @@
+//! What makes no sense in a policy, whichever way it came.
+
+use super::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, formula::Formula};
+use std::{collections::BTreeSet, fmt};
+
+/// The most bytes of the name of a policy, and of a user, group, account or queue in it.
+pub const MOST_NAME_BYTES: usize = 1024;
+/// The most bytes of a formula.
+pub const MOST_FORMULA_BYTES: usize = 4096;
+/// The most keys of an order.
+pub const MOST_ORDER_KEYS: usize = 32;
+/// The most limits of a policy.
+pub const MOST_LIMITS: usize = 1000;
+/// The most starts in a cycle that a policy may ask for.
+pub const MOST_STARTS: u32 = 100_000;
+/// The highest number that the file format can write down.
+const MOST_AMOUNT: u64 = i64::MAX as u64;
+
+/// Something that makes no sense in a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyFault {
+    /// Where, as in the file: `backfill.look_ahead`, `limit.0.max_nodes`, `queue.long.order.1`; entries count from 0.
+    pub place: String,
+    /// Within a formula the character, from 1.
+    pub column: Option<usize>,
+    /// What is wrong there, for people.
+    pub message: String,
+}
+
+impl fmt::Display for PolicyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.column {
+            None => write!(f, "`{}`: {}", self.place, self.message),
+            Some(column) => write!(f, "`{}`, character {column}: {}", self.place, self.message),
+        }
+    }
+}
+
+impl Policy {
+    /// All that makes no sense in it; nothing in a policy that can be put in force.
+    pub fn faults(&self) -> Vec<PolicyFault> {
+        let mut faults = Faults(Vec::new());
+        if self.name.is_empty() || self.name.len() > MOST_NAME_BYTES || self.name.contains(char::is_control) {
+            faults.add("name", format!("expected a text of 1 to {MOST_NAME_BYTES} bytes without control characters"));
+        }
+        faults.order("order", &self.order);
+        faults.backfill("backfill", &self.backfill);
+        faults.limits(&self.limits);
+        for (name, queue) in &self.queues {
+            let place = format!("queue.{name}");
+            faults.text(&place, name, "the name of a queue");
+            if queue.order.is_none() && queue.backfill.is_none() {
+                faults.add(&place, "expected an `order` or a `backfill`: a queue with neither needs no section".into());
+            }
+            if let Some(order) = &queue.order {
+                faults.order(&format!("{place}.order"), order);
+            }
+            if let Some(backfill) = &queue.backfill {
+                faults.backfill(&format!("{place}.backfill"), backfill);
+            }
+        }
+        if !(1..=MOST_STARTS).contains(&self.max_starts) {
+            faults.add("max_starts", format!("expected 1 to {MOST_STARTS}, found {}", self.max_starts));
+        }
+        faults.0
+    }
+}
+
+struct Faults(Vec<PolicyFault>);
+
+impl Faults {
+    fn add(&mut self, place: &str, message: String) {
+        self.0.push(PolicyFault { place: place.into(), column: None, message });
+    }
+
+    fn text(&mut self, place: &str, text: &str, what: &str) {
+        if text.is_empty() || text.len() > MOST_NAME_BYTES {
+            self.add(place, format!("expected {what}, 1 to {MOST_NAME_BYTES} bytes"));
+        }
+    }
+
+    fn order(&mut self, place: &str, order: &[OrderKey]) {
+        if order.len() > MOST_ORDER_KEYS {
+            self.add(place, format!("expected at most {MOST_ORDER_KEYS} keys, found {}", order.len()));
+        }
+        let mut seen = BTreeSet::new();
+        for (index, key) in order.iter().enumerate() {
+            let place = format!("{place}.{index}");
+            if !seen.insert(key) {
+                self.add(&place, "expected another key: this one was named before and decides nothing here".into());
+            }
+            if let OrderKey::Formula { text, .. } = key {
+                self.formula(&place, text);
+            }
+        }
+    }
+
+    fn formula(&mut self, place: &str, text: &str) {
+        if text.len() > MOST_FORMULA_BYTES {
+            return self.add(place, format!("expected a formula of at most {MOST_FORMULA_BYTES} bytes"));
+        }
+        if let Err(error) = Formula::parse(text) {
+            let message = error.message();
+            self.0.push(PolicyFault { place: place.into(), column: Some(error.column), message });
+        }
+    }
+
+    fn backfill(&mut self, place: &str, backfill: &Backfill) {
+        let Backfill { mode, reservations, candidates, look_ahead, require_walltime } = *backfill;
+        if mode == BackfillMode::None {
+            let set = [
+                ("reservations", reservations.is_some()),
+                ("candidates", candidates != CandidateOrder::default()),
+                ("look_ahead", look_ahead.is_some()),
+                ("require_walltime", require_walltime),
+            ];
+            for (key, _) in set.iter().filter(|(_, is_set)| *is_set) {
+                let message = "has no effect without backfilling: expected `mode` \"easy\" or \"conservative\"";
+                self.add(&format!("{place}.{key}"), message.into());
+            }
+        }
+        if mode == BackfillMode::Conservative && reservations == Some(0) {
+            let message = "expected 1 or more: `conservative` promises every job a start, or the first so many";
+            self.add(&format!("{place}.reservations"), message.into());
+        }
+        if look_ahead == Some(0) {
+            let message = "expected 1 or more; for no backfilling say `mode = \"none\"`";
+            self.add(&format!("{place}.look_ahead"), message.into());
+        }
+    }
+
+    fn limits(&mut self, limits: &[Limit]) {
+        if limits.len() > MOST_LIMITS {
+            self.add("limit", format!("expected at most {MOST_LIMITS} limits, found {}", limits.len()));
+        }
+        let mut seen = BTreeSet::new();
+        for (index, limit) in limits.iter().enumerate() {
+            let place = format!("limit.{index}");
+            self.limit(&place, limit);
+            if !seen.insert((limit.per, &limit.name, &limit.queue)) {
+                let message = "expected other jobs: an earlier limit counts the same ones; put the maxima into one";
+                self.add(&place, message.into());
+            }
+        }
+    }
+
+    fn limit(&mut self, place: &str, limit: &Limit) {
+        let Limit { per, name, queue, max_running_jobs, max_nodes, max_cores, max_gpus } = limit;
+        let maxima = [
+            ("max_running_jobs", max_running_jobs),
+            ("max_nodes", max_nodes),
+            ("max_cores", max_cores),
+            ("max_gpus", max_gpus),
+        ];
+        if maxima.iter().all(|(_, most)| most.is_none()) {
+            let keys = maxima.map(|(key, _)| format!("`{key}`")).join(", ");
+            self.add(place, format!("expected at least one of {keys}: this limits nothing"));
+        }
+        for (key, most) in maxima {
+            if most.is_some_and(|most| most > MOST_AMOUNT) {
+                self.add(&format!("{place}.{key}"), format!("expected at most {MOST_AMOUNT}"));
+            }
+        }
+        if let Some(name) = name {
+            let place = format!("{place}.name");
+            self.text(&place, name, "the name of a user, group, account or queue");
+            if *per == LimitPer::All {
+                let message = "expected `per` \"user\", \"group\", \"account\" or \"queue\": all jobs have no name";
+                self.add(&place, message.into());
+            }
+        }
+        if let Some(queue) = queue {
+            let place = format!("{place}.queue");
+            self.text(&place, queue, "the name of a queue");
+            if *per == LimitPer::Queue {
+                self.add(&place, "expected `name` instead, which names the queue where `per` is \"queue\"".into());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{BUILT_IN_POLICIES, QueuePolicy};
+
+    fn faults(change: impl FnOnce(&mut Policy)) -> Vec<String> {
+        let mut policy = Policy::default();
+        change(&mut policy);
+        policy.faults().iter().map(PolicyFault::to_string).collect()
+    }
+
+    #[test]
+    fn built_in_policies_make_sense() {
+        for name in BUILT_IN_POLICIES {
+            assert_eq!(Policy::built_in(name).unwrap().faults(), []);
+        }
+    }
+
+    #[test]
+    fn a_limit_that_limits_nothing_or_the_same_twice_is_a_fault() {
+        let limit = Limit { per: LimitPer::User, ..Limit::default() };
+        assert!(
+            faults(|policy| policy.limits = vec![limit.clone()])[0].starts_with("`limit.0`: expected at least one")
+        );
+        let limit = Limit { max_nodes: Some(0), ..limit };
+        assert_eq!(faults(|policy| policy.limits = vec![limit.clone()]), [""; 0]);
+        assert!(
+            faults(|policy| policy.limits = vec![limit.clone(), limit])[0].starts_with("`limit.1`: expected other")
+        );
+    }
+
+    #[test]
+    fn settings_of_backfilling_without_backfilling_are_faults() {
+        let backfill =
+            Backfill { reservations: Some(2), look_ahead: Some(0), require_walltime: true, ..Backfill::default() };
+        assert_eq!(faults(|policy| policy.backfill = backfill).len(), 4);
+        let backfill = Backfill { mode: BackfillMode::Easy, reservations: Some(0), ..Backfill::default() };
+        assert_eq!(faults(|policy| policy.backfill = backfill).len(), 0);
+        let backfill = Backfill { mode: BackfillMode::Conservative, ..backfill };
+        assert_eq!(faults(|policy| policy.backfill = backfill).len(), 1);
+    }
+
+    #[test]
+    fn a_fault_in_a_formula_names_its_place_and_character() {
+        let key = OrderKey::Formula { text: "wait / waltime".into(), descending: true };
+        let queue = QueuePolicy { order: Some(vec![OrderKey::Spt, key.clone(), key]), backfill: None };
+        let faults = faults(|policy| drop(policy.queues.insert("long".into(), queue)));
+        assert_eq!(
+            faults[0],
+            "`queue.long.order.1`, character 8: expected a variable or a function, found `waltime`; nearest known name \
+             is `walltime`"
+        );
+        assert_eq!(faults.len(), 3, "the second is named twice and wrong: {faults:?}");
+    }
+}
