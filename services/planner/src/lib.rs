@@ -8,11 +8,31 @@
 //! - commit (the service): the starts and the reasons of those that wait go to the ledger as one command, which checks
 //!   them against its state.
 
+pub mod chart;
+mod class;
+mod engine;
 pub mod free;
+mod limits;
+mod machine;
 pub mod model;
 mod order;
+pub mod pass;
 pub mod place;
 mod plan;
+pub mod policy_file;
+pub mod projection;
+mod queue;
+mod search;
+pub mod simulate;
+mod timeline;
+pub mod whatif;
 
+pub use class::Size;
+pub use engine::Engine;
 pub use order::Order;
 pub use plan::{Plan, Policy, View, plan};
+
+/// The policy cannot be planned by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the policy's order: {0}")]
+pub struct PolicyError(pub muster_schemas::policy::formula::FormulaError);

@@ -4,11 +4,13 @@
 //! as its free cores, memory and GPUs allow. A path that goes inside nodes (sockets, cores, GPUs) is served by what it
 //! counts, and the tasks are dealt out over that.
 
+mod enough;
 mod path;
 mod share;
 mod tasks;
 
 use crate::free::{Free, FreeNode, Undo};
+pub(crate) use enough::Enough;
 use muster_domain::requests;
 use muster_schemas::{
     ids::NodeId,

@@ -1,0 +1,147 @@
+//! Jobs with equal demands, which share what is found out about one of them.
+
+use crate::model::Demand;
+use muster_domain::requests;
+use muster_schemas::{cluster::ClusterSettings, job::WaitReason, resources::Alternative};
+use std::{collections::HashMap, sync::Arc};
+
+/// The number of a class. Numbers of classes that nobody uses any more are given again.
+pub(crate) type ClassId = u32;
+
+/// What is known of all jobs with one demand.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    pub demand: Arc<Demand>,
+    uses: u32,
+    /// The least that it takes, by its first alternatives.
+    pub size: Size,
+    /// Why it can never be served by the machine of this generation, or that it can.
+    pub fate: Option<(u64, Option<WaitReason>)>,
+}
+
+impl Class {
+    /// Whether the job has one component that can be served in several ways: it takes the one that ends first.
+    pub fn is_moldable(&self) -> bool {
+        matches!(&self.demand.components[..], [component] if component.alternatives.len() > 1)
+    }
+}
+
+/// What a job takes, for orders and limits: the sum over its components, each by its first alternative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Nodes.
+    pub nodes: u64,
+    /// Cores.
+    pub cores: u64,
+    /// GPUs.
+    pub gpus: u64,
+    /// Memory.
+    pub memory_bytes: u64,
+    /// The longest walltime of the components; `None` if one has none.
+    pub walltime_seconds: Option<u64>,
+}
+
+impl Size {
+    /// The size of a demand.
+    pub fn of(demand: &Demand, settings: &ClusterSettings) -> Self {
+        let mut size = Self { walltime_seconds: Some(0), ..Self::default() };
+        for component in &demand.components {
+            let first = component.alternatives.first();
+            size.add(first.unwrap_or(&Alternative::default()), settings);
+        }
+        size
+    }
+
+    fn add(&mut self, alternative: &Alternative, settings: &ClusterSettings) {
+        for request in &alternative.requests {
+            let least = requests::minimum(request, settings);
+            self.nodes = self.nodes.saturating_add(least.nodes);
+            self.cores = self.cores.saturating_add(least.cores);
+            self.gpus = self.gpus.saturating_add(least.gpus);
+            self.memory_bytes = self.memory_bytes.saturating_add(least.memory_bytes);
+        }
+        if alternative.requests.is_empty() {
+            self.nodes = self.nodes.saturating_add(1);
+            self.cores = self.cores.saturating_add(1);
+        }
+        let both = self.walltime_seconds.zip(alternative.walltime_seconds);
+        self.walltime_seconds = both.map(|(longest, own)| longest.max(own));
+    }
+}
+
+/// All classes in use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Classes {
+    by_demand: HashMap<Arc<Demand>, ClassId>,
+    classes: Vec<Class>,
+    /// For each class the number of the pass in which it was last found not to fit at once. Within a pass there is only
+    /// ever less, so equal jobs need not be looked at.
+    failed_in_pass: Vec<u64>,
+    unused: Vec<ClassId>,
+}
+
+impl Classes {
+    /// The class of a demand, used once more.
+    pub fn take(&mut self, demand: &Arc<Demand>, settings: &ClusterSettings) -> ClassId {
+        if let Some(id) = self.by_demand.get(demand) {
+            self.classes[*id as usize].uses += 1;
+            return *id;
+        }
+        let class = Class { demand: demand.clone(), uses: 1, size: Size::of(demand, settings), fate: None };
+        let id = match self.unused.pop() {
+            Some(id) => {
+                self.classes[id as usize] = class;
+                self.failed_in_pass[id as usize] = 0;
+                id
+            }
+            None => {
+                self.classes.push(class);
+                self.failed_in_pass.push(0);
+                u32::try_from(self.classes.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        self.by_demand.insert(demand.clone(), id);
+        id
+    }
+
+    /// One use less; the last one takes the class away.
+    pub fn give_back(&mut self, id: ClassId) {
+        let class = &mut self.classes[id as usize];
+        class.uses -= 1;
+        if class.uses == 0 {
+            self.by_demand.remove(&class.demand);
+            self.unused.push(id);
+        }
+    }
+
+    /// How many classes are in use.
+    pub fn len(&self) -> usize {
+        self.by_demand.len()
+    }
+
+    /// Whether the class was found not to fit in this pass.
+    pub fn has_failed(&self, id: ClassId, pass: u64) -> bool {
+        self.failed_in_pass[id as usize] == pass
+    }
+
+    /// The class was found not to fit in this pass.
+    pub fn fails(&mut self, id: ClassId, pass: u64) {
+        self.failed_in_pass[id as usize] = pass;
+    }
+
+    pub fn get(&self, id: ClassId) -> &Class {
+        &self.classes[id as usize]
+    }
+
+    pub fn get_mut(&mut self, id: ClassId) -> &mut Class {
+        &mut self.classes[id as usize]
+    }
+
+    /// Measures all demands anew, after the memory of requests that name none has changed.
+    pub fn measure(&mut self, settings: &ClusterSettings) {
+        for class in &mut self.classes {
+            class.size = Size::of(&class.demand, settings);
+            class.fate = None;
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The planner's memory between passes: the machine with its lines, the jobs that wait, the runs, and what is promised.
+//!
+//! It is told what happens, step by step, so that a pass never builds anything anew. An engine that was told the same in
+//! another order, or was built from the outcome, makes the same plans.
+
+use crate::{
+    PolicyError,
+    class::Classes,
+    limits::{Limits, Usage},
+    machine::{Holding, Machine},
+    model::{ActiveRun, Closure, QueuedJob, Reservation, Slot},
+    queue::{Facts, Queue},
+    search::Search,
+};
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    cluster::{ClusterSettings, QueueSpec},
+    policy::Policy,
+    resources::NodeSpec,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// A run whose walltime is over and which has not ended is thought to end so much later.
+const OVERRUN_SECONDS: i64 = 1;
+
+/// Plans, and remembers what it was told.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) machine: Machine,
+    pub(crate) queues: BTreeMap<Arc<str>, QueueSpec>,
+    pub(crate) settings: ClusterSettings,
+    pub(crate) classes: Classes,
+    pub(crate) queue: Queue,
+    pub(crate) limits: Limits,
+    pub(crate) reservations: BTreeMap<Arc<str>, Reservation>,
+    /// The bounds of closures and reservations, at which nodes open or shut without an event.
+    pub(crate) bounds: BTreeSet<(Timestamp, Bound)>,
+    /// How many passes there were.
+    pub(crate) passes: u64,
+    pub(crate) capacity_freed: bool,
+    pub(crate) slots_in_doubt: bool,
+    pub(crate) tells_reasons: bool,
+    runs: HashMap<JobId, Run>,
+    /// Assumed ends of runs that end.
+    ends: BTreeSet<(Timestamp, JobId)>,
+}
+
+/// Whose bound it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Bound {
+    Closure(NodeId),
+    Reservation(Arc<str>),
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    run: ActiveRun,
+    assumed_end: Timestamp,
+    usage: Usage,
+}
+
+impl Engine {
+    /// An engine without nodes and jobs.
+    ///
+    /// # Errors
+    /// If a formula of the policy cannot be read.
+    pub fn new(policy: Arc<Policy>) -> Result<Self, PolicyError> {
+        Ok(Self {
+            queue: Queue::new(&policy)?,
+            limits: Limits::new(policy.limits.clone()),
+            policy,
+            machine: Machine::default(),
+            queues: BTreeMap::new(),
+            settings: ClusterSettings::default(),
+            classes: Classes::default(),
+            reservations: BTreeMap::new(),
+            bounds: BTreeSet::new(),
+            passes: 0,
+            capacity_freed: false,
+            slots_in_doubt: false,
+            tells_reasons: true,
+            runs: HashMap::new(),
+            ends: BTreeSet::new(),
+        })
+    }
+
+    /// The same, but passes do not say why jobs wait, which takes time.
+    #[must_use]
+    pub fn without_reasons(mut self) -> Self {
+        self.tells_reasons = false;
+        self
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// How many jobs wait; an array counts as one.
+    pub fn waiting_jobs(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The time from which on orders count the age of jobs.
+    pub fn set_epoch(&mut self, epoch: Timestamp) {
+        self.queue.epoch = epoch;
+    }
+
+    /// Memory for each core of requests that name none, in bytes.
+    pub fn set_default_memory_per_core_bytes(&mut self, bytes: Option<u64>) {
+        if self.settings.default_memory_per_core_bytes != bytes {
+            self.settings.default_memory_per_core_bytes = bytes;
+            self.classes.measure(&self.settings);
+            self.requeue_all();
+        }
+    }
+
+    /// Adds a node, or makes it something else. It takes jobs if it is available: it reports and is not drained.
+    pub fn set_node(&mut self, id: NodeId, spec: Arc<NodeSpec>, is_available: bool) {
+        let known = self.machine.node(id);
+        if known.is_none_or(|node| node.spec != spec) {
+            self.slots_in_doubt |= known.is_some();
+            self.machine.set_node(id, spec, false);
+            self.hold_again(|share_node| share_node == id);
+        }
+        if self.machine.set_available(id, is_available) {
+            self.slots_in_doubt |= !is_available;
+        }
+    }
+
+    /// Adds a node whose cores are all alike: jobs get a number of them and no particular ones.
+    pub fn set_pool(&mut self, id: NodeId, spec: Arc<NodeSpec>) {
+        self.machine.set_node(id, spec, true);
+    }
+
+    /// Takes a node away.
+    pub fn remove_node(&mut self, id: NodeId) {
+        self.set_closures(id, Vec::new());
+        self.machine.remove_node(id);
+        self.slots_in_doubt = true;
+    }
+
+    /// Sets the times in which a node serves no job, instead of those set before.
+    pub fn set_closures(&mut self, id: NodeId, closures: Vec<Closure>) {
+        self.bounds.retain(|(_, bound)| *bound != Bound::Closure(id));
+        for closure in &closures {
+            self.bounds.extend([(closure.from, Bound::Closure(id)), (closure.until, Bound::Closure(id))]);
+        }
+        self.slots_in_doubt |= !closures.is_empty();
+        self.machine.set_closures(id, closures);
+    }
+
+    /// Sets how many of a floating licence there are; 0 if it is gone.
+    pub fn set_licence(&mut self, name: &str, total: u32) {
+        let is_new = self.machine.licences().all(|(known, _)| known != name);
+        self.slots_in_doubt |= !is_new;
+        self.machine.set_licence(name, total);
+        if is_new {
+            self.hold_licence_again(name);
+        }
+    }
+
+    /// Adds a queue, or makes it something else.
+    pub fn set_queue(&mut self, queue: &QueueSpec) {
+        let known = self.queues.insert(queue.name.as_str().into(), queue.clone());
+        let changes_nodes = known.as_ref().is_some_and(|known| known.nodes != queue.nodes);
+        if changes_nodes {
+            self.machine.generation += 1;
+            self.slots_in_doubt = true;
+        }
+        if known.is_none_or(|known| known.priority != queue.priority) {
+            self.requeue_all();
+        }
+    }
+
+    /// Takes a queue away.
+    pub fn remove_queue(&mut self, name: &str) {
+        self.queues.remove(name);
+    }
+
+    /// Adds an advance reservation, or makes it something else.
+    pub fn set_reservation(&mut self, reservation: Reservation) {
+        self.remove_reservation(&reservation.name.clone());
+        for at in [reservation.start, reservation.end] {
+            self.bounds.insert((at, Bound::Reservation(reservation.name.clone())));
+        }
+        self.machine.set_reservation(&reservation);
+        self.reservations.insert(reservation.name.clone(), reservation);
+        self.slots_in_doubt = true;
+    }
+
+    /// Takes an advance reservation away.
+    pub fn remove_reservation(&mut self, name: &str) {
+        if self.reservations.remove(name).is_some() {
+            self.bounds.retain(|(_, bound)| !matches!(bound, Bound::Reservation(known) if **known == *name));
+            self.machine.remove_reservation(name);
+        }
+    }
+
+    /// Whether something became free since promises were last renewed, so that a policy that keeps promises looks for
+    /// better ones.
+    pub fn set_capacity_freed(&mut self, capacity_freed: bool) {
+        self.capacity_freed = capacity_freed;
+    }
+
+    /// A job waits from now on. One with the same id is replaced.
+    pub fn enqueue(&mut self, job: QueuedJob) {
+        self.dequeue(job.id);
+        let class = self.classes.take(&job.demand, &self.settings);
+        if let Some(slot) = &job.slot {
+            self.machine.take(&job.demand, &slot.placement, Holding::Promise { start: slot.start });
+        }
+        let demand = job.demand.clone();
+        let facts = Facts { size: self.classes.get(class).size, queue: lead_queue(&demand) };
+        self.queue.insert(job, class, &facts, &self.queues);
+    }
+
+    /// A job does not wait any more.
+    pub fn dequeue(&mut self, id: JobId) {
+        let Some(entry) = self.queue.remove(id) else { return };
+        if let Some(slot) = &entry.slot {
+            let demand = &self.classes.get(entry.class).demand;
+            self.machine.give_back(demand, &slot.placement, Holding::Promise { start: slot.start });
+        }
+        self.classes.give_back(entry.class);
+    }
+
+    /// Gives a waiting job another promise, or none.
+    pub fn set_slot(&mut self, id: JobId, slot: Option<Slot>) {
+        let Some(place) = self.queue.place_of(id) else { return };
+        let Some(entry) = self.queue.get_mut(place) else { return };
+        let demand = &self.classes.get(entry.class).demand;
+        if let Some(old) = &entry.slot {
+            self.machine.give_back(demand, &old.placement, Holding::Promise { start: old.start });
+        }
+        if let Some(new) = &slot {
+            self.machine.take(demand, &new.placement, Holding::Promise { start: new.start });
+        }
+        entry.slot = slot;
+    }
+
+    /// What a waiting job is promised.
+    pub fn slot(&self, id: JobId) -> Option<&Slot> {
+        self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()
+    }
+
+    /// A run holds resources from now on. It does not wait any more, if that was said before.
+    pub fn begin(&mut self, run: ActiveRun) {
+        self.end(run.job);
+        let assumed_end = run.expected_end;
+        let usage = Usage::of(&run.placement);
+        self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
+        self.limits.begin(&run.holder, &run.demand, &usage);
+        self.ends.insert((assumed_end, run.job));
+        self.runs.insert(run.job, Run { run, assumed_end, usage });
+    }
+
+    /// A run has ended.
+    pub fn end(&mut self, job: JobId) {
+        let Some(Run { run, assumed_end, usage }) = self.runs.remove(&job) else { return };
+        self.ends.remove(&(assumed_end, job));
+        self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
+        self.limits.end(&run.holder, &run.demand, &usage);
+    }
+
+    /// A run that holds resources.
+    pub fn run(&self, job: JobId) -> Option<&ActiveRun> {
+        self.runs.get(&job).map(|run| &run.run)
+    }
+
+    /// The assumed ends of all runs, ascending, each with its job.
+    pub fn ends(&self) -> impl Iterator<Item = (Timestamp, JobId)> + '_ {
+        self.ends.iter().copied()
+    }
+
+    /// Runs whose walltime is over hold what they have for a little longer.
+    pub(crate) fn extend_overdue(&mut self, now: Timestamp) {
+        while let Some((assumed_end, job)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
+            self.ends.remove(&(assumed_end, job));
+            let Some(run) = self.runs.get_mut(&job) else { continue };
+            self.machine.give_back(&run.run.demand, &run.run.placement, Holding::Run { until: assumed_end });
+            run.assumed_end = now.plus_seconds(OVERRUN_SECONDS);
+            self.machine.take(&run.run.demand, &run.run.placement, Holding::Run { until: run.assumed_end });
+            self.ends.insert((run.assumed_end, job));
+        }
+    }
+
+    pub(crate) fn search(&self, now: Timestamp) -> Search<'_> {
+        let is_quiet = !self.bounds.iter().any(|(at, _)| *at > now && *at < Timestamp::MAX);
+        Search {
+            machine: &self.machine,
+            queues: &self.queues,
+            default_memory_per_core_bytes: self.settings.default_memory_per_core_bytes,
+            now,
+            only_grows: is_quiet && self.machine.promises() == 0,
+        }
+    }
+
+    /// Puts back on its line what holds a part of a node that became something else.
+    fn hold_again(&mut self, is_changed: impl Fn(NodeId) -> bool) {
+        for run in self.runs.values() {
+            let holding = Holding::Run { until: run.assumed_end };
+            self.machine.take_nodes(&run.run.demand, &run.run.placement, holding, &is_changed);
+        }
+        for entry in self.queue.entries() {
+            if let Some(slot) = &entry.slot {
+                let demand = &self.classes.get(entry.class).demand;
+                let holding = Holding::Promise { start: slot.start };
+                self.machine.take_nodes(demand, &slot.placement, holding, &is_changed);
+            }
+        }
+    }
+
+    fn hold_licence_again(&mut self, name: &str) {
+        for run in self.runs.values() {
+            let holding = Holding::Run { until: run.assumed_end };
+            self.machine.take_licence(&run.run.demand, &run.run.placement, holding, name);
+        }
+        for entry in self.queue.entries() {
+            if let Some(slot) = &entry.slot {
+                let demand = &self.classes.get(entry.class).demand;
+                self.machine.take_licence(demand, &slot.placement, Holding::Promise { start: slot.start }, name);
+            }
+        }
+    }
+
+    /// Computes the place of every job anew.
+    fn requeue_all(&mut self) {
+        let mut jobs: Vec<QueuedJob> = Vec::with_capacity(self.queue.len());
+        for entry in self.queue.entries() {
+            jobs.push(QueuedJob {
+                id: entry.id,
+                tasks: entry.tasks.clone(),
+                demand: self.classes.get(entry.class).demand.clone(),
+                holder: entry.holder.clone(),
+                priority: entry.priority,
+                arrival: entry.arrival,
+                attributes: entry.attributes.clone(),
+                slot: entry.slot.clone(),
+            });
+        }
+        for job in jobs {
+            self.enqueue(job);
+        }
+    }
+}
+
+/// The queue of the component whose number is the job's.
+pub(crate) fn lead_queue(demand: &crate::model::Demand) -> &str {
+    demand.components.first().map_or("", |component| &component.queue)
+}

@@ -1,0 +1,510 @@
+//! The nodes and licences, each with its line: what is free of them from each moment on, and for whom.
+
+use crate::{
+    free::FreeNode,
+    model::{Closure, Demand, Reservation},
+    timeline::{ALWAYS, Counts, GPU_MODELS, Line},
+};
+use muster_schemas::{
+    NodeId, Timestamp,
+    resources::{Alternative, IndexSet, NodeShare, NodeSpec, Placement},
+};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+
+/// A time in which something is to be held: `[from, until)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub from: Timestamp,
+    pub until: Timestamp,
+}
+
+impl Window {
+    /// So many seconds from a moment on; for ever if no number is given.
+    pub fn of(from: Timestamp, walltime_seconds: Option<u64>) -> Self {
+        let until = walltime_seconds.map_or(Timestamp::MAX, |seconds| {
+            from.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX)
+        });
+        Self { from, until }
+    }
+
+    fn overlaps(self, from: Timestamp, until: Timestamp) -> bool {
+        self.from < until && from < self.until
+    }
+}
+
+/// A node, and what is free of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MachineNode {
+    pub id: NodeId,
+    pub spec: Arc<NodeSpec>,
+    /// It reports and is not drained.
+    pub is_available: bool,
+    closures: Vec<Closure>,
+    /// Advance reservations of it.
+    reservations: Vec<(Timestamp, Timestamp, Arc<str>)>,
+    pub line: Line,
+    /// Which cores and GPUs are free now; `None` for a pool, whose cores are all alike.
+    free_now: Option<FreeNow>,
+    /// For each GPU its place in [`Counts::gpus`].
+    gpu_model: Vec<usize>,
+    /// How many promises are on the line. Without any, what is free only grows.
+    promises: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FreeNow {
+    cores: IndexSet,
+    gpus: IndexSet,
+}
+
+impl MachineNode {
+    fn new(id: NodeId, spec: Arc<NodeSpec>, is_pool: bool) -> Self {
+        let mut models: Vec<&str> = Vec::new();
+        let gpu_model: Vec<usize> = spec
+            .gpus
+            .iter()
+            .map(|model| {
+                let known = models.iter().position(|known| known == model);
+                known.unwrap_or_else(|| {
+                    models.push(model);
+                    models.len() - 1
+                })
+            })
+            // A node with more models than that counts the last ones together, and is never given too much of them.
+            .map(|model| model.min(GPU_MODELS - 1))
+            .collect();
+        let free_now = (!is_pool).then(|| FreeNow {
+            cores: IndexSet::first_n(spec.cores),
+            gpus: IndexSet::first_n(u32::try_from(spec.gpus.len()).unwrap_or(u32::MAX)),
+        });
+        let mut node = Self {
+            id,
+            is_available: true,
+            closures: Vec::new(),
+            reservations: Vec::new(),
+            line: Line::new(Counts::default()),
+            free_now,
+            gpu_model,
+            promises: 0,
+            spec,
+        };
+        node.line = Line::new(node.all());
+        node
+    }
+
+    fn all(&self) -> Counts {
+        let mut all = Counts {
+            memory_bytes: i64::try_from(self.spec.memory_bytes).unwrap_or(i64::MAX),
+            cores: i32::try_from(self.spec.cores).unwrap_or(i32::MAX),
+            ..Counts::default()
+        };
+        for model in &self.gpu_model {
+            all.gpus[*model] += 1;
+        }
+        all
+    }
+
+    /// What a share takes.
+    fn taken_by(&self, share: &NodeShare) -> Counts {
+        let mut counts = Counts {
+            memory_bytes: -i64::try_from(share.memory_bytes).unwrap_or(i64::MAX),
+            cores: -i32::try_from(share.cores.len()).unwrap_or(i32::MAX),
+            holders: -1,
+            exclusive: -i16::from(share.exclusive),
+            ..Counts::default()
+        };
+        for gpu in share.gpus.iter() {
+            counts.gpus[self.gpu_model.get(gpu as usize).copied().unwrap_or(0)] -= 1;
+        }
+        counts
+    }
+
+    /// Whether the node serves jobs that run in this reservation (or in none) all through a window.
+    pub fn serves(&self, window: Window, reservation: Option<&str>) -> bool {
+        if !self.is_available || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until)) {
+            return false;
+        }
+        match reservation {
+            None => !self.reservations.iter().any(|(start, end, _)| window.overlaps(*start, *end)),
+            Some(wanted) => self
+                .reservations
+                .iter()
+                .any(|(start, end, name)| **name == *wanted && *start <= window.from && window.until <= *end),
+        }
+    }
+
+    /// What can be had of the node all through a window, if it is anything.
+    pub fn free_in(&self, window: Window, now: Timestamp, needs_all_cores: bool) -> Option<FreeNode<'_>> {
+        let least = self.least_in(window);
+        if least.exclusive < 0 || least.cores <= 0 {
+            return None;
+        }
+        let starts_now = window.from <= now;
+        let cores = u32::try_from(least.cores).unwrap_or(0).min(self.spec.cores);
+        if needs_all_cores && !starts_now && cores < self.spec.cores {
+            return None;
+        }
+        let free_now = self.free_now.as_ref().filter(|_| starts_now);
+        Some(FreeNode {
+            node: self.id,
+            spec: &self.spec,
+            cores: match free_now {
+                None => Cow::Owned(IndexSet::first_n(cores)),
+                Some(free) if free.cores.len() <= u64::from(cores) => Cow::Borrowed(&free.cores),
+                Some(free) => Cow::Owned(free.cores.smallest(u64::from(cores))),
+            },
+            gpus: self.gpus_in(&least, free_now),
+            memory_bytes: u64::try_from(least.memory_bytes).unwrap_or(0),
+            idle: least.holders == 0,
+            exclusive: false,
+        })
+    }
+
+    /// The node with as much as is free of everything but cores.
+    pub fn full(&self, now: Timestamp) -> FreeNode<'_> {
+        let least = self.least_in(Window { from: now, until: now });
+        FreeNode {
+            node: self.id,
+            spec: &self.spec,
+            cores: Cow::Owned(IndexSet::new()),
+            gpus: self.gpus_in(&least, self.free_now.as_ref()),
+            memory_bytes: u64::try_from(least.memory_bytes).unwrap_or(0),
+            idle: least.holders == 0,
+            exclusive: least.exclusive < 0,
+        }
+    }
+
+    /// A promised share made of cores and GPUs that are free now: those that were promised, or as many others. `None` if
+    /// there are too few, or others are on a node that is wanted whole.
+    pub fn redeem(&self, promised: &NodeShare, now: Timestamp) -> Option<NodeShare> {
+        let free = self.free_in(Window { from: now, until: now }, now, false)?;
+        let of = |free: &IndexSet, wanted: &IndexSet| {
+            if free.contains_all(wanted) { wanted.clone() } else { free.smallest(wanted.len()) }
+        };
+        let share = NodeShare {
+            cores: of(&free.cores, &promised.cores),
+            gpus: self.gpus_like(&free.gpus, &promised.gpus),
+            ..promised.clone()
+        };
+        let is_enough = share.cores.len() == promised.cores.len()
+            && share.gpus.len() == promised.gpus.len()
+            && free.memory_bytes >= promised.memory_bytes
+            && (free.idle || !promised.exclusive);
+        is_enough.then_some(share)
+    }
+
+    /// Free GPUs of the same models.
+    fn gpus_like(&self, free: &IndexSet, promised: &IndexSet) -> IndexSet {
+        let model = |gpu: u32| self.spec.gpus.get(gpu as usize);
+        let mut left = free.clone();
+        let mut chosen = IndexSet::new();
+        for wanted in promised.iter() {
+            let same =
+                if left.contains(wanted) { Some(wanted) } else { left.iter().find(|gpu| model(*gpu) == model(wanted)) };
+            if let Some(gpu) = same {
+                left.remove(gpu);
+                chosen.insert(gpu);
+            }
+        }
+        chosen
+    }
+
+    fn gpus_in<'a>(&self, least: &Counts, free_now: Option<&'a FreeNow>) -> Cow<'a, IndexSet> {
+        if self.gpu_model.is_empty() {
+            return Cow::Owned(IndexSet::new());
+        }
+        let mut left = least.gpus;
+        let mut gpus = IndexSet::new();
+        for (gpu, model) in (0..).zip(&self.gpu_model) {
+            let is_free = free_now.is_none_or(|free| free.gpus.contains(gpu));
+            if is_free && left[*model] > 0 {
+                left[*model] -= 1;
+                gpus.insert(gpu);
+            }
+        }
+        Cow::Owned(gpus)
+    }
+
+    /// The least that is free in a window.
+    pub fn least_in(&self, window: Window) -> Counts {
+        // What is free only grows if nothing is promised, so the beginning tells.
+        if self.promises == 0 { self.line.at(window.from) } else { self.line.least(window.from, window.until) }
+    }
+
+    /// Whether nothing but what runs on it ever keeps jobs off it.
+    pub fn is_always_open(&self) -> bool {
+        self.is_available && self.closures.is_empty() && self.reservations.is_empty()
+    }
+
+    /// The moments after `from` at which more may become free of the node.
+    pub fn openings(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
+        let closures = self.closures.iter().map(|closure| closure.until);
+        let reservations = self.reservations.iter().flat_map(|(start, end, _)| [*start, *end]);
+        let bounds = closures.chain(reservations).filter(move |at| *at > from);
+        self.line.changes(from).chain(bounds).filter(|at| *at < Timestamp::MAX)
+    }
+}
+
+/// What something holds on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holding {
+    /// A run: it holds its cores already, and until then.
+    Run {
+        /// Its assumed end, or of each component its own.
+        until: Timestamp,
+    },
+    /// A promise from then on. It holds no particular core yet.
+    Promise {
+        /// Its beginning; each component ends when its walltime is over.
+        start: Timestamp,
+    },
+}
+
+impl Holding {
+    /// When it holds what it has for one of the alternatives of a component.
+    fn window(self, alternative: Option<&Alternative>) -> Window {
+        match self {
+            Self::Run { until } => Window { from: ALWAYS, until },
+            Self::Promise { start } => Window::of(start, alternative.and_then(|known| known.walltime_seconds)),
+        }
+    }
+}
+
+/// The nodes and licences.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Machine {
+    /// By number.
+    nodes: Vec<MachineNode>,
+    licences: BTreeMap<Arc<str>, Licence>,
+    /// Changes whenever a node is added, removed or becomes something else.
+    pub generation: u64,
+    /// How many promises are on the lines.
+    promises: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Licence {
+    total: u32,
+    line: Line,
+}
+
+impl Licence {
+    fn change(&mut self, count: u32, window: Window, takes: bool) {
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
+        let counts = Counts { cores: if takes { -count } else { count }, ..Counts::default() };
+        self.line.add(window.from, window.until, &counts);
+    }
+}
+
+impl Machine {
+    pub fn nodes(&self) -> &[MachineNode] {
+        &self.nodes
+    }
+
+    pub fn index_of(&self, id: NodeId) -> Option<usize> {
+        self.nodes.binary_search_by_key(&id, |node| node.id).ok()
+    }
+
+    pub fn node(&self, id: NodeId) -> Option<&MachineNode> {
+        self.index_of(id).map(|at| &self.nodes[at])
+    }
+
+    fn node_mut(&mut self, id: NodeId) -> Option<&mut MachineNode> {
+        self.index_of(id).map(|at| &mut self.nodes[at])
+    }
+
+    /// Adds a node or makes it something else. Nothing is held of it afterwards: what holds shares of it is put back by
+    /// the caller.
+    pub fn set_node(&mut self, id: NodeId, spec: Arc<NodeSpec>, is_pool: bool) {
+        self.generation += 1;
+        let node = MachineNode::new(id, spec, is_pool);
+        match self.nodes.binary_search_by_key(&id, |node| node.id) {
+            Ok(at) => {
+                let old = std::mem::replace(&mut self.nodes[at], node);
+                let node = &mut self.nodes[at];
+                (node.is_available, node.closures, node.reservations) =
+                    (old.is_available, old.closures, old.reservations);
+            }
+            Err(at) => self.nodes.insert(at, node),
+        }
+    }
+
+    pub fn remove_node(&mut self, id: NodeId) {
+        if let Some(at) = self.index_of(id) {
+            self.generation += 1;
+            self.nodes.remove(at);
+        }
+    }
+
+    /// Whether that changed anything.
+    pub fn set_available(&mut self, id: NodeId, is_available: bool) -> bool {
+        let Some(at) = self.index_of(id) else { return false };
+        if self.nodes[at].is_available == is_available {
+            return false;
+        }
+        self.nodes[at].is_available = is_available;
+        self.generation += 1;
+        true
+    }
+
+    pub fn set_closures(&mut self, id: NodeId, closures: Vec<Closure>) {
+        if let Some(node) = self.node_mut(id) {
+            node.closures = closures;
+            node.closures.sort_unstable();
+        }
+    }
+
+    /// Keeps the nodes of a reservation that is not known yet.
+    pub fn set_reservation(&mut self, reservation: &Reservation) {
+        for id in &reservation.nodes {
+            if let Some(node) = self.node_mut(*id) {
+                node.reservations.push((reservation.start, reservation.end, reservation.name.clone()));
+                node.reservations.sort_unstable();
+            }
+        }
+    }
+
+    pub fn remove_reservation(&mut self, name: &str) {
+        for node in &mut self.nodes {
+            node.reservations.retain(|(_, _, known)| **known != *name);
+        }
+    }
+
+    pub fn set_licence(&mut self, name: &str, total: u32) {
+        let count = |total: u32| i32::try_from(total).unwrap_or(i32::MAX);
+        match self.licences.get_mut(name) {
+            Some(licence) => {
+                let difference = Counts { cores: count(total) - count(licence.total), ..Counts::default() };
+                licence.line.add(ALWAYS, Timestamp(i64::MAX), &difference);
+                licence.total = total;
+            }
+            None => {
+                let line = Line::new(Counts { cores: count(total), ..Counts::default() });
+                self.licences.insert(name.into(), Licence { total, line });
+            }
+        }
+    }
+
+    /// How many there are of each licence.
+    pub fn licences(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.licences.iter().map(|(name, licence)| (&**name, licence.total))
+    }
+
+    /// How many of a licence are free all through a window.
+    pub fn licence_in(&self, name: &str, window: Window) -> u32 {
+        let least = self.licences.get(name).map_or(0, |licence| licence.line.least(window.from, window.until).cores);
+        u32::try_from(least).unwrap_or(0)
+    }
+
+    /// The moments after `from` at which more of a licence may become free.
+    pub fn licence_openings(&self, name: &str, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
+        self.licences.get(name).into_iter().flat_map(move |licence| licence.line.changes(from))
+    }
+
+    /// How many promises are on the lines.
+    pub fn promises(&self) -> u32 {
+        self.promises
+    }
+
+    /// Takes what a placement holds.
+    pub fn take(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
+        self.count_promise(holding, 1);
+        self.change(demand, placement, holding, true);
+    }
+
+    /// Gives back what was taken with the same arguments.
+    pub fn give_back(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
+        self.count_promise(holding, -1);
+        self.change(demand, placement, holding, false);
+    }
+
+    fn count_promise(&mut self, holding: Holding, by: i32) {
+        if let Holding::Promise { .. } = holding {
+            self.promises = self.promises.saturating_add_signed(by);
+        }
+    }
+
+    fn change(&mut self, demand: &Demand, placement: &Placement, holding: Holding, takes: bool) {
+        for (component, placed) in demand.components.iter().zip(&placement.components) {
+            let alternative = component.alternatives.get(placed.alternative as usize);
+            let window = holding.window(alternative);
+            for share in &placed.shares {
+                if let Some(node) = self.node_mut(share.node) {
+                    change_node(node, share, window, holding, takes);
+                }
+            }
+            for (name, count) in alternative.into_iter().flat_map(|alternative| &alternative.licences) {
+                if let Some(licence) = self.licences.get_mut(name.as_str()) {
+                    licence.change(*count, window, takes);
+                }
+            }
+        }
+    }
+
+    /// Takes what a placement holds of some nodes only.
+    pub fn take_nodes(
+        &mut self,
+        demand: &Demand,
+        placement: &Placement,
+        holding: Holding,
+        is_wanted: impl Fn(NodeId) -> bool,
+    ) {
+        for (component, placed) in demand.components.iter().zip(&placement.components) {
+            let window = holding.window(component.alternatives.get(placed.alternative as usize));
+            for share in placed.shares.iter().filter(|share| is_wanted(share.node)) {
+                if let Some(node) = self.node_mut(share.node) {
+                    change_node(node, share, window, holding, true);
+                }
+            }
+        }
+    }
+
+    /// Takes what a placement holds of one licence only.
+    pub fn take_licence(&mut self, demand: &Demand, placement: &Placement, holding: Holding, name: &str) {
+        let Some(licence) = self.licences.get_mut(name) else { return };
+        for (component, placed) in demand.components.iter().zip(&placement.components) {
+            let alternative = component.alternatives.get(placed.alternative as usize);
+            let count = alternative.and_then(|alternative| alternative.licences.get(name));
+            licence.change(count.copied().unwrap_or(0), holding.window(alternative), true);
+        }
+    }
+
+    /// Whether nothing of what a promise holds is held by others too, or is on nodes that cannot keep it.
+    pub fn keeps(&self, demand: &Demand, placement: &Placement, start: Timestamp) -> bool {
+        demand.components.iter().zip(&placement.components).all(|(component, placed)| {
+            let alternative = component.alternatives.get(placed.alternative as usize);
+            let Some(alternative) = alternative else { return false };
+            let window = Window::of(start, alternative.walltime_seconds);
+            let nodes_keep = placed.shares.iter().all(|share| {
+                self.node(share.node).is_some_and(|node| {
+                    node.serves(window, component.reservation.as_deref()) && !node.least_in(window).is_overbooked()
+                })
+            });
+            let has_licences = || {
+                alternative.licences.keys().all(|name| {
+                    let line = self.licences.get(name.as_str()).map(|licence| &licence.line);
+                    line.is_some_and(|line| line.least(window.from, window.until).cores >= 0)
+                })
+            };
+            nodes_keep && has_licences()
+        })
+    }
+}
+
+fn change_node(node: &mut MachineNode, share: &NodeShare, window: Window, holding: Holding, takes: bool) {
+    let taken = node.taken_by(share);
+    let counts = if takes { taken } else { taken.negated() };
+    node.line.add(window.from, window.until, &counts);
+    match (holding, &mut node.free_now) {
+        (Holding::Promise { .. }, _) => node.promises = node.promises.saturating_add_signed(if takes { 1 } else { -1 }),
+        (Holding::Run { .. }, None) => {}
+        (Holding::Run { .. }, Some(free)) if takes => {
+            free.cores = free.cores.difference(&share.cores);
+            free.gpus = free.gpus.difference(&share.gpus);
+        }
+        (Holding::Run { .. }, Some(free)) => {
+            free.cores = free.cores.union(&share.cores);
+            free.gpus = free.gpus.union(&share.gpus);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! One planning cycle: order, gate, place, and what is promised to jobs that wait.
+
+mod greedy;
+mod now_index;
+mod promises;
+mod reasons;
+
+use crate::{
+    engine::Engine,
+    limits::{Usage, queues},
+    machine::Holding,
+    model::{Demand, Holder, Slot},
+    queue::Place,
+};
+use muster_schemas::{
+    JobId, Timestamp, command::Start, event::WaitingJob, job::WaitReason, policy::BackfillMode, resources::Placement,
+};
+use now_index::NowIndex;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What a cycle decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Jobs that start now, in their order.
+    pub starts: Vec<Start>,
+    /// Why those jobs wait that were looked at and about which the state itself does not tell. A job that is not among
+    /// them waits behind another.
+    pub reasons: Vec<WaitingJob>,
+    /// Promises that were made, changed or taken back. The engine has them already.
+    pub slots: Vec<(JobId, Option<Slot>)>,
+    /// Whether the cycle ended early because it has as many starts as it may.
+    pub is_cut_short: bool,
+    /// When the next cycle is due even if nothing happens.
+    pub next_wake: Option<Timestamp>,
+}
+
+/// What a cycle has come to so far. What it takes for the jobs that it starts is given back when it is over: they hold it
+/// when the caller says that they have begun.
+struct Cycle<'c> {
+    now: Timestamp,
+    left_out: &'c BTreeSet<JobId>,
+    plan: Plan,
+    index: NowIndex,
+    /// How many classes were found not to fit now.
+    failed_classes: usize,
+    /// Taken for this cycle only.
+    taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
+    /// Given up for this cycle only: promises of jobs that start.
+    given_up: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
+    usage: Vec<(Arc<Holder>, Arc<Demand>, Usage)>,
+    started_of_array: BTreeMap<u64, u32>,
+    /// Queues in which an earlier job waits for resources that nobody knows the time of, or that nobody may go around.
+    blocked: BTreeMap<Arc<str>, JobId>,
+    /// The promises that were there before the cycle, of those that changed.
+    old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
+    wake: Option<Timestamp>,
+}
+
+/// What came of a look at a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It starts; of an array as many tasks as may and can.
+    Started,
+    /// It does not fit now.
+    NoRoom,
+    /// A limit or the number of starts holds it; those behind it are next.
+    Held,
+}
+
+impl Engine {
+    /// Plans. The jobs left out neither start nor get a promise in this cycle, and hold up nobody.
+    ///
+    /// The same engine and time give the same plan. Starts are only proposed: say [`Engine::dequeue`] and
+    /// [`Engine::begin`] when they have happened. Promises are kept at once; say [`Engine::set_slot`] if they were not
+    /// accepted.
+    pub fn pass(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Plan {
+        self.passes += 1;
+        self.extend_overdue(now);
+        let classes = &self.classes;
+        self.queue.sort(now, &self.queues, |entry| {
+            let class = classes.get(entry.class);
+            (class.size, crate::engine::lead_queue(&class.demand).into())
+        });
+        let mut cycle = Cycle {
+            now,
+            left_out,
+            plan: Plan::default(),
+            index: NowIndex::of(&self.machine, now),
+            failed_classes: 0,
+            taken: Vec::new(),
+            given_up: Vec::new(),
+            usage: Vec::new(),
+            started_of_array: BTreeMap::new(),
+            blocked: BTreeMap::new(),
+            old_slots: BTreeMap::new(),
+            wake: None,
+        };
+        self.drop_broken_promises(&mut cycle);
+        for block in self.queue.blocks() {
+            let sorted = self.queue.take_sorted(block);
+            let backfill = self.queue.backfill(block);
+            match backfill.mode {
+                BackfillMode::None | BackfillMode::Easy => self.greedy(&mut cycle, &sorted, backfill),
+                BackfillMode::Conservative => self.keep_promises(&mut cycle, &sorted, backfill),
+            }
+            self.queue.restore(block, sorted);
+        }
+        self.finish(cycle)
+    }
+
+    fn finish(&mut self, mut cycle: Cycle) -> Plan {
+        for (demand, placement, holding) in cycle.taken.drain(..) {
+            self.machine.give_back(&demand, &placement, holding);
+        }
+        for (demand, placement, holding) in cycle.given_up.drain(..) {
+            self.machine.take(&demand, &placement, holding);
+        }
+        for (holder, demand, usage) in cycle.usage.drain(..) {
+            self.limits.end(&holder, &demand, &usage);
+        }
+        for (id, (place, old)) in std::mem::take(&mut cycle.old_slots) {
+            let slot = self.queue.get(place).and_then(|entry| entry.slot.clone());
+            if slot != old {
+                cycle.plan.slots.push((id, slot));
+            }
+        }
+        let bound = self.bounds.iter().map(|(at, _)| *at).find(|at| *at > cycle.now && *at < Timestamp::MAX);
+        cycle.plan.next_wake = cycle.wake.into_iter().chain(bound).min();
+        cycle.plan
+    }
+
+    /// Starts a job if it fits now: of an array as many tasks as may and can.
+    fn start(&mut self, cycle: &mut Cycle, place: Place) -> Verdict {
+        let Some(entry) = self.queue.get(place) else { return Verdict::Held };
+        let id = entry.id;
+        let Some(tasks) = entry.tasks.clone() else { return self.start_one(cycle, place, id) };
+        for index in tasks.indices.iter() {
+            if cycle.started_of_array.get(&id.number).copied().unwrap_or(0) >= tasks.headroom {
+                return Verdict::Held;
+            }
+            match self.start_one(cycle, place, JobId::task(id.number, index)) {
+                Verdict::Started => {}
+                other => return other,
+            }
+        }
+        Verdict::Started
+    }
+
+    fn start_one(&mut self, cycle: &mut Cycle, place: Place, id: JobId) -> Verdict {
+        if cycle.is_full(self.policy.max_starts) || self.is_limited(cycle, place) {
+            return Verdict::Held;
+        }
+        match self.place_now(cycle, place) {
+            Some(placement) => {
+                self.take_start(cycle, place, id, placement);
+                Verdict::Started
+            }
+            None => Verdict::NoRoom,
+        }
+    }
+
+    /// Whether a limit holds a job; says so.
+    fn is_limited(&self, cycle: &mut Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return true };
+        let class = self.classes.get(entry.class);
+        let size = &class.size;
+        let more = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
+        let Some(limit) = self.limits.reached(&entry.holder, &class.demand, &more, &self.queues) else { return false };
+        if self.tells_reasons {
+            cycle.tell(entry.id, WaitReason::Limit(limit));
+        }
+        true
+    }
+
+    /// Where a job fits if it starts now. Equal jobs behind one that does not fit are not searched for again.
+    fn place_now(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
+        let class_id = self.queue.get(place)?.class;
+        let class = self.classes.get(class_id);
+        if self.classes.has_failed(class_id, self.passes) {
+            return None;
+        }
+        let search = self.search(cycle.now);
+        let found = if !cycle.index.may_fit(class) {
+            None
+        } else if class.is_moldable() {
+            // It starts now only if it then ends first.
+            let earliest = search.earliest(class, cycle.now, Timestamp::MAX);
+            earliest.filter(|found| found.start == cycle.now).map(|found| found.placement)
+        } else {
+            search.at(&class.demand, cycle.now)
+        };
+        if found.is_none() {
+            self.classes.fails(class_id, self.passes);
+            cycle.failed_classes += 1;
+        }
+        found
+    }
+
+    fn take_start(&mut self, cycle: &mut Cycle, place: Place, id: JobId, placement: Placement) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let demand = self.classes.get(entry.class).demand.clone();
+        let holder = entry.holder.clone();
+        let until = expected_end(&demand, &placement, cycle.now);
+        let usage = Usage::of(&placement);
+        let placement = Arc::new(placement);
+        let holding = Holding::Run { until };
+        self.machine.take(&demand, &placement, holding);
+        cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
+        self.limits.begin(&holder, &demand, &usage);
+        if id.index.is_some() {
+            *cycle.started_of_array.entry(id.number).or_default() += 1;
+        }
+        cycle.plan.starts.push(Start { job: id, placement: Placement::clone(&placement) });
+        cycle.usage.push((holder, demand.clone(), usage));
+        cycle.taken.push((demand, placement, holding));
+    }
+
+    /// From here on no job may have nodes that this one could wait for: those of its queues.
+    fn block(&self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let demand = &self.classes.get(entry.class).demand;
+        let own: Vec<_> = queues(demand).filter_map(|name| self.queues.get(name)).collect();
+        for (name, queue) in &self.queues {
+            if own.iter().any(|own| own.shares_nodes(queue)) {
+                cycle.blocked.entry(name.clone()).or_insert(entry.id);
+            }
+        }
+        // A queue that nobody described is served by all nodes.
+        for name in queues(demand) {
+            cycle.blocked.entry(name.clone()).or_insert(entry.id);
+        }
+    }
+
+    /// The job that holds up the queues of this one.
+    fn blocker(&self, cycle: &Cycle, place: Place) -> Option<JobId> {
+        if cycle.blocked.is_empty() {
+            return None;
+        }
+        let demand = &self.classes.get(self.queue.get(place)?.class).demand;
+        queues(demand).find_map(|name| cycle.blocked.get(name)).copied()
+    }
+}
+
+impl Cycle<'_> {
+    fn tell(&mut self, job: JobId, reason: WaitReason) {
+        self.plan.reasons.push(WaitingJob { job, reason });
+    }
+
+    /// Whether the cycle has as many starts as it may.
+    fn is_full(&mut self, max_starts: u32) -> bool {
+        self.plan.is_cut_short |= self.plan.starts.len() >= max_starts as usize;
+        self.plan.is_cut_short
+    }
+
+    fn wake_at(&mut self, at: Timestamp) {
+        if at > self.now && self.wake.is_none_or(|wake| at < wake) {
+            self.wake = Some(at);
+        }
+    }
+}
+
+/// When the last component of a job is over that starts now, as far as walltimes say.
+pub(crate) fn expected_end(demand: &Demand, placement: &Placement, start: Timestamp) -> Timestamp {
+    let components = demand.components.iter().zip(&placement.components);
+    let ends = components.map(|(component, placed)| {
+        let alternative = component.alternatives.get(placed.alternative as usize);
+        crate::machine::Window::of(start, alternative.and_then(|known| known.walltime_seconds)).until
+    });
+    ends.max().unwrap_or(start)
+}

@@ -1,0 +1,130 @@
+//! Backfill modes `none` and `easy`: each cycle plans anew, and at most the first jobs that wait are promised something.
+
+use super::{Cycle, Verdict};
+use crate::{engine::Engine, machine::Holding, queue::Place};
+use muster_schemas::{
+    Timestamp,
+    job::WaitReason,
+    policy::{Backfill, BackfillMode, CandidateOrder},
+};
+use std::sync::Arc;
+
+impl Engine {
+    /// Jobs in order until as many wait for resources as are promised some; then candidates that delay none of those.
+    pub(super) fn greedy(&mut self, cycle: &mut Cycle, sorted: &[Place], backfill: Backfill) {
+        let mut promises_left = match backfill.mode {
+            BackfillMode::None => 0,
+            _ => backfill.reservations.unwrap_or(1),
+        };
+        let may_pass = backfill.mode != BackfillMode::None;
+        for (number, place) in sorted.iter().enumerate() {
+            if cycle.plan.is_cut_short || self.is_all_blocked(cycle) {
+                return;
+            }
+            if may_pass && promises_left == 0 {
+                return self.backfill(cycle, &sorted[number..], backfill);
+            }
+            if !self.may_be_planned(cycle, *place) || self.start(cycle, *place) != Verdict::NoRoom {
+                continue;
+            }
+            if let Some(reason) = self.hopeless(*place) {
+                self.tell(cycle, *place, reason);
+            } else if promises_left > 0 {
+                promises_left -= 1;
+                self.promise_for_now(cycle, *place);
+            } else {
+                self.block(cycle, *place);
+                self.tell_shortage(cycle, *place);
+            }
+        }
+    }
+
+    /// Whether the job is there, is not left out, its queues start jobs and no earlier job holds them up.
+    pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
+        !cycle.left_out.contains(&entry.id) && self.blocker(cycle, place).is_none() && self.queues_start(place)
+    }
+
+    fn queues_start(&self, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
+        let demand = &self.classes.get(entry.class).demand;
+        crate::limits::queues(demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
+    }
+
+    fn is_all_blocked(&self, cycle: &Cycle) -> bool {
+        !cycle.blocked.is_empty() && cycle.blocked.len() >= self.queues.len()
+    }
+
+    /// Promises a job its earliest start for this cycle. If nobody knows it, no later job may have its nodes.
+    fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let class = self.classes.get(entry.class);
+        let found = self.search(cycle.now).earliest(class, cycle.now, Timestamp::MAX);
+        let Some(found) = found else {
+            self.block(cycle, place);
+            return self.tell_shortage(cycle, place);
+        };
+        let demand = class.demand.clone();
+        let holding = Holding::Promise { start: found.start };
+        let placement = Arc::new(found.placement);
+        self.machine.take(&demand, &placement, holding);
+        if found.start <= cycle.now {
+            // It waits for its other tasks, or a moldable job for what ends sooner: what it is promised is not free.
+            cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
+        }
+        cycle.taken.push((demand, placement, holding));
+        cycle.wake_at(found.start);
+        self.tell(cycle, place, WaitReason::Reserved { start: found.start });
+    }
+
+    /// Starts candidates that fit beside what is promised.
+    fn backfill(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill) {
+        let by_walltime;
+        let candidates = match backfill.candidates {
+            CandidateOrder::QueueOrder => rest,
+            CandidateOrder::Sjbf => {
+                by_walltime = self.by_walltime(rest);
+                &by_walltime
+            }
+        };
+        let mut tries_left = backfill.look_ahead.unwrap_or(u32::MAX);
+        for place in candidates {
+            if tries_left == 0 || cycle.plan.is_cut_short || cycle.index.is_empty() || self.is_all_blocked(cycle) {
+                return;
+            }
+            // Most candidates are like one that did not fit, and then a look at the job is not needed.
+            if backfill.look_ahead.is_none() && self.is_like_one_that_failed(*place) {
+                if cycle.failed_classes == self.classes.len() {
+                    return;
+                }
+                continue;
+            }
+            if !self.may_be_planned(cycle, *place) || backfill.require_walltime && !self.has_walltime(*place) {
+                continue;
+            }
+            if self.start(cycle, *place) != Verdict::Held {
+                tries_left -= 1;
+            }
+        }
+    }
+
+    fn is_like_one_that_failed(&self, place: Place) -> bool {
+        self.queue.class_at(place).is_none_or(|class| self.classes.has_failed(class, self.passes))
+    }
+
+    fn by_walltime(&self, places: &[Place]) -> Vec<Place> {
+        let mut sorted: Vec<Place> = places.iter().copied().filter(|place| self.queue.get(*place).is_some()).collect();
+        sorted.sort_by_key(|place| {
+            let entry = self.queue.get(*place);
+            entry.and_then(|entry| self.classes.get(entry.class).size.walltime_seconds).unwrap_or(u64::MAX)
+        });
+        sorted
+    }
+
+    pub(super) fn has_walltime(&self, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
+        let components = &self.classes.get(entry.class).demand.components;
+        let mut alternatives = components.iter().flat_map(|component| component.alternatives.iter());
+        alternatives.all(|alternative| alternative.walltime_seconds.is_some())
+    }
+}

@@ -1,0 +1,97 @@
+//! How much is free at this moment, so that jobs which cannot fit are found without a look at the nodes.
+
+use crate::{
+    class::Class,
+    machine::{Machine, MachineNode, Window},
+    place::Enough,
+};
+use muster_schemas::{NodeId, Timestamp};
+
+/// Nodes with more cores than this are counted with those that have as many.
+const MAX_COUNTED_CORES: usize = 1024;
+
+/// Free cores of all nodes that take jobs now. What it says fits can still lack other things or time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NowIndex {
+    /// For each node of the machine its free cores now.
+    cores: Vec<u32>,
+    total: u64,
+    /// How many nodes have so many free cores, from 0 to [`MAX_COUNTED_CORES`].
+    by_cores: Vec<u32>,
+}
+
+impl NowIndex {
+    /// What is free now.
+    pub fn of(machine: &Machine, now: Timestamp) -> Self {
+        let mut index = Self { cores: Vec::with_capacity(machine.nodes().len()), ..Self::default() };
+        for node in machine.nodes() {
+            let cores = free_cores(node, now);
+            index.cores.push(cores);
+            index.count(cores, 1);
+        }
+        index
+    }
+
+    /// Whether nothing is free at all.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// Looks at some nodes again.
+    pub fn update(&mut self, machine: &Machine, nodes: impl Iterator<Item = NodeId>, now: Timestamp) {
+        for at in nodes.filter_map(|node| machine.index_of(node)) {
+            let cores = free_cores(&machine.nodes()[at], now);
+            let before = std::mem::replace(&mut self.cores[at], cores);
+            self.count(before, -1);
+            self.count(cores, 1);
+        }
+    }
+
+    fn count(&mut self, cores: u32, by: i32) {
+        if cores == 0 {
+            return;
+        }
+        self.total = self.total.saturating_add_signed(i64::from(by) * i64::from(cores));
+        let at = (cores as usize).min(MAX_COUNTED_CORES);
+        if self.by_cores.len() <= at {
+            self.by_cores.resize(at + 1, 0);
+        }
+        self.by_cores[at] = self.by_cores[at].saturating_add_signed(by);
+    }
+
+    /// Whether a job of the class may fit now. If not, it does not.
+    pub fn may_fit(&self, class: &Class) -> bool {
+        let [component] = &class.demand.components[..] else { return self.total > 0 };
+        let [alternative] = &component.alternatives[..] else { return self.total > 0 };
+        if self.total < class.size.cores.max(1) {
+            return false;
+        }
+        if self.cores.len() == 1 {
+            return true;
+        }
+        let Some(enough) = Enough::of(alternative, None) else { return true };
+        let (least_nodes, least_tasks) = enough.least();
+        let per_task = enough.cpus_per_task() as usize;
+        let (mut nodes, mut tasks) = (0_u64, 0_u64);
+        for (cores, count) in self.by_cores.iter().enumerate().skip(per_task).rev() {
+            if cores == MAX_COUNTED_CORES && *count > 0 {
+                return true;
+            }
+            nodes += u64::from(*count);
+            tasks += u64::from(*count) * (cores / per_task) as u64;
+            if nodes >= u64::from(least_nodes) && tasks >= u64::from(least_tasks) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn free_cores(node: &MachineNode, now: Timestamp) -> u32 {
+    // Reservations are not asked about: a job may run in one.
+    if !node.is_available {
+        return 0;
+    }
+    let least = node.least_in(Window { from: now, until: now });
+    if least.exclusive < 0 { 0 } else { u32::try_from(least.cores).unwrap_or(0) }
+}

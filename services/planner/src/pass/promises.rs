@@ -1,0 +1,206 @@
+//! Backfill mode `conservative`: every job that waits is promised a start, and the promise is kept.
+
+use super::{Cycle, Verdict, expected_end};
+use crate::{engine::Engine, limits::Usage, machine::Holding, model::Slot, queue::Place};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::Start,
+    job::WaitReason,
+    policy::Backfill,
+    resources::{ComponentPlacement, Placement},
+};
+use std::sync::Arc;
+
+impl Engine {
+    /// Keeps what was promised: renews promises if something became free, makes new ones, starts the jobs whose time has
+    /// come, and lets further tasks of arrays go around what is promised.
+    pub(super) fn keep_promises(&mut self, cycle: &mut Cycle, sorted: &[Place], backfill: Backfill) {
+        if self.capacity_freed {
+            for place in sorted {
+                self.renew(cycle, *place);
+            }
+        }
+        let mut promises_left = backfill.reservations.unwrap_or(u32::MAX);
+        for place in sorted {
+            if promises_left == 0 {
+                break;
+            }
+            if self.make(cycle, *place) {
+                promises_left -= 1;
+            }
+        }
+        for place in sorted {
+            self.redeem(cycle, *place);
+        }
+        for place in sorted {
+            self.start_further_tasks(cycle, *place);
+        }
+    }
+
+    /// Takes back promises that cannot be kept because a node, a licence or time on them was lost. They are made anew, in
+    /// order, with those of jobs that have none.
+    pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
+        if !std::mem::take(&mut self.slots_in_doubt) || self.machine.promises() == 0 {
+            return;
+        }
+        for block in self.queue.blocks() {
+            let sorted = self.queue.take_sorted(block);
+            // The last ones first: where two hold the same, the earlier job keeps it.
+            for place in sorted.iter().rev() {
+                let Some(entry) = self.queue.get(*place) else { continue };
+                let Some(slot) = &entry.slot else { continue };
+                let demand = &self.classes.get(entry.class).demand;
+                if !self.machine.keeps(demand, &slot.placement, slot.start) {
+                    self.change_slot(cycle, *place, None);
+                }
+            }
+            self.queue.restore(block, sorted);
+        }
+    }
+
+    /// Looks for an earlier slot, given all other promises. The old one is still free when a job gives it up, so no
+    /// promise moves to a later time.
+    fn renew(&mut self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let Some(old) = entry.slot.clone().filter(|slot| slot.start > cycle.now) else { return };
+        let id = entry.id;
+        if cycle.left_out.contains(&id) {
+            return;
+        }
+        let class_id = entry.class;
+        self.set_slot(id, None);
+        let class = self.classes.get(class_id);
+        let found = self.search(cycle.now).earliest(class, cycle.now, old.start);
+        let better = found.filter(|found| {
+            let end = |start, placement: &Placement| expected_end(&class.demand, placement, start);
+            !class.is_moldable() || end(found.start, &found.placement) < end(old.start, &old.placement)
+        });
+        match better {
+            Some(found) => {
+                let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
+                cycle.old_slots.entry(id).or_insert((place, Some(old)));
+                self.set_slot(id, Some(slot));
+            }
+            None => self.set_slot(id, Some(old)),
+        }
+    }
+
+    /// Promises a job that has no slot the earliest one; whether it did.
+    fn make(&mut self, cycle: &mut Cycle, place: Place) -> bool {
+        if self.queue.get(place).is_none_or(|entry| entry.slot.is_some()) {
+            return self.queue.get(place).is_some();
+        }
+        if !self.may_be_planned(cycle, place) || self.is_limited(cycle, place) {
+            return false;
+        }
+        let Some(entry) = self.queue.get(place) else { return false };
+        let class = self.classes.get(entry.class);
+        match self.search(cycle.now).earliest(class, cycle.now, Timestamp::MAX) {
+            Some(found) => {
+                let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
+                self.change_slot(cycle, place, Some(slot));
+                true
+            }
+            None => {
+                match self.hopeless(place) {
+                    Some(reason) => self.tell(cycle, place, reason),
+                    None => {
+                        self.block(cycle, place);
+                        self.tell_shortage(cycle, place);
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    fn change_slot(&mut self, cycle: &mut Cycle, place: Place, slot: Option<Slot>) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let id = entry.id;
+        cycle.old_slots.entry(id).or_insert((place, entry.slot.clone()));
+        self.set_slot(id, slot);
+    }
+
+    /// Starts a job whose time has come, on what it was promised. It goes on waiting if a run holds that longer than its
+    /// walltime said.
+    fn redeem(&mut self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let Some(slot) = entry.slot.clone() else { return };
+        if slot.start > cycle.now {
+            return cycle.wake_at(slot.start);
+        }
+        let task = entry.tasks.as_ref().and_then(|tasks| tasks.indices.first());
+        let id = task.map_or(entry.id, |index| JobId::task(entry.id.number, index));
+        let may_start = self.may_be_planned(cycle, place) && self.has_headroom(cycle, place);
+        if !may_start || cycle.is_full(self.policy.max_starts) || self.is_limited(cycle, place) {
+            return;
+        }
+        let Some(entry) = self.queue.get(place) else { return };
+        let demand = self.classes.get(entry.class).demand.clone();
+        let holder = entry.holder.clone();
+        let promise = Holding::Promise { start: slot.start };
+        self.machine.give_back(&demand, &slot.placement, promise);
+        let Some(placement) = self.redeemed(&slot.placement, cycle.now) else {
+            self.machine.take(&demand, &slot.placement, promise);
+            return;
+        };
+        let usage = Usage::of(&placement);
+        let holding = Holding::Run { until: expected_end(&demand, &placement, cycle.now) };
+        let placement = Arc::new(placement);
+        self.machine.take(&demand, &placement, holding);
+        self.limits.begin(&holder, &demand, &usage);
+        cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
+        if id.index.is_some() {
+            *cycle.started_of_array.entry(id.number).or_default() += 1;
+        }
+        cycle.plan.starts.push(Start { job: id, placement: Placement::clone(&placement) });
+        cycle.usage.push((holder, demand.clone(), usage));
+        cycle.taken.push((demand.clone(), placement, holding));
+        cycle.given_up.push((demand, slot.placement, promise));
+    }
+
+    /// The same amounts on the same nodes, of what is free now.
+    fn redeemed(&self, promised: &Placement, now: Timestamp) -> Option<Placement> {
+        let component = |placed: &ComponentPlacement| {
+            let shares = placed.shares.iter().map(|share| self.machine.node(share.node)?.redeem(share, now));
+            Some(ComponentPlacement { alternative: placed.alternative, shares: shares.collect::<Option<_>>()? })
+        };
+        let components = promised.components.iter().map(component);
+        Some(Placement { components: components.collect::<Option<_>>()? })
+    }
+
+    fn has_headroom(&self, cycle: &Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
+        let started = cycle.started_of_array.get(&entry.id.number).copied().unwrap_or(0);
+        entry.tasks.as_ref().is_none_or(|tasks| tasks.headroom > started)
+    }
+
+    /// Of an array only the next task is promised something. Further ones start if they fit beside all promises.
+    fn start_further_tasks(&mut self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let Some(tasks) = entry.tasks.clone() else { return };
+        let id = entry.id;
+        if cycle.index.is_empty() || !self.may_be_planned(cycle, place) {
+            return;
+        }
+        for index in tasks.indices.iter().skip(1) {
+            if !self.has_headroom(cycle, place) {
+                return;
+            }
+            if self.start_one(cycle, place, JobId::task(id.number, index)) != Verdict::Started {
+                return;
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Says why a job waits, if that is asked for.
+    pub(super) fn tell(&self, cycle: &mut Cycle, place: Place, reason: WaitReason) {
+        if self.tells_reasons
+            && let Some(entry) = self.queue.get(place)
+        {
+            cycle.tell(entry.id, reason);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Why a job does not start now.
+
+use super::Cycle;
+use crate::{
+    engine::Engine,
+    free::{Free, FreeNode, Undo},
+    machine::{MachineNode, Window},
+    model::Demand,
+    place::{self, Scope},
+    queue::Place,
+};
+use muster_schemas::{NodeId, Timestamp, job::WaitReason, resources::IndexSet};
+use std::{borrow::Cow, collections::BTreeSet};
+
+/// At most so many names in a reason.
+const NAMES_IN_REASON: usize = 5;
+
+impl Engine {
+    /// Why a job can never be served as things are, if that is so: neither waiting nor going around others helps.
+    pub(super) fn hopeless(&mut self, place: Place) -> Option<WaitReason> {
+        let class_id = self.queue.get(place)?.class;
+        let class = self.classes.get(class_id);
+        let generation = self.machine.generation;
+        if let Some((known, reason)) = &class.fate
+            && *known == generation
+        {
+            return reason.clone();
+        }
+        let reason = self.fate(&class.demand);
+        self.classes.get_mut(class_id).fate = Some((generation, reason.clone()));
+        reason
+    }
+
+    fn fate(&self, demand: &Demand) -> Option<WaitReason> {
+        if !self.fits_empty(demand, |_| true) {
+            Some(WaitReason::NeverFits("the nodes and licences as configured cannot serve it".into()))
+        } else if !self.fits_empty(demand, |node| node.is_available) {
+            Some(WaitReason::NodesUnavailable(self.unavailable_nodes()))
+        } else {
+            None
+        }
+    }
+
+    /// Whether a demand fits on some of the nodes with nothing on them.
+    fn fits_empty(&self, demand: &Demand, is_wanted: impl Fn(&MachineNode) -> bool) -> bool {
+        let nodes = self.machine.nodes().iter().filter(|node| is_wanted(node));
+        let free = Free::new(nodes.map(|node| FreeNode::empty(node.id, &node.spec)), self.machine.licences());
+        self.fits_in(demand, free)
+    }
+
+    fn fits_in(&self, demand: &Demand, mut free: Free) -> bool {
+        let mut taken_nodes: BTreeSet<NodeId> = BTreeSet::new();
+        demand.components.iter().all(|component| {
+            let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
+            let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
+            let scope = Scope { queue_nodes, taken_nodes: &taken_nodes, default_memory_per_core_bytes };
+            let placed = (0..).zip(component.alternatives.iter()).find_map(|(number, alternative)| {
+                place::place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
+            });
+            let nodes = placed.as_ref().map(|placed| placed.shares.iter().map(|share| share.node).collect());
+            taken_nodes.extend(nodes.unwrap_or_else(Vec::new));
+            placed.is_some()
+        })
+    }
+
+    /// Says what a job lacks that would fit if nothing ran.
+    pub(super) fn tell_shortage(&self, cycle: &mut Cycle, place: Place) {
+        if !self.tells_reasons {
+            return;
+        }
+        let Some(entry) = self.queue.get(place) else { return };
+        let demand = &self.classes.get(entry.class).demand;
+        let reason = WaitReason::Resources(self.shortage(demand, cycle.now).into());
+        cycle.tell(entry.id, reason);
+    }
+
+    /// The one thing of which more would help, if there is one.
+    pub(crate) fn shortage(&self, demand: &Demand, now: Timestamp) -> &'static str {
+        let window = Window { from: now, until: now };
+        let nodes = || {
+            let available = self.machine.nodes().iter().filter(|node| node.is_available);
+            // A node that is full still has what more of one thing would add to.
+            available.map(|node| node.free_in(window, now, false).unwrap_or_else(|| node.full(now)))
+        };
+        let licences = || self.machine.licences().map(|(name, _)| (name, self.machine.licence_in(name, window)));
+        let helps = |change: fn(&mut FreeNode)| {
+            let nodes = nodes().map(|mut node| {
+                change(&mut node);
+                node
+            });
+            self.fits_in(demand, Free::new(nodes, licences()))
+        };
+        if self.fits_in(demand, Free::new(nodes(), self.machine.licences())) {
+            "licences"
+        } else if helps(|node| node.cores = Cow::Owned(IndexSet::first_n(node.spec.cores))) {
+            "cores"
+        } else if helps(|node| node.memory_bytes = node.spec.memory_bytes) {
+            "memory"
+        } else if helps(|node| node.gpus = Cow::Owned(IndexSet::first_n(node.spec.gpus.len() as u32))) {
+            "GPUs"
+        } else {
+            "nodes"
+        }
+    }
+
+    /// The nodes that take no jobs, for people.
+    fn unavailable_nodes(&self) -> String {
+        let nodes = self.machine.nodes().iter().filter(|node| !node.is_available);
+        let names: Vec<&str> = nodes.map(|node| node.spec.name.as_str()).collect();
+        let shown = names[..names.len().min(NAMES_IN_REASON)].join(",");
+        match names.len().saturating_sub(NAMES_IN_REASON) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    }
+}

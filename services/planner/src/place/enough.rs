@@ -1,0 +1,80 @@
+//! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest need not be
+//! looked at.
+
+use super::{Demand, bounds};
+use crate::free::FreeNode;
+use muster_schemas::resources::{Alternative, Count, Gpus, Level, LevelCount, Per, Request};
+
+/// What a plain request still needs. Requests that look at all nodes before they choose have none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Enough<'r> {
+    demand: Demand<'r>,
+    tasks: Option<u32>,
+    /// The number of nodes, unless the tasks decide it.
+    nodes: Option<u32>,
+    /// The least number of nodes.
+    least_nodes: u32,
+    able: u32,
+    room: u64,
+}
+
+impl<'r> Enough<'r> {
+    /// What an alternative needs, if it is a plain one: one request whose path is empty or ends at nodes, and which takes
+    /// the first nodes that it can get.
+    pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
+        let [request] = &alternative.requests[..] else { return None };
+        let prefers = request.gpus.as_ref().is_some_and(|gpus| is_floating(gpus));
+        if prefers || !request.nodes.is_empty() {
+            return None;
+        }
+        let (least_nodes, nodes) = match &request.path[..] {
+            [] => (1, None),
+            [LevelCount { level: Level::Node, count: count @ Count::Range { .. } }] => {
+                (bounds(*count, usize::MAX).0, Some(most(request, *count)))
+            }
+            _ => return None,
+        };
+        let exclusive = request.sharing != muster_schemas::resources::Sharing::Shared;
+        let demand = Demand::new(request, default_memory_per_core_bytes, exclusive);
+        let tasks = if nodes.is_none() { Some(request.tasks.unwrap_or(1).max(1)) } else { request.tasks };
+        Some(Self { demand, tasks, nodes, least_nodes, able: 0, room: 0 })
+    }
+
+    /// Counts a node that can serve the request; whether no more are needed.
+    pub fn add(&mut self, node: &FreeNode) -> bool {
+        let room = self.demand.max_tasks(node);
+        if room == 0 {
+            return false;
+        }
+        self.able += 1;
+        self.room += u64::from(room);
+        let has_room = self.tasks.is_none_or(|tasks| self.room >= u64::from(tasks));
+        // With more nodes than are wanted, those with most room may be taken, so the first ones must do.
+        has_room && self.nodes.is_none_or(|nodes| self.able == nodes)
+    }
+
+    /// The least number of nodes that serve it, and of tasks that they must have room for.
+    pub fn least(&self) -> (u32, u32) {
+        (self.least_nodes, self.tasks.unwrap_or(1).max(1))
+    }
+
+    /// The cores that a task takes, at least 1.
+    pub fn cpus_per_task(&self) -> u32 {
+        self.demand.cpus_per_task
+    }
+
+    /// The tasks that a node has room for.
+    pub fn room(&self, node: &FreeNode) -> u32 {
+        self.demand.max_tasks(node)
+    }
+}
+
+fn is_floating(gpus: &Gpus) -> bool {
+    gpus.count > 0 && matches!(gpus.per, Per::Request | Per::Gpu)
+}
+
+/// The most nodes that a request takes if there is no end of them.
+fn most(request: &Request, count: Count) -> u32 {
+    let (least, most) = bounds(count, usize::MAX);
+    request.tasks.map_or(most, |tasks| most.min(tasks.max(least)))
+}

@@ -1,0 +1,379 @@
+//! The jobs that wait, in the order in which they are looked at.
+//!
+//! Jobs stand in blocks. All of them are in one, unless queues have policies of their own: then each of those is a block,
+//! and the rest has one for each priority of a queue. In a block the jobs are sorted by the keys of its order. Keys that
+//! do not change while a job waits are computed once, and a new job is put in its place when the next pass begins.
+
+use crate::{
+    PolicyError,
+    class::{ClassId, Size},
+    model::{Holder, QueuedJob, QueuedTasks, Slot},
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    cluster::QueueSpec,
+    policy::{
+        Backfill, OrderKey, Policy,
+        formula::{Variable, Variables},
+        order::CompiledOrder,
+    },
+};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+/// Where a job is kept. The place is given again when it has left.
+pub(crate) type Place = u32;
+
+/// A job that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub id: JobId,
+    pub class: ClassId,
+    pub tasks: Option<QueuedTasks>,
+    pub holder: Arc<Holder>,
+    pub priority: i64,
+    pub arrival: Timestamp,
+    pub attributes: Option<Arc<BTreeMap<String, i64>>>,
+    pub slot: Option<Slot>,
+    block: u32,
+}
+
+/// The jobs of a block, sorted when a pass asks for them.
+#[derive(Clone, Debug)]
+struct Block {
+    key: BlockKey,
+    stages: Stages,
+    /// Sorted, but that places of jobs that have left are still among them.
+    sorted: Vec<Place>,
+    /// Came since the block was last sorted.
+    fresh: Vec<Place>,
+    /// How many of the sorted have left.
+    left: usize,
+}
+
+/// What the jobs of a block have in common: priority of the queue, higher first, and a queue with a policy of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct BlockKey(std::cmp::Reverse<i64>, Option<Arc<str>>);
+
+/// The order and backfill of a block.
+#[derive(Clone, Debug)]
+struct Stages {
+    order: CompiledOrder,
+    backfill: Backfill,
+}
+
+impl Stages {
+    fn compile(order: &[OrderKey], backfill: Backfill) -> Result<Self, PolicyError> {
+        Ok(Self { order: CompiledOrder::compile(order).map_err(PolicyError)?, backfill })
+    }
+}
+
+/// All jobs that wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    /// The stages of queues with policies of their own, and of the rest.
+    own: BTreeMap<Arc<str>, Stages>,
+    rest: Stages,
+    /// The time from which on the age of a job counts for orders.
+    pub epoch: Timestamp,
+    entries: Vec<Option<Entry>>,
+    /// The class of each entry, which is asked for far more often than the rest.
+    classes: Vec<Option<ClassId>>,
+    /// The keys of each entry, so many as the longest order has.
+    keys: Vec<f64>,
+    width: usize,
+    free: Vec<Place>,
+    by_id: HashMap<JobId, Place>,
+    blocks: Vec<Block>,
+}
+
+/// What a queue is told about a job to compute its keys.
+pub(crate) struct Facts<'f> {
+    pub size: Size,
+    pub queue: &'f str,
+}
+
+impl Queue {
+    /// No job waits.
+    ///
+    /// # Errors
+    /// If a formula of the policy cannot be read.
+    pub fn new(policy: &Policy) -> Result<Self, PolicyError> {
+        let rest = Stages::compile(&policy.order, policy.backfill)?;
+        let own: BTreeMap<Arc<str>, Stages> = policy
+            .queues
+            .iter()
+            .map(|(name, queue)| {
+                let order = queue.order.as_deref().unwrap_or(&policy.order);
+                Ok((name.as_str().into(), Stages::compile(order, queue.backfill.unwrap_or(policy.backfill))?))
+            })
+            .collect::<Result<_, PolicyError>>()?;
+        let width = own.values().map(|stages| stages.order.len()).fold(rest.order.len(), usize::max);
+        Ok(Self {
+            own,
+            rest,
+            epoch: Timestamp(0),
+            entries: Vec::new(),
+            classes: Vec::new(),
+            keys: Vec::new(),
+            width,
+            free: Vec::new(),
+            by_id: HashMap::new(),
+            blocks: Vec::new(),
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn place_of(&self, id: JobId) -> Option<Place> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The job at a place that has one.
+    pub fn get(&self, place: Place) -> Option<&Entry> {
+        self.entries.get(place as usize)?.as_ref()
+    }
+
+    /// The class of the job at a place, if there is one.
+    pub fn class_at(&self, place: Place) -> Option<ClassId> {
+        self.classes[place as usize]
+    }
+
+    pub fn get_mut(&mut self, place: Place) -> Option<&mut Entry> {
+        self.entries.get_mut(place as usize)?.as_mut()
+    }
+
+    /// All jobs, in no particular order.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().flatten()
+    }
+
+    /// Puts a job in that is not there yet.
+    pub fn insert(
+        &mut self,
+        job: QueuedJob,
+        class: ClassId,
+        facts: &Facts,
+        queues: &BTreeMap<Arc<str>, QueueSpec>,
+    ) -> Place {
+        let block = self.block_of(facts.queue, queues);
+        let entry = Entry {
+            id: job.id,
+            class,
+            tasks: job.tasks,
+            holder: job.holder,
+            priority: job.priority,
+            arrival: job.arrival,
+            attributes: job.attributes,
+            slot: job.slot,
+            block,
+        };
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.classes.push(None);
+            self.keys.resize(self.entries.len() * self.width, 0.0);
+            u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
+        });
+        self.by_id.insert(entry.id, place);
+        self.entries[place as usize] = Some(entry);
+        self.classes[place as usize] = Some(class);
+        self.compute_keys(place, facts, queues, Timestamp(0));
+        self.blocks[block as usize].fresh.push(place);
+        place
+    }
+
+    /// Takes a job out.
+    pub fn remove(&mut self, id: JobId) -> Option<Entry> {
+        let place = self.by_id.remove(&id)?;
+        let entry = self.entries[place as usize].take()?;
+        self.classes[place as usize] = None;
+        let block = &mut self.blocks[entry.block as usize];
+        match block.fresh.iter().position(|fresh| *fresh == place) {
+            Some(at) => {
+                block.fresh.swap_remove(at);
+                self.free.push(place);
+            }
+            // Its place is given again when it is swept out of the sorted ones.
+            None => block.left += 1,
+        }
+        Some(entry)
+    }
+
+    /// The blocks in the order in which they are planned.
+    pub fn blocks(&self) -> Vec<usize> {
+        let mut blocks: Vec<usize> = (0..self.blocks.len()).collect();
+        blocks.sort_by(|one, other| self.blocks[*one].key.cmp(&self.blocks[*other].key));
+        blocks
+    }
+
+    pub fn backfill(&self, block: usize) -> Backfill {
+        self.blocks[block].stages.backfill
+    }
+
+    /// Takes the sorted places of a block out, to be given back by [`Queue::restore`]. Some may be empty.
+    pub fn take_sorted(&mut self, block: usize) -> Vec<Place> {
+        std::mem::take(&mut self.blocks[block].sorted)
+    }
+
+    pub fn restore(&mut self, block: usize, sorted: Vec<Place>) {
+        self.blocks[block].sorted = sorted;
+    }
+
+    /// Brings all blocks into order as of this moment.
+    pub fn sort(
+        &mut self,
+        now: Timestamp,
+        queues: &BTreeMap<Arc<str>, QueueSpec>,
+        facts: impl Fn(&Entry) -> (Size, Arc<str>),
+    ) {
+        for number in 0..self.blocks.len() {
+            self.sweep(number);
+            if self.blocks[number].stages.order.depends_on_time() {
+                let mut places = self.take_sorted(number);
+                places.append(&mut self.blocks[number].fresh);
+                for place in &places {
+                    if let Some(entry) = self.get(*place) {
+                        let (size, queue) = facts(entry);
+                        self.compute_keys(*place, &Facts { size, queue: &queue }, queues, now);
+                    }
+                }
+                places.sort_unstable_by(|one, other| self.compare(*one, *other));
+                self.restore(number, places);
+            } else {
+                self.merge(number);
+            }
+        }
+    }
+
+    /// Sweeps out the places of jobs that have left, when they are many.
+    fn sweep(&mut self, number: usize) {
+        let block = &mut self.blocks[number];
+        if block.left * 4 <= block.sorted.len() {
+            return;
+        }
+        let entries = &self.entries;
+        let free = &mut self.free;
+        block.sorted.retain(|place| {
+            let is_there = entries[*place as usize].is_some();
+            if !is_there {
+                free.push(*place);
+            }
+            is_there
+        });
+        block.left = 0;
+    }
+
+    /// Puts the new jobs of a block among the sorted ones.
+    fn merge(&mut self, number: usize) {
+        let mut fresh = std::mem::take(&mut self.blocks[number].fresh);
+        if fresh.is_empty() {
+            return;
+        }
+        fresh.sort_unstable_by(|one, other| self.compare(*one, *other));
+        let sorted = self.take_sorted(number);
+        let sorted = self.merged(sorted, &fresh);
+        fresh.clear();
+        self.blocks[number].fresh = fresh;
+        self.restore(number, sorted);
+    }
+
+    fn merged(&self, mut sorted: Vec<Place>, fresh: &[Place]) -> Vec<Place> {
+        let Some(first) = fresh.first() else { return sorted };
+        let is_before = |place: &Place| self.get(*place).is_some() && self.compare(*place, *first).is_lt();
+        // Empty places are where they are: only the tail behind the last job that stands before all new ones is merged.
+        let keep = sorted.iter().rposition(is_before).map_or(0, |last| last + 1);
+        let tail: Vec<Place> = sorted.split_off(keep);
+        let mut tail = tail.into_iter().peekable();
+        for place in fresh {
+            while let Some(next) = tail.next_if(|next| self.get(*next).is_none() || self.compare(*next, *place).is_lt())
+            {
+                sorted.push(next);
+            }
+            sorted.push(*place);
+        }
+        sorted.extend(tail);
+        sorted
+    }
+
+    /// Which of two jobs stands first: by their keys, then by arrival, then by number.
+    fn compare(&self, one: Place, other: Place) -> Ordering {
+        let by_keys = self.keys_of(one).iter().zip(self.keys_of(other)).map(|(one, other)| one.total_cmp(other));
+        by_keys.into_iter().find(|ordering| ordering.is_ne()).unwrap_or_else(|| {
+            let last = |place: Place| self.get(place).map(|entry| (entry.arrival, entry.id));
+            last(one).cmp(&last(other))
+        })
+    }
+
+    fn keys_of(&self, place: Place) -> &[f64] {
+        let from = place as usize * self.width;
+        &self.keys[from..from + self.width]
+    }
+
+    fn compute_keys(&mut self, place: Place, facts: &Facts, queues: &BTreeMap<Arc<str>, QueueSpec>, now: Timestamp) {
+        let Some(entry) = self.entries[place as usize].as_ref() else { return };
+        let order = &self.blocks[entry.block as usize].stages.order;
+        let queue_priority = queues.get(facts.queue).map_or(0, |queue| queue.priority);
+        let values = Values { entry, facts, order, queue_priority, now, epoch: self.epoch };
+        let from = place as usize * self.width;
+        for number in 0..order.len() {
+            self.keys[from + number] = order.key(number, &values);
+        }
+    }
+
+    /// The number of the block that jobs of a queue stand in.
+    fn block_of(&mut self, queue: &str, queues: &BTreeMap<Arc<str>, QueueSpec>) -> u32 {
+        let priority = || queues.get(queue).map_or(0, |queue| queue.priority);
+        let own = self.own.get_key_value(queue);
+        let key = match own {
+            _ if self.own.is_empty() => BlockKey(std::cmp::Reverse(0), None),
+            None => BlockKey(std::cmp::Reverse(priority()), None),
+            Some((name, _)) => BlockKey(std::cmp::Reverse(priority()), Some(name.clone())),
+        };
+        let known = self.blocks.iter().position(|block| block.key == key);
+        let number = known.unwrap_or_else(|| {
+            let stages = own.map_or(&self.rest, |(_, stages)| stages).clone();
+            self.blocks.push(Block { key, stages, sorted: Vec::new(), fresh: Vec::new(), left: 0 });
+            self.blocks.len() - 1
+        });
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+}
+
+/// What the keys of a job are computed from.
+struct Values<'v> {
+    entry: &'v Entry,
+    facts: &'v Facts<'v>,
+    order: &'v CompiledOrder,
+    queue_priority: i64,
+    now: Timestamp,
+    epoch: Timestamp,
+}
+
+impl Variables for Values<'_> {
+    fn value(&self, variable: Variable) -> f64 {
+        let size = &self.facts.size;
+        let seconds = |micros: i64| micros as f64 / 1e6;
+        match variable {
+            Variable::Submit => seconds(self.entry.arrival.0),
+            Variable::Age0 => seconds(self.entry.arrival.micros_since(self.epoch)).max(1.0),
+            Variable::Wait => seconds(self.now.micros_since(self.entry.arrival)).max(0.0),
+            Variable::Walltime => size.walltime_seconds.map_or(f64::INFINITY, |seconds| seconds as f64),
+            Variable::Procs => size.cores as f64,
+            Variable::Nodes => size.nodes as f64,
+            Variable::MemoryBytes => size.memory_bytes as f64,
+            Variable::Gpus => size.gpus as f64,
+            Variable::Priority => self.entry.priority as f64,
+            Variable::QueuePriority => self.queue_priority as f64,
+            Variable::Attribute(index) => {
+                let name = self.order.attributes().get(index);
+                let value = name.and_then(|name| self.entry.attributes.as_ref()?.get(name));
+                value.map_or(f64::NAN, |value| *value as f64)
+            }
+        }
+    }
+}

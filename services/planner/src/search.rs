@@ -1,0 +1,338 @@
+//! Whether a demand fits at a moment, and when it fits first.
+
+use crate::{
+    class::Class,
+    free::{Free, FreeNode, Undo},
+    machine::{Machine, MachineNode, Window},
+    model::{ComponentDemand, Demand},
+    place::{self, Enough, Scope},
+};
+use muster_schemas::{
+    NodeId, Timestamp,
+    cluster::QueueSpec,
+    resources::{Alternative, ComponentPlacement, Level, Placement},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What a search looks at.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'s> {
+    pub machine: &'s Machine,
+    pub queues: &'s BTreeMap<Arc<str>, QueueSpec>,
+    pub default_memory_per_core_bytes: Option<u64>,
+    /// The present. What starts then takes cores that are free now; what starts later counts.
+    pub now: Timestamp,
+    /// Whether what is free only grows from now on, for jobs without reservation: no promise and no closure is ahead.
+    pub only_grows: bool,
+}
+
+/// A place in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub start: Timestamp,
+    pub placement: Placement,
+}
+
+/// What the components placed so far have of the machine.
+#[derive(Default)]
+struct Taken<'d> {
+    nodes: BTreeSet<NodeId>,
+    licences: BTreeMap<&'d str, u32>,
+}
+
+impl<'s> Search<'s> {
+    /// Where the demand fits if it starts then. Of the alternatives of a component the shortest that fits.
+    pub fn at(&self, demand: &Demand, start: Timestamp) -> Option<Placement> {
+        self.with_choice(demand, start, None)
+    }
+
+    fn with_choice(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
+        let mut taken = Taken::default();
+        let mut components = Vec::with_capacity(demand.components.len());
+        for component in &demand.components {
+            let placed = self.component(component, start, choice, &taken)?;
+            if demand.components.len() > 1 {
+                taken.nodes.extend(placed.shares.iter().map(|share| share.node));
+                for (name, count) in &component.alternatives[placed.alternative as usize].licences {
+                    *taken.licences.entry(name).or_default() += count;
+                }
+            }
+            components.push(placed);
+        }
+        Some(Placement { components })
+    }
+
+    fn component(
+        &self,
+        component: &ComponentDemand,
+        start: Timestamp,
+        choice: Option<u32>,
+        taken: &Taken,
+    ) -> Option<ComponentPlacement> {
+        let alternatives = &component.alternatives;
+        if let Some(number) = choice.or((alternatives.len() == 1).then_some(0)) {
+            return self.alternative(component, number, alternatives.get(number as usize)?, start, taken);
+        }
+        let mut ordered: Vec<(u32, &Alternative)> = (0..).zip(alternatives.iter()).collect();
+        ordered.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
+        ordered
+            .into_iter()
+            .find_map(|(number, alternative)| self.alternative(component, number, alternative, start, taken))
+    }
+
+    fn alternative(
+        &self,
+        component: &ComponentDemand,
+        number: u32,
+        alternative: &Alternative,
+        start: Timestamp,
+        taken: &Taken,
+    ) -> Option<ComponentPlacement> {
+        let window = Window::of(start, alternative.walltime_seconds);
+        let licences = self.free_licences(alternative, window, taken);
+        let lacks = |(name, count): (&String, &u32)| licences.get(name.as_str()).is_none_or(|free| free < count);
+        if alternative.licences.iter().any(lacks) {
+            return None;
+        }
+        let nodes = self.candidates(component, alternative, window, taken);
+        let mut free = Free::new(nodes, licences);
+        let scope = Scope {
+            queue_nodes: self.queue_nodes(component),
+            taken_nodes: &taken.nodes,
+            default_memory_per_core_bytes: self.default_memory_per_core_bytes,
+        };
+        place::place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
+    }
+
+    fn free_licences<'d>(&self, alternative: &'d Alternative, window: Window, taken: &Taken) -> BTreeMap<&'d str, u32> {
+        let names = alternative.licences.keys().map(String::as_str);
+        let free = |name: &str| {
+            let free = self.machine.licence_in(name, window);
+            free.saturating_sub(taken.licences.get(name).copied().unwrap_or(0))
+        };
+        names.map(|name| (name, free(name))).collect()
+    }
+
+    /// The nodes that have something for the alternative all through a window, as many as it takes to serve it.
+    fn candidates(
+        &self,
+        component: &ComponentDemand,
+        alternative: &Alternative,
+        window: Window,
+        taken: &Taken,
+    ) -> Vec<FreeNode<'s>> {
+        let mut enough = Enough::of(alternative, self.default_memory_per_core_bytes);
+        let whole_sockets = asks_for_sockets(alternative);
+        let reservation = component.reservation.as_deref();
+        let queue_nodes = self.queue_nodes(component);
+        let mut candidates = Vec::new();
+        for node in self.machine.nodes() {
+            if !node.serves(window, reservation) || taken.nodes.contains(&node.id) {
+                continue;
+            }
+            let Some(free) = node.free_in(window, self.now, whole_sockets) else { continue };
+            if let Some(enough) = &mut enough {
+                if !serves_kind(node, queue_nodes, alternative) || !fits_sharing(&free, alternative) {
+                    continue;
+                }
+                let is_enough = enough.add(&free);
+                candidates.push(free);
+                if is_enough {
+                    break;
+                }
+            } else {
+                candidates.push(free);
+            }
+        }
+        candidates
+    }
+
+    fn queue_nodes(&self, component: &ComponentDemand) -> &'s [String] {
+        self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes)
+    }
+
+    /// The first moment from `from` on, and before `bound`, at which the demand fits, and where. Of several alternatives of
+    /// a job with one component the one that ends first is taken, of equal ones the first; several components start
+    /// together at the first moment at which all fit.
+    pub fn earliest(&self, class: &Class, from: Timestamp, bound: Timestamp) -> Option<Found> {
+        let demand = &*class.demand;
+        match &demand.components[..] {
+            [component] if component.alternatives.len() > 1 => {
+                let ends = |found: &Found, alternative: &Alternative| {
+                    Window::of(found.start, alternative.walltime_seconds).until
+                };
+                let mut best: Option<(Timestamp, Found)> = None;
+                for (number, alternative) in (0..).zip(component.alternatives.iter()) {
+                    let Some(found) = self.earliest_of(demand, Some(number), from, bound) else { continue };
+                    let end = ends(&found, alternative);
+                    if best.as_ref().is_none_or(|(best_end, _)| end < *best_end) {
+                        best = Some((end, found));
+                    }
+                }
+                best.map(|(_, found)| found)
+            }
+            _ => self.earliest_of(demand, None, from, bound),
+        }
+    }
+
+    fn earliest_of(&self, demand: &Demand, choice: Option<u32>, from: Timestamp, bound: Timestamp) -> Option<Found> {
+        if let Some((cores, micros)) = self.as_pool(demand) {
+            let line = &self.machine.nodes()[0].line;
+            let start = line.earliest_cores(cores, micros, from, bound)?;
+            return self.with_choice(demand, start, choice).map(|placement| Found { start, placement });
+        }
+        if from < bound
+            && let Some(placement) = self.with_choice(demand, from, choice)
+        {
+            return Some(Found { start: from, placement });
+        }
+        let starts = self.openings(demand, from, bound);
+        if self.only_grows && self.is_monotone(demand) {
+            return self.first_of_growing(demand, choice, &starts);
+        }
+        let mut may_fit = Sweep::of(self, demand, choice, from);
+        starts.into_iter().find_map(|start| {
+            if may_fit.as_mut().is_some_and(|sweep| !sweep.may_fit_at(start)) {
+                return None;
+            }
+            self.with_choice(demand, start, choice).map(|placement| Found { start, placement })
+        })
+    }
+
+    /// Cores and duration, if the machine is one node and the demand is for nothing but cores of it.
+    fn as_pool(&self, demand: &Demand) -> Option<(i32, i64)> {
+        let ([node], [component]) = (self.machine.nodes(), &demand.components[..]) else { return None };
+        let [alternative] = &component.alternatives[..] else { return None };
+        let [request] = &alternative.requests[..] else { return None };
+        let only_cores = request.path.is_empty()
+            && request.memory.is_none()
+            && self.default_memory_per_core_bytes.is_none()
+            && request.gpus.is_none()
+            && request.tasks_per_node.is_none()
+            && alternative.licences.is_empty()
+            && component.reservation.is_none()
+            && node.is_always_open()
+            && fits_any_sharing(alternative)
+            && serves_kind(node, self.queue_nodes(component), alternative);
+        let cores = u64::from(request.tasks.unwrap_or(1).max(1)) * u64::from(request.cpus_per_task.max(1));
+        let seconds = i64::try_from(alternative.walltime_seconds?).ok()?;
+        let micros = seconds.checked_mul(1_000_000)?;
+        let cores = i32::try_from(cores).ok()?;
+        only_cores.then_some((cores, micros))
+    }
+
+    /// Whether a demand that fits also fits with more free.
+    fn is_monotone(&self, demand: &Demand) -> bool {
+        demand.components.iter().all(|component| {
+            let mut alternatives = component.alternatives.iter();
+            component.reservation.is_none()
+                && alternatives.all(|alternative| Enough::of(alternative, self.default_memory_per_core_bytes).is_some())
+        })
+    }
+
+    /// With every moment at least as much is free as at the one before, so the first that does is found by halving.
+    fn first_of_growing(&self, demand: &Demand, choice: Option<u32>, starts: &[Timestamp]) -> Option<Found> {
+        let at = starts.partition_point(|start| self.with_choice(demand, *start, choice).is_none());
+        let start = *starts.get(at)?;
+        self.with_choice(demand, start, choice).map(|placement| Found { start, placement })
+    }
+
+    /// The moments after `from` and before `bound` at which more may become free, ascending.
+    fn openings(&self, demand: &Demand, from: Timestamp, bound: Timestamp) -> Vec<Timestamp> {
+        let nodes = self.machine.nodes().iter().filter(|node| node.is_available);
+        let mut openings: Vec<Timestamp> = nodes.flat_map(|node| node.openings(from)).collect();
+        for component in &demand.components {
+            for name in component.alternatives.iter().flat_map(|alternative| alternative.licences.keys()) {
+                openings.extend(self.machine.licence_openings(name, from).filter(|at| *at < Timestamp::MAX));
+            }
+        }
+        openings.retain(|at| *at < bound);
+        openings.sort_unstable();
+        openings.dedup();
+        openings
+    }
+}
+
+/// Whether a node is of the kind that the requests of an alternative and the queue ask for.
+fn serves_kind(node: &MachineNode, queue_nodes: &[String], alternative: &Alternative) -> bool {
+    (queue_nodes.is_empty() || queue_nodes.contains(&node.spec.name))
+        && alternative.requests.iter().all(|request| muster_domain::requests::node_serves(&node.spec, request))
+}
+
+fn fits_sharing(free: &FreeNode, alternative: &Alternative) -> bool {
+    free.idle || fits_any_sharing(alternative)
+}
+
+fn fits_any_sharing(alternative: &Alternative) -> bool {
+    let shared = muster_schemas::resources::Sharing::Shared;
+    alternative.requests.iter().all(|request| request.sharing == shared)
+}
+
+/// Which sockets are free later cannot be told from counts, so such a request gets nodes whose cores are all free.
+fn asks_for_sockets(alternative: &Alternative) -> bool {
+    alternative.requests.iter().any(|request| request.path.iter().any(|part| part.level == Level::Socket))
+}
+
+/// A pass over all moments that tells where a plain request cannot fit, without a look at the nodes at each of them.
+///
+/// A window that begins between two steps of a node holds the first of them whole or in part, so the node's room at the
+/// first moment of that time is the most that it can have until the next step.
+struct Sweep {
+    /// When the room of some node changes, ascending: by how much, and whether the node begins or ceases to have any.
+    changes: Vec<(Timestamp, i64, i64)>,
+    next: usize,
+    room: i64,
+    able: i64,
+    wanted_tasks: i64,
+    wanted_nodes: i64,
+}
+
+impl Sweep {
+    fn of(search: &Search, demand: &Demand, choice: Option<u32>, from: Timestamp) -> Option<Self> {
+        let [component] = &demand.components[..] else { return None };
+        let number = choice.or((component.alternatives.len() == 1).then_some(0))?;
+        let alternative = component.alternatives.get(number as usize)?;
+        let enough = Enough::of(alternative, search.default_memory_per_core_bytes)?;
+        let (wanted_nodes, wanted_tasks) = enough.least();
+        let (wanted_nodes, wanted_tasks) = (i64::from(wanted_nodes), i64::from(wanted_tasks));
+        let queue_nodes = search.queue_nodes(component);
+        let whole_sockets = asks_for_sockets(alternative);
+        let mut changes = Vec::new();
+        for node in search.machine.nodes() {
+            if !node.is_available || !serves_kind(node, queue_nodes, alternative) {
+                continue;
+            }
+            let mut before = 0;
+            let mut starts: Vec<Timestamp> = std::iter::once(from).chain(node.openings(from)).collect();
+            starts.sort_unstable();
+            for start in starts {
+                let window = Window::of(start, alternative.walltime_seconds);
+                let free = node
+                    .serves(window, component.reservation.as_deref())
+                    .then(|| node.free_in(window, search.now, whole_sockets))
+                    .flatten()
+                    .filter(|free| fits_sharing(free, alternative));
+                let room = free.map_or(0, |free| i64::from(enough.room(&free)));
+                if room != before {
+                    changes.push((start, room - before, i64::from(room > 0) - i64::from(before > 0)));
+                    before = room;
+                }
+            }
+        }
+        changes.sort_unstable_by_key(|(start, ..)| *start);
+        Some(Self { changes, next: 0, room: 0, able: 0, wanted_tasks, wanted_nodes })
+    }
+
+    /// Whether it may fit then. The moments asked for ascend.
+    fn may_fit_at(&mut self, start: Timestamp) -> bool {
+        while let Some((_, room, able)) = self.changes.get(self.next).filter(|(at, ..)| *at <= start) {
+            self.room += room;
+            self.able += able;
+            self.next += 1;
+        }
+        self.room >= self.wanted_tasks && self.able >= self.wanted_nodes
+    }
+}

@@ -1,0 +1,180 @@
+//! What is free of one node (or of one licence) from each moment on.
+//!
+//! A line is a list of steps; each says what is free from its time on. Whatever holds something for a time is taken off
+//! the steps of that time and later put back with the same bounds, so a line never has to be built anew. In future time
+//! only counts matter: a job that starts takes any free cores, and holds them to its end, so at every moment as many are
+//! free as the counts say.
+
+use muster_schemas::Timestamp;
+
+/// Distinct GPU models of a node that are counted singly.
+pub const GPU_MODELS: usize = 4;
+
+/// Counts of what a node has, of what is free of it, or of what somebody takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bytes of memory.
+    pub memory_bytes: i64,
+    /// Cores. Negative where more is promised than there is, after something was lost.
+    pub cores: i32,
+    /// GPUs of each model of the node.
+    pub gpus: [i16; GPU_MODELS],
+    /// How many runs and promises hold something, counted downwards from 0.
+    pub holders: i16,
+    /// How many of them have the node for themselves, counted downwards from 0.
+    pub exclusive: i16,
+}
+
+impl Counts {
+    /// Both together.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        self.memory_bytes += other.memory_bytes;
+        self.cores += other.cores;
+        for (own, other) in self.gpus.iter_mut().zip(other.gpus) {
+            *own += other;
+        }
+        self.holders += other.holders;
+        self.exclusive += other.exclusive;
+        self
+    }
+
+    /// The same taken away instead of given.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self {
+            memory_bytes: -self.memory_bytes,
+            cores: -self.cores,
+            gpus: self.gpus.map(|count| -count),
+            holders: -self.holders,
+            exclusive: -self.exclusive,
+        }
+    }
+
+    /// Of each count the lesser.
+    #[must_use]
+    pub fn least(mut self, other: &Self) -> Self {
+        self.memory_bytes = self.memory_bytes.min(other.memory_bytes);
+        self.cores = self.cores.min(other.cores);
+        for (own, other) in self.gpus.iter_mut().zip(other.gpus) {
+            *own = (*own).min(other);
+        }
+        self.holders = self.holders.min(other.holders);
+        self.exclusive = self.exclusive.min(other.exclusive);
+        self
+    }
+
+    /// Whether more of something is held than there is, or somebody shares a node that another has for itself.
+    pub fn is_overbooked(&self) -> bool {
+        self.memory_bytes < 0
+            || self.cores < 0
+            || self.gpus.iter().any(|count| *count < 0)
+            || self.exclusive < 0 && self.holders < -1
+    }
+}
+
+/// From a time on so much is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    at: Timestamp,
+    free: Counts,
+}
+
+/// The beginning of every line.
+pub const ALWAYS: Timestamp = Timestamp(i64::MIN);
+
+/// What is free, from each moment on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Ascending; the first is [`ALWAYS`]. Neighbours differ.
+    steps: Vec<Step>,
+}
+
+impl Line {
+    /// All of it is free for ever.
+    pub fn new(all: Counts) -> Self {
+        Self { steps: vec![Step { at: ALWAYS, free: all }] }
+    }
+
+    /// Adds to what is free in `[from, until)`; negative counts take away. Nothing happens if that is empty.
+    pub fn add(&mut self, from: Timestamp, until: Timestamp, counts: &Counts) {
+        if from >= until {
+            return;
+        }
+        let first = self.split(from);
+        let last = self.split(until);
+        for step in &mut self.steps[first..last] {
+            step.free = step.free.plus(counts);
+        }
+        // The later one first, so that the earlier one stays where it is.
+        self.join(last);
+        self.join(first);
+    }
+
+    /// What is free at a moment.
+    pub fn at(&self, moment: Timestamp) -> Counts {
+        self.steps[self.index_at(moment)].free
+    }
+
+    /// The least that is free in `[from, until)`; what is free at `from` if that is empty.
+    pub fn least(&self, from: Timestamp, until: Timestamp) -> Counts {
+        let first = self.index_at(from);
+        let rest = self.steps[first + 1..].iter().take_while(|step| step.at < until);
+        rest.fold(self.steps[first].free, |least, step| least.least(&step.free))
+    }
+
+    /// The first moment from `from` on, but before `bound`, from which on so many cores are free for so long.
+    pub fn earliest_cores(&self, cores: i32, micros: i64, from: Timestamp, bound: Timestamp) -> Option<Timestamp> {
+        let mut at = self.index_at(from);
+        let mut start = from;
+        loop {
+            while self.steps[at].free.cores < cores {
+                at += 1;
+                start = self.steps.get(at)?.at;
+            }
+            if start >= bound {
+                return None;
+            }
+            let until = start.plus_micros(micros);
+            loop {
+                at += 1;
+                match self.steps.get(at) {
+                    Some(step) if step.at < until => {
+                        if step.free.cores < cores {
+                            break;
+                        }
+                    }
+                    _ => return Some(start),
+                }
+            }
+        }
+    }
+
+    /// The moments after `from` at which something changes.
+    pub fn changes(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
+        let after = self.steps.partition_point(|step| step.at <= from);
+        self.steps[after..].iter().map(|step| step.at)
+    }
+
+    fn index_at(&self, moment: Timestamp) -> usize {
+        // The first step is before every moment.
+        self.steps.partition_point(|step| step.at <= moment).saturating_sub(1)
+    }
+
+    /// The index of a step that begins then.
+    fn split(&mut self, at: Timestamp) -> usize {
+        let index = self.steps.partition_point(|step| step.at < at);
+        if self.steps.get(index).is_none_or(|step| step.at != at) {
+            // `at` is after the first step, so there is one before it.
+            let free = self.steps[index - 1].free;
+            self.steps.insert(index, Step { at, free });
+        }
+        index
+    }
+
+    fn join(&mut self, index: usize) {
+        if index > 0 && self.steps[index].free == self.steps[index - 1].free {
+            self.steps.remove(index);
+        }
+    }
+}
