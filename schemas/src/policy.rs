@@ -8,7 +8,9 @@ pub mod formula;
 pub mod order;
 pub mod words;
 
-pub use check::{MOST_FORMULA_BYTES, MOST_LIMITS, MOST_NAME_BYTES, MOST_ORDER_KEYS, MOST_STARTS, PolicyFault};
+pub use check::{
+    MOST_FORMULA_BYTES, MOST_LIMITS, MOST_NAME_BYTES, MOST_ORDER_KEYS, MOST_STARTS, PolicyFault, queue_place,
+};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

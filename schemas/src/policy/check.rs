@@ -1,6 +1,10 @@
 //! What makes no sense in a policy, whichever way it came.
 
-use super::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, formula::Formula};
+use super::{
+    Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy,
+    formula::{Formula, FormulaError},
+    words::shorten,
+};
 use std::{collections::BTreeSet, fmt};
 
 /// The most bytes of the name of a policy, and of a user, group, account or queue in it.
@@ -21,17 +25,17 @@ const MOST_AMOUNT: u64 = i64::MAX as u64;
 pub struct PolicyFault {
     /// Where, as in the file: `backfill.look_ahead`, `limit.0.max_nodes`, `queue.long.order.1`; entries count from 0.
     pub place: String,
-    /// Within a formula the character, from 1.
-    pub column: Option<usize>,
     /// What is wrong there, for people.
     pub message: String,
+    /// If it is a formula that cannot be read, where in its text, which `message` does not say.
+    pub formula: Option<FormulaError>,
 }
 
 impl fmt::Display for PolicyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.column {
+        match &self.formula {
             None => write!(f, "`{}`: {}", self.place, self.message),
-            Some(column) => write!(f, "`{}`, character {column}: {}", self.place, self.message),
+            Some(error) => write!(f, "`{}`, character {}: {}", self.place, error.column, self.message),
         }
     }
 }
@@ -40,14 +44,12 @@ impl Policy {
     /// All that makes no sense in it; nothing in a policy that can be put in force.
     pub fn faults(&self) -> Vec<PolicyFault> {
         let mut faults = Faults(Vec::new());
-        if self.name.is_empty() || self.name.len() > MOST_NAME_BYTES || self.name.contains(char::is_control) {
-            faults.add("name", format!("expected a text of 1 to {MOST_NAME_BYTES} bytes without control characters"));
-        }
+        faults.text("name", &self.name, "the name of the policy");
         faults.order("order", &self.order);
         faults.backfill("backfill", &self.backfill);
         faults.limits(&self.limits);
         for (name, queue) in &self.queues {
-            let place = format!("queue.{name}");
+            let place = queue_place(name);
             faults.text(&place, name, "the name of a queue");
             if queue.order.is_none() && queue.backfill.is_none() {
                 faults.add(&place, "expected an `order` or a `backfill`: a queue with neither needs no section".into());
@@ -66,16 +68,21 @@ impl Policy {
     }
 }
 
+/// The place of a queue's own policy; a name that is no name is shown as far as it can be.
+pub fn queue_place(name: &str) -> String {
+    format!("queue.{}", shorten(name))
+}
+
 struct Faults(Vec<PolicyFault>);
 
 impl Faults {
     fn add(&mut self, place: &str, message: String) {
-        self.0.push(PolicyFault { place: place.into(), column: None, message });
+        self.0.push(PolicyFault { place: place.into(), message, formula: None });
     }
 
     fn text(&mut self, place: &str, text: &str, what: &str) {
-        if text.is_empty() || text.len() > MOST_NAME_BYTES {
-            self.add(place, format!("expected {what}, 1 to {MOST_NAME_BYTES} bytes"));
+        if text.is_empty() || text.len() > MOST_NAME_BYTES || text.contains(char::is_control) {
+            self.add(place, format!("expected {what}, 1 to {MOST_NAME_BYTES} bytes without control characters"));
         }
     }
 
@@ -100,8 +107,7 @@ impl Faults {
             return self.add(place, format!("expected a formula of at most {MOST_FORMULA_BYTES} bytes"));
         }
         if let Err(error) = Formula::parse(text) {
-            let message = error.message();
-            self.0.push(PolicyFault { place: place.into(), column: Some(error.column), message });
+            self.0.push(PolicyFault { place: place.into(), message: error.message(), formula: Some(error) });
         }
     }
 

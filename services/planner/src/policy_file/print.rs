@@ -1,0 +1,104 @@
+//! Prints policies in the form in which files say them.
+
+use super::read::{CANDIDATES, MODES, NAMED_KEYS, PER, VERSION};
+use muster_schemas::policy::{Backfill, BackfillMode, Limit, OrderKey, Policy};
+use std::fmt::{Display, Write as _};
+
+/// The policy as a file, which reads as the same policy.
+///
+/// Every setting is named, also where it is the default, but those that have none.
+pub fn print(policy: &Policy) -> String {
+    let Policy { name, order, backfill, limits, queues, max_starts } = policy;
+    let mut text = String::new();
+    write(&mut text, "version", VERSION);
+    write(&mut text, "name", quote(name));
+    write(&mut text, "order", print_order(order));
+    write(&mut text, "max_starts", max_starts);
+    text.push_str("\n[backfill]\n");
+    write_backfill(&mut text, backfill);
+    for limit in limits {
+        text.push_str("\n[[limit]]\n");
+        write_limit(&mut text, limit);
+    }
+    for (name, queue) in queues {
+        let name = quote(name);
+        let _ = writeln!(text, "\n[queue.{name}]");
+        if let Some(order) = &queue.order {
+            write(&mut text, "order", print_order(order));
+        }
+        if let Some(backfill) = &queue.backfill {
+            let _ = writeln!(text, "\n[queue.{name}.backfill]");
+            write_backfill(&mut text, backfill);
+        }
+    }
+    text
+}
+
+fn write(text: &mut String, key: &str, value: impl Display) {
+    let _ = writeln!(text, "{key} = {value}");
+}
+
+fn write_optional(text: &mut String, key: &str, value: Option<impl Display>) {
+    if let Some(value) = value {
+        write(text, key, value);
+    }
+}
+
+fn print_order(order: &[OrderKey]) -> String {
+    let keys: Vec<String> = order.iter().map(print_key).collect();
+    format!("[{}]", keys.join(", "))
+}
+
+fn print_key(key: &OrderKey) -> String {
+    match key {
+        OrderKey::Formula { text, descending: false } => format!("{{ formula = {} }}", quote(text)),
+        OrderKey::Formula { text, descending: true } => format!("{{ formula = {}, descending = true }}", quote(text)),
+        named => word(&NAMED_KEYS, named),
+    }
+}
+
+fn write_backfill(text: &mut String, backfill: &Backfill) {
+    let Backfill { mode, reservations, candidates, look_ahead, require_walltime } = backfill;
+    write(text, "mode", word(&MODES, mode));
+    write_optional(text, "reservations", *reservations);
+    write_optional(text, "look_ahead", *look_ahead);
+    if *mode != BackfillMode::None {
+        write(text, "candidates", word(&CANDIDATES, candidates));
+        write(text, "require_walltime", require_walltime);
+    }
+}
+
+fn write_limit(text: &mut String, limit: &Limit) {
+    let Limit { per, name, queue, max_running_jobs, max_nodes, max_cores, max_gpus } = limit;
+    write(text, "per", word(&PER, per));
+    write_optional(text, "name", name.as_deref().map(quote));
+    write_optional(text, "queue", queue.as_deref().map(quote));
+    write_optional(text, "max_running_jobs", *max_running_jobs);
+    write_optional(text, "max_nodes", *max_nodes);
+    write_optional(text, "max_cores", *max_cores);
+    write_optional(text, "max_gpus", *max_gpus);
+}
+
+/// The word for a value, in quotes. The tables have one for each value.
+fn word<T: PartialEq>(known: &[(&str, T)], value: &T) -> String {
+    quote(known.iter().find(|(_, meaning)| meaning == value).map_or("", |(word, _)| word))
+}
+
+/// Text as a TOML string, or as a quoted key.
+fn quote(text: &str) -> String {
+    let is_plain = !text.contains(char::is_control);
+    if is_plain && text.contains(['"', '\\']) && !text.contains('\'') {
+        return format!("'{text}'");
+    }
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
