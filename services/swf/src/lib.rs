@@ -3,6 +3,7 @@
 //! A trace has one line of 18 numbers for each job and comments that start with `;`, some of which are headers
 //! (`; Key: value`). Lines that cannot be replayed are dropped and counted by reason, never guessed at.
 
+use serde::Serialize;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
@@ -72,7 +73,7 @@ pub struct TraceJob {
 }
 
 /// How many lines were dropped, each under the first reason that held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dropped {
     /// Not 18 numbers.
     pub malformed: u64,

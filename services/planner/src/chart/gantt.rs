@@ -1,0 +1,216 @@
+//! What runs and is planned on which node: a row for each node, a bar for each part of a run, promise, reservation or
+//! closure.
+
+use super::{
+    colour,
+    svg::{Anchor, Area, Svg},
+};
+use muster_schemas::Timestamp;
+
+/// What is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gantt {
+    /// What stands above it.
+    pub title: String,
+    /// The left edge.
+    pub from: Timestamp,
+    /// The right edge; bars are cut off there.
+    pub until: Timestamp,
+    /// Marked by a line, if it lies between the edges.
+    pub now: Timestamp,
+    /// The nodes, from top to bottom. Those beyond the first 500 are only counted.
+    pub rows: Vec<Row>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name.
+    pub label: String,
+    /// In any order. Those that overlap stand below each other; reservations and closures lie behind the others.
+    pub bars: Vec<Bar>,
+}
+
+/// Something that holds a node, or a part of it, for a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// What it is.
+    pub kind: BarKind,
+    /// What is written on it if there is room: a job's id, a reservation's name. Bars with equal labels have the same
+    /// colour.
+    pub label: String,
+    /// What is told of it when it is pointed at.
+    pub tooltip: String,
+    /// When it begins.
+    pub from: Timestamp,
+    /// When it ends; [`Timestamp::MAX`] if that is not known.
+    pub until: Timestamp,
+}
+
+/// What a bar stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BarKind {
+    /// A run that holds resources.
+    Run,
+    /// Resources that are promised, or foreseen, for a job that waits.
+    Slot,
+    /// An advance reservation.
+    Reservation,
+    /// A time in which the node serves no jobs.
+    Closure,
+}
+
+impl BarKind {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Slot => "slot",
+            Self::Reservation => "reservation",
+            Self::Closure => "closure",
+        }
+    }
+
+    /// Whether it takes the whole node, behind what runs there.
+    const fn is_ground(self) -> bool {
+        matches!(self, Self::Reservation | Self::Closure)
+    }
+}
+
+const WIDTH: f64 = 1200.0;
+const LEFT: f64 = 130.0;
+const RIGHT: f64 = 20.0;
+const TOP: f64 = 80.0;
+const BOTTOM: f64 = 40.0;
+const LANE: f64 = 18.0;
+const ROW_GAP: f64 = 6.0;
+const MAX_ROWS: usize = 500;
+const INK: &str = "#222222";
+const GRID: &str = "#dddddd";
+/// Ticks are so far apart, in seconds, as the span allows.
+const STEPS_SECONDS: [i64; 13] =
+    [1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000];
+
+const PATTERNS: &str = "<pattern id=\"closed\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" \
+     patternTransform=\"rotate(45)\"><rect width=\"8\" height=\"8\" fill=\"#eeeeee\"/><rect width=\"3\" height=\"8\" \
+     fill=\"#bbbbbb\"/></pattern><pattern id=\"reserved\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
+     <rect width=\"6\" height=\"6\" fill=\"#fff3d6\"/><circle cx=\"3\" cy=\"3\" r=\"1\" fill=\"#e69f00\"/></pattern>";
+
+/// Draws the chart.
+pub fn gantt(chart: &Gantt) -> String {
+    let shown = &chart.rows[..chart.rows.len().min(MAX_ROWS)];
+    let rows: Vec<PlacedRow> = shown.iter().map(|row| PlacedRow::new(chart, row)).collect();
+    let height = TOP + BOTTOM + rows.iter().map(PlacedRow::height).sum::<f64>();
+    let mut svg = Svg::new(WIDTH, height, &chart.title);
+    svg.definitions(PATTERNS);
+    svg.text((LEFT, 28.0), Anchor::Start, 18, INK, &chart.title);
+    time_axis(&mut svg, chart, height - BOTTOM);
+    let mut y = TOP;
+    for row in &rows {
+        row.draw(&mut svg, chart, y);
+        y += row.height();
+    }
+    if chart.now >= chart.from && chart.now <= chart.until {
+        let x = x_of(chart, chart.now);
+        svg.line((x, TOP - 8.0), (x, height - BOTTOM), "#d00000");
+        svg.text((x, height - BOTTOM + 16.0), Anchor::Middle, 12, "#d00000", "now");
+    }
+    if chart.rows.len() > MAX_ROWS {
+        let more = format!("and {} more nodes", chart.rows.len() - MAX_ROWS);
+        svg.text((LEFT - 8.0, height - 10.0), Anchor::Start, 12, INK, &more);
+    }
+    svg.finish()
+}
+
+fn x_of(chart: &Gantt, time: Timestamp) -> f64 {
+    let span = chart.until.micros_since(chart.from).max(1) as f64;
+    let at = time.clamp(chart.from, chart.until.max(chart.from)).micros_since(chart.from) as f64;
+    LEFT + (WIDTH - LEFT - RIGHT) * at / span
+}
+
+fn time_axis(svg: &mut Svg, chart: &Gantt, bottom: f64) {
+    let span = chart.until.micros_since(chart.from).max(1) / 1_000_000;
+    let step = STEPS_SECONDS.into_iter().find(|step| span / step <= 10).unwrap_or_else(|| span / 10);
+    let first = chart.from.unix_seconds().div_euclid(step) * step + step;
+    let mut tick = Timestamp::from_unix_seconds(first);
+    while tick <= chart.until {
+        let x = x_of(chart, tick);
+        svg.line((x, TOP - 8.0), (x, bottom), GRID);
+        let text = tick.to_string();
+        // 2026-11-20T08:30:00.000000Z
+        let label = if step >= 86_400 { &text[..10] } else { text.get(5..19).unwrap_or(&text) };
+        svg.text((x, TOP - 14.0), Anchor::Middle, 11, INK, &label.replace('T', " "));
+        tick = tick.plus_seconds(step);
+    }
+}
+
+/// A row whose bars have found their lanes.
+struct PlacedRow<'g> {
+    label: &'g str,
+    /// The lane of each bar; those of the ground have none.
+    bars: Vec<(&'g Bar, Option<usize>)>,
+    lanes: usize,
+}
+
+impl<'g> PlacedRow<'g> {
+    fn new(chart: &Gantt, row: &'g Row) -> Self {
+        let mut bars: Vec<&Bar> = row
+            .bars
+            .iter()
+            .filter(|bar| bar.until > chart.from && bar.from < chart.until && bar.from < bar.until)
+            .collect();
+        // The ground is drawn first, runs before promises where they begin together.
+        bars.sort_by_key(|bar| (!bar.kind.is_ground(), bar.from, bar.kind, bar.until));
+        let mut ends: Vec<Timestamp> = Vec::new();
+        let mut place = |bar: &Bar| {
+            let lane = ends.iter().position(|end| *end <= bar.from).unwrap_or(ends.len());
+            match ends.get_mut(lane) {
+                Some(end) => *end = bar.until,
+                None => ends.push(bar.until),
+            }
+            lane
+        };
+        let bars = bars.into_iter().map(|bar| (bar, (!bar.kind.is_ground()).then(|| place(bar)))).collect();
+        Self { label: &row.label, bars, lanes: ends.len().max(1) }
+    }
+
+    fn height(&self) -> f64 {
+        self.lanes as f64 * LANE + ROW_GAP
+    }
+
+    fn draw(&self, svg: &mut Svg, chart: &Gantt, y: f64) {
+        let bottom = y + self.height();
+        svg.text((LEFT - 8.0, y + LANE / 2.0 + 4.0), Anchor::End, 12, INK, self.label);
+        for (bar, lane) in &self.bars {
+            let (left, right) = (x_of(chart, bar.from), x_of(chart, bar.until));
+            let (top, height) = match lane {
+                Some(lane) => (y + *lane as f64 * LANE, LANE - 2.0),
+                None => (y, self.height() - ROW_GAP),
+            };
+            let area = Area { x: left, y: top, width: (right - left).max(1.0), height };
+            draw_bar(svg, bar, area);
+        }
+        svg.line((LEFT, bottom - ROW_GAP / 2.0), (WIDTH - RIGHT, bottom - ROW_GAP / 2.0), GRID);
+    }
+}
+
+fn draw_bar(svg: &mut Svg, bar: &Bar, area: Area) {
+    let own = colour(number_of(&bar.label));
+    let (fill, more, ink) = match bar.kind {
+        BarKind::Run => (own, String::new(), "#ffffff"),
+        BarKind::Slot => (own, format!(" fill-opacity=\"0.3\" stroke=\"{own}\" stroke-dasharray=\"3 2\""), INK),
+        BarKind::Reservation => ("url(#reserved)", " stroke=\"#e69f00\"".to_owned(), INK),
+        BarKind::Closure => ("url(#closed)", String::new(), INK),
+    };
+    svg.bar(bar.kind.class(), area, fill, &more, &bar.tooltip);
+    let room = (area.width / 7.5) as usize;
+    if bar.label.chars().count() < room && !bar.kind.is_ground() {
+        let at = (area.x + area.width / 2.0, area.y + LANE / 2.0 + 3.0);
+        svg.text(at, Anchor::Middle, 11, ink, &bar.label);
+    }
+}
+
+/// The same number for the same label, on every machine.
+fn number_of(label: &str) -> usize {
+    let mix = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(16_777_619);
+    label.bytes().fold(2_166_136_261, mix) as usize
+}

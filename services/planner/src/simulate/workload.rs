@@ -1,0 +1,250 @@
+//! The jobs of a trace as the engine takes them.
+
+use super::Machine;
+use crate::model::{ComponentDemand, Demand, Holder, QueuedJob};
+use muster_schemas::{
+    JobId, Timestamp,
+    cluster::{ClusterConfig, QueueSpec},
+    policy::{LimitPer, OrderKey, Policy},
+    resources::{Alternative, Request},
+};
+use muster_swf::{Headers, TraceJob};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The queue of jobs whose own is not named by the policy.
+const DEFAULT_QUEUE: &str = "default";
+
+/// A job that is going to be simulated.
+#[derive(Clone, Debug)]
+pub struct SimulatedJob {
+    /// Its label in the trace.
+    pub job_id: i64,
+    /// When it is submitted; 0 or more.
+    pub submit_seconds: i64,
+    /// How long it runs once it has started; at least 1.
+    pub runtime_seconds: i64,
+    /// How long the policy thinks that it runs; no less than it does.
+    pub estimate_seconds: i64,
+    /// How many processors it holds; at least 1.
+    pub procs: u32,
+    /// The same for the engine.
+    pub demand: Arc<Demand>,
+    /// Whose it is.
+    pub holder: Arc<Holder>,
+    /// Numbers that formulas use by name, where the policy has any.
+    pub attributes: Option<Arc<BTreeMap<String, i64>>>,
+}
+
+impl SimulatedJob {
+    pub(super) fn queued(&self, id: JobId) -> QueuedJob {
+        QueuedJob {
+            id,
+            tasks: None,
+            demand: self.demand.clone(),
+            holder: self.holder.clone(),
+            priority: 0,
+            arrival: Timestamp::from_unix_seconds(self.submit_seconds),
+            attributes: self.attributes.clone(),
+            slot: None,
+        }
+    }
+}
+
+/// What a simulation runs: jobs in queue order, and the queues that they are in.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    jobs: Vec<SimulatedJob>,
+    queues: Vec<QueueSpec>,
+    dropped_for_size: u64,
+}
+
+impl Workload {
+    /// The jobs of a window of a trace, in its order, for a machine and a policy.
+    ///
+    /// A job is in the queue that the policy (or the configuration of the cluster) calls as the trace does: by its name
+    /// (header `Queue`), its number or the name of its partition, else in the default queue. On a cluster, jobs that all
+    /// nodes of their queue together cannot serve are dropped.
+    pub fn new(window: &[TraceJob], headers: &Headers, machine: &Machine, policy: &Policy) -> Self {
+        let mut builder = Builder::new(headers, machine, policy);
+        let jobs: Vec<_> = window.iter().filter_map(|job| builder.job(job)).collect();
+        let dropped_for_size = (window.len() - jobs.len()) as u64;
+        Self { jobs, queues: builder.queues, dropped_for_size }
+    }
+
+    /// In queue order.
+    pub fn jobs(&self) -> &[SimulatedJob] {
+        &self.jobs
+    }
+
+    /// The queues of the engine.
+    pub fn queues(&self) -> &[QueueSpec] {
+        &self.queues
+    }
+
+    /// Jobs of the window that no nodes of the cluster can serve.
+    pub fn dropped_for_size(&self) -> u64 {
+        self.dropped_for_size
+    }
+}
+
+/// Equal values are made once: the engine compares them by address first.
+struct Builder<'h> {
+    queue_names: BTreeMap<i64, &'h str>,
+    partition_names: BTreeMap<i64, &'h str>,
+    /// The names that a queue of the trace can be known by.
+    known: BTreeSet<String>,
+    default_queue: Arc<str>,
+    queues: Vec<QueueSpec>,
+    /// How many processors a job of a queue can have; without an entry, as many as there are.
+    capacities: BTreeMap<Arc<str>, u64>,
+    queue_of: BTreeMap<(i64, i64), Arc<str>>,
+    demands: BTreeMap<(Arc<str>, u32, i64), Arc<Demand>>,
+    holders: BTreeMap<(i64, i64), Arc<Holder>>,
+    wants_attributes: bool,
+}
+
+impl<'h> Builder<'h> {
+    fn new(headers: &'h Headers, machine: &Machine, policy: &Policy) -> Self {
+        let (default_queue, mut queues, capacities) = match machine {
+            Machine::Pool { .. } => (DEFAULT_QUEUE.to_owned(), Vec::new(), BTreeMap::new()),
+            Machine::Cluster(config) => {
+                (config.settings.default_queue.clone(), config.queues.clone(), capacities(config))
+            }
+        };
+        let mut wanted = vec![default_queue.clone()];
+        wanted.extend(policy.queues.keys().cloned());
+        wanted.extend(policy.limits.iter().filter_map(|limit| limit.queue.clone()));
+        let per_queue = || policy.limits.iter().filter(|limit| limit.per == LimitPer::Queue);
+        wanted.extend(per_queue().filter_map(|limit| limit.name.clone()));
+        let queue_names = names(headers, "Queue");
+        if per_queue().any(|limit| limit.name.is_none()) {
+            wanted.extend(queue_names.values().map(|name| (*name).to_owned()));
+        }
+        for name in wanted {
+            if !queues.iter().any(|queue| queue.name == name) {
+                queues.push(QueueSpec { name, ..QueueSpec::default() });
+            }
+        }
+        Self {
+            queue_names,
+            partition_names: names(headers, "Partition"),
+            known: queues.iter().map(|queue| queue.name.clone()).collect(),
+            default_queue: default_queue.into(),
+            queues,
+            capacities,
+            queue_of: BTreeMap::new(),
+            demands: BTreeMap::new(),
+            holders: BTreeMap::new(),
+            wants_attributes: has_formula(policy),
+        }
+    }
+
+    fn job(&mut self, job: &TraceJob) -> Option<SimulatedJob> {
+        let procs = u32::try_from(job.procs).ok()?;
+        let queue = self.queue(job);
+        if self.capacities.get(&queue).is_some_and(|capacity| job.procs > *capacity) {
+            return None;
+        }
+        Some(SimulatedJob {
+            job_id: job.id,
+            submit_seconds: job.submit_seconds,
+            runtime_seconds: job.runtime_seconds,
+            estimate_seconds: job.estimate_seconds,
+            procs,
+            demand: self.demand(queue, procs, job.estimate_seconds),
+            holder: self.holder(job),
+            attributes: self.wants_attributes.then(|| Arc::new(attributes(job))),
+        })
+    }
+
+    fn queue(&mut self, job: &TraceJob) -> Arc<str> {
+        if let Some(queue) = self.queue_of.get(&(job.queue, job.partition)) {
+            return queue.clone();
+        }
+        let number = job.queue.to_string();
+        let names = [
+            self.queue_names.get(&job.queue).copied(),
+            Some(number.as_str()),
+            self.partition_names.get(&job.partition).copied(),
+        ];
+        let known = names.into_iter().flatten().find(|name| self.known.contains(*name));
+        let queue = known.map_or_else(|| self.default_queue.clone(), Arc::from);
+        self.queue_of.insert((job.queue, job.partition), queue.clone());
+        queue
+    }
+
+    fn demand(&mut self, queue: Arc<str>, procs: u32, estimate_seconds: i64) -> Arc<Demand> {
+        let make = |queue: &Arc<str>| {
+            let request = Request { tasks: Some(procs), ..Request::default() };
+            let alternative = Alternative {
+                requests: vec![request],
+                walltime_seconds: Some(estimate_seconds.unsigned_abs()),
+                ..Alternative::default()
+            };
+            let component =
+                ComponentDemand { queue: queue.clone(), reservation: None, alternatives: [alternative].into() };
+            Arc::new(Demand { components: vec![component] })
+        };
+        let key = (queue, procs, estimate_seconds);
+        self.demands.entry(key).or_insert_with_key(|(queue, ..)| make(queue)).clone()
+    }
+
+    fn holder(&mut self, job: &TraceJob) -> Arc<Holder> {
+        let make = || {
+            // A group that is not known is nobody's.
+            let group = u32::try_from(job.group).unwrap_or(u32::MAX);
+            Arc::new(Holder { user: job.user.to_string().into(), group, account: None })
+        };
+        self.holders.entry((job.user, job.group)).or_insert_with(make).clone()
+    }
+}
+
+/// The numbers of a job that a formula can use.
+fn attributes(job: &TraceJob) -> BTreeMap<String, i64> {
+    let numbers = [
+        ("user", job.user),
+        ("group", job.group),
+        ("application", job.application),
+        ("queue", job.queue),
+        ("partition", job.partition),
+    ];
+    numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect()
+}
+
+fn has_formula(policy: &Policy) -> bool {
+    let of_queues = policy.queues.values().filter_map(|queue| queue.order.as_ref()).flatten();
+    policy.order.iter().chain(of_queues).any(|key| matches!(key, OrderKey::Formula { .. }))
+}
+
+/// What headers such as `Queue: 1 short` call numbers. In `1 - short - for tests` what follows the name is prose.
+fn names<'h>(headers: &'h Headers, key: &str) -> BTreeMap<i64, &'h str> {
+    let mut names = BTreeMap::new();
+    for value in headers.all(key) {
+        let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = value.split_at(digits);
+        let name = rest.trim_start_matches([' ', '\t', '-', ':']).split(" - ").next().unwrap_or_default().trim();
+        if let Ok(number) = number.parse()
+            && !name.is_empty()
+        {
+            names.entry(number).or_insert(name);
+        }
+    }
+    names
+}
+
+/// How many one-core tasks the nodes of each queue can take together.
+fn capacities(config: &ClusterConfig) -> BTreeMap<Arc<str>, u64> {
+    let memory_per_core = config.settings.default_memory_per_core_bytes;
+    let tasks_of = |cores: u32, memory_bytes: u64| match memory_per_core {
+        Some(bytes) if bytes > 0 => u64::from(cores).min(memory_bytes / bytes),
+        _ => u64::from(cores),
+    };
+    let capacity = |queue: &QueueSpec| {
+        let serves = |name: &String| queue.nodes.is_empty() || queue.nodes.contains(name);
+        config.nodes.iter().filter(|node| serves(&node.name)).map(|node| tasks_of(node.cores, node.memory_bytes)).sum()
+    };
+    config.queues.iter().map(|queue| (queue.name.as_str().into(), capacity(queue))).collect()
+}
