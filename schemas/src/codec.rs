@@ -114,6 +114,16 @@ pub fn digest<T: Serialize + ?Sized>(value: &T) -> [u8; 32] {
         .as_bytes()
 }
 
+/// The first payload of the input, and what is behind it.
+///
+/// # Errors
+/// [`CodecError::CutShort`] if the input is shorter than its first payload.
+pub fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), CodecError> {
+    let length = bytes.get(2..6).and_then(|word| word.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word));
+    let want = HEADER_BYTES + length as usize;
+    bytes.split_at_checked(want).ok_or(CodecError::CutShort { have: bytes.len(), want })
+}
+
 /// The value of a payload, which must be the whole input.
 ///
 /// # Errors

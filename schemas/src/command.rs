@@ -2,10 +2,12 @@
 
 use crate::{
     cluster::ClusterConfig,
-    event::{Actor, Commit, DeliveryResult, JobChange, NodeExit, TraceContext, WaitingJob},
+    event::{Actor, Commit, DeliveryResult, JobChange, NodeExit, TraceContext},
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{Holds, JobSpec, JobState, Launch, Occasion},
     node::NodeOrder,
+    plan::{NodeClosure, ProposedPlan, ReservationSpec},
+    policy::Policy,
     resources::Placement,
     time::Timestamp,
 };
@@ -130,13 +132,33 @@ pub enum Command {
         /// Their names.
         nodes: Vec<String>,
     },
+    /// Make this the policy that planners follow. Administrators.
+    SetPolicy {
+        /// All of it.
+        policy: Box<Policy>,
+    },
+    /// Keep nodes for some jobs for a time. Operators.
+    Reserve {
+        /// What is to be reserved, under a name that is not in use.
+        reservation: Box<ReservationSpec>,
+    },
+    /// Give a reservation up, also one that has begun: what runs in it goes on. Operators.
+    RemoveReservation {
+        /// Its name.
+        name: String,
+    },
+    /// Make these the times in which nodes serve no jobs. Operators.
+    SetNodeClosures {
+        /// Names of the nodes.
+        nodes: Vec<String>,
+        /// All of them, the same for each node, in order of time and without overlap. None opens the nodes.
+        closures: Vec<NodeClosure>,
+    },
     /// The planner's decisions. Each start is checked against the state at this moment; those that no longer fit are
     /// refused singly, the others stand.
     CommitPlan {
-        /// Jobs that start now.
-        starts: Vec<Start>,
-        /// Why the others wait, where it changed.
-        reasons: Vec<WaitingJob>,
+        /// All of them.
+        plan: Box<ProposedPlan>,
     },
     /// A node's executor reports for duty, at its start and after each loss of contact. The answer carries what it has to do.
     NodeHello {

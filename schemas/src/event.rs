@@ -7,6 +7,8 @@ use crate::{
     cluster::{ClusterSettings, QueueSpec},
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Launch, Occasion, Outcome, Usage, WaitReason},
+    plan::{NodeClosure, PlanRecord, ReservationSpec},
+    policy::Policy,
     resources::{IndexSet, NodeSpec, Placement},
     time::Timestamp,
 };
@@ -248,7 +250,7 @@ pub enum Event {
         /// The job.
         job: JobId,
     },
-    /// The planner's reasons for jobs that wait, where they changed.
+    /// The planner's reasons for jobs that wait, where they changed. [`Event::Planned`] has taken its place.
     JobsWaiting {
         /// For each job its reason.
         reasons: Arc<Vec<WaitingJob>>,
@@ -437,6 +439,45 @@ pub enum Event {
         /// The next run gets at least this number.
         next: RunId,
     },
+    /// The policy that planners follow from now on.
+    PolicySet {
+        /// All of it.
+        policy: Arc<Policy>,
+    },
+    /// An advance reservation was made, or changed.
+    ReservationSet {
+        /// As it is from now on.
+        reservation: Arc<ReservationSpec>,
+    },
+    /// The planner chose the nodes of a reservation by count.
+    ReservationPlaced {
+        /// Its name.
+        name: String,
+        /// The nodes.
+        nodes: Vec<NodeId>,
+    },
+    /// A reservation was removed, or is over.
+    ReservationRemoved {
+        /// Its name.
+        name: String,
+    },
+    /// The times in which a node serves no jobs are these from now on.
+    NodeClosuresSet {
+        /// Its number.
+        node: NodeId,
+        /// In order of time, without overlap.
+        closures: Vec<NodeClosure>,
+    },
+    /// What a plan came to beside its starts, whose records are ahead of this one, and what it was made from.
+    Planned {
+        /// All of it.
+        plan: Arc<PlanRecord>,
+    },
+    /// The start of a reservation has come: its jobs may start.
+    ReservationBegun {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// A job that waits, and why.
@@ -534,6 +575,13 @@ impl Event {
             Self::RangeArchived { .. } => ("log", "archived"),
             Self::TasksFinished { .. } => ("job", "tasks_finished"),
             Self::RunNumbersRaised { .. } => ("cluster", "run_numbers_raised"),
+            Self::PolicySet { .. } => ("policy", "set"),
+            Self::ReservationSet { .. } => ("reservation", "set"),
+            Self::ReservationPlaced { .. } => ("reservation", "placed"),
+            Self::ReservationRemoved { .. } => ("reservation", "removed"),
+            Self::NodeClosuresSet { .. } => ("node", "closures_set"),
+            Self::Planned { .. } => ("plan", "made"),
+            Self::ReservationBegun { .. } => ("reservation", "begun"),
         }
     }
 

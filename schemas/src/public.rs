@@ -8,13 +8,15 @@ use crate::{
     event::{Actor, Event, JobChange, NodeExit, Record, StopReason},
     ids::{JobId, NodeId, RunId, Sequence, StepId},
     job::{ArraySpec, Dependencies, ExitStatus, Holds, JobSpec, JobType, Notification, Occasion, Outcome, Sink, Usage},
+    plan::{NodeClosure, PlanRecord, ReservationSpec},
+    policy::Policy,
     resources::{Alternative, IndexSet, NodeSpec, Placement},
     subjects,
     time::Timestamp,
     views::{OutcomeView, ReasonView},
 };
 use serde::Serialize;
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 use utoipa::ToSchema;
 
 pub mod documents;
@@ -22,7 +24,7 @@ mod summary;
 
 /// The version at the end of every event type. A changed shape gets a new one.
 pub const VERSION: &str = "v1";
-/// A `plan.waiting` event lists at most so many jobs; its `total` counts all.
+/// A `plan.waiting` or `plan.made` event lists at most so many jobs; its counts are of all.
 pub const MAX_WAITING_JOBS: usize = 10_000;
 
 /// What the numbers in an event mean. Whoever has the state can say.
@@ -291,7 +293,7 @@ public_events! {
         /// The job.
         job: JobId,
     }
-    /// The reasons why jobs wait changed.
+    /// The reasons why jobs wait changed: only in logs of older versions, which had no `plan.made`.
     "plan" "waiting" PlanWaiting {
         /// How many jobs there are in this event's record.
         total: u64,
@@ -478,6 +480,59 @@ public_events! {
         /// The next run gets at least this number.
         next: RunId,
     }
+    /// The policy that planners follow changed.
+    "policy" "set" PolicySet {
+        /// The policy from now on.
+        policy: Arc<Policy>,
+    }
+    /// An advance reservation was made or changed.
+    "reservation" "set" ReservationSet {
+        /// The reservation as it is from now on.
+        reservation: Arc<ReservationSpec>,
+    }
+    /// The nodes of a reservation by count were chosen.
+    "reservation" "placed" ReservationPlaced {
+        /// Its name.
+        reservation: String,
+        /// Names of the nodes.
+        nodes: Vec<String>,
+    }
+    /// The start of a reservation has come: its jobs may start.
+    "reservation" "begun" ReservationBegun {
+        /// Its name.
+        reservation: String,
+    }
+    /// A reservation was removed, or is over.
+    "reservation" "removed" ReservationRemoved {
+        /// Its name.
+        reservation: String,
+    }
+    /// The times in which a node serves no jobs changed.
+    "node" "closures_set" NodeClosuresSet {
+        /// Its name.
+        node: String,
+        /// The times from now on, in their order; none if the node is open.
+        closures: Vec<NodeClosure>,
+    }
+    /// A plan was made: what it came to beside its starts, and what it was made from.
+    "plan" "made" PlanMade {
+        /// The planner's state was as after this record.
+        seen: Sequence,
+        /// The time that it planned for.
+        at: Timestamp,
+        /// Jobs whose starts the ledger refused.
+        refused: Vec<JobId>,
+        /// Jobs that it left out because a start of theirs had been refused before.
+        left_out: u64,
+        /// How many jobs wait for a new reason.
+        reasons: u64,
+        /// How many promises were made, changed or taken back.
+        slots: u64,
+        /// How many starts are foreseen otherwise than before.
+        predictions: u64,
+        /// The first 10,000 jobs that one of these is about, in order of their ids.
+        jobs: Vec<PlannedJob>,
+    }
     /// Old records were moved to an archive file.
     "log" "archived" LogArchived {
         /// The first of the range.
@@ -542,6 +597,24 @@ pub struct WaitingJob {
     pub job: JobId,
     /// Why.
     pub reason: ReasonView,
+}
+
+/// What a plan says of a job that waits. What did not change is left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PlannedJob {
+    /// The job or array.
+    pub job: JobId,
+    /// Why it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ReasonView>,
+    /// When it starts at the latest, as promised; `null` if the promise was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Timestamp>)]
+    pub slot_start: Option<Option<Timestamp>>,
+    /// When it is thought to start; `null` if it cannot be foreseen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Timestamp>)]
+    pub predicted_start: Option<Option<Timestamp>>,
 }
 
 /// What a run has of one node.
@@ -661,6 +734,17 @@ impl EventData {
                 JobTasksFinished { job: *job, indices: indices.clone(), outcome: outcome.into() }.into()
             }
             Event::RunNumbersRaised { next } => ClusterRunNumbersRaised { next: *next }.into(),
+            Event::PolicySet { policy } => PolicySet { policy: policy.clone() }.into(),
+            Event::ReservationSet { reservation } => ReservationSet { reservation: reservation.clone() }.into(),
+            Event::ReservationPlaced { name, nodes } => {
+                ReservationPlaced { reservation: name.clone(), nodes: nodes.iter().map(node).collect() }.into()
+            }
+            Event::ReservationBegun { name } => ReservationBegun { reservation: name.clone() }.into(),
+            Event::ReservationRemoved { name } => ReservationRemoved { reservation: name.clone() }.into(),
+            Event::NodeClosuresSet { node: id, closures } => {
+                NodeClosuresSet { node: node(id), closures: closures.clone() }.into()
+            }
+            Event::Planned { plan } => planned(plan).into(),
             Event::RangeArchived { first, last, last_hash, file } => {
                 LogArchived { first: *first, last: *last, last_hash: hex(last_hash), file: file.clone() }.into()
             }
@@ -678,6 +762,7 @@ impl EventData {
             | Self::ClusterSettingsChanged(_)
             | Self::ClusterRunNumbersRaised(_)
             | Self::PlanWaiting(_)
+            | Self::PlanMade(_)
             | Self::LogCheckpoint(_)
             | Self::LogArchived(_) => cluster.to_owned(),
             Self::QueueSet(data) => data.queue.name.clone(),
@@ -690,6 +775,12 @@ impl EventData {
             Self::NodeLost(data) => data.node.clone(),
             Self::NodeDrained(data) => data.node.clone(),
             Self::NodeResumed(data) => data.node.clone(),
+            Self::NodeClosuresSet(data) => data.node.clone(),
+            Self::PolicySet(data) => data.policy.name.clone(),
+            Self::ReservationSet(data) => data.reservation.name.clone(),
+            Self::ReservationPlaced(data) => data.reservation.clone(),
+            Self::ReservationBegun(data) => data.reservation.clone(),
+            Self::ReservationRemoved(data) => data.reservation.clone(),
             Self::JobSubmitted(data) => data.job.to_string(),
             Self::JobHeld(data) => data.job.to_string(),
             Self::JobReleased(data) => data.job.to_string(),
@@ -760,6 +851,31 @@ fn waiting(reasons: &[crate::event::WaitingJob]) -> PlanWaiting {
     PlanWaiting {
         total: reasons.len() as u64,
         jobs: listed.map(|entry| WaitingJob { job: entry.job, reason: (&entry.reason).into() }).collect(),
+    }
+}
+
+fn planned(plan: &PlanRecord) -> PlanMade {
+    let mut jobs: BTreeMap<JobId, PlannedJob> = BTreeMap::new();
+    let empty = |job| PlannedJob { job, reason: None, slot_start: None, predicted_start: None };
+    for waiting in &plan.reasons {
+        jobs.entry(waiting.job).or_insert_with_key(|job| empty(*job)).reason = Some((&waiting.reason).into());
+    }
+    for planned in &plan.slots {
+        let start = planned.slot.as_ref().map(|slot| slot.start);
+        jobs.entry(planned.job).or_insert_with_key(|job| empty(*job)).slot_start = Some(start);
+    }
+    for predicted in &plan.predictions {
+        jobs.entry(predicted.job).or_insert_with_key(|job| empty(*job)).predicted_start = Some(predicted.start);
+    }
+    PlanMade {
+        seen: plan.seen,
+        at: plan.at,
+        refused: plan.refused.clone(),
+        left_out: plan.left_out.len() as u64,
+        reasons: plan.reasons.len() as u64,
+        slots: plan.slots.len() as u64,
+        predictions: plan.predictions.len() as u64,
+        jobs: jobs.into_values().take(MAX_WAITING_JOBS).collect(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every released shape of an event stays readable for ever.
 //!
-//! `golden/log-v1.hex` has one record for each kind of event, as they were written by the first release, one payload in
+//! `golden/log-v1.hex` has one record for each kind of event, as the first release that had it wrote it, one payload in
 //! hexadecimal on a line. `MUSTER_BLESS=1` adds lines for events that have none yet; it never changes a line that is there.
 
 use muster_schemas::{
@@ -16,6 +16,8 @@ use muster_schemas::{
         JobType, Launch, Notification, Occasion, Outcome, Program, RequeuePolicy, Sink, Usage, WaitReason,
         WarningSignal,
     },
+    plan::{NodeClosure, PlanRecord, PlannedSlot, PredictedStart, ReservationSpec, ReservedNodes, SlotSpec},
+    policy::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy},
     resources::{
         Alternative, ComponentPlacement, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeFilter, NodeShare,
         NodeSpec, Per, Placement, PropertyValue, Relation, Request, Sharing,
@@ -108,6 +110,71 @@ fn job() -> JobSpec {
     }
 }
 
+fn policy() -> Policy {
+    let formula = OrderKey::Formula { text: "wait / walltime".into(), descending: true };
+    Policy {
+        name: "site".into(),
+        order: vec![OrderKey::QueuePriority, OrderKey::Wfp3, formula],
+        backfill: Backfill {
+            mode: BackfillMode::Conservative,
+            reservations: Some(100),
+            candidates: CandidateOrder::Sjbf,
+            look_ahead: Some(1000),
+            require_walltime: true,
+        },
+        limits: vec![Limit {
+            per: LimitPer::User,
+            name: Some("ada".into()),
+            queue: Some("night".into()),
+            max_running_jobs: Some(1),
+            max_nodes: Some(2),
+            max_cores: Some(3),
+            max_gpus: Some(4),
+        }],
+        queues: [(
+            "night".to_owned(),
+            QueuePolicy { order: Some(vec![OrderKey::Fcfs]), backfill: Some(Backfill::default()) },
+        )]
+        .into(),
+        max_starts: 500,
+    }
+}
+
+fn reservation() -> ReservationSpec {
+    ReservationSpec {
+        name: "course".into(),
+        start: Timestamp(5_000_000),
+        end: Timestamp(6_000_000),
+        nodes: ReservedNodes::Count {
+            count: 2,
+            filter: Some(NodeFilter::Has("ib".into())),
+            queue: Some("night".into()),
+        },
+        users: vec!["ada".into()],
+        accounts: vec!["physics".into()],
+    }
+}
+
+fn plan(placement: &Placement) -> PlanRecord {
+    let (first, second) = (JobId::job(7), JobId::job(8));
+    let slot = SlotSpec { start: Timestamp(9_000_000), placement: Arc::new(placement.clone()) };
+    PlanRecord {
+        seen: Sequence(43),
+        at: Timestamp(8_000_000),
+        left_out: vec![JobId::job(6)],
+        refused: vec![JobId::task(5, 1)],
+        reasons: vec![
+            WaitingJob { job: first, reason: WaitReason::Reserved { start: Timestamp(9_000_000) } },
+            WaitingJob { job: second, reason: WaitReason::WouldDelay(first) },
+        ],
+        slots: vec![PlannedSlot { job: first, slot: Some(slot) }, PlannedSlot { job: second, slot: None }],
+        predictions: vec![
+            PredictedStart { job: first, start: Some(Timestamp(9_000_000)) },
+            PredictedStart { job: second, start: None },
+        ],
+    }
+}
+
 fn exit() -> NodeExit {
     NodeExit {
         status: Some(ExitStatus::Signal(9)),
@@ -173,7 +240,7 @@ fn events() -> Vec<Event> {
         Event::JobsWaiting {
             reasons: Arc::new(vec![WaitingJob { job: job_id, reason: WaitReason::Resources("cores".into()) }]),
         },
-        Event::RunAllocated { job: task, run, placement: Arc::new(placement) },
+        Event::RunAllocated { job: task, run, placement: Arc::new(placement.clone()) },
         Event::RunNodeStarted { run, node },
         Event::RunStarted { job: task, run, node },
         Event::RunStopping { job: task, run, reason: StopReason::Cancelled },
@@ -215,6 +282,19 @@ fn events() -> Vec<Event> {
         Event::RangeArchived { first: Sequence(1), last: Sequence(9), last_hash: [6; 32], file: "1-9.gz".into() },
         Event::TasksFinished { job: job_id, indices: "4-8:4".parse().unwrap(), outcome: Outcome::Cancelled },
         Event::RunNumbersRaised { next: RunId(70_000) },
+        Event::PolicySet { policy: Arc::new(policy()) },
+        Event::ReservationSet { reservation: Arc::new(reservation()) },
+        Event::ReservationPlaced { name: "course".into(), nodes: vec![node, NodeId(4)] },
+        Event::ReservationRemoved { name: "course".into() },
+        Event::NodeClosuresSet {
+            node,
+            closures: vec![
+                NodeClosure { from: Timestamp(1_000_000), until: Timestamp(2_000_000), reason: "fan".into() },
+                NodeClosure { from: Timestamp(3_000_000), until: Timestamp::MAX, reason: String::new() },
+            ],
+        },
+        Event::Planned { plan: Arc::new(plan(&placement)) },
+        Event::ReservationBegun { name: "course".into() },
     ]
 }
 

@@ -367,7 +367,7 @@ impl World {
         if let Some(from) = self.planner.missing(self.agenda.now) {
             self.send(Parcel::WantsReplay { from });
         }
-        if let Some(command) = self.planner.plan() {
+        if let Some(command) = self.planner.plan(self.agenda.now) {
             let id = self.fresh_id();
             self.planner.outstanding = Some(id);
             let envelope = CommandEnvelope { id, actor: Actor::Planner, trace: TraceContext::default(), command };

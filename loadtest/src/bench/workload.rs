@@ -8,6 +8,7 @@ use muster_schemas::{
     command::{Command, Reply, Start},
     event::{Actor, EndCause, NodeExit, Owner},
     job::{ExitStatus, Usage},
+    plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
 };
 use std::collections::BTreeMap;
@@ -102,7 +103,8 @@ fn start(numbers: impl Iterator<Item = u64>) -> (Actor, Command) {
         },
     };
     let starts = (0..).zip(numbers).map(start).collect();
-    (Actor::Planner, Command::CommitPlan { starts, reasons: Vec::new() })
+    let plan = ProposedPlan { starts, ..ProposedPlan::default() };
+    (Actor::Planner, Command::CommitPlan { plan: Box::new(plan) })
 }
 
 /// Runs are numbered as their jobs: every job has one.

@@ -96,6 +96,28 @@ impl fmt::Display for EventData {
             Self::ClusterRunNumbersRaised(data) => {
                 write!(f, "nodes remember runs up to {}: the next numbers are higher", data.next.0.saturating_sub(1))
             }
+            Self::PolicySet(data) => write!(f, "planners follow the policy {}", data.policy.name),
+            Self::ReservationSet(data) => {
+                let spec = &data.reservation;
+                write!(f, "reservation {} was set from {} to {}", spec.name, spec.start, spec.end)
+            }
+            Self::ReservationPlaced(data) => {
+                write!(f, "reservation {} was given {} nodes", data.reservation, data.nodes.len())
+            }
+            Self::ReservationBegun(data) => write!(f, "reservation {} has begun", data.reservation),
+            Self::ReservationRemoved(data) => write!(f, "reservation {} was removed", data.reservation),
+            Self::NodeClosuresSet(data) => match data.closures.first() {
+                None => write!(f, "node {} has no closure any more", data.node),
+                Some(first) => write!(f, "node {} is closed from {}{}", data.node, first.from, Because(&first.reason)),
+            },
+            Self::PlanMade(data) => write!(
+                f,
+                "a plan was made: {} new reasons, {} promises, {} predictions, {} starts refused",
+                data.reasons,
+                data.slots,
+                data.predictions,
+                data.refused.len()
+            ),
             Self::LogArchived(data) => {
                 write!(f, "records {} to {} were moved to archive {}", data.first, data.last, data.file)
             }

@@ -6,6 +6,7 @@
 mod cluster;
 mod dependencies;
 mod jobs;
+mod planning;
 mod runs;
 
 use crate::state::{
@@ -68,6 +69,13 @@ impl State {
             Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
             Event::RangeArchived { last, .. } => self.core.archived = self.core.archived.max(*last),
             Event::RunNumbersRaised { next } => self.core.next_run = self.core.next_run.max(next.0),
+            Event::PolicySet { policy } => self.policy_set(policy),
+            Event::ReservationSet { reservation } => self.reservation_set(reservation),
+            Event::ReservationPlaced { name, nodes } => self.reservation_placed(name, nodes),
+            Event::ReservationBegun { name } => self.change_reservation(name, |reservation| reservation.begun = true),
+            Event::ReservationRemoved { name } => self.reservation_removed(name),
+            Event::NodeClosuresSet { node, closures } => self.node_closures_set(*node, closures),
+            Event::Planned { plan } => self.planned(plan),
             Event::JobSignalled { .. } | Event::Checkpoint { .. } | Event::StartRefused { .. } => {}
         }
     }

@@ -7,6 +7,7 @@ mod control;
 mod modify;
 mod nodes;
 mod plan;
+mod planning;
 mod reports;
 mod select;
 mod steps;
@@ -63,7 +64,11 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::Configure { config, keep_unnamed } => configure::configure(&access, *config, keep_unnamed),
         Command::DrainNodes { nodes, reason } => nodes::drain(&access, &nodes, &reason),
         Command::ResumeNodes { nodes } => nodes::resume(&access, &nodes),
-        Command::CommitPlan { starts, reasons } => plan::commit(&access, starts, reasons),
+        Command::SetPolicy { policy } => planning::set_policy(&access, *policy),
+        Command::Reserve { reservation } => planning::reserve(&access, *reservation, now),
+        Command::RemoveReservation { name } => planning::remove_reservation(&access, &name),
+        Command::SetNodeClosures { nodes, closures } => planning::set_closures(&access, &nodes, closures, now),
+        Command::CommitPlan { plan } => plan::commit(&access, *plan, now),
         Command::NodeHello { boot_id, runs, highest_run } => reports::hello(&access, &boot_id, &runs, highest_run, now),
         Command::NodeStarted { run } => reports::started(&access, run),
         Command::NodeEnded { run, exit } => reports::ended(&access, run, exit),

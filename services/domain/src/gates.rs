@@ -1,4 +1,4 @@
-//! What keeps a waiting job from being planned: holds, begin times, dependencies, stopped queues.
+//! What keeps a waiting job from being planned: holds, begin times, dependencies, stopped queues, reservations.
 
 use crate::state::{ArrayState, Condition, ConditionStatus, Job, Phase, State, job::ComponentExtras};
 use muster_schemas::{
@@ -26,7 +26,11 @@ impl State {
         }
         // The job that it was behind may have started since; then the order tells.
         let is_outdated = |reason: &&WaitReason| match reason {
-            WaitReason::BehindJob(other) => self.job(*other).is_none_or(|other| !other.is_waiting()),
+            WaitReason::BehindJob(other) | WaitReason::WouldDelay(other) => {
+                self.job(*other).is_none_or(|other| !other.is_waiting())
+            }
+            // The planner took back what it said.
+            WaitReason::NotPlannedYet => true,
             _ => false,
         };
         let planned = || job.planner_reason.as_deref().filter(|reason| !is_outdated(reason)).cloned();
@@ -89,7 +93,16 @@ impl State {
         if !self.queues_started(job) {
             return Some(WaitReason::QueueStopped);
         }
-        self.array_reason(job)
+        self.reservation_reason(job).or_else(|| self.array_reason(job))
+    }
+
+    /// Why a job cannot run in the reservations that it names, if it is so.
+    pub(crate) fn reservation_reason(&self, job: &Job) -> Option<WaitReason> {
+        job.reservations().find_map(|name| match self.reservation(name) {
+            None => Some(WaitReason::ReservationGone(name.to_string())),
+            Some(reservation) if !reservation.begun => Some(WaitReason::ReservationNotBegun(name.to_string())),
+            Some(_) => None,
+        })
     }
 
     fn array_reason(&self, job: &Job) -> Option<WaitReason> {

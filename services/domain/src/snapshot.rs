@@ -1,6 +1,6 @@
 //! The bytes of a state, and its digest.
 
-use crate::state::{Core, State};
+use crate::state::{Core, State, planning::Additions};
 use muster_schemas::codec::{self, CodecError};
 
 impl State {
@@ -9,7 +9,12 @@ impl State {
     /// # Errors
     /// If it is larger than the codec allows.
     pub fn to_snapshot_bytes(&self) -> Result<Vec<u8>, CodecError> {
-        codec::encode(&self.core)
+        let mut bytes = codec::encode(&self.core)?;
+        let additions = self.additions();
+        if additions != Additions::default() {
+            codec::encode_into(&additions, &mut bytes)?;
+        }
+        Ok(bytes)
     }
 
     /// The state of a snapshot.
@@ -17,7 +22,8 @@ impl State {
     /// # Errors
     /// If the bytes are damaged, or not those of a state.
     pub fn from_snapshot_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
-        let mut core: Core = codec::decode(bytes)?;
+        let (core, additions) = codec::split(bytes)?;
+        let mut core: Core = codec::decode(core)?;
         for job in core.jobs.values_mut() {
             for component in &mut job.components {
                 let shape = core.shapes.get(component.shape.id);
@@ -29,6 +35,9 @@ impl State {
             }
         }
         let mut state = Self { core, ..Self::default() };
+        if !additions.is_empty() {
+            state.restore(codec::decode(additions)?);
+        }
         state.share_again();
         state.rebuild_index();
         Ok(state)
@@ -37,7 +46,12 @@ impl State {
     /// BLAKE3 over all of the state: two states are the same exactly if their digests are, on any machine and whether
     /// they were folded from the log or read from a snapshot.
     pub fn digest(&self) -> [u8; 32] {
-        codec::digest(&self.core)
+        let additions = self.additions();
+        if additions == Additions::default() {
+            codec::digest(&self.core)
+        } else {
+            codec::digest(&(&self.core, &additions))
+        }
     }
 
     /// Lets equal values of different jobs share memory again, as they did before they were stored.

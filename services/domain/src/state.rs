@@ -4,6 +4,7 @@ pub mod array;
 pub(crate) mod index;
 pub mod job;
 pub mod node;
+pub mod planning;
 pub(crate) mod pool;
 pub mod run;
 pub mod shape;
@@ -11,6 +12,7 @@ pub mod shape;
 pub use array::ArrayState;
 pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};
 pub use node::{Licence, Node, Queue};
+pub use planning::Reservation;
 pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
 pub use shape::{Shape, ShapeId, Shapes};
 
@@ -20,8 +22,10 @@ use muster_schemas::{
     cluster::ClusterSettings,
     event::Owner,
     job::{JobState, WaitReason},
+    policy::Policy,
     resources::IndexSet,
 };
+use planning::{Additions, Planning};
 use pool::Pool;
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
@@ -30,11 +34,13 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     pub(crate) core: Core,
+    pub(crate) planning: Planning,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
 
-/// What cannot be derived from anything else: this is what a snapshot holds and a digest covers.
+/// What cannot be derived from anything else: this is what a snapshot holds and a digest covers. Its shape is that of the
+/// first release; what has come since is in [`Additions`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Core {
     pub(crate) sequence: Sequence,
@@ -152,6 +158,33 @@ impl State {
         self.node(id).map_or_else(|| Cow::Owned(format!("#{id}")), |node| Cow::Borrowed(node.spec.name.as_str()))
     }
 
+    /// The policy that planners follow.
+    pub fn policy(&self) -> &Arc<Policy> {
+        self.planning.policy()
+    }
+
+    /// All advance reservations that are not over, by name.
+    pub fn reservations(&self) -> impl ExactSizeIterator<Item = &Reservation> {
+        self.planning.reservations.values()
+    }
+
+    /// An advance reservation that is not over.
+    pub fn reservation(&self, name: &str) -> Option<&Reservation> {
+        self.planning.reservations.get(name)
+    }
+
+    /// The reservations that have a node, by name.
+    pub fn reservations_of(&self, node: NodeId) -> impl Iterator<Item = &Reservation> {
+        let names = self.index.reserved.get(&node).into_iter().flatten();
+        names.filter_map(|name| self.reservation(name))
+    }
+
+    /// Whether something has become free that the last plan which changed a promise could not see, so that promises may
+    /// move to earlier times. Nothing is counted before the first policy is set: no promise is made until then.
+    pub fn capacity_freed(&self) -> bool {
+        self.planning.freed > self.planning.promised_after
+    }
+
     /// All jobs that the state still knows, by id: jobs, arrays, and tasks that have been started at least once.
     pub fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
         self.core.jobs.values().map(Box::as_ref)
@@ -198,13 +231,16 @@ impl State {
         &self.core.shapes
     }
 
-    /// The jobs that only wait for resources, in order of arrival (time queued, then number): their gates are open and
-    /// the queues of all their components are started. Arrays come as one entry each.
+    /// The jobs that only wait for resources, in order of arrival (time queued, then number): their gates are open, the
+    /// queues of all their components are started and the reservations that they name have begun. Arrays come as one entry each.
     pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_>> {
         // Mostly every queue is started, and then no job need be asked for its own.
         let all_started = self.queues().all(|queue| queue.spec.started);
         self.index.queued.iter().filter_map(move |(_, id)| {
             let job = self.job(*id).filter(|job| all_started || self.queues_started(job))?;
+            if self.reservation_reason(job).is_some() {
+                return None;
+            }
             let indices = job.array.as_ref().map(|array| self.startable(job, array));
             let startable = indices.as_ref().is_none_or(|indices| !indices.is_empty());
             startable.then_some(Waiting { job, indices })
@@ -216,7 +252,8 @@ impl State {
         job.queues().all(|name| self.queue(name).is_some_and(|queue| queue.spec.started))
     }
 
-    /// How many jobs wait with open gates; arrays count once. Jobs of stopped queues are among them.
+    /// How many jobs wait with open gates; arrays count once. Jobs of stopped queues and of
+    /// reservations that have not begun are among them.
     pub fn eligible_jobs(&self) -> usize {
         self.index.queued.len()
     }
@@ -244,7 +281,41 @@ impl State {
         if self.settings().cancel_never_met && self.has_impossible_jobs() {
             return Some(self.time());
         }
-        self.index.due.first().map(|(time, _)| *time)
+        let reservation = self.index.reservations_due.first().map(|(time, _)| *time);
+        let closure = self.index.closures_due.first().map(|(time, _)| *time);
+        self.index.due.first().map(|(time, _)| *time).into_iter().chain(reservation).chain(closure).min()
+    }
+
+    /// What there is beyond the core.
+    pub(crate) fn additions(&self) -> Additions {
+        let closed = self.nodes().filter(|node| !node.closures.is_empty());
+        let slot = |job: &Job| Some((job.id, (**job.slot.as_ref()?).clone()));
+        Additions {
+            planning: self.planning.clone(),
+            closures: closed.map(|node| (node.id, node.closures.clone())).collect(),
+            slots: self.jobs().filter_map(slot).collect(),
+            predictions: self.jobs().filter_map(|job| Some((job.id, job.predicted_start?))).collect(),
+        }
+    }
+
+    /// Puts back what there was beyond the core.
+    pub(crate) fn restore(&mut self, additions: Additions) {
+        self.planning = additions.planning;
+        for (id, closures) in additions.closures {
+            if let Some(node) = self.core.nodes.get_mut(&id) {
+                node.closures = closures;
+            }
+        }
+        for (id, slot) in additions.slots {
+            if let Some(job) = self.core.jobs.get_mut(&id) {
+                job.slot = Some(Box::new(slot));
+            }
+        }
+        for (id, start) in additions.predictions {
+            if let Some(job) = self.core.jobs.get_mut(&id) {
+                job.predicted_start = Some(start);
+            }
+        }
     }
 }
 

@@ -9,6 +9,10 @@ use muster_schemas::{
     resources::{Alternative, Count, IndexSet, Level, NodeFilter, NodeSpec, Request},
 };
 
+mod planning;
+
+pub(crate) use planning::{closures, policy, reservation};
+
 /// Bytes of a name of anything.
 pub const MAX_NAME_BYTES: usize = 1_024;
 /// Bytes of free text, such as a reason.

@@ -8,6 +8,7 @@ use muster_schemas::{
     command::{Answer, Command, JobFilter, JobSelection, Reply, Start},
     event::{Actor, EndCause, NodeExit, TraceContext},
     job::{ArraySpec, Component, ExitStatus, JobSpec, JobState, Launch, Notification, Occasion, Program, Sink, Usage},
+    plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
     views::{ErrorCode, HoldRequest, JobsRequest, NodeStateWord, OutcomeWord, ReasonWord},
 };
@@ -170,7 +171,8 @@ impl System {
             exclusive: false,
         };
         let placement = Placement { components: vec![ComponentPlacement { alternative: 0, shares: vec![share] }] };
-        let plan = Command::CommitPlan { starts: vec![Start { job, placement }], reasons: vec![] };
+        let plan = ProposedPlan { starts: vec![Start { job, placement }], ..ProposedPlan::default() };
+        let plan = Command::CommitPlan { plan: Box::new(plan) };
         let answer = self.command(Actor::Planner, plan);
         assert_eq!(answer.result, Ok(Reply::Planned(vec![])));
         let run = self.client().job(job, Moment::Now).unwrap().job.run.expect("the job has a run");

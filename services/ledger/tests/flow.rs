@@ -11,6 +11,7 @@ use muster_schemas::{
     job::{ExitStatus, JobSpec, Notification, Occasion, Sink, Usage},
     node::{Heartbeat, LaunchOrder, NodeOrder},
     notify::NotifyItem,
+    plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
     subjects,
     time::Timestamp,
@@ -55,7 +56,8 @@ async fn start(ledger: &Ledger, job: JobId) {
     };
     let component = ComponentPlacement { alternative: 0, shares: vec![share] };
     let placement = Placement { components: vec![component] };
-    let command = Command::CommitPlan { starts: vec![Start { job, placement }], reasons: Vec::new() };
+    let plan = ProposedPlan { starts: vec![Start { job, placement }], ..ProposedPlan::default() };
+    let command = Command::CommitPlan { plan: Box::new(plan) };
     let answer = as_actor(ledger, Actor::Planner, command).await;
     assert_eq!(answer.result, Ok(Reply::Planned(Vec::new())));
 }

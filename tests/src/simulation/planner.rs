@@ -4,9 +4,10 @@
 use muster_domain::State;
 use muster_planner::{Order, Policy, View, plan};
 use muster_schemas::{
-    CommandId, JobId, Sequence,
+    CommandId, JobId, Sequence, Timestamp,
     command::{Answer, Command, Reply},
     event::Commit,
+    plan::ProposedPlan,
 };
 use std::collections::BTreeSet;
 
@@ -73,7 +74,7 @@ impl PlannerHost {
     }
 
     /// The command of the next plan, if there is anything to say.
-    pub(super) fn plan(&mut self) -> Option<Command> {
+    pub(super) fn plan(&mut self, now: i64) -> Option<Command> {
         let projection = self.running.as_mut()?;
         let is_behind = projection.state.sequence() < projection.wait_for;
         if self.outstanding.is_some() || is_behind || !projection.is_due {
@@ -85,7 +86,15 @@ impl PlannerHost {
         if plan.starts.is_empty() && plan.reasons.is_empty() {
             return None;
         }
-        Some(Command::CommitPlan { starts: plan.starts, reasons: plan.reasons })
+        let plan = ProposedPlan {
+            seen: projection.state.sequence(),
+            at: Timestamp(now),
+            left_out: projection.left_out.iter().copied().collect(),
+            starts: plan.starts,
+            reasons: plan.reasons,
+            ..ProposedPlan::default()
+        };
+        Some(Command::CommitPlan { plan: Box::new(plan) })
     }
 
     pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) {

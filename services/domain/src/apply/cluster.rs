@@ -21,13 +21,18 @@ impl State {
                 self.core.queues.insert(name, Queue::new(spec.clone()));
             }
         }
+        self.note_freed();
     }
 
     pub(super) fn licence_set(&mut self, name: &str, total: u32) {
         let licence = self.core.licences.entry(name.to_owned()).or_default();
+        let is_raised = licence.total < total;
         licence.total = total;
         if licence.total == 0 && licence.used == 0 {
             self.core.licences.remove(name);
+        }
+        if is_raised {
+            self.note_freed();
         }
     }
 
@@ -44,11 +49,13 @@ impl State {
         let used = node.spec.memory_bytes.saturating_sub(node.free_memory_bytes);
         node.free_memory_bytes = spec.memory_bytes.saturating_sub(used);
         node.spec = spec.clone();
+        self.note_freed();
     }
 
     pub(super) fn node_removed(&mut self, id: NodeId) {
         if let Some(node) = self.core.nodes.remove(&id) {
             self.index.node_names.remove(&node.spec.name);
+            self.index.move_closure(id, node.closure_due(), None);
         }
     }
 
@@ -58,6 +65,7 @@ impl State {
             node.condition_since = now;
             node.boot_id = boot_id.to_owned();
         }
+        self.note_freed();
     }
 
     pub(super) fn node_lost(&mut self, id: NodeId, reason: &str, now: Timestamp) {
@@ -70,6 +78,9 @@ impl State {
     pub(super) fn node_drained(&mut self, id: NodeId, reason: Option<&String>) {
         if let Some(node) = self.core.nodes.get_mut(&id) {
             node.drained = reason.cloned();
+        }
+        if reason.is_none() {
+            self.note_freed();
         }
     }
 }

@@ -47,6 +47,8 @@ impl State {
             }),
             extras: JobExtras::of(spec),
             notified: None,
+            slot: None,
+            predicted_start: None,
         };
         self.count_job(&job, true);
         self.core.unfinished_jobs += 1;
@@ -106,12 +108,16 @@ impl State {
 
     pub(super) fn holds_changed(&mut self, id: JobId, change: impl Fn(Holds) -> Holds) {
         if self.core.jobs.contains_key(&id) {
-            return self.change_job(id, |job| {
+            self.change_job(id, |job| {
                 for component in &mut job.components {
                     component.holds = change(component.holds);
                 }
                 job.planner_reason = None;
             });
+            if self.job(id).is_some_and(|job| !job.holds().is_empty()) {
+                self.void_plans(id);
+            }
+            return;
         }
         let Some(index) = id.index else { return };
         self.change_job(id.whole(), |job| {
@@ -151,8 +157,12 @@ impl State {
         let waits = job.is_waiting();
         if let (Some(run), true) = (job.run(), change.walltime_seconds.is_some()) {
             self.change_run(run, |run| run.walltime_changed = true);
+            self.note_freed();
         }
         self.change_job(id, |kept| *kept = job);
+        if changes_need(change) {
+            self.void_plans(id);
+        }
         if renamed {
             self.namesake_added(id);
         }
@@ -274,6 +284,7 @@ impl State {
                 array.held.clear();
             }
         });
+        self.void_plans(id);
         if let Some(index) = id.index {
             self.change_job(id.whole(), |whole| {
                 if let Some(array) = &mut whole.array {
@@ -302,6 +313,9 @@ impl State {
             array.held.retain(|index, _| !indices.contains(*index));
             array.record_outcome(indices, outcome);
         });
+        if self.job(id).is_some_and(|job| !job.is_waiting()) {
+            self.void_plans(id);
+        }
         self.refresh_dependents(id, now);
         self.refresh_dependents_of_tasks(id.number, indices, now);
     }
@@ -311,4 +325,13 @@ impl State {
             job.notified.get_or_insert_default().insert((of, notification));
         }
     }
+}
+
+/// Whether a change is of what a job asks for or when it may start, so that plans made for it no longer hold.
+fn changes_need(change: &JobChange) -> bool {
+    change.queue.is_some()
+        || change.begin.is_some()
+        || change.walltime_seconds.is_some()
+        || change.alternatives.is_some()
+        || change.dependencies.is_some()
 }

@@ -22,6 +22,7 @@ impl State {
             job.phase = Phase::Active(run);
             job.attempts = job.attempts.saturating_add(1);
             job.planner_reason = None;
+            job.forget_plans();
         });
         for share in placement.shares() {
             if let Some(node) = self.core.nodes.get_mut(&share.node) {
@@ -71,9 +72,13 @@ impl State {
             array: None,
             extras: whole.extras.clone(),
             notified: None,
+            slot: None,
+            predicted_start: None,
         };
         self.add_job(task);
         self.change_job(id.whole(), |whole| {
+            // They were of this task.
+            whole.forget_plans();
             if let Some(array) = &mut whole.array {
                 array.remaining.remove(index);
                 array.held.remove(&index);
@@ -144,6 +149,7 @@ impl State {
         }
         self.use_licences(id, &run.placement, u32::saturating_sub);
         self.count_run(id, false);
+        self.note_freed();
         self.change_job(id, |job| {
             job.phase = Phase::Settling;
             job.last_run = Some(Box::new(RunSummary {

@@ -20,7 +20,7 @@ pub(super) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refu
 }
 
 /// All of the nodes named, each once, or none.
-fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a Node>, Refusal> {
+pub(super) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a Node>, Refusal> {
     let mut nodes = Vec::with_capacity(names.len());
     for name in names {
         let node = access.state.node_by_name(name);

@@ -1,15 +1,16 @@
 //! The planner's decisions, each checked against the state and what the same plan has started before it.
 
-use super::{Decision, access::Access};
+use super::{Decision, access::Access, invalid, planning};
 use crate::{
     requests::{self, Minimum},
     state::{Component, Job, Licence, Node, Queue, State, node::gpu_count},
     validate,
 };
 use muster_schemas::{
-    JobId, NodeId, RunId,
+    JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
     event::{Event, WaitingJob},
+    plan::{PlanRecord, PlannedSlot, PredictedStart, ProposedPlan},
     resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
 };
 use std::{
@@ -17,20 +18,38 @@ use std::{
     sync::Arc,
 };
 
-pub(super) fn commit(access: &Access, starts: Vec<Start>, reasons: Vec<WaitingJob>) -> Result<Decision, Refusal> {
+pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_planner()?;
-    let mut plan = Plan::new(access.state);
-    let mut events = Vec::with_capacity(starts.len() + 1);
+    let state = access.state;
+    let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations } = proposed;
+    if seen > state.sequence() {
+        return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
+    }
+    let mut events = planning::place_reservations(state, reservations);
+    let mut plan = Plan::new(state, now);
     let mut refused = Vec::new();
+    events.reserve(starts.len() + 1);
     for Start { job, placement } in starts {
         match plan.start(job, &placement) {
             Ok(run) => events.push(Event::RunAllocated { job, run, placement: Arc::new(placement) }),
             Err(reason) => refused.push(RefusedStart { job, reason }),
         }
     }
-    let changed: Vec<WaitingJob> = reasons.into_iter().filter(|waiting| plan.is_news(waiting)).collect();
-    if !changed.is_empty() {
-        events.push(Event::JobsWaiting { reasons: Arc::new(changed) });
+    let record = PlanRecord {
+        seen,
+        at,
+        left_out,
+        refused: refused.iter().map(|start| start.job).collect(),
+        reasons: reasons.into_iter().filter(|waiting| plan.is_news(waiting)).collect(),
+        slots: slots.into_iter().filter(|planned| plan.is_new_slot(planned)).collect(),
+        predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
+    };
+    let says_something = !(record.refused.is_empty()
+        && record.reasons.is_empty()
+        && record.slots.is_empty()
+        && record.predictions.is_empty());
+    if says_something || !events.is_empty() {
+        events.push(Event::Planned { plan: Arc::new(record) });
     }
     Ok(Decision { events, reply: Reply::Planned(refused) })
 }
@@ -38,6 +57,7 @@ pub(super) fn commit(access: &Access, starts: Vec<Start>, reasons: Vec<WaitingJo
 /// The state with the starts that were accepted so far on top.
 struct Plan<'a> {
     state: &'a State,
+    now: Timestamp,
     next_run: RunId,
     started: BTreeSet<JobId>,
     nodes: BTreeMap<NodeId, Node>,
@@ -47,9 +67,10 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(state: &'a State) -> Self {
+    fn new(state: &'a State, now: Timestamp) -> Self {
         Self {
             state,
+            now,
             next_run: state.next_run(),
             started: BTreeSet::new(),
             nodes: BTreeMap::new(),
@@ -139,6 +160,7 @@ impl<'a> Plan<'a> {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
             let alternative = alternative.ok_or("the alternative does not exist")?;
             self.check_component(component, alternative, placed)?;
+            self.check_reservations(job, component, placed)?;
             for (name, count) in &alternative.licences {
                 *licences.entry(name).or_default() += u64::from(*count);
             }
@@ -173,9 +195,40 @@ impl<'a> Plan<'a> {
             if !alternative.requests.iter().any(|request| requests::node_serves(&node.spec, request)) {
                 return Err(format!("node {name} is not of the kind that the job asks for"));
             }
+            if let Some(closure) = node.closure_at(self.now) {
+                let because = if closure.reason.is_empty() { String::new() } else { format!(": {}", closure.reason) };
+                return Err(format!("node {name} is closed until {}{because}", closure.until));
+            }
             check_share(node, share)?;
         }
         check_amounts(self.state, alternative, placed)
+    }
+
+    /// Whether the placement of a component keeps to the reservation that it names, and off all others.
+    fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
+        let own = component.reservation();
+        if let Some(name) = own {
+            let reservation =
+                self.state.reservation(name).ok_or_else(|| format!("reservation `{name}` does not exist"))?;
+            if !reservation.is_active(self.now) {
+                return Err(format!("reservation `{name}` has not begun, or is over"));
+            }
+            if !reservation.admits(&job.owner.user, component.account.as_deref()) {
+                return Err(format!("user {} may not use reservation `{name}`", job.owner.user));
+            }
+            if let Some(outside) = placed.shares.iter().find(|share| !reservation.nodes.contains(&share.node)) {
+                let node = self.state.node_name(outside.node);
+                return Err(format!("node {node} is not one of reservation `{name}`"));
+            }
+        }
+        for share in &placed.shares {
+            let mut others = self.state.reservations_of(share.node).filter(|other| other.is_active(self.now));
+            if let Some(other) = others.find(|other| own.is_none_or(|own| **own != *other.spec.name)) {
+                let (node, name) = (self.state.node_name(share.node), &other.spec.name);
+                return Err(format!("node {node} is kept for reservation `{name}`"));
+            }
+        }
+        Ok(())
     }
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
@@ -201,10 +254,29 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// A job that waits on after this plan.
+    fn waiting(&self, id: JobId) -> Option<&'a Job> {
+        self.state.job(id).filter(|job| job.is_waiting() && !self.started.contains(&job.id))
+    }
+
     /// Whether a reason is of a job that still waits, and differs from the one that is known.
     fn is_news(&self, waiting: &WaitingJob) -> bool {
-        let job = self.state.job(waiting.job).filter(|job| job.is_waiting() && !self.started.contains(&job.id));
-        job.is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
+        self.waiting(waiting.job).is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
+    }
+
+    /// Whether what was known of the start of a job that waits is void by now: it was of a task that starts.
+    fn is_void(&self, job: &Job) -> bool {
+        job.array.is_some() && self.arrays.contains_key(&job.id.number)
+    }
+
+    fn is_new_slot(&self, planned: &PlannedSlot) -> bool {
+        let known = |job: &&Job| job.slot.as_deref().filter(|_| !self.is_void(job)) == planned.slot.as_ref();
+        self.waiting(planned.job).is_some_and(|job| !known(&job))
+    }
+
+    fn is_new_prediction(&self, predicted: &PredictedStart) -> bool {
+        let known = |job: &&Job| job.predicted_start.filter(|_| !self.is_void(job)) == predicted.start;
+        self.waiting(predicted.job).is_some_and(|job| !known(&job))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What becomes due with time, and waiting jobs that can never start.
 
-use super::{Decision, access::Access};
+use super::{Decision, access::Access, planning};
 use crate::state::{Job, State, index::Due};
 use muster_schemas::{
     JobId, RunId, Timestamp,
@@ -31,6 +31,7 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
             Due::Run(id) => events.extend(launch_timeout(state, *id)),
         }
     }
+    events.extend(planning::due(state, now, MAX_AT_ONCE));
     Ok(Decision::done(events))
 }
 

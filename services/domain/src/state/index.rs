@@ -3,6 +3,7 @@
 use super::{
     State,
     job::{Job, Phase},
+    planning::Reservation,
 };
 use muster_schemas::{JobId, NodeId, RunId, Timestamp, job::DependencyKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,6 +109,12 @@ pub(crate) struct Index {
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
     /// For each owner and name the waiting jobs that wait for earlier ones of the same.
     pub(crate) singletons: BTreeMap<(Arc<str>, Arc<str>), BTreeSet<JobId>>,
+    /// When which reservation begins, or ends if it has begun.
+    pub(crate) reservations_due: BTreeSet<(Timestamp, Arc<str>)>,
+    /// For each node the reservations that have it.
+    pub(crate) reserved: BTreeMap<NodeId, BTreeSet<Arc<str>>>,
+    /// When the first closure of which node is over.
+    pub(crate) closures_due: BTreeSet<(Timestamp, NodeId)>,
     /// The number of each node name.
     pub(crate) node_names: BTreeMap<String, NodeId>,
 }
@@ -124,6 +131,10 @@ impl Index {
         }
         for node in state.nodes() {
             index.node_names.insert(node.spec.name.clone(), node.id);
+            index.closures_due.extend(node.closure_due().map(|time| (time, node.id)));
+        }
+        for (name, reservation) in &state.planning.reservations {
+            index.add_reservation(name, reservation);
         }
         index
     }
@@ -161,6 +172,30 @@ impl Index {
                 self.singletons.entry(key).or_default().insert(id);
             }
         }
+    }
+
+    pub(crate) fn add_reservation(&mut self, name: &Arc<str>, reservation: &Reservation) {
+        self.reservations_due.insert((reservation.due(), name.clone()));
+        for node in &reservation.nodes {
+            self.reserved.entry(*node).or_default().insert(name.clone());
+        }
+    }
+
+    pub(crate) fn remove_reservation(&mut self, name: &Arc<str>, reservation: &Reservation) {
+        self.reservations_due.remove(&(reservation.due(), name.clone()));
+        for node in &reservation.nodes {
+            if let Some(names) = self.reserved.get_mut(node) {
+                names.remove(name);
+                if names.is_empty() {
+                    self.reserved.remove(node);
+                }
+            }
+        }
+    }
+
+    /// The time at which the first closure of a node is over changed.
+    pub(crate) fn move_closure(&mut self, id: NodeId, before: Option<Timestamp>, after: Option<Timestamp>) {
+        move_key(&mut self.closures_due, before, after, id);
     }
 
     /// The time at which a run is due changed.

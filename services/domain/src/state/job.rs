@@ -8,6 +8,7 @@ use muster_schemas::{
         Checkpoint, Dependency, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program, RequeuePolicy,
         Usage, WaitReason,
     },
+    plan::SlotSpec,
     resources::Placement,
 };
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,12 @@ pub struct Job {
     pub extras: Option<Arc<JobExtras>>,
     /// Notifications that came to their end: the event told of, and which of the job's notifications.
     pub notified: Option<Box<BTreeSet<(Sequence, u32)>>>,
+    /// What it was promised, if the planner makes promises; of an array its next task. Stored with the additions.
+    #[serde(skip)]
+    pub slot: Option<Box<SlotSpec>>,
+    /// When it is thought to start, as far as it can be foreseen; of an array its next task. Stored with the additions.
+    #[serde(skip)]
+    pub predicted_start: Option<Timestamp>,
 }
 
 /// How far a job is.
@@ -266,6 +273,17 @@ impl Job {
         })
     }
 
+    /// The reservations that its components name.
+    pub fn reservations(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.components.iter().filter_map(Component::reservation)
+    }
+
+    /// It waits no more, or for something else: what it was promised and thought to do is void. Whether it had a promise.
+    pub(crate) fn forget_plans(&mut self) -> bool {
+        self.predicted_start = None;
+        self.slot.take().is_some()
+    }
+
     /// Whether every gate of the job itself is open: holds, begin times, dependencies. A stopped queue is not the
     /// job's own gate, and which tasks of an array are held singly is up to [`ArrayState`].
     pub fn gates_open(&self) -> bool {
@@ -283,7 +301,10 @@ impl Job {
 
     /// Whether the planner said that it lacks resources, so that jobs behind it do not get them either.
     pub(crate) fn blocks_others(&self) -> bool {
-        matches!(self.planner_reason.as_deref(), Some(WaitReason::Resources(_) | WaitReason::BehindJob(_)))
+        matches!(
+            self.planner_reason.as_deref(),
+            Some(WaitReason::Resources(_) | WaitReason::BehindJob(_) | WaitReason::Reserved { .. })
+        )
     }
 
     /// Whether a dependency can never be met.
@@ -293,6 +314,11 @@ impl Job {
 }
 
 impl Component {
+    /// The reservation that it runs in, if it names one.
+    pub fn reservation(&self) -> Option<&Arc<str>> {
+        self.extras.as_ref()?.reservation.as_ref()
+    }
+
     /// Whether its holds, begin time and dependencies let it start.
     pub fn gates_open(&self) -> bool {
         self.holds.is_empty() && self.extras.as_ref().is_none_or(|extras| extras.gates_open())

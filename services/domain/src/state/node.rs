@@ -3,6 +3,7 @@
 use muster_schemas::{
     NodeId, RunId, Timestamp,
     cluster::{NodeCondition, QueueSpec},
+    plan::NodeClosure,
     resources::{IndexSet, NodeShare, NodeSpec},
 };
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Node {
     pub exclusive: Option<RunId>,
     /// The runs that have a share of it.
     pub runs: BTreeSet<RunId>,
+    /// Times in which it serves no jobs, in their order and without overlap. Stored with the additions.
+    #[serde(skip)]
+    pub closures: Vec<NodeClosure>,
 }
 
 impl Node {
@@ -51,6 +55,7 @@ impl Node {
             free_memory_bytes: spec.memory_bytes,
             exclusive: None,
             runs: BTreeSet::new(),
+            closures: Vec::new(),
             spec,
         }
     }
@@ -58,6 +63,16 @@ impl Node {
     /// Whether it can be given to a job now: it reports and is not drained.
     pub fn is_available(&self) -> bool {
         self.condition == NodeCondition::Up && self.drained.is_none()
+    }
+
+    /// The closure that a time falls into.
+    pub fn closure_at(&self, now: Timestamp) -> Option<&NodeClosure> {
+        self.closures.iter().find(|closure| closure.from <= now && now < closure.until)
+    }
+
+    /// When its first closure is over, if it has one with an end.
+    pub(crate) fn closure_due(&self) -> Option<Timestamp> {
+        self.closures.first().map(|closure| closure.until).filter(|until| *until < Timestamp::MAX)
     }
 
     pub(crate) fn take(&mut self, run: RunId, share: &NodeShare) {

@@ -7,12 +7,13 @@ use muster_schemas::{
     command::{Command, RefusalCode, RefusedStart, Reply, Start},
     event::{Actor, Event, WaitingJob},
     job::WaitReason,
+    plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, Placement, Sharing},
 };
 
 /// The reasons for which the starts of one plan are refused.
 fn plan(cluster: &mut Cluster, starts: Vec<Start>) -> Vec<RefusedStart> {
-    match cluster.run(&Actor::Planner, Command::CommitPlan { starts, reasons: Vec::new() }) {
+    match cluster.run(&Actor::Planner, commit(starts)) {
         Ok((_, Reply::Planned(refused))) => refused,
         other => panic!("{other:?}"),
     }
@@ -137,10 +138,12 @@ fn only_news_is_recorded_of_reasons() {
     let (id, started) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
     cluster.start(started, &["node1"], 1);
     let why = |job, what: &str| WaitingJob { job, reason: WaitReason::Resources(what.into()) };
-    let reasons = |reasons: Vec<WaitingJob>| Command::CommitPlan { starts: Vec::new(), reasons };
+    let reasons = |reasons: Vec<WaitingJob>| Command::CommitPlan {
+        plan: Box::new(ProposedPlan { reasons, ..ProposedPlan::default() }),
+    };
     let events =
         cluster.ok(&Actor::Planner, reasons(vec![why(id, "cores"), why(started, "cores"), why(JobId::job(9), "x")]));
-    assert!(matches!(events.as_slice(), [Event::JobsWaiting { reasons }] if reasons.len() == 1), "{events:?}");
+    assert!(matches!(events.as_slice(), [Event::Planned { plan }] if plan.reasons.len() == 1), "{events:?}");
     let job = cluster.state.job(id).unwrap();
     assert_eq!(cluster.state.wait_reason(job), Some(WaitReason::Resources("cores".into())));
     assert!(cluster.ok(&Actor::Planner, reasons(vec![why(id, "cores")])).is_empty());

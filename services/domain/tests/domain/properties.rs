@@ -7,6 +7,7 @@ use muster_schemas::{
     command::{Command, JobFilter, JobSelection, Start},
     event::{Actor, EndCause, JobChange, NodeExit},
     job::{Dependency, DependencyKind, ExitStatus, Holds, JobSpec, JobState, RequeuePolicy, Usage, WaitReason},
+    plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
 };
 use proptest::{
@@ -273,7 +274,8 @@ impl Model {
                 }
             }
         }
-        Command::CommitPlan { starts, reasons }
+        let plan = ProposedPlan { seen: state.sequence(), starts, reasons, ..ProposedPlan::default() };
+        Command::CommitPlan { plan: Box::new(plan) }
     }
 
     fn report(&self, run: u8, node: u8, what: u8) -> Option<(Actor, Command)> {

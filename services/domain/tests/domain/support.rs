@@ -10,6 +10,7 @@ use muster_schemas::{
         ArraySpec, Component, Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Launch, Outcome, Program,
         Usage,
     },
+    plan::ProposedPlan,
     resources::{
         Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, NodeSpec, Placement, Request,
     },
@@ -108,6 +109,11 @@ pub fn ids(ids: &[JobId]) -> JobSelection {
 pub fn exit(status: ExitStatus, cause: EndCause, at: Timestamp) -> NodeExit {
     let usage = Usage { cpu_time_micros: 10, peak_memory_bytes: 1000 };
     NodeExit { status: Some(status), cause, usage, started: Some(at), ended: at }
+}
+
+/// The command of a plan that only starts jobs.
+pub fn commit(starts: Vec<Start>) -> Command {
+    Command::CommitPlan { plan: Box::new(ProposedPlan { starts, ..ProposedPlan::default() }) }
 }
 
 impl Cluster {
@@ -220,7 +226,7 @@ impl Cluster {
 
     pub fn start_command(&self, job: JobId, nodes: &[&str], cores: u32) -> Command {
         let start = Start { job, placement: self.placement(nodes, cores) };
-        Command::CommitPlan { starts: vec![start], reasons: Vec::new() }
+        commit(vec![start])
     }
 
     /// Gives the job its resources.

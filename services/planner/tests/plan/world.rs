@@ -8,6 +8,7 @@ use muster_schemas::{
     command::{Command, Refusal, Reply},
     event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext},
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
+    plan::ProposedPlan,
     resources::{Alternative, ComponentPlacement, NodeSpec, PropertyValue, Request},
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -92,7 +93,8 @@ impl World {
         loop {
             let Plan { starts, reasons, .. } = self.plan();
             let jobs: Vec<JobId> = starts.iter().map(|start| start.job).collect();
-            let reply = self.command(&Actor::Planner, Command::CommitPlan { starts, reasons });
+            let plan = ProposedPlan { seen: self.state.sequence(), starts, reasons, ..ProposedPlan::default() };
+            let reply = self.command(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
             assert_eq!(reply, Ok(Reply::Planned(Vec::new())), "of {jobs:?}");
             assert_invariants(&self.state);
             started.extend(&jobs);

@@ -1,0 +1,130 @@
+//! What a planner proposes and what is kept of it, and what keeps nodes from jobs for a time.
+
+use crate::{
+    command::Start,
+    event::WaitingJob,
+    ids::{JobId, NodeId, Sequence},
+    resources::{NodeFilter, Placement},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// An advance reservation: nodes that serve only some jobs for a time. A job runs in it by giving its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReservationSpec {
+    /// Its name, unique in the cluster.
+    pub name: String,
+    /// From then on its nodes start no other jobs.
+    pub start: Timestamp,
+    /// Until then.
+    pub end: Timestamp,
+    /// Which nodes.
+    pub nodes: ReservedNodes,
+    /// Users whose jobs may run in it. If no user and no account is named, everybody's may.
+    #[serde(default)]
+    pub users: Vec<String>,
+    /// Accounts whose jobs may run in it.
+    #[serde(default)]
+    pub accounts: Vec<String>,
+}
+
+/// The nodes of a reservation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReservedNodes {
+    /// These, by name.
+    Named(Vec<String>),
+    /// So many, which the planner chooses.
+    Count {
+        /// How many, at least one.
+        count: u32,
+        /// What each must be like.
+        filter: Option<NodeFilter>,
+        /// Only nodes that serve this queue.
+        queue: Option<String>,
+    },
+}
+
+/// A time in which a node serves no jobs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeClosure {
+    /// From then on nothing starts there, and nothing is planned to run into it.
+    pub from: Timestamp,
+    /// Until then; [`Timestamp::MAX`] if the end is not known.
+    pub until: Timestamp,
+    /// Why, for people.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// A promise to a job that waits: resources from a time on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SlotSpec {
+    /// When it begins.
+    pub start: Timestamp,
+    /// Where. How many cores and GPUs of each node are promised; which of them is decided at the start.
+    pub placement: Arc<Placement>,
+}
+
+/// What a job that waits is promised.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlannedSlot {
+    /// The job; for an array its next task is meant.
+    pub job: JobId,
+    /// The promise; `None` takes it back.
+    pub slot: Option<SlotSpec>,
+}
+
+/// When a job that waits is thought to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PredictedStart {
+    /// The job; for an array its next task is meant.
+    pub job: JobId,
+    /// When; `None` if it cannot be foreseen.
+    pub start: Option<Timestamp>,
+}
+
+/// What a planner proposes: starts, and what is to be known about those that wait, where it differs from what is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedPlan {
+    /// The planner's state was as after this record.
+    pub seen: Sequence,
+    /// The time that it planned for.
+    pub at: Timestamp,
+    /// Jobs that it left out because a start of theirs had been refused.
+    pub left_out: Vec<JobId>,
+    /// Jobs that start now.
+    pub starts: Vec<Start>,
+    /// Why others wait.
+    pub reasons: Vec<WaitingJob>,
+    /// What others are promised.
+    pub slots: Vec<PlannedSlot>,
+    /// When others are thought to start.
+    pub predictions: Vec<PredictedStart>,
+    /// Nodes for reservations by count that have none yet, by name.
+    pub reservations: Vec<(String, Vec<NodeId>)>,
+}
+
+/// What a plan came to, beside its starts, which have records of their own ahead of this one; and what the plan was made
+/// from, so that the decision can be made again and compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanRecord {
+    /// The planner's state was as after this record.
+    pub seen: Sequence,
+    /// The time that it planned for.
+    pub at: Timestamp,
+    /// Jobs that it left out because a start of theirs had been refused.
+    pub left_out: Vec<JobId>,
+    /// Jobs whose starts the ledger refused.
+    pub refused: Vec<JobId>,
+    /// Why jobs wait, where it changed.
+    pub reasons: Vec<WaitingJob>,
+    /// What jobs are promised, where it changed.
+    pub slots: Vec<PlannedSlot>,
+    /// When jobs are thought to start, where it changed.
+    pub predictions: Vec<PredictedStart>,
+}

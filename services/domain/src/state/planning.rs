@@ -1,0 +1,83 @@
+//! What planners go by beside jobs and nodes: the policy in force, advance reservations, and whether promises are worth
+//! looking at again.
+
+use muster_schemas::{
+    JobId, NodeId, Sequence, Timestamp,
+    plan::{NodeClosure, ReservationSpec, ReservedNodes, SlotSpec},
+    policy::Policy,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, LazyLock},
+};
+
+/// An advance reservation that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// What was asked for.
+    pub spec: Arc<ReservationSpec>,
+    /// Its nodes; none while a planner has still to choose them.
+    pub nodes: BTreeSet<NodeId>,
+    /// Whether a record says that it has begun.
+    pub begun: bool,
+}
+
+impl Reservation {
+    /// Whether its nodes are kept at that time.
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.spec.start <= now && now < self.spec.end
+    }
+
+    /// Whether it and another time have a moment in common.
+    pub(crate) fn overlaps(&self, start: Timestamp, end: Timestamp) -> bool {
+        self.spec.start < end && start < self.spec.end
+    }
+
+    /// Whether a job of this user and account may run in it.
+    pub fn admits(&self, user: &str, account: Option<&str>) -> bool {
+        let spec = &self.spec;
+        (spec.users.is_empty() && spec.accounts.is_empty())
+            || spec.users.iter().any(|allowed| allowed == user)
+            || account.is_some_and(|account| spec.accounts.iter().any(|allowed| allowed == account))
+    }
+
+    /// Whether a planner has still to choose its nodes.
+    pub fn is_unplaced(&self) -> bool {
+        self.nodes.is_empty() && matches!(self.spec.nodes, ReservedNodes::Count { .. })
+    }
+
+    /// When it is due to be looked at: at its start, then at its end.
+    pub(crate) fn due(&self) -> Timestamp {
+        if self.begun { self.spec.end } else { self.spec.start }
+    }
+}
+
+/// What planners go by beside jobs and nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Planning {
+    pub(crate) policy: Option<Arc<Policy>>,
+    pub(crate) reservations: BTreeMap<Arc<str>, Reservation>,
+    /// The last record that freed something, counted since there is a policy.
+    pub(crate) freed: Sequence,
+    /// What the last plan that changed a promise had seen.
+    pub(crate) promised_after: Sequence,
+}
+
+impl Planning {
+    /// The policy in force.
+    pub(crate) fn policy(&self) -> &Arc<Policy> {
+        static FIRST: LazyLock<Arc<Policy>> = LazyLock::new(Arc::default);
+        self.policy.as_ref().unwrap_or(&FIRST)
+    }
+}
+
+/// What a state has beyond its [`super::Core`], as it is stored behind it. A state that has none of it is stored, and
+/// digested, as before there was any: so a log of that time still verifies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Additions {
+    pub(crate) planning: Planning,
+    pub(crate) closures: Vec<(NodeId, Vec<NodeClosure>)>,
+    pub(crate) slots: Vec<(JobId, SlotSpec)>,
+    pub(crate) predictions: Vec<(JobId, Timestamp)>,
+}
