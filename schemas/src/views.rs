@@ -1,6 +1,12 @@
 //! What the HTTP API shows and takes: the public JSON of jobs, runs, nodes and queues. Keys are stable: they are only
 //! ever added.
 
+mod explanation;
+mod timetable;
+
+pub use explanation::*;
+pub use timetable::*;
+
 use crate::{
     cluster::QueueSpec,
     command::{JobSelection, Refusal, RefusalCode},

@@ -1,0 +1,173 @@
+//! What is planned, and how good plans were.
+
+use super::{NodePromise, ReasonView};
+use crate::{
+    ids::{JobId, Sequence},
+    plan::ReservedNodes,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What runs, what is promised and what is foreseen, as of a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Timetable {
+    /// As after this record.
+    pub sequence: Sequence,
+    /// The moment.
+    pub time: Timestamp,
+    /// The name of the policy in force.
+    pub policy: String,
+    /// What runs, by expected end.
+    pub running: Vec<TimetableRun>,
+    /// What waits with open gates, in the order in which it is planned.
+    pub waiting: Vec<TimetableWait>,
+    /// How many waiting jobs were left out, because only so many were asked for; an array counts as one.
+    pub more_waiting: u64,
+    /// Advance reservations that are not over, by start.
+    pub reservations: Vec<TimetableReservation>,
+    /// Times in which nodes serve no jobs, by beginning.
+    pub closures: Vec<TimetableClosure>,
+    /// Nodes that take no jobs now, because they are drained or do not report.
+    pub unavailable_nodes: Vec<String>,
+}
+
+/// A run that holds resources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimetableRun {
+    /// The job or task.
+    pub job: JobId,
+    /// Its owner.
+    pub user: String,
+    /// Its queue.
+    pub queue: String,
+    /// When it got its resources.
+    pub start: Timestamp,
+    /// When it ends at the latest, by its walltime; `None` if it has none.
+    pub expected_end: Option<Timestamp>,
+    /// Where.
+    pub nodes: Vec<NodePromise>,
+}
+
+/// A job that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimetableWait {
+    /// Its place in the order, from 1.
+    pub place: u64,
+    /// The job, or the array whose tasks wait.
+    pub job: JobId,
+    /// Its owner.
+    pub user: String,
+    /// Its queue.
+    pub queue: String,
+    /// Its longest walltime; `None` if it has none.
+    pub walltime_seconds: Option<u64>,
+    /// Why it waits.
+    pub reason: Option<ReasonView>,
+    /// When it is thought to start, as far as it can be foreseen.
+    pub expected_start: Option<Timestamp>,
+    /// When it was promised to start, if it was.
+    pub promised_start: Option<Timestamp>,
+    /// Where it was promised to run.
+    pub nodes: Vec<NodePromise>,
+}
+
+/// An advance reservation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimetableReservation {
+    /// Its name.
+    pub name: String,
+    /// From then on.
+    pub start: Timestamp,
+    /// Until then.
+    pub end: Timestamp,
+    /// Its nodes; none while they have still to be chosen.
+    pub nodes: Vec<String>,
+    /// What was asked for.
+    pub asked: ReservedNodes,
+}
+
+/// A time in which a node serves no jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimetableClosure {
+    /// The node.
+    pub node: String,
+    /// From then on.
+    pub from: Timestamp,
+    /// Until then; `None` if it is not known.
+    pub until: Option<Timestamp>,
+    /// Why.
+    pub reason: String,
+}
+
+/// How well starts were foreseen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlanAccuracy {
+    /// Jobs that started from then on are counted.
+    pub since: Timestamp,
+    /// Until then.
+    pub until: Timestamp,
+    /// How many jobs started.
+    pub started: u64,
+    /// How many of them had no prediction before they started: most of these started at once.
+    pub unforeseen: u64,
+    /// The first prediction of each job against its start.
+    pub first: PredictionErrors,
+    /// The same by queue.
+    pub queues: Vec<QueuePredictionErrors>,
+    /// What was predicted for a job so long before its start, against that start.
+    pub leads: Vec<LeadPredictionErrors>,
+    /// The jobs whose first prediction was farthest off.
+    pub worst: Vec<PredictionMiss>,
+}
+
+/// How far predictions were off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PredictionErrors {
+    /// How many predictions are compared.
+    pub count: u64,
+    /// Mean of the absolute errors, in seconds; 0 without any.
+    pub mean_seconds: f64,
+    /// Median of the absolute errors, in seconds; 0 without any.
+    pub median_seconds: f64,
+    /// 95th percentile of the absolute errors, in seconds; 0 without any.
+    pub p95_seconds: f64,
+    /// The share of jobs that started no later than predicted, 0 to 1; 0 without any. Up to a second later counts as no
+    /// later: a plan follows what happens by some milliseconds.
+    pub kept_share: f64,
+}
+
+/// How far predictions for jobs of a queue were off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QueuePredictionErrors {
+    /// The queue.
+    pub queue: String,
+    /// The errors.
+    #[serde(flatten)]
+    pub errors: PredictionErrors,
+}
+
+/// How far predictions were off that were in force a given time before the start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LeadPredictionErrors {
+    /// So long before the start.
+    pub lead_seconds: i64,
+    /// The errors.
+    #[serde(flatten)]
+    pub errors: PredictionErrors,
+}
+
+/// A prediction and what came true.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PredictionMiss {
+    /// The job.
+    pub job: JobId,
+    /// Its queue.
+    pub queue: String,
+    /// When it was first predicted.
+    pub predicted_at: Timestamp,
+    /// The start that was predicted.
+    pub predicted: Timestamp,
+    /// The start.
+    pub started: Timestamp,
+}
