@@ -247,11 +247,11 @@ fn a_changed_file_is_taken_over_on_sighup() {
     assert!(system.ok(&["nodes"]).contains("n2"));
     system.write(
         "muster.toml",
-        "[[nodes]]\nname = \"n[1-2]\"\ncores = 2\nmemory = \"1G\"\n[licences]\nmatlab = 4\n[planner]\nmax_starts = 5\n",
+        "[[nodes]]\nname = \"n[1-2]\"\ncores = 2\nmemory = \"1G\"\n[licences]\nmatlab = 4\n[planner]\nmax_waiting = 5\n",
     );
     system.signal(nix::sys::signal::Signal::SIGHUP);
     system.wait_until("the licence is there", || system.ok(&["queues"]).contains("matlab"));
-    assert!(system.log().contains("planner.max_starts"), "{}", system.log());
+    assert!(system.log().contains("planner.max_waiting"), "{}", system.log());
     system.write("muster.toml", "nonsense");
     system.signal(nix::sys::signal::Signal::SIGHUP);
     system.wait_until("the error is told", || system.log().contains("nothing changed"));

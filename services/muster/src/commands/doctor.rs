@@ -11,11 +11,12 @@ use crate::{
     values::format_size,
 };
 use muster_bus::{NatsBus, NatsConfig};
-use muster_client::Moment;
+use muster_client::{JobQuery, Moment};
 use muster_executor::{ContainmentMode, containment::Hierarchies};
 use muster_schemas::{
     Timestamp,
-    views::{InfoView, NodeStateWord},
+    job::JobState,
+    views::{InfoView, NodeStateWord, ReasonWord},
 };
 use serde::Serialize;
 use std::{
@@ -219,6 +220,7 @@ impl Findings {
                 self.add(WHAT, Verdict::Good, format!("{endpoint} answers and takes you for {}", info.caller));
                 self.ledger(&info);
                 self.nodes(&info);
+                self.planner(connection);
             }
             Ok(Err(error)) => {
                 let running = connection.server.is_some()
@@ -246,6 +248,18 @@ impl Findings {
         if ahead > 5 {
             let text = format!("the last record is {ahead} s in the future: a clock was wrong, or is");
             self.add("record times", Verdict::Bad, text);
+        }
+    }
+
+    /// What the first jobs in the queue say of the planner.
+    fn planner(&mut self, connection: &ConnectionOptions) {
+        const WHAT: &str = "planner";
+        let query = JobQuery { states: vec![JobState::Queued], limit: Some(100), ..JobQuery::default() };
+        let Ok(Ok(page)) = connection.client().map(|mut client| client.jobs_page(&query)) else { return };
+        let mut reasons = page.jobs.iter().filter_map(|job| job.reason.as_ref());
+        match reasons.find(|reason| reason.code == ReasonWord::PlannerFailed) {
+            Some(failed) => self.add(WHAT, Verdict::Bad, format!("no job starts; {}", failed.text)),
+            None => self.add(WHAT, Verdict::Good, format!("{} of the first jobs in the queue wait", page.jobs.len())),
         }
     }
 

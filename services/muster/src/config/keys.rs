@@ -368,13 +368,34 @@ const PLANNER: Section = Section {
     name: "planner",
     shape: Shape::Table,
     cluster: false,
-    doc: "What chooses which jobs start where.",
-    keys: &[key(
-        "max_starts",
-        from_to(1, 100_000),
-        "1000",
-        "At most so many starts go to the ledger in one command; more follow in the next.",
-    )],
+    doc: "What chooses which jobs start where: the policy in force (`muster policy`), unless an external planner is named.",
+    keys: &[
+        key(
+            "command",
+            Kind::Texts,
+            "[]",
+            "A program that plans instead, with its arguments: `[\"python3\", \"/etc/muster/planner.py\"]`. It is started without a shell, as the user and in the folder of the service.",
+        ),
+        key(
+            "external",
+            Kind::OneOf(&["bus"]),
+            "",
+            "Where else a program is that plans instead: `bus`, if it serves the subject `muster.planner.external`.",
+        ),
+        key("answer_timeout_seconds", from_to(1, 3600), "30", "An external planner has so long for each answer."),
+        key(
+            "max_waiting",
+            from_to(1, 1_000_000),
+            "10000",
+            "An external planner is shown at most so many of the jobs that wait, the first in order.",
+        ),
+        key(
+            "fallback",
+            Kind::Boolean,
+            "false",
+            "While the external planner does not work, plan by the policy in force; otherwise no job starts meanwhile.",
+        ),
+    ],
 };
 
 const TELEMETRY: Section = Section {

@@ -1,0 +1,241 @@
+//! The loop of the planner: follow the log, plan when something happened that can change the plan or when time makes a
+//! plan worth making, commit, and see what came of it.
+
+use crate::{
+    Config,
+    external::{self, External, Proposal},
+};
+use futures::FutureExt as _;
+use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
+use muster_domain::State;
+use muster_planner::projection::Projection;
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    command::{Answer, Command, Query, QueryAnswer, RefusedStart, Reply},
+    event::{Actor, Record, TraceContext, WaitingJob},
+    external_planner::RefusedJob,
+    job::WaitReason,
+    plan::ProposedPlan,
+};
+use muster_telemetry::{
+    metrics::{self, Counter, Gauge, Histogram},
+    trace,
+};
+use std::{
+    collections::BTreeSet,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+static CYCLE_SECONDS: LazyLock<Histogram<f64>> =
+    LazyLock::new(|| metrics::duration_seconds("muster_planner_cycle_seconds", "Time to make one plan."));
+static STARTS: LazyLock<Counter<u64>> =
+    LazyLock::new(|| metrics::counter("muster_planner_starts_total", "Starts asked of the ledger."));
+static REFUSED: LazyLock<Counter<u64>> =
+    LazyLock::new(|| metrics::counter("muster_planner_refused_starts_total", "Starts that the ledger refused."));
+static WAITING: LazyLock<Gauge<i64>> = LazyLock::new(|| {
+    metrics::gauge("muster_planner_waiting_jobs", "Jobs that wait with open gates; an array counts as one.")
+});
+
+/// After the ledger refused a whole plan, or did not answer, wait so long before the next one.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// It is looked at the clock at least so often, because clocks jump.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// The planner.
+pub(crate) struct Planner<'c> {
+    config: &'c Config,
+    ledger: LedgerClient,
+    feed: Feed,
+    projection: Projection,
+    external: &'c mut Option<External>,
+    /// Jobs whose start was refused, until something happens that can change the plan.
+    left_out: BTreeSet<JobId>,
+    /// Starts of the external planner that were refused, until it has been told so.
+    refused: Vec<RefusedJob>,
+    is_plan_due: bool,
+    /// When a plan is worth making without anything having happened.
+    wake: Option<Timestamp>,
+}
+
+impl<'c> Planner<'c> {
+    /// Waits for the ledger and begins with its newest snapshot.
+    pub async fn open(
+        bus: SharedBus,
+        config: &'c Config,
+        external: &'c mut Option<External>,
+    ) -> Result<Self, BusError> {
+        let ledger = LedgerClient::new(bus.clone());
+        let state = load_snapshot(&ledger, None).await?;
+        Ok(Self {
+            config,
+            feed: Feed::open(bus, state.sequence().next()).await?,
+            ledger,
+            projection: Projection::of(state),
+            external,
+            left_out: BTreeSet::new(),
+            refused: Vec::new(),
+            is_plan_due: true,
+            wake: None,
+        })
+    }
+
+    /// Plans until the bus fails.
+    pub async fn run(&mut self) -> Result<(), BusError> {
+        if let Ok(QueryAnswer::Head { last, .. }) = self.ledger.query(&Query::Head).await {
+            self.follow_to(last).await?;
+        }
+        loop {
+            while let Some(commit) = self.feed.next().now_or_never() {
+                self.apply(&commit?.records);
+            }
+            if self.is_plan_due || self.wake.is_some_and(|wake| wake <= Timestamp::now()) {
+                self.cycle().await?;
+            } else {
+                let sleep = self.sleep();
+                tokio::select! {
+                    commit = self.feed.next() => self.apply(&commit?.records),
+                    () = tokio::time::sleep(sleep) => self.is_plan_due |= self.can_ask_again(),
+                }
+            }
+        }
+    }
+
+    /// How long there is nothing to do if nothing happens.
+    fn sleep(&self) -> Duration {
+        let until_wake = self.wake.map(|wake| {
+            let micros = wake.micros_since(Timestamp::now());
+            Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+        });
+        let resting = self.external.as_ref().and_then(External::resting_until);
+        let until_rested = resting.map(|until| until.saturating_duration_since(tokio::time::Instant::now()));
+        [until_wake, until_rested].into_iter().flatten().min().unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
+    }
+
+    /// Whether an external planner that failed has rested.
+    fn can_ask_again(&self) -> bool {
+        let external = self.external.as_ref();
+        external.is_some_and(|external| external.trouble().is_some() && external.resting_until().is_none())
+    }
+
+    async fn follow_to(&mut self, sequence: Sequence) -> Result<(), BusError> {
+        while self.state().sequence() < sequence {
+            let commit = self.feed.next().await?;
+            self.apply(&commit.records);
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, records: &[Record]) {
+        for record in records {
+            if self.projection.apply(record) {
+                self.is_plan_due = true;
+                self.left_out.clear();
+            }
+        }
+    }
+
+    fn state(&self) -> &State {
+        self.projection.state()
+    }
+
+    /// One plan, from the present state to the answer of the ledger. The next plan sees what came of it.
+    async fn cycle(&mut self) -> Result<(), BusError> {
+        self.is_plan_due = false;
+        self.wake = None;
+        WAITING.record(i64::try_from(self.projection.waiting()).unwrap_or(i64::MAX), &[]);
+        let now = Timestamp::now().max(self.state().time());
+        let plan = match self.external {
+            None => self.plan(now),
+            Some(_) => self.ask(now).await,
+        };
+        let says_nothing = plan.starts.is_empty()
+            && plan.reasons.is_empty()
+            && plan.slots.is_empty()
+            && plan.predictions.is_empty()
+            && plan.reservations.is_empty();
+        if says_nothing {
+            return Ok(());
+        }
+        match self.commit(plan).await {
+            Ok(sequence) => self.follow_to(sequence).await,
+            Err(error) => {
+                tracing::warn!("the plan was not committed: {error:#}");
+                self.is_plan_due = true;
+                tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// A plan by the policy in force.
+    fn plan(&mut self, now: Timestamp) -> ProposedPlan {
+        let began = Instant::now();
+        let planned = self.projection.plan(now, &self.left_out);
+        CYCLE_SECONDS.record(began.elapsed().as_secs_f64(), &[]);
+        self.is_plan_due = planned.is_cut_short;
+        self.wake = planned.next_wake;
+        planned.plan
+    }
+
+    /// A plan of the external planner; if it does not work, what is done meanwhile.
+    async fn ask(&mut self, now: Timestamp) -> ProposedPlan {
+        let Some(external) = self.external else { return ProposedPlan::default() };
+        if external.resting_until().is_none() {
+            let refused = std::mem::take(&mut self.refused);
+            let cycle = external::cycle(self.projection.state(), now, self.config.max_waiting, refused);
+            if let Ok(answer) = external.plan(&cycle).await {
+                self.wake = answer.wake;
+                let Proposal { plan, refused, is_cut_short } =
+                    external::propose(self.projection.state(), &cycle, answer);
+                self.is_plan_due = is_cut_short;
+                self.refused = refused;
+                return plan;
+            }
+        }
+        if self.config.fallback {
+            return self.plan(now);
+        }
+        let what = self.external.as_ref().and_then(External::trouble).unwrap_or_default().to_owned();
+        let reason = WaitReason::PlannerFailed(what);
+        let waiting = external::waiting_in_order(self.state());
+        let told = waiting.iter().take(self.config.max_waiting);
+        let told = told.map(|job| WaitingJob { job: job.id, reason: reason.clone() });
+        let reasons = told.filter(|waiting| external::is_news(self.state(), waiting)).collect();
+        ProposedPlan { seen: self.state().sequence(), at: now, reasons, ..ProposedPlan::default() }
+    }
+
+    async fn commit(&mut self, plan: ProposedPlan) -> anyhow::Result<Sequence> {
+        let spans = self.start_spans(&plan);
+        STARTS.add(plan.starts.len() as u64, &[]);
+        let command = Command::CommitPlan { plan: Box::new(plan) };
+        let Answer { sequence, result } = self.ledger.command(Actor::Planner, TraceContext::default(), command).await?;
+        drop(spans);
+        if let Reply::Planned(refused) = result? {
+            self.note_refused(refused);
+        }
+        Ok(sequence)
+    }
+
+    fn note_refused(&mut self, refused: Vec<RefusedStart>) {
+        REFUSED.add(refused.len() as u64, &[]);
+        for RefusedStart { job, reason } in refused {
+            tracing::debug!(%job, reason, "start refused");
+            // A task that has never started is not in the order itself, its array is.
+            self.left_out.extend([job, job.whole()]);
+            if self.external.is_some() {
+                self.refused.push(RefusedJob { job, reason });
+            }
+        }
+    }
+
+    /// The planner's part in the trace of each job that starts: from the plan to the ledger's answer.
+    fn start_spans(&self, plan: &ProposedPlan) -> Vec<tracing::Span> {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return Vec::new();
+        }
+        let job_of = |id: JobId| self.state().job(id).or_else(|| self.state().job(id.whole()));
+        let span = |id: JobId| Some(trace::in_trace(tracing::debug_span!("plan", job = %id), job_of(id)?.trace));
+        plan.starts.iter().filter_map(|start| span(start.job)).collect()
+    }
+}

@@ -1,0 +1,190 @@
+//! A ledger that keeps its log in memory, on the in-process bus, and a planner beside it.
+
+#![allow(dead_code, reason = "each test program uses its part of this")]
+
+use muster_bus::{LocalBus, Message, Request, SharedBus};
+use muster_domain::{State, decide};
+use muster_planner_service::Config;
+use muster_schemas::{
+    CommandId, JobId, RunId, Sequence, Timestamp,
+    cluster::{ClusterConfig, QueueSpec},
+    command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, Reply},
+    event::{Actor, Commit, EndCause, Event, NodeExit, Owner, Record, TraceContext},
+    job::{Component, ExitStatus, JobSpec, Launch, Program, Usage},
+    plan::ProposedPlan,
+    resources::{Alternative, NodeSpec, Request as Demand},
+    subjects,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::oneshot;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+pub struct Ledger {
+    pub bus: SharedBus,
+    pub state: State,
+    records: Vec<Record>,
+    commands: muster_bus::RequestStream,
+    queries: muster_bus::RequestStream,
+}
+
+impl Ledger {
+    /// A cluster of nodes `node1`, `node2`, ... with so many cores each.
+    pub async fn start(nodes: u32, cores: u32) -> Self {
+        let bus: SharedBus = LocalBus::new();
+        bus.log_tail().await.expect("an empty stream");
+        let mut ledger = Self {
+            bus: bus.clone(),
+            state: State::new(),
+            records: Vec::new(),
+            commands: bus.serve(subjects::COMMAND_PLANNER).await.expect("served"),
+            queries: bus.serve(subjects::QUERY).await.expect("served"),
+        };
+        let node = |number: u32| NodeSpec {
+            name: format!("node{number}"),
+            cores,
+            sockets: 1,
+            memory_bytes: 1 << 30,
+            gpus: Vec::new(),
+            properties: Default::default(),
+        };
+        let queue = QueueSpec { name: "default".into(), ..QueueSpec::default() };
+        let config =
+            ClusterConfig { nodes: (1..=nodes).map(node).collect(), queues: vec![queue], ..ClusterConfig::default() };
+        ledger.command(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false }).await;
+        for number in 1..=nodes {
+            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None };
+            ledger.command(&Actor::Executor(format!("node{number}")), hello).await;
+        }
+        ledger
+    }
+
+    pub async fn command(&mut self, actor: &Actor, command: Command) -> Reply {
+        let decision = decide(&self.state, actor, &command, Timestamp::now()).expect("accepted");
+        let first = self.records.len();
+        for event in decision.events {
+            self.append(actor, event);
+        }
+        if first < self.records.len() {
+            let commit = Commit { records: self.records[first..].to_vec() };
+            self.bus.publish_commit(Arc::new(commit)).await.expect("published");
+        }
+        decision.reply
+    }
+
+    fn append(&mut self, actor: &Actor, event: Event) {
+        let record = Record {
+            sequence: self.state.sequence().next(),
+            time: Timestamp::now().max(self.state.time()),
+            actor: Arc::new(actor.clone()),
+            command: CommandId::derived(&[&self.state.sequence().0.to_le_bytes()]),
+            trace: TraceContext::default(),
+            event,
+        };
+        self.state.apply(&record);
+        self.records.push(record);
+    }
+
+    /// Submits a job of so many tasks with a core each.
+    pub async fn submit(&mut self, tasks: u32, walltime_seconds: Option<u64>) -> JobId {
+        let requests = vec![Demand { tasks: Some(tasks), ..Demand::default() }];
+        let alternatives = vec![Alternative { requests, walltime_seconds, ..Alternative::default() }];
+        let launch = Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() };
+        let component = Component { launch, alternatives, ..Component::default() };
+        let spec = JobSpec { components: vec![component], working_directory: "/".into(), ..JobSpec::default() };
+        match self.command(&user(), Command::Submit { jobs: vec![spec] }).await {
+            Reply::Submitted(jobs) => jobs[0],
+            other => panic!("unexpected reply {other:?}"),
+        }
+    }
+
+    /// The end of the run of a job that runs.
+    pub async fn end(&mut self, job: JobId) {
+        let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
+        let nodes: Vec<_> = self.state.run(run).expect("it runs").nodes().collect();
+        for node in nodes {
+            let name = self.state.node_name(node).into_owned();
+            self.command(&Actor::Executor(name), Command::NodeEnded { run: RunId(run.0), exit: exit() }).await;
+        }
+    }
+
+    /// Answers queries until the planner asks for a plan to be committed.
+    pub async fn next_plan(&mut self) -> (Request, ProposedPlan) {
+        let next = async {
+            loop {
+                tokio::select! {
+                    request = self.commands.next() => return request.expect("the bus is open"),
+                    query = self.queries.next() => answer_query(&self.records, query.expect("the bus is open")),
+                }
+            }
+        };
+        let request = tokio::time::timeout(DEADLINE, next).await.expect("a plan in time");
+        let envelope: CommandEnvelope = request.message.decode().expect("a command");
+        assert_eq!(envelope.actor, Actor::Planner);
+        match envelope.command {
+            Command::CommitPlan { plan } => (request, *plan),
+            other => panic!("unexpected command {other:?}"),
+        }
+    }
+
+    /// Commits the next plan; gives it, and what was refused of it.
+    pub async fn commit_next_plan(&mut self) -> (ProposedPlan, Vec<JobId>) {
+        let (request, plan) = self.next_plan().await;
+        let reply = self.command(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan.clone()) }).await;
+        let Reply::Planned(refused) = &reply else { panic!("unexpected reply {reply:?}") };
+        let refused = refused.iter().map(|start| start.job).collect();
+        self.answer(request, reply);
+        (plan, refused)
+    }
+
+    pub fn answer(&self, request: Request, reply: Reply) {
+        let answer = Answer { sequence: self.state.sequence(), result: Ok(reply) };
+        request.reply(Message::encode(&answer).expect("encoded"));
+    }
+}
+
+/// The jobs that a plan starts.
+pub fn started(plan: &ProposedPlan) -> Vec<JobId> {
+    plan.starts.iter().map(|start| start.job).collect()
+}
+
+pub fn user() -> Actor {
+    Actor::User(Owner { user: "ada".into(), uid: 1000, gid: 100 })
+}
+
+fn exit() -> NodeExit {
+    NodeExit {
+        status: Some(ExitStatus::Code(0)),
+        cause: EndCause::Itself,
+        usage: Usage::default(),
+        started: Some(Timestamp::now()),
+        ended: Timestamp::now(),
+    }
+}
+
+fn answer_query(records: &[Record], request: Request) {
+    let answer = match request.message.decode().expect("a query") {
+        Query::Replay { from, .. } => {
+            let records = records.iter().filter(|record| record.sequence >= from).cloned().collect();
+            QueryAnswer::Records(Commit { records })
+        }
+        Query::Head => QueryAnswer::Head {
+            last: Sequence(records.len() as u64),
+            first: Sequence(1),
+            cluster_id: [0; 16],
+            last_hash: [0; 32],
+        },
+        Query::Snapshot { .. } => QueryAnswer::Snapshot { sequence: Sequence(0), part: Vec::new(), total_bytes: 0 },
+        other => panic!("unexpected query {other:?}"),
+    };
+    request.reply(Message::encode(&answer).expect("encoded"));
+}
+
+pub async fn start_planner(bus: &SharedBus, config: Config) -> DropGuard {
+    let shutdown = CancellationToken::new();
+    let (ready, is_ready) = oneshot::channel();
+    tokio::spawn(muster_planner_service::serve(bus.clone(), config, ready, shutdown.clone()));
+    tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("ready");
+    shutdown.drop_guard()
+}

@@ -1,0 +1,397 @@
+//! What a planner knows of a cluster: the state that the log amounts to, and an engine that is told what changes.
+
+mod jobs;
+mod reserve;
+
+pub use jobs::expected_end;
+
+use crate::{
+    PolicyError,
+    engine::Engine,
+    model::{ActiveRun, Closure, QueuedJob, Reservation},
+    pass::Plan,
+};
+use jobs::Holders;
+use muster_domain::{State, state::Node};
+use muster_schemas::{
+    JobId, NodeId, RunId, Timestamp,
+    event::{Event, Record, WaitingJob},
+    job::WaitReason,
+    plan::{PlannedSlot, ProposedPlan, SlotSpec},
+    policy::Policy,
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// The state of a cluster and an engine that plans for it, in step.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    state: State,
+    engine: Engine,
+    holders: Holders,
+    /// How many jobs wait with open gates, as far as it was followed job by job.
+    eligible: usize,
+    /// Jobs whose last reason is that they wait for resources at their place in the order.
+    blocked: BTreeSet<JobId>,
+    /// Jobs that the last plan promised something, which may not have been accepted.
+    proposed: Vec<JobId>,
+}
+
+/// A plan as it is asked of the ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Planned {
+    /// What is new.
+    pub plan: ProposedPlan,
+    /// Whether it ended early because it has as many starts as it may.
+    pub is_cut_short: bool,
+    /// When the next plan is worth making even if nothing happens.
+    pub next_wake: Option<Timestamp>,
+}
+
+/// What a record can change of what the engine was told.
+struct Touched {
+    jobs: Vec<(JobId, bool, Option<QueuedJob>)>,
+    runs: Vec<(RunId, Option<ActiveRun>)>,
+    /// The number of an array, and whether as many of its tasks ran as may.
+    array: Option<(u64, bool)>,
+}
+
+impl Projection {
+    /// The projection of a state. It plans by the policy in force there.
+    pub fn of(state: State) -> Self {
+        let engine = engine_for(state.policy());
+        let mut projection = Self {
+            engine,
+            state,
+            holders: Holders::default(),
+            eligible: 0,
+            blocked: BTreeSet::new(),
+            proposed: Vec::new(),
+        };
+        projection.tell_all();
+        projection
+    }
+
+    /// The state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The engine, which is in step with the state.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// How many jobs wait that may be planned; an array counts as one.
+    pub fn waiting(&self) -> usize {
+        self.engine.waiting_jobs()
+    }
+
+    /// Applies a record. Whether it can let something start that could not start before, or make a reason untrue.
+    pub fn apply(&mut self, record: &Record) -> bool {
+        let event = &record.event;
+        let touched = self.touched(event);
+        self.state.apply(record);
+        if matches!(event, Event::PolicySet { .. }) {
+            *self = Self::of(std::mem::take(&mut self.state));
+            return true;
+        }
+        self.tell_cluster(event);
+        self.tell_touched(touched);
+        // Few records open or shut the gates of jobs that nothing named: earlier namesakes, `Before...` dependencies.
+        let names_change = matches!(event, Event::JobModified { change, .. } if change.name.is_some());
+        if names_change || self.eligible != self.state.eligible_jobs() || concerns_reservations(event) {
+            self.tell_jobs();
+        }
+        can_change_plan(event)
+    }
+
+    /// Plans for a time. Jobs are left out if a start of theirs was refused and nothing has changed since.
+    ///
+    /// The same state, time and jobs left out give the same plan, whatever was planned before.
+    pub fn plan(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Planned {
+        self.settle_promises();
+        self.engine.set_capacity_freed(self.state.capacity_freed());
+        let Plan { starts, reasons, slots, is_cut_short, next_wake } = self.engine.pass(now, left_out);
+        self.proposed = slots.iter().map(|(job, _)| *job).collect();
+        let reservations = self.unplaced_reservations(now);
+        let mut reasons = reasons;
+        if !is_cut_short {
+            reasons.extend(self.outdated_reasons(&starts, &reasons));
+        }
+        reasons.retain(|waiting| self.is_news(waiting));
+        let planned = |(job, slot): (JobId, Option<crate::model::Slot>)| PlannedSlot {
+            job,
+            slot: slot.map(|slot| SlotSpec { start: slot.start, placement: slot.placement }),
+        };
+        let plan = ProposedPlan {
+            seen: self.state.sequence(),
+            at: now,
+            left_out: left_out.iter().copied().collect(),
+            starts,
+            reasons,
+            slots: slots.into_iter().map(planned).collect(),
+            predictions: Vec::new(),
+            reservations,
+        };
+        Planned { plan, is_cut_short, next_wake }
+    }
+
+    /// Whether the state does not know a reason yet.
+    fn is_news(&self, waiting: &WaitingJob) -> bool {
+        self.state.job(waiting.job).is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
+    }
+
+    /// Jobs that were told to wait at the head of the order, and are not there any more: the order tells why they wait.
+    fn outdated_reasons(&self, starts: &[muster_schemas::command::Start], told: &[WaitingJob]) -> Vec<WaitingJob> {
+        if self.blocked.is_empty() {
+            return Vec::new();
+        }
+        let started = starts.iter().map(|start| start.job);
+        let known: BTreeSet<JobId> = told.iter().map(|waiting| waiting.job).chain(started).collect();
+        let outdated = self.blocked.iter().filter(|job| !known.contains(job));
+        outdated.map(|job| WaitingJob { job: *job, reason: WaitReason::NotPlannedYet }).collect()
+    }
+
+    /// What the last plan promised holds as far as the state says so.
+    fn settle_promises(&mut self) {
+        for id in std::mem::take(&mut self.proposed) {
+            let slot = self.state.job(id).and_then(|job| job.slot.as_deref()).map(jobs::slot);
+            if self.engine.slot(id) != slot.as_ref() {
+                self.engine.set_slot(id, slot);
+            }
+        }
+    }
+
+    /// Tells the engine all of the state.
+    fn tell_all(&mut self) {
+        let settings = self.state.settings();
+        self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
+        for queue in self.state.queues() {
+            self.engine.set_queue(&queue.spec);
+        }
+        for (name, licence) in self.state.licences() {
+            self.engine.set_licence(name, licence.total);
+        }
+        for node in self.state.nodes() {
+            tell_node(&mut self.engine, node);
+            self.engine.set_closures(node.id, closures(node));
+        }
+        let reservations: Vec<Arc<str>> =
+            self.state.reservations().map(|reservation| reservation.spec.name.as_str().into()).collect();
+        reservations.iter().for_each(|name| self.tell_reservation(name));
+        for run in self.state.runs() {
+            if let Some(job) = self.state.job(run.job) {
+                self.engine.begin(self.holders.active(job, run));
+            }
+        }
+        self.tell_jobs();
+    }
+
+    /// Tells the engine of all jobs that wait, anew.
+    fn tell_jobs(&mut self) {
+        self.blocked.clear();
+        let known: Vec<JobId> = self.engine.queue.entries().map(|entry| entry.id).collect();
+        for id in known {
+            if self.state.job(id).is_none_or(|job| self.holders.queued(&self.state, job).is_none()) {
+                self.engine.dequeue(id);
+            }
+        }
+        for job in self.state.jobs() {
+            if let Some(queued) = self.holders.queued(&self.state, job) {
+                self.engine.enqueue(queued);
+                if is_blocked(job.planner_reason.as_deref()) {
+                    self.blocked.insert(job.id);
+                }
+            }
+        }
+        self.eligible = self.state.eligible_jobs();
+    }
+
+    /// Tells the engine what an event changes of the cluster itself.
+    fn tell_cluster(&mut self, event: &Event) {
+        match event {
+            Event::SettingsChanged { settings } => {
+                self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
+            }
+            Event::QueueSet { queue } => self.engine.set_queue(queue),
+            Event::QueueRemoved { name } => self.engine.remove_queue(name),
+            Event::LicenceSet { name, total } => self.engine.set_licence(name, *total),
+            Event::NodeRemoved { node } => self.engine.remove_node(*node),
+            Event::NodeAdded { node, .. }
+            | Event::NodeChanged { node, .. }
+            | Event::NodeUp { node, .. }
+            | Event::NodeLost { node, .. }
+            | Event::NodeDrained { node, .. }
+            | Event::NodeResumed { node } => {
+                if let Some(node) = self.state.node(*node) {
+                    tell_node(&mut self.engine, node);
+                }
+            }
+            Event::NodeClosuresSet { node, .. } => {
+                let closures = self.state.node(*node).map_or_else(Vec::new, closures);
+                self.engine.set_closures(*node, closures);
+            }
+            Event::ReservationSet { reservation } => self.tell_reservation(&reservation.name),
+            Event::ReservationPlaced { name, .. } | Event::ReservationRemoved { name } => self.tell_reservation(name),
+            _ => {}
+        }
+    }
+
+    fn tell_reservation(&mut self, name: &str) {
+        match self.state.reservation(name).filter(|reservation| !reservation.nodes.is_empty()) {
+            Some(reservation) => self.engine.set_reservation(Reservation {
+                name: name.into(),
+                start: reservation.spec.start,
+                end: reservation.spec.end,
+                nodes: reservation.nodes.iter().copied().collect(),
+            }),
+            None => self.engine.remove_reservation(name),
+        }
+    }
+
+    /// What an event can change, as far as it can be told from the event, with what it was before.
+    fn touched(&mut self, event: &Event) -> Touched {
+        let run = event.run().or_else(|| event.job().and_then(|job| self.state.job(job)?.run()));
+        let named = event.job().or_else(|| run.and_then(|run| self.state.run(run)).map(|run| run.job));
+        let mut ids: Vec<JobId> = named.into_iter().collect();
+        ids.extend(named.filter(|job| job.index.is_some()).map(JobId::whole));
+        if let Event::Planned { plan } = event {
+            ids.extend(plan.reasons.iter().map(|waiting| waiting.job));
+            ids.extend(plan.slots.iter().map(|planned| planned.job));
+        }
+        for at in 0..ids.len() {
+            ids.extend(self.state.dependents(ids[at]));
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let jobs = ids.into_iter().map(|id| (id, self.is_eligible(id), self.queued(id))).collect();
+        let runs = run.into_iter().map(|run| (run, self.active(run))).collect();
+        let array = named.and_then(|job| Some((job.number, self.is_full(job.number)?)));
+        Touched { jobs, runs, array }
+    }
+
+    /// Whether as many tasks of an array run as may; `None` if it is no array.
+    fn is_full(&self, number: u64) -> Option<bool> {
+        Some(self.state.job(JobId::job(number))?.array.as_ref()?.headroom() == 0)
+    }
+
+    fn is_eligible(&self, id: JobId) -> bool {
+        self.state.job(id).is_some_and(|job| job.is_waiting() && job.gates_open())
+    }
+
+    fn queued(&mut self, id: JobId) -> Option<QueuedJob> {
+        self.holders.queued(&self.state, self.state.job(id)?)
+    }
+
+    fn active(&mut self, id: RunId) -> Option<ActiveRun> {
+        let run = self.state.run(id)?;
+        Some(self.holders.active(self.state.job(run.job)?, run))
+    }
+
+    fn tell_touched(&mut self, touched: Touched) {
+        for (id, was_eligible, before) in touched.jobs {
+            self.eligible = self.eligible + usize::from(self.is_eligible(id)) - usize::from(was_eligible);
+            let after = self.queued(id);
+            let reason = self.state.job(id).and_then(|job| job.planner_reason.as_deref());
+            if after.is_some() && is_blocked(reason) {
+                self.blocked.insert(id);
+            } else {
+                self.blocked.remove(&id);
+            }
+            self.tell_job(id, before, after);
+        }
+        if let Some((number, was_full)) = touched.array
+            && self.is_full(number).is_some_and(|is_full| is_full != was_full)
+        {
+            self.tell_tasks(number);
+        }
+        for (id, before) in touched.runs {
+            let after = self.active(id);
+            if before == after {
+                continue;
+            }
+            match (before, after) {
+                (_, Some(run)) => self.engine.begin(run),
+                (Some(run), None) => self.engine.end(run.job),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// Tells the engine anew of the tasks of an array that were put back into the queue.
+    fn tell_tasks(&mut self, number: u64) {
+        let tasks: Vec<JobId> =
+            self.state.job_with_tasks(number).filter(|job| job.id.index.is_some()).map(|job| job.id).collect();
+        for id in tasks {
+            match self.queued(id) {
+                Some(task) => self.engine.enqueue(task),
+                None => self.engine.dequeue(id),
+            }
+        }
+    }
+
+    fn tell_job(&mut self, id: JobId, before: Option<QueuedJob>, after: Option<QueuedJob>) {
+        match (before, after) {
+            (_, None) => self.engine.dequeue(id),
+            (Some(before), Some(after)) => {
+                let slot = after.slot.clone();
+                if (QueuedJob { slot: slot.clone(), ..before }) != after {
+                    self.engine.enqueue(after);
+                } else if self.engine.slot(id) != slot.as_ref() {
+                    self.engine.set_slot(id, slot);
+                }
+            }
+            (None, Some(after)) => self.engine.enqueue(after),
+        }
+    }
+}
+
+/// An engine for a policy. One that cannot be followed, which the ledger puts into no log, counts as the plain one.
+fn engine_for(policy: &Arc<Policy>) -> Engine {
+    let plain = |_: PolicyError| Engine::new(Arc::default()).expect("the plain policy has no formula");
+    Engine::new(policy.clone()).unwrap_or_else(plain)
+}
+
+fn tell_node(engine: &mut Engine, node: &Node) {
+    engine.set_node(node.id, node.spec.clone(), node.is_available());
+}
+
+fn closures(node: &Node) -> Vec<Closure> {
+    node.closures.iter().map(|closure| Closure { from: closure.from, until: closure.until }).collect()
+}
+
+/// Whether a reason holds at the head of the order only.
+fn is_blocked(reason: Option<&WaitReason>) -> bool {
+    matches!(
+        reason,
+        Some(
+            WaitReason::Resources(_)
+                | WaitReason::Reserved { .. }
+                | WaitReason::BehindJob(_)
+                | WaitReason::ExternalPlanner(_)
+                | WaitReason::PlannerFailed(_)
+        )
+    )
+}
+
+fn concerns_reservations(event: &Event) -> bool {
+    matches!(event, Event::ReservationSet { .. } | Event::ReservationBegun { .. } | Event::ReservationRemoved { .. })
+}
+
+/// Whether the event can let something start that could not start before, or make a reason untrue.
+fn can_change_plan(event: &Event) -> bool {
+    match event {
+        // The planner's own doing.
+        Event::RunAllocated { .. } | Event::JobsWaiting { .. } | Event::Planned { .. } => false,
+        Event::StartRefused { .. } => false,
+        Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
+        Event::RunNumbersRaised { .. } => false,
+        Event::RunNodeStarted { .. } | Event::RunStopping { .. } | Event::RunNodeEnded { .. } => false,
+        Event::JobSignalled { .. } => false,
+        Event::StepStarted { .. } | Event::StepNodeEnded { .. } | Event::StepEnded { .. } => false,
+        _ => true,
+    }
+}
+
+/// Nodes for a reservation, by its name.
+type Placed = (String, Vec<NodeId>);
