@@ -18,6 +18,7 @@ use muster_schemas::{
     codec,
     event::Commit,
     job::JobSpec,
+    policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
         CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobView, JobsPage,
@@ -164,6 +165,14 @@ impl Client {
         self.command(id, "PUT", &format!("/v1/config?keep_unnamed={keep_unnamed}"), config)
     }
 
+    /// Makes this the policy that planners follow.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn set_policy(&mut self, id: CommandId, policy: &Policy) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "PUT", "/v1/policy", policy)
+    }
+
     /// Starts a step inside a running job.
     ///
     /// # Errors
@@ -262,6 +271,14 @@ impl Client {
     /// The request was refused or not answered.
     pub fn config(&mut self, moment: Moment) -> Result<ClusterConfig, ClientError> {
         self.get(&moment.add_to("/v1/config".to_owned()))
+    }
+
+    /// The policy that planners follow.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn policy(&mut self, moment: Moment) -> Result<Policy, ClientError> {
+        self.get(&moment.add_to("/v1/policy".to_owned()))
     }
 
     /// What was asked for and used.

@@ -48,6 +48,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/actions/resume", post(commands::resume_nodes))
         .route("/v1/queues", get(state::queues))
         .route("/v1/config", get(state::config).put(commands::configure))
+        .route("/v1/policy", get(state::policy).put(commands::set_policy))
         .route("/v1/info", get(state::info))
         .route("/v1/usage", get(state::usage))
         .route("/v1/events", get(events::stream))
@@ -110,6 +111,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::drain,
         commands::resume_nodes,
         commands::configure,
+        commands::set_policy,
         jobs::list_jobs,
         jobs::show,
         jobs::events,
@@ -119,6 +121,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         state::node,
         state::queues,
         state::config,
+        state::policy,
         state::info,
         state::usage,
         events::stream,

@@ -11,6 +11,7 @@ use axum::extract::{Path, State};
 use muster_schemas::{
     cluster::ClusterConfig,
     command::{Command, Reply},
+    policy::Policy,
     views::{
         CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest,
         RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, SubmitRequest,
@@ -163,4 +164,12 @@ pub(crate) async fn configure(
 ) -> Answered {
     let command = Command::Configure { config: Box::new(config), keep_unnamed: params.keep_unnamed };
     app.jobs_command(asked, command).await
+}
+
+/// Make this the policy that planners follow
+#[utoipa::path(put, path = "/v1/policy", tag = "cluster", request_body = Policy,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn set_policy(State(app): State<App>, asked: Asked, Json(policy): Json<Policy>) -> Answered {
+    app.jobs_command(asked, Command::SetPolicy { policy: Box::new(policy) }).await
 }

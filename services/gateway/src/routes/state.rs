@@ -13,6 +13,7 @@ use muster_schemas::{
     cluster::ClusterConfig,
     command::{Query, QueryAnswer},
     event::uuid_bytes::UuidBytes,
+    policy::Policy,
     subjects,
     usage::{UsageAnswer, UsageDimension, UsageMoment, UsageQuery},
     views::{ErrorBody, InfoView, NodeView, NodesPage, QueuesPage},
@@ -71,6 +72,16 @@ pub(crate) async fn config(
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<ClusterConfig>, ApiError> {
     app.reader.read(moment, |state| Ok(views::cluster_config(state))).await.map(axum::Json)
+}
+
+/// Show the policy that planners follow
+#[utoipa::path(get, path = "/v1/policy", tag = "cluster", params(MomentParams),
+    responses((status = 200, body = Policy), (status = "default", body = ErrorBody)))]
+pub(crate) async fn policy(
+    State(app): State<App>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<Policy>, ApiError> {
+    app.reader.read(moment, |state| Ok(Policy::clone(state.policy()))).await.map(axum::Json)
 }
 
 /// Show what the system is and how it stands
