@@ -9,7 +9,7 @@ use crate::{
     limits::{Limits, Usage},
     machine::{Holding, Machine},
     model::{ActiveRun, Closure, QueuedJob, Reservation, Slot},
-    queue::{Facts, Queue},
+    queue::{Facts, Place, Queue},
     search::Search,
 };
 use muster_schemas::{
@@ -124,8 +124,13 @@ impl Engine {
         let known = self.machine.node(id);
         if known.is_none_or(|node| node.spec != spec) {
             self.slots_in_doubt |= known.is_some();
+            let is_new = known.is_none();
             self.machine.set_node(id, spec, false);
             self.hold_again(|share_node| share_node == id);
+            if is_new {
+                let of_node = self.reservations.values().filter(|reservation| reservation.nodes.contains(&id));
+                of_node.for_each(|reservation| self.machine.reserve_node(id, reservation));
+            }
         }
         if self.machine.set_available(id, is_available) {
             self.slots_in_doubt |= !is_available;
@@ -231,7 +236,12 @@ impl Engine {
 
     /// Gives a waiting job another promise, or none.
     pub fn set_slot(&mut self, id: JobId, slot: Option<Slot>) {
-        let Some(place) = self.queue.place_of(id) else { return };
+        if let Some(place) = self.queue.place_of(id) {
+            self.set_slot_at(place, slot);
+        }
+    }
+
+    pub(crate) fn set_slot_at(&mut self, place: Place, slot: Option<Slot>) {
         let Some(entry) = self.queue.get_mut(place) else { return };
         let demand = &self.classes.get(entry.class).demand;
         if let Some(old) = &entry.slot {

@@ -181,7 +181,7 @@ impl<'s> Search<'s> {
     fn earliest_of(&self, demand: &Demand, choice: Option<u32>, from: Timestamp, bound: Timestamp) -> Option<Found> {
         if let Some((cores, micros)) = self.as_pool(demand) {
             let line = &self.machine.nodes()[0].line;
-            let start = line.earliest_cores(cores, micros, from, bound)?;
+            let start = line.earliest_cores(cores, micros, from, bound, Timestamp::MAX)?;
             return self.with_choice(demand, start, choice).map(|placement| Found { start, placement });
         }
         if from < bound
@@ -200,6 +200,16 @@ impl<'s> Search<'s> {
             }
             self.with_choice(demand, start, choice).map(|placement| Found { start, placement })
         })
+    }
+
+    /// Whether a job that has a slot may find an earlier one, as far as can be told while it still has it.
+    ///
+    /// An earlier window on a pool ends within the slot or before, and the slot is the job's own, so only what comes
+    /// before it has to be free.
+    pub fn may_improve(&self, class: &Class, slot_start: Timestamp) -> bool {
+        let Some((cores, micros)) = self.as_pool(&class.demand) else { return true };
+        let line = &self.machine.nodes()[0].line;
+        line.earliest_cores(cores, micros, self.now, slot_start, slot_start).is_some()
     }
 
     /// Cores and duration, if the machine is one node and the demand is for nothing but cores of it.

@@ -123,8 +123,16 @@ impl Line {
         rest.fold(self.steps[first].free, |least, step| least.least(&step.free))
     }
 
-    /// The first moment from `from` on, but before `bound`, from which on so many cores are free for so long.
-    pub fn earliest_cores(&self, cores: i32, micros: i64, from: Timestamp, bound: Timestamp) -> Option<Timestamp> {
+    /// The first moment from `from` on, but before `bound`, from which on so many cores are free for so long. What comes
+    /// after `own` is not looked at: the searcher has it already.
+    pub fn earliest_cores(
+        &self,
+        cores: i32,
+        micros: i64,
+        from: Timestamp,
+        bound: Timestamp,
+        own: Timestamp,
+    ) -> Option<Timestamp> {
         let mut at = self.index_at(from);
         let mut start = from;
         loop {
@@ -135,7 +143,7 @@ impl Line {
             if start >= bound {
                 return None;
             }
-            let until = start.plus_micros(micros);
+            let until = start.plus_micros(micros).min(own);
             loop {
                 at += 1;
                 match self.steps.get(at) {

@@ -45,7 +45,7 @@ impl Engine {
         !cycle.left_out.contains(&entry.id) && self.blocker(cycle, place).is_none() && self.queues_start(place)
     }
 
-    fn queues_start(&self, place: Place) -> bool {
+    pub(super) fn queues_start(&self, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         let demand = &self.classes.get(entry.class).demand;
         crate::limits::queues(demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
@@ -93,7 +93,7 @@ impl Engine {
                 return;
             }
             // Most candidates are like one that did not fit, and then a look at the job is not needed.
-            if backfill.look_ahead.is_none() && self.is_like_one_that_failed(*place) {
+            if backfill.look_ahead.is_none() && self.is_known_to_fail(cycle, *place) {
                 if cycle.failed_classes == self.classes.len() {
                     return;
                 }
@@ -108,8 +108,18 @@ impl Engine {
         }
     }
 
-    fn is_like_one_that_failed(&self, place: Place) -> bool {
-        self.queue.class_at(place).is_none_or(|class| self.classes.has_failed(class, self.passes))
+    /// Whether no job is there, or one that cannot fit now, by what is known of its class and of what is free.
+    fn is_known_to_fail(&mut self, cycle: &mut Cycle, place: Place) -> bool {
+        let Some(class) = self.queue.class_at(place) else { return true };
+        if self.classes.has_failed(class, self.passes) {
+            return true;
+        }
+        let fails = !cycle.index.may_fit(self.classes.get(class));
+        if fails {
+            self.classes.fails(class, self.passes);
+            cycle.failed_classes += 1;
+        }
+        fails
     }
 
     fn by_walltime(&self, places: &[Place]) -> Vec<Place> {

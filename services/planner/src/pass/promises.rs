@@ -62,13 +62,14 @@ impl Engine {
     /// promise moves to a later time.
     fn renew(&mut self, cycle: &mut Cycle, place: Place) {
         let Some(entry) = self.queue.get(place) else { return };
-        let Some(old) = entry.slot.clone().filter(|slot| slot.start > cycle.now) else { return };
-        let id = entry.id;
-        if cycle.left_out.contains(&id) {
+        let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { return };
+        let (id, class_id) = (entry.id, entry.class);
+        let may_improve = self.search(cycle.now).may_improve(self.classes.get(class_id), old.start);
+        if !may_improve || cycle.left_out.contains(&id) {
             return;
         }
-        let class_id = entry.class;
-        self.set_slot(id, None);
+        let old = old.clone();
+        self.set_slot_at(place, None);
         let class = self.classes.get(class_id);
         let found = self.search(cycle.now).earliest(class, cycle.now, old.start);
         let better = found.filter(|found| {
@@ -79,9 +80,9 @@ impl Engine {
             Some(found) => {
                 let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
                 cycle.old_slots.entry(id).or_insert((place, Some(old)));
-                self.set_slot(id, Some(slot));
+                self.set_slot_at(place, Some(slot));
             }
-            None => self.set_slot(id, Some(old)),
+            None => self.set_slot_at(place, Some(old)),
         }
     }
 
@@ -90,7 +91,7 @@ impl Engine {
         if self.queue.get(place).is_none_or(|entry| entry.slot.is_some()) {
             return self.queue.get(place).is_some();
         }
-        if !self.may_be_planned(cycle, place) || self.is_limited(cycle, place) {
+        if !self.may_be_planned(cycle, place) || !self.has_headroom(cycle, place) || self.is_limited(cycle, place) {
             return false;
         }
         let Some(entry) = self.queue.get(place) else { return false };
@@ -118,7 +119,7 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return };
         let id = entry.id;
         cycle.old_slots.entry(id).or_insert((place, entry.slot.clone()));
-        self.set_slot(id, slot);
+        self.set_slot_at(place, slot);
     }
 
     /// Starts a job whose time has come, on what it was promised. It goes on waiting if a run holds that longer than its
@@ -131,20 +132,24 @@ impl Engine {
         }
         let task = entry.tasks.as_ref().and_then(|tasks| tasks.indices.first());
         let id = task.map_or(entry.id, |index| JobId::task(entry.id.number, index));
-        let may_start = self.may_be_planned(cycle, place) && self.has_headroom(cycle, place);
-        if !may_start || cycle.is_full(self.policy.max_starts) || self.is_limited(cycle, place) {
+        // A job ahead that waits for resources of unknown time does not touch what others were promised before it came.
+        if cycle.left_out.contains(&id.whole()) || !self.queues_start(place) || cycle.is_full(self.policy.max_starts) {
             return;
+        }
+        let usage = Usage::of(&slot.placement);
+        if !self.has_headroom(cycle, place) || self.is_limited_to_less(cycle, place, &usage) {
+            // Kept, it would keep others from what it cannot use, and then take from them what comes after.
+            return self.change_slot(cycle, place, None);
         }
         let Some(entry) = self.queue.get(place) else { return };
         let demand = self.classes.get(entry.class).demand.clone();
         let holder = entry.holder.clone();
         let promise = Holding::Promise { start: slot.start };
         self.machine.give_back(&demand, &slot.placement, promise);
-        let Some(placement) = self.redeemed(&slot.placement, cycle.now) else {
+        let Some(placement) = self.redeemed(&demand, &slot.placement, cycle.now) else {
             self.machine.take(&demand, &slot.placement, promise);
             return;
         };
-        let usage = Usage::of(&placement);
         let holding = Holding::Run { until: expected_end(&demand, &placement, cycle.now) };
         let placement = Arc::new(placement);
         self.machine.take(&demand, &placement, holding);
@@ -160,7 +165,10 @@ impl Engine {
     }
 
     /// The same amounts on the same nodes, of what is free now.
-    fn redeemed(&self, promised: &Placement, now: Timestamp) -> Option<Placement> {
+    fn redeemed(&self, demand: &Demand, promised: &Placement, now: Timestamp) -> Option<Placement> {
+        if !self.machine.has_licences(demand, promised, now) {
+            return None;
+        }
         let component = |placed: &ComponentPlacement| {
             let shares = placed.shares.iter().map(|share| self.machine.node(share.node)?.redeem(share, now));
             Some(ComponentPlacement { alternative: placed.alternative, shares: shares.collect::<Option<_>>()? })
