@@ -5,9 +5,12 @@ use crate::{
     state::State,
 };
 use muster_schemas::{
+    NodeId,
     cluster::{ClusterSettings, QueueSpec},
     resources::{Alternative, Level, NodeSpec, Request},
 };
+
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why no alternative can ever be served by the nodes of the queue; `None` if one can, as far as is easily seen.
 pub(crate) fn never_fits(state: &State, queue: &QueueSpec, alternatives: &[Alternative]) -> Option<String> {
@@ -73,6 +76,72 @@ fn too_much(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, settings:
         .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
         .or_else(|| has("bytes of memory", memory_bytes, total(&|node| node.memory_bytes)))
         .or_else(|| has("cores for a task on one node", u64::from(request.cpus_per_task), largest(nodes)))
+}
+
+/// What a component asks for and where.
+pub(crate) struct Wish<'a> {
+    pub(crate) queue: &'a QueueSpec,
+    pub(crate) alternatives: &'a [Alternative],
+}
+
+/// So many kinds of component are compared with each other; more are only looked at together.
+const MAX_KINDS: usize = 32;
+
+/// Why components that each fit alone can never run at the same time; `None` if they can, as far as is easily seen. They
+/// share licences, and no two are placed on the same node.
+pub(crate) fn never_fit_together(state: &State, wishes: &[Wish]) -> Option<String> {
+    too_many_licences(state, wishes).or_else(|| too_many_nodes(state, wishes))
+}
+
+fn too_many_licences(state: &State, wishes: &[Wish]) -> Option<String> {
+    let mut wanted: BTreeMap<&str, u64> = BTreeMap::new();
+    for alternatives in wishes.iter().map(|wish| wish.alternatives) {
+        let Some((first, others)) = alternatives.split_first() else { continue };
+        for (name, count) in &first.licences {
+            let least = others.iter().map(|other| other.licences.get(name).copied().unwrap_or(0)).min();
+            *wanted.entry(name).or_default() += u64::from(least.map_or(*count, |least| least.min(*count)));
+        }
+    }
+    wanted.into_iter().find_map(|(name, wanted)| {
+        let total = state.licence(name).map_or(0, |licence| licence.total);
+        (u64::from(total) < wanted)
+            .then(|| format!("its components ask for {wanted} of licence `{name}` together, the cluster has {total}"))
+    })
+}
+
+/// Components that can only be served by the same nodes must find enough of them.
+fn too_many_nodes(state: &State, wishes: &[Wish]) -> Option<String> {
+    let mut kinds: BTreeMap<(&str, &[Alternative]), u64> = BTreeMap::new();
+    for wish in wishes {
+        let wanted = kinds.entry((&wish.queue.name, wish.alternatives)).or_default();
+        *wanted = wanted.saturating_add(fewest_nodes(state.settings(), wish.alternatives));
+    }
+    let served = |(name, alternatives): &(&str, &[Alternative])| -> BTreeSet<NodeId> {
+        let queue = state.queue(name);
+        let serves = |spec: &NodeSpec| {
+            queue.is_some_and(|queue| queue.spec.nodes.is_empty() || queue.spec.nodes.contains(&spec.name))
+                && alternatives.iter().flat_map(|one| &one.requests).any(|one| requests::node_serves(spec, one))
+        };
+        state.nodes().filter(|node| serves(&node.spec)).map(|node| node.id).collect()
+    };
+    let kinds: Vec<(BTreeSet<NodeId>, u64)> = kinds.iter().map(|(kind, wanted)| (served(kind), *wanted)).collect();
+    let all: BTreeSet<NodeId> = kinds.iter().flat_map(|(nodes, _)| nodes).copied().collect();
+    let compared = if kinds.len() <= MAX_KINDS { kinds.as_slice() } else { &[] };
+    compared.iter().map(|(nodes, _)| nodes).chain([&all]).find_map(|nodes| {
+        let inside = kinds.iter().filter(|(others, _)| others.is_subset(nodes));
+        let wanted = inside.fold(0, |sum: u64, (_, wanted)| sum.saturating_add(*wanted));
+        let found = nodes.len();
+        (wanted > found as u64).then(|| {
+            format!("its components ask for {wanted} nodes together, each its own, and {found} can serve them")
+        })
+    })
+}
+
+fn fewest_nodes(settings: &ClusterSettings, alternatives: &[Alternative]) -> u64 {
+    let nodes = |alternative: &Alternative| {
+        alternative.requests.iter().map(|request| requests::minimum(request, settings).nodes).max().unwrap_or(1)
+    };
+    alternatives.iter().map(nodes).min().unwrap_or(1)
 }
 
 fn largest(nodes: &[&NodeSpec]) -> u64 {

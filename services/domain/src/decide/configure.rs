@@ -171,6 +171,10 @@ fn remove_nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) 
         if let Some(run) = node.runs.first().and_then(|run| state.run(*run)) {
             return Err(conflict(format!("node `{}` cannot be removed: job {} runs on it", node.spec.name, run.job)));
         }
+        if let Some(reservation) = state.reservations_of(node.id).next() {
+            let (node, name) = (&node.spec.name, &reservation.spec.name);
+            return Err(conflict(format!("node `{node}` cannot be removed: it belongs to reservation `{name}`")));
+        }
         events.push(Event::NodeRemoved { node: node.id });
     }
     Ok(())

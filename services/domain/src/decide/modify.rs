@@ -7,7 +7,7 @@ use super::{
     select::{Target, act_on},
     submit,
 };
-use crate::{state::Job, validate};
+use crate::{fits::Wish, state::Job, validate};
 use muster_schemas::{
     Timestamp,
     command::{JobSelection, Refusal},
@@ -91,10 +91,11 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
         submit::require_dependencies(access, dependencies, Some(job.id))?;
     }
     require_walltime(access, job, change)?;
+    require_reservations(access, job, change)?;
     let mut change = change.clone();
     if change.queue.is_some() || change.alternatives.is_some() {
         for (number, component) in job.components.iter().enumerate() {
-            if change.component.is_none_or(|only| only as usize == number) {
+            if concerns(&change, number) {
                 let queue = change.queue.as_deref().unwrap_or(&component.queue);
                 let queue = submit::find_queue(access.state, queue)?;
                 let mut asked = change.alternatives.clone().unwrap_or_else(|| component.shape.alternatives.to_vec());
@@ -108,8 +109,39 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
                 }
             }
         }
+        require_fit_together(access, job, &change)?;
     }
     Ok(change)
+}
+
+/// Whether a change is of the component of this number.
+fn concerns(change: &JobChange, number: usize) -> bool {
+    change.component.is_none_or(|only| only as usize == number)
+}
+
+fn require_fit_together(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let wishes = job.components.iter().enumerate().map(|(number, component)| {
+        let queue = change.queue.as_deref().filter(|_| concerns(change, number)).unwrap_or(&component.queue);
+        let alternatives = change.alternatives.as_deref().filter(|_| concerns(change, number));
+        Ok(Wish {
+            queue: &submit::find_queue(access.state, queue)?.spec,
+            alternatives: alternatives.unwrap_or(&component.shape.alternatives),
+        })
+    });
+    let wishes = wishes.collect::<Result<Vec<_>, Refusal>>()?;
+    if wishes.len() < 2 { Ok(()) } else { submit::require_fit_together(access.state, &wishes) }
+}
+
+/// Another account must be one that may use the reservations that the job names.
+fn require_reservations(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let Some(account) = change.account.as_deref() else { return Ok(()) };
+    let concerned = job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number));
+    for name in concerned.filter_map(|(_, component)| component.reservation()) {
+        if access.state.reservation(name).is_some() {
+            submit::require_reservation(access.state, Some(name), &job.owner, Some(account))?;
+        }
+    }
+    Ok(())
 }
 
 fn require_component(job: &Job, change: &JobChange) -> Result<(), Refusal> {

@@ -2,7 +2,7 @@
 
 use super::{Decision, access::Access, conflict, invalid, not_found, refuse};
 use crate::{
-    fits,
+    fits::{self, Wish},
     state::{Job, Queue, State},
     validate,
 };
@@ -77,6 +77,7 @@ impl Submission<'_> {
         for component in &mut spec.components {
             self.complete_component(component)?;
         }
+        self.require_fit_together(spec)?;
         self.check_queue_limits(spec)?;
         self.check_types(spec)
     }
@@ -95,8 +96,21 @@ impl Submission<'_> {
         if component.deadline.is_some_and(|deadline| deadline <= self.now) {
             return Err(invalid("deadline: has passed already"));
         }
+        require_reservation(state, component.reservation.as_deref(), self.owner, component.account.as_deref())?;
         require_holds(self.access, component)?;
         require_dependencies(self.access, &component.dependencies, None)
+    }
+
+    /// Whether the components of a job can ever run at the same time.
+    fn require_fit_together(&self, spec: &JobSpec) -> Result<(), Refusal> {
+        if spec.components.len() < 2 {
+            return Ok(());
+        }
+        let wishes = spec.components.iter().map(|component| {
+            let queue = find_queue(self.state, component.queue.as_deref().unwrap_or_default())?;
+            Ok(Wish { queue: &queue.spec, alternatives: &component.alternatives })
+        });
+        require_fit_together(self.state, &wishes.collect::<Result<Vec<_>, Refusal>>()?)
     }
 
     fn fits_as_before(&self, queue: &str, alternatives: &[Alternative]) -> bool {
@@ -207,6 +221,32 @@ pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternat
         Some(why) => Err(refuse(RefusalCode::Invalid, format!("the job can never run: {why}"))),
         None => Ok(()),
     }
+}
+
+/// Whether the cluster as configured can ever serve all of these at the same time.
+pub(super) fn require_fit_together(state: &State, wishes: &[Wish]) -> Result<(), Refusal> {
+    match fits::never_fit_together(state, wishes) {
+        Some(why) => Err(invalid(format!("the job can never run: {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a reservation that a job names exists and admits it.
+pub(super) fn require_reservation(
+    state: &State,
+    name: Option<&str>,
+    owner: &Owner,
+    account: Option<&str>,
+) -> Result<(), Refusal> {
+    let Some(name) = name else { return Ok(()) };
+    let reservation = state.reservation(name);
+    let reservation =
+        reservation.ok_or_else(|| not_found(format!("reservation `{}` does not exist", validate::shown(name))))?;
+    if reservation.admits(&owner.user, account) {
+        return Ok(());
+    }
+    let message = format!("user {} may not use reservation `{name}`", owner.user);
+    Err(refuse(RefusalCode::PermissionDenied, message))
 }
 
 fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> {

@@ -45,9 +45,13 @@ fn a_limit_on_running_tasks() {
     assert_eq!(reason, Some(WaitReason::ArrayLimit));
     let third = cluster.start_command(JobId::task(1, 2), &["node1"], 1);
     let (events, _) = cluster.run(&muster_schemas::event::Actor::Planner, third.clone()).unwrap();
-    assert!(events.is_empty(), "the plan's start is refused");
+    assert!(
+        matches!(events.as_slice(), [Event::Planned { plan }] if plan.refused == [JobId::task(1, 2)]),
+        "{events:?}"
+    );
     cluster.end(run, "node1", ExitStatus::Code(0));
-    assert_eq!(cluster.ok(&muster_schemas::event::Actor::Planner, third).len(), 1);
+    let events = cluster.ok(&muster_schemas::event::Actor::Planner, third);
+    assert!(matches!(events.as_slice(), [Event::RunAllocated { .. }, Event::Planned { .. }]), "{events:?}");
     let change = JobChange { max_running: Some(3), ..JobChange::default() };
     cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[whole]), change });
     cluster.start(JobId::task(1, 3), &["node1"], 1);
@@ -87,7 +91,8 @@ fn single_tasks_are_held_released_and_cancelled() {
     cluster.ok(&user("ada"), hold);
     assert_eq!(startable(&cluster, 1), "0-1,3");
     let start = cluster.start_command(task, &["node1"], 1);
-    assert!(cluster.ok(&muster_schemas::event::Actor::Planner, start).is_empty(), "it is held");
+    let events = cluster.ok(&muster_schemas::event::Actor::Planner, start);
+    assert!(matches!(events.as_slice(), [Event::Planned { plan }] if plan.refused == [task]), "it is held: {events:?}");
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[JobId::task(1, 0)]) });
     assert_eq!(startable(&cluster, 1), "1,3");
     cluster.ok(&user("ada"), Command::Release { jobs: ids(&[JobId::job(1)]), holds: USER_HOLD });

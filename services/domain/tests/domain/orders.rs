@@ -9,9 +9,10 @@ use muster_schemas::{
     job::{ExitStatus, JobSpec, Program},
 };
 
-/// The orders that follow from the last record.
+/// The orders that follow from the last record, or if a plan was made, from the start ahead of it.
 fn last(cluster: &Cluster) -> Vec<(NodeId, OrderSeed)> {
-    follow_up(&cluster.state, cluster.log.last().unwrap())
+    let last = cluster.log.iter().rfind(|record| !matches!(record.event, Event::Planned { .. }));
+    follow_up(&cluster.state, last.unwrap())
 }
 
 fn submitted(cluster: &Cluster, at: Sequence) -> JobSpec {

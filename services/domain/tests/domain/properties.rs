@@ -392,7 +392,7 @@ fn random_histories_reach_every_event() {
         ("job", "released"),
         ("job", "modified"),
         ("job", "eligible"),
-        ("plan", "waiting"),
+        ("plan", "made"),
         ("job", "allocated"),
         ("run", "node_started"),
         ("job", "started"),
