@@ -25,6 +25,7 @@ pub fn check(state: &State) -> Result<(), String> {
     licences(state)?;
     queues(state)?;
     state.jobs().try_for_each(|job| array(state, job))?;
+    planning(state)?;
     shapes(state)
 }
 
@@ -147,6 +148,24 @@ fn array(state: &State, whole: &Job) -> Result<(), String> {
     }
     let over = matches!(whole.phase, Phase::Finished(_));
     ensure(!over || array.is_over(), || format!("array {id}: is over before its tasks"))
+}
+
+/// Promises are of jobs that wait, closures are in order, and no node is in two reservations at a time.
+fn planning(state: &State) -> Result<(), String> {
+    for job in state.jobs().filter(|job| !job.is_waiting() || !job.holds().is_empty()) {
+        ensure(job.slot.is_none() && job.predicted_start.is_none(), || format!("job {}: an old promise", job.id))?;
+    }
+    for node in state.nodes() {
+        let name = &node.spec.name;
+        let in_order = node.closures.windows(2).all(|pair| pair[0].until <= pair[1].from);
+        ensure(in_order, || format!("node {name}: closures overlap"))?;
+        let mut reservations: Vec<_> =
+            state.reservations_of(node.id).map(|one| (one.spec.start, one.spec.end)).collect();
+        reservations.sort_unstable();
+        let apart = reservations.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+        ensure(apart, || format!("node {name}: it is in two reservations at a time"))?;
+    }
+    Ok(())
 }
 
 fn shapes(state: &State) -> Result<(), String> {

@@ -7,6 +7,7 @@ mod digest;
 mod jobs;
 mod notifications;
 mod orders;
+mod planning;
 mod plans;
 mod properties;
 mod requests;

@@ -1,0 +1,503 @@
+//! Policy, advance reservations, closures, promises.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId, NodeId, Sequence, Timestamp,
+    command::{Command, RefusalCode, Reply, Start},
+    event::{Actor, Event, JobChange, WaitingJob},
+    job::{ExitStatus, Holds, JobSpec, JobState, WaitReason},
+    plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
+    policy::{Limit, LimitPer, OrderKey, Policy},
+    resources::{Alternative, IndexSet, NodeFilter, Request},
+};
+use std::sync::Arc;
+
+/// From so many seconds after now, for so long.
+fn reservation(cluster: &Cluster, name: &str, nodes: ReservedNodes, from: i64, seconds: i64) -> ReservationSpec {
+    let start = cluster.now.plus_seconds(from);
+    let (users, accounts) = (vec!["ada".into()], vec!["physics".into()]);
+    ReservationSpec { name: name.into(), start, end: start.plus_seconds(seconds), nodes, users, accounts }
+}
+
+fn named(names: &[&str]) -> ReservedNodes {
+    ReservedNodes::Named(names.iter().map(ToString::to_string).collect())
+}
+
+fn count(count: u32) -> ReservedNodes {
+    ReservedNodes::Count { count, filter: None, queue: None }
+}
+
+fn reserve(reservation: ReservationSpec) -> Command {
+    Command::Reserve { reservation: Box::new(reservation) }
+}
+
+/// Reserves node1 and node2 as `course` for ada and the account physics, ten seconds from now, for a minute.
+fn reserve_course(cluster: &mut Cluster) {
+    let course = reservation(cluster, "course", named(&["node1", "node2"]), 10, 60);
+    cluster.ok(&user("oper"), reserve(course));
+}
+
+fn in_reservation(name: &str) -> JobSpec {
+    let mut spec = job(1, 1);
+    spec.components[0].reservation = Some(name.into());
+    spec
+}
+
+fn propose(cluster: &mut Cluster, plan: ProposedPlan) -> Vec<Event> {
+    cluster.ok(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) })
+}
+
+/// Why the start of a job on the first free core of a node is refused; `None` if it is not.
+fn refusal(cluster: &mut Cluster, job: JobId, node: &str) -> Option<String> {
+    let command = cluster.start_command(job, &[node], 1);
+    match cluster.run(&Actor::Planner, command) {
+        Ok((_, Reply::Planned(refused))) => refused.first().map(|start| start.reason.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_start_refused(cluster: &mut Cluster, job: JobId, node: &str, words: &str) {
+    let reason = refusal(cluster, job, node).expect("the start is refused");
+    assert!(reason.contains(words), "`{words}` expected: {reason}");
+}
+
+fn reason(cluster: &Cluster, job: JobId) -> Option<WaitReason> {
+    cluster.state.wait_reason(cluster.state.job(job).expect("known"))
+}
+
+#[test]
+fn administrators_set_a_policy_that_makes_sense() {
+    let mut cluster = Cluster::new();
+    assert_eq!(**cluster.state.policy(), Policy::default());
+    let easy = Policy::built_in("easy").unwrap();
+    let set = |policy: &Policy| Command::SetPolicy { policy: Box::new(policy.clone()) };
+    cluster.refused(&user("oper"), set(&easy), RefusalCode::PermissionDenied, "only administrators");
+    assert_eq!(cluster.ok(&root(), set(&easy)), [Event::PolicySet { policy: Arc::new(easy.clone()) }]);
+    assert_eq!(**cluster.state.policy(), easy);
+    assert!(cluster.ok(&root(), set(&easy)).is_empty(), "it is in force already");
+    let mut check = |change: &dyn Fn(&mut Policy), words| {
+        let mut policy = easy.clone();
+        change(&mut policy);
+        cluster.refused(&root(), set(&policy), RefusalCode::Invalid, words);
+    };
+    check(&|policy| policy.max_starts = 0, "max_starts");
+    check(&|policy| policy.order = vec![OrderKey::Spt; 200], "order");
+    check(&|policy| policy.limits = vec![Limit { per: LimitPer::User, ..Limit::default() }; 1001], "limit");
+    let formula = |text: &str| OrderKey::Formula { text: text.into(), descending: false };
+    check(&|policy| policy.order = vec![formula("walltime *")], "order");
+    check(&|policy| policy.order = vec![formula(&"1 + ".repeat(2000))], "order");
+    cluster.assert_replays();
+}
+
+#[test]
+fn operators_reserve_under_a_name_of_its_own() {
+    let mut cluster = Cluster::new();
+    let course = reservation(&cluster, "course", named(&["node1", "node2"]), 10, 60);
+    cluster.refused(&user("ada"), reserve(course.clone()), RefusalCode::PermissionDenied, "only operators");
+    reserve_course(&mut cluster);
+    cluster.refused(&user("oper"), reserve(course.clone()), RefusalCode::Conflict, "`course` exists already");
+    let mut check = |code, words: &str, change: &dyn Fn(&mut ReservationSpec)| {
+        let mut spec = ReservationSpec { name: "other".into(), nodes: named(&["node3"]), ..course.clone() };
+        change(&mut spec);
+        cluster.refused(&user("oper"), reserve(spec), code, words);
+    };
+    check(RefusalCode::Invalid, "reservation.name", &|spec| spec.name = "a b".into());
+    check(RefusalCode::Invalid, "is not after the start", &|spec| spec.end = spec.start);
+    check(RefusalCode::Invalid, "has passed already", &|spec| {
+        (spec.start, spec.end) = (Timestamp(0), Timestamp::from_unix_seconds(10));
+    });
+    check(RefusalCode::NotFound, "node `node9` does not exist", &|spec| spec.nodes = named(&["node9"]));
+    check(RefusalCode::Invalid, "names", &|spec| spec.nodes = named(&[]));
+    check(RefusalCode::Invalid, "4 are asked for, 3", &|spec| spec.nodes = count(4));
+    check(RefusalCode::Invalid, "1 are asked for, 0", &|spec| {
+        spec.nodes = ReservedNodes::Count { count: 1, filter: Some(NodeFilter::Has("gpu".into())), queue: None };
+    });
+    check(RefusalCode::NotFound, "queue `none`", &|spec| {
+        spec.nodes = ReservedNodes::Count { count: 1, filter: None, queue: Some("none".into()) };
+    });
+    check(RefusalCode::Invalid, "twice", &|spec| spec.users = vec!["ada".into(), "ada".into()]);
+    check(RefusalCode::Conflict, "node node2 belongs to reservation `course`", &|spec| {
+        spec.nodes = named(&["node3", "node2"]);
+    });
+    let after = ReservationSpec { name: "after".into(), start: course.end, end: course.end.plus_seconds(1), ..course };
+    cluster.ok(&user("oper"), reserve(after));
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_reservation_begins_and_ends_by_time() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    let start = cluster.now.plus_seconds(10);
+    assert_eq!(cluster.state.next_timer(), Some(start));
+    assert!(cluster.tick().is_empty());
+    cluster.pass(10);
+    assert_eq!(cluster.tick(), [Event::ReservationBegun { name: "course".into() }]);
+    assert_eq!(cluster.state.next_timer(), Some(start.plus_seconds(60)));
+    cluster.assert_replays();
+    cluster.pass(60);
+    assert_eq!(cluster.tick(), [Event::ReservationRemoved { name: "course".into() }]);
+    assert_eq!((cluster.state.reservations().len(), cluster.state.next_timer()), (0, None));
+    cluster.assert_replays();
+}
+
+#[test]
+fn while_a_reservation_lasts_only_its_jobs_start_on_its_nodes() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    let (mine, other) = (cluster.submit("ada", in_reservation("course")), cluster.submit("bob", job(1, 1)));
+    let before = cluster.submit("bob", job(1, 1));
+    assert_eq!(cluster.state.job_state(cluster.state.job(mine).unwrap()), JobState::Held);
+    assert_eq!(reason(&cluster, mine), Some(WaitReason::ReservationNotBegun("course".into())));
+    assert_start_refused(&mut cluster, mine, "node1", "`course` has not begun");
+    cluster.start(before, &["node1"], 1);
+    cluster.pass(10);
+    assert_start_refused(&mut cluster, other, "node1", "node node1 is kept for reservation `course`");
+    cluster.tick();
+    assert!(cluster.is_waiting(mine));
+    assert_start_refused(&mut cluster, mine, "node3", "node node3 is not one of reservation `course`");
+    assert_start_refused(&mut cluster, other, "node2", "node node2 is kept for reservation `course`");
+    assert_eq!(refusal(&mut cluster, mine, "node1"), None, "beside a job that was there before");
+    assert_eq!(refusal(&mut cluster, other, "node3"), None);
+    cluster.assert_replays();
+}
+
+#[test]
+fn users_and_accounts_say_who_may_use_a_reservation() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    let submit = |spec: JobSpec| Command::Submit { jobs: vec![spec] };
+    cluster.refused(&user("ada"), submit(in_reservation("none")), RefusalCode::NotFound, "`none` does not exist");
+    let denied = RefusalCode::PermissionDenied;
+    cluster.refused(&user("bob"), submit(in_reservation("course")), denied, "bob may not use reservation `course`");
+    let mut charged = in_reservation("course");
+    charged.components[0].account = Some("physics".into());
+    let id = cluster.submit("bob", charged);
+    let account = |account: &str| {
+        let change = JobChange { account: Some(account.into()), ..JobChange::default() };
+        Command::Modify { jobs: ids(&[id]), change }
+    };
+    cluster.refused(&user("bob"), account("botany"), denied, "may not use reservation");
+    let open = reservation(&cluster, "open", named(&["node3"]), 10, 60);
+    cluster.ok(&user("oper"), reserve(ReservationSpec { users: vec![], accounts: vec![], ..open }));
+    cluster.submit("bob", in_reservation("open"));
+}
+
+#[test]
+fn jobs_of_a_reservation_that_is_gone_are_told_so() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    let id = cluster.submit("ada", in_reservation("course"));
+    let remove = Command::RemoveReservation { name: "course".into() };
+    cluster.refused(&user("ada"), remove.clone(), RefusalCode::PermissionDenied, "only operators");
+    cluster.ok(&user("oper"), remove.clone());
+    cluster.refused(&user("oper"), remove, RefusalCode::NotFound, "does not exist");
+    assert_eq!(reason(&cluster, id), Some(WaitReason::ReservationGone("course".into())));
+    assert!(!cluster.is_waiting(id));
+    assert_start_refused(&mut cluster, id, "node1", "does not exist any more");
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_node_of_a_reservation_stays_in_the_cluster() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    let mut smaller = config();
+    smaller.nodes.remove(0);
+    let configure = Command::Configure { config: Box::new(smaller), keep_unnamed: false };
+    cluster.refused(&root(), configure, RefusalCode::Conflict, "`node1` cannot be removed: it belongs to reservation");
+}
+
+#[test]
+fn the_planner_chooses_the_nodes_of_a_reservation_by_count() {
+    let mut cluster = Cluster::new();
+    reserve_course(&mut cluster);
+    for (name, from) in [("early", 0), ("late", 100)] {
+        let spec = reservation(&cluster, name, count(1), from, 60);
+        cluster.ok(&user("oper"), reserve(spec));
+    }
+    let place = |cluster: &mut Cluster, placements: &[(&str, &[u32])]| {
+        let reservations = placements
+            .iter()
+            .map(|(name, nodes)| (name.to_string(), nodes.iter().copied().map(NodeId).collect()))
+            .collect();
+        propose(cluster, ProposedPlan { reservations, ..ProposedPlan::default() })
+    };
+    let (node1, node3) = (cluster.node_id("node1"), cluster.node_id("node3"));
+    assert!(cluster.state.reservation("early").unwrap().is_unplaced());
+    assert!(place(&mut cluster, &[("early", &[node1.0])]).is_empty(), "node1 belongs to another at that time");
+    assert!(place(&mut cluster, &[("early", &[99])]).is_empty(), "there is no such node");
+    assert!(place(&mut cluster, &[("early", &[node3.0, node3.0])]).is_empty(), "too many");
+    assert!(place(&mut cluster, &[("course", &[node3.0]), ("none", &[node3.0])]).is_empty(), "not to be placed");
+    let events = place(&mut cluster, &[("early", &[node3.0]), ("late", &[node1.0])]);
+    assert!(
+        matches!(
+            events.as_slice(),
+            [Event::ReservationPlaced { .. }, Event::ReservationPlaced { .. }, Event::Planned { .. }]
+        ),
+        "{events:?}"
+    );
+    assert!(cluster.state.reservation("early").unwrap().nodes.contains(&node3));
+    assert!(place(&mut cluster, &[("early", &[node3.0])]).is_empty(), "it is placed once");
+    let other = cluster.submit("bob", job(1, 1));
+    assert_start_refused(&mut cluster, other, "node3", "kept for reservation `early`");
+    cluster.assert_replays();
+}
+
+#[test]
+fn placements_of_one_plan_see_each_other() {
+    let mut cluster = Cluster::new();
+    for name in ["first", "second"] {
+        let spec = reservation(&cluster, name, count(2), 10, 60);
+        cluster.ok(&user("oper"), reserve(spec));
+    }
+    let nodes = vec![cluster.node_id("node1"), cluster.node_id("node2")];
+    let reservations = vec![("first".to_owned(), nodes.clone()), ("second".to_owned(), nodes)];
+    let events = propose(&mut cluster, ProposedPlan { reservations, ..ProposedPlan::default() });
+    assert!(
+        matches!(events.as_slice(), [Event::ReservationPlaced { name, .. }, Event::Planned { .. }] if name == "first")
+    );
+    assert!(cluster.state.reservation("second").unwrap().is_unplaced());
+}
+
+fn closure(cluster: &Cluster, from: i64, until: i64) -> NodeClosure {
+    NodeClosure { from: cluster.now.plus_seconds(from), until: cluster.now.plus_seconds(until), reason: "fan".into() }
+}
+
+fn close(nodes: &[&str], closures: Vec<NodeClosure>) -> Command {
+    Command::SetNodeClosures { nodes: nodes.iter().map(ToString::to_string).collect(), closures }
+}
+
+#[test]
+fn a_closed_node_starts_nothing_until_it_opens() {
+    let mut cluster = Cluster::new();
+    let closures = vec![closure(&cluster, 10, 20), closure(&cluster, 30, 40)];
+    let node1 = cluster.node_id("node1");
+    cluster.refused(&user("ada"), close(&["node1"], vec![]), RefusalCode::PermissionDenied, "only operators");
+    let events = cluster.ok(&user("oper"), close(&["node1"], closures.clone()));
+    assert_eq!(events, [Event::NodeClosuresSet { node: node1, closures: closures.clone() }]);
+    assert!(cluster.ok(&user("oper"), close(&["node1"], closures.clone())).is_empty());
+    assert_eq!(cluster.state.next_timer(), Some(closures[0].until));
+    let jobs = [(); 3].map(|()| cluster.submit("ada", job(1, 1)));
+    assert_eq!(refusal(&mut cluster, jobs[0], "node1"), None);
+    cluster.pass(10);
+    assert_start_refused(&mut cluster, jobs[1], "node1", "node node1 is closed until");
+    assert_eq!(refusal(&mut cluster, jobs[1], "node2"), None);
+    cluster.pass(10);
+    assert_eq!(cluster.tick(), [Event::NodeClosuresSet { node: node1, closures: closures[1..].to_vec() }]);
+    assert_eq!(refusal(&mut cluster, jobs[2], "node1"), None);
+    cluster.assert_replays();
+    cluster.ok(&user("oper"), close(&["node1"], vec![]));
+    assert_eq!(cluster.state.next_timer().map(|time| time > cluster.now), Some(true), "launch timeouts only");
+    cluster.assert_replays();
+}
+
+#[test]
+fn closures_that_make_no_sense_are_refused() {
+    let mut cluster = Cluster::new();
+    let (first, second) = (closure(&cluster, 10, 20), closure(&cluster, 15, 30));
+    let mut check = |closures, words| {
+        cluster.refused(&user("oper"), close(&["node1"], closures), RefusalCode::Invalid, words);
+    };
+    check(vec![first.clone(), second], "before the one ahead of it is over");
+    check(vec![NodeClosure { until: first.from, ..first.clone() }], "is not after from");
+    check(vec![NodeClosure { until: Timestamp(i64::MAX), ..first.clone() }], "is later than");
+    check(vec![first.clone(); 1001], "1001 given");
+    cluster.refused(&user("oper"), close(&["node9"], vec![first]), RefusalCode::NotFound, "node `node9`");
+    let open_end = NodeClosure { from: cluster.now, until: Timestamp::MAX, reason: String::new() };
+    cluster.ok(&user("oper"), close(&["node1"], vec![open_end]));
+    assert_eq!(cluster.state.next_timer(), None, "nobody knows when it opens");
+    cluster.assert_replays();
+}
+
+#[test]
+fn a_plan_is_recorded_with_what_it_saw_and_what_is_news() {
+    let mut cluster = Cluster::new();
+    let [first, second, gone] = [(); 3].map(|()| cluster.submit("ada", job(3, 4)));
+    let start = cluster.now.plus_seconds(60);
+    let slot = SlotSpec { start, placement: Arc::new(cluster.placement(&["node1", "node2", "node3"], 4)) };
+    let seen = cluster.state.sequence();
+    let proposed = ProposedPlan {
+        seen,
+        at: cluster.now,
+        left_out: vec![gone],
+        starts: vec![Start { job: gone, placement: cluster.placement(&["node1"], 1) }],
+        reasons: vec![WaitingJob { job: first, reason: WaitReason::Reserved { start } }],
+        slots: vec![
+            PlannedSlot { job: first, slot: Some(slot.clone()) },
+            PlannedSlot { job: second, slot: None },
+            PlannedSlot { job: JobId::job(99), slot: Some(slot.clone()) },
+        ],
+        predictions: vec![
+            PredictedStart { job: second, start: Some(start) },
+            PredictedStart { job: first, start: None },
+        ],
+        reservations: Vec::new(),
+    };
+    let events = propose(&mut cluster, proposed.clone());
+    let [Event::Planned { plan }] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((plan.seen, plan.at, &plan.left_out, &plan.refused), (seen, cluster.now, &vec![gone], &vec![gone]));
+    assert_eq!((plan.reasons.len(), plan.slots.len(), plan.predictions.len()), (1, 1, 1), "{plan:?}");
+    let job = cluster.state.job(first).unwrap();
+    assert_eq!(job.slot.as_deref(), Some(&slot));
+    assert_eq!(reason(&cluster, first), Some(WaitReason::Reserved { start }));
+    assert_eq!(cluster.state.job(second).unwrap().predicted_start, Some(start));
+    cluster.assert_replays();
+    let again = ProposedPlan { starts: Vec::new(), seen: cluster.state.sequence(), ..proposed.clone() };
+    assert!(propose(&mut cluster, again).is_empty(), "nothing of it is news");
+    let ahead = ProposedPlan { seen: Sequence(10_000), ..proposed };
+    let ahead = Command::CommitPlan { plan: Box::new(ahead) };
+    cluster.refused(&Actor::Planner, ahead, RefusalCode::Invalid, "has seen record 10000");
+}
+
+/// A cluster with a policy and a job that was promised the whole of it.
+fn with_promise() -> (Cluster, JobId) {
+    let mut cluster = Cluster::new();
+    let policy = Policy::built_in("conservative").unwrap();
+    cluster.ok(&root(), Command::SetPolicy { policy: Box::new(policy) });
+    let id = cluster.submit("ada", job(3, 4));
+    promise(&mut cluster, id);
+    assert!(!cluster.state.capacity_freed());
+    (cluster, id)
+}
+
+fn promise(cluster: &mut Cluster, job: JobId) {
+    let placement = Arc::new(cluster.placement(&["node1", "node2", "node3"], 1));
+    let slot = SlotSpec { start: cluster.now.plus_seconds(60), placement };
+    let predictions = vec![PredictedStart { job, start: Some(slot.start) }];
+    let slots = vec![PlannedSlot { job, slot: Some(slot) }];
+    let seen = cluster.state.sequence();
+    propose(cluster, ProposedPlan { seen, slots, predictions, ..ProposedPlan::default() });
+}
+
+#[test]
+fn a_promise_is_void_when_the_job_starts_ends_is_held_or_asks_for_something_else() {
+    let hold = |id| {
+        let holds = Holds { user: true, ..Holds::default() };
+        Command::Hold { jobs: ids(&[id]), holds, reason: String::new() }
+    };
+    let longer = |id| {
+        let change = JobChange { walltime_seconds: Some(99), ..JobChange::default() };
+        Command::Modify { jobs: ids(&[id]), change }
+    };
+    for command in [&hold as &dyn Fn(JobId) -> Command, &longer, &|id| Command::Cancel { jobs: ids(&[id]) }] {
+        let (mut cluster, id) = with_promise();
+        cluster.ok(&user("ada"), command(id));
+        let job = cluster.state.job(id).unwrap();
+        assert_eq!((&job.slot, job.predicted_start), (&None, None));
+        assert!(cluster.state.capacity_freed(), "what it was promised is free for others");
+        cluster.assert_replays();
+    }
+    let (mut cluster, id) = with_promise();
+    let renamed = JobChange { name: Some("x".into()), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change: renamed });
+    assert!(cluster.state.job(id).unwrap().slot.is_some(), "a name is no matter of resources");
+    cluster.start(id, &["node1", "node2", "node3"], 4);
+    assert!(cluster.state.job(id).unwrap().slot.is_none());
+    assert!(!cluster.state.capacity_freed(), "it got what it was promised");
+}
+
+#[test]
+fn the_promise_of_an_array_is_of_its_next_task() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::first_n(3), None));
+    promise(&mut cluster, whole);
+    let slot = cluster.state.job(whole).unwrap().slot.clone().map(|slot| *slot);
+    let starts = vec![Start { job: JobId::task(1, 0), placement: cluster.placement(&["node1"], 1) }];
+    let again = vec![PlannedSlot { job: whole, slot: slot.clone() }];
+    let seen = cluster.state.sequence();
+    propose(&mut cluster, ProposedPlan { seen, starts, slots: again, ..ProposedPlan::default() });
+    assert_eq!(cluster.state.job(whole).unwrap().slot.as_deref(), slot.as_ref(), "the next task has the same promise");
+    cluster.start(JobId::task(1, 1), &["node1"], 1);
+    assert_eq!(cluster.state.job(whole).unwrap().slot, None);
+    cluster.assert_replays();
+}
+
+#[test]
+fn what_becomes_free_is_known_until_a_plan_that_saw_it_changes_a_promise() {
+    let (mut cluster, id) = with_promise();
+    let short = cluster.submit("bob", job(1, 1));
+    let run = cluster.start(short, &["node1"], 1);
+    let seen_before = cluster.state.sequence();
+    assert!(!cluster.state.capacity_freed());
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    assert!(cluster.state.capacity_freed());
+    let taken_back =
+        |seen| ProposedPlan { seen, slots: vec![PlannedSlot { job: id, slot: None }], ..ProposedPlan::default() };
+    propose(&mut cluster, taken_back(seen_before));
+    assert!(cluster.state.capacity_freed(), "the run ended after the plan had looked");
+    promise(&mut cluster, id);
+    assert!(!cluster.state.capacity_freed());
+    cluster.assert_replays();
+    let mut more = config();
+    more.licences.insert("ansys".into(), 5);
+    cluster.ok(&root(), Command::Configure { config: Box::new(more), keep_unnamed: false });
+    assert!(cluster.state.capacity_freed(), "more licences");
+}
+
+#[test]
+fn nodes_that_come_back_and_closures_and_reservations_that_go_free_capacity() {
+    let frees = |prepare: Option<Command>, command: Command| {
+        let (mut cluster, id) = with_promise();
+        prepare.into_iter().for_each(|prepare| drop(cluster.ok(&user("oper"), prepare)));
+        assert!(!cluster.state.capacity_freed());
+        cluster.ok(&user("oper"), command);
+        let freed = cluster.state.capacity_freed();
+        promise(&mut cluster, id);
+        cluster.assert_replays();
+        freed
+    };
+    let nodes = || vec!["node1".to_owned()];
+    let drain = Command::DrainNodes { nodes: nodes(), reason: "fan".into() };
+    assert!(frees(Some(drain), Command::ResumeNodes { nodes: nodes() }));
+    let cluster = Cluster::new();
+    let closed = close(&["node1"], vec![closure(&cluster, 10, 20)]);
+    assert!(frees(Some(closed.clone()), close(&["node1"], vec![])));
+    assert!(!frees(None, closed));
+    let course = reservation(&cluster, "course", named(&["node1"]), 10, 60);
+    assert!(frees(Some(reserve(course)), Command::RemoveReservation { name: "course".into() }));
+}
+
+#[test]
+fn components_that_fit_alone_but_never_together_are_refused() {
+    let mut cluster = Cluster::new();
+    let submit = |spec: JobSpec| Command::Submit { jobs: vec![spec] };
+    let mut spec = job(1, 1);
+    spec.components[0].alternatives[0].licences = [("ansys".to_owned(), 2)].into();
+    spec.components.push(spec.components[0].clone());
+    let invalid = RefusalCode::Invalid;
+    cluster.refused(
+        &user("ada"),
+        submit(spec.clone()),
+        invalid,
+        "ask for 4 of licence `ansys` together, the cluster has 3",
+    );
+    let cheaper = Alternative { requests: vec![Request::default()], ..Alternative::default() };
+    spec.components[1].alternatives.push(cheaper);
+    cluster.submit("ada", spec);
+    let mut wide = job(2, 1);
+    wide.components.push(job(2, 4).components.remove(0));
+    cluster.refused(
+        &user("ada"),
+        submit(wide),
+        invalid,
+        "ask for 4 nodes together, each its own, and 3 can serve them",
+    );
+    let mut on_one = job(1, 1);
+    on_one.components[0].alternatives[0].requests[0].nodes = vec!["node1".into()];
+    on_one.components.push(on_one.components[0].clone());
+    on_one.components[1].launch = tasks();
+    cluster.refused(
+        &user("ada"),
+        submit(on_one),
+        invalid,
+        "ask for 2 nodes together, each its own, and 1 can serve them",
+    );
+    let mut fits = job(1, 1);
+    fits.components.push(job(2, 4).components.remove(0));
+    let id = cluster.submit("ada", fits);
+    let alternatives = Some(job(3, 1).components.remove(0).alternatives);
+    let change = JobChange { alternatives, component: Some(0), ..JobChange::default() };
+    cluster.refused(&user("ada"), Command::Modify { jobs: ids(&[id]), change }, invalid, "ask for 5 nodes together");
+}
