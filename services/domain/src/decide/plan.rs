@@ -271,12 +271,12 @@ impl<'a> Plan<'a> {
 
     fn is_new_slot(&self, planned: &PlannedSlot) -> bool {
         let known = |job: &&Job| job.slot.as_deref().filter(|_| !self.is_void(job)) == planned.slot.as_ref();
-        self.waiting(planned.job).is_some_and(|job| !known(&job))
+        self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job))
     }
 
     fn is_new_prediction(&self, predicted: &PredictedStart) -> bool {
         let known = |job: &&Job| job.predicted_start.filter(|_| !self.is_void(job)) == predicted.start;
-        self.waiting(predicted.job).is_some_and(|job| !known(&job))
+        self.waiting(predicted.job).is_some_and(|job| job.gates_open() && !known(&job))
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::support::*;
 use muster_schemas::{
-    JobId, RunId,
+    JobId, RunId, Sequence,
     cluster::ClusterSettings,
     command::{Command, JobFilter, JobSelection, Start},
     event::{Actor, EndCause, JobChange, NodeExit},
     job::{Dependency, DependencyKind, ExitStatus, Holds, JobSpec, JobState, RequeuePolicy, Usage, WaitReason},
-    plan::ProposedPlan,
+    plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
+    policy::{BUILT_IN_POLICIES, Policy},
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
 };
 use proptest::{
@@ -15,7 +16,10 @@ use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::TestRunner,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// One thing that happens. Numbers pick among what there is at that moment, so that most of it means something.
 #[derive(Clone, Debug)]
@@ -37,6 +41,10 @@ enum Step {
     Launch { job: u8 },
     Pass { seconds: u8 },
     Configure { what: u8 },
+    Policy { what: u8 },
+    Reserve { name: u8, nodes: u8, from: u8, seconds: u8 },
+    Unreserve { name: u8 },
+    Close { node: u8, from: u8, seconds: u8 },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -59,6 +67,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => n().prop_map(|job| Step::Launch { job }),
         4 => n().prop_map(|seconds| Step::Pass { seconds }),
         1 => n().prop_map(|what| Step::Configure { what }),
+        1 => n().prop_map(|what| Step::Policy { what }),
+        2 => (n(), n(), n(), n())
+            .prop_map(|(name, nodes, from, seconds)| Step::Reserve { name, nodes, from, seconds }),
+        1 => n().prop_map(|name| Step::Unreserve { name }),
+        1 => (n(), n(), n()).prop_map(|(node, from, seconds)| Step::Close { node, from, seconds }),
     ]
 }
 
@@ -187,6 +200,33 @@ impl Model {
             }
             Step::Pass { .. } => (Actor::Ledger, Command::Tick),
             Step::Configure { what } => (root(), self.configuration(what)),
+            Step::Policy { what } => {
+                let name = BUILT_IN_POLICIES[what as usize % BUILT_IN_POLICIES.len()];
+                (root(), Command::SetPolicy { policy: Box::new(Policy::built_in(name)?) })
+            }
+            Step::Reserve { name, nodes, from, seconds } => {
+                let start = self.cluster.now.plus_seconds(i64::from(from % 32));
+                let reservation = ReservationSpec {
+                    name: format!("r{}", name % 4),
+                    start,
+                    end: start.plus_seconds(i64::from(seconds % 64) + 1),
+                    nodes: match nodes % 4 {
+                        0 => ReservedNodes::Count { count: u32::from(nodes / 4 % 2) + 1, filter: None, queue: None },
+                        _ => ReservedNodes::Named(vec![self.node(nodes), self.node(nodes / 4)]),
+                    },
+                    users: if nodes < 128 { vec!["ada".into()] } else { Vec::new() },
+                    accounts: Vec::new(),
+                };
+                (user("oper"), Command::Reserve { reservation: Box::new(reservation) })
+            }
+            Step::Unreserve { name } => (user("oper"), Command::RemoveReservation { name: format!("r{}", name % 4) }),
+            Step::Close { node, from, seconds } => {
+                let from = self.cluster.now.plus_seconds(i64::from(from % 32));
+                let until = from.plus_seconds(i64::from(seconds % 32));
+                let closure = NodeClosure { from, until, reason: "fan".into() };
+                let closures = if seconds < 32 { Vec::new() } else { vec![closure] };
+                (user("oper"), Command::SetNodeClosures { nodes: vec![self.node(node)], closures })
+            }
         })
     }
 
@@ -209,6 +249,8 @@ impl Model {
             component.queue = Some("other".into());
         }
         component.dependencies.all_of = self.dependency(on);
+        component.reservation =
+            self.cluster.state.reservations().next().filter(|_| on % 4 == 0).map(|one| one.spec.name.clone());
         if shape & 32 != 0 {
             spec.requeue = RequeuePolicy { on_node_lost: true, on_exit_codes: vec![1], max_runs: 3 };
         }
@@ -256,10 +298,17 @@ impl Model {
         let mut used: BTreeMap<_, IndexSet> = Default::default();
         let mut starts = Vec::new();
         let mut reasons = Vec::new();
+        let (mut slots, mut predictions) = (Vec::new(), Vec::new());
         for (at, waiting) in state.waiting().enumerate() {
             if (at + skip as usize).is_multiple_of(4) {
                 let reason = WaitReason::Resources(format!("cores {}", skip % 2));
-                reasons.push(muster_schemas::event::WaitingJob { job: waiting.job.id, reason });
+                let job = waiting.job.id;
+                let start = self.cluster.now.plus_seconds(i64::from(skip));
+                let placement = place(state, waiting.job, &mut BTreeMap::new(), true).map(Arc::new);
+                let slot = placement.filter(|_| skip % 3 != 0).map(|placement| SlotSpec { start, placement });
+                slots.push(PlannedSlot { job, slot });
+                predictions.push(PredictedStart { job, start: (skip % 5 != 0).then_some(start) });
+                reasons.push(muster_schemas::event::WaitingJob { job, reason });
                 continue;
             }
             let tasks: Vec<JobId> = match &waiting.indices {
@@ -274,7 +323,13 @@ impl Model {
                 }
             }
         }
-        let plan = ProposedPlan { seen: state.sequence(), starts, reasons, ..ProposedPlan::default() };
+        let node = |pick: u32| state.nodes().nth(pick as usize % state.nodes().len().max(1)).map(|node| node.id);
+        let unplaced = state.reservations().filter(|one| one.is_unplaced());
+        let reservations =
+            unplaced.map(|one| (one.spec.name.clone(), node(u32::from(skip)).into_iter().collect())).collect();
+        let seen = Sequence(state.sequence().0.saturating_sub(u64::from(skip % 8)));
+        let (at, left_out) = (self.cluster.now, Vec::new());
+        let plan = ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations };
         Command::CommitPlan { plan: Box::new(plan) }
     }
 
@@ -405,6 +460,12 @@ fn random_histories_reach_every_event() {
         ("job", "suspended"),
         ("job", "resumed"),
         ("step", "started"),
+        ("policy", "set"),
+        ("reservation", "set"),
+        ("reservation", "placed"),
+        ("reservation", "begun"),
+        ("reservation", "removed"),
+        ("node", "closures_set"),
     ];
     let missing: Vec<_> = wanted.iter().filter(|event| !seen.contains(*event)).collect();
     assert!(missing.is_empty(), "never came up: {missing:?}");
