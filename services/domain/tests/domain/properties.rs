@@ -250,7 +250,7 @@ impl Model {
         }
         component.dependencies.all_of = self.dependency(on);
         component.reservation =
-            self.cluster.state.reservations().next().filter(|_| on % 4 == 0).map(|one| one.spec.name.clone());
+            self.cluster.state.reservations().next().filter(|_| on.is_multiple_of(4)).map(|one| one.spec.name.clone());
         if shape & 32 != 0 {
             spec.requeue = RequeuePolicy { on_node_lost: true, on_exit_codes: vec![1], max_runs: 3 };
         }
@@ -305,9 +305,9 @@ impl Model {
                 let job = waiting.job.id;
                 let start = self.cluster.now.plus_seconds(i64::from(skip));
                 let placement = place(state, waiting.job, &mut BTreeMap::new(), true).map(Arc::new);
-                let slot = placement.filter(|_| skip % 3 != 0).map(|placement| SlotSpec { start, placement });
+                let slot = placement.filter(|_| !skip.is_multiple_of(3)).map(|placement| SlotSpec { start, placement });
                 slots.push(PlannedSlot { job, slot });
-                predictions.push(PredictedStart { job, start: (skip % 5 != 0).then_some(start) });
+                predictions.push(PredictedStart { job, start: (!skip.is_multiple_of(5)).then_some(start) });
                 reasons.push(muster_schemas::event::WaitingJob { job, reason });
                 continue;
             }
