@@ -24,6 +24,7 @@ use muster_schemas::{
     command::{Command, CommandEnvelope, JobFilter, JobSelection},
     event::{Actor, Owner, TraceContext},
     job::Holds,
+    policy::{BUILT_IN_POLICIES, Policy},
     resources::NodeSpec,
 };
 use network::{Network, Parcel, Party};
@@ -115,6 +116,7 @@ enum Happening {
     LedgerWakes,
     LedgerReturns,
     PlannerReturns,
+    PlannerWakes,
     ExecutorReturns(usize),
     Heartbeat(usize),
     RunEnds { node: usize, run: RunId },
@@ -151,6 +153,8 @@ struct World {
     troubled: bool,
     /// When the ledger wakes by itself.
     wake_at: Option<i64>,
+    /// When the planner last wanted to be woken.
+    planner_wakes_at: Option<i64>,
     report: Report,
 }
 
@@ -189,6 +193,7 @@ impl World {
             truth: Truth::default(),
             troubled: true,
             wake_at: None,
+            planner_wakes_at: None,
             report: Report::default(),
         };
         let log = world.ledger.read_log()?;
@@ -200,6 +205,11 @@ impl World {
                 CommandId::derived(&[b"configure"]),
             ),
         );
+        let name = BUILT_IN_POLICIES[world.random.random_range(0..BUILT_IN_POLICIES.len())];
+        if let Some(policy) = Policy::built_in(name) {
+            let command = Command::SetPolicy { policy: Box::new(policy) };
+            world.ask(Party::Operator, operator_command(command, CommandId::derived(&[b"policy"])));
+        }
         Ok(world)
     }
 
@@ -230,9 +240,9 @@ impl World {
             Happening::LedgerReturns => self.ledger_returns(),
             Happening::PlannerReturns => {
                 self.planner.start();
-                self.planner_looks();
-                Ok(())
+                self.planner_looks()
             }
+            Happening::PlannerWakes => self.planner_looks(),
             Happening::ExecutorReturns(node) => {
                 self.executor_returns(node);
                 Ok(())
@@ -302,8 +312,7 @@ impl World {
             }
             Parcel::Commit(commit) | Parcel::Replay(commit) => {
                 self.planner.receives(&commit);
-                self.planner_looks();
-                Ok(())
+                self.planner_looks()
             }
         }
     }
@@ -316,7 +325,7 @@ impl World {
         match to {
             Party::Planner => {
                 self.planner.answered(id, answer);
-                self.planner_looks();
+                self.planner_looks()?;
             }
             Party::Node(node) => {
                 for order in self.nodes[node].answered(id, answer) {
@@ -363,16 +372,23 @@ impl World {
         Ok(())
     }
 
-    fn planner_looks(&mut self) {
+    fn planner_looks(&mut self) -> Result<(), String> {
         if let Some(from) = self.planner.missing(self.agenda.now) {
             self.send(Parcel::WantsReplay { from });
         }
-        if let Some(command) = self.planner.plan(self.agenda.now) {
+        if let Some(command) = self.planner.plan(self.agenda.now)? {
             let id = self.fresh_id();
             self.planner.outstanding = Some(id);
             let envelope = CommandEnvelope { id, actor: Actor::Planner, trace: TraceContext::default(), command };
             self.ask(Party::Planner, envelope);
         }
+        if let Some(wake) = self.planner.wake()
+            && self.planner_wakes_at != Some(wake)
+        {
+            self.planner_wakes_at = Some(wake);
+            self.agenda.after(wake - self.agenda.now, Happening::PlannerWakes);
+        }
+        Ok(())
     }
 
     fn user_acts(&mut self, user: usize) {

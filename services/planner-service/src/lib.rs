@@ -3,10 +3,12 @@
 
 mod external;
 mod planner;
+mod predictor;
 
 use anyhow::{Context as _, bail};
 use external::External;
 use muster_bus::{BusError, SharedBus};
+use muster_planner::predict::Tolerance;
 use planner::Planner;
 use serde::Deserialize;
 use std::time::Duration;
@@ -27,6 +29,12 @@ pub struct Config {
     pub max_waiting: usize,
     /// While it does not work, plan by the policy in force rather than start no job.
     pub fallback: bool,
+    /// Whether starts of waiting jobs are predicted. An external planner does it itself.
+    pub predict: bool,
+    /// A prediction is news if it differs from the one that is known by more seconds than this, ...
+    pub prediction_change_seconds: u64,
+    /// ... and by more percent of what is left of the wait, 0 to 100.
+    pub prediction_change_percent: u32,
 }
 
 /// How an external planner is reached that is not started by this service.
@@ -39,11 +47,25 @@ pub enum ExternalLink {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { command: Vec::new(), external: None, answer_timeout_seconds: 30, max_waiting: 10_000, fallback: false }
+        let Tolerance { seconds, percent } = Tolerance::default();
+        Self {
+            command: Vec::new(),
+            external: None,
+            answer_timeout_seconds: 30,
+            max_waiting: 10_000,
+            fallback: false,
+            predict: true,
+            prediction_change_seconds: seconds,
+            prediction_change_percent: percent,
+        }
     }
 }
 
 impl Config {
+    fn tolerance(&self) -> Tolerance {
+        Tolerance { seconds: self.prediction_change_seconds, percent: self.prediction_change_percent }
+    }
+
     fn external(&self, bus: &SharedBus) -> anyhow::Result<Option<External>> {
         let answer_timeout = Duration::from_secs(self.answer_timeout_seconds.clamp(1, 3600));
         Ok(match (self.command.is_empty(), self.external) {

@@ -4,6 +4,7 @@
 use crate::{
     Config,
     external::{self, External, Proposal},
+    predictor::{Foreseen, Predictor},
 };
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
@@ -49,6 +50,7 @@ pub(crate) struct Planner<'c> {
     feed: Feed,
     projection: Projection,
     external: &'c mut Option<External>,
+    predictor: Option<Predictor>,
     /// Jobs whose start was refused, until something happens that can change the plan.
     left_out: BTreeSet<JobId>,
     /// Starts of the external planner that were refused, until it has been told so.
@@ -72,6 +74,8 @@ impl<'c> Planner<'c> {
             feed: Feed::open(bus, state.sequence().next()).await?,
             ledger,
             projection: Projection::of(state),
+            // An external planner predicts for itself.
+            predictor: (config.predict && external.is_none()).then(|| Predictor::new(config.tolerance())),
             external,
             left_out: BTreeSet::new(),
             refused: Vec::new(),
@@ -92,9 +96,11 @@ impl<'c> Planner<'c> {
             if self.is_plan_due || self.wake.is_some_and(|wake| wake <= Timestamp::now()) {
                 self.cycle().await?;
             } else {
+                self.predict();
                 let sleep = self.sleep();
                 tokio::select! {
                     commit = self.feed.next() => self.apply(&commit?.records),
+                    foreseen = foreseen(&mut self.predictor) => self.note_foreseen(foreseen).await?,
                     () = tokio::time::sleep(sleep) => self.is_plan_due |= self.can_ask_again(),
                 }
             }
@@ -109,7 +115,26 @@ impl<'c> Planner<'c> {
         });
         let resting = self.external.as_ref().and_then(External::resting_until);
         let until_rested = resting.map(|until| until.saturating_duration_since(tokio::time::Instant::now()));
-        [until_wake, until_rested].into_iter().flatten().min().unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
+        let prediction = self.predictor.as_ref().and_then(Predictor::begins_at);
+        let until_prediction = prediction.map(|begin| begin.saturating_duration_since(tokio::time::Instant::now()));
+        let soonest = [until_wake, until_rested, until_prediction].into_iter().flatten().min();
+        soonest.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
+    }
+
+    /// Lets predictions begin, if it is time for them.
+    fn predict(&mut self) {
+        if let Some(predictor) = &mut self.predictor {
+            let state = self.projection.state();
+            predictor.begin(self.projection.engine(), state.sequence(), Timestamp::now().max(state.time()));
+        }
+    }
+
+    async fn note_foreseen(&mut self, foreseen: Option<Foreseen>) -> Result<(), BusError> {
+        let Some((predictor, foreseen)) = self.predictor.as_mut().zip(foreseen) else { return Ok(()) };
+        match predictor.news(foreseen, self.projection.state()) {
+            Some(plan) => self.commit_and_follow(plan).await,
+            None => Ok(()),
+        }
     }
 
     /// Whether an external planner that failed has rested.
@@ -131,6 +156,9 @@ impl<'c> Planner<'c> {
             if self.projection.apply(record) {
                 self.is_plan_due = true;
                 self.left_out.clear();
+                if let Some(predictor) = &mut self.predictor {
+                    predictor.note_change();
+                }
             }
         }
     }
@@ -154,9 +182,11 @@ impl<'c> Planner<'c> {
             && plan.slots.is_empty()
             && plan.predictions.is_empty()
             && plan.reservations.is_empty();
-        if says_nothing {
-            return Ok(());
-        }
+        if says_nothing { Ok(()) } else { self.commit_and_follow(plan).await }
+    }
+
+    /// Asks the ledger for what a plan says, and waits to see what came of it.
+    async fn commit_and_follow(&mut self, plan: ProposedPlan) -> Result<(), BusError> {
         match self.commit(plan).await {
             Ok(sequence) => self.follow_to(sequence).await,
             Err(error) => {
@@ -237,5 +267,13 @@ impl<'c> Planner<'c> {
         let job_of = |id: JobId| self.state().job(id).or_else(|| self.state().job(id.whole()));
         let span = |id: JobId| Some(trace::in_trace(tracing::debug_span!("plan", job = %id), job_of(id)?.trace));
         plan.starts.iter().filter_map(|start| span(start.job)).collect()
+    }
+}
+
+/// What was foreseen, when it is; for ever if nothing predicts.
+async fn foreseen(predictor: &mut Option<Predictor>) -> Option<Foreseen> {
+    match predictor {
+        Some(predictor) => predictor.foreseen().await,
+        None => std::future::pending().await,
     }
 }

@@ -1,8 +1,8 @@
-//! The planner's service as a model around the production planning function: it follows the log, asks for what it missed,
-//! and has one plan outstanding at a time.
+//! The planner's service as a model around the production planner: it follows the log, asks for what it missed, and has
+//! one plan outstanding at a time.
 
 use muster_domain::State;
-use muster_planner::{Order, Policy, View, plan};
+use muster_planner::projection::{Planned, Projection};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
     command::{Answer, Command, Reply},
@@ -16,27 +16,35 @@ const ASK_AGAIN_MICROS: i64 = 300_000;
 
 #[derive(Debug, Default)]
 pub(super) struct PlannerHost {
-    running: Option<Projection>,
+    running: Option<Follower>,
     pub(super) outstanding: Option<CommandId>,
     asked_at: i64,
 }
 
-#[derive(Debug, Default)]
-struct Projection {
-    state: State,
-    order: Order,
+#[derive(Debug)]
+struct Follower {
+    projection: Projection,
     left_out: BTreeSet<JobId>,
     /// The newest record that was heard of.
     heard_of: Sequence,
     /// A plan is worth making.
     is_due: bool,
+    /// When one is without anything having happened.
+    wake: Option<Timestamp>,
     /// It must be seen before the next plan is made.
     wait_for: Sequence,
 }
 
 impl PlannerHost {
     pub(super) fn start(&mut self) {
-        self.running = Some(Projection { heard_of: Sequence(1), ..Projection::default() });
+        self.running = Some(Follower {
+            projection: Projection::of(State::new()),
+            left_out: BTreeSet::new(),
+            heard_of: Sequence(1),
+            is_due: false,
+            wake: None,
+            wait_for: Sequence(0),
+        });
         self.outstanding = None;
         self.asked_at = 0;
     }
@@ -51,61 +59,67 @@ impl PlannerHost {
 
     /// Applies what follows on what it has, and notes what it hears of beyond.
     pub(super) fn receives(&mut self, commit: &Commit) {
-        let Some(projection) = &mut self.running else { return };
-        projection.heard_of = projection.heard_of.max(commit.last());
+        let Some(follower) = &mut self.running else { return };
+        follower.heard_of = follower.heard_of.max(commit.last());
         for record in &commit.records {
-            if record.sequence == projection.state.sequence().next() {
-                projection.order.apply(&mut projection.state, record);
-                projection.is_due = true;
-                projection.left_out.clear();
+            if record.sequence == follower.projection.state().sequence().next() && follower.projection.apply(record) {
+                follower.is_due = true;
+                follower.left_out.clear();
             }
         }
     }
 
     /// The record from which on it needs a replay, if it does and has not asked lately.
     pub(super) fn missing(&mut self, now: i64) -> Option<Sequence> {
-        let projection = self.running.as_ref()?;
-        let wanted = projection.heard_of.max(projection.wait_for);
-        if projection.state.sequence() >= wanted || now < self.asked_at + ASK_AGAIN_MICROS {
+        let follower = self.running.as_ref()?;
+        let wanted = follower.heard_of.max(follower.wait_for);
+        let have = follower.projection.state().sequence();
+        if have >= wanted || now < self.asked_at + ASK_AGAIN_MICROS {
             return None;
         }
         self.asked_at = now;
-        Some(projection.state.sequence().next())
+        Some(have.next())
     }
 
-    /// The command of the next plan, if there is anything to say.
-    pub(super) fn plan(&mut self, now: i64) -> Option<Command> {
-        let projection = self.running.as_mut()?;
-        let is_behind = projection.state.sequence() < projection.wait_for;
-        if self.outstanding.is_some() || is_behind || !projection.is_due {
-            return None;
+    /// When it wants to plan without having heard of anything.
+    pub(super) fn wake(&self) -> Option<i64> {
+        self.running.as_ref()?.wake.map(|wake| wake.0)
+    }
+
+    /// The command of the next plan, if there is anything to say. A planner that knows only the outcome of the log must
+    /// plan the same.
+    pub(super) fn plan(&mut self, now: i64) -> Result<Option<Command>, String> {
+        let Some(follower) = self.running.as_mut() else { return Ok(None) };
+        let is_behind = follower.projection.state().sequence() < follower.wait_for;
+        let is_due = follower.is_due || follower.wake.is_some_and(|wake| wake.0 <= now);
+        if self.outstanding.is_some() || is_behind || !is_due {
+            return Ok(None);
         }
-        projection.is_due = false;
-        let view = View { state: &projection.state, order: &projection.order, left_out: &projection.left_out };
-        let plan = plan(&view, &Policy::default());
-        if plan.starts.is_empty() && plan.reasons.is_empty() {
-            return None;
+        let now = Timestamp(now).max(follower.projection.state().time());
+        let planned = follower.projection.plan(now, &follower.left_out);
+        let anew = Projection::of(follower.projection.state().clone()).plan(now, &follower.left_out);
+        if planned != anew {
+            return Err(format!("a new planner plans otherwise: {anew:?}, the one at work {planned:?}"));
         }
-        let plan = ProposedPlan {
-            seen: projection.state.sequence(),
-            at: Timestamp(now),
-            left_out: projection.left_out.iter().copied().collect(),
-            starts: plan.starts,
-            reasons: plan.reasons,
-            ..ProposedPlan::default()
-        };
-        Some(Command::CommitPlan { plan: Box::new(plan) })
+        let Planned { plan, is_cut_short, next_wake } = planned;
+        follower.is_due = is_cut_short;
+        follower.wake = next_wake;
+        let empty = ProposedPlan { seen: plan.seen, at: plan.at, left_out: plan.left_out.clone(), ..Default::default() };
+        Ok((plan != empty).then(|| Command::CommitPlan { plan: Box::new(plan) }))
     }
 
     pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) {
         if self.outstanding == Some(id) {
             self.outstanding = None;
         }
-        let Some(projection) = &mut self.running else { return };
-        projection.wait_for = projection.wait_for.max(answer.sequence);
-        if let Ok(Reply::Planned(refused)) = &answer.result {
-            projection.left_out.extend(refused.iter().flat_map(|start| [start.job, start.job.whole()]));
-            projection.is_due |= !refused.is_empty();
+        let Some(follower) = &mut self.running else { return };
+        follower.wait_for = follower.wait_for.max(answer.sequence);
+        match &answer.result {
+            Ok(Reply::Planned(refused)) => {
+                follower.left_out.extend(refused.iter().flat_map(|start| [start.job, start.job.whole()]));
+                follower.is_due |= !refused.is_empty();
+            }
+            _ => follower.is_due = true,
         }
     }
 }

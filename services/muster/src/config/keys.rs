@@ -395,6 +395,19 @@ const PLANNER: Section = Section {
             "false",
             "While the external planner does not work, plan by the policy in force; otherwise no job starts meanwhile.",
         ),
+        key("predict", Kind::Boolean, "true", "Whether the starts of waiting jobs are predicted."),
+        key(
+            "prediction_change_seconds",
+            from_to(0, YEAR_SECONDS),
+            "60",
+            "A prediction goes to the log if it differs from the last one by more than this, ...",
+        ),
+        key(
+            "prediction_change_percent",
+            from_to(0, 100),
+            "10",
+            "... and by more than this part of what is left of the wait.",
+        ),
     ],
 };
 

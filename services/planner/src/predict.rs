@@ -1,0 +1,143 @@
+//! When the jobs that wait are thought to start: a simulation forward in time by the policy in force, in which every run
+//! lasts until its expected end and nothing else comes.
+
+use crate::{engine::Engine, model::ActiveRun, pass, queue::Place};
+use muster_schemas::{JobId, Timestamp, command::Start, plan::PredictedStart};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// How far a simulation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// At most so many cycles, each at a moment at which runs end or promises begin.
+    pub max_cycles: u32,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { max_cycles: 10_000 }
+    }
+}
+
+/// By how much a prediction must differ from the one that is known to be news: by both of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tolerance {
+    /// In seconds.
+    pub seconds: u64,
+    /// In percent of what is left of the wait.
+    pub percent: u32,
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Self { seconds: 60, percent: 10 }
+    }
+}
+
+impl Tolerance {
+    /// Whether a prediction made at a time tells something new.
+    pub fn is_news(&self, known: Option<Timestamp>, predicted: Option<Timestamp>, at: Timestamp) -> bool {
+        let (Some(known), Some(predicted)) = (known, predicted) else { return known != predicted };
+        let moved = predicted.micros_since(known).unsigned_abs();
+        let left = u64::try_from(predicted.micros_since(at)).unwrap_or(0);
+        let percent = u128::from(left) * u128::from(self.percent) / 100;
+        moved > self.seconds.saturating_mul(1_000_000) && u128::from(moved) > percent
+    }
+}
+
+/// When each job that waits is thought to start, by id; of an array the next task is meant.
+///
+/// A job that was promised a start has that one. Jobs that the simulation ends without are not foreseeable: a limit holds
+/// them for ever, they fit nowhere, or a run without walltime is in their way. If it ends because it has gone as far as
+/// it may, nothing is said of the jobs that it has not reached. The same engine and time give the same predictions.
+pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<PredictedStart> {
+    let mut forward = Forward { engine: engine.clone().without_reasons(), now, starts: BTreeMap::new() };
+    let waiting: BTreeSet<JobId> = engine.queue.entries().map(|entry| entry.id).collect();
+    for entry in engine.queue.entries() {
+        if let Some(slot) = &entry.slot {
+            forward.starts.insert(entry.id, slot.start.max(now));
+        }
+    }
+    let mut is_complete = false;
+    for _ in 0..effort.max_cycles {
+        if forward.starts.len() == waiting.len() || !forward.cycle() {
+            is_complete = true;
+            break;
+        }
+    }
+    let predicted = waiting.into_iter().map(|job| PredictedStart { job, start: forward.starts.get(&job).copied() });
+    predicted.filter(|predicted| is_complete || predicted.start.is_some()).collect()
+}
+
+struct Forward {
+    engine: Engine,
+    now: Timestamp,
+    /// Of each job or array when it first starts.
+    starts: BTreeMap<JobId, Timestamp>,
+}
+
+impl Forward {
+    /// Plans, starts what the plan starts, and goes on to the next moment; whether there is one.
+    fn cycle(&mut self) -> bool {
+        let plan = self.engine.pass(self.now, &BTreeSet::new());
+        if !plan.slots.is_empty() {
+            self.engine.set_capacity_freed(false);
+        }
+        let is_cut_short = plan.is_cut_short && !plan.starts.is_empty();
+        for start in plan.starts {
+            self.start(start);
+        }
+        if is_cut_short {
+            return true;
+        }
+        let end = self.engine.ends().next().map(|(end, _)| end).filter(|end| *end < Timestamp::MAX);
+        let Some(next) = end.into_iter().chain(plan.next_wake).filter(|at| *at > self.now).min() else { return false };
+        self.now = next;
+        let over: Vec<JobId> = self.engine.ends().take_while(|(end, _)| *end <= next).map(|(_, job)| job).collect();
+        for job in over {
+            self.end(job);
+        }
+        true
+    }
+
+    fn start(&mut self, Start { job, placement }: Start) {
+        let Some(place) = self.engine.queue.place_of(job).or_else(|| self.engine.queue.place_of(job.whole())) else {
+            return;
+        };
+        let Some(entry) = self.engine.queue.get(place) else { return };
+        let (waiting, holder) = (entry.id, entry.holder.clone());
+        let demand = self.engine.classes.get(entry.class).demand.clone();
+        self.starts.entry(waiting).or_insert(self.now);
+        self.leave(waiting, place, job);
+        let expected_end = pass::expected_end(&demand, &placement, self.now);
+        self.engine.begin(ActiveRun { job, demand, holder, placement: Arc::new(placement), expected_end });
+    }
+
+    /// A job, or a task of an array, waits no more.
+    fn leave(&mut self, waiting: JobId, place: Place, job: JobId) {
+        self.engine.set_slot(waiting, None);
+        let tasks = self.engine.queue.get_mut(place).and_then(|entry| entry.tasks.as_mut());
+        let tasks_wait = tasks.zip(job.index).is_some_and(|(tasks, index)| {
+            tasks.indices.remove(index);
+            if tasks.headroom < u32::MAX {
+                tasks.headroom = tasks.headroom.saturating_sub(1);
+            }
+            !tasks.indices.is_empty()
+        });
+        if !tasks_wait {
+            self.engine.dequeue(waiting);
+        }
+    }
+
+    fn end(&mut self, job: JobId) {
+        self.engine.end(job);
+        self.engine.set_capacity_freed(true);
+        let array = job.index.and_then(|_| self.engine.queue.place_of(job.whole()));
+        let tasks = array.and_then(|place| self.engine.queue.get_mut(place)?.tasks.as_mut());
+        if let Some(tasks) = tasks.filter(|tasks| tasks.headroom < u32::MAX) {
+            tasks.headroom += 1;
+        }
+    }
+}
