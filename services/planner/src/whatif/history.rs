@@ -17,7 +17,7 @@ use std::{
 #[derive(Debug, Default)]
 pub struct History {
     /// Records before this belong to the state from which the replay begins.
-    from: Timestamp,
+    pub(super) from: Timestamp,
     /// Only jobs that were submitted before this are compared.
     to: Timestamp,
     /// The cluster when the replay begins.
@@ -92,11 +92,6 @@ impl History {
         } else if let Some(what) = self.input(record) {
             self.inputs.push(Input { time: record.time, actor: record.actor.clone(), what });
         }
-    }
-
-    /// How many records of the log are inputs.
-    pub fn inputs(&self) -> usize {
-        self.inputs.len()
     }
 
     /// Whether the outcome of a job is compared: it was submitted in time, and had not started when the replay begins.

@@ -59,18 +59,20 @@ pub struct Notes {
     pub refused_starts: u64,
 }
 
-/// Replays a history. Without a policy the one that was in force at each time is followed. `progress` is told how many
-/// inputs have been taken in.
-pub fn replay(history: &History, policy: Option<&Arc<Policy>>, progress: &mut dyn FnMut(usize)) -> Replayed {
-    let mut cluster = Cluster::new(history, policy);
+/// Replays a history. Without a policy the one that was in force at each time is followed. `observe` is shown every
+/// record that the replay adds to the log, which is a log in itself.
+///
+/// Deterministic: the same history and policy give the same records.
+pub fn replay(history: &History, policy: Option<&Arc<Policy>>, observe: &mut dyn FnMut(&Record)) -> Replayed {
+    let mut cluster = Cluster::new(history, policy, observe);
     while let Some(now) = cluster.next_instant() {
         cluster.step(now);
-        progress(cluster.taken_in);
     }
     cluster.finish()
 }
 
 struct Cluster<'h> {
+    observe: &'h mut dyn FnMut(&Record),
     history: &'h History,
     projection: Projection,
     follows_log: bool,
@@ -102,12 +104,13 @@ struct Ending {
 }
 
 impl<'h> Cluster<'h> {
-    fn new(history: &'h History, policy: Option<&Arc<Policy>>) -> Self {
+    fn new(history: &'h History, policy: Option<&Arc<Policy>>, observe: &'h mut dyn FnMut(&Record)) -> Self {
         let mut cluster = Self {
+            observe,
             history,
             projection: Projection::of(history.beginning.clone()),
             follows_log: policy.is_none(),
-            now: history.beginning.time(),
+            now: history.beginning.time().max(history.from),
             taken_in: 0,
             ends: BinaryHeap::new(),
             endings: BTreeMap::new(),
@@ -143,6 +146,9 @@ impl<'h> Cluster<'h> {
     }
 
     fn next_instant(&self) -> Option<Timestamp> {
+        if self.is_plan_due {
+            return Some(self.now);
+        }
         let input = self.history.inputs.get(self.taken_in).map(|input| input.time);
         let end = self.ends.peek().map(|Reverse((end, _))| *end);
         let events = [input, end].into_iter().flatten().min();
@@ -150,8 +156,7 @@ impl<'h> Cluster<'h> {
         // Without events, time alone goes on only as long as it brings something about for jobs that are not over.
         let may_wait = events.is_some() || state.unfinished_jobs() > 0 && self.idle_steps < MAX_IDLE_STEPS;
         let timers = [state.next_timer(), self.wake].into_iter().flatten().filter(|_| may_wait);
-        let first = events.into_iter().chain(timers).min();
-        first.or_else(|| self.is_plan_due.then_some(self.now)).map(|time| time.max(self.now))
+        events.into_iter().chain(timers).min().map(|time| time.max(self.now))
     }
 
     /// What ends, what comes in, what is due by time, and then one plan.
@@ -170,8 +175,10 @@ impl<'h> Cluster<'h> {
         }
         self.apply_deferred();
         self.tick();
-        let is_awake = self.wake.is_some_and(|wake| wake <= now);
-        if std::mem::take(&mut self.is_plan_due) || is_awake {
+        if self.is_plan_due {
+            self.left_out.clear();
+        }
+        if self.is_plan_due || self.wake.is_some_and(|wake| wake <= now) {
             self.plan();
         }
     }
@@ -357,10 +364,8 @@ impl<'h> Cluster<'h> {
             _ => {}
         }
         self.idle_steps = 0;
-        if self.projection.apply(&record) {
-            self.is_plan_due = true;
-            self.left_out.clear();
-        }
+        (self.observe)(&record);
+        self.is_plan_due |= self.projection.apply(&record);
     }
 
     fn note_start(&mut self, job: JobId, run: RunId, placement: &Placement) {

@@ -1,0 +1,4 @@
+//! What-if over logs that a simulated system has written.
+
+mod log;
+mod replays;
