@@ -57,10 +57,17 @@ pub(crate) enum Bound {
 }
 
 #[derive(Clone, Debug)]
-struct Run {
+pub(crate) struct Run {
     run: ActiveRun,
     assumed_end: Timestamp,
     usage: Usage,
+}
+
+impl Run {
+    /// The nodes that it has a share of.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.run.placement.shares().map(|share| share.node)
+    }
 }
 
 impl Engine {
@@ -277,6 +284,20 @@ impl Engine {
         self.limits.end(&run.holder, &run.demand, &usage);
     }
 
+    /// A job starts in this pass: until the pass is over its end is among those of the runs.
+    pub(crate) fn note_start(&mut self, run: ActiveRun, usage: Usage) {
+        let assumed_end = run.expected_end;
+        self.ends.insert((assumed_end, run.job));
+        self.runs.insert(run.job, Run { run, assumed_end, usage });
+    }
+
+    /// The pass is over in which a job starts.
+    pub(crate) fn forget_start(&mut self, job: JobId) {
+        if let Some(run) = self.runs.remove(&job) {
+            self.ends.remove(&(run.assumed_end, job));
+        }
+    }
+
     /// A run that holds resources.
     pub fn run(&self, job: JobId) -> Option<&ActiveRun> {
         self.runs.get(&job).map(|run| &run.run)
@@ -307,6 +328,9 @@ impl Engine {
             default_memory_per_core_bytes: self.settings.default_memory_per_core_bytes,
             now,
             only_grows: is_quiet && self.machine.promises() == 0,
+            ends: &self.ends,
+            runs: &self.runs,
+            free_cores_now: None,
         }
     }
 

@@ -3,11 +3,12 @@
 use crate::{
     free::FreeNode,
     model::{Closure, Demand, Reservation},
+    pass::expected_end,
     timeline::{ALWAYS, Counts, GPU_MODELS, Line},
 };
 use muster_schemas::{
     NodeId, Timestamp,
-    resources::{Alternative, IndexSet, NodeShare, NodeSpec, Placement},
+    resources::{IndexSet, NodeShare, NodeSpec, Placement},
 };
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -47,6 +48,8 @@ pub(crate) struct MachineNode {
     free_now: Option<FreeNow>,
     /// For each GPU its place in [`Counts::gpus`].
     gpu_model: Vec<usize>,
+    /// What no run holds.
+    unused: Counts,
     /// How many promises are on the line. Without any, what is free only grows.
     promises: u32,
 }
@@ -85,10 +88,12 @@ impl MachineNode {
             line: Line::new(Counts::default()),
             free_now,
             gpu_model,
+            unused: Counts::default(),
             promises: 0,
             spec,
         };
-        node.line = Line::new(node.all());
+        node.unused = node.all();
+        node.line = Line::new(node.unused);
         node
     }
 
@@ -160,9 +165,9 @@ impl MachineNode {
         })
     }
 
-    /// The node with as much as is free of everything but cores.
-    pub fn full(&self, now: Timestamp) -> FreeNode<'_> {
-        let least = self.least_in(Window { from: now, until: now });
+    /// The node with as much as is free of everything but cores all through a window.
+    pub fn full_in(&self, window: Window) -> FreeNode<'_> {
+        let least = self.least_in(window);
         FreeNode {
             node: self.id,
             spec: &self.spec,
@@ -231,6 +236,11 @@ impl MachineNode {
         if self.promises == 0 { self.line.at(window.from) } else { self.line.least(window.from, window.until) }
     }
 
+    /// What is free now. Runs hold what they have until they end, also beyond their time.
+    pub fn free_at_present(&self, now: Timestamp) -> Counts {
+        if self.promises == 0 { self.unused } else { self.line.at(now) }
+    }
+
     /// Whether nothing but what runs on it ever keeps jobs off it.
     pub fn is_always_open(&self) -> bool {
         self.is_available && self.closures.is_empty() && self.reservations.is_empty()
@@ -255,17 +265,17 @@ pub(crate) enum Holding {
     },
     /// A promise from then on. It holds no particular core yet.
     Promise {
-        /// Its beginning; each component ends when its walltime is over.
+        /// Its beginning; it ends when the walltimes of all components are over.
         start: Timestamp,
     },
 }
 
 impl Holding {
-    /// When it holds what it has for one of the alternatives of a component.
-    fn window(self, alternative: Option<&Alternative>) -> Window {
+    /// When it holds what it has: all components until the last one is over.
+    fn window(self, demand: &Demand, placement: &Placement) -> Window {
         match self {
             Self::Run { until } => Window { from: ALWAYS, until },
-            Self::Promise { start } => Window::of(start, alternative.and_then(|known| known.walltime_seconds)),
+            Self::Promise { start } => Window { from: start, until: expected_end(demand, placement, start) },
         }
     }
 }
@@ -276,7 +286,7 @@ pub(crate) struct Machine {
     /// By number.
     nodes: Vec<MachineNode>,
     licences: BTreeMap<Arc<str>, Licence>,
-    /// Changes whenever a node is added, removed or becomes something else.
+    /// Changes whenever a node or a licence is added, removed or becomes something else.
     pub generation: u64,
     /// How many promises are on the lines.
     promises: u32,
@@ -357,10 +367,15 @@ impl Machine {
     /// Keeps the nodes of a reservation that is not known yet.
     pub fn set_reservation(&mut self, reservation: &Reservation) {
         for id in &reservation.nodes {
-            if let Some(node) = self.node_mut(*id) {
-                node.reservations.push((reservation.start, reservation.end, reservation.name.clone()));
-                node.reservations.sort_unstable();
-            }
+            self.reserve_node(*id, reservation);
+        }
+    }
+
+    /// Adds a reservation that a node does not have yet.
+    pub fn reserve_node(&mut self, id: NodeId, reservation: &Reservation) {
+        if let Some(node) = self.node_mut(id) {
+            node.reservations.push((reservation.start, reservation.end, reservation.name.clone()));
+            node.reservations.sort_unstable();
         }
     }
 
@@ -371,6 +386,7 @@ impl Machine {
     }
 
     pub fn set_licence(&mut self, name: &str, total: u32) {
+        self.generation += 1;
         let count = |total: u32| i32::try_from(total).unwrap_or(i32::MAX);
         match self.licences.get_mut(name) {
             Some(licence) => {
@@ -425,9 +441,9 @@ impl Machine {
     }
 
     fn change(&mut self, demand: &Demand, placement: &Placement, holding: Holding, takes: bool) {
+        let window = holding.window(demand, placement);
         for (component, placed) in demand.components.iter().zip(&placement.components) {
             let alternative = component.alternatives.get(placed.alternative as usize);
-            let window = holding.window(alternative);
             for share in &placed.shares {
                 if let Some(node) = self.node_mut(share.node) {
                     change_node(node, share, window, holding, takes);
@@ -449,12 +465,10 @@ impl Machine {
         holding: Holding,
         is_wanted: impl Fn(NodeId) -> bool,
     ) {
-        for (component, placed) in demand.components.iter().zip(&placement.components) {
-            let window = holding.window(component.alternatives.get(placed.alternative as usize));
-            for share in placed.shares.iter().filter(|share| is_wanted(share.node)) {
-                if let Some(node) = self.node_mut(share.node) {
-                    change_node(node, share, window, holding, true);
-                }
+        let window = holding.window(demand, placement);
+        for share in placement.shares().filter(|share| is_wanted(share.node)) {
+            if let Some(node) = self.node_mut(share.node) {
+                change_node(node, share, window, holding, true);
             }
         }
     }
@@ -462,19 +476,41 @@ impl Machine {
     /// Takes what a placement holds of one licence only.
     pub fn take_licence(&mut self, demand: &Demand, placement: &Placement, holding: Holding, name: &str) {
         let Some(licence) = self.licences.get_mut(name) else { return };
+        let window = holding.window(demand, placement);
         for (component, placed) in demand.components.iter().zip(&placement.components) {
             let alternative = component.alternatives.get(placed.alternative as usize);
             let count = alternative.and_then(|alternative| alternative.licences.get(name));
-            licence.change(count.copied().unwrap_or(0), holding.window(alternative), true);
+            licence.change(count.copied().unwrap_or(0), window, true);
         }
+    }
+
+    /// Whether the licences of a placement are free now.
+    pub fn has_licences(&self, demand: &Demand, placement: &Placement, now: Timestamp) -> bool {
+        let mut wanted: BTreeMap<&str, u32> = BTreeMap::new();
+        for (component, placed) in demand.components.iter().zip(&placement.components) {
+            let alternative = component.alternatives.get(placed.alternative as usize);
+            for (name, count) in alternative.into_iter().flat_map(|alternative| &alternative.licences) {
+                *wanted.entry(name).or_default() += count;
+            }
+        }
+        wanted.into_iter().all(|(name, count)| self.licence_in(name, Window { from: now, until: now }) >= count)
+    }
+
+    /// Whether the nodes of a promise serve its job all the time.
+    pub fn serves(&self, demand: &Demand, placement: &Placement, start: Timestamp) -> bool {
+        let window = Holding::Promise { start }.window(demand, placement);
+        demand.components.iter().zip(&placement.components).all(|(component, placed)| {
+            let mut nodes = placed.shares.iter().map(|share| self.node(share.node));
+            nodes.all(|node| node.is_some_and(|node| node.serves(window, component.reservation.as_deref())))
+        })
     }
 
     /// Whether nothing of what a promise holds is held by others too, or is on nodes that cannot keep it.
     pub fn keeps(&self, demand: &Demand, placement: &Placement, start: Timestamp) -> bool {
+        let window = Holding::Promise { start }.window(demand, placement);
         demand.components.iter().zip(&placement.components).all(|(component, placed)| {
             let alternative = component.alternatives.get(placed.alternative as usize);
             let Some(alternative) = alternative else { return false };
-            let window = Window::of(start, alternative.walltime_seconds);
             let nodes_keep = placed.shares.iter().all(|share| {
                 self.node(share.node).is_some_and(|node| {
                     node.serves(window, component.reservation.as_deref()) && !node.least_in(window).is_overbooked()
@@ -495,6 +531,9 @@ fn change_node(node: &mut MachineNode, share: &NodeShare, window: Window, holdin
     let taken = node.taken_by(share);
     let counts = if takes { taken } else { taken.negated() };
     node.line.add(window.from, window.until, &counts);
+    if let Holding::Run { .. } = holding {
+        node.unused = node.unused.plus(&counts);
+    }
     match (holding, &mut node.free_now) {
         (Holding::Promise { .. }, _) => node.promises = node.promises.saturating_add_signed(if takes { 1 } else { -1 }),
         (Holding::Run { .. }, None) => {}

@@ -4,13 +4,15 @@ mod greedy;
 mod now_index;
 mod promises;
 mod reasons;
+pub(crate) mod turn;
 
 use crate::{
     engine::Engine,
     limits::{Usage, queues},
     machine::Holding,
-    model::{Demand, Holder, Slot},
+    model::{ActiveRun, Demand, Holder, Slot},
     queue::Place,
+    search::Search,
 };
 use muster_schemas::{
     JobId, Timestamp, command::Start, event::WaitingJob, job::WaitReason, policy::BackfillMode, resources::Placement,
@@ -77,6 +79,12 @@ impl Engine {
     /// [`Engine::begin`] when they have happened. Promises are kept at once; say [`Engine::set_slot`] if they were not
     /// accepted.
     pub fn pass(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Plan {
+        let cycle = self.cycle(now, left_out);
+        self.finish(cycle)
+    }
+
+    /// The stages of a pass. What the cycle took is not given back yet.
+    fn cycle<'c>(&mut self, now: Timestamp, left_out: &'c BTreeSet<JobId>) -> Cycle<'c> {
         self.passes += 1;
         self.extend_overdue(now);
         let classes = &self.classes;
@@ -108,7 +116,7 @@ impl Engine {
             }
             self.queue.restore(block, sorted);
         }
-        self.finish(cycle)
+        cycle
     }
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
@@ -121,6 +129,7 @@ impl Engine {
         for (holder, demand, usage) in cycle.usage.drain(..) {
             self.limits.end(&holder, &demand, &usage);
         }
+        cycle.plan.starts.iter().for_each(|start| self.forget_start(start.job));
         for (id, (place, old)) in std::mem::take(&mut cycle.old_slots) {
             let slot = self.queue.get(place).and_then(|entry| entry.slot.clone());
             if slot != old {
@@ -154,6 +163,8 @@ impl Engine {
             return Verdict::Held;
         }
         match self.place_now(cycle, place) {
+            // A job that takes what it can get, or whole nodes, may take more than the least that it needs.
+            Some(placement) if self.is_limited_to_less(cycle, place, &Usage::of(&placement)) => Verdict::Held,
             Some(placement) => {
                 self.take_start(cycle, place, id, placement);
                 Verdict::Started
@@ -162,13 +173,19 @@ impl Engine {
         }
     }
 
-    /// Whether a limit holds a job; says so.
+    /// Whether a limit holds a job, whatever it gets; says so.
     fn is_limited(&self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return true };
-        let class = self.classes.get(entry.class);
-        let size = &class.size;
-        let more = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
-        let Some(limit) = self.limits.reached(&entry.holder, &class.demand, &more, &self.queues) else { return false };
+        let size = &self.classes.get(entry.class).size;
+        let least = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
+        self.is_limited_to_less(cycle, place, &least)
+    }
+
+    /// Whether a limit keeps a job from using that much; says so.
+    fn is_limited_to_less(&self, cycle: &mut Cycle, place: Place, more: &Usage) -> bool {
+        let Some(entry) = self.queue.get(place) else { return true };
+        let demand = &self.classes.get(entry.class).demand;
+        let Some(limit) = self.limits.reached(&entry.holder, demand, more, &self.queues) else { return false };
         if self.tells_reasons {
             cycle.tell(entry.id, WaitReason::Limit(limit));
         }
@@ -182,7 +199,7 @@ impl Engine {
         if self.classes.has_failed(class_id, self.passes) {
             return None;
         }
-        let search = self.search(cycle.now);
+        let search = Search { free_cores_now: Some(cycle.index.cores()), ..self.search(cycle.now) };
         let found = if !cycle.index.may_fit(class) {
             None
         } else if class.is_moldable() {
@@ -208,6 +225,15 @@ impl Engine {
         let placement = Arc::new(placement);
         let holding = Holding::Run { until };
         self.machine.take(&demand, &placement, holding);
+        let (job, run_placement) = (id, placement.clone());
+        let run = ActiveRun {
+            job,
+            demand: demand.clone(),
+            holder: holder.clone(),
+            placement: run_placement,
+            expected_end: until,
+        };
+        self.note_start(run, usage);
         cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
         self.limits.begin(&holder, &demand, &usage);
         if id.index.is_some() {

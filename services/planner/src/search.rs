@@ -2,20 +2,26 @@
 
 use crate::{
     class::Class,
+    engine::Run,
     free::{Free, FreeNode, Undo},
     machine::{Machine, MachineNode, Window},
     model::{ComponentDemand, Demand},
     place::{self, Enough, Scope},
 };
 use muster_schemas::{
-    NodeId, Timestamp,
+    JobId, NodeId, Timestamp,
     cluster::QueueSpec,
     resources::{Alternative, ComponentPlacement, Level, Placement},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
+    ops::Bound,
     sync::Arc,
 };
+
+/// Before and behind all jobs of the same moment.
+const FIRST_JOB: JobId = JobId::job(0);
+const LAST_JOB: JobId = JobId::task(u64::MAX, u32::MAX);
 
 /// What a search looks at.
 #[derive(Clone, Copy)]
@@ -27,6 +33,11 @@ pub(crate) struct Search<'s> {
     pub now: Timestamp,
     /// Whether what is free only grows from now on, for jobs without reservation: no promise and no closure is ahead.
     pub only_grows: bool,
+    /// When which runs end, ascending, and what they hold.
+    pub ends: &'s BTreeSet<(Timestamp, JobId)>,
+    pub runs: &'s HashMap<JobId, Run>,
+    /// The free cores of each node now, if they are known: most nodes need no closer look.
+    pub free_cores_now: Option<&'s [u32]>,
 }
 
 /// A place in time.
@@ -41,6 +52,8 @@ pub(crate) struct Found {
 struct Taken<'d> {
     nodes: BTreeSet<NodeId>,
     licences: BTreeMap<&'d str, u32>,
+    /// Of several components, how long the last of them may run: as long all of them hold what they have.
+    longest: Option<Option<u64>>,
 }
 
 impl<'s> Search<'s> {
@@ -50,7 +63,7 @@ impl<'s> Search<'s> {
     }
 
     fn with_choice(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
-        let mut taken = Taken::default();
+        let mut taken = Taken { longest: longest(demand), ..Taken::default() };
         let mut components = Vec::with_capacity(demand.components.len());
         for component in &demand.components {
             let placed = self.component(component, start, choice, &taken)?;
@@ -91,7 +104,7 @@ impl<'s> Search<'s> {
         start: Timestamp,
         taken: &Taken,
     ) -> Option<ComponentPlacement> {
-        let window = Window::of(start, alternative.walltime_seconds);
+        let window = Window::of(start, taken.longest.unwrap_or(alternative.walltime_seconds));
         let licences = self.free_licences(alternative, window, taken);
         let lacks = |(name, count): (&String, &u32)| licences.get(name.as_str()).is_none_or(|free| free < count);
         if alternative.licences.iter().any(lacks) {
@@ -129,11 +142,22 @@ impl<'s> Search<'s> {
         let reservation = component.reservation.as_deref();
         let queue_nodes = self.queue_nodes(component);
         let mut candidates = Vec::new();
-        for node in self.machine.nodes() {
-            if !node.serves(window, reservation) || taken.nodes.contains(&node.id) {
+        // Who asks for all nodes there are also asks for those on which nothing is free.
+        let counts_full = enough.is_none();
+        let free_cores_now = self.free_cores_now.filter(|_| !counts_full && window.from <= self.now);
+        let least_cores = enough.as_ref().map_or(1, Enough::cpus_per_task);
+        for (at, node) in self.machine.nodes().iter().enumerate() {
+            if free_cores_now.is_some_and(|cores| cores[at] < least_cores)
+                || !node.serves(window, reservation)
+                || taken.nodes.contains(&node.id)
+            {
                 continue;
             }
-            let Some(free) = node.free_in(window, self.now, whole_sockets) else { continue };
+            let free = match node.free_in(window, self.now, whole_sockets) {
+                Some(free) => free,
+                None if counts_full => node.full_in(window),
+                None => continue,
+            };
             if let Some(enough) = &mut enough {
                 if !serves_kind(node, queue_nodes, alternative) || !fits_sharing(&free, alternative) {
                     continue;
@@ -189,10 +213,10 @@ impl<'s> Search<'s> {
         {
             return Some(Found { start: from, placement });
         }
-        let starts = self.openings(demand, from, bound);
         if self.only_grows && self.is_monotone(demand) {
-            return self.first_of_growing(demand, choice, &starts);
+            return self.first_of_growing(demand, choice, from, bound);
         }
+        let starts = self.openings(demand, from, bound);
         let mut may_fit = Sweep::of(self, demand, choice, from);
         starts.into_iter().find_map(|start| {
             if may_fit.as_mut().is_some_and(|sweep| !sweep.may_fit_at(start)) {
@@ -243,11 +267,38 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// With every moment at least as much is free as at the one before, so the first that does is found by halving.
-    fn first_of_growing(&self, demand: &Demand, choice: Option<u32>, starts: &[Timestamp]) -> Option<Found> {
+    /// The first moment at which it fits if more is free with every run that ends, and only then.
+    fn first_of_growing(
+        &self,
+        demand: &Demand,
+        choice: Option<u32>,
+        from: Timestamp,
+        bound: Timestamp,
+    ) -> Option<Found> {
+        let after = (Bound::Excluded((from, LAST_JOB)), Bound::Excluded((bound.min(Timestamp::MAX), FIRST_JOB)));
+        let ends = self.ends.range(after);
+        let found = |start| self.with_choice(demand, start, choice).map(|placement| Found { start, placement });
+        if let Some(mut rooms) = Rooms::of(self, demand, choice, from) {
+            let mut ends = ends.peekable();
+            while let Some((end, job)) = ends.next() {
+                if let Some(run) = self.runs.get(job) {
+                    rooms.look_again(self, run.nodes(), *end);
+                }
+                // All that end together count together.
+                let is_last = ends.peek().is_none_or(|(next, _)| next != end);
+                if is_last
+                    && rooms.may_fit()
+                    && let Some(found) = found(*end)
+                {
+                    return Some(found);
+                }
+            }
+            return None;
+        }
+        let mut starts: Vec<Timestamp> = ends.map(|(end, _)| *end).collect();
+        starts.dedup();
         let at = starts.partition_point(|start| self.with_choice(demand, *start, choice).is_none());
-        let start = *starts.get(at)?;
-        self.with_choice(demand, start, choice).map(|placement| Found { start, placement })
+        found(*starts.get(at)?)
     }
 
     /// The moments after `from` and before `bound` at which more may become free, ascending.
@@ -281,33 +332,111 @@ fn fits_any_sharing(alternative: &Alternative) -> bool {
     alternative.requests.iter().all(|request| request.sharing == shared)
 }
 
+/// The longest walltime of all alternatives, if there are several components; `Some(None)` if one has none.
+fn longest(demand: &Demand) -> Option<Option<u64>> {
+    let alternatives = || demand.components.iter().flat_map(|component| component.alternatives.iter());
+    let all_have_one = || alternatives().map(|alternative| alternative.walltime_seconds).collect::<Option<Vec<u64>>>();
+    (demand.components.len() > 1).then(|| all_have_one().and_then(|walltimes| walltimes.into_iter().max()))
+}
+
 /// Which sockets are free later cannot be told from counts, so such a request gets nodes whose cores are all free.
 fn asks_for_sockets(alternative: &Alternative) -> bool {
     alternative.requests.iter().any(|request| request.path.iter().any(|part| part.level == Level::Socket))
+}
+
+/// How much room for a plain request all nodes have together, while time goes on and runs end.
+struct Rooms<'r> {
+    component: &'r ComponentDemand,
+    alternative: &'r Alternative,
+    enough: Enough<'r>,
+    of_nodes: Vec<u32>,
+    counted: RoomCounts,
+}
+
+impl<'r> Rooms<'r> {
+    fn of(search: &Search, demand: &'r Demand, choice: Option<u32>, from: Timestamp) -> Option<Self> {
+        let [component] = &demand.components[..] else { return None };
+        let number = choice.or((component.alternatives.len() == 1).then_some(0))?;
+        let alternative = component.alternatives.get(number as usize)?;
+        let enough = Enough::of(alternative, search.default_memory_per_core_bytes)?;
+        let (of_nodes, counted) = (Vec::new(), RoomCounts::default());
+        let mut rooms = Self { component, alternative, enough, of_nodes, counted };
+        for node in search.machine.nodes() {
+            let room = rooms.room(search, node, from);
+            rooms.of_nodes.push(room);
+            rooms.counted.change(0, room);
+        }
+        Some(rooms)
+    }
+
+    /// What is free at a moment is free for ever if it only grows.
+    fn room(&self, search: &Search, node: &MachineNode, moment: Timestamp) -> u32 {
+        let queue_nodes = search.queue_nodes(self.component);
+        if !node.is_available || !serves_kind(node, queue_nodes, self.alternative) {
+            return 0;
+        }
+        let window = Window { from: moment, until: moment };
+        let free = node.free_in(window, search.now, false).filter(|free| fits_sharing(free, self.alternative));
+        free.map_or(0, |free| self.enough.room(&free))
+    }
+
+    fn look_again(&mut self, search: &Search, nodes: impl Iterator<Item = NodeId>, moment: Timestamp) {
+        for at in nodes.filter_map(|node| search.machine.index_of(node)) {
+            let room = self.room(search, &search.machine.nodes()[at], moment);
+            let before = std::mem::replace(&mut self.of_nodes[at], room);
+            self.counted.change(before, room);
+        }
+    }
+
+    /// Whether it may fit at the moment that was last looked at.
+    fn may_fit(&self) -> bool {
+        self.enough.may_fit(self.counted.most_first())
+    }
+}
+
+/// How many nodes have room for how many tasks.
+#[derive(Default)]
+struct RoomCounts(BTreeMap<u32, u64>);
+
+impl RoomCounts {
+    /// A node's room changes. None is not counted.
+    fn change(&mut self, before: u32, after: u32) {
+        if before > 0
+            && let Some(count) = self.0.get_mut(&before)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&before);
+            }
+        }
+        if after > 0 {
+            *self.0.entry(after).or_default() += 1;
+        }
+    }
+
+    fn most_first(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.0.iter().rev().map(|(room, count)| (*room, *count))
+    }
 }
 
 /// A pass over all moments that tells where a plain request cannot fit, without a look at the nodes at each of them.
 ///
 /// A window that begins between two steps of a node holds the first of them whole or in part, so the node's room at the
 /// first moment of that time is the most that it can have until the next step.
-struct Sweep {
-    /// When the room of some node changes, ascending: by how much, and whether the node begins or ceases to have any.
-    changes: Vec<(Timestamp, i64, i64)>,
+struct Sweep<'r> {
+    enough: Enough<'r>,
+    /// When the room of some node changes, ascending: what it was and what it becomes.
+    changes: Vec<(Timestamp, u32, u32)>,
     next: usize,
-    room: i64,
-    able: i64,
-    wanted_tasks: i64,
-    wanted_nodes: i64,
+    counted: RoomCounts,
 }
 
-impl Sweep {
-    fn of(search: &Search, demand: &Demand, choice: Option<u32>, from: Timestamp) -> Option<Self> {
+impl<'r> Sweep<'r> {
+    fn of(search: &Search, demand: &'r Demand, choice: Option<u32>, from: Timestamp) -> Option<Self> {
         let [component] = &demand.components[..] else { return None };
         let number = choice.or((component.alternatives.len() == 1).then_some(0))?;
         let alternative = component.alternatives.get(number as usize)?;
         let enough = Enough::of(alternative, search.default_memory_per_core_bytes)?;
-        let (wanted_nodes, wanted_tasks) = enough.least();
-        let (wanted_nodes, wanted_tasks) = (i64::from(wanted_nodes), i64::from(wanted_tasks));
         let queue_nodes = search.queue_nodes(component);
         let whole_sockets = asks_for_sockets(alternative);
         let mut changes = Vec::new();
@@ -325,24 +454,23 @@ impl Sweep {
                     .then(|| node.free_in(window, search.now, whole_sockets))
                     .flatten()
                     .filter(|free| fits_sharing(free, alternative));
-                let room = free.map_or(0, |free| i64::from(enough.room(&free)));
+                let room = free.map_or(0, |free| enough.room(&free));
                 if room != before {
-                    changes.push((start, room - before, i64::from(room > 0) - i64::from(before > 0)));
+                    changes.push((start, before, room));
                     before = room;
                 }
             }
         }
         changes.sort_unstable_by_key(|(start, ..)| *start);
-        Some(Self { changes, next: 0, room: 0, able: 0, wanted_tasks, wanted_nodes })
+        Some(Self { enough, changes, next: 0, counted: RoomCounts::default() })
     }
 
     /// Whether it may fit then. The moments asked for ascend.
     fn may_fit_at(&mut self, start: Timestamp) -> bool {
-        while let Some((_, room, able)) = self.changes.get(self.next).filter(|(at, ..)| *at <= start) {
-            self.room += room;
-            self.able += able;
+        while let Some((_, before, after)) = self.changes.get(self.next).filter(|(at, ..)| *at <= start) {
+            self.counted.change(*before, *after);
             self.next += 1;
         }
-        self.room >= self.wanted_tasks && self.able >= self.wanted_nodes
+        self.enough.may_fit(self.counted.most_first())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     class::Class,
-    machine::{Machine, MachineNode, Window},
+    machine::{Machine, MachineNode},
     place::Enough,
 };
 use muster_schemas::{NodeId, Timestamp};
@@ -35,6 +35,11 @@ impl NowIndex {
     /// Whether nothing is free at all.
     pub fn is_empty(&self) -> bool {
         self.total == 0
+    }
+
+    /// The free cores of each node.
+    pub fn cores(&self) -> &[u32] {
+        &self.cores
     }
 
     /// Looks at some nodes again.
@@ -70,20 +75,10 @@ impl NowIndex {
             return true;
         }
         let Some(enough) = Enough::of(alternative, None) else { return true };
-        let (least_nodes, least_tasks) = enough.least();
-        let per_task = enough.cpus_per_task() as usize;
-        let (mut nodes, mut tasks) = (0_u64, 0_u64);
-        for (cores, count) in self.by_cores.iter().enumerate().skip(per_task).rev() {
-            if cores == MAX_COUNTED_CORES && *count > 0 {
-                return true;
-            }
-            nodes += u64::from(*count);
-            tasks += u64::from(*count) * (cores / per_task) as u64;
-            if nodes >= u64::from(least_nodes) && tasks >= u64::from(least_tasks) {
-                return true;
-            }
-        }
-        false
+        let per_task = enough.cpus_per_task();
+        let has_large_nodes = self.by_cores.get(MAX_COUNTED_CORES).is_some_and(|count| *count > 0);
+        let rooms = self.by_cores.iter().enumerate().rev();
+        has_large_nodes || enough.may_fit(rooms.map(|(cores, count)| (cores as u32 / per_task, u64::from(*count))))
     }
 }
 
@@ -92,6 +87,6 @@ fn free_cores(node: &MachineNode, now: Timestamp) -> u32 {
     if !node.is_available {
         return 0;
     }
-    let least = node.least_in(Window { from: now, until: now });
+    let least = node.free_at_present(now);
     if least.exclusive < 0 { 0 } else { u32::try_from(least.cores).unwrap_or(0) }
 }

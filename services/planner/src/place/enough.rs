@@ -53,9 +53,21 @@ impl<'r> Enough<'r> {
         has_room && self.nodes.is_none_or(|nodes| self.able == nodes)
     }
 
-    /// The least number of nodes that serve it, and of tasks that they must have room for.
-    pub fn least(&self) -> (u32, u32) {
-        (self.least_nodes, self.tasks.unwrap_or(1).max(1))
+    /// Whether nodes with so much room may serve it: how many nodes have room for how many tasks, most room first. If not,
+    /// they do not.
+    pub fn may_fit(&self, rooms: impl Iterator<Item = (u32, u64)>) -> bool {
+        let wanted_tasks = u64::from(self.tasks.unwrap_or(1).max(1));
+        let mut places_left = self.nodes.map_or(u64::MAX, u64::from);
+        let (mut nodes, mut tasks) = (0_u64, 0_u64);
+        for (room, count) in rooms.take_while(|(room, _)| *room > 0) {
+            nodes += count;
+            tasks = tasks.saturating_add(u64::from(room) * count.min(places_left));
+            places_left = places_left.saturating_sub(count);
+            if nodes >= u64::from(self.least_nodes) && tasks >= wanted_tasks {
+                return true;
+            }
+        }
+        false
     }
 
     /// The cores that a task takes, at least 1.
