@@ -120,20 +120,20 @@ pub struct SuggestedChange {
 pub enum ChangeKind {
     /// A shorter walltime.
     Walltime,
-    /// Less memory.
-    Memory,
     /// Fewer nodes.
     Nodes,
     /// Fewer tasks.
     Tasks,
     /// Fewer cores for each task.
     CpusPerTask,
+    /// Less memory.
+    Memory,
     /// Fewer GPUs.
     Gpus,
-    /// One of its alternatives alone, which would start now although another one ends sooner.
-    Alternative,
     /// Another queue.
     Queue,
+    /// One of its alternatives alone, which would start now although another one ends sooner.
+    Alternative,
 }
 
 /// How the start of a run came about.

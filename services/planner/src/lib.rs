@@ -11,6 +11,7 @@
 pub mod chart;
 mod class;
 mod engine;
+pub mod explain;
 pub mod free;
 mod limits;
 mod machine;
@@ -20,11 +21,14 @@ pub mod pass;
 pub mod place;
 mod plan;
 pub mod policy_file;
+pub mod predict;
 pub mod projection;
 mod queue;
 mod search;
 pub mod simulate;
 mod timeline;
+pub mod timetable;
+pub mod verify;
 pub mod whatif;
 
 pub use class::Size;

@@ -5,6 +5,7 @@ use muster_schemas::{
     cluster::QueueSpec,
     policy::{Limit, LimitPer},
     resources::Placement,
+    views::LimitView,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -119,6 +120,41 @@ impl Limits {
         self.reached_in_queues(holder, demand, specs).or_else(|| self.reached_of_policy(holder, demand, more))
     }
 
+    /// All limits that count a job, whether they hold it or not: how much they count, and the job would add.
+    pub fn applying(
+        &self,
+        holder: &Holder,
+        demand: &Demand,
+        more: &Usage,
+        specs: &BTreeMap<Arc<str>, QueueSpec>,
+    ) -> Vec<LimitView> {
+        let mut applied = Vec::new();
+        for queue in queues(demand) {
+            let Some(spec) = specs.get(queue) else { continue };
+            let user = &holder.user;
+            let in_queue = spec.max_running_jobs.map(|most| {
+                let used = self.used(&Counter::Queue(queue.clone())).jobs;
+                (most, used, format!("{most} running jobs in queue {queue}"))
+            });
+            let of_user = spec.max_running_jobs_per_user.map(|most| {
+                let used = self.used(&Counter::UserInQueue(queue.clone(), user.clone())).jobs;
+                (most, used, format!("{most} running jobs of {user} in queue {queue}"))
+            });
+            let limits = in_queue.into_iter().chain(of_user);
+            applied.extend(limits.map(|(most, used, text)| LimitView { text, used, wanted: 1, most: most.into() }));
+        }
+        for (number, rule) in self.rules.iter().enumerate() {
+            for name in names(rule, holder, demand) {
+                let used = self.used(&Counter::Policy(number, name.clone()));
+                for (what, most, used, wanted) in amounts(rule, &used, more) {
+                    let limit = |most| LimitView { text: describe(rule, &name, what, most), used, wanted, most };
+                    applied.extend(most.map(limit));
+                }
+            }
+        }
+        applied
+    }
+
     fn reached_in_queues(
         &self,
         holder: &Holder,
@@ -145,13 +181,7 @@ impl Limits {
         for (number, rule) in self.rules.iter().enumerate() {
             for name in names(rule, holder, demand) {
                 let used = self.used(&Counter::Policy(number, name.clone()));
-                let amounts = [
-                    ("running jobs", rule.max_running_jobs, used.jobs, more.jobs),
-                    ("nodes", rule.max_nodes, used.nodes, more.nodes),
-                    ("cores", rule.max_cores, used.cores, more.cores),
-                    ("GPUs", rule.max_gpus, used.gpus, more.gpus),
-                ];
-                for (what, most, used, more) in amounts {
+                for (what, most, used, more) in amounts(rule, &used, more) {
                     if let Some(most) = most.filter(|most| used.saturating_add(more) > *most) {
                         return Some(describe(rule, &name, what, most));
                     }
@@ -160,6 +190,16 @@ impl Limits {
         }
         None
     }
+}
+
+/// What a limit counts: its name, how much there may be, is, and would come.
+fn amounts(rule: &Limit, used: &Usage, more: &Usage) -> [(&'static str, Option<u64>, u64, u64); 4] {
+    [
+        ("running jobs", rule.max_running_jobs, used.jobs, more.jobs),
+        ("nodes", rule.max_nodes, used.nodes, more.nodes),
+        ("cores", rule.max_cores, used.cores, more.cores),
+        ("GPUs", rule.max_gpus, used.gpus, more.gpus),
+    ]
 }
 
 fn describe(rule: &Limit, name: &str, what: &str, most: u64) -> String {

@@ -215,6 +215,11 @@ impl Queue {
         self.blocks[block].stages.backfill
     }
 
+    /// The places of a block in the order of the last pass. Some may be empty.
+    pub fn sorted(&self, block: usize) -> &[Place] {
+        &self.blocks[block].sorted
+    }
+
     /// Takes the sorted places of a block out, to be given back by [`Queue::restore`]. Some may be empty.
     pub fn take_sorted(&mut self, block: usize) -> Vec<Place> {
         std::mem::take(&mut self.blocks[block].sorted)

@@ -17,7 +17,7 @@ const NAMES_IN_REASON: usize = 5;
 
 impl Engine {
     /// Why a job can never be served as things are, if that is so: neither waiting nor going around others helps.
-    pub(super) fn hopeless(&mut self, place: Place) -> Option<WaitReason> {
+    pub(crate) fn hopeless(&mut self, place: Place) -> Option<WaitReason> {
         let class_id = self.queue.get(place)?.class;
         let class = self.classes.get(class_id);
         let generation = self.machine.generation;
@@ -54,7 +54,10 @@ impl Engine {
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
             let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
             let scope = Scope { queue_nodes, taken_nodes: &taken_nodes, default_memory_per_core_bytes };
-            let placed = (0..).zip(component.alternatives.iter()).find_map(|(number, alternative)| {
+            // As when it starts: the shortest that fits.
+            let mut alternatives: Vec<_> = (0..).zip(component.alternatives.iter()).collect();
+            alternatives.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
+            let placed = alternatives.into_iter().find_map(|(number, alternative)| {
                 place::place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
             });
             let nodes = placed.as_ref().map(|placed| placed.shares.iter().map(|share| share.node).collect());
@@ -76,11 +79,12 @@ impl Engine {
 
     /// The one thing of which more would help, if there is one.
     pub(crate) fn shortage(&self, demand: &Demand, now: Timestamp) -> &'static str {
-        let window = Window { from: now, until: now };
+        let window = Window { from: now, until: now.plus_micros(1) };
+        let reservation = demand.components.first().and_then(|component| component.reservation.as_deref());
         let nodes = || {
-            let available = self.machine.nodes().iter().filter(|node| node.is_available);
+            let serving = self.machine.nodes().iter().filter(move |node| node.serves(window, reservation));
             // A node that is full still has what more of one thing would add to.
-            available.map(|node| node.free_in(window, now, false).unwrap_or_else(|| node.full(now)))
+            serving.map(|node| node.free_in(window, now, false).unwrap_or_else(|| node.full_in(window)))
         };
         let licences = || self.machine.licences().map(|(name, _)| (name, self.machine.licence_in(name, window)));
         let helps = |change: fn(&mut FreeNode)| {
@@ -90,7 +94,9 @@ impl Engine {
             });
             self.fits_in(demand, Free::new(nodes, licences()))
         };
-        if self.fits_in(demand, Free::new(nodes(), self.machine.licences())) {
+        if self.fits_in(demand, Free::new(nodes(), licences())) {
+            "nodes for as long as it may run"
+        } else if self.fits_in(demand, Free::new(nodes(), self.machine.licences())) {
             "licences"
         } else if helps(|node| node.cores = Cow::Owned(IndexSet::first_n(node.spec.cores))) {
             "cores"

@@ -1,0 +1,263 @@
+//! Why a job waits: the gate or the shortage that holds it, what is in front of it, what it is promised, and the smallest
+//! change of its request with which it would start at once.
+//!
+//! Everything that is told was planned by the [`Engine`] that plans in production, on a copy: an explanation changes
+//! nothing, and what it shows is what the next plan does.
+
+mod changes;
+mod start;
+
+pub use start::{explain_start, told_from};
+
+use crate::{
+    engine::Engine,
+    limits::Usage,
+    model::{Demand, QueuedJob},
+    pass::{
+        Plan, expected_end,
+        turn::{Promise, Turn},
+    },
+    predict::{Effort, predict},
+};
+use muster_domain::{State, state::Job};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::WaitReason,
+    resources::Placement,
+    views::{JobAhead, NodePromise, PromiseView, ReasonView, WaitExplanation},
+};
+use std::collections::BTreeMap;
+
+/// So many of the jobs in front are named.
+const NAMED_AHEAD: usize = 5;
+/// With so many waiting jobs the future is looked at for one cycle, with fewer for as many more.
+const FORESEEN_JOBS: u32 = 20_000;
+
+/// Why a job of the state waits, if it does: of an array, why its next task does.
+///
+/// The engine must be in step with the state. The plan that it would make at `now` is what is explained.
+pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Option<WaitExplanation> {
+    if !job.is_waiting() {
+        return None;
+    }
+    let mut engine = engine.clone();
+    engine.set_capacity_freed(state.capacity_freed());
+    let gate = state.gate_reason(job);
+    let Some(waiting) = engine.waiting_job(job.id) else { return Some(gated(state, job, gate)) };
+    let outlook = Outlook::of(&engine, waiting, now);
+    let reason = gate.or_else(|| outlook.reason()).unwrap_or(WaitReason::NotPlannedYet);
+    let starts_now = outlook.starts;
+    let expected = (!starts_now).then(|| outlook.expected_start(job)).flatten();
+    Some(WaitExplanation {
+        reason: (&reason).into(),
+        starts_now,
+        fits_alone: Some(outlook.fits_alone),
+        ahead: Some(outlook.ahead.len() as u64),
+        first_ahead: outlook.first_ahead(state),
+        limits: outlook.limits(),
+        promise: outlook.promise(state),
+        expected_start: if starts_now { Some(now) } else { expected },
+        changes: if starts_now { Vec::new() } else { changes::that_help(&outlook, state, job) },
+    })
+}
+
+/// A job that a gate of its own holds does not stand in the order.
+fn gated(state: &State, job: &Job, gate: Option<WaitReason>) -> WaitExplanation {
+    let reason = gate.or_else(|| state.wait_reason(job)).unwrap_or(WaitReason::NotPlannedYet);
+    let promise = job.slot.as_deref().map(|slot| PromiseView {
+        start: slot.start,
+        end: None,
+        nodes: nodes_of(state, &slot.placement),
+    });
+    WaitExplanation {
+        expected_start: job.predicted_start.or(match reason {
+            WaitReason::BeginTime(begin) => Some(begin),
+            _ => None,
+        }),
+        reason: (&reason).into(),
+        starts_now: false,
+        fits_alone: None,
+        ahead: None,
+        first_ahead: Vec::new(),
+        limits: Vec::new(),
+        promise,
+        changes: Vec::new(),
+    }
+}
+
+/// What the plan of a moment makes of a waiting job.
+struct Outlook<'e> {
+    /// Before the plan.
+    engine: &'e Engine,
+    now: Timestamp,
+    job: QueuedJob,
+    plan: Plan,
+    /// After the plan.
+    planned: Engine,
+    /// Promises for this plan only.
+    promises: Vec<Promise>,
+    starts: bool,
+    /// Waiting jobs in front, in order.
+    ahead: Vec<JobId>,
+    /// What it finds when its turn comes.
+    turn: Turn,
+    /// The engine as if nobody else waited.
+    alone: Engine,
+    fits_alone: bool,
+}
+
+impl<'e> Outlook<'e> {
+    fn of(engine: &'e Engine, job: QueuedJob, now: Timestamp) -> Self {
+        let mut planned = engine.clone();
+        let (plan, promises) = planned.pass_with_promises(now);
+        let order: Vec<JobId> = planned.order().collect();
+        let place = order.iter().position(|other| *other == job.id).unwrap_or(order.len());
+        let behind = order.iter().skip(place + 1).copied();
+        let turn = engine.turn_of(job.id, behind, now);
+        let alone = engine.without_promises(now);
+        let fits_alone = alone.search(now).at(&job.demand, now).is_some();
+        let starts = plan.starts.iter().any(|start| start.job == job.id || start.job.whole() == job.id);
+        Self {
+            engine,
+            now,
+            plan,
+            planned,
+            promises,
+            starts,
+            ahead: order[..place].to_vec(),
+            turn,
+            alone,
+            fits_alone,
+            job,
+        }
+    }
+
+    /// What the plan says of the job, or follows from it.
+    fn reason(&self) -> Option<WaitReason> {
+        if self.starts {
+            return None;
+        }
+        let told = self.plan.reasons.iter().find(|waiting| waiting.job == self.job.id);
+        if let Some(told) = told {
+            return Some(told.reason.clone());
+        }
+        if let Some(slot) = self.planned.slot(self.job.id) {
+            return Some(WaitReason::Reserved { start: slot.start });
+        }
+        let demand = &*self.job.demand;
+        if let Some(limit) = self.turn.limit(&self.job, demand) {
+            return Some(WaitReason::Limit(limit));
+        }
+        if let Some(hopeless) = self.planned.clone().hopeless_job(self.job.id) {
+            return Some(hopeless);
+        }
+        if let Some(blocker) = self.turn.blocker(demand) {
+            return Some(WaitReason::BehindJob(blocker));
+        }
+        if !self.fits_alone {
+            return Some(WaitReason::Resources(self.alone.shortage(demand, self.now).into()));
+        }
+        let delayed = || self.turn.delayed_by(demand).map(WaitReason::WouldDelay);
+        let behind = || self.ahead.first().copied().map(WaitReason::BehindJob);
+        delayed().or_else(behind)
+    }
+
+    fn first_ahead(&self, state: &State) -> Vec<JobAhead> {
+        let named = &self.ahead[..self.ahead.len().min(NAMED_AHEAD)];
+        let told: BTreeMap<JobId, &WaitReason> =
+            self.plan.reasons.iter().map(|waiting| (waiting.job, &waiting.reason)).collect();
+        let ahead = |id: &JobId| {
+            let from_state = || state.wait_reason(state.job(*id)?);
+            let reason = told.get(id).map(|reason| (*reason).clone()).or_else(from_state);
+            JobAhead {
+                job: *id,
+                reason: reason.as_ref().map(ReasonView::from),
+                promised_start: self.promised_start(*id),
+            }
+        };
+        named.iter().map(ahead).collect()
+    }
+
+    fn promised_start(&self, job: JobId) -> Option<Timestamp> {
+        let of_this_plan = || self.promises.iter().find(|promise| promise.job == job).map(|promise| promise.start);
+        self.planned.slot(job).map(|slot| slot.start).or_else(of_this_plan)
+    }
+
+    fn limits(&self) -> Vec<muster_schemas::views::LimitView> {
+        let size = self.planned.size_of(&self.job.demand);
+        let more = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
+        self.engine.limits.applying(&self.job.holder, &self.job.demand, &more, &self.engine.queues)
+    }
+
+    fn promise(&self, state: &State) -> Option<PromiseView> {
+        let view = |start: Timestamp, placement: &Placement| {
+            let end = expected_end(&self.job.demand, placement, start);
+            let end = (end < Timestamp::MAX).then_some(end);
+            Some(PromiseView { start, end, nodes: nodes_of(state, placement) })
+        };
+        if let Some(slot) = self.planned.slot(self.job.id) {
+            return view(slot.start, &slot.placement);
+        }
+        let promise = self.promises.iter().find(|promise| promise.job == self.job.id)?;
+        view(promise.start, &promise.placement)
+    }
+
+    fn expected_start(&self, job: &Job) -> Option<Timestamp> {
+        let predicted = job.predicted_start.filter(|start| *start > self.now);
+        self.promised_start(self.job.id).or(predicted).or_else(|| {
+            // The planner foresees starts of its own accord; here only so far as it takes little time.
+            let waiting = u32::try_from(self.engine.waiting_jobs()).unwrap_or(u32::MAX);
+            let effort = Effort { max_cycles: (FORESEEN_JOBS / waiting.max(1)).max(1) };
+            let foreseen = predict(self.engine, self.now, effort);
+            foreseen.into_iter().find(|foreseen| foreseen.job == self.job.id)?.start
+        })
+    }
+}
+
+impl Turn {
+    /// The limit that keeps a job from starting with this demand.
+    fn limit(&self, job: &QueuedJob, demand: &Demand) -> Option<String> {
+        let engine = self.engine();
+        let size = engine.size_of(demand);
+        let more = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
+        engine.limits.reached(&job.holder, demand, &more, &engine.queues)
+    }
+}
+
+impl Engine {
+    /// A waiting job as it was told of.
+    pub(crate) fn waiting_job(&self, id: JobId) -> Option<QueuedJob> {
+        let entry = self.queue.get(self.queue.place_of(id)?)?;
+        Some(QueuedJob {
+            id,
+            tasks: entry.tasks.clone(),
+            demand: self.classes.get(entry.class).demand.clone(),
+            holder: entry.holder.clone(),
+            priority: entry.priority,
+            arrival: entry.arrival,
+            attributes: entry.attributes.clone(),
+            slot: entry.slot.clone(),
+        })
+    }
+
+    fn size_of(&self, demand: &Demand) -> crate::Size {
+        crate::Size::of(demand, &self.settings)
+    }
+
+    fn hopeless_job(&mut self, id: JobId) -> Option<WaitReason> {
+        self.hopeless(self.queue.place_of(id)?)
+    }
+}
+
+/// What a placement holds of each node.
+pub(crate) fn nodes_of(state: &State, placement: &Placement) -> Vec<NodePromise> {
+    let shares = placement.shares();
+    let node = |share: &muster_schemas::resources::NodeShare| NodePromise {
+        node: state.node_name(share.node).into_owned(),
+        cores: share.cores.len(),
+        gpus: share.gpus.len(),
+        memory_bytes: share.memory_bytes,
+        exclusive: share.exclusive,
+    };
+    shares.map(node).collect()
+}

@@ -1,0 +1,141 @@
+//! What a job finds when its turn comes: what runs, and what the jobs in front of it start and are promised.
+
+use super::Cycle;
+use crate::{
+    engine::Engine,
+    machine::Holding,
+    model::Demand,
+    pass::{Plan, expected_end},
+};
+use muster_schemas::{JobId, Timestamp, job::WaitReason, resources::Placement};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What a waiting job is promised, for one plan or for good.
+#[derive(Clone, Debug)]
+pub(crate) struct Promise {
+    pub job: JobId,
+    pub start: Timestamp,
+    pub demand: Arc<Demand>,
+    pub placement: Arc<Placement>,
+}
+
+/// What is left for a job when its turn comes.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    /// With what the jobs in front start and are promised still taken.
+    engine: Engine,
+    now: Timestamp,
+    started: BTreeSet<JobId>,
+    /// Promises of this plan only.
+    promises: Vec<Promise>,
+    blocked: BTreeMap<Arc<str>, JobId>,
+}
+
+impl Engine {
+    /// The jobs that wait, in the order of the last pass.
+    pub(crate) fn order(&self) -> impl Iterator<Item = JobId> + '_ {
+        let blocks = self.queue.blocks();
+        let places = blocks.into_iter().flat_map(|block| self.queue.sorted(block));
+        places.filter_map(|place| Some(self.queue.get(*place)?.id))
+    }
+
+    /// A pass, and what it promised for itself only.
+    pub(crate) fn pass_with_promises(&mut self, now: Timestamp) -> (Plan, Vec<Promise>) {
+        let nobody = BTreeSet::new();
+        let cycle = self.cycle(now, &nobody);
+        let promises = promises_of(&cycle);
+        (self.finish(cycle), promises)
+    }
+
+    /// What the job finds at its turn, if it waits: the jobs in `behind` come after it.
+    pub(crate) fn turn_of(&self, job: JobId, behind: impl Iterator<Item = JobId>, now: Timestamp) -> Turn {
+        let mut engine = self.clone();
+        engine.set_slot(job, None);
+        let left_out: BTreeSet<JobId> = behind.chain([job]).collect();
+        let mut cycle = engine.cycle(now, &left_out);
+        let started = cycle.plan.starts.iter().map(|start| start.job.whole()).collect();
+        let promises = promises_of(&cycle);
+        let blocked = std::mem::take(&mut cycle.blocked);
+        Turn { engine, now, started, promises, blocked }
+    }
+
+    /// The machine as if nobody waited: what runs is all that holds anything.
+    pub(crate) fn without_promises(&self, now: Timestamp) -> Self {
+        let mut engine = self.clone();
+        engine.extend_overdue(now);
+        let promised: Vec<JobId> =
+            engine.queue.entries().filter(|entry| entry.slot.is_some()).map(|entry| entry.id).collect();
+        for job in promised {
+            engine.set_slot(job, None);
+        }
+        engine
+    }
+}
+
+/// What the cycle promised for itself only. It tells each of those jobs so, in the order in which it takes the promises.
+fn promises_of(cycle: &Cycle) -> Vec<Promise> {
+    let told = cycle.plan.reasons.iter().filter_map(|waiting| match waiting.reason {
+        WaitReason::Reserved { start } => Some((waiting.job, start)),
+        _ => None,
+    });
+    let taken = cycle.taken.iter().filter(|(.., holding)| matches!(holding, Holding::Promise { .. }));
+    let promises = told.zip(taken).map(|((job, start), (demand, placement, _))| Promise {
+        job,
+        start,
+        demand: demand.clone(),
+        placement: placement.clone(),
+    });
+    promises.collect()
+}
+
+impl Turn {
+    /// Whether a demand fits now beside all that is taken and promised.
+    pub fn fits(&self, demand: &Demand) -> bool {
+        self.engine.search(self.now).at(demand, self.now).is_some()
+    }
+
+    /// The job in front that lets nobody have the nodes of this demand's queues.
+    pub fn blocker(&self, demand: &Demand) -> Option<JobId> {
+        crate::limits::queues(demand).find_map(|queue| self.blocked.get(queue)).copied()
+    }
+
+    /// The job in front whose promise could not be kept if this demand, which fits but for promises, started now.
+    pub fn delayed_by(&self, demand: &Demand) -> Option<JobId> {
+        let promises = self.all_promises();
+        let mut engine = self.engine.clone();
+        for promise in &promises {
+            engine.machine.give_back(&promise.demand, &promise.placement, Holding::Promise { start: promise.start });
+        }
+        let placement = engine.search(self.now).at(demand, self.now)?;
+        let until = expected_end(demand, &placement, self.now);
+        let mut engine = self.engine.clone();
+        engine.machine.take(demand, &placement, Holding::Run { until });
+        let is_broken = |promise: &&Promise| !engine.machine.keeps(&promise.demand, &promise.placement, promise.start);
+        promises.iter().find(is_broken).map(|promise| promise.job)
+    }
+
+    /// Of this plan and of those before, by start.
+    fn all_promises(&self) -> Vec<Promise> {
+        let kept = self.engine.queue.entries().filter(|entry| !self.started.contains(&entry.id));
+        let kept = kept.filter_map(|entry| {
+            let slot = entry.slot.as_ref()?;
+            Some(Promise {
+                job: entry.id,
+                start: slot.start,
+                demand: self.engine.classes.get(entry.class).demand.clone(),
+                placement: slot.placement.clone(),
+            })
+        });
+        let mut promises: Vec<Promise> = kept.chain(self.promises.iter().cloned()).collect();
+        promises.sort_by_key(|promise| (promise.start, promise.job));
+        promises
+    }
+
+    /// The engine with all that taken.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}

@@ -1,0 +1,176 @@
+//! Decisions made again: at each plan of the log the planner plans once more, from the state that was seen then, and what
+//! it decides is compared with what was recorded.
+//!
+//! The log says for every plan what it was made from: the record that was last seen, the time, and the jobs left out. What
+//! a plan says that the ledger knew already is not recorded, so of reasons, promises and predictions those are compared
+//! that were. An external planner does not run again: its plans are told apart where they show it.
+
+mod compare;
+
+pub use compare::{Difference, What};
+
+use crate::{
+    predict::{Effort, predict},
+    projection::{Planned, Projection},
+};
+use compare::Decision;
+use muster_domain::State;
+use muster_schemas::{
+    Sequence, codec,
+    event::{Event, Record, WaitingJob},
+    job::WaitReason,
+    plan::PlanRecord,
+    policy::Policy,
+};
+use serde::Serialize;
+use std::{collections::VecDeque, sync::Arc};
+
+/// So many records are kept for a plan that may have been made from the state before them.
+const MAX_PENDING: usize = 100_000;
+
+/// What a verification found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Plans that were made again.
+    pub decisions: u64,
+    /// Those that came out as recorded.
+    pub equal: u64,
+    /// Those that did not.
+    pub differing: u64,
+    /// Plans of an external planner, as far as they show it. They are not made again.
+    pub external: u64,
+    /// Plans made from a state that was not kept: before the first record read, or so many records earlier.
+    pub out_of_reach: u64,
+    /// The first differences.
+    pub differences: Vec<Difference>,
+    /// BLAKE3 over all decisions as they were made again: the same for the same log on any machine, in hexadecimal.
+    pub digest: String,
+    /// The last record read.
+    pub last: Sequence,
+}
+
+/// Reads a log and makes its decisions again.
+#[derive(Debug)]
+pub struct Verifier {
+    projection: Projection,
+    /// Records that the projection does not have yet, because a plan can have been made before them.
+    pending: VecDeque<Record>,
+    /// Instead of the policies of the log.
+    against: Option<Arc<Policy>>,
+    most_differences: usize,
+    hasher: blake3::Hasher,
+    verdict: Verdict,
+}
+
+impl Verifier {
+    /// Reads on from a state. Only so many differences are kept; all are counted.
+    pub fn new(state: State, most_differences: usize) -> Self {
+        let last = state.sequence();
+        Self {
+            projection: Projection::of(state),
+            pending: VecDeque::new(),
+            against: None,
+            most_differences,
+            hasher: blake3::Hasher::new(),
+            verdict: Verdict { last, ..Verdict::default() },
+        }
+    }
+
+    /// The same under another policy than those of the log: what it would have decided in the same states. Promises and
+    /// predictions of one policy say nothing of another, so only starts are compared.
+    #[must_use]
+    pub fn against(mut self, policy: Arc<Policy>) -> Self {
+        let mut state = self.projection.state().clone();
+        let (sequence, time) = (state.sequence(), state.time());
+        state.apply(&Record {
+            sequence,
+            time,
+            actor: Arc::new(muster_schemas::event::Actor::Ledger),
+            command: muster_schemas::CommandId::derived(&[b"against"]),
+            trace: muster_schemas::event::TraceContext::default(),
+            event: Event::PolicySet { policy: policy.clone() },
+        });
+        self.projection = Projection::of(state);
+        self.against = Some(policy);
+        self
+    }
+
+    /// Reads the next record.
+    pub fn read(&mut self, record: &Record) {
+        self.verdict.last = record.sequence;
+        if let Event::Planned { plan } = &record.event {
+            self.decide(record, plan);
+        }
+        let mut record = record.clone();
+        if let (Event::PolicySet { policy }, Some(other)) = (&mut record.event, &self.against) {
+            *policy = other.clone();
+        }
+        self.pending.push_back(record);
+        if self.pending.len() > MAX_PENDING
+            && let Some(oldest) = self.pending.pop_front()
+        {
+            self.projection.apply(&oldest);
+        }
+    }
+
+    /// What was found so far.
+    pub fn verdict(&self) -> Verdict {
+        Verdict { digest: self.hasher.finalize().to_hex().to_string(), ..self.verdict.clone() }
+    }
+
+    fn decide(&mut self, record: &Record, plan: &PlanRecord) {
+        if is_external(plan) {
+            self.verdict.external += 1;
+            return;
+        }
+        if plan.seen < self.projection.state().sequence() {
+            self.verdict.out_of_reach += 1;
+            return;
+        }
+        while let Some(next) = self.pending.pop_front_if(|next| next.sequence <= plan.seen) {
+            self.projection.apply(&next);
+        }
+        let recorded = Decision::recorded(record, plan, &self.pending);
+        if recorded.is_prediction() && self.against.is_some() {
+            return;
+        }
+        let again = if recorded.is_prediction() { self.predict(plan) } else { self.plan(plan) };
+        self.verdict.decisions += 1;
+        let differences = recorded.compare(&again, self.projection.state(), self.against.is_some());
+        self.hash(record.sequence, &again);
+        if differences.is_empty() {
+            self.verdict.equal += 1;
+        } else {
+            self.verdict.differing += 1;
+            let room = self.most_differences.saturating_sub(self.verdict.differences.len());
+            self.verdict.differences.extend(differences.into_iter().take(room));
+        }
+    }
+
+    fn plan(&mut self, plan: &PlanRecord) -> Decision {
+        let Planned { plan, .. } = self.projection.plan(plan.at, &plan.left_out.iter().copied().collect());
+        Decision::planned(plan)
+    }
+
+    fn predict(&self, plan: &PlanRecord) -> Decision {
+        Decision::predicted(predict(self.projection.engine(), plan.at, Effort::default()))
+    }
+
+    fn hash(&mut self, sequence: Sequence, decision: &Decision) {
+        self.hasher.update(&sequence.0.to_le_bytes());
+        // A plan that the ledger took is small enough to be encoded.
+        if let Ok(bytes) = codec::encode(decision.content()) {
+            self.hasher.update(&bytes);
+        }
+    }
+}
+
+/// Whether the plan shows that another program made it: by its reasons, or by predictions beside decisions, which the
+/// planner of muster itself makes apart.
+fn is_external(plan: &PlanRecord) -> bool {
+    let PlanRecord { reasons, slots, predictions, refused, .. } = plan;
+    let speaks =
+        |waiting: &WaitingJob| matches!(waiting.reason, WaitReason::ExternalPlanner(_) | WaitReason::PlannerFailed(_));
+    let decides = !(reasons.is_empty() && slots.is_empty() && refused.is_empty());
+    reasons.iter().any(speaks) || decides && !predictions.is_empty()
+}

@@ -1,0 +1,253 @@
+//! A decision as it was recorded, against the same decision made again.
+
+use muster_domain::State;
+use muster_schemas::{
+    JobId, NodeId, Sequence, Timestamp,
+    command::Start,
+    event::{Event, Record},
+    plan::{PlanRecord, PredictedStart, ProposedPlan},
+    resources::Placement,
+};
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+};
+
+/// One thing about which a decision differs from what was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The record of the plan.
+    pub sequence: Sequence,
+    /// The time that was planned for.
+    pub at: Timestamp,
+    /// What differs.
+    pub what: What,
+    /// The job, unless it is about a reservation.
+    pub job: Option<JobId>,
+    /// What was recorded, for people; `None` if nothing was.
+    pub recorded: Option<String>,
+    /// What was planned now, for people; `None` if nothing was.
+    pub planned: Option<String>,
+}
+
+/// What a difference is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Whether or where a job starts.
+    Start,
+    /// Why a job waits.
+    Reason,
+    /// What a job is promised.
+    Slot,
+    /// When a job is thought to start.
+    Prediction,
+    /// Which nodes a reservation has.
+    Reservation,
+}
+
+impl What {
+    /// As a word for people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Reason => "reason",
+            Self::Slot => "promise",
+            Self::Prediction => "prediction",
+            Self::Reservation => "reservation",
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {}, planned for {}: {}", self.sequence, self.at, self.what.word())?;
+        if let Some(job) = self.job {
+            write!(f, " of job {job}")?;
+        }
+        let none = || "nothing".to_owned();
+        let (recorded, planned) = (self.recorded.clone(), self.planned.clone());
+        write!(f, ": recorded {}, planned {}", recorded.unwrap_or_else(none), planned.unwrap_or_else(none))
+    }
+}
+
+/// What a plan says.
+pub(super) struct Decision {
+    content: ProposedPlan,
+    sequence: Sequence,
+    /// Jobs whose starts were refused: where they would have started is not recorded.
+    refused: BTreeSet<JobId>,
+    /// Jobs that something happened to between what the plan had seen and its commit. The ledger can have left out what
+    /// was said of them.
+    touched: BTreeSet<JobId>,
+}
+
+impl Decision {
+    /// As recorded: `since` are the records between what was seen and the record of the plan.
+    pub fn recorded(record: &Record, plan: &PlanRecord, since: &VecDeque<Record>) -> Self {
+        let mut content = ProposedPlan {
+            seen: plan.seen,
+            at: plan.at,
+            left_out: plan.left_out.clone(),
+            starts: Vec::new(),
+            reasons: plan.reasons.clone(),
+            slots: plan.slots.clone(),
+            predictions: plan.predictions.clone(),
+            reservations: Vec::new(),
+        };
+        let mut touched = BTreeSet::new();
+        for other in since {
+            match &other.event {
+                Event::RunAllocated { job, placement, .. } if other.command == record.command => {
+                    content.starts.push(Start { job: *job, placement: Placement::clone(placement) });
+                }
+                Event::ReservationPlaced { name, nodes } if other.command == record.command => {
+                    content.reservations.push((name.clone(), nodes.clone()));
+                }
+                event => {
+                    let job = event.job();
+                    touched.extend(job.into_iter().chain(job.map(JobId::whole)));
+                }
+            }
+        }
+        Self { content, sequence: record.sequence, refused: plan.refused.iter().copied().collect(), touched }
+    }
+
+    /// As planned now.
+    pub fn planned(content: ProposedPlan) -> Self {
+        Self { content, sequence: Sequence(0), refused: BTreeSet::new(), touched: BTreeSet::new() }
+    }
+
+    /// Predictions alone, as made now.
+    pub fn predicted(predictions: Vec<PredictedStart>) -> Self {
+        Self::planned(ProposedPlan { predictions, ..ProposedPlan::default() })
+    }
+
+    /// What it says.
+    pub fn content(&self) -> &ProposedPlan {
+        &self.content
+    }
+
+    /// Whether it predicts and decides nothing.
+    pub fn is_prediction(&self) -> bool {
+        let ProposedPlan { starts, reasons, slots, reservations, predictions, .. } = &self.content;
+        !predictions.is_empty()
+            && starts.is_empty()
+            && reasons.is_empty()
+            && slots.is_empty()
+            && reservations.is_empty()
+            && self.refused.is_empty()
+    }
+
+    /// Where the decision made again differs from this one.
+    pub fn compare(&self, again: &Self, state: &State, only_starts: bool) -> Vec<Difference> {
+        let (one, other) = (&self.content, &again.content);
+        let mut differences = self.compare_starts(again, state);
+        if only_starts {
+            return differences;
+        }
+        if self.is_prediction() {
+            let known: BTreeMap<JobId, _> = other.predictions.iter().map(|told| (told.job, told.start)).collect();
+            for told in &one.predictions {
+                let now = known.get(&told.job).copied();
+                if now != Some(told.start) {
+                    let text = |start: Option<Timestamp>| start.map_or("unknown".into(), |start| start.to_string());
+                    differences.push(self.difference(
+                        What::Prediction,
+                        told.job,
+                        Some(text(told.start)),
+                        now.map(text),
+                    ));
+                }
+            }
+            return differences;
+        }
+        let reason = |told: &muster_schemas::event::WaitingJob| (told.job, told.reason.to_string());
+        let (recorded, planned) = (one.reasons.iter().map(reason), other.reasons.iter().map(reason));
+        self.compare_told(What::Reason, recorded.collect(), planned.collect(), &mut differences);
+        let slot = |told: &muster_schemas::plan::PlannedSlot| {
+            let text =
+                |slot: &muster_schemas::plan::SlotSpec| format!("{} on {}", slot.start, place(state, &slot.placement));
+            (told.job, told.slot.as_ref().map_or_else(|| "taken back".to_owned(), text))
+        };
+        let (recorded, planned) = (one.slots.iter().map(slot), other.slots.iter().map(slot));
+        self.compare_told(What::Slot, recorded.collect(), planned.collect(), &mut differences);
+        self.compare_reservations(again, state, &mut differences);
+        differences
+    }
+
+    fn compare_starts(&self, again: &Self, state: &State) -> Vec<Difference> {
+        let text = |start: &Start| place(state, &start.placement);
+        let recorded: BTreeMap<JobId, &Start> = self.content.starts.iter().map(|start| (start.job, start)).collect();
+        let planned: BTreeMap<JobId, &Start> = again.content.starts.iter().map(|start| (start.job, start)).collect();
+        let jobs: BTreeSet<JobId> = recorded.keys().chain(planned.keys()).chain(&self.refused).copied().collect();
+        let mut differences = Vec::new();
+        for job in jobs {
+            let (was, is) = (recorded.get(&job), planned.get(&job));
+            if self.refused.contains(&job) && was.is_none() {
+                if is.is_none() {
+                    differences.push(self.difference(What::Start, job, Some("a refused start".into()), None));
+                }
+            } else if was != is {
+                differences.push(self.difference(
+                    What::Start,
+                    job,
+                    was.map(|start| text(start)),
+                    is.map(|start| text(start)),
+                ));
+            }
+        }
+        differences
+    }
+
+    /// What was recorded must be planned; what is planned must have been recorded, unless the ledger can have left it out.
+    fn compare_told(
+        &self,
+        what: What,
+        recorded: BTreeMap<JobId, String>,
+        planned: BTreeMap<JobId, String>,
+        differences: &mut Vec<Difference>,
+    ) {
+        let jobs: BTreeSet<JobId> = recorded.keys().chain(planned.keys()).copied().collect();
+        let starts: BTreeSet<JobId> =
+            self.content.starts.iter().flat_map(|start| [start.job, start.job.whole()]).collect();
+        for job in jobs {
+            let (was, is) = (recorded.get(&job), planned.get(&job));
+            let may_be_left_out = self.touched.contains(&job) || starts.contains(&job);
+            if was != is && !(was.is_none() && may_be_left_out) {
+                differences.push(self.difference(what, job, was.cloned(), is.cloned()));
+            }
+        }
+    }
+
+    fn compare_reservations(&self, again: &Self, state: &State, differences: &mut Vec<Difference>) {
+        let text = |nodes: &[NodeId]| nodes.iter().map(|node| state.node_name(*node)).collect::<Vec<_>>().join(",");
+        for (name, nodes) in &self.content.reservations {
+            let planned = again.content.reservations.iter().find(|(other, _)| other == name).map(|(_, nodes)| nodes);
+            if planned != Some(nodes) {
+                differences.push(Difference {
+                    sequence: self.sequence,
+                    at: self.content.at,
+                    what: What::Reservation,
+                    job: None,
+                    recorded: Some(format!("{name} has {}", text(nodes))),
+                    planned: planned.map(|nodes| format!("{name} has {}", text(nodes))),
+                });
+            }
+        }
+    }
+
+    fn difference(&self, what: What, job: JobId, recorded: Option<String>, planned: Option<String>) -> Difference {
+        Difference { sequence: self.sequence, at: self.content.at, what, job: Some(job), recorded, planned }
+    }
+}
+
+/// A placement for people: `n1(0-3) n2(0)`, with GPUs behind a second colon.
+fn place(state: &State, placement: &Placement) -> String {
+    let share = |share: &muster_schemas::resources::NodeShare| {
+        let gpus = if share.gpus.is_empty() { String::new() } else { format!(":{}", share.gpus) };
+        format!("{}({}{gpus})", state.node_name(share.node), share.cores)
+    };
+    placement.shares().map(share).collect::<Vec<_>>().join(" ")
+}
