@@ -1,0 +1,123 @@
+//! Three planners agree: the engine that was told everything step by step, one that is told the outcome at once (in any
+//! order), and the slow one of this folder.
+
+use crate::{
+    clusters::ALL_MODES,
+    history::{Kind, cases, histories},
+    reference::{self, Outcome, World},
+    twin::{Planned, engine_of, replay},
+};
+use muster_planner::{Engine, model::Slot, pass::Plan};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::WaitReason,
+    policy::{BackfillMode, Policy},
+    resources::Placement,
+};
+use proptest::prelude::*;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// A promise without the numbers of cores and GPUs, which are only decided at the start.
+type Promised = (JobId, Timestamp, Vec<(u32, Vec<(u32, u64, u64, u64, u32, bool)>)>);
+
+fn promised(id: JobId, slot: &Slot) -> Promised {
+    let components = slot.placement.components.iter().map(|component| {
+        let shares = component.shares.iter().map(|share| {
+            let (cores, gpus) = (share.cores.len(), share.gpus.len());
+            (share.node.0, cores, gpus, share.memory_bytes, share.tasks, share.exclusive)
+        });
+        (component.alternative, shares.collect())
+    });
+    (id, slot.start, components.collect())
+}
+
+fn plan_of(mut engine: Engine, now: Timestamp) -> Plan {
+    engine.pass(now, &BTreeSet::new())
+}
+
+/// The same, with everything told in reverse order.
+fn reversed_engine_of(world: &World, policy: &Arc<Policy>) -> Engine {
+    let mut engine = Engine::new(policy.clone()).expect("a policy that can be followed");
+    world.jobs.values().rev().for_each(|job| engine.enqueue(job.clone()));
+    world.runs.values().rev().for_each(|run| engine.begin(run.clone()));
+    world.reservations.values().rev().for_each(|reservation| engine.set_reservation(reservation.clone()));
+    world.queues.values().rev().for_each(|queue| engine.set_queue(queue));
+    world.licences.iter().rev().for_each(|(name, total)| engine.set_licence(name, *total));
+    for (id, node) in world.nodes.iter().rev() {
+        engine.set_node(*id, node.spec.clone(), node.is_available);
+        engine.set_closures(*id, node.closures.clone());
+    }
+    engine.set_default_memory_per_core_bytes(world.default_memory_per_core_bytes);
+    engine.set_capacity_freed(world.capacity_freed);
+    engine
+}
+
+fn assert_agrees_with_reference(planned: &Planned, after: &World) {
+    let Outcome { starts, slots, waiting } = reference::pass(planned.world, planned.policy, planned.now);
+    let found: Vec<(JobId, Placement)> =
+        planned.plan.starts.iter().map(|start| (start.job, start.placement.clone())).collect();
+    assert_eq!(found, starts, "starts at {}", planned.now.unix_seconds() - 1_000_000);
+    let found: Vec<Promised> =
+        after.jobs.values().filter_map(|job| Some(promised(job.id, job.slot.as_ref()?))).collect();
+    let wanted: Vec<Promised> = slots.iter().map(|(id, slot)| promised(*id, slot)).collect();
+    assert_eq!(found, wanted, "promises at {}", planned.now.unix_seconds() - 1_000_000);
+    let reserved = |reason: &WaitReason| matches!(reason, WaitReason::Reserved { .. });
+    for reason in planned.plan.reasons.iter().filter(|waiting| reserved(&waiting.reason)) {
+        let WaitReason::Reserved { start } = reason.reason else { continue };
+        assert_eq!(
+            waiting.get(&reason.job),
+            Some(&reference::Why::Reserved(start)),
+            "of job {}: {:#?}",
+            reason.job,
+            planned.plan
+        );
+    }
+}
+
+macro_rules! agreement {
+    ($name:ident, $modes:expr, $loses_capacity:expr, $overruns:expr) => {
+        proptest! {
+            #![proptest_config(cases())]
+            #[test]
+            fn $name(history in histories(Kind { modes: $modes, loses_capacity: $loses_capacity, overruns: $overruns })) {
+                replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
+            }
+        }
+    };
+}
+
+agreement!(agrees_with_the_reference_without_backfill, &[BackfillMode::None], false, false);
+agreement!(agrees_with_the_reference_under_easy, &[BackfillMode::Easy], false, false);
+agreement!(agrees_with_the_reference_under_conservative, &[BackfillMode::Conservative], false, false);
+agreement!(agrees_with_the_reference_whatever_is_lost, ALL_MODES, true, true);
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// Same input, same plan, byte for byte; in whatever order the input was told, and whether it was told step by step.
+    #[test]
+    fn an_engine_that_was_told_step_by_step_plans_as_one_that_is_told_all_at_once(
+        history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: false }),
+    ) {
+        replay(&history, |_, planned| assert_agrees_with_fresh_engines(planned));
+    }
+
+    /// The same while runs last longer than they said. (A promise that such a run is in the way of is looked at when
+    /// something else is lost, so here two engines may differ under `conservative`.)
+    #[test]
+    fn overdue_runs_do_not_make_engines_differ(
+        history in histories(Kind { modes: &[BackfillMode::None, BackfillMode::Easy], loses_capacity: true, overruns: true }),
+    ) {
+        replay(&history, |_, planned| assert_agrees_with_fresh_engines(planned));
+    }
+}
+
+fn assert_agrees_with_fresh_engines(planned: &Planned) {
+    let policy = Arc::new(planned.policy.clone());
+    let bytes = |plan: &Plan| format!("{plan:?}");
+    let found = bytes(planned.plan);
+    let at_once = plan_of(engine_of(planned.world, &policy), planned.now);
+    assert_eq!(found, bytes(&at_once), "told at once");
+    let reversed = plan_of(reversed_engine_of(planned.world, &policy), planned.now);
+    assert_eq!(found, bytes(&reversed), "told in reverse order");
+}

@@ -1,0 +1,104 @@
+//! Never more in use than exists, and all components of a job or none.
+
+use crate::{
+    clusters::ALL_MODES,
+    history::{Kind, cases, histories},
+    reference::{Holdings, World},
+    twin::{Planned, replay},
+};
+use muster_domain::requests::minimum;
+use muster_planner::model::Demand;
+use muster_schemas::{
+    cluster::ClusterSettings,
+    resources::{ComponentPlacement, Placement},
+};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// What is held after a plan: by runs, by what it starts, and by what it promises.
+fn held_after<'p>(planned: &Planned<'p>, after: &World) -> Holdings<'p> {
+    let mut held = planned.world.held_by_runs(planned.now);
+    for start in &planned.plan.starts {
+        let job = &planned.world.jobs[&start.job.whole()];
+        held.hold(start.job, &job.demand, &start.placement, planned.now, true);
+    }
+    for job in after.jobs.values() {
+        if let Some(slot) = &job.slot {
+            held.hold(job.id, &job.demand, &slot.placement, slot.start, false);
+        }
+    }
+    held
+}
+
+/// Panics if the placement is not all that the job asks for, on nodes that its queues and requests allow.
+fn assert_complete(world: &World, demand: &Demand, placement: &Placement) {
+    assert_eq!(placement.components.len(), demand.components.len(), "components of {placement:?}");
+    let nodes: Vec<_> = placement.shares().map(|share| share.node).collect();
+    assert_eq!(nodes.iter().collect::<BTreeSet<_>>().len(), nodes.len(), "a node twice in {placement:?}");
+    for (component, placed) in demand.components.iter().zip(&placement.components) {
+        let queue = &world.queues[&*component.queue];
+        let alternative = &component.alternatives[placed.alternative as usize];
+        let settings = ClusterSettings {
+            default_memory_per_core_bytes: world.default_memory_per_core_bytes,
+            ..ClusterSettings::default()
+        };
+        let wanted = alternative.requests.iter().map(|request| minimum(request, &settings));
+        let wanted = wanted.fold((0, 0), |(cores, gpus), one| (cores + one.cores, gpus + one.gpus));
+        let ComponentPlacement { shares, .. } = placed;
+        let cores: u64 = shares.iter().map(|share| share.cores.len()).sum();
+        let gpus: u64 = shares.iter().map(|share| share.gpus.len()).sum();
+        assert!(!shares.is_empty() && cores >= wanted.0 && gpus >= wanted.1, "{placed:?} for {alternative:?}");
+        for share in shares {
+            let spec = &world.nodes[&share.node].spec;
+            assert!(
+                queue.nodes.is_empty() || queue.nodes.contains(&spec.name),
+                "{} in queue {}",
+                spec.name,
+                queue.name
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// Whatever happens, what a plan starts is free, and as long as runs keep to their walltimes and nothing is lost, so
+    /// is all that it promises, for all time to come.
+    #[test]
+    fn never_more_is_in_use_than_exists(history in histories(Kind { modes: ALL_MODES, loses_capacity: false, overruns: false })) {
+        replay(&history, |twin, planned| {
+            let held = held_after(planned, &twin.world);
+            assert_eq!(held.conflict(), None);
+        });
+    }
+
+    /// The same when nodes are lost and closed and runs last too long. What was taken from under a run is not held
+    /// against the plan.
+    #[test]
+    fn what_starts_is_free_whatever_was_lost(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
+        replay(&history, |_, planned| {
+            let mut held = planned.world.held_by_runs(planned.now);
+            let was_in_conflict = held.conflict().is_some();
+            for start in &planned.plan.starts {
+                let demand = &planned.world.jobs[&start.job.whole()].demand;
+                held.hold(start.job, demand, &start.placement, planned.now, true);
+                assert!(held.are_open(start.job, demand), "job {} starts on nodes that are not open to it", start.job);
+            }
+            if !was_in_conflict {
+                assert_eq!(held.conflict(), None);
+            }
+        });
+    }
+
+    /// All components start together, each with what it asks for on nodes of its own, or none.
+    #[test]
+    fn all_components_start_together_or_none(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
+        replay(&history, |_, planned| {
+            for start in &planned.plan.starts {
+                let job = &planned.world.jobs[&start.job.whole()];
+                assert_complete(planned.world, &job.demand, &start.placement);
+            }
+        });
+    }
+}

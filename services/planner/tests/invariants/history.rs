@@ -1,0 +1,119 @@
+//! Random histories of a cluster: what happens, applied to an engine and to the plain lists of the reference alike.
+
+use crate::{
+    clusters::{Cluster, clusters, policies},
+    jobs::{RESERVATIONS, demands, holders},
+};
+use muster_planner::model::{Demand, Holder};
+use muster_schemas::policy::{BackfillMode, Policy};
+use proptest::{prelude::*, sample::Index};
+use std::sync::Arc;
+
+/// A job before it has a number.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub demand: Arc<Demand>,
+    pub holder: Arc<Holder>,
+    pub priority: i64,
+    /// Tasks of an array, and how many of them may run at a time.
+    pub array: Option<(u32, u32)>,
+    /// How long it runs, as a part of what it is allowed, in percent; a job without walltime runs so many seconds.
+    pub runs_percent: u32,
+}
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Submit(Draft),
+    /// So many seconds go by, and runs end when their time has come.
+    Pass(u32),
+    EndRun(Index),
+    /// A waiting job is cancelled.
+    Cancel(Index),
+    /// A waiting job is held, or the first one that is held is released.
+    Hold(Index),
+    Release,
+    Priority(Index, i64),
+    LoseNode(Index),
+    ReturnNode(Index),
+    /// From so many seconds from now on, for so many.
+    Close(Index, u32, u32),
+    Reopen(Index),
+    /// The name, its nodes as bits, when it begins and how long it lasts.
+    Reserve(usize, u16, u32, u32),
+    CancelReservation(usize),
+    Licences(u32),
+}
+
+/// What may happen in a history.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub modes: &'static [BackfillMode],
+    /// Capacity is lost: nodes go, are closed or reserved, licences are fewer.
+    pub loses_capacity: bool,
+    /// Runs may last longer than their walltimes say.
+    pub overruns: bool,
+}
+
+/// A cluster, a policy and what happens.
+#[derive(Clone, Debug)]
+pub struct History {
+    pub cluster: Cluster,
+    pub policy: Policy,
+    pub steps: Vec<Step>,
+}
+
+prop_compose! {
+    fn drafts(overruns: bool)(
+        demand in demands(),
+        holder in holders(),
+        priority in prop_oneof![3 => Just(0_i64), 1 => -1_i64..=2],
+        array in prop::option::weighted(0.15, (1_u32..=4, 1_u32..=3)),
+        runs_percent in if overruns { 1..=200_u32 } else { 1..=100 },
+        is_exact in any::<bool>(),
+    ) -> Draft {
+        // Many jobs end early, and many run as long as they may.
+        Draft { demand, holder, priority, array, runs_percent: if is_exact { 100 } else { runs_percent } }
+    }
+}
+
+fn steps(kind: Kind) -> impl Strategy<Value = Step> {
+    let index = any::<Index>;
+    let common = prop_oneof![
+        10 => drafts(kind.overruns).prop_map(Step::Submit),
+        6 => (0_u32..=12).prop_map(Step::Pass),
+        2 => index().prop_map(Step::EndRun),
+        1 => index().prop_map(Step::Cancel),
+        1 => index().prop_map(Step::Hold),
+        1 => Just(Step::Release),
+        1 => (index(), -1_i64..=2).prop_map(|(job, priority)| Step::Priority(job, priority)),
+    ];
+    let name = || 0..RESERVATIONS.len();
+    let losses = prop_oneof![
+        2 => index().prop_map(Step::LoseNode),
+        2 => index().prop_map(Step::ReturnNode),
+        2 => (index(), 0_u32..=10, 1_u32..=15).prop_map(|(node, after, lasts)| Step::Close(node, after, lasts)),
+        1 => index().prop_map(Step::Reopen),
+        2 => (name(), 1_u16..16, 0_u32..=10, 1_u32..=20)
+            .prop_map(|(name, nodes, after, lasts)| Step::Reserve(name, nodes, after, lasts)),
+        1 => name().prop_map(Step::CancelReservation),
+        1 => (0_u32..=3).prop_map(Step::Licences),
+    ];
+    if kind.loses_capacity { prop_oneof![5 => common, 1 => losses].boxed() } else { common.boxed() }
+}
+
+prop_compose! {
+    pub fn histories(kind: Kind)(
+        cluster in clusters(),
+        policy in policies(kind.modes),
+        steps in prop::collection::vec(steps(kind), 1..25),
+    ) -> History {
+        History { cluster, policy, steps }
+    }
+}
+
+/// The number of random cases for each property: `MUSTER_CASES`, else 200.
+pub fn cases() -> ProptestConfig {
+    let cases = std::env::var("MUSTER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}

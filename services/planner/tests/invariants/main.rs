@@ -1,0 +1,12 @@
+//! What the planner promises, over random clusters, queues and histories.
+
+mod agreement;
+mod capacity;
+mod clusters;
+mod history;
+mod jobs;
+mod promises;
+mod reasons;
+#[path = "../reference/mod.rs"]
+mod reference;
+mod twin;

@@ -1,0 +1,129 @@
+//! Everybody who waits is told why, and it is so.
+
+use crate::{
+    clusters::ALL_MODES,
+    history::{Kind, cases, histories},
+    reference::{Counted, Holdings, Usage, Why, World, hopeless, order_of},
+    twin::{Planned, replay},
+};
+use muster_planner::model::QueuedJob;
+use muster_schemas::{JobId, job::WaitReason, policy::BackfillMode};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A plan as seen by those who still wait after it.
+struct After<'p> {
+    planned: &'p Planned<'p>,
+    waiting: &'p World,
+    reasons: BTreeMap<JobId, &'p WaitReason>,
+    /// What runs and what starts.
+    held: Holdings<'p>,
+    usage: Usage,
+}
+
+impl<'p> After<'p> {
+    fn new(planned: &'p Planned<'p>, waiting: &'p World) -> Self {
+        let mut held = planned.world.held_by_runs(planned.now);
+        let mut usage = Usage::of(planned.world);
+        for start in &planned.plan.starts {
+            let job = &planned.world.jobs[&start.job.whole()];
+            held.hold(start.job, &job.demand, &start.placement, planned.now, true);
+            usage.all.push(Counted::new(&job.holder, &job.demand, &start.placement));
+        }
+        let reasons = planned.plan.reasons.iter().map(|waiting| (waiting.job, &waiting.reason)).collect();
+        Self { planned, waiting, reasons, held, usage }
+    }
+
+    /// Whether a reason holds for a job.
+    fn is_true(&self, job: &QueuedJob, reason: &WaitReason) -> bool {
+        let fits_beside_runs = || self.held.place_now(job.id, &job.demand).is_some();
+        match reason {
+            WaitReason::NeverFits(_) => self.hopeless(job) == Some(Why::NeverFits),
+            WaitReason::NodesUnavailable(_) => self.hopeless(job) == Some(Why::NodesUnavailable),
+            WaitReason::Limit(_) => self.is_limited(job),
+            WaitReason::ArrayLimit => job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0),
+            WaitReason::Resources(_) => !fits_beside_runs(),
+            WaitReason::Reserved { start } => *start > self.planned.now || !fits_beside_runs(),
+            WaitReason::WouldDelay(other) => {
+                fits_beside_runs() && matches!(self.reasons.get(other), Some(WaitReason::Reserved { .. }))
+            }
+            WaitReason::BehindJob(other) => self.waiting.jobs.contains_key(other) && self.is_ahead(*other, job),
+            _ => false,
+        }
+    }
+
+    /// Whether the state tells without a planner why a job waits: it has a promise, its array runs as many tasks as it
+    /// may, or it is behind another.
+    fn is_told_by_state(&self, job: &QueuedJob) -> bool {
+        let is_full = job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0);
+        let is_behind = || self.waiting.jobs.keys().any(|other| self.is_ahead(*other, job));
+        job.slot.is_some() || is_full || is_behind()
+    }
+
+    fn hopeless(&self, job: &QueuedJob) -> Option<Why> {
+        hopeless(self.planned.world, self.planned.now, &job.demand)
+    }
+
+    /// Whether a limit would be exceeded if the job ran: with the least that it needs, or with what it would get.
+    fn is_limited(&self, job: &QueuedJob) -> bool {
+        let placed = self.held.place_now(job.id, &job.demand);
+        let given = placed.map(|placement| Counted::new(&job.holder, &job.demand, &placement));
+        let least = Counted::least(&job.holder, &job.demand);
+        let is_full = |counted: &Counted| self.usage.is_full(self.planned.world, self.planned.policy, counted);
+        is_full(&least) || given.is_some_and(|given| is_full(&given))
+    }
+
+    fn is_ahead(&self, other: JobId, job: &QueuedJob) -> bool {
+        let order = order_of(self.planned.world, self.planned.policy, self.planned.now);
+        let place = |id: JobId| order.iter().position(|known| *known == id);
+        place(other) < place(job.id)
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// Every job that waits after a plan has a reason, and it is true at that moment.
+    #[test]
+    fn nobody_waits_without_a_true_reason(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
+        replay(&history, |twin, planned| {
+            // A plan that starts something is followed by another one.
+            if !planned.plan.starts.is_empty() {
+                return;
+            }
+            let after = After::new(planned, &twin.world);
+            for job in twin.world.jobs.values() {
+                match after.reasons.get(&job.id) {
+                    Some(reason) => assert!(after.is_true(job, reason), "job {} waits: {reason:?}", job.id),
+                    None => assert!(after.is_told_by_state(job), "job {} waits for nothing", job.id),
+                }
+            }
+        });
+    }
+
+    /// A job that fits nowhere, ever, is told so by the first plan that looks at it, and nobody else is.
+    #[test]
+    fn who_never_fits_is_told_so(
+        history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: true, overruns: false }),
+    ) {
+        replay(&history, |twin, planned| {
+            let has_depth = planned.policy.backfill.reservations.is_some() || !planned.policy.queues.is_empty();
+            if !planned.plan.starts.is_empty() || has_depth {
+                return;
+            }
+            let after = After::new(planned, &twin.world);
+            let is_looked_at = |job: &QueuedJob| {
+                let is_behind = planned.plan.reasons.iter().any(|other| {
+                    matches!(other.reason, WaitReason::Resources(_)) && after.is_ahead(other.job, job)
+                });
+                let is_full = job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0);
+                !is_behind && !is_full && job.slot.is_none() && !after.is_limited(job)
+            };
+            for job in twin.world.jobs.values().filter(|job| is_looked_at(job)) {
+                let reason = after.reasons.get(&job.id);
+                let is_told = matches!(reason, Some(WaitReason::NeverFits(_)));
+                assert_eq!(is_told, after.hopeless(job) == Some(Why::NeverFits), "job {} is told {reason:?}", job.id);
+            }
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! Where and from when on a demand fits: every moment is tried, one after the other.
+
+use super::{Holding, Holdings, Window};
+use muster_planner::{
+    free::{Free, Undo},
+    model::{ComponentDemand, Demand},
+    place::{Scope, place_alternative},
+};
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    resources::{Alternative, ComponentPlacement, IndexSet, Level, Placement},
+};
+use std::{borrow::Cow, collections::BTreeSet};
+
+/// A place and its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub start: Timestamp,
+    pub placement: Placement,
+}
+
+impl Holdings<'_> {
+    /// The moments from now on at which something that did not fit before could fit.
+    pub fn possible_starts(&self) -> BTreeSet<Timestamp> {
+        let ends = self.list.iter().map(|holding| holding.window.end);
+        let closures = self.world.nodes.values().flat_map(|node| &node.closures).map(|closure| closure.until);
+        let reservations = self.world.reservations.values().flat_map(|kept| [kept.start, kept.end]);
+        let all = ends.chain(closures).chain(reservations);
+        all.filter(|moment| self.now < *moment && *moment < Timestamp::MAX).chain([self.now]).collect()
+    }
+
+    /// The earliest start of a job from now on; `None` if nothing that is expected to end lets it fit.
+    ///
+    /// A job with one component takes the alternative that ends first.
+    pub fn earliest(&self, job: JobId, demand: &Demand) -> Option<Found> {
+        let first_of = |only: Option<u32>| {
+            let mut starts = self.possible_starts().into_iter();
+            starts
+                .find_map(|start| self.place_only(job, demand, start, only).map(|placement| Found { start, placement }))
+        };
+        let [component] = &demand.components[..] else { return first_of(None) };
+        let of_each = (0..component.alternatives.len() as u32).filter_map(|number| {
+            let found = first_of(Some(number))?;
+            let end = Window::of(found.start, component.alternatives[number as usize].walltime_seconds).end;
+            Some((end, number, found))
+        });
+        of_each.min_by_key(|(end, number, _)| (*end, *number)).map(|(_, _, found)| found)
+    }
+
+    /// The place of a job that can start now, if that is its earliest start.
+    pub fn place_now(&self, job: JobId, demand: &Demand) -> Option<Placement> {
+        self.earliest(job, demand).filter(|found| found.start == self.now).map(|found| found.placement)
+    }
+
+    /// Places all components at a time, of each the shortest alternative that fits.
+    fn place_only(&self, job: JobId, demand: &Demand, start: Timestamp, only: Option<u32>) -> Option<Placement> {
+        let mut with_job = self.clone();
+        let mut taken = BTreeSet::new();
+        let mut placement = Placement::default();
+        let longest = Window::of(start, longest_walltime(demand));
+        for component in &demand.components {
+            // Several components hold what they have until the last of them is over, whichever alternatives are taken.
+            let window = (demand.components.len() > 1).then_some(longest);
+            let placed = with_job.place_component(component, start, window, only, &taken)?;
+            taken.extend(placed.shares.iter().map(|share| share.node));
+            let window = window.unwrap_or(longest);
+            with_job.add(Holding::new(job, component, placed.clone(), window, false));
+            placement.components.push(placed);
+        }
+        Some(placement)
+    }
+
+    fn place_component(
+        &self,
+        component: &ComponentDemand,
+        start: Timestamp,
+        longest: Option<Window>,
+        only: Option<u32>,
+        taken_nodes: &BTreeSet<NodeId>,
+    ) -> Option<ComponentPlacement> {
+        let mut alternatives: Vec<_> = (0..).zip(component.alternatives.iter()).collect();
+        alternatives.retain(|(number, _)| only.is_none_or(|only| only == *number));
+        alternatives.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
+        alternatives.into_iter().find_map(|(number, alternative)| {
+            let window = longest.unwrap_or(Window::of(start, alternative.walltime_seconds));
+            self.place_alternative(component, window, number, alternative, taken_nodes)
+        })
+    }
+
+    fn place_alternative(
+        &self,
+        component: &ComponentDemand,
+        window: Window,
+        number: u32,
+        alternative: &Alternative,
+        taken_nodes: &BTreeSet<NodeId>,
+    ) -> Option<ComponentPlacement> {
+        let queue = self.world.queues.get(&*component.queue)?;
+        // Which cores are free later is not known, so whole sockets are only sure on nodes with all cores free.
+        let only_all_cores = window.start > self.now && wants_sockets(alternative);
+        let nodes = self.world.nodes.keys().filter_map(|node| {
+            let (mut free, has_all_cores) = self.free_node(*node, component.reservation.as_deref(), window)?;
+            if only_all_cores && !has_all_cores {
+                free.cores = Cow::Owned(IndexSet::new());
+            }
+            Some(free)
+        });
+        let scope = Scope {
+            queue_nodes: &queue.nodes,
+            taken_nodes,
+            default_memory_per_core_bytes: self.world.default_memory_per_core_bytes,
+        };
+        let mut free = Free::new(nodes, self.licences(window));
+        place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
+    }
+}
+
+/// How long the longest alternative of all components may run.
+fn longest_walltime(demand: &Demand) -> Option<u64> {
+    let alternatives = demand.components.iter().flat_map(|component| component.alternatives.iter());
+    alternatives.map(|alternative| alternative.walltime_seconds).collect::<Option<Vec<u64>>>()?.into_iter().max()
+}
+
+fn wants_sockets(alternative: &Alternative) -> bool {
+    alternative.requests.iter().flat_map(|request| &request.path).any(|step| step.level == Level::Socket)
+}
