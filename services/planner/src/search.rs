@@ -361,8 +361,11 @@ impl<'r> Rooms<'r> {
         let enough = Enough::of(alternative, search.default_memory_per_core_bytes)?;
         let (of_nodes, counted) = (Vec::new(), RoomCounts::default());
         let mut rooms = Self { component, alternative, enough, of_nodes, counted };
-        for node in search.machine.nodes() {
-            let room = rooms.room(search, node, from);
+        let free_cores_now = search.free_cores_now.filter(|_| from <= search.now);
+        let least_cores = rooms.enough.cpus_per_task();
+        for (at, node) in search.machine.nodes().iter().enumerate() {
+            let is_full = free_cores_now.is_some_and(|cores| cores[at] < least_cores);
+            let room = if is_full { 0 } else { rooms.room(search, node, from) };
             rooms.of_nodes.push(room);
             rooms.counted.change(0, room);
         }

@@ -1,7 +1,7 @@
 //! Backfill modes `none` and `easy`: each cycle plans anew, and at most the first jobs that wait are promised something.
 
 use super::{Cycle, Verdict};
-use crate::{engine::Engine, machine::Holding, queue::Place};
+use crate::{engine::Engine, limits::Usage, machine::Holding, queue::Place, search::Search};
 use muster_schemas::{
     Timestamp,
     job::WaitReason,
@@ -30,8 +30,7 @@ impl Engine {
             if let Some(reason) = self.hopeless(*place) {
                 self.tell(cycle, *place, reason);
             } else if promises_left > 0 {
-                promises_left -= 1;
-                self.promise_for_now(cycle, *place);
+                promises_left -= u32::from(self.promise_for_now(cycle, *place));
             } else {
                 self.block(cycle, *place);
                 self.tell_shortage(cycle, *place);
@@ -55,15 +54,20 @@ impl Engine {
         !cycle.blocked.is_empty() && cycle.blocked.len() >= self.queues.len()
     }
 
-    /// Promises a job its earliest start for this cycle. If nobody knows it, no later job may have its nodes.
-    fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) {
-        let Some(entry) = self.queue.get(place) else { return };
+    /// Promises a job its earliest start for this cycle, unless a limit holds it. If nobody knows that start, no later job
+    /// may have its nodes. Whether it waits for resources, and not for a limit.
+    fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
         let class = self.classes.get(entry.class);
-        let found = self.search(cycle.now).earliest(class, cycle.now, Timestamp::MAX);
-        let Some(found) = found else {
+        let search = Search { free_cores_now: Some(cycle.index.cores()), ..self.search(cycle.now) };
+        let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
             self.block(cycle, place);
-            return self.tell_shortage(cycle, place);
+            self.tell_shortage(cycle, place);
+            return true;
         };
+        if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) {
+            return false;
+        }
         let demand = class.demand.clone();
         let holding = Holding::Promise { start: found.start };
         let placement = Arc::new(found.placement);
@@ -75,6 +79,7 @@ impl Engine {
         cycle.taken.push((demand, placement, holding));
         cycle.wake_at(found.start);
         self.tell(cycle, place, WaitReason::Reserved { start: found.start });
+        true
     }
 
     /// Starts candidates that fit beside what is promised.

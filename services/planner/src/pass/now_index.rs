@@ -77,7 +77,7 @@ impl NowIndex {
         let Some(enough) = Enough::of(alternative, None) else { return true };
         let per_task = enough.cpus_per_task();
         let has_large_nodes = self.by_cores.get(MAX_COUNTED_CORES).is_some_and(|count| *count > 0);
-        let rooms = self.by_cores.iter().enumerate().rev();
+        let rooms = self.by_cores.iter().enumerate().rev().filter(|(_, count)| **count > 0);
         has_large_nodes || enough.may_fit(rooms.map(|(cores, count)| (cores as u32 / per_task, u64::from(*count))))
     }
 }
