@@ -221,6 +221,8 @@ impl Engine {
 
     /// A job waits from now on. One with the same id is replaced.
     pub fn enqueue(&mut self, job: QueuedJob) {
+        // Whether a promise from elsewhere can be kept is not known yet.
+        self.slots_in_doubt |= job.slot.is_some() && job.slot.as_ref() != self.slot(job.id);
         self.dequeue(job.id);
         let class = self.classes.take(&job.demand, &self.settings);
         if let Some(slot) = &job.slot {

@@ -325,8 +325,9 @@ impl Queue {
         let queue_priority = queues.get(facts.queue).map_or(0, |queue| queue.priority);
         let values = Values { entry, facts, order, queue_priority, now, epoch: self.epoch };
         let from = place as usize * self.width;
-        for number in 0..order.len() {
-            self.keys[from + number] = order.key(number, &values);
+        for number in 0..self.width {
+            // Another job may have been at this place, in a block with more keys.
+            self.keys[from + number] = if number < order.len() { order.key(number, &values) } else { 0.0 };
         }
     }
 

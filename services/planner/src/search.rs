@@ -206,7 +206,10 @@ impl<'s> Search<'s> {
         if let Some((cores, micros)) = self.as_pool(demand) {
             let line = &self.machine.nodes()[0].line;
             let start = line.earliest_cores(cores, micros, from, bound, Timestamp::MAX)?;
-            return self.with_choice(demand, start, choice).map(|placement| Found { start, placement });
+            // It cannot be earlier, but somebody may have the node for himself.
+            if let Some(placement) = self.with_choice(demand, start, choice) {
+                return Some(Found { start, placement });
+            }
         }
         if from < bound
             && let Some(placement) = self.with_choice(demand, from, choice)

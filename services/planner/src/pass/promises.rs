@@ -1,7 +1,13 @@
 //! Backfill mode `conservative`: every job that waits is promised a start, and the promise is kept.
 
 use super::{Cycle, Verdict, expected_end};
-use crate::{engine::Engine, limits::Usage, machine::Holding, model::Slot, queue::Place};
+use crate::{
+    engine::Engine,
+    limits::Usage,
+    machine::{Holding, Machine},
+    model::{ActiveRun, Demand, Slot},
+    queue::Place,
+};
 use muster_schemas::{
     JobId, Timestamp,
     command::Start,
@@ -50,7 +56,11 @@ impl Engine {
                 let Some(entry) = self.queue.get(*place) else { continue };
                 let Some(slot) = &entry.slot else { continue };
                 let demand = &self.classes.get(entry.class).demand;
-                if !self.machine.keeps(demand, &slot.placement, slot.start) {
+                // One that is due waits for a run that lasts longer than it said.
+                let is_due = slot.start <= cycle.now;
+                let machine = &self.machine;
+                let is_kept = if is_due { Machine::serves } else { Machine::keeps };
+                if !is_kept(machine, demand, &slot.placement, slot.start) {
                     self.change_slot(cycle, *place, None);
                 }
             }
@@ -97,6 +107,8 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return false };
         let class = self.classes.get(entry.class);
         match self.search(cycle.now).earliest(class, cycle.now, Timestamp::MAX) {
+            // It could not start, and would only keep others from what it is promised.
+            Some(found) if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) => false,
             Some(found) => {
                 let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
                 self.change_slot(cycle, place, Some(slot));
@@ -150,9 +162,19 @@ impl Engine {
             self.machine.take(&demand, &slot.placement, promise);
             return;
         };
-        let holding = Holding::Run { until: expected_end(&demand, &placement, cycle.now) };
+        let until = expected_end(&demand, &placement, cycle.now);
+        let holding = Holding::Run { until };
         let placement = Arc::new(placement);
         self.machine.take(&demand, &placement, holding);
+        let (job, run_placement) = (id, placement.clone());
+        let run = ActiveRun {
+            job,
+            demand: demand.clone(),
+            holder: holder.clone(),
+            placement: run_placement,
+            expected_end: until,
+        };
+        self.note_start(run, usage);
         self.limits.begin(&holder, &demand, &usage);
         cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
         if id.index.is_some() {

@@ -55,6 +55,7 @@ impl<'r> Demand<'r> {
             Per::Task => memory.bytes,
             Per::Core => memory.bytes.saturating_mul(u64::from(self.cpus_per_task)),
             Per::Request => per_cores(memory.bytes, u64::from(self.cpus_per_task), u64::from(self.least_cores)),
+            Per::Gpu if self.gpus.is_none() => return u64::MAX,
             Per::Gpu => {
                 let per_task = self.gpus_for(1, self.cpus_per_task);
                 memory.bytes.saturating_mul(per_task.max(1))

@@ -89,7 +89,8 @@ macro_rules! agreement {
 agreement!(agrees_with_the_reference_without_backfill, &[BackfillMode::None], false, false);
 agreement!(agrees_with_the_reference_under_easy, &[BackfillMode::Easy], false, false);
 agreement!(agrees_with_the_reference_under_conservative, &[BackfillMode::Conservative], false, false);
-agreement!(agrees_with_the_reference_whatever_is_lost, ALL_MODES, true, true);
+agreement!(agrees_with_the_reference_whatever_is_lost, ALL_MODES, true, false);
+agreement!(agrees_with_the_reference_when_runs_are_overdue, &[BackfillMode::None, BackfillMode::Easy], true, true);
 
 proptest! {
     #![proptest_config(cases())]

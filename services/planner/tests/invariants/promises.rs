@@ -56,7 +56,8 @@ proptest! {
                 let limited = planned.plan.reasons.iter().any(|waiting| {
                     waiting.job == job.id && matches!(waiting.reason, WaitReason::Limit(_))
                 });
-                let is_kept = started || limited || now.is_some_and(|slot| slot.start <= promised.start && slot.start > planned.now);
+                let is_cut_short = planned.plan.is_cut_short;
+                let is_kept = started || limited || is_cut_short || now.is_some_and(|slot| slot.start <= promised.start && slot.start > planned.now);
                 assert!(is_kept, "job {} at {}: promised {promised:?}, now {now:?}", job.id, planned.now);
             }
         });

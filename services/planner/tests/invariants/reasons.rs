@@ -42,7 +42,9 @@ impl<'p> After<'p> {
             WaitReason::NodesUnavailable(_) => self.hopeless(job) == Some(Why::NodesUnavailable),
             WaitReason::Limit(_) => self.is_limited(job),
             WaitReason::ArrayLimit => job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0),
-            WaitReason::Resources(_) => !fits_beside_runs(),
+            WaitReason::Resources(_) => {
+                !fits_beside_runs() || self.with_promises().place_now(job.id, &job.demand).is_none()
+            }
             WaitReason::Reserved { start } => *start > self.planned.now || !fits_beside_runs(),
             WaitReason::WouldDelay(other) => {
                 fits_beside_runs() && matches!(self.reasons.get(other), Some(WaitReason::Reserved { .. }))
@@ -66,11 +68,24 @@ impl<'p> After<'p> {
 
     /// Whether a limit would be exceeded if the job ran: with the least that it needs, or with what it would get.
     fn is_limited(&self, job: &QueuedJob) -> bool {
-        let placed = self.held.place_now(job.id, &job.demand);
-        let given = placed.map(|placement| Counted::new(&job.holder, &job.demand, &placement));
+        let found = [&self.held, &self.with_promises()].map(|held| held.earliest(job.id, &job.demand));
+        let given = found.into_iter().flatten().map(|found| Counted::new(&job.holder, &job.demand, &found.placement));
         let least = Counted::least(&job.holder, &job.demand);
-        let is_full = |counted: &Counted| self.usage.is_full(self.planned.world, self.planned.policy, counted);
-        is_full(&least) || given.is_some_and(|given| is_full(&given))
+        given.chain([least]).any(|counted| self.usage.is_full(self.planned.world, self.planned.policy, &counted))
+    }
+
+    /// What runs, starts and is promised.
+    fn with_promises(&self) -> Holdings<'p> {
+        let mut held = self.held.clone();
+        for job in self.waiting.jobs.values() {
+            let is_reserved = matches!(self.reasons.get(&job.id), Some(WaitReason::Reserved { .. }));
+            if let Some(slot) = &job.slot {
+                held.hold(job.id, &job.demand, &slot.placement, slot.start, false);
+            } else if let Some(found) = held.earliest(job.id, &job.demand).filter(|_| is_reserved) {
+                held.hold(job.id, &job.demand, &found.placement, found.start, false);
+            }
+        }
+        held
     }
 
     fn is_ahead(&self, other: JobId, job: &QueuedJob) -> bool {

@@ -98,8 +98,7 @@ impl<'w> Pass<'w> {
             && let Some(job) = jobs.next()
         {
             if let Attempt::NoRoom = self.start_all(job) {
-                depth -= 1;
-                self.reserve(job);
+                depth -= u32::from(self.reserve(job));
             }
         }
         candidates.extend(jobs);
@@ -175,7 +174,7 @@ impl<'w> Pass<'w> {
             self.wait(job, why);
             return Attempt::Hopeless;
         };
-        if self.usage.is_full(self.world, self.policy, &Counted::new(&job.holder, &job.demand, &placement)) {
+        if self.is_limited_to_less(job, &placement) {
             self.wait(job, Why::Limit);
             return Attempt::Held;
         }
@@ -192,6 +191,11 @@ impl<'w> Pass<'w> {
     /// Whether a limit lets not even the least of what it wants run.
     fn is_held_back(&self, job: &QueuedJob) -> bool {
         self.usage.is_full(self.world, self.policy, &Counted::least(&job.holder, &job.demand))
+    }
+
+    /// Whether a limit does not let it have this placement.
+    fn is_limited_to_less(&self, job: &QueuedJob, placement: &Placement) -> bool {
+        self.usage.is_full(self.world, self.policy, &Counted::new(&job.holder, &job.demand, placement))
     }
 
     /// The job that it may not go around, if there is one.
@@ -211,8 +215,13 @@ impl<'w> Pass<'w> {
         }
     }
 
-    fn reserve(&mut self, job: &QueuedJob) {
+    /// Reserves its earliest start for a job, unless a limit does not let it have that place.
+    fn reserve(&mut self, job: &QueuedJob) -> bool {
         match self.held.earliest(job.id, &job.demand) {
+            Some(found) if self.is_limited_to_less(job, &found.placement) => {
+                self.wait(job, Why::Limit);
+                return false;
+            }
             Some(Found { start, placement }) => {
                 self.held.hold(job.id, &job.demand, &placement, start, false);
                 self.wait(job, Why::Reserved(start));
@@ -222,6 +231,7 @@ impl<'w> Pass<'w> {
                 self.block(job);
             }
         }
+        true
     }
 
     /// What was promised before, as far as it can still be kept. Of two that cannot both be kept the earlier job's is.
@@ -280,6 +290,10 @@ impl<'w> Pass<'w> {
             return false;
         }
         match self.held.earliest(job.id, &job.demand) {
+            Some(found) if self.is_limited_to_less(job, &found.placement) => {
+                self.wait(job, Why::Limit);
+                false
+            }
             Some(found) => {
                 self.wait(job, Why::Reserved(found.start));
                 self.give(job, slot_of(found));
@@ -308,8 +322,7 @@ impl<'w> Pass<'w> {
             Some(tasks) => JobId::task(job.id.number, tasks.indices.first().expect("tasks wait")),
         };
         let has_headroom = job.tasks.as_ref().is_none_or(|tasks| tasks.headroom > 0);
-        let usage = Counted::new(&job.holder, &job.demand, &slot.placement);
-        if !has_headroom || self.usage.is_full(self.world, self.policy, &usage) {
+        if !has_headroom || self.is_limited_to_less(job, &slot.placement) {
             // Who is held up by a limit when its time comes does not keep others from what it cannot use.
             self.take_back(job);
             return self.wait(job, if has_headroom { Why::Limit } else { Why::ArrayLimit });

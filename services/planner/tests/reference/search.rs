@@ -54,16 +54,18 @@ impl Holdings<'_> {
 
     /// Places all components at a time, of each the shortest alternative that fits.
     fn place_only(&self, job: JobId, demand: &Demand, start: Timestamp, only: Option<u32>) -> Option<Placement> {
+        if let [component] = &demand.components[..] {
+            let placed = self.place_component(component, start, None, only, &BTreeSet::new())?;
+            return Some(Placement { components: vec![placed] });
+        }
+        // Several components hold what they have until the last of them is over, whichever alternatives are taken.
+        let window = Window::of(start, longest_walltime(demand));
         let mut with_job = self.clone();
         let mut taken = BTreeSet::new();
         let mut placement = Placement::default();
-        let longest = Window::of(start, longest_walltime(demand));
         for component in &demand.components {
-            // Several components hold what they have until the last of them is over, whichever alternatives are taken.
-            let window = (demand.components.len() > 1).then_some(longest);
-            let placed = with_job.place_component(component, start, window, only, &taken)?;
+            let placed = with_job.place_component(component, start, Some(window), only, &taken)?;
             taken.extend(placed.shares.iter().map(|share| share.node));
-            let window = window.unwrap_or(longest);
             with_job.add(Holding::new(job, component, placed.clone(), window, false));
             placement.components.push(placed);
         }
