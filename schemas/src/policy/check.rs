@@ -174,6 +174,10 @@ impl Faults {
                 let message = "expected `per` \"user\", \"group\", \"account\" or \"queue\": all jobs have no name";
                 self.add(&place, message.into());
             }
+            // Groups are known by number: the same number may have other names on other hosts.
+            if *per == LimitPer::Group && name.parse::<u32>().map(|number| number.to_string()).as_ref() != Ok(name) {
+                self.add(&place, "expected the number of a group, as `id -g` prints it".into());
+            }
         }
         if let Some(queue) = queue {
             let place = format!("{place}.queue");

@@ -8,7 +8,7 @@ mod print;
 mod read;
 
 pub use print::print;
-pub use read::{KEYS, VERSION};
+pub use read::{KEYS, VERSION, names_version};
 
 use muster_schemas::policy::Policy;
 use std::{fmt, path::Path};
@@ -50,6 +50,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<Policy, Vec<PolicyFileError>
         let message = format!("expected a policy of at most {MOST_BYTES} bytes, found {} bytes", text.len());
         return Err(vec![error_at(file_name, "", 0..0, message)]);
     }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let stem = Path::new(file_name).file_stem().map_or_else(|| "policy".into(), |stem| stem.to_string_lossy());
     let (policy, mut faults) = read::read(text, &stem);
     if faults.is_empty() {

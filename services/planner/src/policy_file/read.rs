@@ -4,7 +4,11 @@ use muster_schemas::policy::{
     Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, MOST_STARTS, OrderKey, Policy, QueuePolicy,
     formula::FormulaError, queue_place, words,
 };
-use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -55,7 +59,7 @@ pub(super) struct Fault {
 /// The policy of a text; it stands for nothing if there are faults.
 pub(super) fn read(text: &str, default_name: &str) -> (Policy, Vec<Fault>) {
     let mut reader =
-        Reader { text, faults: Vec::new(), spans: BTreeMap::new(), formulas: BTreeMap::new(), broken: Vec::new() };
+        Reader { text, faults: Vec::new(), spans: BTreeMap::new(), formulas: BTreeMap::new(), broken: BTreeSet::new() };
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         match error.span() {
@@ -71,6 +75,11 @@ pub(super) fn read(text: &str, default_name: &str) -> (Policy, Vec<Fault>) {
         reader.sense(&policy);
     }
     (policy, reader.faults)
+}
+
+/// Whether the text has a key `version` outside all tables, as policy files have, right or wrong in other ways.
+pub fn names_version(text: &str) -> bool {
+    has(DeTable::parse_recoverable(text).0.get_ref(), "version")
 }
 
 /// What stands in the span, up to the end of its line.
@@ -90,7 +99,7 @@ struct Reader<'t> {
     /// Where the texts of formulas stand, without their quotes.
     formulas: BTreeMap<String, Range<usize>>,
     /// Tables of which a part could not be read. What seems senseless in them may be a matter of that part.
-    broken: Vec<String>,
+    broken: BTreeSet<String>,
 }
 
 impl Reader<'_> {
@@ -347,7 +356,7 @@ impl Reader<'_> {
 
     fn note_broken(&mut self, table: &str, faults_before: usize) {
         if self.faults.len() > faults_before {
-            self.broken.push(table.into());
+            self.broken.insert(table.into());
         }
     }
 
@@ -355,7 +364,7 @@ impl Reader<'_> {
     fn sense(&mut self, policy: &Policy) {
         for fault in policy.faults() {
             let table = fault.place.rsplit_once('.').map_or("", |(table, _)| table);
-            if self.broken.iter().any(|broken| *broken == fault.place || broken == table) {
+            if self.broken.contains(&fault.place) || self.broken.contains(table) {
                 continue;
             }
             let span = self.span_of(&fault.place);

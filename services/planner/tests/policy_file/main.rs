@@ -3,6 +3,8 @@
 use muster_planner::policy_file::{self, MOST_BYTES, MOST_ERRORS, PolicyFileError};
 use muster_schemas::policy::{
     BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy,
+    formula::{Formula, Variable, Variables},
+    order::CompiledOrder,
 };
 use proptest::prelude::*;
 use std::{fmt::Write as _, path::Path};
@@ -132,6 +134,82 @@ fn line_ends_and_a_byte_order_mark_make_no_difference() {
     let wrong = text.replace("easy", "esay");
     assert_eq!(errors(&wrong.replace('\n', "\r\n")), errors(&wrong));
     assert_eq!(errors(&format!("\u{feff}{wrong}")), errors(&wrong));
+    assert_eq!(errors("\u{feff}version = 2\n"), errors("version = 2\n"));
+}
+
+fn reference() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/policy.md")).unwrap()
+}
+
+#[test]
+fn the_example_of_the_reference_is_a_policy_with_every_key() {
+    let page = reference();
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let policy = parse(example);
+    assert_eq!(parse(&policy_file::print(&policy)), policy);
+    for (table, keys) in policy_file::KEYS {
+        for key in keys {
+            assert!(page.contains(&format!("| `{key}` |")), "`{key}` of {table} is not described");
+        }
+    }
+}
+
+/// The formula with numbers in the places of `c`, `x` and `y`.
+fn with_numbers(formula: &str) -> String {
+    let no_word = |c: char| !c.is_alphanumeric();
+    let parts = formula.split_inclusive(no_word).map(|part| match part.trim_end_matches(no_word) {
+        "c" | "x" | "y" => part.replace(['c', 'x', 'y'], "1"),
+        _ => part.to_owned(),
+    });
+    parts.collect()
+}
+
+#[test]
+fn formulas_of_the_reference_can_be_read() {
+    let page = reference();
+    let (_, section) = page.split_once("## Formulas").unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let formulas: Vec<&str> =
+        rows.flat_map(|cell| cell.split('`').step_by(2)).filter(|cell| !cell.is_empty()).collect();
+    assert!(formulas.len() > 40, "{formulas:?}");
+    for formula in formulas {
+        let read = Formula::parse(&with_numbers(formula));
+        assert!(read.is_ok(), "{formula}: {read:?}");
+    }
+}
+
+/// A job of 100 seconds on 8 processors that waits for 50 seconds.
+struct Example;
+
+impl Variables for Example {
+    fn value(&self, variable: Variable) -> f64 {
+        match variable {
+            Variable::Walltime => 100.0,
+            Variable::Procs => 8.0,
+            Variable::Wait => 50.0,
+            Variable::Age0 => 77.0,
+            Variable::Submit => 1077.0,
+            Variable::Priority => 3.0,
+            Variable::QueuePriority => 5.0,
+            _ => f64::NAN,
+        }
+    }
+}
+
+#[test]
+fn named_orders_are_the_formulas_that_the_reference_says() {
+    let page = reference();
+    let rows = page.lines().filter(|line| line.starts_with("| `\"")).map(|row| row.split('`'));
+    let pairs: Vec<(&str, &str)> = rows.map(|mut row| (row.nth(1).unwrap(), row.nth(1).unwrap())).collect();
+    assert_eq!(pairs.len(), 8, "{pairs:?}");
+    for (name, formula) in pairs {
+        let orders = [name.to_owned(), format!("{{ formula = \"{formula}\" }}")];
+        let keys = orders.map(|order| {
+            let policy = parse(&format!("version = 1\norder = {order}\n"));
+            CompiledOrder::compile(&policy.order).unwrap().key(0, &Example)
+        });
+        assert!((keys[0] - keys[1]).abs() <= 1e-12 * keys[0].abs(), "{name} is {}, {formula} is {}", keys[0], keys[1]);
+    }
 }
 
 /// The blocks of `errors.txt`: title, file, errors.
@@ -274,7 +352,11 @@ fn limit() -> impl Strategy<Value = Limit> {
     (who, most(), most(), most(), 0..=i64::MAX as u64).prop_map(|((per, name, queue), jobs, nodes, cores, gpus)| {
         Limit {
             per,
-            name: name.filter(|_| per != LimitPer::All),
+            name: match per {
+                LimitPer::All => None,
+                LimitPer::Group => name.map(|name| name.len().to_string()),
+                _ => name,
+            },
             queue: queue.filter(|_| per != LimitPer::Queue),
             max_running_jobs: jobs,
             max_nodes: nodes,
