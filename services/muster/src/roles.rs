@@ -8,6 +8,7 @@ use crate::{
     config::{self, Loaded},
     connection::SOCKET,
     exit::{CommandResult, Failure},
+    policies,
 };
 use anyhow::Context as _;
 use group::Group;
@@ -25,6 +26,7 @@ const WORKER_THREADS: usize = 2;
 /// Runs a whole system with emulated nodes until it is told to stop.
 pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult {
     let mut loaded = config::load(options.config.as_deref())?;
+    let policy = options.policy.as_deref().map(policies::load).transpose()?;
     let data_dir = connection.data_dir()?;
     make_data_dir(&data_dir)?;
     let nodes = cluster::Emulated::plan(&data_dir, &loaded, options)?;
@@ -40,6 +42,9 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
         host.start(Role::Gateway, bus).await?;
         if !describes_cluster && !first_start {
             cluster::configure_missing_nodes(&host.socket(), nodes.clone()).await?;
+        }
+        if let Some(policy) = policy {
+            cluster::set_policy(&host.socket(), policy).await?;
         }
         // Before the planner: the nodes' run numbers must be known when the first job starts, if the log is a restored one.
         host.start_emulated(bus, &nodes).await?;

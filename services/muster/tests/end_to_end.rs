@@ -54,6 +54,46 @@ fn the_past_can_be_asked_for() {
 }
 
 #[test]
+fn a_policy_is_checked_put_in_force_and_remembered() {
+    let mut system = System::stopped();
+    let nodes = ["--nodes", "1", "--cpus", "4", "--memory", "4G"];
+    system.restart(&[&nodes[..], &["--policy", "easy"]].concat());
+    let easy = system.ok(&["config", "show", "--policy"]);
+    assert_eq!(easy, system.ok(&["config", "policies", "easy"]));
+    let before = system.json(&["jobs", "--json"])["sequence"].to_string();
+
+    system.write("wrong.toml", "version = 1\norder = [\"sqt\"]\nlimits = 3\n");
+    for command in [&["config", "check", "wrong.toml"][..], &["config", "apply", "--policy", "wrong.toml"]] {
+        let Output { status, stderr, .. } = system.run(command);
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert_eq!((status, lines.len()), (2, 2), "{stderr}");
+        assert!(lines[0].starts_with("wrong.toml:2:10: ") && lines[0].ends_with("nearest known word is \"spt\""));
+        assert!(lines[1].starts_with("wrong.toml:3:1: ") && lines[1].ends_with("nearest known key is `limit`"));
+    }
+    assert_eq!(system.ok(&["config", "show", "--policy"]), easy);
+
+    system.write(
+        "day.toml",
+        "version = 1\norder = \"spt\"\n[backfill]\nmode = \"easy\"\n[queue.deep]\norder = \"saf\"\n",
+    );
+    assert_eq!(system.ok(&["config", "check", "day.toml"]), "day.toml is right: the policy `day`\n");
+    let Output { status, stdout, stderr } = system.run(&["config", "apply", "--policy", "day.toml"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stdout.contains("order: [\"queue_priority\", \"priority\", \"fcfs\"] -> [\"spt\"]\n"), "{stdout}");
+    assert!(stderr.contains("names the queue `deep`, which the cluster does not have"), "{stderr}");
+    let day = system.ok(&["config", "show", "--policy"]);
+    system.write("shown.toml", &day);
+    assert_eq!(system.ok(&["config", "apply", "--policy", "shown.toml"]), "the policy `day` is in force already\n");
+    assert_eq!(system.ok(&["config", "show", "--policy", "--at-seq", &before]), easy);
+    assert_eq!(system.json(&["config", "show", "--policy", "--json"])["order"][0], "spt");
+    system.ok(&["submit", "--wait", "--", "true"]);
+
+    system.stop();
+    system.restart(&nodes);
+    assert_eq!(system.ok(&["config", "show", "--policy"]), day);
+}
+
+#[test]
 fn statuses_follow_the_contract() {
     let system = System::start(1);
     let status = |arguments: &[&str]| system.run(arguments).status;

@@ -4,17 +4,22 @@ use crate::{
     cli::{ConfigCommand, ConnectionOptions, QueryOptions},
     config::{self, cluster_to_toml},
     exit::{CommandResult, Failure},
-    show,
+    policies, show,
 };
-use muster_schemas::CommandId;
+use muster_client::{Client, Moment};
+use muster_planner::policy_file;
+use muster_schemas::{CommandId, policy::Policy};
 use std::path::{Path, PathBuf};
 
 /// Shows, checks or applies the configuration.
 pub fn run(connection: &ConnectionOptions, command: &ConfigCommand) -> CommandResult {
     match command {
-        ConfigCommand::Show(query) => show(connection, query),
-        ConfigCommand::Check { file } => check(&named_or_default(file.as_deref())),
-        ConfigCommand::Apply { keep, file } => apply(connection, &named_or_default(file.as_deref()), *keep),
+        ConfigCommand::Show { policy: false, query } => show(connection, query),
+        ConfigCommand::Show { policy: true, query } => show_policy(connection, query),
+        ConfigCommand::Check { policy, file } => check(&named_or_default(file.as_deref()), *policy),
+        ConfigCommand::Apply { policy: Some(policy), .. } => apply_policy(connection, policy),
+        ConfigCommand::Apply { keep, file, .. } => apply(connection, &named_or_default(file.as_deref()), *keep),
+        ConfigCommand::Policies { name } => list_policies(name.as_deref()),
         ConfigCommand::Reference => {
             print!("{}", config::reference());
             Ok(0)
@@ -36,7 +41,22 @@ fn show(connection: &ConnectionOptions, query: &QueryOptions) -> CommandResult {
     Ok(0)
 }
 
-fn check(file: &Path) -> CommandResult {
+fn show_policy(connection: &ConnectionOptions, query: &QueryOptions) -> CommandResult {
+    let policy = connection.client()?.policy(query.moment())?;
+    if query.json {
+        show::print_json(&policy)?
+    } else {
+        print!("{}", policy_file::print(&policy))
+    }
+    Ok(0)
+}
+
+fn check(file: &Path, is_policy: bool) -> CommandResult {
+    if is_policy || policies::is_policy_file(file) {
+        let policy = policies::load_file(&file.display().to_string())?;
+        println!("{} is right: the policy `{}`", file.display(), policy.name);
+        return Ok(0);
+    }
     let loaded = config::load(Some(file))?;
     let cluster = loaded.configuration.cluster.to_config().map_err(Failure::usage)?;
     if loaded.file.describes_cluster() {
@@ -56,5 +76,45 @@ fn apply(connection: &ConnectionOptions, file: &Path, keep_unnamed: bool) -> Com
     let cluster = loaded.configuration.cluster.to_config().map_err(Failure::usage)?;
     let answer = connection.client()?.configure(CommandId::new_now(), &cluster, keep_unnamed)?;
     println!("applied; in force from sequence {} on", answer.sequence);
+    Ok(0)
+}
+
+fn apply_policy(connection: &ConnectionOptions, name_or_file: &str) -> CommandResult {
+    let policy = policies::load(name_or_file)?;
+    let mut client = connection.client()?;
+    let changes = policies::changes(&client.policy(Moment::Now)?, &policy);
+    if changes.is_empty() {
+        println!("the policy `{}` is in force already", policy.name);
+        return Ok(0);
+    }
+    let answer = client.set_policy(CommandId::new_now(), &policy)?;
+    println!("applied; in force from sequence {} on", answer.sequence);
+    for change in changes {
+        println!("  {change}");
+    }
+    note_unknown_queues(&mut client, &policy)?;
+    Ok(0)
+}
+
+/// Says which queues the policy names and the cluster does not have. They may come later, or be misspelt.
+fn note_unknown_queues(client: &mut Client, policy: &Policy) -> Result<(), Failure> {
+    let cluster = client.config(Moment::Now)?;
+    for name in policies::queues_of(policy) {
+        if !cluster.queues.iter().any(|queue| queue.name == name) {
+            eprintln!("muster: the policy names the queue `{name}`, which the cluster does not have");
+        }
+    }
+    Ok(())
+}
+
+fn list_policies(name: Option<&str>) -> CommandResult {
+    match name {
+        None => {
+            for (name, meaning) in policies::BUILT_IN {
+                println!("{name:<14}{meaning}");
+            }
+        }
+        Some(name) => print!("{}", policy_file::print(&policies::built_in(name)?)),
+    }
     Ok(0)
 }

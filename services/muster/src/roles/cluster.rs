@@ -10,6 +10,7 @@ use muster_schemas::{
     cluster::ClusterConfig,
     command::Command,
     event::{Actor, Owner, TraceContext},
+    policy::Policy,
     resources::NodeSpec,
 };
 use std::path::Path;
@@ -140,6 +141,18 @@ pub async fn configure_missing_nodes(socket: &Path, nodes: Emulated) -> anyhow::
     configured.await?.context("the nodes cannot be added to the cluster")
 }
 
+/// Puts the policy in force, through the gateway, if another one is.
+pub async fn set_policy(socket: &Path, policy: Policy) -> anyhow::Result<()> {
+    let mut client = Client::new(Endpoint::Unix(socket.to_owned()));
+    let set = tokio::task::spawn_blocking(move || {
+        if client.policy(Moment::Now)? != policy {
+            client.set_policy(CommandId::new_now(), &policy)?;
+        }
+        Ok::<(), muster_client::ClientError>(())
+    });
+    set.await?.context("the policy cannot be put in force")
+}
+
 /// Asks the ledger to make the cluster what the file says. What the file does not name stays.
 pub async fn reconfigure(bus: &SharedBus, loaded: &Loaded) -> anyhow::Result<Sequence> {
     let wanted = loaded.configuration.cluster.to_config().map_err(anyhow::Error::msg)?;
@@ -155,7 +168,7 @@ mod tests {
     use super::*;
 
     fn options(nodes: Option<u32>, cpus: Option<u32>) -> UpOptions {
-        UpOptions { nodes, cpus, memory: Some(1 << 30), config: None }
+        UpOptions { nodes, cpus, memory: Some(1 << 30), policy: None, config: None }
     }
 
     #[test]
