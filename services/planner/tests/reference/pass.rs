@@ -270,7 +270,7 @@ impl<'w> Pass<'w> {
     fn renew(&mut self, job: &QueuedJob) {
         let Some(old) = self.outcome.slots.get(&job.id).filter(|slot| slot.start > self.now).cloned() else { return };
         self.take_back(job);
-        let found = self.held.earliest(job.id, &job.demand).map(slot_of);
+        let found = self.held.earliest_before(job.id, &job.demand, old.start).map(slot_of);
         let better = found.filter(|found| is_better(&job.demand, found, &old));
         self.give(job, better.unwrap_or(old));
     }
@@ -355,7 +355,7 @@ fn slot_of(found: Found) -> Slot {
     Slot { start: found.start, placement: Arc::new(found.placement) }
 }
 
-/// Whether a slot is earlier than another. Of alternatives the one that ends first is wanted.
+/// Whether an earlier slot is better than another. Of alternatives the one that ends first is wanted.
 fn is_better(demand: &Demand, found: &Slot, old: &Slot) -> bool {
     let end = |slot: &Slot| {
         let components = demand.components.iter().zip(&slot.placement.components);
@@ -365,7 +365,7 @@ fn is_better(demand: &Demand, found: &Slot, old: &Slot) -> bool {
         ends.max()
     };
     let is_choice = demand.components.len() == 1 && demand.components[0].alternatives.len() > 1;
-    found.start < old.start && (!is_choice || end(found) < end(old))
+    !is_choice || end(found) < end(old)
 }
 
 /// Why no waiting helps, if none does: the nodes are too few or too small, or not available.

@@ -33,8 +33,13 @@ impl Holdings<'_> {
     ///
     /// A job with one component takes the alternative that ends first.
     pub fn earliest(&self, job: JobId, demand: &Demand) -> Option<Found> {
+        self.earliest_before(job, demand, Timestamp::MAX)
+    }
+
+    /// The same among the starts before a moment.
+    pub fn earliest_before(&self, job: JobId, demand: &Demand, bound: Timestamp) -> Option<Found> {
         let first_of = |only: Option<u32>| {
-            let mut starts = self.possible_starts().into_iter();
+            let mut starts = self.possible_starts().into_iter().filter(|start| *start < bound);
             starts
                 .find_map(|start| self.place_only(job, demand, start, only).map(|placement| Found { start, placement }))
         };
