@@ -1,0 +1,192 @@
+//! What is planned, why jobs wait, and how good plans were. The planner's own library answers, from the state asked for.
+
+use super::{job_id, jobs};
+use crate::{
+    app::App,
+    error::ApiError,
+    names::{Names, Runs},
+    params::{At, MomentParams, NoParams, Params},
+    views,
+};
+use axum::extract::{Path, State};
+use muster_domain::State as ClusterState;
+use muster_planner::{
+    explain::{explain, explain_start, told_from},
+    projection::Projection,
+    timetable::{Accuracy, Part, timetable},
+};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    event::{Event, Record},
+    job::JobState,
+    views::{ErrorBody, Explanation, PlanAccuracy, RunView, StartExplanation, Timetable, WaitExplanation},
+};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Bytes of records that are read at a time.
+const PAGE_BYTES: u32 = 4 << 20;
+/// How well starts were foreseen is told for a day, unless the caller says otherwise.
+const DEFAULT_PERIOD_SECONDS: i64 = 86_400;
+
+/// Explain why a job waits, or how its start came about
+///
+/// For a job that waits the planner plans on a copy of the state, and each change that it suggests has been planned with.
+#[utoipa::path(get, path = "/v1/jobs/{id}/explanation", tag = "jobs",
+    params(("id" = String, Path, description = "The job."), MomentParams),
+    responses((status = 200, body = Explanation), (status = "default", body = ErrorBody)))]
+pub(crate) async fn explanation(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<Explanation>, ApiError> {
+    let id = job_id(&id)?;
+    let jobs::Found { view, up_to } = jobs::find(&app, moment, id).await?;
+    let (state, now) = state_of(&app, moment).await?;
+    let sequence = state.sequence();
+    let waiting = match view.state {
+        JobState::Held | JobState::Queued => why_waiting(state, id, now).await?,
+        _ => None,
+    };
+    let start = match waiting {
+        None => how_started(&app, id, up_to).await?,
+        Some(_) => None,
+    };
+    Ok(axum::Json(Explanation { job: id, state: view.state, sequence, time: now, waiting, start }))
+}
+
+/// The state of a moment, and the time to plan for.
+async fn state_of(app: &App, moment: MomentParams) -> Result<(Arc<ClusterState>, Timestamp), ApiError> {
+    app.reader.catch_up(moment.wait_seq).await?;
+    match app.reader.past_of(moment).await? {
+        Some(state) => {
+            let now = moment.at.unwrap_or_else(|| state.time()).max(state.time());
+            Ok((state, now))
+        }
+        None => {
+            let state = app.reader.projection().read(|state| Arc::new(state.clone()));
+            let now = moment.at.unwrap_or_else(Timestamp::now).max(state.time());
+            Ok((state, now))
+        }
+    }
+}
+
+/// Does work that takes its time on a thread for such work.
+async fn work<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::unavailable("the gateway is stopping"))
+}
+
+async fn why_waiting(state: Arc<ClusterState>, id: JobId, now: Timestamp) -> Result<Option<WaitExplanation>, ApiError> {
+    work(move || {
+        let projection = Projection::of(Arc::unwrap_or_clone(state));
+        let state = projection.state();
+        // A task that has never started waits as its array does.
+        let job = state.job(id).or_else(|| state.job(id.whole()))?;
+        explain(projection.engine(), state, job, now)
+    })
+    .await
+}
+
+/// How the latest run of a job came about, if it had one.
+async fn how_started(app: &App, id: JobId, up_to: Option<Sequence>) -> Result<Option<StartExplanation>, ApiError> {
+    let history = app.reader.job_history(id, up_to).await?;
+    let runs = Runs::in_records(&history);
+    let views = app.reader.projection().read(|state| views::runs(&history, &Names::new(state, &runs)));
+    let is_own = |run: &RunView| run.job == id;
+    let Some(run) = views.into_iter().rev().find(is_own) else { return Ok(None) };
+    let is_allocation =
+        |record: &&Record| matches!(&record.event, Event::RunAllocated { run: of, .. } if *of == run.run);
+    let submitted = history.first().map_or(Sequence(1), |record| record.sequence);
+    let Some(allocation) = history.iter().find(is_allocation) else { return Ok(None) };
+    let from = told_from(submitted, allocation.sequence);
+    let before = app.reader.past(Sequence(from.0.saturating_sub(1))).await?;
+    let records = up_to_plan(app, from, allocation).await?;
+    let explained = work(move || {
+        let mut runs = Runs::of(&before);
+        runs.learn(&records);
+        let state = ClusterState::clone(&before);
+        explain_start(state, &records, &run, &Names::new(&before, &runs))
+    });
+    explained.await.map(Some)
+}
+
+/// The records from one on to the end of the command that made an allocation.
+async fn up_to_plan(app: &App, from: Sequence, allocation: &Record) -> Result<Vec<Record>, ApiError> {
+    let mut records: Vec<Record> = Vec::new();
+    let is_beyond = |record: &Record| record.sequence > allocation.sequence && record.command != allocation.command;
+    loop {
+        let next = records.last().map_or(from, |record| record.sequence.next());
+        let page = app.reader.replay(next, PAGE_BYTES).await?;
+        let is_end = page.is_empty() || page.iter().any(is_beyond);
+        records.extend(page.into_iter().take_while(|record| !is_beyond(record)));
+        if is_end {
+            return Ok(records);
+        }
+    }
+}
+
+/// Which part of the timetable is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PlanParams {
+    /// Only jobs of this queue.
+    queue: Option<String>,
+    /// At most so many waiting jobs, the first in order; all if left out.
+    limit: Option<u32>,
+}
+
+/// Show what runs, what is promised and what is foreseen
+#[utoipa::path(get, path = "/v1/plan", tag = "plan", params(MomentParams, PlanParams),
+    responses((status = 200, body = Timetable), (status = "default", body = ErrorBody)))]
+pub(crate) async fn plan(
+    State(app): State<App>,
+    At(moment, params): At<PlanParams>,
+) -> Result<axum::Json<Timetable>, ApiError> {
+    let (state, now) = state_of(&app, moment).await?;
+    if let Some(queue) = params.queue.as_deref().filter(|queue| state.queue(queue).is_none()) {
+        return Err(ApiError::not_found(format!("there is no queue `{queue}`")));
+    }
+    let part = Part { queue: params.queue, limit: params.limit.map(|limit| limit as usize) };
+    let table = work(move || {
+        let projection = Projection::of(Arc::unwrap_or_clone(state));
+        timetable(projection.engine(), projection.state(), now, &part)
+    });
+    table.await.map(axum::Json)
+}
+
+/// Which period is asked about.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AccuracyParams {
+    /// Jobs that have started since then; since a day ago if left out.
+    since: Option<Timestamp>,
+}
+
+/// Show how well starts were foreseen
+#[utoipa::path(get, path = "/v1/plan/accuracy", tag = "plan", params(AccuracyParams),
+    responses((status = 200, body = PlanAccuracy), (status = "default", body = ErrorBody)))]
+pub(crate) async fn accuracy(
+    State(app): State<App>,
+    Params(params): Params<AccuracyParams>,
+) -> Result<axum::Json<PlanAccuracy>, ApiError> {
+    app.reader.catch_up(None).await?;
+    let since = params.since.unwrap_or_else(|| Timestamp::now().plus_seconds(-DEFAULT_PERIOD_SECONDS));
+    let moment = MomentParams { at: Some(since), ..MomentParams::default() };
+    let head = app.reader.projection().sequence();
+    let first = app.reader.sequence_of(moment).await?.unwrap_or(head).max(Sequence(1));
+    let state = app.reader.past(first).await?;
+    let mut accuracy = Accuracy::from(Arc::unwrap_or_clone(state), since);
+    while accuracy.sequence() < head {
+        let page = app.reader.replay(accuracy.sequence().next(), PAGE_BYTES).await?;
+        if page.is_empty() {
+            break;
+        }
+        accuracy = work(move || {
+            page.iter().for_each(|record| accuracy.read(record));
+            accuracy
+        })
+        .await?;
+    }
+    work(move || accuracy.finish()).await.map(axum::Json)
+}
