@@ -2,9 +2,11 @@
 //! ever added.
 
 mod explanation;
+mod reservations;
 mod timetable;
 
 pub use explanation::*;
+pub use reservations::*;
 pub use timetable::*;
 
 use crate::{
@@ -13,6 +15,7 @@ use crate::{
     event::{JobChange, NodeExit},
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Outcome, Usage, WaitReason},
+    plan::NodeClosure,
     resources::{IndexSet, NodeSpec},
     time::Timestamp,
 };
@@ -267,6 +270,15 @@ pub struct JobView {
     pub run: Option<RunId>,
     /// How many runs it has had.
     pub runs: u32,
+    /// The advance reservation that it runs in.
+    #[serde(default)]
+    pub reservation: Option<String>,
+    /// When it starts at the latest, if the planner has promised it; of an array its next task.
+    #[serde(default)]
+    pub slot_start: Option<Timestamp>,
+    /// When it is thought to start, if it waits and that can be foreseen; of an array its next task.
+    #[serde(default)]
+    pub predicted_start: Option<Timestamp>,
     /// What has become of the tasks, if it is an array.
     pub array: Option<ArrayView>,
 }
@@ -374,6 +386,12 @@ pub struct NodeView {
     pub gpus_used: u32,
     /// Jobs that have resources of it.
     pub jobs: Vec<JobId>,
+    /// Times in which it serves no jobs, in their order.
+    #[serde(default)]
+    pub closures: Vec<NodeClosure>,
+    /// Advance reservations that have it, by name.
+    #[serde(default)]
+    pub reservations: Vec<String>,
 }
 
 /// Whether a node serves.

@@ -4,7 +4,9 @@
 mod connection;
 mod error;
 mod events;
+mod plans;
 mod query;
+mod reservations;
 
 pub use connection::{Endpoint, EndpointError, Response};
 pub use error::ClientError;

@@ -4,6 +4,8 @@ mod commands;
 mod events;
 mod jobs;
 mod log;
+mod plans;
+mod reservations;
 mod state;
 mod system;
 
@@ -17,7 +19,7 @@ use axum::{
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{delete, get, post},
 };
 use muster_schemas::{
     JobId,
@@ -39,6 +41,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/actions/modify", post(commands::modify))
         .route("/v1/jobs/{id}", get(jobs::show))
         .route("/v1/jobs/{id}/events", get(jobs::events))
+        .route("/v1/jobs/{id}/explanation", get(plans::explanation))
         .route("/v1/jobs/{id}/wait", get(jobs::wait))
         .route("/v1/jobs/{id}/steps", post(commands::start_step))
         .route("/v1/jobs/{id}/steps/{step}/wait", get(jobs::wait_for_step))
@@ -46,6 +49,11 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/{name}", get(state::node))
         .route("/v1/nodes/actions/drain", post(commands::drain))
         .route("/v1/nodes/actions/resume", post(commands::resume_nodes))
+        .route("/v1/nodes/actions/set-closures", post(reservations::set_closures))
+        .route("/v1/reservations", get(reservations::list).post(reservations::reserve))
+        .route("/v1/reservations/{name}", delete(reservations::remove))
+        .route("/v1/plan", get(plans::plan))
+        .route("/v1/plan/accuracy", get(plans::accuracy))
         .route("/v1/queues", get(state::queues))
         .route("/v1/config", get(state::config).put(commands::configure))
         .route("/v1/policy", get(state::policy).put(commands::set_policy))
@@ -112,14 +120,21 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::resume_nodes,
         commands::configure,
         commands::set_policy,
+        reservations::reserve,
+        reservations::remove,
+        reservations::set_closures,
         jobs::list_jobs,
         jobs::show,
         jobs::events,
         jobs::wait,
+        plans::explanation,
+        plans::plan,
+        plans::accuracy,
         jobs::wait_for_step,
         state::nodes,
         state::node,
         state::queues,
+        reservations::list,
         state::config,
         state::policy,
         state::info,

@@ -1,6 +1,6 @@
 //! From the state to what the API shows.
 
-use muster_domain::state::{ArrayState, Component, Job, Node, Phase, RunSummary, State};
+use muster_domain::state::{ArrayState, Component, Job, Node, Phase, Reservation, RunSummary, State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     cluster::{ClusterConfig, NodeCondition},
@@ -10,7 +10,7 @@ use muster_schemas::{
     resources::{Alternative, Count, Level, Placement, Request},
     views::{
         ArrayView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage,
-        RunNodeView, RunView,
+        ReservationView, ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::collections::BTreeMap;
@@ -65,6 +65,9 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
         components: u32::try_from(job.components.len()).unwrap_or(u32::MAX),
         run: latest.map(|latest| latest.run),
         runs: job.attempts,
+        reservation: lead.reservation().map(|name| name.to_string()),
+        slot_start: job.slot.as_ref().map(|slot| slot.start),
+        predicted_start: job.predicted_start,
         array: job.array.as_deref().map(array_view),
     }
 }
@@ -197,6 +200,22 @@ pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
         memory_used_bytes: node.spec.memory_bytes.saturating_sub(node.free_memory_bytes),
         gpus_used: gpus.saturating_sub(free(node.free_gpus.len())),
         jobs: jobs.collect(),
+        closures: node.closures.clone(),
+        reservations: state.reservations_of(node.id).map(|reservation| reservation.spec.name.clone()).collect(),
+    }
+}
+
+/// All reservations.
+pub(crate) fn reservations_page(state: &State) -> ReservationsPage {
+    let view = |reservation: &Reservation| ReservationView {
+        spec: (*reservation.spec).clone(),
+        nodes: reservation.nodes.iter().map(|node| state.node_name(*node).into_owned()).collect(),
+        begun: reservation.begun,
+    };
+    ReservationsPage {
+        reservations: state.reservations().map(view).collect(),
+        sequence: state.sequence(),
+        time: state.time(),
     }
 }
 

@@ -1,5 +1,9 @@
 //! The grammar of the command line.
 
+mod reservations;
+
+pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
+
 use crate::{
     job_options::JobOptions,
     values::{self, SignalBefore},
@@ -106,6 +110,15 @@ pub enum Command {
     /// Show or change nodes
     #[command(subcommand)]
     Node(NodeCommand),
+    /// Keep nodes for some jobs for a time
+    Reserve(ReserveOptions),
+    /// Give a reservation up; jobs that run in it go on
+    Unreserve {
+        /// The reservation
+        name: String,
+    },
+    /// List reservations that are not over
+    Reservations(ReservationsOptions),
     /// List queues and licences
     Queues(QueryOptions),
     /// Print what happened, as it happens with --follow
@@ -457,6 +470,13 @@ pub enum NodeCommand {
         /// The nodes, such as `node[1-4]`
         nodes: String,
     },
+    /// Let nodes serve no jobs for a time that is known beforehand; nothing is started that would run into it
+    Close(CloseOptions),
+    /// Take all closures of nodes away
+    Open {
+        /// The nodes, such as `node[1-4]`
+        nodes: String,
+    },
 }
 
 /// `muster events`.
@@ -471,7 +491,7 @@ pub struct EventsOptions {
     /// Only events of this job, array or task
     #[arg(long, value_name = "ID")]
     pub job: Option<JobId>,
-    /// Only events of this kind: job, run, step, node, queue, cluster, plan, log
+    /// Only events of this kind: job, run, step, node, queue, licence, reservation, policy, cluster, plan, log
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
     /// Print CloudEvents in JSON, one a line

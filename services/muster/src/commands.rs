@@ -7,6 +7,7 @@ mod events;
 mod job;
 mod lists;
 mod manual;
+mod reservations;
 mod submit;
 mod usage;
 
@@ -28,6 +29,9 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Job(command) => job::run(connection, command),
         Command::Nodes(options) => lists::nodes(connection, &options),
         Command::Node(command) => lists::node(connection, command),
+        Command::Reserve(options) => reservations::reserve(connection, options),
+        Command::Unreserve { name } => reservations::unreserve(connection, &name),
+        Command::Reservations(options) => reservations::list(connection, &options),
         Command::Queues(options) => lists::queues(connection, &options),
         Command::Events(options) => events::events(connection, &options),
         Command::Usage(options) => usage::usage(connection, &options),

@@ -97,6 +97,9 @@ pub struct JobOptions {
     /// Not before this time: `22:00`, `2026-11-20 08:30`, `+2h`
     #[arg(long, value_name = "WHEN", value_parser = values::parse_future, help_heading = "When it starts")]
     pub begin: Option<Timestamp>,
+    /// Run in this advance reservation
+    #[arg(long, value_name = "NAME", help_heading = "When it starts")]
+    pub reservation: Option<String>,
     /// Give it up if it has not started by then
     #[arg(long, value_name = "WHEN", value_parser = values::parse_future, help_heading = "When it starts")]
     pub deadline: Option<Timestamp>,
@@ -227,6 +230,7 @@ impl JobOptions {
             after: list(self.after, others.after),
             hold: self.hold || others.hold,
             begin: self.begin.or(others.begin),
+            reservation: self.reservation.or(others.reservation),
             deadline: self.deadline.or(others.deadline),
             chdir: self.chdir.or(others.chdir),
             output: self.output.or(others.output),
@@ -256,6 +260,7 @@ impl JobOptions {
             priority: self.priority,
             begin: self.begin,
             deadline: self.deadline,
+            reservation: self.reservation.clone(),
             dependencies: Dependencies { all_of: self.after.iter().flat_map(|groups| groups.0.clone()).collect() },
             holds: Holds { user: self.hold, ..Holds::default() },
             launch,

@@ -194,6 +194,9 @@ mod tests {
             components: 1,
             run: None,
             runs: 0,
+            reservation: None,
+            slot_start: None,
+            predicted_start: None,
             array: None,
         }
     }

@@ -20,7 +20,7 @@ use muster_schemas::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-type Answered = Result<axum::Json<CommandAnswer>, ApiError>;
+pub(super) type Answered = Result<axum::Json<CommandAnswer>, ApiError>;
 
 /// Submit jobs, all or none
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = SubmitRequest,

@@ -149,13 +149,13 @@ pub(crate) async fn list_jobs(
 }
 
 /// A job as it was at a moment, and the last record that may be told of it.
-struct Found {
-    view: JobView,
-    up_to: Option<Sequence>,
+pub(super) struct Found {
+    pub(super) view: JobView,
+    pub(super) up_to: Option<Sequence>,
 }
 
 /// Finds a job in the state of the moment, or in the log if it has left the state.
-async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<Found, ApiError> {
+pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<Found, ApiError> {
     app.reader.catch_up(moment.wait_seq).await?;
     let past = app.reader.past_of(moment).await?;
     let up_to = past.as_ref().map(|state| state.sequence());

@@ -1,5 +1,6 @@
 //! `muster jobs`, `nodes`, `node`, `queues`.
 
+use super::reservations;
 use crate::{
     cli::{ConnectionOptions, JobsOptions, NodeCommand, NodesOptions, QueryOptions},
     exit::{CommandResult, Failure, Status},
@@ -88,6 +89,8 @@ fn nodes_table(page: &NodesPage) -> Table {
         right("JOBS"),
         left("PROPERTIES"),
         left("REASON"),
+        left("CLOSED"),
+        left("RESERVED"),
     ]);
     for node in &page.nodes {
         let gpus = match node.spec.gpus.len() {
@@ -103,6 +106,8 @@ fn nodes_table(page: &NodesPage) -> Table {
             node.jobs.len().to_string().into(),
             properties_text(node).into(),
             node.reason.clone().unwrap_or_default().into(),
+            reservations::closures_text(&node.closures).into(),
+            node.reservations.join(",").into(),
         ]);
     }
     table
@@ -139,6 +144,8 @@ pub fn node(connection: &ConnectionOptions, command: NodeCommand) -> CommandResu
             let nodes = parse_hosts(&nodes).map_err(Failure::usage)?;
             client.resume_nodes(CommandId::new_now(), &ResumeNodesRequest { nodes })?;
         }
+        NodeCommand::Close(options) => return reservations::close(connection, options),
+        NodeCommand::Open { nodes } => return reservations::open(connection, &nodes),
     }
     Ok(0)
 }
@@ -159,6 +166,8 @@ fn print_node(node: &NodeView) -> std::io::Result<()> {
             }),
         ),
         ("Properties", Some(properties_text(node)).filter(|text| !text.is_empty())),
+        ("Closed", Some(reservations::closures_text(&node.closures)).filter(|text| !text.is_empty())),
+        ("Reserved", Some(node.reservations.join(" ")).filter(|text| !text.is_empty())),
         ("Jobs", Some(jobs.join(" ")).filter(|text| !text.is_empty())),
     ])
 }

@@ -1,0 +1,66 @@
+//! The grammar of reservations and of times in which nodes serve no jobs.
+
+use super::QueryOptions;
+use crate::values;
+use clap::{ArgGroup, Args};
+use muster_schemas::{Timestamp, resources::NodeFilter};
+
+/// `muster reserve`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("extent").args(["end", "duration"]).required(true)))]
+#[command(group(ArgGroup::new("which").args(["nodes", "count"]).required(true)))]
+pub struct ReserveOptions {
+    /// Its name, which jobs give: `muster submit --reservation NAME`
+    pub name: String,
+    /// When it begins: `22:00`, `2026-11-20 08:30`, `+2h`, `now`
+    #[arg(long, value_name = "WHEN", value_parser = values::parse_future)]
+    pub start: Timestamp,
+    /// When it ends
+    #[arg(long, value_name = "WHEN", value_parser = values::parse_future)]
+    pub end: Option<Timestamp>,
+    /// How long it lasts: `30m`, `1:30:00`, `2-12:00:00`; a number alone is minutes
+    #[arg(long, value_name = "TIME", value_parser = values::parse_walltime)]
+    pub duration: Option<u64>,
+    /// These nodes, such as `node[1-4]`
+    #[arg(long, value_name = "NODES")]
+    pub nodes: Option<String>,
+    /// So many nodes, which the planner chooses
+    #[arg(long, value_name = "N", value_parser = values::parse_positive)]
+    pub count: Option<u32>,
+    /// With --count: only nodes with these properties: `gpu & !old`, `mem>=64`
+    #[arg(long = "where", value_name = "CONDITION", value_parser = values::parse_condition, conflicts_with = "nodes")]
+    pub condition: Option<NodeFilter>,
+    /// With --count: only nodes that serve this queue
+    #[arg(short = 'q', long, value_name = "QUEUE", conflicts_with = "nodes")]
+    pub queue: Option<String>,
+    /// Only jobs of this user, and of others named so; without any --user and --account, everybody's
+    #[arg(short = 'u', long = "user", value_name = "USER")]
+    pub users: Vec<String>,
+    /// Only jobs of this account, and of others named so
+    #[arg(short = 'A', long = "account", value_name = "ACCOUNT")]
+    pub accounts: Vec<String>,
+}
+
+/// `muster reservations`.
+#[derive(Debug, Args)]
+pub struct ReservationsOptions {
+    /// When, and in which form.
+    #[command(flatten)]
+    pub query: QueryOptions,
+}
+
+/// `muster node close`.
+#[derive(Debug, Args)]
+pub struct CloseOptions {
+    /// When it begins: `22:00`, `2026-11-20 08:30`, `+2h`, `now`
+    #[arg(long, value_name = "WHEN", value_parser = values::parse_future)]
+    pub from: Timestamp,
+    /// When it is over [default: when somebody opens the nodes]
+    #[arg(long, value_name = "WHEN", value_parser = values::parse_future)]
+    pub until: Option<Timestamp>,
+    /// Why, for people
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub reason: String,
+    /// The nodes, such as `node[1-4]`
+    pub nodes: String,
+}
