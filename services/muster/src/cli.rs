@@ -173,6 +173,9 @@ pub struct UpOptions {
     /// Memory of each node, such as 16G [default: this host's]
     #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
     pub memory: Option<u64>,
+    /// The planner's policy, by name or file [default: the one in force]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub policy: Option<String>,
     /// The configuration file [default: /etc/muster/muster.toml if it exists]
     #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG", hide_env_values = true)]
     pub config: Option<PathBuf>,
@@ -589,20 +592,38 @@ pub struct ReplayOptions {
 /// `muster config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Print the cluster's configuration, in the form that `apply` takes
-    Show(QueryOptions),
-    /// Read a configuration file and say what is wrong with it
+    /// Print the cluster's configuration, or with --policy the planner's policy, in the form that `apply` takes
+    Show {
+        /// The policy that planners follow instead
+        #[arg(long)]
+        policy: bool,
+        /// When, and in which form.
+        #[command(flatten)]
+        query: QueryOptions,
+    },
+    /// Read a configuration file or a policy file and say what is wrong with it
     Check {
+        /// Take it for a policy file also if it has no `version`
+        #[arg(long)]
+        policy: bool,
         /// The file [default: /etc/muster/muster.toml]
         file: Option<PathBuf>,
     },
-    /// Make the cluster's configuration what a file says
+    /// Make the cluster's configuration what a file says, or with --policy the planner's policy
     Apply {
         /// Keep nodes, queues and licences that the file does not name
         #[arg(long)]
         keep: bool,
+        /// Put this policy in force instead: a built-in one by name, or a file
+        #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["keep", "file"])]
+        policy: Option<String>,
         /// The file [default: /etc/muster/muster.toml]
         file: Option<PathBuf>,
+    },
+    /// List the built-in policies, or print one as a policy file
+    Policies {
+        /// The policy to print
+        name: Option<String>,
     },
     /// Print the reference of the configuration file, in Markdown
     Reference,

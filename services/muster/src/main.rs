@@ -6,6 +6,7 @@ mod config;
 mod connection;
 mod exit;
 mod job_options;
+mod policies;
 mod roles;
 mod script;
 mod show;
