@@ -16,17 +16,22 @@ use crate::{
 use compare::Decision;
 use muster_domain::State;
 use muster_schemas::{
-    Sequence, codec,
+    JobId, Sequence, codec,
     event::{Event, Record, WaitingJob},
     job::WaitReason,
     plan::PlanRecord,
     policy::Policy,
 };
 use serde::Serialize;
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 /// So many records are kept for a plan that may have been made from the state before them.
 const MAX_PENDING: usize = 100_000;
+/// A record that was the last one for so long was planned after, whether or not the plan said anything.
+const PLANNED_WITHIN_MICROS: i64 = 1_000_000;
 
 /// What a verification found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -58,6 +63,8 @@ pub struct Verifier {
     /// Instead of the policies of the log.
     against: Option<Arc<Policy>>,
     most_differences: usize,
+    /// Jobs that another policy would have started elsewhere or at another time, and that were told.
+    told: BTreeSet<JobId>,
     hasher: blake3::Hasher,
     verdict: Verdict,
 }
@@ -71,6 +78,7 @@ impl Verifier {
             pending: VecDeque::new(),
             against: None,
             most_differences,
+            told: BTreeSet::new(),
             hasher: blake3::Hasher::new(),
             verdict: Verdict { last, ..Verdict::default() },
         }
@@ -107,15 +115,16 @@ impl Verifier {
         }
         self.pending.push_back(record);
         if self.pending.len() > MAX_PENDING
-            && let Some(oldest) = self.pending.pop_front()
+            && let Some(oldest) = self.pending.front()
         {
-            self.projection.apply(&oldest);
+            self.go_on_to(oldest.sequence);
         }
     }
 
-    /// What was found so far.
-    pub fn verdict(&self) -> Verdict {
-        Verdict { digest: self.hasher.finalize().to_hex().to_string(), ..self.verdict.clone() }
+    /// What was found.
+    pub fn finish(mut self) -> Verdict {
+        self.go_on_to(Sequence(u64::MAX));
+        Verdict { digest: self.hasher.finalize().to_hex().to_string(), ..self.verdict }
     }
 
     fn decide(&mut self, record: &Record, plan: &PlanRecord) {
@@ -127,9 +136,7 @@ impl Verifier {
             self.verdict.out_of_reach += 1;
             return;
         }
-        while let Some(next) = self.pending.pop_front_if(|next| next.sequence <= plan.seen) {
-            self.projection.apply(&next);
-        }
+        self.go_on_to(plan.seen);
         let recorded = Decision::recorded(record, plan, &self.pending);
         if recorded.is_prediction() && self.against.is_some() {
             return;
@@ -138,6 +145,32 @@ impl Verifier {
         self.verdict.decisions += 1;
         let differences = recorded.compare(&again, self.projection.state(), self.against.is_some());
         self.hash(record.sequence, &again);
+        self.count(differences);
+    }
+
+    /// Brings the projection up to a record. Between two plans that said something the planner can have made some that
+    /// said nothing and are not in the log: what another policy would have started then is a difference too.
+    fn go_on_to(&mut self, last: Sequence) {
+        while let Some(next) = self.pending.pop_front_if(|next| next.sequence <= last) {
+            let is_due = self.projection.apply(&next);
+            let following = self.pending.front().filter(|following| following.sequence <= last);
+            let until = following.map(|following| following.time.micros_since(next.time));
+            let was_planned = until.map_or(last == Sequence(u64::MAX), |micros| micros >= PLANNED_WITHIN_MICROS);
+            if self.against.is_some() && is_due && was_planned {
+                let silent = Decision::silent(next.sequence, next.time);
+                let again = Decision::planned(self.projection.plan(next.time, &BTreeSet::new()).plan);
+                let differences = silent.compare(&again, self.projection.state(), true);
+                self.verdict.decisions += 1;
+                self.count(differences);
+            }
+        }
+    }
+
+    /// Counts a decision by its differences. What another policy would start again and again is told once.
+    fn count(&mut self, mut differences: Vec<Difference>) {
+        if self.against.is_some() {
+            differences.retain(|difference| difference.job.is_none_or(|job| self.told.insert(job)));
+        }
         if differences.is_empty() {
             self.verdict.equal += 1;
         } else {

@@ -254,9 +254,17 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// A job that waits on after this plan.
+    /// A job that waits on after this plan; an array, as long as tasks of it do.
     fn waiting(&self, id: JobId) -> Option<&'a Job> {
-        self.state.job(id).filter(|job| job.is_waiting() && !self.started.contains(&job.id))
+        self.state.job(id).filter(|job| job.is_waiting() && !self.started.contains(&job.id) && self.has_tasks_left(job))
+    }
+
+    /// Whether tasks of an array wait on that have never started. A job that is no array counts as one.
+    fn has_tasks_left(&self, job: &Job) -> bool {
+        let Some(array) = &job.array else { return true };
+        let tasks = self.started.range(JobId::task(job.id.number, 0)..=JobId::task(job.id.number, u32::MAX));
+        let first_started = tasks.filter(|task| task.index.is_some_and(|index| array.remaining.contains(index)));
+        array.remaining.len() > first_started.count() as u64
     }
 
     /// Whether a reason is of a job that still waits, and differs from the one that is known.

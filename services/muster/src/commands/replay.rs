@@ -36,7 +36,7 @@ struct Replayed {
 /// Folds the log.
 pub fn replay(connection: &ConnectionOptions, options: &ReplayOptions) -> CommandResult {
     let started = Instant::now();
-    let replay = match &connection.server {
+    let mut replay = match &connection.server {
         Some(_) => replay_remote(connection, options)?,
         None => replay_folder(&connection.data_dir()?, options)?,
     };
@@ -46,7 +46,7 @@ pub fn replay(connection: &ConnectionOptions, options: &ReplayOptions) -> Comman
         jobs: replay.state.jobs().len(),
         seconds: started.elapsed().as_secs_f64(),
         verified: options.verify,
-        decisions: replay.verifier.as_ref().map(Verifier::verdict),
+        decisions: replay.verifier.take().map(Verifier::finish),
     };
     if options.json {
         show::print_json(&result)?;

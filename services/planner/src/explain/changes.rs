@@ -56,19 +56,19 @@ const SHRINKS: [Shrink; 5] = [
         kind: ChangeKind::Nodes,
         range: |request| node_count(request).map(|nodes| (nodes.into(), 1)),
         set: set_nodes,
-        tell: |request, nodes| instead(nodes, node_count(request).unwrap_or(0).into(), "node"),
+        tell: |request, nodes| instead(nodes, node_count(request).unwrap_or(0).into(), "node", ""),
     },
     Shrink {
         kind: ChangeKind::Tasks,
         range: |request| Some((request.tasks?.into(), node_count(request).unwrap_or(1).into())),
         set: |request, tasks| request.tasks = Some(narrow(tasks)),
-        tell: |request, tasks| instead(tasks, request.tasks.unwrap_or(0).into(), "task"),
+        tell: |request, tasks| instead(tasks, request.tasks.unwrap_or(0).into(), "task", ""),
     },
     Shrink {
         kind: ChangeKind::CpusPerTask,
         range: |request| Some((request.cpus_per_task.into(), 1)),
         set: |request, cores| request.cpus_per_task = narrow(cores),
-        tell: |request, cores| format!("{} for each task", instead(cores, request.cpus_per_task.into(), "core")),
+        tell: |request, cores| instead(cores, request.cpus_per_task.into(), "core", " for each task"),
     },
     Shrink {
         kind: ChangeKind::Memory,
@@ -94,7 +94,7 @@ const SHRINKS: [Shrink; 5] = [
         },
         tell: |request, count| {
             let Some(gpus) = &request.gpus else { return String::new() };
-            format!("{}{}", instead(count, gpus.count.into(), "GPU"), per(gpus.per))
+            instead(count, gpus.count.into(), "GPU", per(gpus.per))
         },
     },
 ];
@@ -321,9 +321,9 @@ fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn instead(new: u64, old: u64, thing: &str) -> String {
+fn instead(new: u64, old: u64, thing: &str, per: &str) -> String {
     let plural = if new == 1 { "" } else { "s" };
-    format!("{new} {thing}{plural} instead of {old}")
+    format!("{new} {thing}{plural}{per} instead of {old}")
 }
 
 fn per(per: Per) -> &'static str {

@@ -114,6 +114,11 @@ impl Decision {
         Self { content, sequence: record.sequence, refused: plan.refused.iter().copied().collect(), touched }
     }
 
+    /// A plan of which nothing was recorded, because it said nothing.
+    pub fn silent(sequence: Sequence, at: Timestamp) -> Self {
+        Self { sequence, ..Self::planned(ProposedPlan { at, ..ProposedPlan::default() }) }
+    }
+
     /// As planned now.
     pub fn planned(content: ProposedPlan) -> Self {
         Self { content, sequence: Sequence(0), refused: BTreeSet::new(), touched: BTreeSet::new() }
