@@ -4,6 +4,10 @@ mod reservations;
 
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 
+mod simulations;
+
+pub use simulations::{SimulateOptions, WhatifOptions};
+
 use crate::{
     job_options::JobOptions,
     values::{self, SignalBefore},
@@ -130,6 +134,10 @@ pub enum Command {
     Audit(AuditCommand),
     /// Fold the log of a data folder from its beginning and print the digest of the state
     Replay(ReplayOptions),
+    /// Run the jobs of a trace under a policy in simulated time
+    Simulate(SimulateOptions),
+    /// What would have happened under another policy: replay the log's own jobs
+    Whatif(WhatifOptions),
     /// Show, check or apply the cluster's configuration
     #[command(subcommand)]
     Config(ConfigCommand),

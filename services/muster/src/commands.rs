@@ -8,8 +8,10 @@ mod job;
 mod lists;
 mod manual;
 mod reservations;
+mod simulate;
 mod submit;
 mod usage;
+mod whatif;
 
 use crate::{
     cli::{Cli, Command},
@@ -37,6 +39,8 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Usage(options) => usage::usage(connection, &options),
         Command::Audit(command) => audit::run(connection, &command),
         Command::Replay(options) => audit::replay(connection, &options),
+        Command::Simulate(options) => simulate::simulate(&options),
+        Command::Whatif(options) => whatif::whatif(connection, &options),
         Command::Config(command) => config::run(connection, &command),
         Command::Doctor(options) => doctor::doctor(connection, &options),
         Command::Completions { shell } => manual::completions(shell),

@@ -6,7 +6,9 @@ mod config;
 mod connection;
 mod exit;
 mod job_options;
+mod picture;
 mod policies;
+mod records;
 mod roles;
 mod script;
 mod show;
@@ -15,6 +17,7 @@ mod terminal;
 #[cfg(test)]
 mod testing;
 mod values;
+mod whole_file;
 
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};

@@ -1,0 +1,101 @@
+//! The figures of simulations, for people.
+
+use crate::{
+    exit::Failure,
+    show::counted,
+    table::{Table, left, right},
+    terminal,
+};
+use muster_planner::simulate::{Simulation, Stuck, Summary};
+use muster_swf::Dropped;
+use std::fmt::Write as _;
+
+/// One policy: a line for each figure.
+pub fn text(summary: &Summary) -> String {
+    let Summary { policy, procs, jobs, mean_wait, median_wait, p95_wait, max_wait, .. } = summary;
+    let Summary { mean_bsld, max_bsld, makespan, utilization, .. } = summary;
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<18} {value}");
+    };
+    line("policy", policy.clone());
+    line("machine", counted(*procs, "processor"));
+    line("jobs", format!("{jobs}{}", dropped_text(&summary.dropped)));
+    if summary.never_started > 0 {
+        line("never started", summary.never_started.to_string());
+    }
+    line(
+        "wait",
+        format!("mean {mean_wait:.3} s, median {median_wait} s, 95th percentile {p95_wait} s, most {max_wait} s"),
+    );
+    line("bounded slowdown", format!("mean {mean_bsld:.6}, most {max_bsld:.4}"));
+    line("makespan", format!("{makespan} s"));
+    line("utilization", format!("{utilization:.6}"));
+    text
+}
+
+fn dropped_text(dropped: &Dropped) -> String {
+    let Dropped { malformed, partial, runtime, submit, procs, size } = *dropped;
+    let reasons = [
+        (malformed, "malformed"),
+        (partial, "partial"),
+        (runtime, "runtime"),
+        (submit, "submit"),
+        (procs, "procs"),
+        (size, "size"),
+    ];
+    let found: Vec<String> =
+        reasons.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    if found.is_empty() { String::new() } else { format!(" (dropped lines: {})", found.join(", ")) }
+}
+
+/// Several policies side by side.
+pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
+    let mut table = Table::new([
+        left("POLICY"),
+        right("MEAN WAIT"),
+        right("MEDIAN"),
+        right("P95"),
+        right("MAX"),
+        right("MEAN BSLD"),
+        right("MAX BSLD"),
+        right("MAKESPAN"),
+        right("UTILIZATION"),
+        right("NEVER STARTED"),
+    ]);
+    for summary in summaries {
+        let never = if summary.never_started == 0 { String::new() } else { summary.never_started.to_string() };
+        table.push([
+            summary.policy.as_str().into(),
+            format!("{:.1}", summary.mean_wait).into(),
+            summary.median_wait.to_string().into(),
+            summary.p95_wait.to_string().into(),
+            summary.max_wait.to_string().into(),
+            format!("{:.4}", summary.mean_bsld).into(),
+            format!("{:.2}", summary.max_bsld).into(),
+            summary.makespan.to_string().into(),
+            format!("{:.6}", summary.utilization).into(),
+            never.into(),
+        ]);
+    }
+    let mut bytes = Vec::new();
+    table.write(terminal::layout(), &mut bytes)?;
+    let mut text = String::from_utf8(bytes).map_err(|error| Failure::failed(error.to_string()))?;
+    if let Some(summary) = summaries.first() {
+        let jobs = counted(summary.jobs, "job");
+        let _ = writeln!(
+            text,
+            "{jobs}{} on {}; waits and makespan in seconds",
+            dropped_text(&summary.dropped),
+            counted(summary.procs, "processor")
+        );
+    }
+    Ok(text)
+}
+
+/// Says on standard error that the policy left jobs waiting for ever, and why the first of them did.
+pub fn tell_stuck(simulation: &Simulation) {
+    let Some(Stuck { job_id, reason }) = &simulation.first_stuck else { return };
+    let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    eprintln!("muster: under policy {} some jobs never start, first job {job_id}{reason}", simulation.policy);
+}
