@@ -62,7 +62,9 @@ fn tell(report: &Report) -> Result<(), Failure> {
         report.same,
         report.tolerance_seconds
     );
-    println!("greatest difference of a start: {:.3} s", report.max_difference_seconds);
+    let source =
+        if report.is_in_force { ", the time between an event and the plan that follows it included" } else { "" };
+    println!("greatest difference of a start: {:.3} s{source}", report.max_difference_seconds);
     if report.started_only_before + report.started_only_after > 0 {
         println!(
             "not counted: {} that started in the log only, {} in the replay only",

@@ -22,6 +22,8 @@ const SLOWDOWN_BOUND_SECONDS: f64 = 10.0;
 pub struct Report {
     /// The policy's name.
     pub policy: String,
+    /// Whether it is the policy that was in force, whichever that was at each time.
+    pub is_in_force: bool,
     /// Jobs (tasks of arrays counted singly) that started in the log and in the replay. All figures are about them.
     pub jobs: u64,
     /// Jobs that started in the log only.
@@ -149,6 +151,7 @@ impl Report {
         let all = Group::new("", &compared.iter().collect::<Vec<_>>());
         Self {
             policy: policy.unwrap_or("as in force").to_owned(),
+            is_in_force: policy.is_none(),
             jobs: compared.len() as u64,
             started_only_before: started_only_before(history, replayed),
             started_only_after: started_only_after(history, replayed),
