@@ -1,11 +1,11 @@
 //! The grammar of the command line.
 
+mod plans;
 mod reservations;
-
-pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
-
 mod simulations;
 
+pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
+pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 
 use crate::{
@@ -125,6 +125,10 @@ pub enum Command {
     Reservations(ReservationsOptions),
     /// List queues and licences
     Queues(QueryOptions),
+    /// Why a job waits and what would start it now, or how its start came about
+    Explain(ExplainOptions),
+    /// What runs, is reserved and is foreseen, as a table or a chart
+    Plan(PlanOptions),
     /// Print what happened, as it happens with --follow
     Events(EventsOptions),
     /// What users, accounts and queues asked for and used
@@ -132,7 +136,7 @@ pub enum Command {
     /// Verify the history, or export it so that others can
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Fold the log of a data folder from its beginning and print the digest of the state
+    /// Fold the log again and print the digest of the state; make the planner's decisions again
     Replay(ReplayOptions),
     /// Run the jobs of a trace under a policy in simulated time
     Simulate(SimulateOptions),
@@ -581,20 +585,6 @@ pub enum AuditCommand {
         /// The file to write
         file: PathBuf,
     },
-}
-
-/// `muster replay`.
-#[derive(Debug, Args)]
-pub struct ReplayOptions {
-    /// Compare with the digests that checkpoints recorded
-    #[arg(long)]
-    pub verify: bool,
-    /// Fold up to the record with this sequence [default: the last]
-    #[arg(long, value_name = "N")]
-    pub at_seq: Option<u64>,
-    /// Print JSON for programs
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `muster config`.

@@ -4,9 +4,12 @@ mod audit;
 mod config;
 mod doctor;
 mod events;
+mod explain;
 mod job;
 mod lists;
 mod manual;
+mod plan;
+mod replay;
 mod reservations;
 mod simulate;
 mod submit;
@@ -35,10 +38,12 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Unreserve { name } => reservations::unreserve(connection, &name),
         Command::Reservations(options) => reservations::list(connection, &options),
         Command::Queues(options) => lists::queues(connection, &options),
+        Command::Explain(options) => explain::explain(connection, &options),
+        Command::Plan(options) => plan::plan(connection, &options),
         Command::Events(options) => events::events(connection, &options),
         Command::Usage(options) => usage::usage(connection, &options),
         Command::Audit(command) => audit::run(connection, &command),
-        Command::Replay(options) => audit::replay(connection, &options),
+        Command::Replay(options) => replay::replay(connection, &options),
         Command::Simulate(options) => simulate::simulate(&options),
         Command::Whatif(options) => whatif::whatif(connection, &options),
         Command::Config(command) => config::run(connection, &command),

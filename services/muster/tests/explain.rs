@@ -1,5 +1,6 @@
 //! Explanations, the plan and the replay of decisions, in a live system.
 
+#[allow(dead_code, reason = "this program uses a part of it")]
 mod system;
 
 use serde_json::Value;
