@@ -4,6 +4,7 @@ mod fanout;
 mod figure;
 mod history;
 mod memory;
+mod planner;
 mod running;
 mod submission;
 mod workload;
@@ -28,6 +29,9 @@ pub struct Args {
     /// Where data folders are made: the disk under it is the one that is measured.
     #[arg(long, global = true, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     scratch: PathBuf,
+    /// The folder with the traces that are simulated.
+    #[arg(long, global = true, value_name = "DIR")]
+    traces: Option<PathBuf>,
     /// How much load, as a part of the usual: for a quick look.
     #[arg(long, global = true, default_value_t = 1.0)]
     scale: f64,
@@ -67,12 +71,21 @@ enum Row {
     Fanout,
     /// Memory of an idle system and of waiting jobs.
     Memory,
+    /// Full passes of the planner, and passes after one job has ended.
+    Planner,
+    /// Full passes of the planner over numbers of jobs, nodes and distinct requests, as a table.
+    PlannerCurve,
+    /// Memory of the planner of a very large site.
+    PlannerMemory,
+    /// Simulation of the traces in the folder `--traces`.
+    Simulate,
 }
 
 /// What the benchmarks share.
 struct Bench {
     muster: PathBuf,
     scratch: PathBuf,
+    traces: Option<PathBuf>,
     scale: f64,
 }
 
@@ -116,6 +129,10 @@ impl Bench {
             Row::PastQuery => history::past_query(self).await,
             Row::Fanout => fanout::fanout(self).await,
             Row::Memory => memory::memory(self).await,
+            Row::Planner => planner::planner(self),
+            Row::PlannerCurve => planner::curve(self),
+            Row::PlannerMemory => planner::memory(self),
+            Row::Simulate => planner::simulate(self),
         }
     }
 }
@@ -126,7 +143,8 @@ impl Bench {
 /// If a benchmark could not be run. A missed target is a figure, not an error.
 pub async fn run(args: Args) -> Result<()> {
     raise_open_files()?;
-    let bench = Bench { muster: system::find_muster(args.muster), scratch: args.scratch, scale: args.scale };
+    let Args { muster, scratch, traces, scale, .. } = args;
+    let bench = Bench { muster: system::find_muster(muster), scratch, traces, scale };
     let rows: &[Row] = match &args.which {
         Which::One(row) => std::slice::from_ref(row),
         Which::All => Row::value_variants(),

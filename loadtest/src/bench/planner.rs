@@ -1,0 +1,138 @@
+//! How fast the planner plans, without a system around it: one core, no log.
+
+mod scene;
+mod traces;
+
+use super::{
+    Bench,
+    figure::{Figure, Target, quantile},
+};
+use anyhow::{Context as _, Result};
+use muster_schemas::policy::Policy;
+use scene::Scene;
+use std::{
+    collections::BTreeSet,
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+pub use traces::simulate;
+
+/// Nodes, waiting jobs and distinct requests of the usual site.
+const USUAL: (u32, usize, usize) = (10_000, 100_000, 1_000);
+/// The same of a very large one.
+const LARGE: (u32, usize, usize) = (100_000, 1_000_000, 1_000);
+/// How often a full pass is made; the middle one counts.
+const ROUNDS: usize = 5;
+/// How many ends are planned after.
+const ENDS: usize = 1_000;
+/// Distinct requests of the curve: few, and many.
+const SHAPES: [usize; 2] = [10, 10_000];
+
+/// Full passes, and passes after one job has ended.
+pub fn planner(bench: &Bench) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for (policy, full_ms) in [("easy", 100.0), ("conservative", 1_000.0)] {
+        let mut scene = settled(policy, scaled(bench, USUAL))?;
+        let words = scene.words();
+        figures.push(Figure::time(format!("full pass, `{policy}`, {words}"), full_pass(&scene)?, full_ms));
+        let mut times = passes_after_ends(bench, &mut scene)?;
+        for part in [0.5, 0.99] {
+            let measure = format!("pass after one job ended, `{policy}`, {words}, p{}", part * 100.0);
+            figures.push(Figure::time(measure, quantile(&mut times, part), 5.0));
+        }
+    }
+    let scene = settled("easy", scaled(bench, LARGE))?;
+    let measure = format!("full pass, `easy`, {}", scene.words());
+    figures.push(Figure::time(measure, full_pass(&scene)?, 2_000.0));
+    Ok(figures)
+}
+
+/// What a planner of a very large site needs. By itself in a process, so that nothing else counts.
+pub fn memory(bench: &Bench) -> Result<Vec<Figure>> {
+    let (nodes, jobs, shapes) = scaled(bench, LARGE);
+    let scene = Scene::new(nodes, jobs, shapes);
+    let words = scene.words();
+    let mut engine = scene.engine(&policy("easy")?)?;
+    // From here on the engine has everything, and what made it is not counted.
+    let now = scene.now;
+    drop(scene);
+    engine.pass(now, &BTreeSet::new());
+    let value = resident_bytes()? as f64 / f64::from(1 << 30);
+    let measure = format!("memory of the planner (resident, the whole process), {words}");
+    Ok(vec![Figure { measure, value, unit: "GiB", target: Target::AtMost(4.0) }])
+}
+
+/// The time of a full pass over numbers of jobs, nodes and distinct requests, printed as a table.
+pub fn curve(bench: &Bench) -> Result<Vec<Figure>> {
+    for policy in ["easy", "conservative"] {
+        println!("\nfull pass, `{policy}`, ms\n\n| nodes | shapes | 1k jobs | 10k jobs | 100k jobs | 1M jobs |");
+        println!("|---|---|---|---|---|---|");
+        for nodes in [100, 1_000, 10_000, 100_000] {
+            for shapes in SHAPES {
+                let mut row = format!("| {nodes} | {shapes} |");
+                for jobs in [1_000, 10_000, 100_000, 1_000_000] {
+                    let scene = settled(policy, (nodes, bench.count(jobs), shapes))?;
+                    row += &format!(" {:.1} |", full_pass(&scene)?.as_secs_f64() * 1e3);
+                }
+                println!("{row}");
+            }
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn scaled(bench: &Bench, (nodes, jobs, shapes): (u32, usize, usize)) -> (u32, usize, usize) {
+    (bench.count(nodes as usize) as u32, bench.count(jobs), shapes)
+}
+
+fn policy(name: &str) -> Result<Arc<Policy>> {
+    Policy::built_in(name).map(Arc::new).with_context(|| format!("no policy {name}"))
+}
+
+/// A site on which everything has started that can.
+fn settled(name: &str, (nodes, jobs, shapes): (u32, usize, usize)) -> Result<Scene> {
+    let mut scene = Scene::new(nodes, jobs, shapes);
+    let mut engine = scene.engine(&policy(name)?)?;
+    while scene.plan(&mut engine).is_cut_short {}
+    scene.policy = policy(name)?;
+    Ok(scene)
+}
+
+/// A pass of an engine that has planned nothing yet and remembers no promise.
+fn full_pass(scene: &Scene) -> Result<Duration> {
+    let mut times = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let mut engine = scene.engine(&scene.policy)?;
+        let begin = Instant::now();
+        engine.pass(scene.now, &BTreeSet::new());
+        times.push(begin.elapsed());
+    }
+    Ok(quantile(&mut times, 0.5))
+}
+
+/// The times of passes of an engine that goes on: each time one job has ended.
+fn passes_after_ends(bench: &Bench, scene: &mut Scene) -> Result<Vec<Duration>> {
+    let mut engine = scene.engine(&scene.policy)?;
+    scene.plan(&mut engine);
+    let mut times = Vec::new();
+    for _ in 0..bench.count(ENDS) {
+        scene.end_one(&mut engine);
+        let begin = Instant::now();
+        let plan = engine.pass(scene.now, &BTreeSet::new());
+        times.push(begin.elapsed());
+        scene.follow(&mut engine, &plan);
+    }
+    Ok(times)
+}
+
+/// The resident memory of this process.
+fn resident_bytes() -> Result<u64> {
+    let path = "/proc/self/status";
+    let text = fs::read_to_string(path).context(path)?;
+    let line =
+        text.lines().find_map(|line| line.strip_prefix("VmRSS:")).with_context(|| format!("{path}: no VmRSS"))?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib * 1024)
+}

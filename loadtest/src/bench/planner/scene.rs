@@ -1,0 +1,214 @@
+//! A site with a partly busy cluster and a long queue, made from a seed.
+
+use anyhow::Result;
+use muster_planner::{
+    Engine,
+    model::{ActiveRun, ComponentDemand, Demand, Holder, QueuedJob},
+    pass::Plan,
+};
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    cluster::QueueSpec,
+    policy::Policy,
+    resources::{
+        Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, Memory, NodeShare, NodeSpec, Per,
+        Placement, Request,
+    },
+};
+use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+const CORES: u32 = 64;
+const GIB: u64 = 1 << 30;
+const QUEUE: &str = "main";
+/// People who submit.
+const USERS: usize = 200;
+/// The longest walltime.
+const DAY_SECONDS: u64 = 86_400;
+const SEED: u64 = 20_261_120;
+
+/// What waits and runs, and on how many nodes.
+pub struct Scene {
+    pub now: Timestamp,
+    pub policy: Arc<Policy>,
+    nodes: u32,
+    shapes: usize,
+    jobs: BTreeMap<JobId, QueuedJob>,
+    runs: BTreeMap<JobId, ActiveRun>,
+    random: SmallRng,
+}
+
+impl Scene {
+    /// Nodes of 64 cores on which about three quarters of the cores are in use, and so many jobs that wait, with so many
+    /// distinct requests at most.
+    pub fn new(nodes: u32, jobs: usize, shapes: usize) -> Self {
+        let mut scene = Self {
+            now: Timestamp::from_unix_seconds(1_800_000_000),
+            policy: Arc::default(),
+            nodes,
+            shapes,
+            jobs: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            random: SmallRng::seed_from_u64(SEED),
+        };
+        let holders: Vec<Arc<Holder>> = (0..USERS).map(holder).collect();
+        scene.fill_nodes(&holders);
+        let demands = scene.demands();
+        for number in 0..jobs {
+            let arrival = scene.now.plus_seconds(number as i64 - jobs as i64);
+            let (demand, holder) = (scene.one_of(&demands).clone(), scene.one_of(&holders).clone());
+            let id = scene.next_id(number);
+            let job = QueuedJob { id, tasks: None, demand, holder, priority: 0, arrival, attributes: None, slot: None };
+            scene.jobs.insert(id, job);
+        }
+        scene
+    }
+
+    /// The site in words.
+    pub fn words(&self) -> String {
+        let (nodes, jobs, runs, shapes) = (self.nodes, self.jobs.len(), self.runs.len(), self.shapes);
+        format!("{nodes} nodes x {CORES} cores with {runs} runs, {jobs} waiting jobs of {shapes} shapes")
+    }
+
+    /// An engine that knows all of it.
+    pub fn engine(&self, policy: &Arc<Policy>) -> Result<Engine> {
+        let mut engine = Engine::new(policy.clone())?;
+        for number in 0..self.nodes {
+            engine.set_node(NodeId(number), Arc::new(node(number)), true);
+        }
+        engine.set_queue(&QueueSpec { name: QUEUE.to_owned(), ..QueueSpec::default() });
+        self.runs.values().for_each(|run| engine.begin(run.clone()));
+        self.jobs.values().for_each(|job| engine.enqueue(job.clone()));
+        Ok(engine)
+    }
+
+    /// Plans, and starts what starts.
+    pub fn plan(&mut self, engine: &mut Engine) -> Plan {
+        let plan = engine.pass(self.now, &BTreeSet::new());
+        self.follow(engine, &plan);
+        plan
+    }
+
+    /// Starts what a plan starts.
+    pub fn follow(&mut self, engine: &mut Engine, plan: &Plan) {
+        engine.set_capacity_freed(false);
+        for start in &plan.starts {
+            engine.dequeue(start.job);
+            let Some(job) = self.jobs.remove(&start.job) else { continue };
+            let expected_end = self.now.plus_seconds(walltime_seconds(&job.demand) as i64);
+            let placement = Arc::new(start.placement.clone());
+            self.begin(
+                engine,
+                ActiveRun { job: job.id, demand: job.demand, holder: job.holder, placement, expected_end },
+            );
+        }
+    }
+
+    /// A second goes by, and some run ends.
+    pub fn end_one(&mut self, engine: &mut Engine) {
+        self.now = self.now.plus_seconds(1);
+        let at = self.random.random_range(0..self.runs.len().max(1));
+        if let Some(job) = self.runs.keys().nth(at).copied() {
+            self.runs.remove(&job);
+            engine.end(job);
+            engine.set_capacity_freed(true);
+        }
+    }
+
+    fn begin(&mut self, engine: &mut Engine, run: ActiveRun) {
+        engine.begin(run.clone());
+        self.runs.insert(run.job, run);
+    }
+
+    /// Runs of a part of a node each, until a node is about three quarters full.
+    fn fill_nodes(&mut self, holders: &[Arc<Holder>]) {
+        for node in (0..self.nodes).map(NodeId) {
+            let mut used = 0;
+            let wanted = self.random.random_range(CORES / 2..=CORES);
+            while used < wanted {
+                let cores = self.random.random_range(1..=32).min(CORES - used);
+                let seconds = self.random.random_range(60..=DAY_SECONDS);
+                let demand = Arc::new(on_nodes(1, cores, seconds));
+                let share = NodeShare {
+                    node,
+                    cores: IndexSet::from_range(used, used + cores - 1),
+                    gpus: IndexSet::default(),
+                    memory_bytes: u64::from(cores) * GIB,
+                    tasks: cores,
+                    exclusive: false,
+                };
+                let component = ComponentPlacement { alternative: 0, shares: vec![share] };
+                let job = self.next_id(0);
+                let run = ActiveRun {
+                    job,
+                    demand,
+                    holder: self.one_of(holders).clone(),
+                    placement: Arc::new(Placement { components: vec![component] }),
+                    expected_end: self.now.plus_seconds(seconds as i64),
+                };
+                self.runs.insert(job, run);
+                used += cores;
+            }
+        }
+    }
+
+    /// Distinct requests: three in five for a part of a node, the others for several nodes.
+    fn demands(&mut self) -> Vec<Arc<Demand>> {
+        let mut demands = BTreeSet::new();
+        while demands.len() < self.shapes {
+            let seconds = 60 * self.random.random_range(1..=DAY_SECONDS / 60);
+            let (nodes, cores) = match self.random.random_range(0..5) {
+                0..3 => (1, self.random.random_range(1..=CORES)),
+                _ => (self.random.random_range(2..=16), self.random.random_range(8..=CORES)),
+            };
+            demands.insert(on_nodes(nodes.min(self.nodes), cores, seconds));
+        }
+        demands.into_iter().map(Arc::new).collect()
+    }
+
+    fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.random.random_range(0..all.len())]
+    }
+
+    /// Runs were there before the jobs that wait.
+    fn next_id(&self, waiting: usize) -> JobId {
+        JobId::job((self.runs.len() + waiting) as u64 + 1)
+    }
+}
+
+fn holder(number: usize) -> Arc<Holder> {
+    Arc::new(Holder { user: format!("user{number}").into(), group: number as u32 % 10, account: None })
+}
+
+fn node(number: u32) -> NodeSpec {
+    NodeSpec {
+        name: format!("node{number}"),
+        cores: CORES,
+        sockets: 2,
+        memory_bytes: 256 * GIB,
+        gpus: Vec::new(),
+        properties: BTreeMap::new(),
+    }
+}
+
+/// So many nodes with so many cores of each.
+fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Demand {
+    let request = Request {
+        path: vec![LevelCount { level: Level::Node, count: Count::exactly(nodes) }],
+        tasks: Some(nodes * cores),
+        tasks_per_node: Some(cores),
+        memory: Some(Memory { bytes: GIB, per: Per::Core }),
+        ..Request::default()
+    };
+    let alternative =
+        Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), licences: BTreeMap::new() };
+    let component = ComponentDemand { queue: QUEUE.into(), reservation: None, alternatives: [alternative].into() };
+    Demand { components: vec![component] }
+}
+
+fn walltime_seconds(demand: &Demand) -> u64 {
+    demand.components[0].alternatives[0].walltime_seconds.unwrap_or(DAY_SECONDS)
+}
