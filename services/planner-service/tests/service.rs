@@ -4,6 +4,7 @@ mod support;
 
 use muster_planner_service::Config;
 use muster_schemas::{
+    Timestamp,
     command::{Command, RefusedStart, Reply},
     event::Actor,
     policy::Policy,
@@ -55,4 +56,51 @@ async fn a_refused_start_is_tried_again_when_something_has_changed() {
     while all.len() < 2 {
         all.extend(started(&ledger.commit_next_plan().await.0));
     }
+}
+
+#[tokio::test]
+async fn another_planner_goes_on_with_the_same_promises() {
+    let mut ledger = Ledger::start(1, 2).await;
+    let policy = Box::new(Policy::built_in("conservative").expect("there is one"));
+    ledger.command(&Actor::Ledger, Command::SetPolicy { policy }).await;
+    let running = ledger.submit(2, Some(3600)).await;
+    let first = ledger.submit(2, Some(600)).await;
+    let second = ledger.submit(2, Some(600)).await;
+    let planner = start_planner(&ledger.bus, Config::default()).await;
+    let promised =
+        |ledger: &Ledger, job| ledger.state.job(job).and_then(|job| job.slot.as_ref()).map(|slot| slot.start);
+    while promised(&ledger, second).is_none() {
+        ledger.commit_next_plan().await;
+    }
+    let promises = (promised(&ledger, first), promised(&ledger, second));
+    assert!(promises.0 > Some(Timestamp::now()) && promises.1 > promises.0, "{promises:?}");
+    drop(planner);
+
+    let _planner = start_planner(&ledger.bus, Config { predict: false, ..Config::default() }).await;
+    let third = ledger.submit(2, Some(600)).await;
+    while promised(&ledger, third).is_none() {
+        ledger.commit_next_plan().await;
+    }
+    assert_eq!((promised(&ledger, first), promised(&ledger, second)), promises);
+    assert!(promised(&ledger, third) > promises.1);
+    ledger.end(running).await;
+    assert_eq!(
+        started(&ledger.commit_next_plan().await.0),
+        [first],
+        "the promise is renewed when something ends early"
+    );
+}
+
+#[tokio::test]
+async fn starts_of_waiting_jobs_are_predicted() {
+    let mut ledger = Ledger::start(1, 2).await;
+    ledger.submit(2, Some(3600)).await;
+    let waiting = ledger.submit(2, Some(600)).await;
+    let _planner = start_planner(&ledger.bus, Config::default()).await;
+    let predicted = |ledger: &Ledger| ledger.state.job(waiting).and_then(|job| job.predicted_start);
+    while predicted(&ledger).is_none() {
+        ledger.commit_next_plan().await;
+    }
+    let wait_seconds = predicted(&ledger).map_or(0, |start| start.micros_since(Timestamp::now()) / 1_000_000);
+    assert!((3000..=3600).contains(&wait_seconds), "{wait_seconds}");
 }

@@ -1,12 +1,16 @@
-//! Decides which waiting jobs start where: a privileged client of the ledger that owns nothing durable.
+//! Decides which waiting jobs start where: a pure library, without clock, input or output, and without anything durable.
 //!
-//! A cycle is the pure function [`plan`], a pipeline of four stages:
+//! A cycle is [`Engine::pass`], a pipeline of four stages:
 //!
-//! - order ([`Order`]): queue priority, job priority, arrival;
-//! - gate: what keeps a job from being planned, most of it told by the state, and running limits of queues;
-//! - place ([`place`]): first fit over nodes, cores, memory, GPUs and licences, all components together;
-//! - commit (the service): the starts and the reasons of those that wait go to the ledger as one command, which checks
-//!   them against its state.
+//! - order: the keys of the policy, formulas among them;
+//! - gate: what keeps a job from being planned, most of it told by the state, and limits of queues and of the policy;
+//! - place ([`place`]): over nodes, cores, memory, GPUs and licences, all components together, now or at the first moment
+//!   at which they fit;
+//! - commit: the starts, promises and reasons go to the ledger as one command ([`projection::Projection::plan`]), which
+//!   checks them against its state.
+//!
+//! A [`projection::Projection`] keeps an engine in step with the log. The rest of the library asks the same engine other
+//! questions: simulation of traces, predicted starts, what-if, explanations, decision replay.
 
 pub mod chart;
 mod class;
@@ -16,10 +20,8 @@ pub mod free;
 mod limits;
 mod machine;
 pub mod model;
-mod order;
 pub mod pass;
 pub mod place;
-mod plan;
 pub mod policy_file;
 pub mod predict;
 pub mod projection;
@@ -33,8 +35,6 @@ pub mod whatif;
 
 pub use class::Size;
 pub use engine::Engine;
-pub use order::Order;
-pub use plan::{Plan, Policy, View, plan};
 
 /// The policy cannot be planned by.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
