@@ -4,6 +4,7 @@ use crate::state::{ArrayState, Condition, ConditionStatus, Job, Phase, State, jo
 use muster_schemas::{
     JobId, Timestamp,
     job::{Dependencies, Dependency, DependencyKind, Holds, WaitReason},
+    policy::Policy,
     resources::IndexSet,
 };
 use std::{borrow::Cow, cmp::Reverse};
@@ -34,7 +35,8 @@ impl State {
             _ => false,
         };
         let planned = || job.planner_reason.as_deref().filter(|reason| !is_outdated(reason)).cloned();
-        let reason = self.gate_reason(job).or_else(|| self.limit_reason(job)).or_else(planned);
+        let promised = || job.slot.as_deref().map(|slot| WaitReason::Reserved { start: slot.start });
+        let reason = self.gate_reason(job).or_else(|| self.limit_reason(job)).or_else(planned).or_else(promised);
         let behind = || self.blocker(job).map(|blocker| WaitReason::BehindJob(blocker.id));
         Some(reason.or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
     }
@@ -59,9 +61,12 @@ impl State {
             queues.map(|queue| queue.spec.clone()).collect::<Vec<_>>()
         };
         let (own_nodes, own_place) = (nodes(job), self.place_in_order(job));
+        // The policy may have another order; then it is behind one of them all the same.
+        let is_other_order = self.policy().order != Policy::default().order;
         let blockers = self.index.blocking.iter().filter_map(|id| self.job(*id));
         blockers
-            .filter(|blocker| self.place_in_order(blocker) < own_place)
+            .filter(|blocker| blocker.id != job.id)
+            .filter(|blocker| is_other_order || self.place_in_order(blocker) < own_place)
             .filter(|blocker| {
                 let theirs = nodes(blocker);
                 own_nodes.iter().any(|own| theirs.iter().any(|other| own.shares_nodes(other)))

@@ -208,6 +208,7 @@ impl Engine {
     /// Takes an advance reservation away.
     pub fn remove_reservation(&mut self, name: &str) {
         if self.reservations.remove(name).is_some() {
+            self.slots_in_doubt = true;
             self.bounds.retain(|(_, bound)| !matches!(bound, Bound::Reservation(known) if **known == *name));
             self.machine.remove_reservation(name);
         }

@@ -51,8 +51,8 @@ pub struct Planned {
 struct Touched {
     jobs: Vec<(JobId, bool, Option<QueuedJob>)>,
     runs: Vec<(RunId, Option<ActiveRun>)>,
-    /// The number of an array, and whether as many of its tasks ran as may.
-    array: Option<(u64, bool)>,
+    /// The number of an array, and how many more of its tasks might run.
+    array: Option<(u64, u32)>,
 }
 
 impl Projection {
@@ -266,13 +266,13 @@ impl Projection {
         ids.dedup();
         let jobs = ids.into_iter().map(|id| (id, self.is_eligible(id), self.queued(id))).collect();
         let runs = run.into_iter().map(|run| (run, self.active(run))).collect();
-        let array = named.and_then(|job| Some((job.number, self.is_full(job.number)?)));
+        let array = named.and_then(|job| Some((job.number, self.headroom(job.number)?)));
         Touched { jobs, runs, array }
     }
 
-    /// Whether as many tasks of an array run as may; `None` if it is no array.
-    fn is_full(&self, number: u64) -> Option<bool> {
-        Some(self.state.job(JobId::job(number))?.array.as_ref()?.headroom() == 0)
+    /// How many more tasks of an array may run; `None` if it is no array.
+    fn headroom(&self, number: u64) -> Option<u32> {
+        Some(self.state.job(JobId::job(number))?.array.as_ref()?.headroom())
     }
 
     fn is_eligible(&self, id: JobId) -> bool {
@@ -300,8 +300,8 @@ impl Projection {
             }
             self.tell_job(id, before, after);
         }
-        if let Some((number, was_full)) = touched.array
-            && self.is_full(number).is_some_and(|is_full| is_full != was_full)
+        if let Some((number, headroom)) = touched.array
+            && self.headroom(number).is_some_and(|now| now != headroom)
         {
             self.tell_tasks(number);
         }

@@ -263,11 +263,11 @@ impl<'s> Search<'s> {
 
     /// Whether a demand that fits also fits with more free.
     fn is_monotone(&self, demand: &Demand) -> bool {
-        demand.components.iter().all(|component| {
-            let mut alternatives = component.alternatives.iter();
-            component.reservation.is_none()
-                && alternatives.all(|alternative| Enough::of(alternative, self.default_memory_per_core_bytes).is_some())
-        })
+        // With more free, an earlier component may take the only node of a later one.
+        let [component] = &demand.components[..] else { return false };
+        let mut alternatives = component.alternatives.iter();
+        component.reservation.is_none()
+            && alternatives.all(|alternative| Enough::of(alternative, self.default_memory_per_core_bytes).is_some())
     }
 
     /// The first moment at which it fits if more is free with every run that ends, and only then.

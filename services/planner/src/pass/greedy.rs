@@ -1,7 +1,7 @@
 //! Backfill modes `none` and `easy`: each cycle plans anew, and at most the first jobs that wait are promised something.
 
 use super::{Cycle, Verdict};
-use crate::{engine::Engine, limits::Usage, machine::Holding, queue::Place, search::Search};
+use crate::{engine::Engine, limits::{Usage, queues}, machine::Holding, queue::Place, search::Search};
 use muster_schemas::{
     Timestamp,
     job::WaitReason,
@@ -24,6 +24,7 @@ impl Engine {
             if may_pass && promises_left == 0 {
                 return self.backfill(cycle, &sorted[number..], backfill);
             }
+            self.pass_block_on(cycle, *place);
             if !self.may_be_planned(cycle, *place) || self.start(cycle, *place) != Verdict::NoRoom {
                 continue;
             }
@@ -38,6 +39,18 @@ impl Engine {
         }
     }
 
+    /// A job that is behind in one of its queues waits at its place in the others: no later job may go around it there.
+    fn pass_block_on(&self, cycle: &mut Cycle, place: Place) {
+        let Some(blocker) = self.blocker(cycle, place) else { return };
+        let Some(entry) = self.queue.get(place) else { return };
+        let demand = &self.classes.get(entry.class).demand;
+        let is_in_others = queues(demand).any(|queue| !cycle.blocked.contains_key(queue));
+        if is_in_others && !cycle.left_out.contains(&entry.id) && self.queues_start(place) {
+            self.block(cycle, place);
+            self.tell(cycle, place, WaitReason::BehindJob(blocker));
+        }
+    }
+
     /// Whether the job is there, is not left out, its queues start jobs and no earlier job holds them up.
     pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
@@ -47,7 +60,7 @@ impl Engine {
     pub(super) fn queues_start(&self, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         let demand = &self.classes.get(entry.class).demand;
-        crate::limits::queues(demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
+        queues(demand).all(|name| self.queues.get(name).is_none_or(|queue| queue.started))
     }
 
     fn is_all_blocked(&self, cycle: &Cycle) -> bool {

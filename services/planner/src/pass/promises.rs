@@ -21,6 +21,9 @@ impl Engine {
     /// Keeps what was promised: renews promises if something became free, makes new ones, starts the jobs whose time has
     /// come, and lets further tasks of arrays go around what is promised.
     pub(super) fn keep_promises(&mut self, cycle: &mut Cycle, sorted: &[Place], backfill: Backfill) {
+        for place in sorted {
+            self.drop_if_shut_out(cycle, *place);
+        }
         if self.capacity_freed {
             for place in sorted {
                 self.renew(cycle, *place);
@@ -68,6 +71,16 @@ impl Engine {
         }
     }
 
+    /// Takes back the promise of a job that has waited for an overdue run for so long that the nodes do not serve it any more.
+    fn drop_if_shut_out(&mut self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let Some(slot) = entry.slot.as_ref().filter(|slot| slot.start < cycle.now) else { return };
+        let demand = &self.classes.get(entry.class).demand;
+        if !self.machine.serves(demand, &slot.placement, cycle.now) {
+            self.change_slot(cycle, place, None);
+        }
+    }
+
     /// Looks for an earlier slot, given all other promises. The old one is still free when a job gives it up, so no
     /// promise moves to a later time.
     fn renew(&mut self, cycle: &mut Cycle, place: Place) {
@@ -84,7 +97,7 @@ impl Engine {
         let found = self.search(cycle.now).earliest(class, cycle.now, old.start);
         let better = found.filter(|found| {
             let end = |start, placement: &Placement| expected_end(&class.demand, placement, start);
-            !class.is_moldable() || end(found.start, &found.placement) < end(old.start, &old.placement)
+            !class.is_moldable() || end(found.start, &found.placement) <= end(old.start, &old.placement)
         });
         match better {
             Some(found) => {

@@ -8,7 +8,7 @@ use muster_domain::{
     State,
     state::{Component, Job, Run},
 };
-use muster_schemas::{Timestamp, event::Owner, plan::SlotSpec};
+use muster_schemas::{Timestamp, event::Owner, plan::SlotSpec, resources::IndexSet};
 use std::{collections::HashMap, sync::Arc};
 
 /// A holder is shared by all jobs of the same owner and account. It is only looked up, never walked.
@@ -61,16 +61,14 @@ pub(super) fn slot(spec: &SlotSpec) -> Slot {
 /// The tasks that wait. No array: `Some(None)`. An array none of whose tasks may start: `None`.
 #[allow(clippy::option_option, reason = "an array without tasks that may start is not the same as no array")]
 fn tasks(state: &State, job: &Job) -> Option<Option<QueuedTasks>> {
-    let Some(array) = &job.array else { return has_headroom(state, job).then_some(None) };
-    let indices = state.startable(job, array).into_owned();
-    let headroom = array.headroom();
+    let whole = || state.job(job.id.whole()).and_then(|whole| whole.array.as_ref());
+    let (indices, headroom) = match (&job.array, job.id.index) {
+        (Some(array), _) => (state.startable(job, array).into_owned(), array.headroom()),
+        // A task that was put back into the queue counts towards the limit of its array.
+        (None, Some(index)) => (IndexSet::from_range(index, index), whole().map_or(1, |array| array.headroom())),
+        (None, None) => return Some(None),
+    };
     (!indices.is_empty() && headroom > 0).then_some(Some(QueuedTasks { indices, headroom }))
-}
-
-/// Whether the array of a task that was put back into the queue lets one more run.
-fn has_headroom(state: &State, job: &Job) -> bool {
-    let array = job.id.index.and_then(|_| state.job(job.id.whole())?.array.as_ref());
-    array.is_none_or(|array| array.headroom() > 0)
 }
 
 fn has_begun_reservations(state: &State, job: &Job) -> bool {

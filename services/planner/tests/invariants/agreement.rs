@@ -53,7 +53,7 @@ fn reversed_engine_of(world: &World, policy: &Arc<Policy>) -> Engine {
 }
 
 fn assert_agrees_with_reference(planned: &Planned, after: &World) {
-    let Outcome { starts, slots, waiting } = reference::pass(planned.world, planned.policy, planned.now);
+    let Outcome { starts, slots, waiting, .. } = reference::pass(planned.world, planned.policy, planned.now);
     let found: Vec<(JobId, Placement)> =
         planned.plan.starts.iter().map(|start| (start.job, start.placement.clone())).collect();
     assert_eq!(found, starts, "starts at {}", planned.now.unix_seconds() - 1_000_000);

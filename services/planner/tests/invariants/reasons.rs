@@ -3,7 +3,7 @@
 use crate::{
     clusters::ALL_MODES,
     history::{Kind, cases, histories},
-    reference::{Counted, Holdings, Usage, Why, World, hopeless, order_of},
+    reference::{self, Counted, Holdings, Usage, Why, World, hopeless, order_of},
     twin::{Planned, replay},
 };
 use muster_planner::model::QueuedJob;
@@ -40,7 +40,7 @@ impl<'p> After<'p> {
         match reason {
             WaitReason::NeverFits(_) => self.hopeless(job) == Some(Why::NeverFits),
             WaitReason::NodesUnavailable(_) => self.hopeless(job) == Some(Why::NodesUnavailable),
-            WaitReason::Limit(_) => self.is_limited(job),
+            WaitReason::Limit(_) => self.is_limited(job) || self.was_limited(job),
             WaitReason::ArrayLimit => job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0),
             WaitReason::Resources(_) => {
                 !fits_beside_runs() || self.with_promises().place_now(job.id, &job.demand).is_none()
@@ -72,6 +72,12 @@ impl<'p> After<'p> {
         let given = found.into_iter().flatten().map(|found| Counted::new(&job.holder, &job.demand, &found.placement));
         let least = Counted::least(&job.holder, &job.demand);
         given.chain([least]).any(|counted| self.usage.is_full(self.planned.world, self.planned.policy, &counted))
+    }
+
+    /// The same with what it would have got when it was looked at, before those behind it were promised something.
+    fn was_limited(&self, job: &QueuedJob) -> bool {
+        let Planned { world, policy, now, .. } = self.planned;
+        reference::pass(world, policy, *now).waiting.get(&job.id) == Some(&Why::Limit)
     }
 
     /// What runs, starts and is promised.

@@ -1,13 +1,13 @@
 //! Which jobs start and which wait, and why.
 
 use crate::world::{World, component, job, job_of, nodes, owner, tasks};
-use muster_planner::{Order, Policy, View, plan};
 use muster_schemas::{
     JobId,
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection},
     event::{Actor, JobChange},
     job::{ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, WaitReason},
+    policy::Policy,
     resources::{Alternative, IndexSet, Request},
 };
 use std::collections::BTreeSet;
@@ -222,7 +222,7 @@ fn tasks_that_were_put_back_count_towards_the_limit_of_their_array() {
     assert_eq!(world.settle(), [JobId::task(1, 0), JobId::task(1, 1)]);
     let requeue = Command::Requeue { jobs: JobSelection::Ids(vec![whole]), hold: false };
     world.command(&Actor::Ledger, requeue).expect("requeued");
-    let runs: Vec<_> = world.state.runs().map(|run| run.id).collect();
+    let runs: Vec<_> = world.state().runs().map(|run| run.id).collect();
     runs.into_iter().for_each(|run| world.end_run(run));
     assert_eq!(world.settle().len(), 2);
 }
@@ -268,11 +268,12 @@ fn a_cycle_stops_at_the_most_starts_and_says_so() {
     let mut world = World::new(nodes(2, 2));
     world.submit(array(3, None));
     world.submit(tasks(1));
-    let view = View { state: &world.state, order: &world.order, left_out: &BTreeSet::new() };
-    let cut = plan(&view, &Policy { max_starts: 2 });
-    assert_eq!((cut.starts.len(), cut.is_cut_short), (2, true));
-    let whole = plan(&view, &Policy { max_starts: 100 });
-    assert_eq!((whole.starts.len(), whole.is_cut_short), (4, false));
+    world.set_policy(Policy { max_starts: 2, ..Policy::default() });
+    let cut = world.plan();
+    assert_eq!((cut.plan.starts.len(), cut.is_cut_short), (2, true));
+    world.set_policy(Policy { max_starts: 100, ..Policy::default() });
+    let whole = world.plan();
+    assert_eq!((whole.plan.starts.len(), whole.is_cut_short), (4, false));
 }
 
 #[test]
@@ -281,8 +282,7 @@ fn a_job_that_is_left_out_blocks_nobody() {
     let first = world.submit(tasks(2));
     let second = world.submit(tasks(1));
     let left_out = BTreeSet::from([first]);
-    let view = View { state: &world.state, order: &world.order, left_out: &left_out };
-    let starts: Vec<JobId> = plan(&view, &Policy::default()).starts.iter().map(|start| start.job).collect();
+    let starts: Vec<JobId> = world.plan_without(&left_out).plan.starts.iter().map(|start| start.job).collect();
     assert_eq!(starts, [second]);
 }
 
@@ -294,14 +294,13 @@ fn a_queue_of_many_jobs_behind_one_is_not_walked() {
     let blocked = world.submit(tasks(2));
     let spec = job_of(component(vec![Alternative { requests: vec![Request::default()], ..Alternative::default() }]));
     let jobs = vec![spec; 1000];
-    world.order = Order::of(&world.state);
     world.command(&owner("ada"), Command::Submit { jobs }).expect("accepted");
-    let made = world.plan();
+    let made = world.plan().plan;
     assert_eq!(made.starts, []);
     let told: Vec<JobId> = made.reasons.iter().map(|waiting| waiting.job).collect();
-    assert_eq!(told, [blocked], "those behind are told of by the order, not one by one");
+    assert_eq!(told, [blocked], "those behind are told of by the state, not one by one");
     world.settle();
-    let last = JobId::job(world.state.next_job_number() - 1);
+    let last = JobId::job(world.state().next_job_number() - 1);
     assert_eq!(world.reason(last), Some(WaitReason::BehindJob(blocked)));
 }
 

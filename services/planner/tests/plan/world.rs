@@ -1,21 +1,20 @@
 //! A cluster without a ledger: commands are decided and applied at once, and plans are committed.
 
 use muster_domain::{State, decide, invariants::assert_invariants};
-use muster_planner::{Order, Plan, Policy, View, plan};
+use muster_planner::projection::{Planned, Projection};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, Refusal, Reply},
     event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext},
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
-    plan::ProposedPlan,
+    policy::Policy,
     resources::{Alternative, ComponentPlacement, NodeSpec, PropertyValue, Request},
 };
 use std::{collections::BTreeSet, sync::Arc};
 
 pub struct World {
-    pub state: State,
-    pub order: Order,
+    projection: Projection,
 }
 
 impl World {
@@ -26,7 +25,7 @@ impl World {
     }
 
     pub fn configured(config: ClusterConfig) -> Self {
-        let mut world = Self { state: State::new(), order: Order::default() };
+        let mut world = Self { projection: Projection::of(State::new()) };
         let names: Vec<String> = config.nodes.iter().map(|node| node.name.clone()).collect();
         world.configure(config);
         for name in names {
@@ -41,10 +40,15 @@ impl World {
         self.command(&Actor::Ledger, configure).expect("a good configuration");
     }
 
-    /// Decides a command and applies what it leads to. Each record is checked, and the order against one made anew.
+    /// The cluster.
+    pub fn state(&self) -> &State {
+        self.projection.state()
+    }
+
+    /// Decides a command and applies what it leads to.
     pub fn command(&mut self, actor: &Actor, command: Command) -> Result<Reply, Refusal> {
-        let now = Timestamp(self.state.time().0 + 1_000_000);
-        let decision = decide(&self.state, actor, &command, now)?;
+        let now = Timestamp(self.state().time().0 + 1_000_000);
+        let decision = decide(self.state(), actor, &command, now)?;
         for event in decision.events {
             self.record(actor, now, event);
         }
@@ -52,7 +56,7 @@ impl World {
     }
 
     fn record(&mut self, actor: &Actor, time: Timestamp, event: Event) {
-        let sequence = Sequence(self.state.sequence().0 + 1);
+        let sequence = Sequence(self.state().sequence().0 + 1);
         let record = Record {
             sequence,
             time,
@@ -61,8 +65,7 @@ impl World {
             trace: TraceContext::default(),
             event,
         };
-        self.order.apply(&mut self.state, &record);
-        assert_eq!(self.order, Order::of(&self.state), "after {:?}", record.event);
+        self.projection.apply(&record);
     }
 
     pub fn submit(&mut self, spec: JobSpec) -> JobId {
@@ -80,10 +83,16 @@ impl World {
         self.command(&owner(user), Command::Submit { jobs: vec![spec] })
     }
 
-    pub fn plan(&self) -> Plan {
-        let view = View { state: &self.state, order: &self.order, left_out: &BTreeSet::new() };
-        let made = plan(&view, &Policy::default());
-        assert_eq!(made, plan(&view, &Policy::default()), "the same view, another plan");
+    /// Plans. A projection that is made anew plans the same.
+    pub fn plan(&mut self) -> Planned {
+        self.plan_without(&BTreeSet::new())
+    }
+
+    pub fn plan_without(&mut self, left_out: &BTreeSet<JobId>) -> Planned {
+        let now = self.state().time();
+        let anew = Projection::of(self.state().clone()).plan(now, left_out);
+        let made = self.projection.plan(now, left_out);
+        assert_eq!(made.plan, anew.plan, "a projection that is made anew plans otherwise");
         made
     }
 
@@ -91,12 +100,11 @@ impl World {
     pub fn settle(&mut self) -> Vec<JobId> {
         let mut started = Vec::new();
         loop {
-            let Plan { starts, reasons, .. } = self.plan();
-            let jobs: Vec<JobId> = starts.iter().map(|start| start.job).collect();
-            let plan = ProposedPlan { seen: self.state.sequence(), starts, reasons, ..ProposedPlan::default() };
+            let plan = self.plan().plan;
+            let jobs: Vec<JobId> = plan.starts.iter().map(|start| start.job).collect();
             let reply = self.command(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
             assert_eq!(reply, Ok(Reply::Planned(Vec::new())), "of {jobs:?}");
-            assert_invariants(&self.state);
+            assert_invariants(self.state());
             started.extend(&jobs);
             if jobs.is_empty() {
                 return started;
@@ -104,41 +112,47 @@ impl World {
         }
     }
 
+    /// Puts a policy in force.
+    pub fn set_policy(&mut self, policy: Policy) {
+        let set = Command::SetPolicy { policy: Box::new(policy) };
+        self.command(&Actor::Ledger, set).expect("a policy that can be followed");
+    }
+
     /// Ends all parts of a run.
     pub fn end_run(&mut self, run: RunId) {
-        let nodes: Vec<_> = self.state.run(run).expect("it runs").nodes().collect();
+        let nodes: Vec<_> = self.state().run(run).expect("it runs").nodes().collect();
         for node in nodes {
-            let name = self.state.node_name(node).into_owned();
+            let name = self.state().node_name(node).into_owned();
             let exit = NodeExit {
                 status: Some(ExitStatus::Code(0)),
                 cause: EndCause::Itself,
                 usage: Usage::default(),
-                started: Some(self.state.time()),
-                ended: self.state.time(),
+                started: Some(self.state().time()),
+                ended: self.state().time(),
             };
             self.command(&Actor::Executor(name), Command::NodeEnded { run, exit }).expect("heard");
         }
     }
 
     pub fn end(&mut self, job: JobId) {
-        let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
+        let run = self.state().job(job).and_then(|job| job.run()).expect("it runs");
         self.end_run(run);
     }
 
     pub fn reason(&self, job: JobId) -> Option<WaitReason> {
-        self.state.wait_reason(self.state.job(job).expect("it is known"))
+        self.state().wait_reason(self.state().job(job).expect("it is known"))
     }
 
     /// Where the components of a job run.
     pub fn placement(&self, job: JobId) -> Vec<ComponentPlacement> {
-        let run = self.state.job(job).and_then(|job| job.run()).and_then(|run| self.state.run(run));
+        let run = self.state().job(job).and_then(|job| job.run()).and_then(|run| self.state().run(run));
         run.expect("it runs").placement.components.clone()
     }
 
     /// For each share of the job's only component: node, cores and tasks.
     pub fn shares(&self, job: JobId) -> Vec<(String, String, u32)> {
         let [component] = &self.placement(job)[..] else { panic!("several components") };
-        let name = |node| self.state.node_name(node).into_owned();
+        let name = |node| self.state().node_name(node).into_owned();
         component.shares.iter().map(|share| (name(share.node), share.cores.to_string(), share.tasks)).collect()
     }
 

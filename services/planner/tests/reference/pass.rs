@@ -22,6 +22,8 @@ pub struct Outcome {
     pub starts: Vec<(JobId, Placement)>,
     /// What jobs are promised from now on.
     pub slots: BTreeMap<JobId, Slot>,
+    /// What jobs are promised for this plan only.
+    pub reservations: BTreeMap<JobId, Slot>,
     pub waiting: BTreeMap<JobId, Why>,
 }
 
@@ -82,9 +84,13 @@ impl<'w> Pass<'w> {
     /// Jobs one after the other; one that does not fit lets no later job have nodes of its queues.
     fn without_backfill(&mut self, jobs: &[&'w QueuedJob]) {
         for job in jobs {
-            if let Attempt::NoRoom = self.start_all(job) {
-                self.wait(job, Why::Resources);
-                self.block(job);
+            match self.start_all(job) {
+                Attempt::NoRoom => {
+                    self.wait(job, Why::Resources);
+                    self.block(job);
+                }
+                Attempt::Behind => self.pass_block_on(job),
+                _ => {}
             }
         }
     }
@@ -97,8 +103,10 @@ impl<'w> Pass<'w> {
         while depth > 0
             && let Some(job) = jobs.next()
         {
-            if let Attempt::NoRoom = self.start_all(job) {
-                depth -= u32::from(self.reserve(job));
+            match self.start_all(job) {
+                Attempt::NoRoom => depth -= u32::from(self.reserve(job)),
+                Attempt::Behind => self.pass_block_on(job),
+                _ => {}
             }
         }
         candidates.extend(jobs);
@@ -112,7 +120,7 @@ impl<'w> Pass<'w> {
                 continue;
             }
             match self.start_all(job) {
-                Attempt::Held => {}
+                Attempt::Held | Attempt::Behind => {}
                 Attempt::Started | Attempt::Hopeless => tries -= 1,
                 Attempt::NoRoom => {
                     tries -= 1;
@@ -124,6 +132,7 @@ impl<'w> Pass<'w> {
 
     /// Every job that waits has a promise, kept until it starts.
     fn conservative(&mut self, jobs: &[&'w QueuedJob], backfill: &Backfill) {
+        jobs.iter().for_each(|job| self.drop_if_shut_out(job));
         if self.world.capacity_freed {
             jobs.iter().for_each(|job| self.renew(job));
         }
@@ -144,7 +153,7 @@ impl<'w> Pass<'w> {
     fn start_all(&mut self, job: &'w QueuedJob) -> Attempt {
         if let Some(why) = self.behind(job) {
             self.wait(job, why);
-            return Attempt::Held;
+            return Attempt::Behind;
         }
         let Some(tasks) = &job.tasks else { return self.start_one(job, job.id) };
         for (started, index) in (0..).zip(tasks.indices.iter()) {
@@ -215,6 +224,14 @@ impl<'w> Pass<'w> {
         }
     }
 
+    /// A job that is behind in one of its queues waits at its place in the others.
+    fn pass_block_on(&mut self, job: &QueuedJob) {
+        let mut queues = job.demand.components.iter().map(|component| &*component.queue);
+        if queues.any(|queue| !self.blocked.contains_key(queue)) {
+            self.block(job);
+        }
+    }
+
     /// Reserves its earliest start for a job, unless a limit does not let it have that place.
     fn reserve(&mut self, job: &QueuedJob) -> bool {
         match self.held.earliest(job.id, &job.demand) {
@@ -224,6 +241,7 @@ impl<'w> Pass<'w> {
             }
             Some(Found { start, placement }) => {
                 self.held.hold(job.id, &job.demand, &placement, start, false);
+                self.outcome.reservations.insert(job.id, Slot { start, placement: Arc::new(placement) });
                 self.wait(job, Why::Reserved(start));
             }
             None => {
@@ -264,6 +282,16 @@ impl<'w> Pass<'w> {
     fn give(&mut self, job: &QueuedJob, slot: Slot) {
         self.held.hold(job.id, &job.demand, &slot.placement, slot.start, false);
         self.outcome.slots.insert(job.id, slot);
+    }
+
+    /// Takes back a promise that is overdue, if its nodes do not serve the job from now on.
+    fn drop_if_shut_out(&mut self, job: &QueuedJob) {
+        let Some(slot) = self.outcome.slots.get(&job.id).filter(|slot| slot.start < self.now) else { return };
+        let mut from_now = Holdings::new(self.world, self.now);
+        from_now.hold(job.id, &job.demand, &slot.placement, self.now, false);
+        if !from_now.are_open(job.id, &job.demand) {
+            self.take_back(job);
+        }
     }
 
     /// Gives up a promise for the earliest start that there is now, if that is earlier.
@@ -365,7 +393,7 @@ fn is_better(demand: &Demand, found: &Slot, old: &Slot) -> bool {
         ends.max()
     };
     let is_choice = demand.components.len() == 1 && demand.components[0].alternatives.len() > 1;
-    !is_choice || end(found) < end(old)
+    !is_choice || end(found) <= end(old)
 }
 
 /// Why no waiting helps, if none does: the nodes are too few or too small, or not available.
@@ -406,6 +434,8 @@ enum Attempt {
     Started,
     /// Something else than resources holds it back, which is told.
     Held,
+    /// A job ahead of it waits, which is told.
+    Behind,
     /// No waiting helps, which is told.
     Hopeless,
     /// There is no room for it.
