@@ -8,9 +8,9 @@ use muster_schemas::{
     command::{Answer, Command, JobFilter, JobSelection, Reply, Start},
     event::{Actor, EndCause, NodeExit, TraceContext},
     job::{ArraySpec, Component, ExitStatus, JobSpec, JobState, Launch, Notification, Occasion, Program, Sink, Usage},
-    plan::ProposedPlan,
+    plan::{NodeClosure, ProposedPlan, ReservationSpec, ReservedNodes},
     resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
-    views::{ErrorCode, HoldRequest, JobsRequest, NodeStateWord, OutcomeWord, ReasonWord},
+    views::{ClosuresRequest, ErrorCode, HoldRequest, JobsRequest, NodeStateWord, OutcomeWord, ReasonWord},
 };
 use std::{
     io::{Read as _, Write as _},
@@ -612,4 +612,37 @@ fn clients_say_what_is_not_reachable() {
     let error = client.submit(CommandId::new_now(), vec![job("a")]).unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains("is muster running?"), "{error}");
+}
+
+#[test]
+fn reservations_and_closures_are_made_shown_and_taken_back() {
+    let system = System::start();
+    let mut client = system.client();
+    let start = Timestamp::now().plus_seconds(3600);
+    let course = ReservationSpec {
+        name: "a-course-1".into(),
+        start,
+        end: start.plus_seconds(3600),
+        nodes: ReservedNodes::Named(vec!["node1".into()]),
+        users: vec!["somebody".into()],
+        accounts: Vec::new(),
+    };
+    client.reserve(CommandId::new_now(), &course).unwrap();
+    let (code, message) = refusal(client.reserve(CommandId::new_now(), &course));
+    assert_eq!((code, message.contains("exists already")), (ErrorCode::Conflict, true), "{message}");
+    let page = client.reservations(Moment::Now).unwrap();
+    assert_eq!((page.reservations.len(), &page.reservations[0].spec), (1, &course));
+    assert_eq!((&page.reservations[0].nodes, page.reservations[0].begun), (&vec!["node1".to_owned()], false));
+    assert_eq!(client.node("node1", Moment::Now).unwrap().reservations, ["a-course-1"]);
+    let mut inside = job("inside");
+    inside.components[0].reservation = Some("a-course-1".into());
+    assert_eq!(refusal(client.submit(CommandId::new_now(), vec![inside])).0, ErrorCode::PermissionDenied);
+    client.remove_reservation(CommandId::new_now(), "a-course-1").unwrap();
+    assert_eq!(refusal(client.remove_reservation(CommandId::new_now(), "a-course-1")).0, ErrorCode::NotFound);
+    assert!(client.reservations(Moment::Now).unwrap().reservations.is_empty());
+
+    let closure = NodeClosure { from: start, until: Timestamp::MAX, reason: "fan".into() };
+    let request = ClosuresRequest { nodes: vec!["node1".into()], closures: vec![closure.clone()] };
+    client.set_closures(CommandId::new_now(), &request).unwrap();
+    assert_eq!(client.node("node1", Moment::Now).unwrap().closures, [closure]);
 }
