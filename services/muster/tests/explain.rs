@@ -39,7 +39,7 @@ fn busy() -> Busy {
     let reserved = system.submit(&["-n", "8", "--time", "10:00", "--", "true"]);
     let delaying = system.submit(&["-n", "1", "--time", "1:00:00", "--", "sleep", "600"]);
     let held = system.submit(&["--hold", "--", "true"]);
-    let dependent = system.submit(&["--dependency", &format!("afterany:{reserved}"), "--", "true"]);
+    let dependent = system.submit(&["--after", &format!("ended:{reserved}"), "--", "true"]);
     let later = system.submit(&["--begin", "now+2h", "--", "true"]);
     system.wait_until("the plan is made", || reason(&system, &reserved) == "reserved");
     Busy { system, runs, reserved, delaying, held, dependent, later }
