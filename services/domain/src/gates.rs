@@ -67,11 +67,12 @@ impl State {
         blockers
             .filter(|blocker| blocker.id != job.id)
             .filter(|blocker| is_other_order || self.place_in_order(blocker) < own_place)
-            .filter(|blocker| {
+            .min_by_key(|blocker| {
                 let theirs = nodes(blocker);
-                own_nodes.iter().any(|own| theirs.iter().any(|other| own.shares_nodes(other)))
+                let shares_nodes = own_nodes.iter().any(|own| theirs.iter().any(|other| own.shares_nodes(other)));
+                // Licences can be what is missing, and those are shared by all.
+                (!shares_nodes, self.place_in_order(blocker))
             })
-            .min_by_key(|blocker| self.place_in_order(blocker))
     }
 
     /// What jobs are planned in the order of: priority of the queue, priority of the job, arrival.

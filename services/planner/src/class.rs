@@ -3,7 +3,10 @@
 use crate::model::Demand;
 use muster_domain::requests;
 use muster_schemas::{cluster::ClusterSettings, job::WaitReason, resources::Alternative};
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 /// The number of a class. Numbers of classes that nobody uses any more are given again.
 pub(crate) type ClassId = u32;
@@ -15,8 +18,8 @@ pub(crate) struct Class {
     uses: u32,
     /// The least that it takes, by its first alternatives.
     pub size: Size,
-    /// Why it can never be served by the machine of this generation, or that it can.
-    pub fate: Option<(u64, Option<WaitReason>)>,
+    /// Why it cannot be served as the machine is, however long it waits, if that is so.
+    pub hopeless: Option<WaitReason>,
 }
 
 impl Class {
@@ -78,6 +81,10 @@ pub(crate) struct Classes {
     /// ever less, so equal jobs need not be looked at.
     failed_in_pass: Vec<u64>,
     unused: Vec<ClassId>,
+    /// Classes of which it is not known whether they are hopeless.
+    unjudged: Vec<ClassId>,
+    /// Classes that are.
+    hopeless: BTreeSet<ClassId>,
 }
 
 impl Classes {
@@ -87,7 +94,7 @@ impl Classes {
             self.classes[*id as usize].uses += 1;
             return *id;
         }
-        let class = Class { demand: demand.clone(), uses: 1, size: Size::of(demand, settings), fate: None };
+        let class = Class { demand: demand.clone(), uses: 1, size: Size::of(demand, settings), hopeless: None };
         let id = match self.unused.pop() {
             Some(id) => {
                 self.classes[id as usize] = class;
@@ -101,6 +108,7 @@ impl Classes {
             }
         };
         self.by_demand.insert(demand.clone(), id);
+        self.unjudged.push(id);
         id
     }
 
@@ -111,7 +119,36 @@ impl Classes {
         if class.uses == 0 {
             self.by_demand.remove(&class.demand);
             self.unused.push(id);
+            self.hopeless.remove(&id);
         }
+    }
+
+    /// The classes to be judged; all of them if the machine is another one than before.
+    pub fn to_judge(&mut self, is_other_machine: bool) -> Vec<ClassId> {
+        if is_other_machine {
+            self.unjudged = (0..).zip(&self.classes).filter(|(_, class)| class.uses > 0).map(|(id, _)| id).collect();
+        }
+        std::mem::take(&mut self.unjudged)
+    }
+
+    /// Whether the class is hopeless, and why.
+    pub fn judge(&mut self, id: ClassId, hopeless: Option<WaitReason>) {
+        if hopeless.is_some() {
+            self.hopeless.insert(id);
+        } else {
+            self.hopeless.remove(&id);
+        }
+        self.classes[id as usize].hopeless = hopeless;
+    }
+
+    /// Whether no waiting helps a class.
+    pub fn is_hopeless(&self, id: ClassId) -> bool {
+        !self.hopeless.is_empty() && self.hopeless.contains(&id)
+    }
+
+    /// Whether a class is one that no waiting helps.
+    pub fn has_hopeless(&self) -> bool {
+        !self.hopeless.is_empty()
     }
 
     /// How many classes are in use.
@@ -133,15 +170,10 @@ impl Classes {
         &self.classes[id as usize]
     }
 
-    pub fn get_mut(&mut self, id: ClassId) -> &mut Class {
-        &mut self.classes[id as usize]
-    }
-
     /// Measures all demands anew, after the memory of requests that name none has changed.
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);
-            class.fate = None;
         }
     }
 }

@@ -7,10 +7,11 @@ use crate::{
     PolicyError,
     class::Classes,
     limits::{Limits, Usage},
-    machine::{Holding, Machine},
+    machine::{Holding, Machine, Window},
     model::{ActiveRun, Closure, QueuedJob, Reservation, Slot},
     queue::{Facts, Place, Queue},
     search::Search,
+    timeline::ALWAYS,
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -41,6 +42,8 @@ pub struct Engine {
     pub(crate) bounds: BTreeSet<(Timestamp, Bound)>,
     /// How many passes there were.
     pub(crate) passes: u64,
+    /// The generation of the machine for which it is known who can never be served.
+    pub(crate) judged_generation: u64,
     pub(crate) capacity_freed: bool,
     pub(crate) slots_in_doubt: bool,
     pub(crate) tells_reasons: bool,
@@ -87,6 +90,7 @@ impl Engine {
             reservations: BTreeMap::new(),
             bounds: BTreeSet::new(),
             passes: 0,
+            judged_generation: 0,
             capacity_freed: false,
             slots_in_doubt: false,
             tells_reasons: true,
@@ -121,6 +125,8 @@ impl Engine {
     pub fn set_default_memory_per_core_bytes(&mut self, bytes: Option<u64>) {
         if self.settings.default_memory_per_core_bytes != bytes {
             self.settings.default_memory_per_core_bytes = bytes;
+            self.machine.frees_anything();
+            self.machine.generation += 1;
             self.classes.measure(&self.settings);
             self.requeue_all();
         }
@@ -181,6 +187,7 @@ impl Engine {
         let known = self.queues.insert(queue.name.as_str().into(), queue.clone());
         let changes_nodes = known.as_ref().is_some_and(|known| known.nodes != queue.nodes);
         if changes_nodes {
+            self.machine.frees_anything();
             self.machine.generation += 1;
             self.slots_in_doubt = true;
         }
@@ -274,6 +281,7 @@ impl Engine {
         let assumed_end = run.expected_end;
         let usage = Usage::of(&run.placement);
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
+        self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
         self.limits.begin(&run.holder, &run.demand, &usage);
         self.ends.insert((assumed_end, run.job));
         self.runs.insert(run.job, Run { run, assumed_end, usage });
@@ -311,15 +319,24 @@ impl Engine {
         self.ends.iter().copied()
     }
 
+    /// Whether a run that lasts so long holds something that is promised to others.
+    fn is_in_the_way(&self, run: &ActiveRun, until: Timestamp) -> bool {
+        self.machine.promises() > 0 && self.machine.overbooks(&run.demand, &run.placement, Window { from: ALWAYS, until })
+    }
+
     /// Runs whose walltime is over hold what they have for a little longer.
     pub(crate) fn extend_overdue(&mut self, now: Timestamp) {
         while let Some((assumed_end, job)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
             self.ends.remove(&(assumed_end, job));
-            let Some(run) = self.runs.get_mut(&job) else { continue };
-            self.machine.give_back(&run.run.demand, &run.run.placement, Holding::Run { until: assumed_end });
-            run.assumed_end = now.plus_seconds(OVERRUN_SECONDS);
-            self.machine.take(&run.run.demand, &run.run.placement, Holding::Run { until: run.assumed_end });
-            self.ends.insert((run.assumed_end, job));
+            let Some(mut known) = self.runs.remove(&job) else { continue };
+            self.machine.lend(&known.run.demand, &known.run.placement, Holding::Run { until: assumed_end });
+            // Counted from the end that was expected, so that it does not matter when it was last looked at.
+            let over = now.micros_since(known.run.expected_end) / (OVERRUN_SECONDS * 1_000_000);
+            known.assumed_end = known.run.expected_end.plus_seconds((over + 1) * OVERRUN_SECONDS);
+            self.machine.take(&known.run.demand, &known.run.placement, Holding::Run { until: known.assumed_end });
+            self.slots_in_doubt |= self.is_in_the_way(&known.run, known.assumed_end);
+            self.ends.insert((known.assumed_end, job));
+            self.runs.insert(job, known);
         }
     }
 
@@ -333,7 +350,7 @@ impl Engine {
             only_grows: is_quiet && self.machine.promises() == 0,
             ends: &self.ends,
             runs: &self.runs,
-            free_cores_now: None,
+            known: None,
         }
     }
 

@@ -115,7 +115,7 @@ impl MachineNode {
             memory_bytes: -i64::try_from(share.memory_bytes).unwrap_or(i64::MAX),
             cores: -i32::try_from(share.cores.len()).unwrap_or(i32::MAX),
             holders: -1,
-            exclusive: -i16::from(share.exclusive),
+            exclusive: -i32::from(share.exclusive),
             ..Counts::default()
         };
         for gpu in share.gpus.iter() {
@@ -246,6 +246,14 @@ impl MachineNode {
         self.is_available && self.closures.is_empty() && self.reservations.is_empty()
     }
 
+    /// The first moment after `from` at which more may become free of the node.
+    pub fn next_opening(&self, from: Timestamp) -> Option<Timestamp> {
+        if self.closures.is_empty() && self.reservations.is_empty() {
+            return self.line.changes(from).next().filter(|at| *at < Timestamp::MAX);
+        }
+        self.openings(from).min()
+    }
+
     /// The moments after `from` at which more may become free of the node.
     pub fn openings(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
         let closures = self.closures.iter().map(|closure| closure.until);
@@ -254,6 +262,9 @@ impl MachineNode {
         self.line.changes(from).chain(bounds).filter(|at| *at < Timestamp::MAX)
     }
 }
+
+/// A promise that a run holds up for no longer than this, nor for half of its own time, is kept.
+const LATE_MICROS: i64 = 60_000_000;
 
 /// What something holds on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,6 +301,21 @@ pub(crate) struct Machine {
     pub generation: u64,
     /// How many promises are on the lines.
     promises: u32,
+    /// What was freed, oldest first, and how much of it was forgotten before. Not kept for a single node.
+    freed: Vec<Freed>,
+    forgotten: usize,
+}
+
+/// Something that was freed: what could not be had before may be had with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// A part of a node for a time.
+    Node {
+        node: NodeId,
+        window: Window,
+    },
+    /// Anything.
+    Anything,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,6 +353,7 @@ impl Machine {
     /// the caller.
     pub fn set_node(&mut self, id: NodeId, spec: Arc<NodeSpec>, is_pool: bool) {
         self.generation += 1;
+        self.frees_anything();
         let node = MachineNode::new(id, spec, is_pool);
         match self.nodes.binary_search_by_key(&id, |node| node.id) {
             Ok(at) => {
@@ -354,10 +381,12 @@ impl Machine {
         }
         self.nodes[at].is_available = is_available;
         self.generation += 1;
+        self.frees_anything();
         true
     }
 
     pub fn set_closures(&mut self, id: NodeId, closures: Vec<Closure>) {
+        self.frees_anything();
         if let Some(node) = self.node_mut(id) {
             node.closures = closures;
             node.closures.sort_unstable();
@@ -366,6 +395,7 @@ impl Machine {
 
     /// Keeps the nodes of a reservation that is not known yet.
     pub fn set_reservation(&mut self, reservation: &Reservation) {
+        self.frees_anything();
         for id in &reservation.nodes {
             self.reserve_node(*id, reservation);
         }
@@ -380,12 +410,14 @@ impl Machine {
     }
 
     pub fn remove_reservation(&mut self, name: &str) {
+        self.frees_anything();
         for node in &mut self.nodes {
             node.reservations.retain(|(_, _, known)| **known != *name);
         }
     }
 
     pub fn set_licence(&mut self, name: &str, total: u32) {
+        self.frees_anything();
         self.generation += 1;
         let count = |total: u32| i32::try_from(total).unwrap_or(i32::MAX);
         match self.licences.get_mut(name) {
@@ -428,10 +460,48 @@ impl Machine {
         self.change(demand, placement, holding, true);
     }
 
-    /// Gives back what was taken with the same arguments.
-    pub fn give_back(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
+    /// Gives back what was taken with the same arguments, to be taken again or used by the same job.
+    pub fn lend(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         self.count_promise(holding, -1);
         self.change(demand, placement, holding, false);
+    }
+
+    /// Gives back for good what was taken with the same arguments.
+    pub fn give_back(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
+        self.lend(demand, placement, holding);
+        if self.nodes.len() > 1 {
+            let window = holding.window(demand, placement);
+            for (component, placed) in demand.components.iter().zip(&placement.components) {
+                let alternative = component.alternatives.get(placed.alternative as usize);
+                let has_licences = alternative.is_none_or(|alternative| !alternative.licences.is_empty());
+                self.freed.extend(has_licences.then_some(Freed::Anything));
+                self.freed.extend(placed.shares.iter().map(|share| Freed::Node { node: share.node, window }));
+            }
+        }
+    }
+
+    /// Anything may have been freed.
+    pub fn frees_anything(&mut self) {
+        if self.nodes.len() > 1 && self.freed.last() != Some(&Freed::Anything) {
+            self.freed.push(Freed::Anything);
+        }
+    }
+
+    /// How much was freed so far, for [`Machine::freed_since`].
+    pub fn freed_so_far(&self) -> usize {
+        self.forgotten + self.freed.len()
+    }
+
+    /// What was freed since; `None` if that is not known any more.
+    pub fn freed_since(&self, so_far: usize) -> Option<&[Freed]> {
+        self.freed.get(so_far.checked_sub(self.forgotten)?..)
+    }
+
+    /// Forgets what was freed before.
+    pub fn forget_freed_before(&mut self, so_far: usize) {
+        let known = so_far.saturating_sub(self.forgotten).min(self.freed.len());
+        self.freed.drain(..known);
+        self.forgotten += known;
     }
 
     fn count_promise(&mut self, holding: Holding, by: i32) {
@@ -505,25 +575,31 @@ impl Machine {
         })
     }
 
-    /// Whether nothing of what a promise holds is held by others too, or is on nodes that cannot keep it.
-    pub fn keeps(&self, demand: &Demand, placement: &Placement, start: Timestamp) -> bool {
+    /// Whether a promise can be kept: its nodes serve it, and what it holds is free but for a little at its beginning. A run
+    /// that begins or ends a moment late is waited for; it breaks no promise.
+    pub fn keeps(&self, demand: &Demand, placement: &Placement, start: Timestamp, now: Timestamp) -> bool {
         let window = Holding::Promise { start }.window(demand, placement);
-        demand.components.iter().zip(&placement.components).all(|(component, placed)| {
-            let alternative = component.alternatives.get(placed.alternative as usize);
-            let Some(alternative) = alternative else { return false };
-            let nodes_keep = placed.shares.iter().all(|share| {
-                self.node(share.node).is_some_and(|node| {
-                    node.serves(window, component.reservation.as_deref()) && !node.least_in(window).is_overbooked()
-                })
-            });
-            let has_licences = || {
-                alternative.licences.keys().all(|name| {
-                    let line = self.licences.get(name.as_str()).map(|licence| &licence.line);
-                    line.is_some_and(|line| line.least(window.from, window.until).cores >= 0)
-                })
-            };
-            nodes_keep && has_licences()
-        })
+        let half = window.until.micros_since(window.from) / 2;
+        let from = start.max(now).plus_micros(half.min(LATE_MICROS));
+        let window = Window { from, ..window };
+        self.serves(demand, placement, start.max(now)) && (window.from >= window.until || !self.overbooks(demand, placement, window))
+    }
+
+    /// Whether more is held in a window of what a placement is on than there is.
+    pub fn overbooks(&self, demand: &Demand, placement: &Placement, window: Window) -> bool {
+        let node_is_overbooked = |share: &NodeShare| {
+            let node = self.node(share.node).filter(|node| node.promises > 0);
+            node.is_some_and(|node| node.line.least(window.from, window.until).is_overbooked())
+        };
+        let licence_is_overbooked = |name: &String| {
+            let licence = self.licences.get(name.as_str());
+            licence.is_none_or(|licence| licence.line.least(window.from, window.until).cores < 0)
+        };
+        placement.shares().any(node_is_overbooked)
+            || demand.components.iter().zip(&placement.components).any(|(component, placed)| {
+                let alternative = component.alternatives.get(placed.alternative as usize);
+                alternative.into_iter().flat_map(|alternative| alternative.licences.keys()).any(licence_is_overbooked)
+            })
     }
 }
 

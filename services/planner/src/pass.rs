@@ -7,6 +7,7 @@ mod reasons;
 pub(crate) mod turn;
 
 use crate::{
+    class::ClassId,
     engine::Engine,
     limits::{Usage, queues},
     machine::Holding,
@@ -19,7 +20,7 @@ use muster_schemas::{
 };
 use now_index::NowIndex;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -56,6 +57,8 @@ struct Cycle<'c> {
     started_of_array: BTreeMap<u64, u32>,
     /// Queues in which an earlier job waits for resources that nobody knows the time of, or that nobody may go around.
     blocked: BTreeMap<Arc<str>, JobId>,
+    /// From when on equal jobs can fit, of those that were promised something in this cycle.
+    hints: HashMap<ClassId, Timestamp>,
     /// The promises that were there before the cycle, of those that changed.
     old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
     wake: Option<Timestamp>,
@@ -103,9 +106,11 @@ impl Engine {
             usage: Vec::new(),
             started_of_array: BTreeMap::new(),
             blocked: BTreeMap::new(),
+            hints: HashMap::new(),
             old_slots: BTreeMap::new(),
             wake: None,
         };
+        self.judge_classes();
         self.drop_broken_promises(&mut cycle);
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
@@ -120,8 +125,9 @@ impl Engine {
     }
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
+        self.tell_the_hopeless(&mut cycle);
         for (demand, placement, holding) in cycle.taken.drain(..) {
-            self.machine.give_back(&demand, &placement, holding);
+            self.machine.lend(&demand, &placement, holding);
         }
         for (demand, placement, holding) in cycle.given_up.drain(..) {
             self.machine.take(&demand, &placement, holding);
@@ -199,7 +205,7 @@ impl Engine {
         if self.classes.has_failed(class_id, self.passes) {
             return None;
         }
-        let search = Search { free_cores_now: Some(cycle.index.cores()), ..self.search(cycle.now) };
+        let search = Search { known: Some((cycle.now, cycle.index.cores())), ..self.search(cycle.now) };
         let found = if !cycle.index.may_fit(class) {
             None
         } else if class.is_moldable() {
@@ -209,7 +215,8 @@ impl Engine {
         } else {
             search.at(&class.demand, cycle.now)
         };
-        if found.is_none() {
+        // A job that can be served in several ways may want to start after all, when others have taken the better way.
+        if found.is_none() && !class.is_moldable() {
             self.classes.fails(class_id, self.passes);
             cycle.failed_classes += 1;
         }

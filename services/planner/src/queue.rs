@@ -38,6 +38,8 @@ pub(crate) struct Entry {
     pub arrival: Timestamp,
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
     pub slot: Option<Slot>,
+    /// How much had been freed when it was last found that its slot cannot be earlier.
+    pub looked_at: Option<usize>,
     block: u32,
 }
 
@@ -171,6 +173,7 @@ impl Queue {
             arrival: job.arrival,
             attributes: job.attributes,
             slot: job.slot,
+            looked_at: None,
             block,
         };
         let place = self.free.pop().unwrap_or_else(|| {

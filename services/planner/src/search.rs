@@ -1,11 +1,13 @@
 //! Whether a demand fits at a moment, and when it fits first.
 
+mod rooms;
+
 use crate::{
     class::Class,
     engine::Run,
     free::{Free, FreeNode, Undo},
-    machine::{Machine, MachineNode, Window},
-    model::{ComponentDemand, Demand},
+    machine::{Freed, Machine, MachineNode, Window},
+    model::{ComponentDemand, Demand, Slot},
     place::{self, Enough, Scope},
 };
 use muster_schemas::{
@@ -13,6 +15,7 @@ use muster_schemas::{
     cluster::QueueSpec,
     resources::{Alternative, ComponentPlacement, Level, Placement},
 };
+use rooms::{Rooms, Sweep};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ops::Bound,
@@ -36,8 +39,8 @@ pub(crate) struct Search<'s> {
     /// When which runs end, ascending, and what they hold.
     pub ends: &'s BTreeSet<(Timestamp, JobId)>,
     pub runs: &'s HashMap<JobId, Run>,
-    /// The free cores of each node now, if they are known: most nodes need no closer look.
-    pub free_cores_now: Option<&'s [u32]>,
+    /// The most cores that each node can have at a moment, if that is known: most nodes need no closer look then.
+    pub known: Option<(Timestamp, &'s [u32])>,
 }
 
 /// A place in time.
@@ -63,19 +66,43 @@ impl<'s> Search<'s> {
     }
 
     fn with_choice(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
-        let mut taken = Taken { longest: longest(demand), ..Taken::default() };
-        let mut components = Vec::with_capacity(demand.components.len());
-        for component in &demand.components {
+        let [component] = &demand.components[..] else { return self.together(demand, start, choice) };
+        let placed = self.component(component, start, choice, &Taken::default())?;
+        Some(Placement { components: vec![placed] })
+    }
+
+    /// Places several components that start together. A node serves one of them.
+    fn together(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
+        let mut taken = Taken { longest: Some(longest(demand)), ..Taken::default() };
+        let mut components = vec![ComponentPlacement::default(); demand.components.len()];
+        for number in self.components_in_order(demand) {
+            let component = &demand.components[number];
             let placed = self.component(component, start, choice, &taken)?;
-            if demand.components.len() > 1 {
-                taken.nodes.extend(placed.shares.iter().map(|share| share.node));
-                for (name, count) in &component.alternatives[placed.alternative as usize].licences {
-                    *taken.licences.entry(name).or_default() += count;
-                }
+            taken.nodes.extend(placed.shares.iter().map(|share| share.node));
+            for (name, count) in &component.alternatives[placed.alternative as usize].licences {
+                *taken.licences.entry(name).or_default() += count;
             }
-            components.push(placed);
+            components[number] = placed;
         }
         Some(Placement { components })
+    }
+
+    /// The numbers of the components in the order in which they are placed: those that fewest nodes can serve first, so
+    /// that the others leave them their nodes.
+    pub fn components_in_order(&self, demand: &Demand) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..demand.components.len()).collect();
+        if order.len() > 1 {
+            order.sort_by_cached_key(|number| self.nodes_of_kind(&demand.components[*number]));
+        }
+        order
+    }
+
+    fn nodes_of_kind(&self, component: &ComponentDemand) -> usize {
+        let queue_nodes = self.queue_nodes(component);
+        let serves = |node: &&MachineNode| {
+            component.alternatives.iter().any(|alternative| serves_kind(node, queue_nodes, alternative))
+        };
+        self.machine.nodes().iter().filter(serves).count()
     }
 
     fn component(
@@ -144,10 +171,10 @@ impl<'s> Search<'s> {
         let mut candidates = Vec::new();
         // Who asks for all nodes there are also asks for those on which nothing is free.
         let counts_full = enough.is_none();
-        let free_cores_now = self.free_cores_now.filter(|_| !counts_full && window.from <= self.now);
+        let known = self.known_at(window.from).filter(|_| !counts_full);
         let least_cores = enough.as_ref().map_or(1, Enough::cpus_per_task);
         for (at, node) in self.machine.nodes().iter().enumerate() {
-            if free_cores_now.is_some_and(|cores| cores[at] < least_cores)
+            if known.is_some_and(|cores| cores[at] < least_cores)
                 || !node.serves(window, reservation)
                 || taken.nodes.contains(&node.id)
             {
@@ -211,32 +238,60 @@ impl<'s> Search<'s> {
                 return Some(Found { start, placement });
             }
         }
-        if from < bound
-            && let Some(placement) = self.with_choice(demand, from, choice)
-        {
-            return Some(Found { start: from, placement });
-        }
         if self.only_grows && self.is_monotone(demand) {
-            return self.first_of_growing(demand, choice, from, bound);
+            let at_once = || self.with_choice(demand, from, choice).map(|placement| Found { start: from, placement });
+            let later = || self.first_of_growing(demand, choice, from, bound);
+            return if from < bound { at_once().or_else(later) } else { None };
         }
-        let starts = self.openings(demand, from, bound);
-        let mut may_fit = Sweep::of(self, demand, choice, from);
-        starts.into_iter().find_map(|start| {
-            if may_fit.as_mut().is_some_and(|sweep| !sweep.may_fit_at(start)) {
-                return None;
+        if let Some(mut sweep) = Sweep::of(self, demand, choice, from, bound) {
+            while let Some((start, cores)) = sweep.next(from) {
+                let search = Search { known: Some((start, cores)), ..*self };
+                if let Some(placement) = search.with_choice(demand, start, choice) {
+                    return Some(Found { start, placement });
+                }
             }
+            return None;
+        }
+        let starts = std::iter::once(from).filter(|from| *from < bound).chain(self.openings(demand, from, bound));
+        starts.into_iter().find_map(|start| {
             self.with_choice(demand, start, choice).map(|placement| Found { start, placement })
         })
     }
 
-    /// Whether a job that has a slot may find an earlier one, as far as can be told while it still has it.
+    /// The most cores that each node can have at a moment, if that is known.
+    fn known_at(&self, moment: Timestamp) -> Option<&'s [u32]> {
+        self.known.filter(|(at, _)| *at == moment).map(|(_, cores)| cores)
+    }
+
+    /// Whether a job that has a slot may find a better one, as far as can be told while it still has it; `freed` is what was
+    /// freed since there was none, if that is known.
     ///
-    /// An earlier window on a pool ends within the slot or before, and the slot is the job's own, so only what comes
-    /// before it has to be free.
-    pub fn may_improve(&self, class: &Class, slot_start: Timestamp) -> bool {
-        let Some((cores, micros)) = self.as_pool(&class.demand) else { return true };
-        let line = &self.machine.nodes()[0].line;
-        line.earliest_cores(cores, micros, self.now, slot_start, slot_start).is_some()
+    /// A better slot on a pool ends within the old one or before, and the old one is the job's own, so only what comes
+    /// before it has to be free. On nodes it has to use something that was freed since.
+    pub fn may_improve(&self, class: &Class, slot: &Slot, freed: Option<&[Freed]>) -> bool {
+        if let Some((cores, micros)) = self.as_pool(&class.demand) {
+            let line = &self.machine.nodes()[0].line;
+            return line.earliest_cores(cores, micros, self.now, slot.start, slot.start).is_some();
+        }
+        let (Some(freed), [component]) = (freed, &class.demand.components[..]) else { return true };
+        let [alternative] = &component.alternatives[..] else { return true };
+        let Some(enough) = Enough::of(alternative, self.default_memory_per_core_bytes) else { return true };
+        let least_cores = i32::try_from(enough.cpus_per_task()).unwrap_or(i32::MAX);
+        freed.iter().any(|freed| self.may_use(freed, least_cores, alternative, slot))
+    }
+
+    /// Whether a window before a slot can use some of what was freed, going by cores.
+    fn may_use(&self, freed: &Freed, least_cores: i32, alternative: &Alternative, slot: &Slot) -> bool {
+        let Freed::Node { node, window } = freed else { return true };
+        let Some(node) = self.machine.node(*node) else { return false };
+        let own = Window::of(Timestamp(0), alternative.walltime_seconds).until.0;
+        // The job's own share of the node stands in its way only as long as it has it.
+        if slot.placement.shares().any(|share| share.node == node.id) {
+            return true;
+        }
+        let from = self.now.max(window.from.plus_micros(1_i64.saturating_sub(own)));
+        let bound = slot.start.min(window.until);
+        from < bound && node.line.earliest_cores(least_cores, own, from, bound, Timestamp::MAX).is_some()
     }
 
     /// Cores and duration, if the machine is one node and the demand is for nothing but cores of it.
@@ -262,7 +317,7 @@ impl<'s> Search<'s> {
     }
 
     /// Whether a demand that fits also fits with more free.
-    fn is_monotone(&self, demand: &Demand) -> bool {
+    pub fn is_monotone(&self, demand: &Demand) -> bool {
         // With more free, an earlier component may take the only node of a later one.
         let [component] = &demand.components[..] else { return false };
         let mut alternatives = component.alternatives.iter();
@@ -321,7 +376,7 @@ impl<'s> Search<'s> {
 }
 
 /// Whether a node is of the kind that the requests of an alternative and the queue ask for.
-fn serves_kind(node: &MachineNode, queue_nodes: &[String], alternative: &Alternative) -> bool {
+pub(crate) fn serves_kind(node: &MachineNode, queue_nodes: &[String], alternative: &Alternative) -> bool {
     (queue_nodes.is_empty() || queue_nodes.contains(&node.spec.name))
         && alternative.requests.iter().all(|request| muster_domain::requests::node_serves(&node.spec, request))
 }
@@ -335,148 +390,14 @@ fn fits_any_sharing(alternative: &Alternative) -> bool {
     alternative.requests.iter().all(|request| request.sharing == shared)
 }
 
-/// The longest walltime of all alternatives, if there are several components; `Some(None)` if one has none.
-fn longest(demand: &Demand) -> Option<Option<u64>> {
-    let alternatives = || demand.components.iter().flat_map(|component| component.alternatives.iter());
-    let all_have_one = || alternatives().map(|alternative| alternative.walltime_seconds).collect::<Option<Vec<u64>>>();
-    (demand.components.len() > 1).then(|| all_have_one().and_then(|walltimes| walltimes.into_iter().max()))
+/// The longest walltime of all alternatives; `None` if one has none.
+fn longest(demand: &Demand) -> Option<u64> {
+    let alternatives = demand.components.iter().flat_map(|component| component.alternatives.iter());
+    let walltimes = alternatives.map(|alternative| alternative.walltime_seconds).collect::<Option<Vec<u64>>>()?;
+    walltimes.into_iter().max()
 }
 
 /// Which sockets are free later cannot be told from counts, so such a request gets nodes whose cores are all free.
 fn asks_for_sockets(alternative: &Alternative) -> bool {
     alternative.requests.iter().any(|request| request.path.iter().any(|part| part.level == Level::Socket))
-}
-
-/// How much room for a plain request all nodes have together, while time goes on and runs end.
-struct Rooms<'r> {
-    component: &'r ComponentDemand,
-    alternative: &'r Alternative,
-    enough: Enough<'r>,
-    of_nodes: Vec<u32>,
-    counted: RoomCounts,
-}
-
-impl<'r> Rooms<'r> {
-    fn of(search: &Search, demand: &'r Demand, choice: Option<u32>, from: Timestamp) -> Option<Self> {
-        let [component] = &demand.components[..] else { return None };
-        let number = choice.or((component.alternatives.len() == 1).then_some(0))?;
-        let alternative = component.alternatives.get(number as usize)?;
-        let enough = Enough::of(alternative, search.default_memory_per_core_bytes)?;
-        let (of_nodes, counted) = (Vec::new(), RoomCounts::default());
-        let mut rooms = Self { component, alternative, enough, of_nodes, counted };
-        let free_cores_now = search.free_cores_now.filter(|_| from <= search.now);
-        let least_cores = rooms.enough.cpus_per_task();
-        for (at, node) in search.machine.nodes().iter().enumerate() {
-            let is_full = free_cores_now.is_some_and(|cores| cores[at] < least_cores);
-            let room = if is_full { 0 } else { rooms.room(search, node, from) };
-            rooms.of_nodes.push(room);
-            rooms.counted.change(0, room);
-        }
-        Some(rooms)
-    }
-
-    /// What is free at a moment is free for ever if it only grows.
-    fn room(&self, search: &Search, node: &MachineNode, moment: Timestamp) -> u32 {
-        let queue_nodes = search.queue_nodes(self.component);
-        if !node.is_available || !serves_kind(node, queue_nodes, self.alternative) {
-            return 0;
-        }
-        let window = Window { from: moment, until: moment };
-        let free = node.free_in(window, search.now, false).filter(|free| fits_sharing(free, self.alternative));
-        free.map_or(0, |free| self.enough.room(&free))
-    }
-
-    fn look_again(&mut self, search: &Search, nodes: impl Iterator<Item = NodeId>, moment: Timestamp) {
-        for at in nodes.filter_map(|node| search.machine.index_of(node)) {
-            let room = self.room(search, &search.machine.nodes()[at], moment);
-            let before = std::mem::replace(&mut self.of_nodes[at], room);
-            self.counted.change(before, room);
-        }
-    }
-
-    /// Whether it may fit at the moment that was last looked at.
-    fn may_fit(&self) -> bool {
-        self.enough.may_fit(self.counted.most_first())
-    }
-}
-
-/// How many nodes have room for how many tasks.
-#[derive(Default)]
-struct RoomCounts(BTreeMap<u32, u64>);
-
-impl RoomCounts {
-    /// A node's room changes. None is not counted.
-    fn change(&mut self, before: u32, after: u32) {
-        if before > 0
-            && let Some(count) = self.0.get_mut(&before)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.0.remove(&before);
-            }
-        }
-        if after > 0 {
-            *self.0.entry(after).or_default() += 1;
-        }
-    }
-
-    fn most_first(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.0.iter().rev().map(|(room, count)| (*room, *count))
-    }
-}
-
-/// A pass over all moments that tells where a plain request cannot fit, without a look at the nodes at each of them.
-///
-/// A window that begins between two steps of a node holds the first of them whole or in part, so the node's room at the
-/// first moment of that time is the most that it can have until the next step.
-struct Sweep<'r> {
-    enough: Enough<'r>,
-    /// When the room of some node changes, ascending: what it was and what it becomes.
-    changes: Vec<(Timestamp, u32, u32)>,
-    next: usize,
-    counted: RoomCounts,
-}
-
-impl<'r> Sweep<'r> {
-    fn of(search: &Search, demand: &'r Demand, choice: Option<u32>, from: Timestamp) -> Option<Self> {
-        let [component] = &demand.components[..] else { return None };
-        let number = choice.or((component.alternatives.len() == 1).then_some(0))?;
-        let alternative = component.alternatives.get(number as usize)?;
-        let enough = Enough::of(alternative, search.default_memory_per_core_bytes)?;
-        let queue_nodes = search.queue_nodes(component);
-        let whole_sockets = asks_for_sockets(alternative);
-        let mut changes = Vec::new();
-        for node in search.machine.nodes() {
-            if !node.is_available || !serves_kind(node, queue_nodes, alternative) {
-                continue;
-            }
-            let mut before = 0;
-            let mut starts: Vec<Timestamp> = std::iter::once(from).chain(node.openings(from)).collect();
-            starts.sort_unstable();
-            for start in starts {
-                let window = Window::of(start, alternative.walltime_seconds);
-                let free = node
-                    .serves(window, component.reservation.as_deref())
-                    .then(|| node.free_in(window, search.now, whole_sockets))
-                    .flatten()
-                    .filter(|free| fits_sharing(free, alternative));
-                let room = free.map_or(0, |free| enough.room(&free));
-                if room != before {
-                    changes.push((start, before, room));
-                    before = room;
-                }
-            }
-        }
-        changes.sort_unstable_by_key(|(start, ..)| *start);
-        Some(Self { enough, changes, next: 0, counted: RoomCounts::default() })
-    }
-
-    /// Whether it may fit then. The moments asked for ascend.
-    fn may_fit_at(&mut self, start: Timestamp) -> bool {
-        while let Some((_, before, after)) = self.changes.get(self.next).filter(|(at, ..)| *at <= start) {
-            self.counted.change(*before, *after);
-            self.next += 1;
-        }
-        self.enough.may_fit(self.counted.most_first())
-    }
 }

@@ -20,9 +20,9 @@ pub struct Counts {
     /// GPUs of each model of the node.
     pub gpus: [i16; GPU_MODELS],
     /// How many runs and promises hold something, counted downwards from 0.
-    pub holders: i16,
+    pub holders: i32,
     /// How many of them have the node for themselves, counted downwards from 0.
-    pub exclusive: i16,
+    pub exclusive: i32,
 }
 
 impl Counts {

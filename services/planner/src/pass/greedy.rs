@@ -28,9 +28,10 @@ impl Engine {
             if !self.may_be_planned(cycle, *place) || self.start(cycle, *place) != Verdict::NoRoom {
                 continue;
             }
-            if let Some(reason) = self.hopeless(*place) {
-                self.tell(cycle, *place, reason);
-            } else if promises_left > 0 {
+            if self.is_hopeless(*place) {
+                continue;
+            }
+            if promises_left > 0 {
                 promises_left -= u32::from(self.promise_for_now(cycle, *place));
             } else {
                 self.block(cycle, *place);
@@ -54,7 +55,29 @@ impl Engine {
     /// Whether the job is there, is not left out, its queues start jobs and no earlier job holds them up.
     pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
-        !cycle.left_out.contains(&entry.id) && self.blocker(cycle, place).is_none() && self.queues_start(place)
+        !cycle.left_out.contains(&entry.id)
+            && self.blocker(cycle, place).is_none()
+            && self.queues_start(place)
+    }
+
+    /// Nobody knows when a job can start, so no later job may have its nodes; but one that its reservation has no time
+    /// left for holds up nobody. Whether it waits for resources.
+    pub(super) fn tell_no_start(&self, cycle: &mut Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
+        let demand = &self.classes.get(entry.class).demand;
+        let reservation = demand.components.iter().find_map(|component| component.reservation.as_ref());
+        match reservation {
+            Some(name) => {
+                let reason = format!("it does not fit into reservation {name} before that ends");
+                self.tell(cycle, place, WaitReason::Resources(reason));
+                false
+            }
+            None => {
+                self.block(cycle, place);
+                self.tell_shortage(cycle, place);
+                true
+            }
+        }
     }
 
     pub(super) fn queues_start(&self, place: Place) -> bool {
@@ -72,11 +95,9 @@ impl Engine {
     fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         let class = self.classes.get(entry.class);
-        let search = Search { free_cores_now: Some(cycle.index.cores()), ..self.search(cycle.now) };
+        let search = Search { known: Some((cycle.now, cycle.index.cores())), ..self.search(cycle.now) };
         let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
-            self.block(cycle, place);
-            self.tell_shortage(cycle, place);
-            return true;
+            return self.tell_no_start(cycle, place);
         };
         if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) {
             return false;

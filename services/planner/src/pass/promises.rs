@@ -4,7 +4,7 @@ use super::{Cycle, Verdict, expected_end};
 use crate::{
     engine::Engine,
     limits::Usage,
-    machine::{Holding, Machine},
+    machine::Holding,
     model::{ActiveRun, Demand, Slot},
     queue::Place,
 };
@@ -25,10 +25,15 @@ impl Engine {
             self.drop_if_shut_out(cycle, *place);
         }
         if self.capacity_freed {
+            let freed_so_far = self.machine.freed_so_far();
             for place in sorted {
                 self.renew(cycle, *place);
             }
+            if self.queue.blocks().len() == 1 {
+                self.machine.forget_freed_before(freed_so_far);
+            }
         }
+        cycle.hints.clear();
         let mut promises_left = backfill.reservations.unwrap_or(u32::MAX);
         for place in sorted {
             if promises_left == 0 {
@@ -59,11 +64,7 @@ impl Engine {
                 let Some(entry) = self.queue.get(*place) else { continue };
                 let Some(slot) = &entry.slot else { continue };
                 let demand = &self.classes.get(entry.class).demand;
-                // One that is due waits for a run that lasts longer than it said.
-                let is_due = slot.start <= cycle.now;
-                let machine = &self.machine;
-                let is_kept = if is_due { Machine::serves } else { Machine::keeps };
-                if !is_kept(machine, demand, &slot.placement, slot.start) {
+                if !self.machine.keeps(demand, &slot.placement, slot.start, cycle.now) {
                     self.change_slot(cycle, *place, None);
                 }
             }
@@ -87,12 +88,16 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return };
         let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { return };
         let (id, class_id) = (entry.id, entry.class);
-        let may_improve = self.search(cycle.now).may_improve(self.classes.get(class_id), old.start);
-        if !may_improve || cycle.left_out.contains(&id) {
+        let freed = entry.looked_at.and_then(|so_far| self.machine.freed_since(so_far));
+        let may_improve = self.search(cycle.now).may_improve(self.classes.get(class_id), old, freed);
+        if cycle.left_out.contains(&id) {
             return;
         }
+        if !may_improve {
+            return self.note_look(place);
+        }
         let old = old.clone();
-        self.set_slot_at(place, None);
+        self.lend_slot(place, &old);
         let class = self.classes.get(class_id);
         let found = self.search(cycle.now).earliest(class, cycle.now, old.start);
         let better = found.filter(|found| {
@@ -102,10 +107,35 @@ impl Engine {
         match better {
             Some(found) => {
                 let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
+                self.return_slot(place, &old);
                 cycle.old_slots.entry(id).or_insert((place, Some(old)));
                 self.set_slot_at(place, Some(slot));
             }
-            None => self.set_slot_at(place, Some(old)),
+            None => self.return_slot(place, &old),
+        }
+        self.note_look(place);
+    }
+
+    /// What is free now cannot make the slot of this job any better.
+    fn note_look(&mut self, place: Place) {
+        let so_far = self.machine.freed_so_far();
+        if let Some(entry) = self.queue.get_mut(place) {
+            entry.looked_at = Some(so_far);
+        }
+    }
+
+    /// Lets a search for a job use what the job itself is promised.
+    fn lend_slot(&mut self, place: Place, slot: &Slot) {
+        if let Some(entry) = self.queue.get(place) {
+            let demand = &self.classes.get(entry.class).demand;
+            self.machine.lend(demand, &slot.placement, Holding::Promise { start: slot.start });
+        }
+    }
+
+    fn return_slot(&mut self, place: Place, slot: &Slot) {
+        if let Some(entry) = self.queue.get(place) {
+            let demand = &self.classes.get(entry.class).demand;
+            self.machine.take(demand, &slot.placement, Holding::Promise { start: slot.start });
         }
     }
 
@@ -118,22 +148,30 @@ impl Engine {
             return false;
         }
         let Some(entry) = self.queue.get(place) else { return false };
-        let class = self.classes.get(entry.class);
-        match self.search(cycle.now).earliest(class, cycle.now, Timestamp::MAX) {
+        let class_id = entry.class;
+        let class = self.classes.get(class_id);
+        // While promises are only made, an equal job never fits earlier than the last one did.
+        let search = self.search(cycle.now);
+        let from = cycle.hints.get(&class_id).copied().unwrap_or(cycle.now);
+        let found = search.earliest(class, from, Timestamp::MAX);
+        if let Some(found) = &found
+            && !class.is_moldable()
+            && search.is_monotone(&class.demand)
+        {
+            cycle.hints.insert(class_id, found.start);
+        }
+        match found {
             // It could not start, and would only keep others from what it is promised.
             Some(found) if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) => false,
             Some(found) => {
                 let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
                 self.change_slot(cycle, place, Some(slot));
+                self.note_look(place);
                 true
             }
             None => {
-                match self.hopeless(place) {
-                    Some(reason) => self.tell(cycle, place, reason),
-                    None => {
-                        self.block(cycle, place);
-                        self.tell_shortage(cycle, place);
-                    }
+                if !self.is_hopeless(place) {
+                    self.tell_no_start(cycle, place);
                 }
                 false
             }
@@ -170,7 +208,7 @@ impl Engine {
         let demand = self.classes.get(entry.class).demand.clone();
         let holder = entry.holder.clone();
         let promise = Holding::Promise { start: slot.start };
-        self.machine.give_back(&demand, &slot.placement, promise);
+        self.machine.lend(&demand, &slot.placement, promise);
         let Some(placement) = self.redeemed(&demand, &slot.placement, cycle.now) else {
             self.machine.take(&demand, &slot.placement, promise);
             return;

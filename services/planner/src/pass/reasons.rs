@@ -6,8 +6,9 @@ use crate::{
     free::{Free, FreeNode, Undo},
     machine::{MachineNode, Window},
     model::Demand,
-    place::{self, Scope},
-    queue::Place,
+    place::{self, Enough, Scope},
+    queue::{Entry, Place},
+    search::serves_kind,
 };
 use muster_schemas::{NodeId, Timestamp, job::WaitReason, resources::IndexSet};
 use std::{borrow::Cow, collections::BTreeSet};
@@ -16,19 +17,41 @@ use std::{borrow::Cow, collections::BTreeSet};
 const NAMES_IN_REASON: usize = 5;
 
 impl Engine {
-    /// Why a job can never be served as things are, if that is so: neither waiting nor going around others helps.
-    pub(crate) fn hopeless(&mut self, place: Place) -> Option<WaitReason> {
-        let class_id = self.queue.get(place)?.class;
-        let class = self.classes.get(class_id);
+    /// Finds the classes that no waiting helps, if the machine or the classes are others than before.
+    pub(super) fn judge_classes(&mut self) {
         let generation = self.machine.generation;
-        if let Some((known, reason)) = &class.fate
-            && *known == generation
-        {
-            return reason.clone();
+        let is_other_machine = std::mem::replace(&mut self.judged_generation, generation) != generation;
+        for class in self.classes.to_judge(is_other_machine) {
+            let reason = self.fate(&self.classes.get(class).demand);
+            self.classes.judge(class, reason);
         }
-        let reason = self.fate(&class.demand);
-        self.classes.get_mut(class_id).fate = Some((generation, reason.clone()));
-        reason
+    }
+
+    pub(super) fn is_hopeless(&self, place: Place) -> bool {
+        self.queue.get(place).is_some_and(|entry| self.classes.is_hopeless(entry.class))
+    }
+
+    /// Says why to all jobs that wait and can never be served as things are, wherever they stand.
+    pub(super) fn tell_the_hopeless(&self, cycle: &mut Cycle) {
+        if !self.classes.has_hopeless() || !self.tells_reasons {
+            return;
+        }
+        let started: BTreeSet<u64> = cycle.plan.starts.iter().map(|start| start.job.number).collect();
+        let reason = |entry: &Entry| {
+            let reason = self.classes.get(entry.class).hopeless.clone()?;
+            let waits = !cycle.left_out.contains(&entry.id) && !started.contains(&entry.id.number);
+            waits.then_some((entry.id, reason))
+        };
+        let mut told: Vec<_> = self.queue.entries().filter_map(reason).collect();
+        told.sort_unstable_by_key(|(job, _)| *job);
+        for (job, reason) in told {
+            cycle.tell(job, reason);
+        }
+    }
+
+    /// Why no waiting helps a job, if that is so.
+    pub(crate) fn hopeless(&self, place: Place) -> Option<WaitReason> {
+        self.classes.get(self.queue.get(place)?.class).hopeless.clone()
     }
 
     fn fate(&self, demand: &Demand) -> Option<WaitReason> {
@@ -43,14 +66,33 @@ impl Engine {
 
     /// Whether a demand fits on some of the nodes with nothing on them.
     fn fits_empty(&self, demand: &Demand, is_wanted: impl Fn(&MachineNode) -> bool) -> bool {
+        if self.fits_first_empty(demand, &is_wanted) {
+            return true;
+        }
         let nodes = self.machine.nodes().iter().filter(|node| is_wanted(node));
         let free = Free::new(nodes.map(|node| FreeNode::empty(node.id, &node.spec)), self.machine.licences());
         self.fits_in(demand, free)
     }
 
+    /// Whether a plain demand fits on the first nodes with nothing on them, which is mostly so and quickly found.
+    fn fits_first_empty(&self, demand: &Demand, is_wanted: impl Fn(&MachineNode) -> bool) -> bool {
+        let [component] = &demand.components[..] else { return false };
+        let [alternative] = &component.alternatives[..] else { return false };
+        let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
+        let Some(mut enough) = Enough::of(alternative, default_memory_per_core_bytes) else { return false };
+        let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
+        let mut nodes = self.machine.nodes().iter().filter(|node| is_wanted(node));
+        alternative.licences.is_empty()
+            && nodes.any(|node| {
+                let room = enough.room_of_counts(u64::from(node.spec.cores), node.spec.memory_bytes).unwrap_or(0);
+                room > 0 && serves_kind(node, queue_nodes, alternative) && enough.add_room(room)
+            })
+    }
+
     fn fits_in(&self, demand: &Demand, mut free: Free) -> bool {
         let mut taken_nodes: BTreeSet<NodeId> = BTreeSet::new();
-        demand.components.iter().all(|component| {
+        let order = self.search(Timestamp(0)).components_in_order(demand);
+        order.into_iter().map(|number| &demand.components[number]).all(|component| {
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
             let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
             let scope = Scope { queue_nodes, taken_nodes: &taken_nodes, default_memory_per_core_bytes };

@@ -3,7 +3,7 @@
 use super::Cycle;
 use crate::{
     engine::Engine,
-    machine::Holding,
+    machine::{Holding, Window},
     model::Demand,
     pass::{Plan, expected_end},
 };
@@ -107,14 +107,18 @@ impl Turn {
         let promises = self.all_promises();
         let mut engine = self.engine.clone();
         for promise in &promises {
-            engine.machine.give_back(&promise.demand, &promise.placement, Holding::Promise { start: promise.start });
+            engine.machine.lend(&promise.demand, &promise.placement, Holding::Promise { start: promise.start });
         }
         let placement = engine.search(self.now).at(demand, self.now)?;
         let until = expected_end(demand, &placement, self.now);
         let mut engine = self.engine.clone();
         engine.machine.take(demand, &placement, Holding::Run { until });
-        let is_broken = |promise: &&Promise| !engine.machine.keeps(&promise.demand, &promise.placement, promise.start);
-        promises.iter().find(is_broken).map(|promise| promise.job)
+        let is_delayed = |promise: &&Promise| {
+            let until = expected_end(&promise.demand, &promise.placement, promise.start);
+            let window = Window { from: promise.start, until };
+            engine.machine.overbooks(&promise.demand, &promise.placement, window)
+        };
+        promises.iter().find(is_delayed).map(|promise| promise.job)
     }
 
     /// Of this plan and of those before, by start.

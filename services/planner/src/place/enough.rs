@@ -42,7 +42,11 @@ impl<'r> Enough<'r> {
 
     /// Counts a node that can serve the request; whether no more are needed.
     pub fn add(&mut self, node: &FreeNode) -> bool {
-        let room = self.demand.max_tasks(node);
+        self.add_room(self.demand.max_tasks(node))
+    }
+
+    /// Counts a node with so much room; whether no more are needed.
+    pub fn add_room(&mut self, room: u32) -> bool {
         if room == 0 {
             return false;
         }
@@ -73,6 +77,11 @@ impl<'r> Enough<'r> {
     /// The cores that a task takes, at least 1.
     pub fn cpus_per_task(&self) -> u32 {
         self.demand.cpus_per_task
+    }
+
+    /// The tasks that so many cores and so much memory have room for, if no GPUs are asked for.
+    pub fn room_of_counts(&self, cores: u64, memory_bytes: u64) -> Option<u32> {
+        self.demand.max_tasks_of(cores, memory_bytes)
     }
 
     /// The tasks that a node has room for.

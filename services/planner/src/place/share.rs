@@ -42,16 +42,26 @@ impl<'r> Demand<'r> {
 
     /// The most tasks that fit on the node.
     pub fn max_tasks(&self, node: &FreeNode) -> u32 {
-        let by_cores = node.cores.len() / u64::from(self.cpus_per_task);
-        let by_limit = self.tasks_per_node.map_or(u64::MAX, u64::from);
-        let limit = by_cores.min(by_limit).min(self.max_tasks_by_memory(node)).min(self.max_tasks_by_gpus(node));
+        let limit = self.max_tasks_by_counts(node.cores.len(), node.memory_bytes).min(self.max_tasks_by_gpus(node));
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
-    fn max_tasks_by_memory(&self, node: &FreeNode) -> u64 {
+    /// The most tasks that fit into so many cores and so much memory, if no GPUs are asked for.
+    pub fn max_tasks_of(&self, cores: u64, memory_bytes: u64) -> Option<u32> {
+        let fitting = || u32::try_from(self.max_tasks_by_counts(cores, memory_bytes)).unwrap_or(u32::MAX);
+        self.gpus.is_none().then(fitting)
+    }
+
+    fn max_tasks_by_counts(&self, cores: u64, memory_bytes: u64) -> u64 {
+        let by_cores = cores / u64::from(self.cpus_per_task);
+        let by_limit = self.tasks_per_node.map_or(u64::MAX, u64::from);
+        by_cores.min(by_limit).min(self.max_tasks_by_memory(memory_bytes))
+    }
+
+    fn max_tasks_by_memory(&self, memory_bytes: u64) -> u64 {
         let Some(memory) = self.memory.filter(|memory| memory.bytes > 0) else { return u64::MAX };
         let per_task = match memory.per {
-            Per::Node => return if memory.bytes <= node.memory_bytes { u64::MAX } else { 0 },
+            Per::Node => return if memory.bytes <= memory_bytes { u64::MAX } else { 0 },
             Per::Task => memory.bytes,
             Per::Core => memory.bytes.saturating_mul(u64::from(self.cpus_per_task)),
             Per::Request => per_cores(memory.bytes, u64::from(self.cpus_per_task), u64::from(self.least_cores)),
@@ -61,7 +71,7 @@ impl<'r> Demand<'r> {
                 memory.bytes.saturating_mul(per_task.max(1))
             }
         };
-        node.memory_bytes / per_task.max(1)
+        memory_bytes / per_task.max(1)
     }
 
     fn max_tasks_by_gpus(&self, node: &FreeNode) -> u64 {

@@ -246,10 +246,19 @@ impl<'w> Pass<'w> {
             }
             None => {
                 self.wait(job, Why::Resources);
-                self.block(job);
+                return self.block_unless_reserved(job);
             }
         }
         true
+    }
+
+    /// Lets nobody have the nodes of a job of which nobody knows the start, unless it is its reservation that lacks time.
+    fn block_unless_reserved(&mut self, job: &QueuedJob) -> bool {
+        let is_reserved = job.demand.components.iter().any(|component| component.reservation.is_some());
+        if !is_reserved {
+            self.block(job);
+        }
+        !is_reserved
     }
 
     /// What was promised before, as far as it can still be kept. Of two that cannot both be kept the earlier job's is.
@@ -331,7 +340,7 @@ impl<'w> Pass<'w> {
                 let hopeless = hopeless(self.world, self.now, &job.demand);
                 self.wait(job, hopeless.unwrap_or(Why::Resources));
                 if hopeless.is_none() {
-                    self.block(job);
+                    self.block_unless_reserved(job);
                 }
                 false
             }

@@ -8,7 +8,7 @@ use muster_planner::{
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
-    resources::{Alternative, ComponentPlacement, IndexSet, Level, Placement},
+    resources::{Alternative, ComponentPlacement, IndexSet, Level, NodeSpec, Placement},
 };
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -67,14 +67,33 @@ impl Holdings<'_> {
         let window = Window::of(start, longest_walltime(demand));
         let mut with_job = self.clone();
         let mut taken = BTreeSet::new();
-        let mut placement = Placement::default();
-        for component in &demand.components {
+        // Those that fewest nodes can serve are placed first.
+        let mut order: Vec<&ComponentDemand> = demand.components.iter().collect();
+        order.sort_by_key(|component| self.nodes_of_kind(component));
+        let mut placed_components = Vec::new();
+        for component in order {
             let placed = with_job.place_component(component, start, Some(window), only, &taken)?;
             taken.extend(placed.shares.iter().map(|share| share.node));
             with_job.add(Holding::new(job, component, placed.clone(), window, false));
-            placement.components.push(placed);
+            placed_components.push((component, placed));
         }
-        Some(placement)
+        let of = |wanted: &ComponentDemand| {
+            let mut placed = placed_components.iter();
+            placed.find(|(component, _)| std::ptr::eq(*component, wanted)).map(|(_, placed)| placed.clone())
+        };
+        Some(Placement { components: demand.components.iter().map(of).collect::<Option<_>>()? })
+    }
+
+    /// How many nodes are of the kind that some alternative of a component asks for.
+    fn nodes_of_kind(&self, component: &ComponentDemand) -> usize {
+        let queue_nodes = self.world.queues.get(&*component.queue).map_or(&[][..], |queue| &queue.nodes);
+        let serves = |spec: &NodeSpec| {
+            (queue_nodes.is_empty() || queue_nodes.contains(&spec.name))
+                && component.alternatives.iter().any(|alternative| {
+                    alternative.requests.iter().all(|request| muster_domain::requests::node_serves(spec, request))
+                })
+        };
+        self.world.nodes.values().filter(|node| serves(&node.spec)).count()
     }
 
     fn place_component(
