@@ -301,7 +301,7 @@ pub(crate) struct Machine {
     pub generation: u64,
     /// How many promises are on the lines.
     promises: u32,
-    /// What was freed, oldest first, and how much of it was forgotten before. Not kept for a single node.
+    /// What was freed, oldest first, and how much of it was forgotten before.
     freed: Vec<Freed>,
     forgotten: usize,
 }
@@ -469,20 +469,18 @@ impl Machine {
     /// Gives back for good what was taken with the same arguments.
     pub fn give_back(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         self.lend(demand, placement, holding);
-        if self.nodes.len() > 1 {
-            let window = holding.window(demand, placement);
-            for (component, placed) in demand.components.iter().zip(&placement.components) {
-                let alternative = component.alternatives.get(placed.alternative as usize);
-                let has_licences = alternative.is_none_or(|alternative| !alternative.licences.is_empty());
-                self.freed.extend(has_licences.then_some(Freed::Anything));
-                self.freed.extend(placed.shares.iter().map(|share| Freed::Node { node: share.node, window }));
-            }
+        let window = holding.window(demand, placement);
+        for (component, placed) in demand.components.iter().zip(&placement.components) {
+            let alternative = component.alternatives.get(placed.alternative as usize);
+            let has_licences = alternative.is_none_or(|alternative| !alternative.licences.is_empty());
+            self.freed.extend(has_licences.then_some(Freed::Anything));
+            self.freed.extend(placed.shares.iter().map(|share| Freed::Node { node: share.node, window }));
         }
     }
 
     /// Anything may have been freed.
     pub fn frees_anything(&mut self) {
-        if self.nodes.len() > 1 && self.freed.last() != Some(&Freed::Anything) {
+        if self.freed.last() != Some(&Freed::Anything) {
             self.freed.push(Freed::Anything);
         }
     }

@@ -46,6 +46,8 @@ struct Cycle<'c> {
     now: Timestamp,
     left_out: &'c BTreeSet<JobId>,
     plan: Plan,
+    /// What had been freed before.
+    freed_so_far: usize,
     index: NowIndex,
     /// How many classes were found not to fit now.
     failed_classes: usize,
@@ -53,6 +55,8 @@ struct Cycle<'c> {
     taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
     /// Given up for this cycle only: promises of jobs that start.
     given_up: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
+    /// Arrays whose next task starts on what they were promised.
+    redeemed_arrays: Vec<Place>,
     usage: Vec<(Arc<Holder>, Arc<Demand>, Usage)>,
     started_of_array: BTreeMap<u64, u32>,
     /// Queues in which an earlier job waits for resources that nobody knows the time of, or that nobody may go around.
@@ -90,6 +94,7 @@ impl Engine {
     fn cycle<'c>(&mut self, now: Timestamp, left_out: &'c BTreeSet<JobId>) -> Cycle<'c> {
         self.passes += 1;
         self.extend_overdue(now);
+        let freed_so_far = self.machine.freed_so_far();
         let classes = &self.classes;
         self.queue.sort(now, &self.queues, |entry| {
             let class = classes.get(entry.class);
@@ -99,10 +104,12 @@ impl Engine {
             now,
             left_out,
             plan: Plan::default(),
+            freed_so_far,
             index: NowIndex::of(&self.machine, now),
             failed_classes: 0,
             taken: Vec::new(),
             given_up: Vec::new(),
+            redeemed_arrays: Vec::new(),
             usage: Vec::new(),
             started_of_array: BTreeMap::new(),
             blocked: BTreeMap::new(),
@@ -126,6 +133,10 @@ impl Engine {
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
         self.tell_the_hopeless(&mut cycle);
+        // Every promise was looked at with what was freed before this cycle, or there are none to look at.
+        if self.capacity_freed || self.machine.promises() == 0 {
+            self.machine.forget_freed_before(cycle.freed_so_far);
+        }
         for (demand, placement, holding) in cycle.taken.drain(..) {
             self.machine.lend(&demand, &placement, holding);
         }
@@ -136,6 +147,10 @@ impl Engine {
             self.limits.end(&holder, &demand, &usage);
         }
         cycle.plan.starts.iter().for_each(|start| self.forget_start(start.job));
+        // What an array was promised went to the task that starts; the next one has nothing yet.
+        for place in std::mem::take(&mut cycle.redeemed_arrays) {
+            self.change_slot(&mut cycle, place, None);
+        }
         for (id, (place, old)) in std::mem::take(&mut cycle.old_slots) {
             let slot = self.queue.get(place).and_then(|entry| entry.slot.clone());
             if slot != old {

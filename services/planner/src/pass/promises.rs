@@ -25,12 +25,8 @@ impl Engine {
             self.drop_if_shut_out(cycle, *place);
         }
         if self.capacity_freed {
-            let freed_so_far = self.machine.freed_so_far();
             for place in sorted {
                 self.renew(cycle, *place);
-            }
-            if self.queue.blocks().len() == 1 {
-                self.machine.forget_freed_before(freed_so_far);
             }
         }
         cycle.hints.clear();
@@ -178,7 +174,7 @@ impl Engine {
         }
     }
 
-    fn change_slot(&mut self, cycle: &mut Cycle, place: Place, slot: Option<Slot>) {
+    pub(super) fn change_slot(&mut self, cycle: &mut Cycle, place: Place, slot: Option<Slot>) {
         let Some(entry) = self.queue.get(place) else { return };
         let id = entry.id;
         cycle.old_slots.entry(id).or_insert((place, entry.slot.clone()));
@@ -234,6 +230,9 @@ impl Engine {
         cycle.plan.starts.push(Start { job: id, placement: Placement::clone(&placement) });
         cycle.usage.push((holder, demand.clone(), usage));
         cycle.taken.push((demand.clone(), placement, holding));
+        if id.index.is_some() && id != self.queue.get(place).map_or(id, |entry| entry.id) {
+            cycle.redeemed_arrays.push(place);
+        }
         cycle.given_up.push((demand, slot.placement, promise));
     }
 
