@@ -135,8 +135,8 @@ impl<'r, 's> Sweep<'r, 's> {
         let mut next = Vec::with_capacity(search.machine.nodes().len());
         for (at, node) in (0..).zip(search.machine.nodes()) {
             if node.is_available && serves_kind(node, queue_nodes, sweep.plain.alternative) {
-                sweep.look(at, from);
-                next.extend(node.next_opening(from).map(|opening| Reverse((opening, at))));
+                let change = sweep.look(at, from);
+                next.extend(change.map(|change| Reverse((change, at))));
             }
         }
         sweep.next = next.into();
@@ -169,14 +169,14 @@ impl<'r, 's> Sweep<'r, 's> {
         }
         while let Some(Reverse((_, number))) = self.next.peek().copied().filter(|Reverse((at, _))| *at == moment) {
             self.next.pop();
-            let opening = self.search.machine.nodes()[number as usize].next_opening(moment);
-            self.next.extend(opening.map(|opening| Reverse((opening, number))));
-            self.look(number, moment);
+            let change = self.look(number, moment);
+            self.next.extend(change.map(|change| Reverse((change, number))));
         }
         Some(moment)
     }
 
-    fn look(&mut self, number: u32, moment: Timestamp) {
+    /// Counts the room of a node at a moment. When it is worth another look, if ever.
+    fn look(&mut self, number: u32, moment: Timestamp) -> Option<Timestamp> {
         let node = &self.search.machine.nodes()[number as usize];
         let Plain { component, alternative, enough } = &self.plain;
         let window = Window::of(moment, alternative.walltime_seconds);
@@ -186,6 +186,14 @@ impl<'r, 's> Sweep<'r, 's> {
         let cores = room.saturating_mul(per_task);
         let before = std::mem::replace(&mut self.cores[number as usize], cores);
         self.counted.change(before / per_task, room);
+        if room > 0 || !node.is_always_open() {
+            return node.next_opening(moment);
+        }
+        // Gaps that are too short or too small are passed over.
+        let micros = window.until.micros_since(window.from);
+        let cores = i32::try_from(per_task).unwrap_or(i32::MAX);
+        let next = node.line.earliest_cores(cores, micros, moment, self.bound, Timestamp::MAX)?;
+        if next > moment { Some(next) } else { node.next_opening(moment) }
     }
 }
 
