@@ -236,6 +236,14 @@ impl MachineNode {
         if self.promises == 0 { self.line.at(window.from) } else { self.line.least(window.from, window.until) }
     }
 
+    /// The same, if it is at least so many cores.
+    pub fn least_with_cores(&self, cores: i32, window: Window) -> Option<Counts> {
+        if self.promises == 0 {
+            return Some(self.line.at(window.from)).filter(|least| least.cores >= cores);
+        }
+        self.line.least_with_cores(cores, window.from, window.until)
+    }
+
     /// What is free now. Runs hold what they have until they end, also beyond their time.
     pub fn free_at_present(&self, now: Timestamp) -> Counts {
         if self.promises == 0 { self.unused } else { self.line.at(now) }

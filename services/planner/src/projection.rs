@@ -292,12 +292,7 @@ impl Projection {
         for (id, was_eligible, before) in touched.jobs {
             self.eligible = self.eligible + usize::from(self.is_eligible(id)) - usize::from(was_eligible);
             let after = self.queued(id);
-            let reason = self.state.job(id).and_then(|job| job.planner_reason.as_deref());
-            if after.is_some() && is_blocked(reason) {
-                self.blocked.insert(id);
-            } else {
-                self.blocked.remove(&id);
-            }
+            self.note_blocked(id, after.is_some());
             self.tell_job(id, before, after);
         }
         if let Some((number, headroom)) = touched.array
@@ -318,12 +313,23 @@ impl Projection {
         }
     }
 
+    fn note_blocked(&mut self, id: JobId, waits: bool) {
+        let reason = self.state.job(id).and_then(|job| job.planner_reason.as_deref());
+        if waits && is_blocked(reason) {
+            self.blocked.insert(id);
+        } else {
+            self.blocked.remove(&id);
+        }
+    }
+
     /// Tells the engine anew of the tasks of an array that were put back into the queue.
     fn tell_tasks(&mut self, number: u64) {
         let tasks: Vec<JobId> =
             self.state.job_with_tasks(number).filter(|job| job.id.index.is_some()).map(|job| job.id).collect();
         for id in tasks {
-            match self.queued(id) {
+            let task = self.queued(id);
+            self.note_blocked(id, task.is_some());
+            match task {
                 Some(task) => self.engine.enqueue(task),
                 None => self.engine.dequeue(id),
             }

@@ -123,6 +123,19 @@ impl Line {
         rest.fold(self.steps[first].free, |least, step| least.least(&step.free))
     }
 
+    /// As [`Line::least`], but given up as soon as it is fewer than so many cores.
+    pub fn least_with_cores(&self, cores: i32, from: Timestamp, until: Timestamp) -> Option<Counts> {
+        let first = self.index_at(from);
+        let mut least = self.steps[first].free;
+        for step in &self.steps[first + 1..] {
+            if step.at >= until || least.cores < cores {
+                break;
+            }
+            least = least.least(&step.free);
+        }
+        (least.cores >= cores).then_some(least)
+    }
+
     /// The first moment from `from` on, but before `bound`, from which on so many cores are free for so long. What comes
     /// after `own` is not looked at: the searcher has it already.
     pub fn earliest_cores(

@@ -217,9 +217,10 @@ impl<'r> Plain<'r> {
 
 /// The tasks of a plain request that a node of its kind has room for all through a window.
 fn room_in(node: &MachineNode, search: &Search, window: Window, alternative: &Alternative, enough: &Enough) -> u32 {
-    let least = node.least_in(window);
+    let per_task = i32::try_from(enough.cpus_per_task()).unwrap_or(i32::MAX);
+    let Some(least) = node.least_with_cores(per_task, window) else { return 0 };
     let is_shared = fits_any_sharing(alternative);
-    if least.exclusive < 0 || least.cores <= 0 || least.holders < 0 && !is_shared {
+    if least.exclusive < 0 || least.holders < 0 && !is_shared {
         return 0;
     }
     let of_counts = || enough.room_of_counts(u64::try_from(least.cores).ok()?, u64::try_from(least.memory_bytes).ok()?);
