@@ -1,5 +1,6 @@
 //! A program that plans, in a live system.
 
+#[allow(dead_code, reason = "each test binary uses a part of it")]
 mod system;
 
 use system::System;

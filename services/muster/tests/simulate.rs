@@ -201,7 +201,7 @@ fn lines_of_every_kind_of_damage_are_counted() {
 fn what_is_no_trace_gives_an_error_or_counts() {
     let folder = Folder::new();
     folder.write("empty.swf", "");
-    folder.write("random.swf", (0..20_000u32).map(|byte| (byte * 7919 >> 3) as u8).collect::<Vec<_>>());
+    folder.write("random.swf", (0..20_000u32).map(|byte| ((byte * 7919) >> 3) as u8).collect::<Vec<_>>());
     assert_eq!(folder.json("empty.swf --policy easy --procs 4")["jobs"], 0);
     assert_eq!(folder.json("random.swf --policy easy --procs 4")["jobs"], 0);
     assert_eq!(folder.simulate("nowhere.swf --policy easy").status, 1);

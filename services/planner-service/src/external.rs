@@ -55,7 +55,7 @@ pub(crate) struct External {
 #[derive(Debug)]
 enum Link {
     /// It is started here, and runs until it fails.
-    Program { command: Vec<String>, running: Option<Program> },
+    Program { command: Vec<String>, running: Option<Box<Program>> },
     /// It serves a subject of the bus.
     Bus { bus: SharedBus, is_greeted: bool },
 }
@@ -147,7 +147,7 @@ impl Link {
     async fn greet(&mut self, limit: Duration) -> Result<(), String> {
         match self {
             Self::Program { running: Some(_), .. } | Self::Bus { is_greeted: true, .. } => return Ok(()),
-            Self::Program { command, running } => *running = Some(Program::start(command)?),
+            Self::Program { command, running } => *running = Some(Box::new(Program::start(command)?)),
             Self::Bus { .. } => {}
         }
         let hello = json(&ToPlanner::Hello(Hello { protocol: PROTOCOL }))?;

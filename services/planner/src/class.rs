@@ -124,7 +124,7 @@ impl Classes {
     }
 
     /// The classes to be judged; all of them if the machine is another one than before.
-    pub fn to_judge(&mut self, is_other_machine: bool) -> Vec<ClassId> {
+    pub fn take_unjudged(&mut self, is_other_machine: bool) -> Vec<ClassId> {
         if is_other_machine {
             self.unjudged = (0..).zip(&self.classes).filter(|(_, class)| class.uses > 0).map(|(id, _)| id).collect();
         }

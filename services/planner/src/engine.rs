@@ -321,7 +321,8 @@ impl Engine {
 
     /// Whether a run that lasts so long holds something that is promised to others.
     fn is_in_the_way(&self, run: &ActiveRun, until: Timestamp) -> bool {
-        self.machine.promises() > 0 && self.machine.overbooks(&run.demand, &run.placement, Window { from: ALWAYS, until })
+        self.machine.promises() > 0
+            && self.machine.overbooks(&run.demand, &run.placement, Window { from: ALWAYS, until })
     }
 
     /// Runs whose walltime is over hold what they have for a little longer.

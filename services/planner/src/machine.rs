@@ -318,10 +318,7 @@ pub(crate) struct Machine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freed {
     /// A part of a node for a time.
-    Node {
-        node: NodeId,
-        window: Window,
-    },
+    Node { node: NodeId, window: Window },
     /// Anything.
     Anything,
 }
@@ -588,7 +585,8 @@ impl Machine {
         let half = window.until.micros_since(window.from) / 2;
         let from = start.max(now).plus_micros(half.min(LATE_MICROS));
         let window = Window { from, ..window };
-        self.serves(demand, placement, start.max(now)) && (window.from >= window.until || !self.overbooks(demand, placement, window))
+        self.serves(demand, placement, start.max(now))
+            && (window.from >= window.until || !self.overbooks(demand, placement, window))
     }
 
     /// Whether more is held in a window of what a placement is on than there is.

@@ -253,9 +253,9 @@ impl<'s> Search<'s> {
             return None;
         }
         let starts = std::iter::once(from).filter(|from| *from < bound).chain(self.openings(demand, from, bound));
-        starts.into_iter().find_map(|start| {
-            self.with_choice(demand, start, choice).map(|placement| Found { start, placement })
-        })
+        starts
+            .into_iter()
+            .find_map(|start| self.with_choice(demand, start, choice).map(|placement| Found { start, placement }))
     }
 
     /// The most cores that each node can have at a moment, if that is known.

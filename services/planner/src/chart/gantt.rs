@@ -129,7 +129,7 @@ fn x_of(chart: &Gantt, time: Timestamp) -> f64 {
 
 fn time_axis(svg: &mut Svg, chart: &Gantt, bottom: f64) {
     let span = chart.until.micros_since(chart.from).max(1) / 1_000_000;
-    let step = STEPS_SECONDS.into_iter().find(|step| span / step <= 10).unwrap_or_else(|| span / 10);
+    let step = STEPS_SECONDS.into_iter().find(|step| span / step <= 10).unwrap_or(span / 10);
     let first = chart.from.unix_seconds().div_euclid(step) * step + step;
     let mut tick = Timestamp::from_unix_seconds(first);
     while tick <= chart.until {

@@ -1,7 +1,13 @@
 //! Backfill modes `none` and `easy`: each cycle plans anew, and at most the first jobs that wait are promised something.
 
 use super::{Cycle, Verdict};
-use crate::{engine::Engine, limits::{Usage, queues}, machine::Holding, queue::Place, search::Search};
+use crate::{
+    engine::Engine,
+    limits::{Usage, queues},
+    machine::Holding,
+    queue::Place,
+    search::Search,
+};
 use muster_schemas::{
     Timestamp,
     job::WaitReason,
@@ -55,9 +61,7 @@ impl Engine {
     /// Whether the job is there, is not left out, its queues start jobs and no earlier job holds them up.
     pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
-        !cycle.left_out.contains(&entry.id)
-            && self.blocker(cycle, place).is_none()
-            && self.queues_start(place)
+        !cycle.left_out.contains(&entry.id) && self.blocker(cycle, place).is_none() && self.queues_start(place)
     }
 
     /// Nobody knows when a job can start, so no later job may have its nodes; but one that its reservation has no time

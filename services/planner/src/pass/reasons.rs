@@ -21,7 +21,7 @@ impl Engine {
     pub(super) fn judge_classes(&mut self) {
         let generation = self.machine.generation;
         let is_other_machine = std::mem::replace(&mut self.judged_generation, generation) != generation;
-        for class in self.classes.to_judge(is_other_machine) {
+        for class in self.classes.take_unjudged(is_other_machine) {
             let reason = self.fate(&self.classes.get(class).demand);
             self.classes.judge(class, reason);
         }

@@ -23,7 +23,7 @@ impl<'r> Enough<'r> {
     /// the first nodes that it can get.
     pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
         let [request] = &alternative.requests[..] else { return None };
-        let prefers = request.gpus.as_ref().is_some_and(|gpus| is_floating(gpus));
+        let prefers = request.gpus.as_ref().is_some_and(is_floating);
         if prefers || !request.nodes.is_empty() {
             return None;
         }

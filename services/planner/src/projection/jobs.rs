@@ -13,7 +13,9 @@ use std::{collections::HashMap, sync::Arc};
 
 /// A holder is shared by all jobs of the same owner and account. It is only looked up, never walked.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Holders(HashMap<(Arc<Owner>, Option<Arc<str>>), Arc<Holder>>);
+pub(super) struct Holders(HashMap<OwnerAndAccount, Arc<Holder>>);
+
+type OwnerAndAccount = (Arc<Owner>, Option<Arc<str>>);
 
 impl Holders {
     fn of(&mut self, job: &Job) -> Arc<Holder> {

@@ -115,12 +115,8 @@ impl<'r, 's> Sweep<'r, 's> {
     ) -> Option<Self> {
         let plain = Plain::of(search, demand, choice)?;
         let queue_nodes = search.queue_nodes(plain.component);
-        let mut licence_changes: Vec<Timestamp> = plain
-            .alternative
-            .licences
-            .keys()
-            .flat_map(|name| search.machine.licence_openings(name, from))
-            .collect();
+        let mut licence_changes: Vec<Timestamp> =
+            plain.alternative.licences.keys().flat_map(|name| search.machine.licence_openings(name, from)).collect();
         licence_changes.sort_unstable_by_key(|at| Reverse(*at));
         let mut sweep = Self {
             search,
