@@ -1,6 +1,7 @@
 //! Reservations and closures on a live system, by the commands that people type.
 
 #[allow(dead_code, reason = "each test binary uses a part of it")]
+#[allow(dead_code, reason = "this program uses a part of it")]
 mod system;
 
 use system::System;
@@ -15,7 +16,8 @@ fn await_reason(system: &System, job: &str, wanted: &[&str]) {
 
 #[test]
 fn a_reservation_keeps_its_nodes_for_its_jobs() {
-    let system = System::start(2);
+    let mut system = System::stopped();
+    system.restart(&["--nodes", "2", "--cpus", "4", "--memory", "4G", "--policy", "easy"]);
     // Longer than it is to the start: on node1 it would run into the reservation.
     system.ok(&["reserve", "course", "--start", "+5s", "--duration", "1h", "--nodes", "node1"]);
     let listed = system.ok(&["reservations"]);
@@ -40,7 +42,7 @@ fn a_reservation_keeps_its_nodes_for_its_jobs() {
 fn the_planner_chooses_the_nodes_of_a_reservation_by_count() {
     let system = System::start(2);
     system.ok(&["reserve", "pair", "--start", "now", "--duration", "1h", "--count", "2"]);
-    let inside = system.submit(&["--reservation", "pair", "-N", "2", "--", "true"]);
+    let inside = system.submit(&["-t", "1m", "--reservation", "pair", "-N", "2", "--", "true"]);
     system.ok(&["job", "wait", &inside]);
     let page = system.json(&["reservations", "--json"]);
     assert_eq!(page["reservations"][0]["nodes"].as_array().map(Vec::len), Some(2));
