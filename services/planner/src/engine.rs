@@ -234,6 +234,7 @@ impl Engine {
         self.dequeue(job.id);
         let class = self.classes.take(&job.demand, &self.settings);
         if let Some(slot) = &job.slot {
+            self.slots_in_doubt = true;
             self.machine.take(&job.demand, &slot.placement, Holding::Promise { start: slot.start });
         }
         let demand = job.demand.clone();
@@ -254,6 +255,8 @@ impl Engine {
     /// Gives a waiting job another promise, or none.
     pub fn set_slot(&mut self, id: JobId, slot: Option<Slot>) {
         if let Some(place) = self.queue.place_of(id) {
+            // It may have been found broken before.
+            self.slots_in_doubt |= slot.is_some();
             self.set_slot_at(place, slot);
         }
     }

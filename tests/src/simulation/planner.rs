@@ -104,7 +104,8 @@ impl PlannerHost {
         let Planned { plan, is_cut_short, next_wake } = planned;
         follower.is_due = is_cut_short;
         follower.wake = next_wake;
-        let empty = ProposedPlan { seen: plan.seen, at: plan.at, left_out: plan.left_out.clone(), ..Default::default() };
+        let empty =
+            ProposedPlan { seen: plan.seen, at: plan.at, left_out: plan.left_out.clone(), ..Default::default() };
         Ok((plan != empty).then(|| Command::CommitPlan { plan: Box::new(plan) }))
     }
 
