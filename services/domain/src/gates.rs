@@ -37,7 +37,10 @@ impl State {
         let planned = || job.planner_reason.as_deref().filter(|reason| !is_outdated(reason)).cloned();
         let promised = || job.slot.as_deref().map(|slot| WaitReason::Reserved { start: slot.start });
         let reason = self.gate_reason(job).or_else(|| self.limit_reason(job)).or_else(planned).or_else(promised);
-        let behind = || self.blocker(job).map(|blocker| WaitReason::BehindJob(blocker.id));
+        let behind = || {
+            let ahead = self.blocker(job).or_else(|| self.first_ahead(job));
+            ahead.map(|ahead| WaitReason::BehindJob(ahead.id))
+        };
         Some(reason.or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
     }
 
@@ -73,6 +76,16 @@ impl State {
                 // Licences can be what is missing, and those are shared by all.
                 (!shares_nodes, self.place_in_order(blocker))
             })
+    }
+
+    /// The first of all jobs that wait, if it is ahead of this one in the order that is planned without another policy.
+    fn first_ahead(&self, job: &Job) -> Option<&Job> {
+        if self.policy().order != Policy::default().order {
+            return None;
+        }
+        let waiting = self.index.queued.iter().filter_map(|(_, id)| self.job(*id));
+        let first = waiting.min_by_key(|job| self.place_in_order(job))?;
+        (self.place_in_order(first) < self.place_in_order(job)).then_some(first)
     }
 
     /// What jobs are planned in the order of: priority of the queue, priority of the job, arrival.
