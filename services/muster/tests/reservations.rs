@@ -1,7 +1,6 @@
 //! Reservations and closures on a live system, by the commands that people type.
 
 #[allow(dead_code, reason = "each test binary uses a part of it")]
-#[allow(dead_code, reason = "this program uses a part of it")]
 mod system;
 
 use system::System;

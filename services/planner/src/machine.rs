@@ -1,16 +1,19 @@
 //! The nodes and licences, each with its line: what is free of them from each moment on, and for whom.
 
+mod node;
+
+pub(crate) use node::MachineNode;
+
 use crate::{
-    free::FreeNode,
     model::{Closure, Demand, Reservation},
     pass::expected_end,
-    timeline::{ALWAYS, Counts, GPU_MODELS, Line},
+    timeline::{ALWAYS, Counts, Line},
 };
 use muster_schemas::{
     NodeId, Timestamp,
-    resources::{IndexSet, NodeShare, NodeSpec, Placement},
+    resources::{NodeShare, NodeSpec, Placement},
 };
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A time in which something is to be held: `[from, until)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,246 +31,8 @@ impl Window {
         Self { from, until }
     }
 
-    fn overlaps(self, from: Timestamp, until: Timestamp) -> bool {
+    pub fn overlaps(self, from: Timestamp, until: Timestamp) -> bool {
         self.from < until && from < self.until
-    }
-}
-
-/// A node, and what is free of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MachineNode {
-    pub id: NodeId,
-    pub spec: Arc<NodeSpec>,
-    /// It reports and is not drained.
-    pub is_available: bool,
-    closures: Vec<Closure>,
-    /// Advance reservations of it.
-    reservations: Vec<(Timestamp, Timestamp, Arc<str>)>,
-    pub line: Line,
-    /// Which cores and GPUs are free now; `None` for a pool, whose cores are all alike.
-    free_now: Option<FreeNow>,
-    /// For each GPU its place in [`Counts::gpus`].
-    gpu_model: Vec<usize>,
-    /// What no run holds.
-    unused: Counts,
-    /// How many promises are on the line. Without any, what is free only grows.
-    promises: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct FreeNow {
-    cores: IndexSet,
-    gpus: IndexSet,
-}
-
-impl MachineNode {
-    fn new(id: NodeId, spec: Arc<NodeSpec>, is_pool: bool) -> Self {
-        let mut models: Vec<&str> = Vec::new();
-        let gpu_model: Vec<usize> = spec
-            .gpus
-            .iter()
-            .map(|model| {
-                let known = models.iter().position(|known| known == model);
-                known.unwrap_or_else(|| {
-                    models.push(model);
-                    models.len() - 1
-                })
-            })
-            // A node with more models than that counts the last ones together, and is never given too much of them.
-            .map(|model| model.min(GPU_MODELS - 1))
-            .collect();
-        let free_now = (!is_pool).then(|| FreeNow {
-            cores: IndexSet::first_n(spec.cores),
-            gpus: IndexSet::first_n(u32::try_from(spec.gpus.len()).unwrap_or(u32::MAX)),
-        });
-        let mut node = Self {
-            id,
-            is_available: true,
-            closures: Vec::new(),
-            reservations: Vec::new(),
-            line: Line::new(Counts::default()),
-            free_now,
-            gpu_model,
-            unused: Counts::default(),
-            promises: 0,
-            spec,
-        };
-        node.unused = node.all();
-        node.line = Line::new(node.unused);
-        node
-    }
-
-    fn all(&self) -> Counts {
-        let mut all = Counts {
-            memory_bytes: i64::try_from(self.spec.memory_bytes).unwrap_or(i64::MAX),
-            cores: i32::try_from(self.spec.cores).unwrap_or(i32::MAX),
-            ..Counts::default()
-        };
-        for model in &self.gpu_model {
-            all.gpus[*model] += 1;
-        }
-        all
-    }
-
-    /// What a share takes.
-    fn taken_by(&self, share: &NodeShare) -> Counts {
-        let mut counts = Counts {
-            memory_bytes: -i64::try_from(share.memory_bytes).unwrap_or(i64::MAX),
-            cores: -i32::try_from(share.cores.len()).unwrap_or(i32::MAX),
-            holders: -1,
-            exclusive: -i32::from(share.exclusive),
-            ..Counts::default()
-        };
-        for gpu in share.gpus.iter() {
-            counts.gpus[self.gpu_model.get(gpu as usize).copied().unwrap_or(0)] -= 1;
-        }
-        counts
-    }
-
-    /// Whether the node serves jobs that run in this reservation (or in none) all through a window.
-    pub fn serves(&self, window: Window, reservation: Option<&str>) -> bool {
-        if !self.is_available || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until)) {
-            return false;
-        }
-        match reservation {
-            None => !self.reservations.iter().any(|(start, end, _)| window.overlaps(*start, *end)),
-            Some(wanted) => self
-                .reservations
-                .iter()
-                .any(|(start, end, name)| **name == *wanted && *start <= window.from && window.until <= *end),
-        }
-    }
-
-    /// What can be had of the node all through a window, if it is anything.
-    pub fn free_in(&self, window: Window, now: Timestamp, needs_all_cores: bool) -> Option<FreeNode<'_>> {
-        let least = self.least_in(window);
-        if least.exclusive < 0 || least.cores <= 0 {
-            return None;
-        }
-        let starts_now = window.from <= now;
-        let cores = u32::try_from(least.cores).unwrap_or(0).min(self.spec.cores);
-        if needs_all_cores && !starts_now && cores < self.spec.cores {
-            return None;
-        }
-        let free_now = self.free_now.as_ref().filter(|_| starts_now);
-        Some(FreeNode {
-            node: self.id,
-            spec: &self.spec,
-            cores: match free_now {
-                None => Cow::Owned(IndexSet::first_n(cores)),
-                Some(free) if free.cores.len() <= u64::from(cores) => Cow::Borrowed(&free.cores),
-                Some(free) => Cow::Owned(free.cores.smallest(u64::from(cores))),
-            },
-            gpus: self.gpus_in(&least, free_now),
-            memory_bytes: u64::try_from(least.memory_bytes).unwrap_or(0),
-            idle: least.holders == 0,
-            exclusive: false,
-        })
-    }
-
-    /// The node with as much as is free of everything but cores all through a window.
-    pub fn full_in(&self, window: Window) -> FreeNode<'_> {
-        let least = self.least_in(window);
-        FreeNode {
-            node: self.id,
-            spec: &self.spec,
-            cores: Cow::Owned(IndexSet::new()),
-            gpus: self.gpus_in(&least, self.free_now.as_ref()),
-            memory_bytes: u64::try_from(least.memory_bytes).unwrap_or(0),
-            idle: least.holders == 0,
-            exclusive: least.exclusive < 0,
-        }
-    }
-
-    /// A promised share made of cores and GPUs that are free now: those that were promised, or as many others. `None` if
-    /// there are too few, or others are on a node that is wanted whole.
-    pub fn redeem(&self, promised: &NodeShare, now: Timestamp) -> Option<NodeShare> {
-        let free = self.free_in(Window { from: now, until: now }, now, false)?;
-        let of = |free: &IndexSet, wanted: &IndexSet| {
-            if free.contains_all(wanted) { wanted.clone() } else { free.smallest(wanted.len()) }
-        };
-        let share = NodeShare {
-            cores: of(&free.cores, &promised.cores),
-            gpus: self.gpus_like(&free.gpus, &promised.gpus),
-            ..promised.clone()
-        };
-        let is_enough = share.cores.len() == promised.cores.len()
-            && share.gpus.len() == promised.gpus.len()
-            && free.memory_bytes >= promised.memory_bytes
-            && (free.idle || !promised.exclusive);
-        is_enough.then_some(share)
-    }
-
-    /// Free GPUs of the same models.
-    fn gpus_like(&self, free: &IndexSet, promised: &IndexSet) -> IndexSet {
-        let model = |gpu: u32| self.spec.gpus.get(gpu as usize);
-        let mut left = free.clone();
-        let mut chosen = IndexSet::new();
-        for wanted in promised.iter() {
-            let same =
-                if left.contains(wanted) { Some(wanted) } else { left.iter().find(|gpu| model(*gpu) == model(wanted)) };
-            if let Some(gpu) = same {
-                left.remove(gpu);
-                chosen.insert(gpu);
-            }
-        }
-        chosen
-    }
-
-    fn gpus_in<'a>(&self, least: &Counts, free_now: Option<&'a FreeNow>) -> Cow<'a, IndexSet> {
-        if self.gpu_model.is_empty() {
-            return Cow::Owned(IndexSet::new());
-        }
-        let mut left = least.gpus;
-        let mut gpus = IndexSet::new();
-        for (gpu, model) in (0..).zip(&self.gpu_model) {
-            let is_free = free_now.is_none_or(|free| free.gpus.contains(gpu));
-            if is_free && left[*model] > 0 {
-                left[*model] -= 1;
-                gpus.insert(gpu);
-            }
-        }
-        Cow::Owned(gpus)
-    }
-
-    /// The least that is free in a window.
-    pub fn least_in(&self, window: Window) -> Counts {
-        // What is free only grows if nothing is promised, so the beginning tells.
-        if self.promises == 0 { self.line.at(window.from) } else { self.line.least(window.from, window.until) }
-    }
-
-    /// The same, if it is at least so many cores.
-    pub fn least_with_cores(&self, cores: i32, window: Window) -> Option<Counts> {
-        if self.promises == 0 {
-            return Some(self.line.at(window.from)).filter(|least| least.cores >= cores);
-        }
-        self.line.least_with_cores(cores, window.from, window.until)
-    }
-
-    /// What is free now. Runs hold what they have until they end, also beyond their time.
-    pub fn free_at_present(&self, now: Timestamp) -> Counts {
-        if self.promises == 0 { self.unused } else { self.line.at(now) }
-    }
-
-    /// Whether nothing but what runs on it ever keeps jobs off it.
-    pub fn is_always_open(&self) -> bool {
-        self.is_available && self.closures.is_empty() && self.reservations.is_empty()
-    }
-
-    /// The first moment after `from` at which more may become free of the node.
-    pub fn next_opening(&self, from: Timestamp) -> Option<Timestamp> {
-        if self.closures.is_empty() && self.reservations.is_empty() {
-            return self.line.changes(from).next().filter(|at| *at < Timestamp::MAX);
-        }
-        self.openings(from).min()
-    }
-
-    /// The moments after `from` at which more may become free of the node.
-    pub fn openings(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
-        let closures = self.closures.iter().map(|closure| closure.until);
-        let reservations = self.reservations.iter().flat_map(|(start, end, _)| [*start, *end]);
-        let bounds = closures.chain(reservations).filter(move |at| *at > from);
-        self.line.changes(from).chain(bounds).filter(|at| *at < Timestamp::MAX)
     }
 }
 
@@ -519,7 +284,7 @@ impl Machine {
             let alternative = component.alternatives.get(placed.alternative as usize);
             for share in &placed.shares {
                 if let Some(node) = self.node_mut(share.node) {
-                    change_node(node, share, window, holding, takes);
+                    node.change(share, window, holding, takes);
                 }
             }
             for (name, count) in alternative.into_iter().flat_map(|alternative| &alternative.licences) {
@@ -541,7 +306,7 @@ impl Machine {
         let window = holding.window(demand, placement);
         for share in placement.shares().filter(|share| is_wanted(share.node)) {
             if let Some(node) = self.node_mut(share.node) {
-                change_node(node, share, window, holding, true);
+                node.change(share, window, holding, true);
             }
         }
     }
@@ -604,26 +369,5 @@ impl Machine {
                 let alternative = component.alternatives.get(placed.alternative as usize);
                 alternative.into_iter().flat_map(|alternative| alternative.licences.keys()).any(licence_is_overbooked)
             })
-    }
-}
-
-fn change_node(node: &mut MachineNode, share: &NodeShare, window: Window, holding: Holding, takes: bool) {
-    let taken = node.taken_by(share);
-    let counts = if takes { taken } else { taken.negated() };
-    node.line.add(window.from, window.until, &counts);
-    if let Holding::Run { .. } = holding {
-        node.unused = node.unused.plus(&counts);
-    }
-    match (holding, &mut node.free_now) {
-        (Holding::Promise { .. }, _) => node.promises = node.promises.saturating_add_signed(if takes { 1 } else { -1 }),
-        (Holding::Run { .. }, None) => {}
-        (Holding::Run { .. }, Some(free)) if takes => {
-            free.cores = free.cores.difference(&share.cores);
-            free.gpus = free.gpus.difference(&share.gpus);
-        }
-        (Holding::Run { .. }, Some(free)) => {
-            free.cores = free.cores.union(&share.cores);
-            free.gpus = free.gpus.union(&share.gpus);
-        }
     }
 }

@@ -74,23 +74,49 @@ fn assert_agrees_with_reference(planned: &Planned, after: &World) {
     }
 }
 
-macro_rules! agreement {
-    ($name:ident, $modes:expr, $loses_capacity:expr, $overruns:expr) => {
-        proptest! {
-            #![proptest_config(cases())]
-            #[test]
-            fn $name(history in histories(Kind { modes: $modes, loses_capacity: $loses_capacity, overruns: $overruns })) {
-                replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
-            }
-        }
-    };
-}
+proptest! {
+    #![proptest_config(cases())]
 
-agreement!(agrees_with_the_reference_without_backfill, &[BackfillMode::None], false, false);
-agreement!(agrees_with_the_reference_under_easy, &[BackfillMode::Easy], false, false);
-agreement!(agrees_with_the_reference_under_conservative, &[BackfillMode::Conservative], false, false);
-agreement!(agrees_with_the_reference_whatever_is_lost, ALL_MODES, true, false);
-agreement!(agrees_with_the_reference_when_runs_are_overdue, &[BackfillMode::None, BackfillMode::Easy], true, true);
+    /// Nothing goes around a job that waits.
+    #[test]
+    fn agrees_with_the_reference_without_backfill(
+        history in histories(Kind { modes: &[BackfillMode::None], loses_capacity: false, overruns: false }),
+    ) {
+        replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
+    }
+
+    /// The first jobs that wait have reservations.
+    #[test]
+    fn agrees_with_the_reference_under_easy(
+        history in histories(Kind { modes: &[BackfillMode::Easy], loses_capacity: false, overruns: false }),
+    ) {
+        replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
+    }
+
+    /// Every job that waits has a reservation.
+    #[test]
+    fn agrees_with_the_reference_under_conservative(
+        history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: false, overruns: false }),
+    ) {
+        replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
+    }
+
+    /// Nodes, licences and time on them are lost.
+    #[test]
+    fn agrees_with_the_reference_whatever_is_lost(
+        history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: false }),
+    ) {
+        replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
+    }
+
+    /// Runs last longer than they said.
+    #[test]
+    fn agrees_with_the_reference_when_runs_are_overdue(
+        history in histories(Kind { modes: &[BackfillMode::None, BackfillMode::Easy], loses_capacity: true, overruns: true }),
+    ) {
+        replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
+    }
+}
 
 proptest! {
     #![proptest_config(cases())]
