@@ -37,13 +37,16 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
-        runtime.block_on(async {
+        let outcome = runtime.block_on(async {
             tokio::select! {
                 outcome = run(cli.command) => outcome,
                 // Dropped half-way, the work stops the systems that it has started.
                 interrupted = interruption() => interrupted.and_then(|()| bail!("interrupted")),
             }
-        })
+        });
+        // What computes on a thread of its own has nothing to clear away, and would go on to its end.
+        runtime.shutdown_background();
+        outcome
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -57,7 +60,7 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> Result<()> {
     match command {
         Command::Replay(args) => replay::run(args).await,
-        Command::Simulation(args) => simulation::run(&args),
+        Command::Simulation(args) => tokio::task::spawn_blocking(move || simulation::run(&args)).await?,
         Command::Bench(args) => bench::run(args).await,
     }
 }

@@ -16,6 +16,7 @@ use figure::Figure;
 use std::{
     fmt::Write as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Which benchmark, and on what.
@@ -77,6 +78,10 @@ enum Row {
     PlannerCurve,
     /// Memory of the planner of a very large site.
     PlannerMemory,
+    /// Explanations of why a job waits, of 10,000 that do.
+    Explain,
+    /// `muster whatif` over a log of 1,000,000 jobs.
+    Whatif,
     /// Simulation of the traces in the folder `--traces`.
     Simulate,
 }
@@ -116,7 +121,14 @@ impl Bench {
         ((usual as f64 * self.scale) as usize).max(1)
     }
 
-    async fn run(&self, row: Row) -> Result<Vec<Figure>> {
+    /// Measures what is nothing but computation. On a thread for such work, so that this program hears meanwhile when it
+    /// is to end.
+    async fn compute(self: &Arc<Self>, measure: fn(&Self) -> Result<Vec<Figure>>) -> Result<Vec<Figure>> {
+        let bench = self.clone();
+        tokio::task::spawn_blocking(move || measure(&bench)).await?
+    }
+
+    async fn run(self: &Arc<Self>, row: Row) -> Result<Vec<Figure>> {
         match row {
             Row::SubmitBulk => submission::bulk(self).await,
             Row::SubmitSingle => submission::single(self).await,
@@ -124,15 +136,17 @@ impl Bench {
             Row::CliSubmit => submission::command_line(self).await,
             Row::Latency => running::latency(self).await,
             Row::Throughput => running::throughput(self).await,
-            Row::Fold => history::fold(self),
+            Row::Fold => self.compute(history::fold).await,
             Row::Restart => history::restart(self).await,
             Row::PastQuery => history::past_query(self).await,
             Row::Fanout => fanout::fanout(self).await,
             Row::Memory => memory::memory(self).await,
-            Row::Planner => planner::planner(self),
-            Row::PlannerCurve => planner::curve(self),
-            Row::PlannerMemory => planner::memory(self),
-            Row::Simulate => planner::simulate(self),
+            Row::Planner => self.compute(planner::planner).await,
+            Row::PlannerCurve => self.compute(planner::curve).await,
+            Row::PlannerMemory => self.compute(planner::memory).await,
+            Row::Explain => self.compute(planner::explain).await,
+            Row::Whatif => self.compute(planner::whatif).await,
+            Row::Simulate => self.compute(planner::simulate).await,
         }
     }
 }
@@ -144,7 +158,7 @@ impl Bench {
 pub async fn run(args: Args) -> Result<()> {
     raise_open_files()?;
     let Args { muster, scratch, traces, scale, .. } = args;
-    let bench = Bench { muster: system::find_muster(muster), scratch, traces, scale };
+    let bench = Arc::new(Bench { muster: system::find_muster(muster), scratch, traces, scale });
     let rows: &[Row] = match &args.which {
         Which::One(row) => std::slice::from_ref(row),
         Which::All => Row::value_variants(),

@@ -1,7 +1,10 @@
 //! How fast the planner plans, without a system around it: one core, no log.
 
+mod explain;
 mod scene;
+mod site;
 mod traces;
+mod whatif;
 
 use super::{
     Bench,
@@ -17,7 +20,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use explain::explain;
 pub use traces::simulate;
+pub use whatif::whatif;
 
 /// Nodes, waiting jobs and distinct requests of the usual site.
 const USUAL: (u32, usize, usize) = (10_000, 100_000, 1_000);

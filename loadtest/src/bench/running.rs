@@ -66,7 +66,7 @@ fn read_lines(fifo: &Path) -> Result<mpsc::Receiver<Instant>> {
 /// Trivial jobs from the first submission to the last end, beside the bare command on as many threads as there are cores.
 pub async fn throughput(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(10_000).next_multiple_of(BULK);
-    let bare = bare_rate(jobs)?;
+    let bare = tokio::task::spawn_blocking(move || bare_rate(jobs)).await??;
     let running = bench.start(4, 8)?;
     let mut connection = running.system.connect().await?;
     let path = api::events_from_now(&mut connection, "job.finished").await?;

@@ -75,6 +75,8 @@ pub async fn command_line(bench: &Bench) -> Result<Vec<Figure>> {
     let begin = Instant::now();
     for _ in 0..commands {
         ensure!(command.status()?.success(), "{command:?} failed");
+        // So that an interruption is heard.
+        tokio::task::yield_now().await;
     }
     let elapsed = begin.elapsed();
     running.system.stop()?;

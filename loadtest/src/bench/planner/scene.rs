@@ -131,7 +131,7 @@ impl Scene {
             while used < wanted {
                 let cores = self.random.random_range(1..=32).min(CORES - used);
                 let seconds = self.random.random_range(60..=DAY_SECONDS);
-                let demand = Arc::new(on_nodes(1, cores, seconds));
+                let demand = Arc::new(demand(on_nodes(1, cores, seconds)));
                 let share = NodeShare {
                     node,
                     cores: IndexSet::from_range(used, used + cores - 1),
@@ -155,18 +155,9 @@ impl Scene {
         }
     }
 
-    /// Distinct requests: three in five for a part of a node, the others for several nodes.
     fn demands(&mut self) -> Vec<Arc<Demand>> {
-        let mut demands = BTreeSet::new();
-        while demands.len() < self.shapes {
-            let seconds = 60 * self.random.random_range(1..=DAY_SECONDS / 60);
-            let (nodes, cores) = match self.random.random_range(0..5) {
-                0..3 => (1, self.random.random_range(1..=CORES)),
-                _ => (self.random.random_range(2..=16), self.random.random_range(8..=CORES)),
-            };
-            demands.insert(on_nodes(nodes.min(self.nodes), cores, seconds));
-        }
-        demands.into_iter().map(Arc::new).collect()
+        let alternatives = alternatives(&mut self.random, self.shapes, self.nodes);
+        alternatives.into_iter().map(|alternative| Arc::new(demand(alternative))).collect()
     }
 
     fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
@@ -183,7 +174,8 @@ fn holder(number: usize) -> Arc<Holder> {
     Arc::new(Holder { user: format!("user{number}").into(), group: number as u32 % 10, account: None })
 }
 
-fn node(number: u32) -> NodeSpec {
+/// A node of 64 cores.
+pub fn node(number: u32) -> NodeSpec {
     NodeSpec {
         name: format!("node{number}"),
         cores: CORES,
@@ -194,8 +186,22 @@ fn node(number: u32) -> NodeSpec {
     }
 }
 
+/// So many distinct requests: three in five for a part of a node, the others for several nodes of those that there are.
+pub fn alternatives(random: &mut SmallRng, count: usize, nodes: u32) -> Vec<Alternative> {
+    let mut alternatives = BTreeSet::new();
+    while alternatives.len() < count {
+        let seconds = 60 * random.random_range(1..=DAY_SECONDS / 60);
+        let (wanted, cores) = match random.random_range(0..5) {
+            0..3 => (1, random.random_range(1..=CORES)),
+            _ => (random.random_range(2..=16), random.random_range(8..=CORES)),
+        };
+        alternatives.insert(on_nodes(wanted.min(nodes), cores, seconds));
+    }
+    alternatives.into_iter().collect()
+}
+
 /// So many nodes with so many cores of each.
-fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Demand {
+fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Alternative {
     let request = Request {
         path: vec![LevelCount { level: Level::Node, count: Count::exactly(nodes) }],
         tasks: Some(nodes * cores),
@@ -203,8 +209,10 @@ fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Demand {
         memory: Some(Memory { bytes: GIB, per: Per::Core }),
         ..Request::default()
     };
-    let alternative =
-        Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), licences: BTreeMap::new() };
+    Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), licences: BTreeMap::new() }
+}
+
+fn demand(alternative: Alternative) -> Demand {
     let component = ComponentDemand { queue: QUEUE.into(), reservation: None, alternatives: [alternative].into() };
     Demand { components: vec![component] }
 }
