@@ -6,6 +6,7 @@ use crate::{
     error::ApiError,
     live::Live,
     metrics::Metrics,
+    planning::Planning,
     reader::Reader,
 };
 use anyhow::Context as _;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) bus: SharedBus,
     pub(crate) ledger: LedgerClient,
     pub(crate) reader: Arc<Reader>,
+    pub(crate) planning: Planning,
     pub(crate) live: Arc<Live>,
     pub(crate) callers: Callers,
     /// Taken by whoever parses a large body.
@@ -74,6 +76,7 @@ impl App {
             bus,
             ledger,
             reader,
+            planning: Planning::default(),
             live: Arc::new(Live::new(head)),
             callers,
             large_bodies: Semaphore::new(1),
@@ -85,9 +88,10 @@ impl App {
 
     /// What goes on beside requests.
     pub(crate) fn run_background(&self) -> JoinHandle<()> {
-        let (live, reader, bus) = (self.live.clone(), self.reader.clone(), self.bus.clone());
+        let app = self.clone();
         tokio::spawn(async move {
-            tokio::join!(live.pump(bus, reader.clone()), reader.forget_past_states());
+            let events = app.live.pump(app.bus.clone(), app.reader.clone());
+            tokio::join!(events, app.reader.forget_past_states(), app.planning.forget());
         })
     }
 

@@ -13,6 +13,7 @@ mod live;
 mod metrics;
 mod names;
 mod params;
+mod planning;
 mod reader;
 mod routes;
 mod views;

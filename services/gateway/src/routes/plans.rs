@@ -6,6 +6,7 @@ use crate::{
     error::ApiError,
     names::{Names, Runs},
     params::{At, MomentParams, NoParams, Params},
+    planning::work,
     views,
 };
 use axum::extract::{Path, State};
@@ -43,11 +44,16 @@ pub(crate) async fn explanation(
 ) -> Result<axum::Json<Explanation>, ApiError> {
     let id = job_id(&id)?;
     let jobs::Found { view, up_to } = jobs::find(&app, moment, id).await?;
-    let (state, now) = state_of(&app, moment).await?;
-    let sequence = state.sequence();
-    let waiting = match view.state {
-        JobState::Held | JobState::Queued => why_waiting(state, id, now).await?,
-        _ => None,
+    let (sequence, now, waiting) = match view.state {
+        JobState::Held | JobState::Queued => {
+            let (projection, now) = projection_of(&app, moment).await?;
+            (projection.state().sequence(), now, why_waiting(projection, id, now).await?)
+        }
+        _ => {
+            let look = |state: &ClusterState| Ok((state.sequence(), time_to_plan_for(moment, state)));
+            let (sequence, now) = app.reader.read(moment, look).await?;
+            (sequence, now, None)
+        }
     };
     let start = match waiting {
         None => how_started(&app, id, up_to).await?,
@@ -56,30 +62,33 @@ pub(crate) async fn explanation(
     Ok(axum::Json(Explanation { job: id, state: view.state, sequence, time: now, waiting, start }))
 }
 
-/// The state of a moment, and the time to plan for.
-async fn state_of(app: &App, moment: MomentParams) -> Result<(Arc<ClusterState>, Timestamp), ApiError> {
+/// What the planner knows at a moment, and the time to plan for.
+async fn projection_of(app: &App, moment: MomentParams) -> Result<(Arc<Projection>, Timestamp), ApiError> {
     app.reader.catch_up(moment.wait_seq).await?;
-    match app.reader.past_of(moment).await? {
-        Some(state) => {
-            let now = moment.at.unwrap_or_else(|| state.time()).max(state.time());
-            Ok((state, now))
-        }
-        None => {
-            let state = app.reader.projection().read(|state| Arc::new(state.clone()));
-            let now = moment.at.unwrap_or_else(Timestamp::now).max(state.time());
-            Ok((state, now))
-        }
-    }
+    let projection = match app.reader.past_of(moment).await? {
+        Some(state) => work(move || Arc::new(Projection::of(Arc::unwrap_or_clone(state)))).await?,
+        None => app.planning.now(&app.reader).await?,
+    };
+    let now = time_to_plan_for(moment, projection.state());
+    Ok((projection, now))
 }
 
-/// Does work that takes its time on a thread for such work.
-async fn work<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::unavailable("the gateway is stopping"))
+/// The time named, that of the record named, or else that of the clock.
+fn time_to_plan_for(moment: MomentParams, state: &ClusterState) -> Timestamp {
+    let time = match moment {
+        MomentParams { at: Some(time), .. } => time,
+        MomentParams { at_seq: Some(_), .. } => state.time(),
+        _ => Timestamp::now(),
+    };
+    time.max(state.time())
 }
 
-async fn why_waiting(state: Arc<ClusterState>, id: JobId, now: Timestamp) -> Result<Option<WaitExplanation>, ApiError> {
+async fn why_waiting(
+    projection: Arc<Projection>,
+    id: JobId,
+    now: Timestamp,
+) -> Result<Option<WaitExplanation>, ApiError> {
     work(move || {
-        let projection = Projection::of(Arc::unwrap_or_clone(state));
         let state = projection.state();
         // A task that has never started waits as its array does.
         let job = state.job(id).or_else(|| state.job(id.whole()))?;
@@ -143,16 +152,12 @@ pub(crate) async fn plan(
     State(app): State<App>,
     At(moment, params): At<PlanParams>,
 ) -> Result<axum::Json<Timetable>, ApiError> {
-    let (state, now) = state_of(&app, moment).await?;
-    if let Some(queue) = params.queue.as_deref().filter(|queue| state.queue(queue).is_none()) {
+    let (projection, now) = projection_of(&app, moment).await?;
+    if let Some(queue) = params.queue.as_deref().filter(|queue| projection.state().queue(queue).is_none()) {
         return Err(ApiError::not_found(format!("there is no queue `{queue}`")));
     }
     let part = Part { queue: params.queue, limit: params.limit.map(|limit| limit as usize) };
-    let table = work(move || {
-        let projection = Projection::of(Arc::unwrap_or_clone(state));
-        timetable(projection.engine(), projection.state(), now, &part)
-    });
-    table.await.map(axum::Json)
+    work(move || timetable(projection.engine(), projection.state(), now, &part)).await.map(axum::Json)
 }
 
 /// Which period is asked about.

@@ -1,0 +1,78 @@
+//! What the planner knows now, kept between questions: making it from the state takes longer than most answers do.
+
+use crate::{error::ApiError, reader::Reader};
+use muster_domain::State;
+use muster_planner::projection::Projection;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::Mutex;
+
+/// It is brought forward by so many bytes of records at most. With more, it takes less time to make it from the state.
+const PAGE_BYTES: u32 = 1 << 20;
+/// How long it is kept after a question.
+const KEEP_TIME: Duration = Duration::from_secs(30);
+
+/// The planner's projection of the state of now. It is not followed while nobody asks.
+#[derive(Default)]
+pub(crate) struct Planning {
+    /// With when it was last asked for. Whoever brings it forward holds the lock, and others wait for that.
+    kept: Mutex<Option<(Instant, Arc<Projection>)>>,
+}
+
+impl Planning {
+    /// The projection of the state that the reader has. Answers are made from it as it is now: it goes on with a copy of
+    /// its own if it is brought forward meanwhile.
+    pub(crate) async fn now(&self, reader: &Reader) -> Result<Arc<Projection>, ApiError> {
+        let mut kept = self.kept.lock().await;
+        let projection = match kept.take() {
+            Some((_, projection)) => bring_forward(projection, reader).await?,
+            None => None,
+        };
+        let projection = match projection {
+            Some(projection) => projection,
+            None => {
+                let state = reader.projection().read(State::clone);
+                work(|| Arc::new(Projection::of(state))).await?
+            }
+        };
+        *kept = Some((Instant::now(), projection.clone()));
+        Ok(projection)
+    }
+
+    /// Drops the projection when nobody has asked for it lately.
+    pub(crate) async fn forget(&self) {
+        loop {
+            tokio::time::sleep(KEEP_TIME).await;
+            let mut kept = self.kept.lock().await;
+            kept.take_if(|(asked, _)| asked.elapsed() >= KEEP_TIME);
+        }
+    }
+}
+
+/// The projection with the records since, up to those that the reader has; `None` if they are too many, or cannot be had.
+async fn bring_forward(mut projection: Arc<Projection>, reader: &Reader) -> Result<Option<Arc<Projection>>, ApiError> {
+    let known = projection.state().sequence();
+    let target = reader.projection().sequence();
+    if known == target {
+        return Ok(Some(projection));
+    }
+    let Ok(records) = reader.replay(known.next(), PAGE_BYTES).await else { return Ok(None) };
+    if records.last().is_none_or(|last| last.sequence < target) {
+        return Ok(None);
+    }
+    let followed = work(move || {
+        let following = Arc::make_mut(&mut projection);
+        for record in records.iter().take_while(|record| record.sequence <= target) {
+            following.apply(record);
+        }
+        projection
+    });
+    followed.await.map(Some)
+}
+
+/// Does work that takes its time on a thread for such work.
+pub(crate) async fn work<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::unavailable("the gateway is stopping"))
+}
