@@ -1,1 +1,12 @@
-//! The HPC Pack dialect: job XML, options and template XML in; typed descriptions, tables and messages out.
+//! The HPC Pack dialect: job XML, JSON, options and template XML in; typed descriptions, tables and messages out.
+//!
+//! Nothing here does I/O or looks at a clock. Requirement ids such as HPC-J-06 are those of the dialect's specification.
+
+pub mod codes;
+pub mod description;
+pub mod nodes;
+pub mod priority;
+pub mod run_time;
+pub mod size;
+pub mod tasks;
+mod xml;

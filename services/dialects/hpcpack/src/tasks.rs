@@ -1,0 +1,212 @@
+//! The tasks of a job: what a sweep runs, and which tasks go together (HPC-J-22..24).
+
+use crate::{
+    codes::{Code, Refusal},
+    description::{JobDescription, TaskDescription, values::TaskType},
+    run_time::RunTime,
+    size::{Size, task_size},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most steps of a sweep (HPC-J-22).
+pub const MOST_STEPS: u32 = 1_000_000;
+
+/// The values of a sweep (HPC-J-22).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    start: i32,
+    increment: i32,
+    steps: u32,
+}
+
+impl Sweep {
+    /// The sweep from `start` to `end` in steps of `increment`.
+    ///
+    /// # Errors
+    /// `TaskNotValid`: start above end, increment below 1, or more than [`MOST_STEPS`] steps.
+    pub fn new(start: i32, end: i32, increment: i32) -> Result<Self, Refusal> {
+        let refused = |text: String| Err(Refusal::new(Code::TaskNotValid, text));
+        if start > end {
+            return refused(format!("StartValue={start} is above EndValue={end}"));
+        }
+        if increment < 1 {
+            return refused(format!("IncrementValue={increment}: expected 1 or more"));
+        }
+        let steps = (i64::from(end) - i64::from(start)) / i64::from(increment) + 1;
+        match u32::try_from(steps) {
+            Ok(steps) if steps <= MOST_STEPS => Ok(Self { start, increment, steps }),
+            _ => refused(format!("{steps} steps, at most {MOST_STEPS} are allowed")),
+        }
+    }
+
+    /// The sweep of a task. What it does not specify is 1; the end must be specified.
+    ///
+    /// # Errors
+    /// `TaskNotValid` as for [`Sweep::new`], and without an end.
+    pub fn of(task: &TaskDescription) -> Result<Self, Refusal> {
+        let attributes = &task.attributes;
+        let end = attributes.end_value.ok_or_else(|| Refusal::new(Code::TaskNotValid, "a sweep needs an EndValue"))?;
+        Self::new(attributes.start_value.unwrap_or(1), end, attributes.increment_value.unwrap_or(1))
+    }
+
+    /// How many steps, at least 1.
+    pub const fn steps(self) -> u32 {
+        self.steps
+    }
+
+    /// The values, in their order.
+    pub fn values(self) -> impl Iterator<Item = i32> {
+        // The last value is at most the end, so no sum overflows.
+        (0..self.steps).map(move |step| (i64::from(self.start) + i64::from(step) * i64::from(self.increment)) as i32)
+    }
+}
+
+/// A command or path of a sweep with each run of `*` replaced by the value, padded with zeros to the length of the run
+/// (HPC-J-22).
+pub fn with_value(text: &str, value: i32) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '*' {
+            replaced.push(character);
+            continue;
+        }
+        let mut width = 1;
+        while characters.next_if_eq(&'*').is_some() {
+            width += 1;
+        }
+        replaced.push_str(&format!("{value:0width$}"));
+    }
+    replaced
+}
+
+/// Everything that is wrong with the tasks of a job (HPC-J-22..24), each naming its task. Empty if they may run.
+pub fn faults(job: &JobDescription, size: Size, run_time: Option<RunTime>) -> Vec<Refusal> {
+    let mut faults = Vec::new();
+    let mut fault = |text: String| faults.push(Refusal::new(Code::TaskNotValid, text));
+    for (index, task) in job.tasks.iter().enumerate() {
+        let name = label(index, task);
+        task_faults(task, size, run_time).into_iter().for_each(|text| fault(format!("{name}: {text}")));
+    }
+    together(&job.tasks).into_iter().for_each(&mut fault);
+    order(job).into_iter().for_each(fault);
+    faults
+}
+
+fn label(index: usize, task: &TaskDescription) -> String {
+    match task.attributes.name.as_deref() {
+        Some(name) if !name.is_empty() => format!("task {} `{name}`", index + 1),
+        _ => format!("task {}", index + 1),
+    }
+}
+
+fn kind(task: &TaskDescription) -> TaskType {
+    task.attributes.task_type.unwrap_or_default()
+}
+
+/// What is wrong with a task by itself and within its job (HPC-J-24).
+fn task_faults(task: &TaskDescription, size: Size, run_time: Option<RunTime>) -> Vec<String> {
+    let mut faults = Vec::new();
+    if kind(task) == TaskType::ParametricSweep
+        && let Err(refusal) = Sweep::of(task)
+    {
+        faults.push(refusal.text);
+    }
+    let (min, _) = task_size(size.unit, task);
+    if min > size.max && !matches!(kind(task), TaskType::NodePrep | TaskType::NodeRelease) {
+        faults.push(format!("its minimum of {min} is more than the job's maximum of {}", size.max));
+    }
+    let seconds = |run_time: Option<RunTime>| run_time.and_then(RunTime::seconds);
+    if let (Some(own), Some(job)) = (seconds(task.attributes.run_time), seconds(run_time))
+        && own > job
+    {
+        faults.push(format!("its run time of {own} s is more than the job's of {job} s"));
+    }
+    faults
+}
+
+/// Which tasks do not go together (HPC-J-23).
+fn together(tasks: &[TaskDescription]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let of = |wanted: TaskType| tasks.iter().enumerate().filter(move |(_, task)| kind(task) == wanted);
+    for once in [TaskType::NodePrep, TaskType::NodeRelease] {
+        faults.extend(
+            of(once).skip(1).map(|(index, task)| format!("{}: a job has at most one {once} task", label(index, task))),
+        );
+    }
+    if of(TaskType::Service).next().is_some() {
+        let others = of(TaskType::Basic).chain(of(TaskType::ParametricSweep));
+        faults.extend(
+            others.map(|(index, task)| format!("{}: no {} task beside a Service task", label(index, task), kind(task))),
+        );
+    }
+    if let Some(task) = tasks.first()
+        && tasks.iter().all(|task| matches!(kind(task), TaskType::NodePrep | TaskType::NodeRelease))
+    {
+        let text = format!("{}: a job of NodePrep and NodeRelease tasks only has nothing to run", label(0, task));
+        faults.push(text);
+    }
+    faults
+}
+
+/// What is wrong with the order of tasks and groups of tasks (HPC-J-24).
+fn order(job: &JobDescription) -> Vec<String> {
+    let mut faults = Vec::new();
+    let name = |task: &TaskDescription| task.attributes.name.clone().unwrap_or_default();
+    let names: BTreeSet<String> = job.tasks.iter().map(name).filter(|name| !name.is_empty()).collect();
+    let mut first: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (index, task) in job.tasks.iter().enumerate() {
+        for wanted in task.attributes.depends_on.iter().flat_map(|names| &names.0) {
+            if names.contains(wanted) {
+                first.entry(name(task)).or_default().insert(wanted.clone());
+            } else {
+                faults.push(format!("{}: DependsOn names `{wanted}`, which is no task", label(index, task)));
+            }
+        }
+    }
+    if let Some(cycle) = cycle(&first) {
+        let cycle: Vec<String> = cycle.iter().map(|name| format!("`{name}`")).collect();
+        faults.push(format!("tasks wait for each other: {}", cycle.join(" for ")));
+    }
+    let mut groups: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for dependency in &job.dependencies {
+        groups.entry(dependency.child).or_default().insert(dependency.parent);
+    }
+    if let Some(cycle) = self::cycle(&groups) {
+        let cycle: Vec<String> = cycle.iter().map(u32::to_string).collect();
+        faults.push(format!("groups of tasks wait for each other: {}", cycle.join(" for ")));
+    }
+    faults
+}
+
+/// A way along the edges that ends where it begins, if there is one.
+fn cycle<K: Ord + Clone>(edges: &BTreeMap<K, BTreeSet<K>>) -> Option<Vec<K>> {
+    // Whoever waits only for those that are out of the way is out of the way.
+    let mut waiting: BTreeMap<&K, usize> = edges.iter().map(|(key, first)| (key, first.len())).collect();
+    let mut followers: BTreeMap<&K, Vec<&K>> = BTreeMap::new();
+    for (key, first) in edges {
+        first.iter().for_each(|first| followers.entry(first).or_default().push(key));
+    }
+    let mut done: Vec<&K> = followers.keys().filter(|key| !edges.contains_key(**key)).copied().collect();
+    while let Some(key) = done.pop() {
+        for follower in followers.get(key).into_iter().flatten() {
+            let Some(left) = waiting.get_mut(*follower) else { continue };
+            *left -= 1;
+            if *left == 0 {
+                waiting.remove(*follower);
+                done.push(follower);
+            }
+        }
+    }
+    // Each of those left waits for another of them, so going on from any of them comes back somewhere.
+    let mut next = *waiting.keys().next()?;
+    let (mut way, mut passed) = (Vec::new(), BTreeMap::new());
+    loop {
+        let seen = passed.insert(next, way.len());
+        way.push(next.clone());
+        if let Some(start) = seen {
+            return Some(way.split_off(start));
+        }
+        next = edges.get(next)?.iter().find(|key| waiting.contains_key(key))?;
+    }
+}
