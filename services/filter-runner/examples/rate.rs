@@ -1,0 +1,115 @@
+//! How fast filters are called: `rate [SECONDS]`, for each figure; in a release build, on a machine that does nothing else.
+//!
+//! - The rate of bare fork, exec and wait of a program that does nothing, and of calls of the same program as a filter,
+//!   taken in turns and one after the other, so that both see the same machine.
+//! - The rate of verdicts of a persistent filter in Python that answers at once.
+
+use bytes::Bytes;
+use muster_filter_runner::{Call, FilterDefinition, Form, Runner, RunnerConfig};
+use std::{
+    io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// Answers every line at once.
+const PERSISTENT: &str = "#!/usr/bin/env python3
+import json, sys
+for line in sys.stdin:
+    call = json.loads(line)
+    if call['type'] == 'unload':
+        break
+    print(json.dumps({'id': call['id'], 'code': 0}), flush=True)
+";
+const NOTHING: &str = "/bin/true";
+/// Bare calls and filter calls take turns, so long each.
+const TURN: Duration = Duration::from_millis(500);
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    muster_filter_runner::supervise_filters_if_asked();
+    let seconds: f64 = std::env::args().nth(1).map_or(Ok(10.0), |text| text.parse())?;
+    let folder = tempfile::tempdir()?;
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+    let account = if nix::unistd::Uid::effective().is_root() { "nobody" } else { "" };
+    let config = RunnerConfig { account: account.into(), scratch: scratch(folder.path()), ..RunnerConfig::default() };
+    let runner = Runner::new(config)?;
+    println!("{}", runner.account());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(executables(&runner, seconds))?;
+    runtime.block_on(persistent(&runner, folder.path(), seconds))
+}
+
+/// In memory, where there is such a place.
+fn scratch(otherwise: &Path) -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.join("muster-filter-rate") } else { otherwise.join("scratch") }
+}
+
+async fn executables(runner: &Runner, seconds: f64) -> Result<(), Box<dyn std::error::Error>> {
+    let call = call(NOTHING.into(), Form::Exec);
+    runner.run(&call).await?;
+    let (mut bare, mut filter) = (Rate::default(), Rate::default());
+    while bare.time.as_secs_f64() < seconds {
+        let begun = Instant::now();
+        while begun.elapsed() < TURN {
+            bare_call()?;
+            bare.calls += 1;
+        }
+        bare.time += begun.elapsed();
+        let begun = Instant::now();
+        while begun.elapsed() < TURN {
+            runner.run(&call).await?;
+            filter.calls += 1;
+        }
+        filter.time += begun.elapsed();
+    }
+    let share = 100.0 * filter.per_second() / bare.per_second();
+    println!("bare fork, exec and wait: {:.0}/s", bare.per_second());
+    println!("executable filter:        {:.0}/s, {share:.1} % of bare (target: 80 %)", filter.per_second());
+    Ok(())
+}
+
+/// The cheapest way that there is: the standard library needs no copy of this process for it.
+fn bare_call() -> io::Result<()> {
+    let status = Command::new(NOTHING).arg("job.xml").status()?;
+    status.success().then_some(()).ok_or_else(|| io::Error::other(status.to_string()))
+}
+
+async fn persistent(runner: &Runner, folder: &Path, seconds: f64) -> Result<(), Box<dyn std::error::Error>> {
+    let path = folder.join("persistent");
+    std::fs::write(&path, PERSISTENT)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    let call = call(path, Form::Persistent);
+    runner.run(&call).await?;
+    let mut rate = Rate::default();
+    let begun = Instant::now();
+    while begun.elapsed().as_secs_f64() < seconds {
+        let answer = runner.run(&call).await?;
+        assert_eq!(answer.result.exit_code(), Some(0), "{answer:?}");
+        rate.calls += 1;
+    }
+    rate.time = begun.elapsed();
+    println!("persistent filter:        {:.0} verdicts/s (target: 5,000)", rate.per_second());
+    Ok(())
+}
+
+fn call(path: PathBuf, form: Form) -> Call {
+    let document = Bytes::from_static(
+        b"<Job Name=\"rate\" MinCores=\"1\" MaxCores=\"4\"><Tasks><Task CommandLine=\"true\"/></Tasks></Job>",
+    );
+    Call::trial(FilterDefinition { name: "rate".into(), path, form }, 15, document, None)
+}
+
+#[derive(Default)]
+struct Rate {
+    calls: u32,
+    time: Duration,
+}
+
+impl Rate {
+    fn per_second(&self) -> f64 {
+        f64::from(self.calls) / self.time.as_secs_f64()
+    }
+}

@@ -1,0 +1,61 @@
+//! Settings of a runner.
+
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// How filters are run on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunnerConfig {
+    /// The unprivileged account that filters run under (HPC-F-70). Only a runner that is root can switch to it; another runs
+    /// them as itself.
+    pub account: String,
+    /// Private folders of calls are made here, best on a file system in memory. It is made if it does not exist; the
+    /// account has to be able to reach it. Nobody but the runner's user may write to it.
+    pub scratch: PathBuf,
+    /// `PATH` of filters (HPC-F-62).
+    pub path: String,
+    /// `LANG` of filters.
+    pub lang: String,
+    /// `TZ` of filters.
+    pub time_zone: String,
+    /// `CCP_SCHEDULER` of filters: the scheduler's address, for commands that they call.
+    pub scheduler: String,
+    /// Users beside root who may own programs of filters and the folders on their path (HPC-F-73).
+    pub administrators: Vec<String>,
+    /// So many calls are made at the same time, those of persistent filters not among them; 1 or more (HPC-F-80).
+    pub slots: usize,
+    /// So many processes serve one persistent filter, each one call at a time; 1 or more.
+    pub persistent_processes: usize,
+    /// The program that supervisors are started from: this muster, or another that calls
+    /// [`supervise_filters_if_asked`](crate::supervise_filters_if_asked) first.
+    pub supervisor: PathBuf,
+}
+
+impl Default for RunnerConfig {
+    fn default() -> Self {
+        Self {
+            account: "muster-filter".into(),
+            scratch: default_scratch(),
+            path: "/usr/local/bin:/usr/bin:/bin".into(),
+            lang: "C.UTF-8".into(),
+            time_zone: "UTC".into(),
+            scheduler: "localhost".into(),
+            administrators: Vec::new(),
+            slots: 16,
+            persistent_processes: 1,
+            supervisor: "/proc/self/exe".into(),
+        }
+    }
+}
+
+/// `/run` is in memory on every system of today, but only root may write to it; other users have a folder there each.
+fn default_scratch() -> PathBuf {
+    if nix::unistd::Uid::effective().is_root() {
+        return "/run/muster/filters".into();
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(folder) => PathBuf::from(folder).join("muster-filters"),
+        None => std::env::temp_dir().join(format!("muster-filters-{}", nix::unistd::Uid::effective())),
+    }
+}

@@ -1,0 +1,134 @@
+//! The contract with filters: arguments, environment and lines of JSON (HPC-F-60 to HPC-F-67).
+
+use crate::{
+    RunnerConfig,
+    call::{Action, ActivationParameters, Call, FilterKind, Form},
+    protocol::{DOCUMENT, DOCUMENT_JSON, Lines, RESULT_FILE},
+};
+use serde_json::{Value, json};
+
+/// What a filter's process is started with beside its program.
+pub struct Start {
+    pub arguments: Vec<String>,
+    pub environment: Vec<(String, String)>,
+    pub lines: Option<Lines>,
+}
+
+/// How a call is made, with its files in `folder`.
+pub fn start(config: &RunnerConfig, call: &Call, folder: &str) -> Start {
+    match call.filter.form {
+        Form::Exec => one_call(config, call, folder, &[]),
+        Form::Verbs => one_call(config, call, folder, &[call.kind.as_str(), call.action.as_str()]),
+        Form::Persistent => Start {
+            arguments: vec!["serve".into()],
+            environment: common_environment(config, call),
+            lines: Some(lines(call, folder)),
+        },
+    }
+}
+
+fn one_call(config: &RunnerConfig, call: &Call, folder: &str, verbs: &[&str]) -> Start {
+    let mut arguments: Vec<String> = verbs.iter().map(ToString::to_string).collect();
+    arguments.push(format!("{folder}/{DOCUMENT}"));
+    let mut environment = common_environment(config, call);
+    environment.extend(call_environment(call, folder));
+    if let Some(parameters) = &call.parameters {
+        let ActivationParameters { pass, index, backfill, count, .. } = parameters;
+        arguments.extend([pass.to_string(), index.to_string(), backfill.to_string(), count.to_string()]);
+        environment.extend(activation_environment(parameters));
+    }
+    Start { arguments, environment, lines: None }
+}
+
+fn common_environment(config: &RunnerConfig, call: &Call) -> Vec<(String, String)> {
+    let variables = [
+        ("PATH", &config.path),
+        ("LANG", &config.lang),
+        ("TZ", &config.time_zone),
+        ("CCP_SCHEDULER", &config.scheduler),
+        ("MUSTER_FILTER_NAME", &call.filter.name),
+    ];
+    variables.map(|(name, value)| (name.to_owned(), value.clone())).to_vec()
+}
+
+fn call_environment(call: &Call, folder: &str) -> [(String, String); 7] {
+    [
+        ("MUSTER_JOB_ID", call.job_id.to_string()),
+        ("MUSTER_FILTER_KIND", call.kind.as_str().to_owned()),
+        ("MUSTER_FILTER_ACTION", call.action.as_str().to_owned()),
+        ("MUSTER_INVOCATION_ID", call.invocation_id.clone()),
+        ("MUSTER_ATTEMPT", call.attempt.to_string()),
+        ("MUSTER_FILTER_TIMEOUT", call.time_limit_seconds.to_string()),
+        ("MUSTER_RESULT_FILE", format!("{folder}/{RESULT_FILE}")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+}
+
+fn activation_environment(parameters: &ActivationParameters) -> [(String, String); 7] {
+    [
+        ("MUSTER_SCHEDULER_PASS", parameters.pass.to_string()),
+        ("MUSTER_JOB_INDEX", parameters.index.to_string()),
+        ("MUSTER_BACKFILL", parameters.backfill.to_string()),
+        ("MUSTER_RESOURCE_COUNT", parameters.count.to_string()),
+        ("MUSTER_BACKFILL_ENABLED", parameters.backfill_enabled.to_string()),
+        ("MUSTER_PLANNER_EPOCH", parameters.planner_epoch.to_string()),
+        ("MUSTER_CURRENT_RESOURCES", parameters.current_resources.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+}
+
+/// The `id` of the line that begins a persistent program's life.
+pub const LOAD: &str = "load";
+
+fn lines(call: &Call, folder: &str) -> Lines {
+    let name = &call.filter.name;
+    Lines {
+        load: json!({ "type": "load", "id": LOAD, "filter_name": name }).to_string(),
+        call: call_line(call, folder).to_string(),
+        id: call.invocation_id.clone(),
+        unload: json!({ "type": "unload", "id": "unload", "filter_name": name }).to_string(),
+    }
+}
+
+fn call_line(call: &Call, folder: &str) -> Value {
+    let mut line = json!({
+        "type": "call",
+        "id": call.invocation_id,
+        "attempt": call.attempt,
+        "kind": call.kind.as_str(),
+        "action": call.action.as_str(),
+        "filter_name": call.filter.name,
+        "job_id": call.job_id,
+        "time_limit_seconds": call.time_limit_seconds,
+        "job_xml": format!("{folder}/{DOCUMENT}"),
+    });
+    if call.document_json.is_some() {
+        line["job_json"] = format!("{folder}/{DOCUMENT_JSON}").into();
+    }
+    if let Some(parameters) = &call.parameters {
+        line["pass"] = parameters.pass.into();
+        line["index"] = parameters.index.into();
+        line["backfill"] = parameters.backfill.into();
+        line["count"] = parameters.count.into();
+        line["backfill_enabled"] = parameters.backfill_enabled.into();
+        line["planner_epoch"] = parameters.planner_epoch.into();
+        line["current_resources"] = parameters.current_resources.into();
+    }
+    line
+}
+
+/// What is wrong with a call that cannot be made at all, if anything is.
+pub fn flaw(call: &Call) -> Option<String> {
+    let texts = [&call.filter.name, &call.invocation_id];
+    if texts.iter().any(|text| text.contains('\0')) {
+        return Some("the filter's name or the invocation id holds a NUL byte".into());
+    }
+    if call.parameters.is_some() != (call.kind == FilterKind::Activation) {
+        return Some("activation filters, and only they, have parameters".into());
+    }
+    if call.time_limit_seconds == 0 {
+        return Some("its time limit is 0 s".into());
+    }
+    (call.filter.form == Form::Exec && call.action == Action::Revert)
+        .then(|| "a filter that is called in the Microsoft way cannot be reverted (HPC-F-56)".into())
+}

@@ -1,0 +1,40 @@
+//! The filter-runner: what runs a site's filters. It makes calls and tells how they ended; what that means for a job is
+//! decided by the domain.
+//!
+//! ```text
+//! runner ──(order, over a socket)──> supervisor ──(fork, exec)──> filter ──> whatever the filter starts
+//! ```
+//!
+//! - [`Runner`] takes calls, as many at the same time as it has slots, and hands each to a supervisor that is free. It does
+//!   nothing that can block: no files, no fork.
+//! - A *supervisor* ([`supervise_filters_if_asked`]) is a small process with one thread that makes one call at a time. It
+//!   checks the program, makes the call's private folder, starts the filter, keeps its time and ends all that it started.
+//! - The *contract* with filters is the specification's sections 4.3 and 4.5, one module here.
+//!
+//! # Why a process in between, and not a control group
+//!
+//! A filter may start children that leave its process group and session, and all of them have to end with the call
+//! (HPC-F-06). A control group would hold them, but writing to one needs rights that a runner often does not have, and making
+//! and removing one costs about as much as a short filter. A sub-reaper needs no rights: orphans below it become its
+//! children, so "no child left" means "nothing left", which one system call tells. As it has one call at a time, all that is
+//! below it belongs to that call. Neither does the runner's process, which can have many threads and much memory, ever fork;
+//! and if the runner is killed, its supervisors see the end of their sockets and end what they run.
+
+mod account;
+mod call;
+mod config;
+mod contract;
+mod pool;
+mod protocol;
+mod runner;
+mod scratch;
+mod supervisor;
+mod trial;
+
+pub use call::{
+    Action, ActivationParameters, Answer, Call, Captured, FileAfter, FilterDefinition, FilterKind, Form,
+    MAX_DOCUMENT_BYTES, MAX_OUTPUT_BYTES, MAX_RESULT_FILE_BYTES, RawResult,
+};
+pub use config::RunnerConfig;
+pub use runner::{RunError, Runner, SetupError};
+pub use supervisor::{ARGUMENT, supervise_filters_if_asked};

@@ -1,0 +1,124 @@
+//! What a runner and its supervisors tell each other, over a socket that only they have.
+
+use crate::{
+    account::Account,
+    call::{Captured, FileAfter, RawResult},
+};
+use bytes::Bytes;
+use muster_schemas::codec;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::io::{self, Read};
+
+/// A call, as far as the supervisor has to know it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The program's absolute path.
+    pub program: String,
+    /// Its arguments, without its own name.
+    pub arguments: Vec<String>,
+    /// All of its environment.
+    pub environment: Vec<(String, String)>,
+    /// The call's private folder, which does not exist yet. Its parent does.
+    pub folder: String,
+    /// The files to make in it.
+    pub files: Vec<NewFile>,
+    /// The call may last so long.
+    pub time_limit_seconds: u32,
+    /// Whom to become first; `None` if nobody.
+    pub account: Option<Account>,
+    /// Who may own the program.
+    pub trusted: Vec<u32>,
+    /// What a persistent program is told.
+    pub lines: Option<Lines>,
+}
+
+/// A file that the filter is given.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct NewFile {
+    /// Its name in the folder.
+    pub name: String,
+    /// What it holds.
+    pub contents: Bytes,
+}
+
+/// The lines for a persistent program, without line ends.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Lines {
+    /// To begin with, if it does not run yet.
+    pub load: String,
+    /// For the call.
+    pub call: String,
+    /// The `id` in the call's line, and in the answer to it.
+    pub id: String,
+    /// Before it is retired.
+    pub unload: String,
+}
+
+/// What became of an order.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Reply {
+    /// The call was made.
+    Done(Outcome),
+    /// It could not be made for a reason of this machine, not of the filter: which. Another runner may try.
+    Failed(String),
+}
+
+/// What the call came to.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub result: RawResult,
+    /// The files of the order afterwards, in its order.
+    pub files: Vec<FileAfter>,
+    /// What was written to the result file, or answered beside the code.
+    pub result_lines: Captured,
+    /// Standard output.
+    pub stdout: Captured,
+    /// Standard error.
+    pub stderr: Captured,
+    /// How long it took.
+    pub duration_micros: u64,
+    /// Of the program's file.
+    pub program_hash: Option<String>,
+}
+
+/// The name of the XML document in a call's folder.
+pub const DOCUMENT: &str = "job.xml";
+/// The name of the JSON document.
+pub const DOCUMENT_JSON: &str = "job.json";
+/// The name of the result file.
+pub const RESULT_FILE: &str = "result";
+
+/// The bytes of a message.
+pub fn to_bytes<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    codec::encode(message).map_err(io::Error::other)
+}
+
+/// The message of these bytes.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
+    codec::decode(bytes).map_err(io::Error::other)
+}
+
+/// How many bytes follow a header.
+pub fn body_bytes(header: [u8; codec::HEADER_BYTES]) -> io::Result<usize> {
+    let [_, _, a, b, c, d, ..] = header;
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    if length > codec::MAX_BODY_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a message of {length} bytes")));
+    }
+    Ok(length)
+}
+
+/// Waits for a message; `None` at the end of the stream.
+pub fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<Option<T>> {
+    let mut bytes = vec![0; codec::HEADER_BYTES];
+    match stream.read_exact(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let mut header = [0; codec::HEADER_BYTES];
+    header.copy_from_slice(&bytes);
+    bytes.resize(codec::HEADER_BYTES + body_bytes(header)?, 0);
+    stream.read_exact(&mut bytes[codec::HEADER_BYTES..])?;
+    from_bytes(&bytes).map(Some)
+}

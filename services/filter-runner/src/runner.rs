@@ -1,0 +1,192 @@
+//! The runner: calls in, answers out.
+
+use crate::{
+    RunnerConfig,
+    account::{self, Account},
+    call::{Answer, Call, Captured, FileAfter, Form, RawResult},
+    contract,
+    pool::Pool,
+    protocol::{DOCUMENT, DOCUMENT_JSON, NewFile, Order, Outcome, Reply},
+    scratch::Scratch,
+};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Why a runner cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// An account of the configuration is of no use.
+    #[error("account `{name}`: {why}; no filter can be run")]
+    Account {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The folder for calls cannot be made.
+    #[error("the scratch folder {folder} cannot be made: {why}; no filter can be run")]
+    Scratch {
+        /// Its path.
+        folder: PathBuf,
+        /// Why.
+        why: std::io::Error,
+    },
+}
+
+/// Why a call was not made, or nobody knows how it ended. The reason is this machine or the call, not the filter: another
+/// runner may make it (HPC-F-85).
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The call contradicts itself; no runner can make it.
+    #[error("call {invocation_id} cannot be made: {why}")]
+    BadCall {
+        /// Which call.
+        invocation_id: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// This machine lacks something: processes, space, a folder.
+    #[error("filter `{filter}` cannot be called on this machine: {why}")]
+    Machine {
+        /// Which filter.
+        filter: String,
+        /// What is missing.
+        why: String,
+    },
+    /// The process that supervises the call could not be started, or ended during it; what the filter had started is ended.
+    #[error("filter `{filter}`: its supervisor is gone: {why}")]
+    Supervisor {
+        /// Which filter.
+        filter: String,
+        /// What the system says.
+        why: std::io::Error,
+    },
+}
+
+/// Runs filters, as many at the same time as it has slots. What a result means is not its business.
+#[derive(Debug)]
+pub struct Runner {
+    config: RunnerConfig,
+    account: Option<Account>,
+    trusted: Vec<u32>,
+    scratch: Scratch,
+    slots: Pool,
+    persistent: Mutex<BTreeMap<String, Arc<Pool>>>,
+}
+
+impl Runner {
+    /// A runner on this machine. It starts no process yet.
+    ///
+    /// # Errors
+    /// If it is root and the account to switch to is of no use (HPC-F-70), if an administrator does not exist here, or if
+    /// the scratch folder cannot be made.
+    pub fn new(config: RunnerConfig) -> Result<Self, SetupError> {
+        let scratch = Scratch::make(&config.scratch)
+            .map_err(|why| SetupError::Scratch { folder: config.scratch.clone(), why })?;
+        Ok(Self {
+            account: account::to_switch_to(&config.account)?,
+            trusted: account::trusted(&config.administrators)?,
+            scratch,
+            slots: Pool::new(config.supervisor.clone(), config.slots),
+            persistent: Mutex::default(),
+            config,
+        })
+    }
+
+    /// Under which account filters run, for the log and for people.
+    pub fn account(&self) -> String {
+        match &self.account {
+            Some(account) => format!("filters run as `{}` (user number {})", self.config.account, account.uid),
+            None => format!(
+                "filters run as this runner itself (user number {}): only root can switch to `{}`",
+                nix::unistd::Uid::effective(),
+                self.config.account
+            ),
+        }
+    }
+
+    /// Makes a call and waits until all that it started is gone. Dropping the future ends the call: its processes get
+    /// SIGTERM at once and SIGKILL 2 s later (HPC-F-23).
+    ///
+    /// # Errors
+    /// If this machine could not make the call. That a filter is missing or fails is no error but an answer.
+    pub async fn run(&self, call: &Call) -> Result<Answer, RunError> {
+        if let Some(why) = contract::flaw(call) {
+            return Err(RunError::BadCall { invocation_id: call.invocation_id.clone(), why });
+        }
+        let Some(order) = self.order(call) else {
+            let why = format!("its path {} is not UTF-8", call.filter.path.display());
+            return Ok(never_started(call, RawResult::NotRunnable(why)));
+        };
+        let filter = || call.filter.name.clone();
+        let reply = match call.filter.form {
+            Form::Exec | Form::Verbs => self.slots.make(&order).await,
+            Form::Persistent => self.persistent(&call.filter.name).make(&order).await,
+        };
+        match reply.map_err(|why| RunError::Supervisor { filter: filter(), why })? {
+            Reply::Done(outcome) => Ok(answer(call, outcome)),
+            Reply::Failed(why) => Err(RunError::Machine { filter: filter(), why }),
+        }
+    }
+
+    /// Ends the processes of a persistent filter that is defined no more, after they have been told to unload. Those in the
+    /// middle of a call end after it. A filter of this name that is called later starts anew (HPC-F-67).
+    pub fn retire(&self, name: &str) {
+        self.persistent.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    fn persistent(&self, name: &str) -> Arc<Pool> {
+        let mut pools = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Pool::new(self.config.supervisor.clone(), self.config.persistent_processes));
+        pools.entry(name.to_owned()).or_insert_with(new).clone()
+    }
+
+    fn order(&self, call: &Call) -> Option<Order> {
+        let folder = self.scratch.next();
+        let start = contract::start(&self.config, call, &folder);
+        let document = NewFile { name: DOCUMENT.into(), contents: call.document.clone() };
+        let json = call.document_json.clone().map(|contents| NewFile { name: DOCUMENT_JSON.into(), contents });
+        Some(Order {
+            program: call.filter.path.to_str()?.to_owned(),
+            arguments: start.arguments,
+            environment: start.environment,
+            folder,
+            files: std::iter::once(document).chain(json).collect(),
+            time_limit_seconds: call.time_limit_seconds,
+            account: self.account.clone(),
+            trusted: self.trusted.clone(),
+            lines: start.lines,
+        })
+    }
+}
+
+fn answer(call: &Call, outcome: Outcome) -> Answer {
+    let mut files = outcome.files.into_iter();
+    Answer {
+        result: outcome.result,
+        document: files.next().unwrap_or(FileAfter::Unchanged),
+        document_json: files.next().filter(|_| call.document_json.is_some()),
+        result_lines: outcome.result_lines,
+        stdout: outcome.stdout,
+        stderr: outcome.stderr,
+        duration: Duration::from_micros(outcome.duration_micros),
+        program_hash: outcome.program_hash,
+    }
+}
+
+fn never_started(call: &Call, result: RawResult) -> Answer {
+    Answer {
+        result,
+        document: FileAfter::Unchanged,
+        document_json: call.document_json.as_ref().map(|_| FileAfter::Unchanged),
+        result_lines: Captured::default(),
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        duration: Duration::ZERO,
+        program_hash: None,
+    }
+}

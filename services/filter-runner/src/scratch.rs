@@ -1,0 +1,73 @@
+//! The folder that the private folders of calls are made in.
+
+use nix::fcntl::{Flock, FlockArg};
+use std::{
+    fs::{self, File, Permissions},
+    io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Own folders begin with this.
+const PREFIX: &str = "runner-";
+/// Distinguishes the runners of one process.
+static RUNNERS: AtomicU64 = AtomicU64::new(0);
+
+/// A runner's own folder. It goes when the runner does; what a runner that was killed left behind goes when the next one
+/// on this machine starts.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    text: String,
+    calls: AtomicU64,
+    /// Tells other runners that this folder is in use, until this process ends, however it ends.
+    _lock: Flock<File>,
+}
+
+impl Scratch {
+    /// Makes a folder in `base`, through which the filter account can pass but which it cannot list.
+    pub fn make(base: &Path) -> io::Result<Self> {
+        if !base.exists() {
+            fs::create_dir_all(base)?;
+            let_pass(base)?;
+        }
+        let base = base.canonicalize()?;
+        sweep(&base);
+        let path = base.join(format!("{PREFIX}{}-{}", std::process::id(), RUNNERS.fetch_add(1, Ordering::Relaxed)));
+        let not_text = || io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8");
+        let text = path.to_str().ok_or_else(not_text)?.to_owned();
+        fs::create_dir(&path)?;
+        let_pass(&path)?;
+        let lock = Flock::lock(File::open(&path)?, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
+        Ok(Self { path, text, calls: AtomicU64::new(0), _lock: lock })
+    }
+
+    /// The path of a folder for a call; nobody has had it before.
+    pub fn next(&self) -> String {
+        format!("{}/{}", self.text, self.calls.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Supervisors that still end a call keep its folder, and remove it then; the sweep takes the rest.
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// The filter account may go through, but not look; whatever the umask.
+fn let_pass(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o711))
+}
+
+/// Removes the folders of runners that are no more.
+fn sweep(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let Ok(folder) = File::open(entry.path()) else { continue };
+        if is_ours && Flock::lock(folder, FlockArg::LockExclusiveNonblock).is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The supervisor: a process of its own that makes one call at a time.
+//!
+//! Whatever a filter starts is a descendant of its supervisor, also what has left its process group or session and what has
+//! lost its parent: the supervisor is the sub-reaper of all. Its own life hangs on its socket: when the runner closes it or
+//! dies, it ends what it runs and then itself.
+
+mod answer;
+mod family;
+mod folder;
+mod persistent;
+mod program;
+mod streams;
+mod trust;
+mod wait;
+
+use crate::{
+    call::{Captured, FileAfter, RawResult},
+    protocol::{self, Order, Outcome, Reply},
+};
+use folder::Folder;
+use nix::{
+    sys::{
+        prctl,
+        signal::{SigSet, Signal},
+        signalfd::{SfdFlags, SignalFd},
+        stat::{Mode, umask},
+    },
+    unistd::setsid,
+};
+use persistent::Persistent;
+use program::{Input, Program};
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    os::{fd::FromRawFd as _, unix::net::UnixStream},
+    time::{Duration, Instant},
+};
+use trust::Programs;
+use wait::{Goal, Wake};
+
+/// The first argument that makes the program a supervisor.
+pub const ARGUMENT: &str = "filter-supervisor";
+/// From SIGTERM to SIGKILL (HPC-F-06).
+const GRACE: Duration = Duration::from_secs(2);
+/// So long is waited for what got SIGKILL before the verdict goes out without it: it hangs in the kernel.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Turns this process into a supervisor if its arguments say so, and never comes back then. A program that runs filters calls
+/// it before anything else: before it starts a thread, opens a file or takes memory.
+pub fn supervise_filters_if_asked() {
+    let asked = std::env::args_os().nth(1).is_some_and(|first: OsString| first == ARGUMENT);
+    if !asked {
+        return;
+    }
+    let status = match Supervisor::new().and_then(Supervisor::serve) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("{ARGUMENT} is started by muster's filter-runner, not by people: {error}");
+            1
+        }
+    };
+    // SAFETY: the process ends here; nothing is buffered, and no destructor has anything to save.
+    unsafe { libc::_exit(status) }
+}
+
+struct Supervisor {
+    /// The runner's end of it closes when the call, or all, is to end.
+    runner: UnixStream,
+    /// Becomes readable when a child ends.
+    children: SignalFd,
+    programs: Programs,
+    persistent: Option<Persistent>,
+    /// Something of the last call could not be killed yet; nothing else is run beside it.
+    stuck: bool,
+}
+
+/// Why a call ends without a result of its program.
+enum Stop {
+    /// With this, before or without a verdict of the program, which wrote this to standard error.
+    Result(RawResult, Captured),
+    /// This machine cannot make it: why.
+    Failed(String),
+    /// Nobody waits for it any more.
+    RunnerGone,
+}
+
+impl Supervisor {
+    fn new() -> io::Result<Self> {
+        // SAFETY: the standard input is this socket, and nothing else uses it.
+        let runner = unsafe { UnixStream::from_raw_fd(0) };
+        runner.peer_addr()?;
+        // Signals meant for the runner's session must not reach it: filters end by its rules.
+        let _ = setsid();
+        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+            // SAFETY: ignoring a signal runs no code.
+            unsafe { libc::signal(signal as i32, libc::SIG_IGN) };
+        }
+        prctl::set_child_subreaper(true)?;
+        umask(Mode::from_bits_truncate(0o077));
+        let mut mask = SigSet::empty();
+        mask.add(Signal::SIGCHLD);
+        mask.thread_block()?;
+        let children = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        Ok(Self { runner, children, programs: Programs::default(), persistent: None, stuck: false })
+    }
+
+    fn serve(mut self) -> io::Result<()> {
+        while let Some(order) = self.next_order()? {
+            let outcome = match &order.lines {
+                None => self.run_once(&order),
+                Some(lines) => self.ask(&order, lines),
+            };
+            let reply = match outcome {
+                Ok(outcome) => Reply::Done(outcome),
+                Err(Stop::Result(result, stderr)) => Reply::Done(self.without_verdict(&order, result, stderr)),
+                Err(Stop::Failed(why)) => Reply::Failed(why),
+                Err(Stop::RunnerGone) => break,
+            };
+            if self.runner.write_all(&protocol::to_bytes(&reply)?).is_err() || self.stuck {
+                break;
+            }
+        }
+        if let Some(persistent) = self.persistent.take() {
+            self.retire(persistent);
+        }
+        self.runner.shutdown(std::net::Shutdown::Both).ok();
+        family::kill(None, None);
+        Ok(())
+    }
+
+    /// The next order; `None` if there will be none.
+    fn next_order(&mut self) -> io::Result<Option<Order>> {
+        if let Some(mut persistent) = self.persistent.take() {
+            self.wait(&mut persistent.program, Goal::Order, None);
+            self.persistent = Some(persistent);
+        }
+        match protocol::receive(&mut self.runner) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+            other => other,
+        }
+    }
+
+    fn run_once(&mut self, order: &Order) -> Result<Outcome, Stop> {
+        let program_hash = self.programs.vet(&order.program, &order.trusted)?;
+        let folder = Folder::make(order)?;
+        let mut program = Program::start(order, &folder, Input::Nothing)?;
+        let deadline = program.started + time_limit(order);
+        let wake = self.wait(&mut program, Goal::Exit, Some(deadline));
+        let duration = program.started.elapsed();
+        self.end(&mut program, wake != Wake::Reached);
+        let result = match wake {
+            Wake::RunnerGone => return Err(Stop::RunnerGone),
+            Wake::Late => RawResult::TimedOut,
+            Wake::Reached | Wake::Exited => program.result(order)?,
+        };
+        program.drain();
+        Ok(Outcome {
+            result,
+            files: folder.files(order),
+            result_lines: folder.result_lines(),
+            stdout: program.stdout.take(),
+            stderr: program.stderr.take(),
+            duration_micros: micros(duration),
+            program_hash,
+        })
+    }
+
+    /// Ends all that is left of a program. With grace it gets SIGTERM first, and time to end by itself (HPC-F-06).
+    fn end(&mut self, program: &mut Program, grace: bool) {
+        if grace && !program.alone {
+            family::signal(libc::SIGTERM);
+            self.wait(program, Goal::Alone, Some(Instant::now() + GRACE));
+        }
+        if !program.alone {
+            self.stuck = !family::kill(Some(program), Some(KILL_PATIENCE));
+        }
+    }
+
+    fn without_verdict(&mut self, order: &Order, result: RawResult, stderr: Captured) -> Outcome {
+        Outcome {
+            result,
+            files: order.files.iter().map(|_| FileAfter::Unchanged).collect(),
+            result_lines: Captured::default(),
+            stdout: Captured::default(),
+            stderr,
+            duration_micros: 0,
+            program_hash: self.programs.vet(&order.program, &order.trusted).ok().flatten(),
+        }
+    }
+}
+
+const fn time_limit(order: &Order) -> Duration {
+    Duration::from_secs(order.time_limit_seconds as u64)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

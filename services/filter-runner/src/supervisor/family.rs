@@ -1,0 +1,135 @@
+//! The descendants of a supervisor: all that its filter has started.
+//!
+//! A process number that was read a moment ago is used for a signal without a further check: the kernel gives numbers out in
+//! turn, and would have to start as many processes as there are numbers in between.
+
+use super::program::Program;
+use crate::call::RawResult;
+use std::{
+    collections::BTreeMap,
+    fs,
+    time::{Duration, Instant},
+};
+
+/// Takes leave of the children that have ended, and notes how `program` did if it is among them. Whether no child is left.
+pub fn reap(mut program: Option<&mut Program>) -> bool {
+    let alone = loop {
+        let mut status = 0;
+        // SAFETY: the call writes to the status only.
+        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+            0 => break false,
+            -1 => break std::io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD),
+            process => {
+                if let Some(program) = program.as_deref_mut().filter(|program| program.process == process) {
+                    program.ended = Some(result_of(status));
+                }
+            }
+        }
+    };
+    if let Some(program) = program {
+        program.alone = alone;
+    }
+    alone
+}
+
+fn result_of(status: i32) -> RawResult {
+    if libc::WIFSIGNALED(status) {
+        RawResult::Signal(libc::WTERMSIG(status) as u8)
+    } else {
+        RawResult::Exit(libc::WEXITSTATUS(status) as u8)
+    }
+}
+
+/// Sends a signal to every descendant.
+pub fn signal(signal: i32) {
+    send(&descendants(), signal);
+}
+
+/// Kills all descendants and waits until they are gone, at most for the time given. Whether they are.
+pub fn kill(mut program: Option<&mut Program>, patience: Option<Duration>) -> bool {
+    let begun = Instant::now();
+    while !reap(program.as_deref_mut()) {
+        if patience.is_some_and(|patience| begun.elapsed() > patience) {
+            return false;
+        }
+        send(&stopped(), libc::SIGKILL);
+        // What is killed ends within this time, unless it hangs in the kernel.
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    true
+}
+
+/// All descendants, stopped so that they start no others; a few rounds are enough for all but the fastest.
+fn stopped() -> Vec<i32> {
+    const ROUNDS: u32 = 16;
+    let mut family = descendants();
+    for _ in 0..ROUNDS {
+        send(&family, libc::SIGSTOP);
+        let now = descendants();
+        if now.len() == family.len() {
+            return now;
+        }
+        family = now;
+    }
+    family
+}
+
+fn send(processes: &[i32], signal: i32) {
+    for process in processes {
+        // SAFETY: kill has no memory effects. The numbers are above 1: never a group, never everybody.
+        unsafe { libc::kill(*process, signal) };
+    }
+}
+
+/// All descendants of this process that are not dead.
+fn descendants() -> Vec<i32> {
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for (process, parent) in processes().filter_map(|process| Some((process, living_parent(process)?))) {
+        children.entry(parent).or_default().push(process);
+    }
+    let mut descendants = children.remove(&(std::process::id() as i32)).unwrap_or_default();
+    let mut next = 0;
+    while let Some(process) = descendants.get(next) {
+        descendants.extend(children.remove(process).unwrap_or_default());
+        next += 1;
+    }
+    descendants
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(|process| *process > 1)
+}
+
+/// The parent of a process that is not a zombie.
+fn living_parent(process: i32) -> Option<i32> {
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    parse_stat(&String::from_utf8_lossy(&stat))
+}
+
+/// The name in the second field can hold anything, also spaces and brackets; what counts begins after its last bracket.
+fn parse_stat(stat: &str) -> Option<i32> {
+    let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_found_behind_any_name() {
+        assert_eq!(parse_stat("12 (a b) c) S 7 12 12 0"), Some(7));
+        assert_eq!(parse_stat("12 (x) Z 7 12 12 0"), None);
+        assert_eq!(parse_stat(""), None);
+    }
+
+    #[test]
+    fn a_status_is_an_exit_code_or_a_signal() {
+        assert_eq!(result_of(255 << 8), RawResult::Exit(255));
+        assert_eq!(result_of(libc::SIGSEGV | 0x80), RawResult::Signal(11));
+        assert_eq!(result_of(libc::SIGRTMAX()), RawResult::Signal(64));
+    }
+}

@@ -1,0 +1,151 @@
+//! Filters that stay: one process for many calls (HPC-F-67).
+
+use super::{
+    GRACE, Stop, Supervisor, answer,
+    folder::Folder,
+    micros,
+    program::{Input, Program},
+    time_limit,
+    wait::{Goal, Wake},
+};
+use crate::{
+    call::{Captured, RawResult},
+    contract::LOAD,
+    protocol::{Lines, Order, Outcome},
+};
+use std::time::Instant;
+
+/// A persistent program that has been loaded.
+pub struct Persistent {
+    pub program: Program,
+    path: String,
+    hash: Option<String>,
+    unload: String,
+    /// Its working folder; it goes with it.
+    _home: Folder,
+}
+
+impl Supervisor {
+    /// Makes a call of a persistent filter, whose program is started first if it does not run, and anew if it is another now.
+    pub fn ask(&mut self, order: &Order, lines: &Lines) -> Result<Outcome, Stop> {
+        let running = self.persistent.take();
+        let vetted = self.programs.vet(&order.program, &order.trusted);
+        let is_same = |running: &Persistent| {
+            running.program.ended.is_none()
+                && running.path == order.program
+                && vetted.as_ref().is_ok_and(|hash| *hash == running.hash)
+        };
+        let mut persistent = match (running, &vetted) {
+            (Some(running), _) if is_same(&running) => running,
+            (running, _) => {
+                if let Some(outdated) = running {
+                    self.retire(outdated);
+                }
+                self.load(order, lines, vetted?)?
+            }
+        };
+        match self.ask_running(&mut persistent, order, lines) {
+            Ok(outcome) => {
+                self.persistent = Some(persistent);
+                Ok(outcome)
+            }
+            Err(stop) => {
+                self.end(&mut persistent.program, true);
+                persistent.program.stderr.drain();
+                Err(stop.with_stderr(persistent.program.stderr.take()))
+            }
+        }
+    }
+
+    /// `Err` means that the program has to be ended.
+    fn ask_running(&mut self, running: &mut Persistent, order: &Order, lines: &Lines) -> Result<Outcome, Stop> {
+        let folder = Folder::make(order)?;
+        let delivered = Instant::now();
+        let answer = self.exchange(&mut running.program, order, &lines.call, &lines.id, delivered)?;
+        let duration = delivered.elapsed();
+        running.program.stderr.drain();
+        Ok(Outcome {
+            result: RawResult::Exit(answer.code),
+            files: folder.files(order),
+            result_lines: Captured { bytes: answer.result_lines.into(), truncated: false },
+            stdout: Captured::default(),
+            stderr: running.program.stderr.take(),
+            duration_micros: micros(duration),
+            program_hash: running.hash.clone(),
+        })
+    }
+
+    /// Starts a program and has it load; that has a time limit of its own, as long as a call's.
+    fn load(&mut self, order: &Order, lines: &Lines, hash: Option<String>) -> Result<Persistent, Stop> {
+        let home = Folder::make_home(order)?;
+        let mut program = Program::start(order, &home, Input::Lines)?;
+        let started = program.started;
+        let refused = match self.exchange(&mut program, order, &lines.load, LOAD, started) {
+            Ok(answer) if answer.code == 0 => {
+                let (path, unload) = (order.program.clone(), lines.unload.clone());
+                return Ok(Persistent { program, path, hash, unload, _home: home });
+            }
+            Ok(answer) => bad_answer(format!("it refused to load with code {}", answer.code)),
+            Err(stop) => stop,
+        };
+        self.end(&mut program, true);
+        program.stderr.drain();
+        Err(refused.with_stderr(program.stderr.take()))
+    }
+
+    /// Writes a line and waits for the answer to it.
+    fn exchange(
+        &mut self,
+        program: &mut Program,
+        order: &Order,
+        line: &str,
+        id: &str,
+        begun: Instant,
+    ) -> Result<answer::Answer, Stop> {
+        program.stdin.push_line(line);
+        match self.wait(program, Goal::Line, Some(begun + time_limit(order))) {
+            Wake::RunnerGone => Err(Stop::RunnerGone),
+            Wake::Late => Err(Stop::Result(RawResult::TimedOut, Captured::default())),
+            Wake::Exited => Err(ended(program, order)),
+            Wake::Reached => match program.stdout.line() {
+                Some(Ok(line)) => answer::read(&line, id).map_err(bad_answer),
+                // What closes its standard output mostly ends; how it ended tells more.
+                Some(Err(_)) if self.wait(program, Goal::Leave, Some(Instant::now() + GRACE)) == Wake::Reached => {
+                    Err(ended(program, order))
+                }
+                Some(Err(what)) => Err(bad_answer(what.into())),
+                None => Err(bad_answer("it wrote no line".into())),
+            },
+        }
+    }
+
+    /// Has a program unload and end, and ends it if it does not.
+    pub fn retire(&mut self, mut persistent: Persistent) {
+        persistent.program.stdin.push_line(&persistent.unload);
+        persistent.program.stdin.finish();
+        let wake = self.wait(&mut persistent.program, Goal::Leave, Some(Instant::now() + GRACE));
+        self.end(&mut persistent.program, wake != Wake::Reached);
+    }
+}
+
+fn bad_answer(what: String) -> Stop {
+    Stop::Result(RawResult::BadAnswer(what), Captured::default())
+}
+
+/// The program ended when an answer was due. A signal is told as such; an exit code is not, as it would be taken for a verdict.
+fn ended(program: &mut Program, order: &Order) -> Stop {
+    match program.result(order) {
+        Err(stop) => stop,
+        Ok(RawResult::Exit(code)) => bad_answer(format!("it ended with exit code {code} instead of an answer")),
+        Ok(result) => Stop::Result(result, Captured::default()),
+    }
+}
+
+impl Stop {
+    fn with_stderr(self, stderr: Captured) -> Self {
+        match self {
+            Self::Result(result, _) => Self::Result(result, stderr),
+            other => other,
+        }
+    }
+}

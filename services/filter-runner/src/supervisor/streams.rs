@@ -1,0 +1,126 @@
+//! The ends of a program's standard streams: bounded, and never waited for.
+
+use crate::call::{Captured, MAX_OUTPUT_BYTES};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use std::{
+    fs::File,
+    io::{self, Read as _, Write as _},
+    os::fd::OwnedFd,
+};
+
+/// Takes in what a program writes. The beginning is kept, the rest is read and dropped, so that the program does not wait.
+#[derive(Debug)]
+pub struct Intake {
+    pub pipe: Option<File>,
+    kept: Vec<u8>,
+    truncated: bool,
+}
+
+impl Intake {
+    pub fn new(pipe: OwnedFd) -> io::Result<Self> {
+        Ok(Self { pipe: Some(nonblocking(pipe)?), kept: Vec::new(), truncated: false })
+    }
+
+    /// Reads once. Whether there may be more.
+    pub fn pump(&mut self) -> bool {
+        let mut chunk = [0; 16 << 10];
+        let Some(pipe) = &mut self.pipe else { return false };
+        match pipe.read(&mut chunk) {
+            Ok(0) => self.pipe = None,
+            Ok(count) => {
+                let room = MAX_OUTPUT_BYTES - self.kept.len();
+                self.kept.extend_from_slice(&chunk[..count.min(room)]);
+                self.truncated |= count > room;
+                return true;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.pipe = None,
+        }
+        false
+    }
+
+    /// Reads what is there, at most what the largest pipe holds: somebody may still be writing.
+    pub fn drain(&mut self) {
+        const LARGEST_PIPE_IN_CHUNKS: u32 = 64;
+        for _ in 0..LARGEST_PIPE_IN_CHUNKS {
+            if !self.pump() {
+                return;
+            }
+        }
+    }
+
+    /// What was written since the last time, as far as it was kept.
+    pub fn take(&mut self) -> Captured {
+        let truncated = std::mem::take(&mut self.truncated);
+        Captured { bytes: std::mem::take(&mut self.kept).into(), truncated }
+    }
+
+    /// The next line, without its end; `None` as long as it is not whole.
+    pub fn line(&mut self) -> Option<Result<Vec<u8>, &'static str>> {
+        if let Some(end) = self.kept.iter().position(|byte| *byte == b'\n') {
+            let rest = self.kept.split_off(end + 1);
+            let mut line = std::mem::replace(&mut self.kept, rest);
+            line.pop();
+            return Some(Ok(line));
+        }
+        if self.kept.len() >= MAX_OUTPUT_BYTES {
+            return Some(Err("it wrote a line that is too long"));
+        }
+        self.pipe.is_none().then_some(Err("it closed its standard output"))
+    }
+
+    /// Whether [`Self::line`] has something.
+    pub fn has_line(&self) -> bool {
+        self.pipe.is_none() || self.kept.len() >= MAX_OUTPUT_BYTES || self.kept.contains(&b'\n')
+    }
+}
+
+/// Gives a program what it is to read, as fast as it reads.
+#[derive(Debug)]
+pub struct Feed {
+    pipe: Option<File>,
+    pending: Vec<u8>,
+    last: bool,
+}
+
+impl Feed {
+    /// `None` for a program that reads nothing.
+    pub fn new(pipe: Option<OwnedFd>) -> io::Result<Self> {
+        Ok(Self { pipe: pipe.map(nonblocking).transpose()?, pending: Vec::new(), last: false })
+    }
+
+    pub fn push_line(&mut self, line: &str) {
+        self.pending.extend_from_slice(line.as_bytes());
+        self.pending.push(b'\n');
+        self.pump();
+    }
+
+    /// There will be no more: after what is pending, the program reads the end.
+    pub fn finish(&mut self) {
+        self.last = true;
+        self.pump();
+    }
+
+    /// What has to become writable before [`Self::pump`] gets on.
+    pub fn waits_for(&self) -> Option<&File> {
+        self.pipe.as_ref().filter(|_| !self.pending.is_empty())
+    }
+
+    pub fn pump(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        match pipe.write(&self.pending) {
+            Ok(count) => drop(self.pending.drain(..count)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // Nobody reads any more; that shows in the missing answer.
+            Err(_) => self.pipe = None,
+        }
+        if self.last && self.pending.is_empty() {
+            self.pipe = None;
+        }
+    }
+}
+
+fn nonblocking(pipe: OwnedFd) -> io::Result<File> {
+    fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(pipe.into())
+}
