@@ -4,26 +4,7 @@ use super::common::{built_in, csv, run_trace, starts};
 use muster_planner::simulate::{Simulation, Summary};
 use muster_swf::{Dropped, Trace};
 
-pub const EXAMPLE: &str = "\
-; Version: 2.2
-; Computer: worked example
-; MaxJobs: 12
-; MaxRecords: 12
-; MaxNodes: 5
-; MaxProcs: 10 (5 nodes of 2)
- 1  0    -1 15  8 -1 -1  8 55 -1 1 1 1 -1 1 -1 -1 -1
- 2  5    -1 40  7 -1 -1  7 70 -1 1 2 1 -1 1 -1 -1 -1
- 3 15    -1 40  9 -1 -1  9 45 -1 1 1 1 -1 1 -1 -1 -1
- 4 25.9  -1 20  4 -1 -1  4 50 -1 0 3 1 -1 1 -1 -1 -1
- 5 30    -1  0  9 -1 -1  9 10 -1 1 2 1 -1 1 -1 -1 -1
- 6 30    -1 25  1 -1 -1  1 35 -1 1 3 1 -1 1 -1 -1 -1
- 7 40    -1 15  3 -1 -1 -1 12 -1 1 1 1 -1 1 -1 -1 -1
-11 40    -1 20 12 -1 -1 12 30 -1 1 3 1 -1 1 -1 -1 -1
- 8 40    -1 80  1 -1 -1  1 85 -1 5 2 1 -1 1 -1 -1 -1
-10 55    -1 25  6 -1 -1  6 30 -1 1 1 1 -1 1 -1 -1 -1
- 9 50    -1 30  8 -1 -1  4 -1 -1 1 3 1 -1 1 -1 -1 -1
-12 60    -1 -1  2 -1 -1  2 30 -1 5 2 1 -1 1 -1 -1 -1
-";
+const EXAMPLE: &str = include_str!("../../../../tests/data/worked_example.swf");
 
 pub fn example() -> Trace {
     Trace::read(EXAMPLE.as_bytes(), "example", None).expect("the example names its machine")
