@@ -1,6 +1,9 @@
 //! Random clusters and policies.
 
-use crate::jobs::{ACCOUNTS, QUEUES, USERS, node_name, nodes};
+use crate::{
+    jobs::{ACCOUNTS, QUEUES, USERS, nodes},
+    requests::node_name,
+};
 use muster_schemas::{
     cluster::QueueSpec,
     policy::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy},

@@ -9,4 +9,6 @@ mod promises;
 mod reasons;
 #[path = "../reference/mod.rs"]
 mod reference;
+#[path = "../common/requests.rs"]
+mod requests;
 mod twin;

@@ -2,8 +2,9 @@
 
 use crate::{
     history::{Draft, History, Step},
-    jobs::{LICENCE, RESERVATIONS},
+    jobs::RESERVATIONS,
     reference::{Node, World},
+    requests::LICENCE,
 };
 use muster_planner::{
     Engine,

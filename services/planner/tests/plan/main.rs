@@ -3,4 +3,6 @@
 mod ordering;
 mod placement;
 mod properties;
+#[path = "../common/requests.rs"]
+mod requests;
 mod world;

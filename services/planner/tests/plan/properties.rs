@@ -1,7 +1,10 @@
 //! What holds for every history. Each record is also checked against the domain's invariants: nothing is given twice, and
 //! no more than there is.
 
-use crate::world::{GIB, World, component, node, with_property};
+use crate::{
+    requests::{GROUP, LICENCE, MODELS, alternatives, node_name, one_or_two},
+    world::{GIB, World, component, node, with_property},
+};
 use muster_domain::invariants::assert_invariants;
 use muster_schemas::{
     JobId, RunId,
@@ -10,7 +13,7 @@ use muster_schemas::{
     event::{Actor, JobChange},
     job::{ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, WaitReason},
     policy::Policy,
-    resources::{Alternative, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeSpec, Per, Request, Sharing},
+    resources::{IndexSet, NodeSpec},
 };
 use proptest::{prelude::*, sample::select};
 
@@ -33,93 +36,30 @@ enum Step {
 const USERS: [&str; 2] = ["ada", "bob"];
 
 fn config() -> ClusterConfig {
-    let gpus = vec!["old".to_owned(), "new".to_owned()];
+    let gpus = MODELS.map(str::to_owned).into();
+    let names = [1, 2, 3, 4].map(node_name);
     let nodes = vec![
-        with_property(node("n1", 4, 4), "switch", "a"),
-        with_property(NodeSpec { sockets: 2, ..node("n2", 4, 4) }, "switch", "a"),
-        with_property(NodeSpec { gpus, ..node("n3", 2, 8) }, "switch", "b"),
-        with_property(node("n4", 8, 2), "switch", "b"),
+        with_property(node(&names[0], 4, 4), GROUP, "a"),
+        with_property(NodeSpec { sockets: 2, ..node(&names[1], 4, 4) }, GROUP, "a"),
+        with_property(NodeSpec { gpus, ..node(&names[2], 2, 8) }, GROUP, "b"),
+        with_property(node(&names[3], 8, 2), GROUP, "b"),
     ];
     let queue = |name: &str| QueueSpec { name: name.into(), ..QueueSpec::default() };
     let queues = vec![
         queue("default"),
-        QueueSpec { nodes: vec!["n1".into(), "n2".into()], priority: 3, ..queue("left") },
-        QueueSpec { nodes: vec!["n3".into(), "n4".into()], max_running_jobs: Some(3), ..queue("right") },
+        QueueSpec { nodes: names[..2].to_vec(), priority: 3, ..queue("left") },
+        QueueSpec { nodes: names[2..].to_vec(), max_running_jobs: Some(3), ..queue("right") },
         QueueSpec { max_running_jobs_per_user: Some(2), ..queue("limited") },
     ];
     let mut config = ClusterConfig { nodes, queues, ..ClusterConfig::default() };
-    config.licences.insert("solver".into(), 2);
+    config.licences.insert(LICENCE.into(), 2);
     config.settings.default_memory_per_core_bytes = Some(GIB / 8);
     config
 }
 
-fn counts() -> impl Strategy<Value = Count> {
-    prop_oneof![
-        4 => (1_u32..4).prop_map(Count::exactly),
-        2 => (1_u32..3, 0_u32..3).prop_map(|(min, more)| Count::Range { min, max: min + more }),
-        1 => Just(Count::All),
-        1 => Just(Count::Best),
-    ]
-}
-
-fn paths() -> impl Strategy<Value = Vec<LevelCount>> {
-    let level = |level: Level| counts().prop_map(move |count| LevelCount { level: level.clone(), count });
-    let group = || level(Level::Group("switch".into()));
-    prop_oneof![
-        3 => Just(Vec::new()),
-        3 => level(Level::Node).prop_map(|node| vec![node]),
-        1 => (group(), level(Level::Node)).prop_map(|(group, node)| vec![group, node]),
-        1 => (level(Level::Node), level(Level::Core)).prop_map(|(node, core)| vec![node, core]),
-        1 => (level(Level::Node), level(Level::Socket)).prop_map(|(node, socket)| vec![node, socket]),
-        1 => level(Level::Core).prop_map(|core| vec![core]),
-        1 => level(Level::Socket).prop_map(|socket| vec![socket]),
-        1 => level(Level::Gpu).prop_map(|gpu| vec![gpu]),
-    ]
-}
-
-fn per() -> impl Strategy<Value = Per> {
-    select(vec![Per::Node, Per::Task, Per::Core, Per::Gpu, Per::Request])
-}
-
-prop_compose! {
-    fn requests()(
-        path in paths(),
-        tasks in prop::option::of(1_u32..6),
-        tasks_per_node in prop::option::weighted(0.2, 1_u32..3),
-        cpus_per_task in 1_u32..3,
-        memory in prop::option::of((1_u64..8, per())),
-        gpus in prop::option::weighted(0.2, (1_u32..3, per(), prop::option::of(select(vec!["old", "new"])))),
-        excluded in prop::option::weighted(0.2, select(vec!["n1", "n4"])),
-        sharing in select(vec![Sharing::Shared, Sharing::Shared, Sharing::Shared, Sharing::Exclusive, Sharing::WholeNodes]),
-    ) -> Request {
-        Request {
-            path,
-            tasks,
-            tasks_per_node,
-            cpus_per_task,
-            memory: memory.map(|(eighths, per)| Memory { bytes: eighths * GIB / 8, per }),
-            gpus: gpus.map(|(count, per, model)| Gpus { count, per, model: model.map(str::to_owned) }),
-            excluded_nodes: excluded.into_iter().map(str::to_owned).collect(),
-            sharing,
-            ..Request::default()
-        }
-    }
-}
-
-prop_compose! {
-    fn alternatives()(
-        requests in prop::collection::vec(requests(), 1..3),
-        walltime_seconds in prop::option::of(1_u64..1000),
-        solvers in prop::option::weighted(0.2, 1_u32..3),
-    ) -> Alternative {
-        let licences = solvers.map(|count| ("solver".to_owned(), count)).into_iter().collect();
-        Alternative { requests, walltime_seconds, licences }
-    }
-}
-
 prop_compose! {
     fn components()(
-        alternatives in prop::collection::vec(alternatives(), 1..3),
+        alternatives in one_or_two(|| alternatives(GIB / 8)),
         queue in select(vec!["default", "default", "left", "right", "limited"]),
         priority in prop::option::weighted(0.3, 0_i64..3),
         after in prop::option::weighted(0.1, 1_u64..5),
@@ -136,7 +76,7 @@ prop_compose! {
 
 prop_compose! {
     fn jobs()(
-        components in prop_oneof![4 => prop::collection::vec(components(), 1), 1 => prop::collection::vec(components(), 2)],
+        components in one_or_two(components),
         array in prop::option::weighted(0.2, (1_u32..6, prop::option::of(1_u32..3))),
     ) -> JobSpec {
         let array = array.filter(|_| components.len() == 1);
