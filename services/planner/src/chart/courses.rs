@@ -2,8 +2,8 @@
 
 use super::{
     colour,
-    scale::{label, means, ticks},
-    svg::{Anchor, Area, Svg},
+    scale::{Marks, label, means, ticks},
+    svg::{Anchor, Area, GRID, INK, Svg},
 };
 
 /// What is drawn of one simulation.
@@ -30,8 +30,6 @@ const TOP: f64 = 90.0;
 /// A course is drawn with so many points.
 const POINTS: usize = 600;
 const SECONDS_PER_DAY: f64 = 86_400.0;
-const INK: &str = "#222222";
-const GRID: &str = "#dddddd";
 
 /// The waits in one bar are greater than those of the bar before and at most this.
 const WAIT_BOUNDS: [(i64, &str); 9] = [
@@ -135,10 +133,10 @@ fn over_time(
     let scale = Scale::new(area, greatest.unwrap_or(found));
     scale.draw(svg, title);
     let days = (last - first) as f64 / SECONDS_PER_DAY;
+    let bottom = area.bottom();
+    let marks = Marks { lines: (bottom, bottom + 5.0), stroke: INK, labels: bottom + 18.0, size: 12 };
     for day in ticks(days, 8).into_iter().filter(|day| *day <= days) {
-        let x = area.x + area.width * day / days;
-        svg.line((x, area.bottom()), (x, area.bottom() + 5.0), INK);
-        svg.text((x, area.bottom() + 18.0), Anchor::Middle, 12, INK, &label(day));
+        marks.draw(svg, area.x + area.width * day / days, &label(day));
     }
     svg.text((area.right(), area.bottom() + 36.0), Anchor::End, 12, INK, "simulated days");
     for (number, (course, values)) in lines.iter().enumerate() {

@@ -3,7 +3,8 @@
 
 use super::{
     colour,
-    svg::{Anchor, Area, Svg},
+    scale::Marks,
+    svg::{Anchor, Area, GRID, INK, Svg},
 };
 use muster_schemas::Timestamp;
 
@@ -84,8 +85,6 @@ const BOTTOM: f64 = 40.0;
 const LANE: f64 = 18.0;
 const ROW_GAP: f64 = 6.0;
 const MAX_ROWS: usize = 500;
-const INK: &str = "#222222";
-const GRID: &str = "#dddddd";
 /// Ticks are so far apart, in seconds, as the span allows.
 const STEPS_SECONDS: [i64; 13] =
     [1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000];
@@ -132,13 +131,12 @@ fn time_axis(svg: &mut Svg, chart: &Gantt, bottom: f64) {
     let step = STEPS_SECONDS.into_iter().find(|step| span / step <= 10).unwrap_or(span / 10);
     let first = chart.from.unix_seconds().div_euclid(step) * step + step;
     let mut tick = Timestamp::from_unix_seconds(first);
+    let marks = Marks { lines: (TOP - 8.0, bottom), stroke: GRID, labels: TOP - 14.0, size: 11 };
     while tick <= chart.until {
-        let x = x_of(chart, tick);
-        svg.line((x, TOP - 8.0), (x, bottom), GRID);
         let text = tick.to_string();
         // 2026-11-20T08:30:00.000000Z
         let label = if step >= 86_400 { &text[..10] } else { text.get(5..19).unwrap_or(&text) };
-        svg.text((x, TOP - 14.0), Anchor::Middle, 11, INK, &label.replace('T', " "));
+        marks.draw(svg, x_of(chart, tick), &label.replace('T', " "));
         tick = tick.plus_seconds(step);
     }
 }

@@ -1,5 +1,27 @@
 //! Axes: round values to write beside them, and how a course that changes often is drawn with few points.
 
+use super::svg::{Anchor, INK, Svg};
+
+/// How the marks of a horizontal axis look.
+pub(super) struct Marks {
+    /// Each is a line from here to there.
+    pub lines: (f64, f64),
+    /// The colour of the lines.
+    pub stroke: &'static str,
+    /// On which line the labels stand, centred on the marks.
+    pub labels: f64,
+    /// Their size in pixels.
+    pub size: u32,
+}
+
+impl Marks {
+    /// Draws a mark.
+    pub fn draw(&self, svg: &mut Svg, x: f64, label: &str) {
+        svg.line((x, self.lines.0), (x, self.lines.1), self.stroke);
+        svg.text((x, self.labels), Anchor::Middle, self.size, INK, label);
+    }
+}
+
 /// Round values from 0 to at least `greatest`, about `wanted` of them.
 pub(super) fn ticks(greatest: f64, wanted: u32) -> Vec<f64> {
     let greatest = if greatest.is_finite() && greatest > 0.0 { greatest } else { 1.0 };

@@ -5,6 +5,11 @@ use std::fmt::Write as _;
 /// Names of fonts that are looked for, in this order.
 const FONTS: &str = "DejaVu Sans, Liberation Sans, Noto Sans, Arial, Helvetica, sans-serif";
 
+/// What is written and drawn in full.
+pub(super) const INK: &str = "#222222";
+/// Lines that only guide the eye.
+pub(super) const GRID: &str = "#dddddd";
+
 /// Where a text stands to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
