@@ -5,7 +5,7 @@
 
 use crate::{
     PolicyError,
-    class::Classes,
+    class::{ClassId, Classes},
     limits::{Limits, Usage},
     machine::{Holding, Machine, Window},
     model::{ActiveRun, Closure, QueuedJob, Reservation, Slot},
@@ -355,6 +355,17 @@ impl Engine {
             ends: &self.ends,
             runs: &self.runs,
             known: None,
+        }
+    }
+
+    /// Makes a search for a class that goes on in time a quick one.
+    pub(crate) fn refresh_gaps(&mut self, class: ClassId, now: Timestamp) {
+        let demand = &self.classes.get(class).demand;
+        if self.search(now).as_pool(demand).is_some() {
+            return;
+        }
+        for component in &demand.components {
+            self.machine.refresh_gaps(component.reservation.as_ref(), now);
         }
     }
 

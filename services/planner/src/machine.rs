@@ -1,7 +1,9 @@
 //! The nodes and licences, each with its line: what is free of them from each moment on, and for whom.
 
+mod gaps;
 mod node;
 
+pub(crate) use gaps::{Gap, Gaps, Key, Wanted};
 pub(crate) use node::MachineNode;
 
 use crate::{
@@ -65,7 +67,7 @@ impl Holding {
 }
 
 /// The nodes and licences.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     /// By number.
     nodes: Vec<MachineNode>,
@@ -74,6 +76,7 @@ pub(crate) struct Machine {
     pub generation: u64,
     /// How many promises are on the lines.
     promises: u32,
+    gaps: gaps::Views,
     /// What was freed, oldest first, and how much of it was forgotten before.
     freed: Vec<Freed>,
     forgotten: usize,
@@ -86,6 +89,16 @@ pub(crate) enum Freed {
     Node { node: NodeId, window: Window },
     /// Anything.
     Anything,
+}
+
+impl Freed {
+    /// The node that it is on.
+    pub fn node(&self) -> Option<NodeId> {
+        match self {
+            Self::Node { node, .. } => Some(*node),
+            Self::Anything => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,14 +128,28 @@ impl Machine {
         self.index_of(id).map(|at| &self.nodes[at])
     }
 
-    fn node_mut(&mut self, id: NodeId) -> Option<&mut MachineNode> {
-        self.index_of(id).map(|at| &mut self.nodes[at])
+    /// A node that is about to change.
+    fn changed_node(&mut self, id: NodeId) -> Option<&mut MachineNode> {
+        let at = self.index_of(id)?;
+        self.gaps.node_changes(at);
+        Some(&mut self.nodes[at])
+    }
+
+    /// Brings the gaps up to date that jobs in a reservation (or in none) can have from `now` on.
+    pub fn refresh_gaps(&mut self, reservation: Option<&Arc<str>>, now: Timestamp) {
+        self.gaps.refresh(reservation, &self.nodes, now);
+    }
+
+    /// The gaps that jobs in a reservation (or in none) can have, if they are up to date.
+    pub fn gaps(&self, reservation: Option<&Arc<str>>) -> Option<&Gaps> {
+        self.gaps.get(reservation)
     }
 
     /// Adds a node or makes it something else. Nothing is held of it afterwards: what holds shares of it is put back by
     /// the caller.
     pub fn set_node(&mut self, id: NodeId, spec: Arc<NodeSpec>, is_pool: bool) {
         self.generation += 1;
+        self.gaps.forget();
         self.frees_anything();
         let node = MachineNode::new(id, spec, is_pool);
         match self.nodes.binary_search_by_key(&id, |node| node.id) {
@@ -139,6 +166,7 @@ impl Machine {
     pub fn remove_node(&mut self, id: NodeId) {
         if let Some(at) = self.index_of(id) {
             self.generation += 1;
+            self.gaps.forget();
             self.nodes.remove(at);
         }
     }
@@ -150,6 +178,7 @@ impl Machine {
             return false;
         }
         self.nodes[at].is_available = is_available;
+        self.gaps.node_changes(at);
         self.generation += 1;
         self.frees_anything();
         true
@@ -157,7 +186,7 @@ impl Machine {
 
     pub fn set_closures(&mut self, id: NodeId, closures: Vec<Closure>) {
         self.frees_anything();
-        if let Some(node) = self.node_mut(id) {
+        if let Some(node) = self.changed_node(id) {
             node.closures = closures;
             node.closures.sort_unstable();
         }
@@ -173,7 +202,7 @@ impl Machine {
 
     /// Adds a reservation that a node does not have yet.
     pub fn reserve_node(&mut self, id: NodeId, reservation: &Reservation) {
-        if let Some(node) = self.node_mut(id) {
+        if let Some(node) = self.changed_node(id) {
             node.reservations.push((reservation.start, reservation.end, reservation.name.clone()));
             node.reservations.sort_unstable();
         }
@@ -181,8 +210,12 @@ impl Machine {
 
     pub fn remove_reservation(&mut self, name: &str) {
         self.frees_anything();
-        for node in &mut self.nodes {
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            let there_were = node.reservations.len();
             node.reservations.retain(|(_, _, known)| **known != *name);
+            if node.reservations.len() < there_were {
+                self.gaps.node_changes(at);
+            }
         }
     }
 
@@ -260,9 +293,10 @@ impl Machine {
         self.forgotten + self.freed.len()
     }
 
-    /// What was freed since; `None` if that is not known any more.
-    pub fn freed_since(&self, so_far: usize) -> Option<&[Freed]> {
-        self.freed.get(so_far.checked_sub(self.forgotten)?..)
+    /// What is known to have been freed since, and the number of the first of it.
+    pub fn freed_since(&self, so_far: usize) -> (usize, &[Freed]) {
+        let first = so_far.max(self.forgotten);
+        (first, self.freed.get(first - self.forgotten..).unwrap_or(&[]))
     }
 
     /// Forgets what was freed before.
@@ -283,7 +317,7 @@ impl Machine {
         for (component, placed) in demand.components.iter().zip(&placement.components) {
             let alternative = component.alternatives.get(placed.alternative as usize);
             for share in &placed.shares {
-                if let Some(node) = self.node_mut(share.node) {
+                if let Some(node) = self.changed_node(share.node) {
                     node.change(share, window, holding, takes);
                 }
             }
@@ -305,7 +339,7 @@ impl Machine {
     ) {
         let window = holding.window(demand, placement);
         for share in placement.shares().filter(|share| is_wanted(share.node)) {
-            if let Some(node) = self.node_mut(share.node) {
+            if let Some(node) = self.changed_node(share.node) {
                 node.change(share, window, holding, true);
             }
         }

@@ -4,6 +4,7 @@ mod greedy;
 mod now_index;
 mod promises;
 mod reasons;
+mod renewal;
 pub(crate) mod turn;
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     machine::Holding,
     model::{ActiveRun, Demand, Holder, Slot},
     queue::Place,
-    search::Search,
+    search::{Known, Search, Sweep},
 };
 use muster_schemas::{
     JobId, Timestamp, command::Start, event::WaitingJob, job::WaitReason, policy::BackfillMode, resources::Placement,
@@ -63,6 +64,8 @@ struct Cycle<'c> {
     blocked: BTreeMap<Arc<str>, JobId>,
     /// From when on equal jobs can fit, of those that were promised something in this cycle.
     hints: HashMap<ClassId, Timestamp>,
+    /// The searches that go on for equal jobs.
+    sweeps: HashMap<ClassId, Sweep>,
     /// The promises that were there before the cycle, of those that changed.
     old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
     wake: Option<Timestamp>,
@@ -114,6 +117,7 @@ impl Engine {
             started_of_array: BTreeMap::new(),
             blocked: BTreeMap::new(),
             hints: HashMap::new(),
+            sweeps: HashMap::new(),
             old_slots: BTreeMap::new(),
             wake: None,
         };
@@ -215,27 +219,32 @@ impl Engine {
 
     /// Where a job fits if it starts now. Equal jobs behind one that does not fit are not searched for again.
     fn place_now(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
-        let class_id = self.queue.get(place)?.class;
-        let class = self.classes.get(class_id);
+        let class_id = self.queue.class_at(place)?;
         if self.classes.has_failed(class_id, self.passes) {
             return None;
         }
-        let search = Search { known: Some((cycle.now, cycle.index.cores())), ..self.search(cycle.now) };
-        let found = if !cycle.index.may_fit(class) {
-            None
-        } else if class.is_moldable() {
-            // It starts now only if it then ends first.
-            let earliest = search.earliest(class, cycle.now, Timestamp::MAX);
-            earliest.filter(|found| found.start == cycle.now).map(|found| found.placement)
-        } else {
-            search.at(&class.demand, cycle.now)
-        };
+        let found = self.place_class_now(cycle, class_id);
         // A job that can be served in several ways may want to start after all, when others have taken the better way.
-        if found.is_none() && !class.is_moldable() {
+        if found.is_none() && !self.classes.get(class_id).is_moldable() {
             self.classes.fails(class_id, self.passes);
             cycle.failed_classes += 1;
         }
         found
+    }
+
+    /// Where a job of a class fits if it starts now; one that can be served in several ways only if it then ends first.
+    fn place_class_now(&self, cycle: &Cycle, class_id: ClassId) -> Option<Placement> {
+        let class = self.classes.get(class_id);
+        if !cycle.index.may_fit(class) {
+            return None;
+        }
+        let known = Known::Cores(cycle.index.cores());
+        let search = Search { known: Some((cycle.now, known)), ..self.search(cycle.now) };
+        if class.is_moldable() {
+            let earliest = search.earliest(class, cycle.now, Timestamp::MAX);
+            return earliest.filter(|found| found.start == cycle.now).map(|found| found.placement);
+        }
+        search.at(&class.demand, cycle.now)
     }
 
     fn take_start(&mut self, cycle: &mut Cycle, place: Place, id: JobId, placement: Placement) {

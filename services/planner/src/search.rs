@@ -1,6 +1,8 @@
 //! Whether a demand fits at a moment, and when it fits first.
 
+mod plain;
 mod rooms;
+mod sweep;
 
 use crate::{
     class::Class,
@@ -15,12 +17,14 @@ use muster_schemas::{
     cluster::QueueSpec,
     resources::{Alternative, ComponentPlacement, Level, Placement},
 };
-use rooms::{Rooms, Sweep};
+use plain::Plain;
+use rooms::Rooms;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ops::Bound,
     sync::Arc,
 };
+pub(crate) use sweep::{Look, Sweep};
 
 /// Before and behind all jobs of the same moment.
 const FIRST_JOB: JobId = JobId::job(0);
@@ -39,8 +43,17 @@ pub(crate) struct Search<'s> {
     /// When which runs end, ascending, and what they hold.
     pub ends: &'s BTreeSet<(Timestamp, JobId)>,
     pub runs: &'s HashMap<JobId, Run>,
-    /// The most cores that each node can have at a moment, if that is known: most nodes need no closer look then.
-    pub known: Option<(Timestamp, &'s [u32])>,
+    /// What nodes have at a moment, if that is known: most nodes need no closer look then.
+    pub known: Option<(Timestamp, Known<'s>)>,
+}
+
+/// What nodes have at a moment.
+#[derive(Clone, Copy)]
+pub(crate) enum Known<'s> {
+    /// The most cores that each node can have.
+    Cores(&'s [u32]),
+    /// The nodes that may serve, by their index.
+    Looks(&'s BTreeMap<u32, Look>),
 }
 
 /// A place in time.
@@ -164,41 +177,35 @@ impl<'s> Search<'s> {
         window: Window,
         taken: &Taken,
     ) -> Vec<FreeNode<'s>> {
-        let mut enough = Enough::of(alternative, self.default_memory_per_core_bytes);
-        let whole_sockets = asks_for_sockets(alternative);
         let reservation = component.reservation.as_deref();
-        let queue_nodes = self.queue_nodes(component);
-        let mut candidates = Vec::new();
-        // Who asks for all nodes there are also asks for those on which nothing is free.
-        let counts_full = enough.is_none();
-        let known = self.known_at(window.from).filter(|_| !counts_full);
-        let least_cores = enough.as_ref().map_or(1, Enough::cpus_per_task);
-        for (at, node) in self.machine.nodes().iter().enumerate() {
-            if known.is_some_and(|cores| cores[at] < least_cores)
-                || !node.serves(window, reservation)
-                || taken.nodes.contains(&node.id)
-            {
-                continue;
-            }
-            let free = match node.free_in(window, self.now, whole_sockets) {
-                Some(free) => free,
-                None if counts_full => node.full_in(window),
-                None => continue,
+        let serves = |node: &&MachineNode| node.serves(window, reservation) && !taken.nodes.contains(&node.id);
+        let nodes = self.machine.nodes();
+        let Some(enough) = Enough::of(alternative, self.default_memory_per_core_bytes) else {
+            // Who chooses among all nodes there are also chooses among those on which nothing is free.
+            let whole_sockets = asks_for_sockets(alternative);
+            let free = |node: &'s MachineNode| {
+                node.free_in(window, self.now, whole_sockets).unwrap_or_else(|| node.full_in(window))
             };
-            if let Some(enough) = &mut enough {
-                if !serves_kind(node, queue_nodes, alternative) || !fits_sharing(&free, alternative) {
-                    continue;
-                }
-                let is_enough = enough.add(&free);
-                candidates.push(free);
-                if is_enough {
-                    break;
-                }
-            } else {
-                candidates.push(free);
+            return nodes.iter().filter(serves).map(free).collect();
+        };
+        let queue_nodes = self.queue_nodes(component);
+        let free = |node: &'s MachineNode| {
+            let free = node.free_in(window, self.now, false)?;
+            let is_wanted = serves_kind(node, queue_nodes, alternative) && fits_sharing(&free, alternative);
+            is_wanted.then_some(free)
+        };
+        let least_cores = enough.least_cores();
+        match self.known.filter(|(at, _)| *at == window.from).map(|(_, known)| known) {
+            None => first_enough(enough, nodes.iter().filter(serves).filter_map(free)),
+            Some(Known::Cores(cores)) => {
+                let known = nodes.iter().zip(cores).filter(|(_, cores)| **cores >= least_cores);
+                first_enough(enough, known.map(|(node, _)| node).filter(serves).filter_map(free))
+            }
+            Some(Known::Looks(looks)) => {
+                let known = looks.iter().filter(|(_, look)| look.room > 0).map(|(at, _)| &nodes[*at as usize]);
+                first_enough(enough, known.filter(serves).filter_map(free))
             }
         }
-        candidates
     }
 
     fn queue_nodes(&self, component: &ComponentDemand) -> &'s [String] {
@@ -243,14 +250,10 @@ impl<'s> Search<'s> {
             let later = || self.first_of_growing(demand, choice, from, bound);
             return if from < bound { at_once().or_else(later) } else { None };
         }
-        if let Some(mut sweep) = Sweep::of(self, demand, choice, from, bound) {
-            while let Some((start, cores)) = sweep.next(from) {
-                let search = Search { known: Some((start, cores)), ..*self };
-                if let Some(placement) = search.with_choice(demand, start, choice) {
-                    return Some(Found { start, placement });
-                }
-            }
-            return None;
+        if let Some(plain) = Plain::of(self, demand, choice)
+            && let Some(mut sweep) = Sweep::start(self, &plain, from)
+        {
+            return self.go_on(demand, choice, &plain, &mut sweep, bound);
         }
         let starts = std::iter::once(from).filter(|from| *from < bound).chain(self.openings(demand, from, bound));
         starts
@@ -258,44 +261,89 @@ impl<'s> Search<'s> {
             .find_map(|start| self.with_choice(demand, start, choice).map(|placement| Found { start, placement }))
     }
 
+    /// A search for the first start of jobs of a class that have a plain request and no choice, from a moment on. It can be
+    /// gone on with for as long as nothing is freed.
+    pub fn sweep(&self, class: &Class, from: Timestamp) -> Option<Sweep> {
+        Sweep::start(self, &Plain::of(self, &class.demand, None)?, from)
+    }
+
+    /// The first start, before `bound`, that such a search comes to.
+    pub fn next_of(&self, class: &Class, sweep: &mut Sweep, bound: Timestamp) -> Option<Found> {
+        self.go_on(&class.demand, None, &Plain::of(self, &class.demand, None)?, sweep, bound)
+    }
+
+    fn go_on(
+        &self,
+        demand: &Demand,
+        choice: Option<u32>,
+        plain: &Plain,
+        sweep: &mut Sweep,
+        bound: Timestamp,
+    ) -> Option<Found> {
+        while sweep.find(self, plain, bound) {
+            let start = sweep.moment();
+            let search = Search { known: Some((start, Known::Looks(sweep.looks()))), ..*self };
+            if let Some(placement) = search.with_choice(demand, start, choice) {
+                return Some(Found { start, placement });
+            }
+            if !sweep.pass_on(self, plain) {
+                return None;
+            }
+        }
+        None
+    }
+
     /// The most cores that each node can have at a moment, if that is known.
-    fn known_at(&self, moment: Timestamp) -> Option<&'s [u32]> {
-        self.known.filter(|(at, _)| *at == moment).map(|(_, cores)| cores)
+    fn known_cores_at(&self, moment: Timestamp) -> Option<&'s [u32]> {
+        match self.known {
+            Some((at, Known::Cores(cores))) if at == moment => Some(cores),
+            _ => None,
+        }
     }
 
-    /// Whether a job that has a slot may find a better one, as far as can be told while it still has it; `freed` is what was
-    /// freed since there was none, if that is known.
-    ///
-    /// A better slot on a pool ends within the old one or before, and the old one is the job's own, so only what comes
-    /// before it has to be free. On nodes it has to use something that was freed since.
-    pub fn may_improve(&self, class: &Class, slot: &Slot, freed: Option<&[Freed]>) -> bool {
-        if let Some((cores, micros)) = self.as_pool(&class.demand) {
+    /// Whether a job that has a slot may find a better one, as far as can be told while it still has it. A better slot on a
+    /// pool ends within the old one or before, and the old one is the job's own, so only what comes before it has to be
+    /// free.
+    pub fn may_improve(&self, class: &Class, slot: &Slot) -> bool {
+        self.as_pool(&class.demand).is_none_or(|(cores, micros)| {
             let line = &self.machine.nodes()[0].line;
-            return line.earliest_cores(cores, micros, self.now, slot.start, slot.start).is_some();
-        }
-        let (Some(freed), [component]) = (freed, &class.demand.components[..]) else { return true };
-        let [alternative] = &component.alternatives[..] else { return true };
-        let Some(enough) = Enough::of(alternative, self.default_memory_per_core_bytes) else { return true };
-        let least_cores = i32::try_from(enough.cpus_per_task()).unwrap_or(i32::MAX);
-        freed.iter().any(|freed| self.may_use(freed, least_cores, alternative, slot))
+            line.earliest_cores(cores, micros, self.now, slot.start, slot.start).is_some()
+        })
     }
 
-    /// Whether a window before a slot can use some of what was freed, going by cores.
-    fn may_use(&self, freed: &Freed, least_cores: i32, alternative: &Alternative, slot: &Slot) -> bool {
-        let Freed::Node { node, window } = freed else { return true };
-        let Some(node) = self.machine.node(*node) else { return false };
-        let own = Window::of(Timestamp(0), alternative.walltime_seconds).until.0;
-        // The job's own share of the node stands in its way only as long as it has it.
-        if slot.placement.shares().any(|share| share.node == node.id) {
-            return true;
+    /// Whether [`Search::chances`] can tell what something freed may offer to the jobs of a class.
+    pub fn has_chances(&self, class: &Class) -> bool {
+        self.as_pool(&class.demand).is_none() && Plain::of(self, &class.demand, None).is_some()
+    }
+
+    /// The starts from `from` on that something freed may have made possible for the jobs of a class, going by cores: a
+    /// start that was not possible before uses it. What comes after `own` on the node is the job's own.
+    pub fn chances(&self, class: &Class, freed: &Freed, from: Timestamp, own: Option<Timestamp>) -> Vec<Window> {
+        let always = Window { from, until: Timestamp::MAX };
+        let (Some(plain), Freed::Node { node, window }) = (Plain::of(self, &class.demand, None), freed) else {
+            return vec![always];
+        };
+        let Some(node) = self.machine.node(*node) else { return Vec::new() };
+        let micros = plain.walltime_micros();
+        let cores = i32::try_from(plain.enough.least_cores()).unwrap_or(i32::MAX);
+        let mut from = from.max(window.from.plus_micros(1_i64.saturating_sub(micros)));
+        let mut starts = Vec::new();
+        let own = own.unwrap_or(Timestamp::MAX);
+        while let Some(first) = node.line.earliest_cores(cores, micros, from, window.until, own) {
+            let enough_until = node.line.enough_until(cores, first);
+            let is_open_ended = enough_until >= own || enough_until >= Timestamp::MAX;
+            let until = if is_open_ended { window.until } else { enough_until.plus_micros(1 - micros) };
+            starts.push(Window { from: first, until: until.min(window.until) });
+            from = enough_until;
+            if from >= window.until.min(own) {
+                break;
+            }
         }
-        let from = self.now.max(window.from.plus_micros(1_i64.saturating_sub(own)));
-        let bound = slot.start.min(window.until);
-        from < bound && node.line.earliest_cores(least_cores, own, from, bound, Timestamp::MAX).is_some()
+        starts
     }
 
     /// Cores and duration, if the machine is one node and the demand is for nothing but cores of it.
-    fn as_pool(&self, demand: &Demand) -> Option<(i32, i64)> {
+    pub fn as_pool(&self, demand: &Demand) -> Option<(i32, i64)> {
         let ([node], [component]) = (self.machine.nodes(), &demand.components[..]) else { return None };
         let [alternative] = &component.alternatives[..] else { return None };
         let [request] = &alternative.requests[..] else { return None };
@@ -373,6 +421,22 @@ impl<'s> Search<'s> {
         openings.dedup();
         openings
     }
+}
+
+/// Nodes, up to those with which a plain request has enough.
+fn first_enough<'s>(mut enough: Enough, free: impl Iterator<Item = FreeNode<'s>>) -> Vec<FreeNode<'s>> {
+    let mut first = Vec::new();
+    for node in free {
+        let room = enough.room(&node);
+        if room == 0 {
+            continue;
+        }
+        first.push(node);
+        if enough.add_room(room) {
+            break;
+        }
+    }
+    first
 }
 
 /// Whether a node is of the kind that the requests of an alternative and the queue ask for.

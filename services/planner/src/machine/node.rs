@@ -31,6 +31,8 @@ pub(crate) struct MachineNode {
     unused: Counts,
     /// How many promises are on the line. Without any, what is free only grows.
     pub(super) promises: u32,
+    /// How often what is free has changed.
+    pub version: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +71,7 @@ impl MachineNode {
             gpu_model,
             unused: Counts::default(),
             promises: 0,
+            version: 0,
             spec,
         };
         node.unused = node.all();
@@ -249,11 +252,31 @@ impl MachineNode {
         self.line.changes(from).chain(bounds).filter(|at| *at < Timestamp::MAX)
     }
 
+    /// The cores that jobs in a reservation (or in none) can have: first from a moment on, then from each change on.
+    pub fn each_change(&self, reservation: Option<&str>, since: Timestamp, mut tell: impl FnMut(Timestamp, u32)) {
+        let cores = |free: &Counts| if free.exclusive < 0 { 0 } else { u32::try_from(free.cores).unwrap_or(0) };
+        if self.closures.is_empty() && self.reservations.is_empty() {
+            if reservation.is_none() {
+                self.line.steps_from(since).for_each(|(at, free)| tell(at, cores(free)));
+            }
+            return;
+        }
+        let mut moments: Vec<Timestamp> = self.openings(since).chain([since]).collect();
+        moments.extend(self.closures.iter().map(|closure| closure.from).filter(|from| *from > since));
+        moments.sort_unstable();
+        moments.dedup();
+        for from in moments {
+            let serves = self.serves(Window { from, until: from.plus_micros(1) }, reservation);
+            tell(from, if serves { cores(&self.line.at(from)) } else { 0 });
+        }
+    }
+
     /// A share is taken for a time, or given back.
     pub fn change(&mut self, share: &NodeShare, window: Window, holding: Holding, takes: bool) {
         let taken = self.taken_by(share);
         let counts = if takes { taken } else { taken.negated() };
         self.line.add(window.from, window.until, &counts);
+        self.version = self.version.wrapping_add(1);
         if let Holding::Run { .. } = holding {
             self.unused = self.unused.plus(&counts);
         }

@@ -6,7 +6,7 @@ use crate::{
     limits::{Usage, queues},
     machine::Holding,
     queue::Place,
-    search::Search,
+    search::{Known, Search},
 };
 use muster_schemas::{
     Timestamp,
@@ -99,7 +99,7 @@ impl Engine {
     fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         let class = self.classes.get(entry.class);
-        let search = Search { known: Some((cycle.now, cycle.index.cores())), ..self.search(cycle.now) };
+        let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };
         let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
             return self.tell_no_start(cycle, place);
         };

@@ -2,14 +2,16 @@
 
 use super::{Cycle, Verdict, expected_end};
 use crate::{
+    class::ClassId,
     engine::Engine,
     limits::Usage,
     machine::Holding,
     model::{ActiveRun, Demand, Slot},
     queue::Place,
+    search::Found,
 };
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, NodeId, Timestamp,
     command::Start,
     job::WaitReason,
     policy::Backfill,
@@ -25,11 +27,10 @@ impl Engine {
             self.drop_if_shut_out(cycle, *place);
         }
         if self.capacity_freed {
-            for place in sorted {
-                self.renew(cycle, *place);
-            }
+            self.renew_all(cycle, sorted);
         }
         cycle.hints.clear();
+        cycle.sweeps.clear();
         let mut promises_left = backfill.reservations.unwrap_or(u32::MAX);
         for place in sorted {
             if promises_left == 0 {
@@ -78,63 +79,6 @@ impl Engine {
         }
     }
 
-    /// Looks for an earlier slot, given all other promises. The old one is still free when a job gives it up, so no
-    /// promise moves to a later time.
-    fn renew(&mut self, cycle: &mut Cycle, place: Place) {
-        let Some(entry) = self.queue.get(place) else { return };
-        let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { return };
-        let (id, class_id) = (entry.id, entry.class);
-        let freed = entry.looked_at.and_then(|so_far| self.machine.freed_since(so_far));
-        let may_improve = self.search(cycle.now).may_improve(self.classes.get(class_id), old, freed);
-        if cycle.left_out.contains(&id) {
-            return;
-        }
-        if !may_improve {
-            return self.note_look(place);
-        }
-        let old = old.clone();
-        self.lend_slot(place, &old);
-        let class = self.classes.get(class_id);
-        let found = self.search(cycle.now).earliest(class, cycle.now, old.start);
-        let better = found.filter(|found| {
-            let end = |start, placement: &Placement| expected_end(&class.demand, placement, start);
-            !class.is_moldable() || end(found.start, &found.placement) <= end(old.start, &old.placement)
-        });
-        match better {
-            Some(found) => {
-                let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
-                self.return_slot(place, &old);
-                cycle.old_slots.entry(id).or_insert((place, Some(old)));
-                self.set_slot_at(place, Some(slot));
-            }
-            None => self.return_slot(place, &old),
-        }
-        self.note_look(place);
-    }
-
-    /// What is free now cannot make the slot of this job any better.
-    fn note_look(&mut self, place: Place) {
-        let so_far = self.machine.freed_so_far();
-        if let Some(entry) = self.queue.get_mut(place) {
-            entry.looked_at = Some(so_far);
-        }
-    }
-
-    /// Lets a search for a job use what the job itself is promised.
-    fn lend_slot(&mut self, place: Place, slot: &Slot) {
-        if let Some(entry) = self.queue.get(place) {
-            let demand = &self.classes.get(entry.class).demand;
-            self.machine.lend(demand, &slot.placement, Holding::Promise { start: slot.start });
-        }
-    }
-
-    fn return_slot(&mut self, place: Place, slot: &Slot) {
-        if let Some(entry) = self.queue.get(place) {
-            let demand = &self.classes.get(entry.class).demand;
-            self.machine.take(demand, &slot.placement, Holding::Promise { start: slot.start });
-        }
-    }
-
     /// Promises a job that has no slot the earliest one; whether it did.
     fn make(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         if self.queue.get(place).is_none_or(|entry| entry.slot.is_some()) {
@@ -143,19 +87,8 @@ impl Engine {
         if !self.may_be_planned(cycle, place) || !self.has_headroom(cycle, place) || self.is_limited(cycle, place) {
             return false;
         }
-        let Some(entry) = self.queue.get(place) else { return false };
-        let class_id = entry.class;
-        let class = self.classes.get(class_id);
-        // While promises are only made, an equal job never fits earlier than the last one did.
-        let search = self.search(cycle.now);
-        let from = cycle.hints.get(&class_id).copied().unwrap_or(cycle.now);
-        let found = search.earliest(class, from, Timestamp::MAX);
-        if let Some(found) = &found
-            && !class.is_moldable()
-            && search.is_monotone(&class.demand)
-        {
-            cycle.hints.insert(class_id, found.start);
-        }
+        let Some(class_id) = self.queue.class_at(place) else { return false };
+        let found = self.first_start(cycle, class_id);
         match found {
             // It could not start, and would only keep others from what it is promised.
             Some(found) if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) => false,
@@ -174,11 +107,47 @@ impl Engine {
         }
     }
 
+    /// The first start of a job beside all promises. While promises are only made, an equal job never fits earlier than
+    /// the last one did.
+    fn first_start(&mut self, cycle: &mut Cycle, class_id: ClassId) -> Option<Found> {
+        let is_pool = self.search(cycle.now).as_pool(&self.classes.get(class_id).demand).is_some();
+        let is_monotone = self.search(cycle.now).is_monotone(&self.classes.get(class_id).demand);
+        if is_pool || !is_monotone || self.classes.get(class_id).is_moldable() {
+            return self.first_start_of_any(cycle, class_id, is_pool);
+        }
+        if !cycle.sweeps.contains_key(&class_id)
+            && let Some(placement) = self.place_class_now(cycle, class_id)
+        {
+            return Some(Found { start: cycle.now, placement });
+        }
+        self.refresh_gaps(class_id, cycle.now);
+        let search = self.search(cycle.now);
+        let class = self.classes.get(class_id);
+        if !cycle.sweeps.contains_key(&class_id) {
+            cycle.sweeps.insert(class_id, search.sweep(class, cycle.now)?);
+        }
+        search.next_of(class, cycle.sweeps.get_mut(&class_id)?, Timestamp::MAX)
+    }
+
+    fn first_start_of_any(&mut self, cycle: &mut Cycle, class_id: ClassId, is_pool: bool) -> Option<Found> {
+        self.refresh_gaps(class_id, cycle.now);
+        let from = cycle.hints.get(&class_id).copied().unwrap_or(cycle.now);
+        let found = self.search(cycle.now).earliest(self.classes.get(class_id), from, Timestamp::MAX)?;
+        if is_pool {
+            cycle.hints.insert(class_id, found.start);
+        }
+        Some(found)
+    }
+
     pub(super) fn change_slot(&mut self, cycle: &mut Cycle, place: Place, slot: Option<Slot>) {
         let Some(entry) = self.queue.get(place) else { return };
         let id = entry.id;
-        cycle.old_slots.entry(id).or_insert((place, entry.slot.clone()));
+        let old = entry.slot.clone();
+        let changed_now: Vec<NodeId> =
+            old.iter().chain(&slot).filter(|slot| slot.start <= cycle.now).flat_map(nodes).collect();
+        cycle.old_slots.entry(id).or_insert((place, old));
         self.set_slot_at(place, slot);
+        cycle.index.update(&self.machine, changed_now.into_iter(), cycle.now);
     }
 
     /// Starts a job whose time has come, on what it was promised. It goes on waiting if a run holds that longer than its
@@ -272,6 +241,10 @@ impl Engine {
             }
         }
     }
+}
+
+fn nodes(slot: &Slot) -> impl Iterator<Item = NodeId> + '_ {
+    slot.placement.shares().map(|share| share.node)
 }
 
 impl Engine {

@@ -14,6 +14,8 @@ pub(crate) struct Enough<'r> {
     nodes: Option<u32>,
     /// The least number of nodes.
     least_nodes: u32,
+    /// A node with room for fewer tasks serves nobody.
+    least_room: u32,
     able: u32,
     room: u64,
 }
@@ -37,12 +39,8 @@ impl<'r> Enough<'r> {
         let exclusive = request.sharing != muster_schemas::resources::Sharing::Shared;
         let demand = Demand::new(request, default_memory_per_core_bytes, exclusive);
         let tasks = if nodes.is_none() { Some(request.tasks.unwrap_or(1).max(1)) } else { request.tasks };
-        Some(Self { demand, tasks, nodes, least_nodes, able: 0, room: 0 })
-    }
-
-    /// Counts a node that can serve the request; whether no more are needed.
-    pub fn add(&mut self, node: &FreeNode) -> bool {
-        self.add_room(self.demand.max_tasks(node))
+        let least_room = least_room(tasks, nodes, request.tasks_per_node);
+        Some(Self { demand, tasks, nodes, least_nodes, least_room, able: 0, room: 0 })
     }
 
     /// Counts a node with so much room; whether no more are needed.
@@ -63,7 +61,7 @@ impl<'r> Enough<'r> {
         let wanted_tasks = u64::from(self.tasks.unwrap_or(1).max(1));
         let mut places_left = self.nodes.map_or(u64::MAX, u64::from);
         let (mut nodes, mut tasks) = (0_u64, 0_u64);
-        for (room, count) in rooms.take_while(|(room, _)| *room > 0) {
+        for (room, count) in rooms.take_while(|(room, _)| *room >= self.least_room) {
             nodes += count;
             tasks = tasks.saturating_add(u64::from(room) * count.min(places_left));
             places_left = places_left.saturating_sub(count);
@@ -79,15 +77,31 @@ impl<'r> Enough<'r> {
         self.demand.cpus_per_task
     }
 
+    /// The cores without which a node serves nobody, at least 1.
+    pub fn least_cores(&self) -> u32 {
+        self.cpus_per_task().saturating_mul(self.least_room)
+    }
+
     /// The tasks that so many cores and so much memory have room for, if no GPUs are asked for.
     pub fn room_of_counts(&self, cores: u64, memory_bytes: u64) -> Option<u32> {
-        self.demand.max_tasks_of(cores, memory_bytes)
+        self.demand.max_tasks_of(cores, memory_bytes).map(|room| self.useful(room))
     }
 
     /// The tasks that a node has room for.
     pub fn room(&self, node: &FreeNode) -> u32 {
-        self.demand.max_tasks(node)
+        self.useful(self.demand.max_tasks(node))
     }
+
+    fn useful(&self, room: u32) -> u32 {
+        if room < self.least_room { 0 } else { room }
+    }
+}
+
+/// If there are as many tasks as all nodes together may have, each has as many as it may.
+fn least_room(tasks: Option<u32>, nodes: Option<u32>, tasks_per_node: Option<u32>) -> u32 {
+    let each = tasks_per_node.unwrap_or(0);
+    let all = nodes.and_then(|nodes| nodes.checked_mul(each));
+    if each > 0 && tasks.is_some() && all == tasks { each } else { 1 }
 }
 
 fn is_floating(gpus: &Gpus) -> bool {

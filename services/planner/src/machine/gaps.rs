@@ -1,0 +1,150 @@
+//! When and where so many cores are free for so long, over all nodes, found without a look at each of them.
+//!
+//! A gap is a time of a node all through which so many cores are free, and which can be made neither longer nor wider. So a
+//! request fits on a node, as far as cores go, just where it fits into a gap, and the first moment at which it does is
+//! the beginning of one. Beside the nodes as they serve everybody there are views of them as they serve the jobs of an
+//! advance reservation.
+
+mod list;
+
+use super::MachineNode;
+use list::GapList;
+pub(crate) use list::{Gap, Key, Wanted};
+use muster_schemas::Timestamp;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Gaps are made anew when they begin longer ago than this: the time that has gone by makes them look too long.
+const OLD_MICROS: i64 = 3_600 * 1_000_000;
+
+/// The gaps of all views that were asked for. They follow from the lines: a copy of the machine begins without them.
+#[derive(Debug, Default)]
+pub(super) struct Views(BTreeMap<Option<Arc<str>>, Gaps>);
+
+impl Clone for Views {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Views {
+    /// What is free on a node has changed, or whom it serves.
+    pub fn node_changes(&mut self, at: usize) {
+        for gaps in self.0.values_mut() {
+            gaps.changed.extend(u32::try_from(at));
+        }
+    }
+
+    /// The nodes are others than before.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// Brings a view up to date. No gap begins before `now`.
+    pub fn refresh(&mut self, reservation: Option<&Arc<str>>, nodes: &[MachineNode], now: Timestamp) {
+        let view = reservation.cloned();
+        let is_useless = |gaps: &mut Gaps| now < gaps.since || now.micros_since(gaps.since) > OLD_MICROS;
+        if self.0.get_mut(&view).is_none_or(is_useless) {
+            let gaps = Gaps::of(nodes, reservation.map(|name| &**name), now);
+            self.0.insert(view, gaps);
+        } else if let Some(gaps) = self.0.get_mut(&view) {
+            gaps.refresh(nodes, reservation.map(|name| &**name));
+        }
+    }
+
+    /// The gaps of a view, if they are up to date.
+    pub fn get(&self, reservation: Option<&Arc<str>>) -> Option<&Gaps> {
+        self.0.get(&reservation.cloned()).filter(|gaps| gaps.changed.is_empty())
+    }
+}
+
+/// The gaps of all nodes in one view.
+#[derive(Debug)]
+pub(crate) struct Gaps {
+    since: Timestamp,
+    of_nodes: Vec<Vec<Gap>>,
+    list: GapList,
+    /// Nodes whose gaps are not up to date.
+    changed: Vec<u32>,
+}
+
+impl Gaps {
+    fn of(nodes: &[MachineNode], reservation: Option<&str>, since: Timestamp) -> Self {
+        let of_nodes: Vec<Vec<Gap>> =
+            (0..).zip(nodes).map(|(at, node)| of_node(at, node, reservation, since)).collect();
+        let list = GapList::new(of_nodes.iter().flatten().copied().collect());
+        Self { since, of_nodes, list, changed: Vec::new() }
+    }
+
+    fn refresh(&mut self, nodes: &[MachineNode], reservation: Option<&str>) {
+        for at in std::mem::take(&mut self.changed) {
+            let Some(node) = nodes.get(at as usize) else { continue };
+            let new = of_node(at, node, reservation, self.since);
+            let old = std::mem::replace(&mut self.of_nodes[at as usize], new);
+            replace(&mut self.list, &old, &self.of_nodes[at as usize]);
+        }
+    }
+
+    /// The first gap behind another that is wide and long enough.
+    pub fn next(&self, after: Key, wanted: &Wanted) -> Option<Gap> {
+        self.list.next(after, wanted)
+    }
+
+    /// The nodes that have a gap which is there all through a window that begins at this moment.
+    pub fn covering<'g>(&'g self, moment: Timestamp, wanted: &'g Wanted) -> impl Iterator<Item = u32> + 'g {
+        self.list.covering(moment, wanted).map(|gap| gap.node)
+    }
+}
+
+/// Both are in order.
+fn replace(list: &mut GapList, old: &[Gap], new: &[Gap]) {
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    loop {
+        match (old.peek(), new.peek()) {
+            (None, None) => return,
+            (Some(one), Some(other)) if one == other => {
+                old.next();
+                new.next();
+            }
+            (Some(one), other) if other.is_none_or(|other| one.key() <= other.key()) => {
+                list.remove(one);
+                old.next();
+            }
+            (_, Some(other)) => {
+                list.insert(**other);
+                new.next();
+            }
+            (Some(_), None) => unreachable!("the arm before takes it"),
+        }
+    }
+}
+
+/// The gaps of one node from a moment on, in order.
+fn of_node(at: u32, node: &MachineNode, reservation: Option<&str>, since: Timestamp) -> Vec<Gap> {
+    if !node.is_available {
+        return Vec::new();
+    }
+    let mut gaps = Vec::new();
+    // Those that have begun, each wider than the one before.
+    let mut open: Vec<(Timestamp, u32)> = Vec::new();
+    let mut close = |from: Timestamp, until: Timestamp, cores: u32| {
+        if cores > 0 && from < until && from < Timestamp::MAX {
+            let is_whole = cores >= node.spec.cores;
+            gaps.push(Gap { from, node: at, cores, until: until.min(Timestamp::MAX), is_whole });
+        }
+    };
+    node.each_change(reservation, since, |moment, cores| {
+        let mut from = moment;
+        while let Some((begun, wider)) = open.pop_if(|(_, wide)| *wide > cores) {
+            close(begun, moment, wider);
+            from = begun;
+        }
+        if open.last().is_none_or(|(_, wide)| *wide < cores) {
+            open.push((from, cores));
+        }
+    });
+    for (from, cores) in open {
+        close(from, Timestamp::MAX, cores);
+    }
+    gaps.sort_unstable_by_key(Gap::key);
+    gaps
+}

@@ -1,0 +1,219 @@
+//! Gaps in order of their beginnings, in blocks, each of which knows its longest and last gap of each width. A search passes over
+//! blocks in which nothing is wide and long enough.
+
+use muster_schemas::Timestamp;
+
+/// A time of a node in which at least so many cores are free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub from: Timestamp,
+    pub until: Timestamp,
+    /// The index of the node.
+    pub node: u32,
+    pub cores: u32,
+    /// Whether that is all that the node has.
+    pub is_whole: bool,
+}
+
+/// Where a gap stands: by its beginning, its node and its cores. A node has no two gaps with the same.
+pub(crate) type Key = (Timestamp, u32, u32);
+
+impl Gap {
+    pub fn key(&self) -> Key {
+        (self.from, self.node, self.cores)
+    }
+
+    fn most(&self) -> Most {
+        Most { micros: self.micros(), until: self.until }
+    }
+
+    fn micros(&self) -> i64 {
+        if self.until < Timestamp::MAX { self.until.micros_since(self.from) } else { i64::MAX }
+    }
+}
+
+/// What a gap must have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    cores: u32,
+    micros: i64,
+    is_whole: bool,
+    level: usize,
+}
+
+impl Wanted {
+    /// So many cores, or the whole node with at least so many, for so long; for ever if that is [`i64::MAX`].
+    pub fn new(cores: u32, micros: i64, is_whole: bool) -> Self {
+        let level = if is_whole { WHOLE } else { level(cores.max(1)) };
+        Self { cores, micros, is_whole, level }
+    }
+
+    /// At least so many.
+    pub fn cores(&self) -> u32 {
+        self.cores
+    }
+
+    /// Whether a gap is wide enough and there all through a window of the wanted length that begins then.
+    fn is_covered_by(&self, gap: &Gap, moment: Timestamp) -> bool {
+        let until = self.until(moment);
+        gap.cores >= self.cores && gap.from <= moment && until <= gap.until && (gap.is_whole || !self.is_whole)
+    }
+
+    fn until(&self, moment: Timestamp) -> Timestamp {
+        moment.plus_micros(self.micros).min(Timestamp::MAX)
+    }
+
+    fn is_met_by(&self, gap: &Gap) -> bool {
+        gap.cores >= self.cores && gap.micros() >= self.micros && (gap.is_whole || !self.is_whole)
+    }
+}
+
+/// Blocks know their longest gap with at least so many cores.
+const LEVELS: [u32; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
+/// The level of gaps that are whole nodes.
+const WHOLE: usize = LEVELS.len();
+/// A block that has more gaps is divided.
+const MOST_GAPS: usize = 192;
+
+/// The last level that so many cores reach, which are at least 1.
+fn level(cores: u32) -> usize {
+    LEVELS.partition_point(|least| *least <= cores).saturating_sub(1)
+}
+
+/// Gaps in order.
+#[derive(Debug)]
+pub(super) struct GapList {
+    blocks: Vec<Block>,
+    /// For each block but the first a key with which it begins: what comes before it is in an earlier block.
+    bounds: Vec<Key>,
+}
+
+#[derive(Debug, Default)]
+struct Block {
+    gaps: Vec<Gap>,
+    of_levels: [Most; LEVELS.len() + 1],
+}
+
+/// The most that the gaps of a block have at a level.
+#[derive(Clone, Copy, Debug, Default)]
+struct Most {
+    /// The longest.
+    micros: i64,
+    /// The end of the one that ends last.
+    until: Timestamp,
+}
+
+impl Most {
+    fn take(&mut self, other: Self) {
+        self.micros = self.micros.max(other.micros);
+        self.until = self.until.max(other.until);
+    }
+
+    /// Whether it is no less than this in either.
+    fn exceeds(&self, other: Self) -> bool {
+        self.micros > other.micros && self.until > other.until
+    }
+}
+
+impl Block {
+    fn new(gaps: Vec<Gap>) -> Self {
+        let mut block = Self { gaps, of_levels: Default::default() };
+        block.measure();
+        block
+    }
+
+    fn measure(&mut self) {
+        self.of_levels = Default::default();
+        for gap in &self.gaps {
+            self.of_levels[level(gap.cores)].take(gap.most());
+            if gap.is_whole {
+                self.of_levels[WHOLE].take(gap.most());
+            }
+        }
+        for at in (1..WHOLE).rev() {
+            let wider = self.of_levels[at];
+            self.of_levels[at - 1].take(wider);
+        }
+    }
+
+    fn count(&mut self, gap: &Gap) {
+        for most in &mut self.of_levels[..=level(gap.cores)] {
+            most.take(gap.most());
+        }
+        if gap.is_whole {
+            self.of_levels[WHOLE].take(gap.most());
+        }
+    }
+
+    /// Whether a gap of it may be the first of some level.
+    fn leads(&self, gap: &Gap) -> bool {
+        // Of the levels that it counts for, the last one has the least.
+        !self.of_levels[level(gap.cores)].exceeds(gap.most())
+            || gap.is_whole && !self.of_levels[WHOLE].exceeds(gap.most())
+    }
+}
+
+impl GapList {
+    /// In any order.
+    pub fn new(mut gaps: Vec<Gap>) -> Self {
+        gaps.sort_unstable_by_key(Gap::key);
+        let blocks: Vec<Block> = gaps.chunks(MOST_GAPS / 2).map(|gaps| Block::new(gaps.to_vec())).collect();
+        let blocks = if blocks.is_empty() { vec![Block::default()] } else { blocks };
+        let bounds = blocks.iter().skip(1).map(|block| block.gaps[0].key()).collect();
+        Self { blocks, bounds }
+    }
+
+    fn block_of(&self, key: Key) -> usize {
+        self.bounds.partition_point(|bound| *bound <= key)
+    }
+
+    pub fn insert(&mut self, gap: Gap) {
+        let at = self.block_of(gap.key());
+        let block = &mut self.blocks[at];
+        let place = block.gaps.partition_point(|known| known.key() < gap.key());
+        block.gaps.insert(place, gap);
+        block.count(&gap);
+        if block.gaps.len() > MOST_GAPS {
+            let later = block.gaps.split_off(MOST_GAPS / 2);
+            block.measure();
+            self.bounds.insert(at, later[0].key());
+            self.blocks.insert(at + 1, Block::new(later));
+        }
+    }
+
+    pub fn remove(&mut self, gap: &Gap) {
+        let at = self.block_of(gap.key());
+        let block = &mut self.blocks[at];
+        let Ok(place) = block.gaps.binary_search_by_key(&gap.key(), Gap::key) else { return };
+        block.gaps.remove(place);
+        if block.leads(gap) {
+            block.measure();
+        }
+        if block.gaps.is_empty() && self.blocks.len() > 1 {
+            self.blocks.remove(at);
+            self.bounds.remove(at.saturating_sub(1));
+        }
+    }
+
+    /// The first gap behind this key that meets what is wanted.
+    pub fn next(&self, after: Key, wanted: &Wanted) -> Option<Gap> {
+        let at = self.block_of(after);
+        let gaps = &self.blocks[at].gaps;
+        let rest = &gaps[gaps.partition_point(|gap| gap.key() <= after)..];
+        if self.blocks[at].of_levels[wanted.level].micros >= wanted.micros
+            && let Some(gap) = rest.iter().find(|gap| wanted.is_met_by(gap))
+        {
+            return Some(*gap);
+        }
+        let later = self.blocks[at + 1..].iter().filter(|block| block.of_levels[wanted.level].micros >= wanted.micros);
+        later.flat_map(|block| &block.gaps).find(|gap| wanted.is_met_by(gap)).copied()
+    }
+
+    /// The gaps that are there all through a window that begins at this moment.
+    pub fn covering<'l>(&'l self, moment: Timestamp, wanted: &'l Wanted) -> impl Iterator<Item = &'l Gap> + 'l {
+        let last = self.block_of((moment, u32::MAX, u32::MAX));
+        let until = wanted.until(moment);
+        let blocks = self.blocks[..=last].iter().filter(move |block| block.of_levels[wanted.level].until >= until);
+        blocks.flat_map(|block| &block.gaps).filter(move |gap| wanted.is_covered_by(gap, moment))
+    }
+}

@@ -1,0 +1,171 @@
+//! Goes from moment to moment to those at which a plain request may fit, without a look at all nodes.
+
+use super::{Search, fits_any_sharing, plain::Plain, rooms::RoomCounts};
+use crate::machine::{Gap, Gaps, Key, MachineNode, Wanted, Window};
+use muster_schemas::Timestamp;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
+
+/// Where the search for a plain request stands in time, and the nodes that it may have there. It can be gone on with for
+/// the next equal request as long as nothing is freed: that one fits no earlier.
+///
+/// What a node has room for is looked at where one of its gaps begins, and then at each change on it until the gap is
+/// over. A window that begins between two changes holds the time behind the first of them whole or in part, so the room
+/// at the first moment of that time is the most that the node can have until the next one.
+#[derive(Clone, Debug)]
+pub(crate) struct Sweep {
+    wanted: Wanted,
+    moment: Timestamp,
+    /// The last gap that was looked at.
+    reached: Key,
+    looks: BTreeMap<u32, Look>,
+    /// When to look at which node again. What is not the time that the look itself names does not count any more.
+    again: BinaryHeap<Reverse<(Timestamp, u32)>>,
+    counted: RoomCounts,
+}
+
+/// What was seen of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// The tasks that it has room for.
+    pub room: u32,
+    /// Of the node, when it was looked at.
+    version: u32,
+    /// A window that begins later may have less.
+    holds_until: Timestamp,
+    again: Option<Timestamp>,
+}
+
+impl Sweep {
+    /// A search from a moment on; if the gaps are known.
+    pub fn start(search: &Search, plain: &Plain, from: Timestamp) -> Option<Self> {
+        let gaps = search.machine.gaps(plain.component.reservation.as_ref())?;
+        let micros = plain.walltime_micros();
+        let mut sweep = Self {
+            wanted: Wanted::new(plain.enough.least_cores(), micros, !fits_any_sharing(plain.alternative)),
+            moment: from,
+            reached: (from, u32::MAX, u32::MAX),
+            looks: BTreeMap::new(),
+            again: BinaryHeap::new(),
+            counted: RoomCounts::default(),
+        };
+        let wanted = sweep.wanted;
+        gaps.covering(from, &wanted).for_each(|node| {
+            if !sweep.looks.contains_key(&node) {
+                sweep.look(search, plain, node);
+            }
+        });
+        Some(sweep)
+    }
+
+    /// The moment at which it stands.
+    pub fn moment(&self) -> Timestamp {
+        self.moment
+    }
+
+    /// The nodes that may serve at this moment, by their index.
+    pub fn looks(&self) -> &BTreeMap<u32, Look> {
+        &self.looks
+    }
+
+    /// Goes on to the first moment, this one included and before `bound`, at which it may fit. Whether there is one.
+    pub fn find(&mut self, search: &Search, plain: &Plain, bound: Timestamp) -> bool {
+        let Some(gaps) = search.machine.gaps(plain.component.reservation.as_ref()) else { return false };
+        loop {
+            if self.moment >= bound {
+                return false;
+            }
+            if plain.enough.may_fit(self.counted.most_first()) && self.is_still_enough(search, plain) {
+                return true;
+            }
+            if !self.advance(search, plain, gaps) {
+                return false;
+            }
+        }
+    }
+
+    /// Goes on to the next change. Whether there is one.
+    pub fn pass_on(&mut self, search: &Search, plain: &Plain) -> bool {
+        let gaps = search.machine.gaps(plain.component.reservation.as_ref());
+        gaps.is_some_and(|gaps| self.advance(search, plain, gaps))
+    }
+
+    fn advance(&mut self, search: &Search, plain: &Plain, gaps: &Gaps) -> bool {
+        let gap = gaps.next(self.reached, &self.wanted);
+        let of_nodes = self.again.peek().map(|Reverse((at, _))| *at);
+        let names = plain.alternative.licences.keys();
+        let of_licences = names.filter_map(|name| search.machine.licence_openings(name, self.moment).next());
+        let next = of_licences.chain(gap.map(|gap| gap.from)).chain(of_nodes).min();
+        let Some(next) = next.filter(|next| *next < Timestamp::MAX) else { return false };
+        self.moment = next;
+        while let Some(Reverse((_, node))) = self.again.peek().copied().filter(|Reverse((at, _))| *at <= next) {
+            let Some(Reverse((at, _))) = self.again.pop() else { break };
+            if self.looks.get(&node).is_some_and(|look| look.again == Some(at)) {
+                self.look(search, plain, node);
+            }
+        }
+        self.look_at_gaps(search, plain, gaps, gap);
+        true
+    }
+
+    /// Looks at the nodes of all gaps that have begun, from a given one on.
+    fn look_at_gaps(&mut self, search: &Search, plain: &Plain, gaps: &Gaps, first: Option<Gap>) {
+        let mut next = first;
+        while let Some(gap) = next.filter(|gap| gap.from <= self.moment) {
+            self.reached = gap.key();
+            self.look(search, plain, gap.node);
+            next = gaps.next(self.reached, &self.wanted);
+        }
+    }
+
+    /// Looks again at nodes that changed or of which the look does not hold any more, from the first on until those
+    /// looked at are enough. Whether they may be.
+    fn is_still_enough(&mut self, search: &Search, plain: &Plain) -> bool {
+        let mut enough = plain.enough;
+        let mut from = 0;
+        while let Some((&node, &look)) = self.looks.range(from..).next() {
+            from = node + 1;
+            let is_stale =
+                self.moment > look.holds_until || look.version != search.machine.nodes()[node as usize].version;
+            let room = if is_stale { self.look(search, plain, node) } else { look.room };
+            if enough.add_room(room) {
+                return true;
+            }
+        }
+        plain.enough.may_fit(self.counted.most_first())
+    }
+
+    /// Looks at a node at this moment. The tasks that it has room for.
+    fn look(&mut self, search: &Search, plain: &Plain, number: u32) -> u32 {
+        let node = &search.machine.nodes()[number as usize];
+        let before = self.looks.get(&number).map_or(0, |look| look.room);
+        let Some(look) = self.seen(search, plain, node) else {
+            self.looks.remove(&number);
+            self.counted.change(before, 0);
+            return 0;
+        };
+        self.counted.change(before, look.room);
+        self.again.extend(look.again.map(|again| Reverse((again, number))));
+        self.looks.insert(number, look);
+        look.room
+    }
+
+    /// What can be seen of a node at this moment, unless the gap is over or the node is of another kind.
+    fn seen(&self, search: &Search, plain: &Plain, node: &MachineNode) -> Option<Look> {
+        let window = Window::of(self.moment, plain.walltime_seconds);
+        let cores = i32::try_from(self.wanted.cores()).unwrap_or(i32::MAX);
+        if node.least_with_cores(cores, window).is_none() || !plain.serves_kind(search, node) {
+            return None;
+        }
+        let room = if plain.serves(node, window) { plain.room_in(search, node, window) } else { 0 };
+        let holds_until = if node.is_always_open() {
+            let next_change = node.line.changes(window.until.plus_micros(-1)).next();
+            next_change.map_or(Timestamp::MAX, |at| at.plus_micros(-plain.walltime_micros()))
+        } else {
+            self.moment
+        };
+        Some(Look { room, version: node.version, holds_until, again: node.next_opening(self.moment) })
+    }
+}
