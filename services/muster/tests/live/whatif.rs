@@ -1,11 +1,7 @@
 //! What-if over the log of a live system.
 
-// Each program of tests uses a part of it.
-#[allow(dead_code)]
-mod system;
-
+use crate::system::System;
 use serde_json::Value;
-use system::System;
 
 /// A system in which job 2 waited for job 1, and job 3 for both, first come first served.
 fn a_short_history() -> System {

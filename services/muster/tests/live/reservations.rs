@@ -1,9 +1,6 @@
 //! Reservations and closures on a live system, by the commands that people type.
 
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-mod system;
-
-use system::System;
+use crate::system::System;
 
 /// Waits until the reason for which a job waits has one of these codes.
 fn await_reason(system: &System, job: &str, wanted: &[&str]) {

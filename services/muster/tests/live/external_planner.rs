@@ -1,9 +1,6 @@
 //! A program that plans, in a live system.
 
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-mod system;
-
-use system::System;
+use crate::system::System;
 
 /// A system whose planner is this program.
 fn system_with(command: &str, settings: &str) -> System {

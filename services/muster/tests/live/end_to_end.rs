@@ -1,9 +1,7 @@
-//! The real program: `muster up` in a temporary folder, and the commands that people type.
+//! Life of a job, and what people and scripts see of it.
 
-mod system;
-
+use crate::system::{Output, System};
 use serde_json::Value;
-use system::{Output, System};
 
 #[test]
 fn a_script_runs_on_its_nodes_and_its_history_is_told() {

@@ -1,10 +1,7 @@
 //! Explanations, the plan and the replay of decisions, in a live system.
 
-#[allow(dead_code, reason = "this program uses a part of it")]
-mod system;
-
+use crate::system::System;
 use serde_json::Value;
-use system::System;
 
 /// Two nodes of four CPUs under a policy.
 fn system_under(policy: &str) -> System {

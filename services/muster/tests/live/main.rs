@@ -1,0 +1,8 @@
+//! The real program: `muster up` in a temporary folder, and the commands that people type.
+
+mod end_to_end;
+mod explain;
+mod external_planner;
+mod reservations;
+mod system;
+mod whatif;
