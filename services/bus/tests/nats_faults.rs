@@ -14,6 +14,7 @@ use muster_schemas::{
     subjects,
 };
 use std::{sync::Arc, time::Duration};
+use tokio::net::TcpListener;
 
 async fn read_to(feed: &mut Feed, to: u64) {
     while feed.position() <= Sequence(to) {
@@ -123,8 +124,14 @@ async fn the_bus_survives_that_its_whole_store_is_deleted() {
 async fn a_client_waits_for_its_server() {
     let mut server = NatsServer::start();
     server.kill();
+    let address = server.url().replace("nats://", "");
+    let in_its_place = TcpListener::bind(address).await.expect("nobody else is there");
     let connecting = tokio::spawn(NatsBus::connect(config(&server)));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // It hangs up on each attempt. That there is a second one means that the first was not the last.
+    for _ in 0..2 {
+        drop(soon("an attempt", in_its_place.accept()).await.expect("a connection"));
+    }
+    drop(in_its_place);
     assert!(!connecting.is_finished());
     server.restart();
     soon("connecting", connecting).await.expect("no panic").expect("connected");

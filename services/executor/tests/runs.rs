@@ -158,7 +158,11 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
             still.then_some(())
         })
         .await;
-        std::thread::sleep(Duration::from_secs(2));
+        // The whole walltime goes by, as another run shows.
+        let mut other = node.script(2, "sleep 1000");
+        other.walltime_seconds = Some(2);
+        other.kill_grace_seconds = 0;
+        assert_eq!(node.run(other).await.cause, EndCause::Walltime);
         assert_eq!(node.read("out-1").len(), length, "{mode:?}");
         assert_eq!(node.ends_told(1), 0, "the walltime ran on under {mode:?}");
         node.order(NodeOrder::Resume { run: RunId(1) }).await;
