@@ -47,6 +47,12 @@ codes! {
     JobXmlNotValid,
     /// A template XML that cannot be read.
     TemplateXmlNotValid,
+    /// A template whose parts contradict each other.
+    TemplateNotValid,
+    /// The template `Default` cannot be deleted (HPC-T-01).
+    TemplateFixed,
+    /// A filter definition that makes no sense, such as a relative path (HPC-F-72).
+    FilterNotValid,
     /// A value below the template's minimum (HPC-T-05).
     TemplateValueTooSmall,
     /// A value above the template's maximum (HPC-T-05).

@@ -5,8 +5,9 @@ pub(crate) mod document;
 mod json;
 mod terms;
 pub mod values;
+pub(crate) mod words;
 mod xml_read;
-mod xml_write;
+pub(crate) mod xml_write;
 
 use crate::codes::{Code, Refusal, Warning};
 use attributes::{JobAttributes, SYSTEM_ATTRIBUTES, TaskAttributes};

@@ -2,11 +2,17 @@
 //!
 //! Nothing here does I/O or looks at a clock. Requirement ids such as HPC-J-06 are those of the dialect's specification.
 
+pub mod changes;
 pub mod codes;
 pub mod description;
+pub mod hold;
 pub mod nodes;
 pub mod priority;
+pub mod result_file;
 pub mod run_time;
+pub mod settings;
 pub mod size;
 pub mod tasks;
+pub mod template;
+pub mod verdict;
 mod xml;

@@ -49,6 +49,13 @@ macro_rules! attributes {
                 match name { $($names::$name => self.$field.as_ref().map(|value| value.json()),)* }
             }
 
+            /// Takes from the others what is not specified here.
+            pub fn fill_from(&mut self, others: &Self) {
+                $(if self.$field.is_none() {
+                    self.$field.clone_from(&others.$field);
+                })*
+            }
+
             /// Sets the attribute to what the text says, or back to "not specified".
             ///
             /// # Errors

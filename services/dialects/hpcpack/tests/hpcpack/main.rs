@@ -1,6 +1,10 @@
 //! The HPC Pack dialect against its specification. The ids above the tests are those of its requirements.
 
+mod changes;
 mod description;
 mod jobs;
 mod properties;
+mod settings;
 mod support;
+mod templates;
+mod verdicts;

@@ -1,0 +1,216 @@
+//! Job templates: defaults, limits, who may submit, and filters (HPC-T-01..11).
+
+mod check;
+mod filters;
+mod values;
+mod xml;
+
+use crate::{
+    codes::{Code, Refusal, Warning},
+    description::{
+        DescriptionError,
+        attributes::{Attribute, JobAttributes, check_text},
+    },
+};
+pub use check::{Breach, breaches, priority_breach};
+pub use filters::{Access, AccessEntry, FilterDefinition, Mode, Who, check_filters};
+use std::collections::BTreeMap;
+pub use values::{built_in, effective};
+
+/// The template of jobs that name none (HPC-T-01).
+pub const DEFAULT: &str = "Default";
+
+/// What the value of a property may be (HPC-T-04). Everything is allowed by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The least value of a number; of a priority its value, of a run time seconds.
+    pub min: Option<i64>,
+    /// The greatest value. "No run time" is larger than any (HPC-T-06).
+    pub max: Option<i64>,
+    /// The allowed values, of a list those that its items may have; empty if all are.
+    pub allowed: Vec<String>,
+    /// Items that a list must have.
+    pub required: Vec<String>,
+}
+
+/// A job template (HPC-T-02).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Template {
+    /// Its name; names of templates ignore case.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    defaults: JobAttributes,
+    limits: BTreeMap<Attribute, Limits>,
+    /// Who may submit with it.
+    pub access: Access,
+    /// The submission filters, in the order in which they are called.
+    pub submission_filters: Vec<FilterDefinition>,
+    /// The activation filters, in the order in which they are called.
+    pub activation_filters: Vec<FilterDefinition>,
+}
+
+impl Template {
+    /// A template without items and filters, for everybody.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Reads template XML: `JobTemplate` with a `TemplateItem` for each property. Warnings name what was ignored.
+    ///
+    /// # Errors
+    /// `TemplateXmlNotValid` or the code of a value, with the place. Nothing was made.
+    pub fn read(bytes: &[u8]) -> Result<(Self, Vec<Warning>), DescriptionError> {
+        xml::read(bytes)
+    }
+
+    /// The template as XML. Reading it gives an equal template.
+    pub fn write(&self) -> String {
+        xml::write(self)
+    }
+
+    /// The defaults of the properties that have one.
+    pub const fn defaults(&self) -> &JobAttributes {
+        &self.defaults
+    }
+
+    /// The limits of a property; `None` if the template has no item for it, so that those of `Default` apply
+    /// (HPC-T-04).
+    pub fn limits(&self, property: Attribute) -> Option<&Limits> {
+        self.limits.get(&property)
+    }
+
+    /// The properties that the template has items for.
+    pub fn properties(&self) -> impl Iterator<Item = Attribute> {
+        self.limits.keys().copied()
+    }
+
+    /// Sets the item of a property.
+    ///
+    /// # Errors
+    /// A default that the property cannot have; limits that it cannot have (`TemplateNotValid`): a minimum above the
+    /// maximum, bounds of what is no number, values with commas; or a default outside the limits. Nothing is changed.
+    pub fn set(&mut self, property: Attribute, default: Option<&str>, limits: Limits) -> Result<(), Refusal> {
+        let mut defaults = self.defaults.clone();
+        defaults.set(property, default)?;
+        self.set_item(property, defaults, limits)
+    }
+
+    fn set_item(&mut self, property: Attribute, defaults: JobAttributes, limits: Limits) -> Result<(), Refusal> {
+        let limits = limits_of(property, limits)?;
+        if let Some(default) = defaults.get(property)
+            && let Some(breach) = check::default_breach(&self.name, property, &defaults, &limits)
+        {
+            let text = format!("the default {default} is outside the limits: {breach}");
+            return Err(not_valid(property, &text));
+        }
+        self.defaults = defaults;
+        self.limits.insert(property, limits);
+        Ok(())
+    }
+
+    /// Takes the item of a property away.
+    pub fn remove(&mut self, property: Attribute) {
+        if self.limits.remove(&property).is_some() {
+            // Nothing cannot be refused.
+            let _ = self.defaults.set(property, None);
+        }
+    }
+
+    /// Whether this owner may submit with the template.
+    ///
+    /// # Errors
+    /// `TemplateDenied` (HPC-T-08).
+    pub fn check_access(&self, user: &str, groups: &[String]) -> Result<(), Refusal> {
+        if self.access.allows(user, groups) {
+            return Ok(());
+        }
+        let text = format!("{user} may not submit with the template '{}'", self.name);
+        Err(Refusal::new(Code::TemplateDenied, text))
+    }
+}
+
+fn not_valid(property: Attribute, text: &str) -> Refusal {
+    Refusal::new(Code::TemplateNotValid, format!("{}: {text}", property.name()))
+}
+
+/// The limits with their values as the property writes them.
+fn limits_of(property: Attribute, limits: Limits) -> Result<Limits, Refusal> {
+    if property == Attribute::JobTemplate {
+        return Err(not_valid(property, "a template cannot set the template"));
+    }
+    if let (Some(min), Some(max)) = (limits.min, limits.max)
+        && min > max
+    {
+        return Err(not_valid(property, &format!("the minimum {min} is above the maximum {max}")));
+    }
+    if (limits.min.is_some() || limits.max.is_some()) && !check::is_number(property) {
+        return Err(not_valid(property, "only numbers and run times have a minimum and a maximum"));
+    }
+    if !limits.required.is_empty() && !check::is_list(property) {
+        return Err(not_valid(property, "only lists have required values"));
+    }
+    for value in limits.allowed.iter().chain(&limits.required) {
+        check_text("a value of a template", value)?;
+        if value.contains(',') || value.trim() != value || value.is_empty() {
+            return Err(not_valid(property, &format!("`{value}`: expected a value without commas and outer blanks")));
+        }
+    }
+    let written = |value: &String| {
+        let mut scratch = JobAttributes::default();
+        scratch.set(property, Some(value))?;
+        Ok(scratch.get(property).unwrap_or_default())
+    };
+    let allowed = limits.allowed.iter().map(written).collect::<Result<_, Refusal>>()?;
+    let required = limits.required.iter().map(written).collect::<Result<_, Refusal>>()?;
+    Ok(Limits { allowed, required, ..limits })
+}
+
+/// The templates of a cluster. `Default` is always among them (HPC-T-01).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Templates(BTreeMap<String, Template>);
+
+impl Default for Templates {
+    fn default() -> Self {
+        Self([(DEFAULT.to_lowercase(), Template::new(DEFAULT))].into())
+    }
+}
+
+impl Templates {
+    /// The template of this name, in any case.
+    ///
+    /// # Errors
+    /// `TemplateNotFound` (HPC-T-08).
+    pub fn find(&self, name: &str) -> Result<&Template, Refusal> {
+        let found = self.0.get(&name.to_lowercase());
+        found.ok_or_else(|| Refusal::new(Code::TemplateNotFound, format!("there is no template '{name}'")))
+    }
+
+    /// The template `Default`.
+    pub fn default_template(&self) -> &Template {
+        // It is made with the set, and `remove` does not take it away.
+        &self.0[&DEFAULT.to_lowercase()]
+    }
+
+    /// Adds a template, or replaces the one of the same name.
+    pub fn put(&mut self, template: Template) {
+        self.0.insert(template.name.to_lowercase(), template);
+    }
+
+    /// Takes a template away.
+    ///
+    /// # Errors
+    /// `TemplateFixed` for `Default` (HPC-T-01), `TemplateNotFound` for one that is not there.
+    pub fn remove(&mut self, name: &str) -> Result<Template, Refusal> {
+        if name.eq_ignore_ascii_case(DEFAULT) {
+            return Err(Refusal::new(Code::TemplateFixed, "the template 'Default' cannot be deleted"));
+        }
+        let found = self.0.remove(&name.to_lowercase());
+        found.ok_or_else(|| Refusal::new(Code::TemplateNotFound, format!("there is no template '{name}'")))
+    }
+
+    /// Every template, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Template> {
+        self.0.values()
+    }
+}
