@@ -14,6 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
 /// Answers every line at once.
 const PERSISTENT: &str = "#!/usr/bin/env python3
 import json, sys
@@ -27,7 +29,7 @@ const NOTHING: &str = "/bin/true";
 /// Bare calls and filter calls take turns, so long each.
 const TURN: Duration = Duration::from_millis(500);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Error> {
     muster_filter_runner::supervise_filters_if_asked();
     let seconds: f64 = std::env::args().nth(1).map_or(Ok(10.0), |text| text.parse())?;
     let folder = tempfile::tempdir()?;
@@ -37,8 +39,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runner = Runner::new(config)?;
     println!("{}", runner.account());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(executables(&runner, seconds))?;
-    runtime.block_on(persistent(&runner, folder.path(), seconds))
+    // A task of its own, as every call has one in the service.
+    runtime.block_on(runtime.spawn(async move {
+        executables(&runner, seconds).await?;
+        persistent(&runner, folder.path(), seconds).await
+    }))??;
+    Ok(())
 }
 
 /// In memory, where there is such a place.
@@ -47,7 +53,7 @@ fn scratch(otherwise: &Path) -> PathBuf {
     if memory.is_dir() { memory.join("muster-filter-rate") } else { otherwise.join("scratch") }
 }
 
-async fn executables(runner: &Runner, seconds: f64) -> Result<(), Box<dyn std::error::Error>> {
+async fn executables(runner: &Runner, seconds: f64) -> Result<(), Error> {
     let call = call(NOTHING.into(), Form::Exec);
     runner.run(&call).await?;
     let (mut bare, mut filter) = (Rate::default(), Rate::default());
@@ -71,13 +77,15 @@ async fn executables(runner: &Runner, seconds: f64) -> Result<(), Box<dyn std::e
     Ok(())
 }
 
-/// The cheapest way that there is: the standard library needs no copy of this process for it.
+/// The cheapest way that there is: the standard library needs no copy of this process for it. The environment is as for
+/// filters, as programs load what `LANG` says.
 fn bare_call() -> io::Result<()> {
-    let status = Command::new(NOTHING).arg("job.xml").status()?;
+    let environment = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8"), ("TZ", "UTC")];
+    let status = Command::new(NOTHING).arg("job.xml").env_clear().envs(environment).status()?;
     status.success().then_some(()).ok_or_else(|| io::Error::other(status.to_string()))
 }
 
-async fn persistent(runner: &Runner, folder: &Path, seconds: f64) -> Result<(), Box<dyn std::error::Error>> {
+async fn persistent(runner: &Runner, folder: &Path, seconds: f64) -> Result<(), Error> {
     let path = folder.join("persistent");
     std::fs::write(&path, PERSISTENT)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;

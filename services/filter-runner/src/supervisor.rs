@@ -9,6 +9,7 @@ mod family;
 mod folder;
 mod persistent;
 mod program;
+mod spawn;
 mod streams;
 mod trust;
 mod wait;
@@ -151,7 +152,7 @@ impl Supervisor {
         let result = match wake {
             Wake::RunnerGone => return Err(Stop::RunnerGone),
             Wake::Late => RawResult::TimedOut,
-            Wake::Reached | Wake::Exited => program.result(order)?,
+            Wake::Reached | Wake::Exited => program.result(),
         };
         program.drain();
         Ok(Outcome {

@@ -3,7 +3,7 @@
 use super::Stop;
 use crate::{
     call::{Captured, FileAfter, MAX_DOCUMENT_BYTES, MAX_RESULT_FILE_BYTES},
-    protocol::{NewFile, Order, RESULT_FILE},
+    protocol::{DOCUMENT, DOCUMENT_JSON, NewFile, Order, RESULT_FILE},
 };
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -122,7 +122,11 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if fs::remove_dir_all(&self.path).is_ok() {
+        // Mostly there is nothing but the files that muster knows.
+        for name in [DOCUMENT, DOCUMENT_JSON, RESULT_FILE] {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        if fs::remove_dir(&self.path).is_ok() || fs::remove_dir_all(&self.path).is_ok() {
             return;
         }
         // The filter shut a folder of its own; who is not root has to open it first.

@@ -106,12 +106,12 @@ impl Supervisor {
         match self.wait(program, Goal::Line, Some(begun + time_limit(order))) {
             Wake::RunnerGone => Err(Stop::RunnerGone),
             Wake::Late => Err(Stop::Result(RawResult::TimedOut, Captured::default())),
-            Wake::Exited => Err(ended(program, order)),
+            Wake::Exited => Err(ended(program)),
             Wake::Reached => match program.stdout.line() {
                 Some(Ok(line)) => answer::read(&line, id).map_err(bad_answer),
                 // What closes its standard output mostly ends; how it ended tells more.
                 Some(Err(_)) if self.wait(program, Goal::Leave, Some(Instant::now() + GRACE)) == Wake::Reached => {
-                    Err(ended(program, order))
+                    Err(ended(program))
                 }
                 Some(Err(what)) => Err(bad_answer(what.into())),
                 None => Err(bad_answer("it wrote no line".into())),
@@ -133,11 +133,10 @@ fn bad_answer(what: String) -> Stop {
 }
 
 /// The program ended when an answer was due. A signal is told as such; an exit code is not, as it would be taken for a verdict.
-fn ended(program: &mut Program, order: &Order) -> Stop {
-    match program.result(order) {
-        Err(stop) => stop,
-        Ok(RawResult::Exit(code)) => bad_answer(format!("it ended with exit code {code} instead of an answer")),
-        Ok(result) => Stop::Result(result, Captured::default()),
+fn ended(program: &Program) -> Stop {
+    match program.result() {
+        RawResult::Exit(code) => bad_answer(format!("it ended with exit code {code} instead of an answer")),
+        result => Stop::Result(result, Captured::default()),
     }
 }
 

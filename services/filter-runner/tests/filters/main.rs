@@ -1,0 +1,9 @@
+//! Real programs, run as filters.
+
+mod calls;
+mod documents;
+mod ending;
+mod examples;
+mod persistent;
+mod security;
+mod site;
