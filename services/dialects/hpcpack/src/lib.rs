@@ -7,6 +7,7 @@ pub mod codes;
 pub mod description;
 pub mod hold;
 pub mod nodes;
+pub mod options;
 pub mod priority;
 pub mod result_file;
 pub mod run_time;

@@ -58,6 +58,11 @@ impl RunTime {
         }
     }
 
+    /// Why a job ends whose run time of so many seconds is over (HPC-J-11, HPC-E-10).
+    pub fn expired(seconds: u32) -> Refusal {
+        Refusal::new(Code::RunTimeExpired, format!("the run time of {seconds} s is over"))
+    }
+
     /// This run time in whole minutes, rounded up: as `RunTime` can write it.
     pub fn in_minutes(self) -> Self {
         match self {

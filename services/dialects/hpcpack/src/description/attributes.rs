@@ -296,6 +296,19 @@ pub fn check_text(field: &str, text: &str) -> Result<(), Refusal> {
     check_characters(field, text)
 }
 
+/// Whether an environment can hold a variable.
+///
+/// # Errors
+/// `JobXmlNotValid`: a name with `=`, or a character that XML cannot hold.
+pub fn check_variable(name: &str, value: &str) -> Result<(), Refusal> {
+    if name.contains('=') {
+        let text = format!("the environment variable `{name}` has a `=` in its name");
+        return Err(Refusal::new(Code::JobXmlNotValid, text));
+    }
+    check_characters("the name of an environment variable", name)?;
+    check_characters("the value of an environment variable", value)
+}
+
 /// Refuses a text of more than so many characters, naming field and limit (HPC-J-27).
 pub(super) fn check_length(field: &str, text: &str, most: usize) -> Result<(), Refusal> {
     let length = text.chars().count();

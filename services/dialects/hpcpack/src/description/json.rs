@@ -4,9 +4,8 @@
 use super::{
     DescriptionError, GroupDependency, JobDescription, MOST_BYTES, Place, SystemValues, TaskDescription, Terms,
     VERSION,
-    attributes::{Attribute, TaskAttribute},
+    attributes::{Attribute, TaskAttribute, check_variable},
     document::{Document, EXPANDED_PRIORITY, Given, Givens, Kind, RUNTIME_SECONDS, add, task_attributes, unknown},
-    xml_read::check_variable,
 };
 use crate::{codes::Warning, xml::not_valid};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};

@@ -2,7 +2,7 @@
 
 use super::{
     DescriptionError, GroupDependency, Place, TaskDescription, Terms,
-    attributes::check_characters,
+    attributes::check_variable,
     document::{Document, Given, Givens, Kind, add, task_attributes, unknown},
 };
 use crate::{
@@ -118,7 +118,7 @@ impl Reader<'_, '_> {
         variables: &mut BTreeMap<String, String>,
     ) -> Result<(), DescriptionError> {
         for (name, value, place) in self.pairs(node, "Variable") {
-            check_variable(&name, &value).map_err(|error| error.at(Some(place)))?;
+            check_variable(&name, &value).map_err(|refusal| DescriptionError::from(refusal).at(Some(place)))?;
             variables.insert(name, value);
         }
         Ok(())
@@ -178,14 +178,4 @@ impl Reader<'_, '_> {
         }
         Ok(task)
     }
-}
-
-/// Refuses what no environment can hold.
-pub(super) fn check_variable(name: &str, value: &str) -> Result<(), DescriptionError> {
-    if name.contains('=') {
-        return Err(not_valid(format!("the environment variable `{name}` has a `=` in its name"), None));
-    }
-    check_characters("the name of an environment variable", name)?;
-    check_characters("the value of an environment variable", value)?;
-    Ok(())
 }

@@ -3,6 +3,7 @@
 mod changes;
 mod description;
 mod jobs;
+mod options;
 mod properties;
 mod settings;
 mod support;

@@ -1,8 +1,17 @@
 //! What holds for every description and for any bytes.
 
-use muster_hpcpack::description::{
-    Format, GroupDependency, JobDescription, SystemValues, TaskDescription,
-    attributes::{Attribute, TaskAttribute},
+use muster_hpcpack::{
+    changes::judge,
+    description::{
+        Format, GroupDependency, JobDescription, SystemValues, TaskDescription,
+        attributes::{Attribute, TaskAttribute},
+    },
+    options::{Verb, job},
+    result_file::ResultFile,
+    settings::Settings,
+    size::Size,
+    tasks,
+    template::{FilterDefinition, Limits, Template},
 };
 use proptest::{collection::vec, prelude::*, sample};
 use std::collections::BTreeMap;
@@ -169,5 +178,95 @@ proptest! {
             }
             let _ = JobDescription::read_as(format, &bytes);
         }
+    }
+
+    /// HPC-F-15
+    #[test]
+    fn a_filter_changes_every_property_and_no_task(before in descriptions(), after in descriptions()) {
+        let system = SystemValues::default().with("Id", 7);
+        for format in [Format::Xml, Format::Json] {
+            let (input, output) = (before.write_as(format, &system), after.write_as(format, &system));
+            let taken = judge(format, input.as_bytes(), output.as_bytes()).expect("a description");
+            let tasks = (before.tasks.clone(), before.dependencies.clone());
+            prop_assert_eq!((&taken.description.tasks, &taken.description.dependencies), (&tasks.0, &tasks.1));
+            let properties = JobDescription { tasks: tasks.0, dependencies: tasks.1, ..after.clone() };
+            prop_assert_eq!(&taken.description, &properties);
+            let is_same = properties == before;
+            prop_assert_eq!(taken.differences.is_empty(), is_same);
+            let again = judge(format, output.as_bytes(), output.as_bytes()).expect("a description");
+            prop_assert_eq!((again.differences, again.warnings), (vec![], vec![]));
+        }
+    }
+
+    /// HPC-F-17
+    #[test]
+    fn any_output_of_a_filter_is_taken_or_refused(
+        before in descriptions(), at in any::<sample::Index>(), bytes in vec(any::<u8>(), 0..20),
+    ) {
+        for format in [Format::Xml, Format::Json] {
+            let input = before.write_as(format, &SystemValues::default());
+            let mut output = input.clone().into_bytes();
+            let at = at.index(output.len());
+            let end = (at + bytes.len()).min(output.len());
+            output.splice(at..end, bytes.iter().copied());
+            if let Ok(taken) = judge(format, input.as_bytes(), &output) {
+                prop_assert_eq!(taken.description.tasks, before.tasks.clone());
+            }
+        }
+    }
+
+    /// HPC-J-16, HPC-J-22..24
+    #[test]
+    fn every_description_has_a_size_or_is_refused(description in descriptions()) {
+        if let Ok(size) = Size::of(&description.attributes, &description.tasks) {
+            prop_assert!(1 <= size.min && size.min <= size.max);
+            let _ = tasks::faults(&description, size, description.attributes.run_time);
+        }
+    }
+
+    /// HPC-T-02
+    #[test]
+    fn templates_are_read_as_they_were_written(
+        defaults in some_of(Attribute::ALL, Attribute::name), name in "[A-Za-z][A-Za-z0-9 ]{0,9}[a-z]",
+        description in any_text(40), max in 0..4000i64, filters in vec("/[a-z/]{0,9}[a-z]", 0..4),
+    ) {
+        let mut template = Template::new(name);
+        template.description = description;
+        for (attribute, text) in defaults {
+            // Empty defaults are none.
+            let default = Some(text.as_str()).filter(|text| !text.is_empty());
+            let limits = Limits { max: (attribute == Attribute::Priority).then_some(max), ..Limits::default() };
+            let _ = template.set(attribute, default, limits);
+        }
+        for (index, path) in filters.iter().enumerate() {
+            let filter = FilterDefinition::new(format!("f{index}"), path.as_str()).expect("a filter");
+            template.submission_filters.push(filter.clone());
+            template.activation_filters.insert(0, FilterDefinition { reverts_on_unknown: true, ..filter });
+        }
+        let written = template.write();
+        let read = Template::read(written.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        prop_assert_eq!(read, (template, vec![]), "{}", written);
+    }
+
+    /// HPC-C-01
+    #[test]
+    fn any_words_are_a_command_or_wrong_usage(words in vec("[-/a-z:=*0-9]{0,12}", 0..6), text in any::<String>()) {
+        for verb in Verb::ALL {
+            for line in [words.clone(), vec![text.clone()], vec![format!("/jobname:{text}"), "/numcores:2".into()]] {
+                if let Ok(command) = job(verb, &line) {
+                    let mut description = JobDescription::default();
+                    command.edits.iter().try_for_each(|edit| edit.apply(&mut description)).expect("a checked edit");
+                }
+            }
+        }
+    }
+
+    /// HPC-F-66, HPC-C-08
+    #[test]
+    fn any_result_file_and_assignment_is_read_or_refused(bytes in vec(any::<u8>(), 0..100), text in any::<String>()) {
+        let _ = ResultFile::read(&bytes);
+        let _ = ResultFile::read(format!("hold-until={text}\nmessage={text}").as_bytes());
+        let _ = Settings::default().with(&[&text, &format!("ReBalancingInterval={text}")]);
+        let _ = Template::read(&bytes);
     }
 }

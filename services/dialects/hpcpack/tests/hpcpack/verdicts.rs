@@ -7,6 +7,7 @@ use muster_hpcpack::{
     description::values::JobState,
     hold,
     result_file::{HoldUntil, MOST_BYTES, ResultFile},
+    run_time::RunTime,
     verdict::{ActivationAction, Attempt, Call, CallResult, SubmissionAction, activation, submission},
 };
 use muster_schemas::time::Timestamp;
@@ -156,10 +157,8 @@ fn messages_hold_what_they_must() {
         Some("[FailedByActivationFilter] the job was failed by activation filter 'licences'")
     );
     assert_eq!(call(CallResult::Exited(4)).activation_failure(Attempt::Growth), None);
-    assert_eq!(
-        Code::RunTimeExpired.message("the run time of 60 s is over"),
-        "[RunTimeExpired] the run time of 60 s is over"
-    );
+    assert_eq!(RunTime::expired(60).to_string(), "[RunTimeExpired] the run time of 60 s is over");
+    assert_eq!(Code::Preempted.message("by job 7"), "[Preempted] by job 7");
 }
 
 /// HPC-F-30
@@ -286,4 +285,51 @@ fn only_jobs_that_have_not_started_can_be_held() {
         let held = hold::check_state(*state).map_err(|refusal| refusal.code);
         assert_eq!(held, if index < before { Ok(()) } else { Err(Code::HoldWrongState) }, "{state}");
     }
+}
+
+/// HPC-E-10
+#[test]
+fn codes_have_the_names_of_the_specification() {
+    let names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+    for name in [
+        "PriorityNotValid",
+        "PriorityConflict",
+        "RunTimeNotValid",
+        "RunTimeExpired",
+        "SizeNotValid",
+        "ClusterTooSmall",
+        "UnusedSizeAttribute",
+        "JobXmlNotValid",
+        "UnknownJobTerm",
+        "TemplateValueTooSmall",
+        "TemplateValueTooLarge",
+        "TemplateValueInvalid",
+        "TemplateRequiredValueMissing",
+        "TemplateDenied",
+        "TemplateNotFound",
+        "Preempted",
+        "SubmissionFilterFailed",
+        "SubmissionFilterTimedOut",
+        "SubmissionFilterNotFound",
+        "SubmissionFilterNotRunnable",
+        "SubmissionFilterBadOutput",
+        "SubmissionFilterRunnerLost",
+        "FilterFileChangesIgnored",
+        "TaskChangesIgnored",
+        "ReadOnlyChangesIgnored",
+        "FailedByActivationFilter",
+        "UndefinedFilterExitCode",
+        "ActivationFilterTimedOut",
+        "ActivationFilterNotFound",
+        "ActivationFilterRunnerLost",
+        "RevertFailed",
+        "HoldUntilNotValid",
+        "HoldUntilTooLong",
+        "HoldWrongState",
+        "BackfillRunTimeFixed",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+    assert!(Code::RevertFailed.is_warning() && Code::UnusedSizeAttribute.is_warning());
+    assert!(!Code::Preempted.is_warning() && !Code::PriorityNotValid.is_warning());
 }
