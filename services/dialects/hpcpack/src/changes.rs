@@ -4,8 +4,9 @@ use crate::{
     codes::{Code, Warning},
     description::{
         DescriptionError, Format, JobDescription, TaskDescription, Terms,
-        attributes::{Attribute, SYSTEM_ATTRIBUTES, TaskAttribute},
+        attributes::{Attribute, TaskAttribute},
         document::{Document, EXPANDED_PRIORITY, Givens, OLD_MAXIMUM, OLD_MINIMUM, RUNTIME_SECONDS},
+        values::SystemAttribute,
     },
     priority::Priority,
     run_time::RunTime,
@@ -87,9 +88,8 @@ pub fn unannounced(input: &[u8], output: &[u8]) -> Option<Warning> {
 
 /// Changes of what only the system sets are not taken (HPC-F-16).
 fn read_only_changes(before: &Givens, after: &Givens) -> Option<Warning> {
-    let text = |givens: &Givens, name: &str| givens.get(name).map(|given| given.text.clone());
-    let changed = SYSTEM_ATTRIBUTES.iter().filter(|name| text(before, name) != text(after, name));
-    let changed: Vec<&str> = changed.copied().collect();
+    let names = SystemAttribute::ALL.iter().map(|attribute| attribute.name());
+    let changed: Vec<&str> = names.filter(|name| text(before, name) != text(after, name)).collect();
     let text = format!("changes of read-only properties were not taken: {}", changed.join(", "));
     (!changed.is_empty()).then(|| Warning::new(Code::ReadOnlyChangesIgnored, text))
 }

@@ -157,6 +157,35 @@ impl fmt::Display for Warning {
     }
 }
 
+/// Warnings as they come. Of very many the first are kept and the others counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warnings {
+    kept: Vec<Warning>,
+    more: usize,
+}
+
+impl Warnings {
+    /// More warnings than this are counted.
+    const MOST: usize = 100;
+
+    pub(crate) fn push(&mut self, code: Code, text: impl Into<String>) {
+        if self.kept.len() < Self::MOST {
+            self.kept.push(Warning::new(code, text));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// The warnings kept, and one that tells how many more there were.
+    pub(crate) fn finish(mut self) -> Vec<Warning> {
+        if let Some(last) = self.kept.last().filter(|_| self.more > 0) {
+            let text = format!("{} more warnings of this and other kinds", self.more);
+            self.kept.push(Warning::new(last.code, text));
+        }
+        self.kept
+    }
+}
+
 /// Why something was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("[{code}] {text}")]

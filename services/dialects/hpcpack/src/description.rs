@@ -10,10 +10,11 @@ mod xml_read;
 pub(crate) mod xml_write;
 
 use crate::codes::{Code, Refusal, Warning};
-use attributes::{JobAttributes, SYSTEM_ATTRIBUTES, TaskAttributes};
+use attributes::{JobAttributes, TaskAttributes};
 use document::Document;
 use std::{collections::BTreeMap, fmt};
 pub use terms::Terms;
+use values::SystemAttribute;
 
 /// The namespace that is written. Any is read (HPC-J-40).
 pub const NAMESPACE: &str = "http://schemas.microsoft.com/HPCS2008R2/scheduler/";
@@ -61,23 +62,21 @@ pub struct GroupDependency {
     pub child: u32,
 }
 
-/// Values of the attributes that only the system sets, by name. They are written for filters and people.
+/// Values of the attributes that only the system sets. They are written for filters and people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SystemValues(BTreeMap<&'static str, String>);
+pub struct SystemValues(BTreeMap<SystemAttribute, String>);
 
 impl SystemValues {
-    /// Sets the value of a system attribute; names that are none of [`SYSTEM_ATTRIBUTES`] are not taken.
+    /// These values and one more.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
-        if let Some(known) = SYSTEM_ATTRIBUTES.iter().find(|known| **known == name) {
-            self.0.insert(known, value.to_string());
-        }
+    pub fn with(mut self, attribute: SystemAttribute, value: impl fmt::Display) -> Self {
+        self.0.insert(attribute, value.to_string());
         self
     }
 
-    /// The values in the order of the table.
+    /// The values by name, in the order of the table.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        SYSTEM_ATTRIBUTES.iter().filter_map(|name| Some((*name, self.0.get(name)?.as_str())))
+        self.0.iter().map(|(attribute, value)| (attribute.name(), value.as_str()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lines that a filter writes to its result file (HPC-F-66).
 
 use crate::{
-    codes::{Code, Warning},
+    codes::{Code, Warning, Warnings},
     description::attributes::check_text,
 };
 use muster_schemas::{policy::words::shorten, time::Timestamp};
@@ -55,7 +55,7 @@ pub struct ResultFile {
 impl ResultFile {
     /// Reads lines `key=value`. The last line of a key counts; empty lines are nothing.
     pub fn read(bytes: &[u8]) -> Self {
-        let mut file = Self::default();
+        let (mut file, mut warnings) = (Self::default(), Warnings::default());
         let (bytes, is_cut) = match bytes.get(..MOST_BYTES) {
             Some(start) if bytes.len() > MOST_BYTES => (start, true),
             _ => (bytes, false),
@@ -64,13 +64,14 @@ impl ResultFile {
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             if let Err(reason) = file.take(line) {
                 let text = format!("line {} of the result file was ignored: {reason}", index + 1);
-                file.warnings.push(Warning::new(Code::ResultFileNotValid, text));
+                warnings.push(Code::ResultFileNotValid, text);
             }
         }
         if is_cut {
             let text = format!("the result file was not read beyond {} KiB", MOST_BYTES >> 10);
-            file.warnings.push(Warning::new(Code::ResultFileNotValid, text));
+            warnings.push(Code::ResultFileNotValid, text);
         }
+        file.warnings = warnings.finish();
         file
     }
 

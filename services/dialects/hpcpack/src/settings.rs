@@ -11,6 +11,7 @@ use std::{collections::BTreeSet, fmt, ops::RangeInclusive};
 
 words! {
     /// How resources are given to jobs (HPC-S-01).
+    #[derive(Default)]
     SchedulingMode {
         /// In queue order, each as much as possible (HPC-S-02).
         #[default]
@@ -22,6 +23,7 @@ words! {
 
 words! {
     /// How jobs of higher priority take resources of others (HPC-S-12).
+    #[derive(Default)]
     PreemptionType {
         /// Not at all.
         None,
@@ -35,6 +37,7 @@ words! {
 
 words! {
     /// How much more of the additional resources higher bands get (HPC-S-07).
+    #[derive(Default)]
     PriorityBias {
         /// All the same.
         NoBias,
@@ -48,6 +51,7 @@ words! {
 
 words! {
     /// What may start while a filter's verdict is outstanding (HPC-F-82, F-83).
+    #[derive(Default)]
     ActivationOrdering {
         /// No job of equal or lower priority value.
         #[default]

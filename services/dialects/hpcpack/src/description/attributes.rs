@@ -218,29 +218,6 @@ attributes! {
     FailJobOnFailureCount, fail_job_on_failure_count: u32;
 }
 
-/// Attributes of a job that only the system sets (table 1.1 "system"): written, and ignored when read (HPC-J-45).
-pub const SYSTEM_ATTRIBUTES: [&str; 19] = [
-    "Id",
-    "State",
-    "Owner",
-    "UserName",
-    "SubmitTime",
-    "CreateTime",
-    "StartTime",
-    "EndTime",
-    "ChangeTime",
-    "JobType",
-    "ErrorCode",
-    "ErrorMessage",
-    "PendingReason",
-    "FailureReason",
-    "RequeueCount",
-    "AutoRequeueCount",
-    "RequestCancel",
-    "Progress",
-    "ProgressMessage",
-];
-
 /// Attributes of a task that only the system sets: ignored when read.
 pub(super) const SYSTEM_TASK_ATTRIBUTES: [&str; 26] = [
     "Id",

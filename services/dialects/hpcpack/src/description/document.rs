@@ -2,13 +2,13 @@
 
 use super::{
     DescriptionError, Format, GroupDependency, JobDescription, Place, TaskDescription, Terms,
-    attributes::{Attribute, JobAttributes, SYSTEM_ATTRIBUTES, SYSTEM_TASK_ATTRIBUTES, TaskAttribute, TaskAttributes},
+    attributes::{Attribute, JobAttributes, SYSTEM_TASK_ATTRIBUTES, TaskAttribute, TaskAttributes},
     json,
-    values::{TaskType, UnitType, Value},
+    values::{SystemAttribute, TaskType, UnitType, Value},
     xml_read,
 };
 use crate::{
-    codes::{Code, Refusal, Warning},
+    codes::{Code, Refusal, Warning, Warnings},
     priority::Priority,
     run_time::RunTime,
 };
@@ -50,11 +50,18 @@ impl Kind {
             Self::Job => &[EXPANDED_PRIORITY, RUNTIME_SECONDS, OLD_MINIMUM, OLD_MAXIMUM, VERSION],
             Self::Task => &[RUNTIME_SECONDS, OLD_MINIMUM, OLD_MAXIMUM, IS_PARAMETRIC, VERSION],
         };
-        let (settable, system) = match self {
-            Self::Job => (Attribute::named(name).map(Attribute::name), &SYSTEM_ATTRIBUTES[..]),
-            Self::Task => (TaskAttribute::named(name).map(TaskAttribute::name), &SYSTEM_TASK_ATTRIBUTES[..]),
-        };
-        settable.or_else(|| others.iter().chain(system).find(|known| known.eq_ignore_ascii_case(name)).copied())
+        let is_named = |known: &&'static str| known.eq_ignore_ascii_case(name);
+        let other = || others.iter().copied().find(is_named);
+        match self {
+            Self::Job => {
+                let system = || SystemAttribute::ALL.iter().map(|known| known.name()).find(is_named);
+                Attribute::named(name).map(Attribute::name).or_else(other).or_else(system)
+            }
+            Self::Task => {
+                let system = || SYSTEM_TASK_ATTRIBUTES.into_iter().find(is_named);
+                TaskAttribute::named(name).map(TaskAttribute::name).or_else(other).or_else(system)
+            }
+        }
     }
 
     /// The word for it in messages.
@@ -72,14 +79,15 @@ impl Kind {
 /// `JobXmlNotValid` if it is there in another case (HPC-J-41).
 pub(super) fn add(
     givens: &mut Givens,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
     kind: Kind,
     name: &str,
     given: Given,
 ) -> Result<(), DescriptionError> {
     let Some(known) = kind.known(name) else {
         let shown = muster_schemas::policy::words::shorten(name);
-        warnings.push(unknown(format!("unknown attribute `{shown}` of a {} was ignored", kind.word())));
+        let text = format!("unknown attribute `{shown}` of a {} was ignored", kind.word());
+        warnings.push(Code::UnknownJobTerm, text);
         return Ok(());
     };
     let place = given.place;
@@ -88,11 +96,6 @@ pub(super) fn add(
         return Err(DescriptionError::new(Code::JobXmlNotValid, text).at(place));
     }
     Ok(())
-}
-
-/// The warning that something unknown was ignored (HPC-J-45).
-pub(super) fn unknown(text: String) -> Warning {
-    Warning::new(Code::UnknownJobTerm, text)
 }
 
 /// A description as it stands in a file.

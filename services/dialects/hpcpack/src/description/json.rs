@@ -5,9 +5,9 @@ use super::{
     DescriptionError, GroupDependency, JobDescription, MOST_BYTES, Place, SystemValues, TaskDescription, Terms,
     VERSION,
     attributes::{Attribute, TaskAttribute, check_variable},
-    document::{Document, EXPANDED_PRIORITY, Given, Givens, Kind, RUNTIME_SECONDS, add, task_attributes, unknown},
+    document::{Document, EXPANDED_PRIORITY, Given, Givens, Kind, RUNTIME_SECONDS, add, task_attributes},
 };
-use crate::{codes::Warning, xml::not_valid};
+use crate::{codes::Warnings, xml::not_valid};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt};
@@ -45,32 +45,30 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, DescriptionError> {
         let place = Place { line: error.line(), column: error.column() };
         not_valid(format!("not a job description in JSON: {error}"), Some(place))
     })?;
-    let mut document = Document::default();
+    let (mut document, mut warnings) = (Document::default(), Warnings::default());
     for (name, value) in members {
         match name.as_str() {
             "CustomProperties" => read_terms(&name, value, &mut document.custom_properties)?,
             "ExtendedTerms" => read_terms(&name, value, &mut document.extended_terms)?,
             "EnvironmentVariables" => read_variables(value, &mut document.environment)?,
             "Dependencies" => document.dependencies = read_dependencies(value)?,
-            "Tasks" => document.tasks = read_tasks(value, &mut document.warnings)?,
-            _ => add_member(&mut document.attributes, &mut document.warnings, Kind::Job, &name, value)?,
+            "Tasks" => document.tasks = read_tasks(value, &mut warnings)?,
+            _ => add_member(&mut document.attributes, &mut warnings, Kind::Job, &name, value)?,
         }
     }
+    document.warnings = warnings.finish();
     Ok(document)
 }
 
 fn add_member(
     givens: &mut Givens,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
     kind: Kind,
     name: &str,
     value: Value,
 ) -> Result<(), DescriptionError> {
-    if kind.known(name).is_none() {
-        let shown = muster_schemas::policy::words::shorten(name);
-        warnings.push(unknown(format!("unknown attribute `{shown}` of a {} was ignored", kind.word())));
-        return Ok(());
-    }
+    // What is unknown may be of any shape.
+    let value = if kind.known(name).is_some() { value } else { Value::Bool(true) };
     match scalar(name, value)? {
         Some(text) => add(givens, warnings, kind, name, Given { text, place: None }),
         None => Ok(()),
@@ -143,11 +141,11 @@ fn read_dependencies(value: Value) -> Result<Vec<GroupDependency>, DescriptionEr
     array("Dependencies", value)?.into_iter().map(read).collect()
 }
 
-fn read_tasks(value: Value, warnings: &mut Vec<Warning>) -> Result<Vec<TaskDescription>, DescriptionError> {
+fn read_tasks(value: Value, warnings: &mut Warnings) -> Result<Vec<TaskDescription>, DescriptionError> {
     array("Tasks", value)?.into_iter().map(|task| read_task(object("Tasks", task)?, warnings)).collect()
 }
 
-fn read_task(members: Map<String, Value>, warnings: &mut Vec<Warning>) -> Result<TaskDescription, DescriptionError> {
+fn read_task(members: Map<String, Value>, warnings: &mut Warnings) -> Result<TaskDescription, DescriptionError> {
     let (mut task, mut givens) = (TaskDescription::default(), Givens::new());
     for (name, value) in members {
         match name.as_str() {

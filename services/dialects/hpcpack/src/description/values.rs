@@ -8,7 +8,7 @@ use crate::{
 use muster_schemas::time::Timestamp;
 use std::fmt;
 
-pub use super::words::{JobState, NodeGroupOp, TaskType, UnitType};
+pub use super::words::{JobState, NodeGroupOp, SystemAttribute, TaskType, UnitType};
 
 /// The value of an attribute.
 pub trait Value: Sized {

@@ -4,7 +4,7 @@
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name { $($(#[$word_doc])* $word,)* }
 
         impl $name {
@@ -44,6 +44,7 @@ pub(crate) use words;
 
 words! {
     /// What a job's size counts (HPC-J-13).
+    #[derive(Default)]
     UnitType {
         /// Cores.
         #[default]
@@ -57,6 +58,7 @@ words! {
 
 words! {
     /// How the node groups of a job go together (HPC-J-17).
+    #[derive(Default)]
     NodeGroupOp {
         /// Nodes that are in all groups.
         #[default]
@@ -70,6 +72,7 @@ words! {
 
 words! {
     /// The type of a task (HPC-J-22).
+    #[derive(Default)]
     TaskType {
         /// Runs once.
         #[default]
@@ -87,6 +90,7 @@ words! {
 
 words! {
     /// The state of a job (HPC-J-02).
+    #[derive(Default)]
     JobState {
         /// Made, not yet submitted.
         #[default]
@@ -111,5 +115,50 @@ words! {
         Canceling,
         /// Canceled.
         Canceled,
+    }
+}
+
+words! {
+    /// A job attribute that only the system sets (table 1.1 "system"): written for filters and people, and ignored when
+    /// read (HPC-J-45).
+    SystemAttribute {
+        /// The job's id (HPC-J-01).
+        Id,
+        /// Its state (HPC-J-02).
+        State,
+        /// Who submitted it.
+        Owner,
+        /// As whom it runs.
+        UserName,
+        /// When it was submitted.
+        SubmitTime,
+        /// When it was made.
+        CreateTime,
+        /// When it started.
+        StartTime,
+        /// When it was over.
+        EndTime,
+        /// When it was last changed.
+        ChangeTime,
+        /// What kind of job it is.
+        JobType,
+        /// The code of its failure.
+        ErrorCode,
+        /// The message of its failure.
+        ErrorMessage,
+        /// Why it waits (HPC-J-26).
+        PendingReason,
+        /// Why it failed.
+        FailureReason,
+        /// How often it was requeued.
+        RequeueCount,
+        /// How often the system requeued it.
+        AutoRequeueCount,
+        /// Whether it is to be canceled.
+        RequestCancel,
+        /// How much of it is done, in percent.
+        Progress,
+        /// What it says of its progress; up to 80 characters.
+        ProgressMessage,
     }
 }

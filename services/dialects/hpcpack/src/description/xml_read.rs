@@ -3,10 +3,10 @@
 use super::{
     DescriptionError, GroupDependency, Place, TaskDescription, Terms,
     attributes::check_variable,
-    document::{Document, Given, Givens, Kind, add, task_attributes, unknown},
+    document::{Document, Given, Givens, Kind, add, task_attributes},
 };
 use crate::{
-    codes::{Code, Warning},
+    codes::{Code, Warnings},
     xml::{self, elements, name, not_valid, text_of},
 };
 use roxmltree::Node;
@@ -15,7 +15,8 @@ use std::{collections::BTreeMap, ops::Range};
 pub(super) fn read(bytes: &[u8]) -> Result<Document, DescriptionError> {
     let text = xml::decode(bytes)?;
     let tree = xml::parse(&text)?;
-    let mut reader = Reader { tree: &tree, warnings: Vec::new(), last: (0, Place { line: 1, column: 1 }), text: &text };
+    let mut reader =
+        Reader { tree: &tree, warnings: Warnings::default(), last: (0, Place { line: 1, column: 1 }), text: &text };
     let root = tree.root_element();
     if name(root) != "Job" {
         let place = reader.place(root.range());
@@ -32,14 +33,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, DescriptionError> {
             _ => reader.unknown(child, "Job"),
         }
     }
-    document.warnings = reader.warnings;
+    document.warnings = reader.warnings.finish();
     Ok(document)
 }
 
 struct Reader<'t, 'i> {
     tree: &'t roxmltree::Document<'i>,
     text: &'t str,
-    warnings: Vec<Warning>,
+    warnings: Warnings,
     /// The last place that was asked for, with its byte: the next is found from there.
     last: (usize, Place),
 }
@@ -73,7 +74,7 @@ impl Reader<'_, '_> {
     }
 
     fn ignored(&mut self, what: String) {
-        self.warnings.push(unknown(format!("{what} was ignored")));
+        self.warnings.push(Code::UnknownJobTerm, format!("{what} was ignored"));
     }
 
     fn unknown(&mut self, node: Node<'_, '_>, within: &str) {
@@ -98,7 +99,7 @@ impl Reader<'_, '_> {
                 (found, _) => {
                     let named = found.filter(|name| !name.is_empty()).map(|name| format!(" `{name}`"));
                     let text = format!("a {each}{} without Name or Value was dropped", named.unwrap_or_default());
-                    self.warnings.push(Warning::new(Code::IncompleteTerm, text));
+                    self.warnings.push(Code::IncompleteTerm, text);
                 }
             }
         }

@@ -50,6 +50,7 @@ impl Access {
 
 words! {
     /// How a filter's program is run.
+    #[derive(Default)]
     Mode {
         /// Started for each call (HPC-F-65).
         #[default]

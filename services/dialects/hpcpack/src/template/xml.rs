@@ -2,7 +2,7 @@
 
 use super::{AccessEntry, FilterDefinition, Limits, Mode, Template, Who, check_filters, filters::Access};
 use crate::{
-    codes::{Code, Refusal, Warning},
+    codes::{Code, Refusal, Warning, Warnings},
     description::{
         DescriptionError, NAMESPACE, VERSION,
         attributes::{Attribute, JobAttributes},
@@ -28,14 +28,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Template, Vec<Warning>), Description
     };
     let text = xml::decode(bytes).map_err(of_template)?;
     let tree = xml::parse(&text).map_err(of_template)?;
-    let mut reader = Reader { tree: &tree, warnings: Vec::new() };
+    let mut reader = Reader { tree: &tree, warnings: Warnings::default() };
     let template = reader.template(tree.root_element())?;
-    Ok((template, reader.warnings))
+    Ok((template, reader.warnings.finish()))
 }
 
 struct Reader<'t, 'i> {
     tree: &'t roxmltree::Document<'i>,
-    warnings: Vec<Warning>,
+    warnings: Warnings,
 }
 
 impl Reader<'_, '_> {
@@ -50,7 +50,7 @@ impl Reader<'_, '_> {
     }
 
     fn ignored(&mut self, what: String) {
-        self.warnings.push(Warning::new(Code::UnknownJobTerm, format!("{what} was ignored")));
+        self.warnings.push(Code::UnknownJobTerm, format!("{what} was ignored"));
     }
 
     fn template(&mut self, root: Node<'_, '_>) -> Result<Template, DescriptionError> {

@@ -4,17 +4,17 @@ use crate::support::{codes, read};
 use muster_hpcpack::{
     changes::{BadOutput, Difference, Taken, judge, unannounced},
     codes::Code,
-    description::{Format, JobDescription, SystemValues},
+    description::{Format, JobDescription, SystemValues, values::SystemAttribute},
     priority::Priority,
     run_time::RunTime,
 };
 
 fn system() -> SystemValues {
     SystemValues::default()
-        .with("Id", 12)
-        .with("State", "ExternalValidation")
-        .with("Owner", "ann")
-        .with("UserName", "ann")
+        .with(SystemAttribute::Id, 12)
+        .with(SystemAttribute::State, "ExternalValidation")
+        .with(SystemAttribute::Owner, "ann")
+        .with(SystemAttribute::UserName, "ann")
 }
 
 const JOB: &str = "<Job Priority='Normal' Name='x' RuntimeSeconds='90' MinCores='2' NodeGroups='a'>

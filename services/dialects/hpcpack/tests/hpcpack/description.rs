@@ -3,14 +3,20 @@
 use crate::support::{codes, job, read, refusal};
 use muster_hpcpack::{
     codes::Code,
-    description::{Format, JobDescription, Place, SystemValues, values::NodeGroupOp},
+    description::{
+        Format, JobDescription, Place, SystemValues,
+        values::{NodeGroupOp, SystemAttribute},
+    },
 };
 
 const GOLDEN_XML: &str = include_str!("golden/job.xml");
 const GOLDEN_JSON: &str = include_str!("golden/job.json");
 
 fn system() -> SystemValues {
-    SystemValues::default().with("Id", 17).with("State", "ExternalValidation").with("Owner", "ann").with("Other", 1)
+    SystemValues::default()
+        .with(SystemAttribute::Id, 17)
+        .with(SystemAttribute::State, "ExternalValidation")
+        .with(SystemAttribute::Owner, "ann")
 }
 
 /// HPC-J-40
@@ -111,6 +117,15 @@ fn system_attributes_are_ignored_and_unknown_ones_warned_of() {
     assert_eq!(codes(&warnings), [Code::UnknownJobTerm; 4]);
     let texts: String = warnings.iter().map(|warning| warning.text.as_str()).collect();
     assert!(["Colour", "Wheels", "Sound", "Door"].iter().all(|name| texts.contains(name)), "{texts}");
+}
+
+/// HPC-J-45
+#[test]
+fn of_very_many_warnings_the_first_are_told() {
+    let (_, warnings) =
+        JobDescription::read(format!("<Job>{}</Job>", "<a/>".repeat(5000)).as_bytes()).expect("job XML");
+    assert_eq!(warnings.len(), 101);
+    assert!(warnings[100].text.starts_with("4900 more"), "{}", warnings[100]);
 }
 
 fn utf16(text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {

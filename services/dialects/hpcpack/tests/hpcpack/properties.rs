@@ -5,6 +5,7 @@ use muster_hpcpack::{
     description::{
         Format, GroupDependency, JobDescription, SystemValues, TaskDescription,
         attributes::{Attribute, TaskAttribute},
+        values::SystemAttribute,
     },
     options::{Verb, job},
     result_file::ResultFile,
@@ -145,7 +146,7 @@ proptest! {
     /// HPC-J-48
     #[test]
     fn what_is_written_is_read_as_it_was(description in descriptions()) {
-        let system = SystemValues::default().with("Id", 7).with("Owner", "<ann> & \"co\"");
+        let system = SystemValues::default().with(SystemAttribute::Id, 7).with(SystemAttribute::Owner, "<ann> & \"co\"");
         for format in [Format::Xml, Format::Json] {
             let written = description.write_as(format, &system);
             prop_assert_eq!(Format::of(written.as_bytes()), format);
@@ -183,7 +184,7 @@ proptest! {
     /// HPC-F-15
     #[test]
     fn a_filter_changes_every_property_and_no_task(before in descriptions(), after in descriptions()) {
-        let system = SystemValues::default().with("Id", 7);
+        let system = SystemValues::default().with(SystemAttribute::Id, 7);
         for format in [Format::Xml, Format::Json] {
             let (input, output) = (before.write_as(format, &system), after.write_as(format, &system));
             let taken = judge(format, input.as_bytes(), output.as_bytes()).expect("a description");
