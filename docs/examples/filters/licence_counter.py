@@ -5,9 +5,8 @@
 
 A job asks for a licence by an extended term `licence`. Taken licences are files in the folder `licences` beside this
 program, one for each job; the folder belongs to the filter account and has a file `count` with the number there are.
-A call that is delivered twice, and the growth of a job, find the job's file and take nothing. A revert has the pass and
-epoch of the call that it takes back, and gives back the licence only if that call took it. When a job is over, a node
-release task removes its file.
+A call that is delivered twice, or for growth, finds the job's file and takes nothing. A revert has the pass and epoch of
+the call that it takes back, and gives back what that call took. A node release task removes the files of ended jobs.
 """
 
 import fcntl
@@ -16,7 +15,7 @@ import sys
 import xml.etree.ElementTree as xml
 
 FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "licences")
-PASS, WAIT_WITH_RESOURCES, WRONG_USAGE = 0, 2, 64
+PASS, WAIT, WRONG_USAGE = 0, 2, 64
 
 
 def wants_licence(job_xml):
@@ -27,12 +26,11 @@ def wants_licence(job_xml):
 def take(job_file, key):
     if os.path.exists(job_file):
         return PASS
-    with open(os.path.join(FOLDER, "count")) as count:
-        available = int(count.read())
+    available = int(open(os.path.join(FOLDER, "count")).read())
     if sum(name.startswith("job-") for name in os.listdir(FOLDER)) >= available:
         with open(os.environ["MUSTER_RESULT_FILE"], "w") as result:
             result.write(f"message=all {available} licences are taken\n")
-        return WAIT_WITH_RESOURCES
+        return WAIT
     with open(job_file, "x") as file:
         file.write(f"{key}\n{os.environ['MUSTER_INVOCATION_ID']}\n")
     return PASS

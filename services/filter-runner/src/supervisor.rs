@@ -71,6 +71,8 @@ struct Supervisor {
     children: SignalFd,
     programs: Programs,
     persistent: Option<Persistent>,
+    /// Of the call that has been answered last: removing it delays no answer.
+    folder: Option<Folder>,
     /// Something of the last call could not be killed yet; nothing else is run beside it.
     stuck: bool,
 }
@@ -102,7 +104,7 @@ impl Supervisor {
         mask.add(Signal::SIGCHLD);
         mask.thread_block()?;
         let children = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { runner, children, programs: Programs::default(), persistent: None, stuck: false })
+        Ok(Self { runner, children, programs: Programs::default(), persistent: None, folder: None, stuck: false })
     }
 
     fn serve(mut self) -> io::Result<()> {
@@ -120,7 +122,9 @@ impl Supervisor {
             if self.runner.write_all(&protocol::to_bytes(&reply)?).is_err() || self.stuck {
                 break;
             }
+            self.folder = None;
         }
+        self.folder = None;
         if let Some(persistent) = self.persistent.take() {
             self.retire(persistent);
         }
@@ -155,7 +159,7 @@ impl Supervisor {
             Wake::Reached | Wake::Exited => program.result(),
         };
         program.drain();
-        Ok(Outcome {
+        let outcome = Outcome {
             result,
             files: folder.files(order),
             result_lines: folder.result_lines(),
@@ -163,7 +167,9 @@ impl Supervisor {
             stderr: program.stderr.take(),
             duration_micros: micros(duration),
             program_hash,
-        })
+        };
+        self.folder = Some(folder);
+        Ok(outcome)
     }
 
     /// Ends all that is left of a program. With grace it gets SIGTERM first, and time to end by itself (HPC-F-06).

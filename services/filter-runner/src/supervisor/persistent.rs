@@ -64,7 +64,7 @@ impl Supervisor {
         let answer = self.exchange(&mut running.program, order, &lines.call, &lines.id, delivered)?;
         let duration = delivered.elapsed();
         running.program.stderr.drain();
-        Ok(Outcome {
+        let outcome = Outcome {
             result: RawResult::Exit(answer.code),
             files: folder.files(order),
             result_lines: Captured { bytes: answer.result_lines.into(), truncated: false },
@@ -72,7 +72,9 @@ impl Supervisor {
             stderr: running.program.stderr.take(),
             duration_micros: micros(duration),
             program_hash: running.hash.clone(),
-        })
+        };
+        self.folder = Some(folder);
+        Ok(outcome)
     }
 
     /// Starts a program and has it load; that has a time limit of its own, as long as a call's.

@@ -72,7 +72,7 @@ struct Birth<'a> {
 }
 
 /// More than the child's few calls take.
-const STACK_BYTES: usize = 64 << 10;
+const STACK_BYTES: usize = 16 << 10;
 
 /// The child's stack, with the alignment that the processor asks for.
 #[repr(C, align(16))]
