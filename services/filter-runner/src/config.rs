@@ -11,7 +11,7 @@ pub struct RunnerConfig {
     /// them as itself.
     pub account: String,
     /// Private folders of calls are made here, best on a file system in memory. It is made if it does not exist; the
-    /// account has to be able to reach it. Nobody but the runner's user may write to it.
+    /// account has to be able to reach it. Nobody but root and the runner's user may be able to replace what is in it.
     pub scratch: PathBuf,
     /// `PATH` of filters (HPC-F-62).
     pub path: String,

@@ -73,8 +73,10 @@ impl Supervisor {
         Ok(Self { process, socket: UnixStream::from_std(ours)? })
     }
 
+    /// One that still runs and listens: one that could not kill a filter yet runs on but takes no more orders.
     fn if_alive(mut self) -> Option<Self> {
-        matches!(self.process.try_wait(), Ok(None)).then_some(self)
+        let listens = self.socket.try_read(&mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        (listens && matches!(self.process.try_wait(), Ok(None))).then_some(self)
     }
 
     async fn make(&mut self, order: &Order) -> io::Result<Reply> {

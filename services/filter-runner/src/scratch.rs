@@ -1,10 +1,13 @@
 //! The folder that the private folders of calls are made in.
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::{
+    fcntl::{Flock, FlockArg},
+    unistd::Uid,
+};
 use std::{
     fs::{self, File, Permissions},
     io,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -33,6 +36,7 @@ impl Scratch {
             let_pass(base)?;
         }
         let base = base.canonicalize()?;
+        refuse_unsafe(&base)?;
         sweep(&base);
         let path = base.join(format!("{PREFIX}{}-{}", std::process::id(), RUNNERS.fetch_add(1, Ordering::Relaxed)));
         let not_text = || io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8");
@@ -61,12 +65,27 @@ fn let_pass(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(0o711))
 }
 
+/// Whoever could replace a runner's folder could read the jobs of others in it (HPC-F-74). In a sticky folder nobody can.
+fn refuse_unsafe(base: &Path) -> io::Result<()> {
+    let metadata = fs::metadata(base)?;
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if ![0, Uid::effective().as_raw()].contains(&metadata.uid()) {
+        return refused("it belongs to another user");
+    }
+    if metadata.mode() & 0o022 != 0 && metadata.mode() & libc::S_ISVTX == 0 {
+        return refused("its group or all can write to it");
+    }
+    Ok(())
+}
+
 /// Removes the folders of runners that are no more.
 fn sweep(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
         let Ok(folder) = File::open(entry.path()) else { continue };
-        if is_ours && Flock::lock(folder, FlockArg::LockExclusiveNonblock).is_ok() {
+        if Flock::lock(folder, FlockArg::LockExclusiveNonblock).is_ok() {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

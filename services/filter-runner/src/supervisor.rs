@@ -98,6 +98,8 @@ impl Supervisor {
             // SAFETY: ignoring a signal runs no code.
             unsafe { libc::signal(signal as i32, libc::SIG_IGN) };
         }
+        // It may have been started as `/proc/self/exe`, which tells nobody who looks at processes anything.
+        let _ = prctl::set_name(c"muster-filters");
         prctl::set_child_subreaper(true)?;
         umask(Mode::from_bits_truncate(0o077));
         let mut mask = SigSet::empty();

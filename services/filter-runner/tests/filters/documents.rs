@@ -2,7 +2,7 @@
 
 use crate::site::{DOCUMENT, Site, account, submission};
 use bytes::Bytes;
-use muster_filter_runner::{Call, FileAfter, MAX_RESULT_FILE_BYTES, RawResult};
+use muster_filter_runner::{Call, FileAfter, MAX_DOCUMENT_BYTES, MAX_RESULT_FILE_BYTES, RawResult};
 
 /// HPC-F-64
 #[tokio::test]
@@ -25,6 +25,16 @@ async fn it_is_changed_in_place_or_by_rename() {
     assert_eq!(site.run_script("echo new > other; mv other \"$1\"; exit 1").await.document, changed());
     assert_eq!(site.run_script("cat \"$1\" > other; mv other \"$1\"").await.document, FileAfter::Unchanged);
     assert_eq!(site.run_script(": > \"$1\"").await.document, FileAfter::Changed(Bytes::new()));
+}
+
+/// HPC-J-47
+#[tokio::test]
+async fn the_largest_documents_go_there_and_back() {
+    let site = Site::new();
+    let document = Bytes::from(vec![b'x'; MAX_DOCUMENT_BYTES]);
+    let call = Call { document, ..submission(site.script("tr x y < \"$1\" > new; mv new \"$1\"; exit 1")) };
+    let FileAfter::Changed(after) = site.run(&call).await.document else { panic!() };
+    assert!(after.len() == MAX_DOCUMENT_BYTES && after.iter().all(|byte| *byte == b'y'));
 }
 
 /// HPC-F-17

@@ -42,6 +42,22 @@ fn a_runner_with_an_account_of_no_use_does_not_start() {
     }
 }
 
+/// HPC-F-74
+#[test]
+fn a_scratch_folder_that_others_can_change_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path());
+    fs::create_dir(&config.scratch).unwrap();
+    for (mode, is_taken) in [(0o777, false), (0o775, false), (0o1777, true), (0o755, true)] {
+        set_mode(&config.scratch, mode);
+        assert_eq!(Runner::new(config.clone()).is_ok(), is_taken, "{mode:o}");
+    }
+    if is_root() {
+        chown(&config.scratch, Some(account()), None).unwrap();
+        assert!(matches!(Runner::new(config), Err(SetupError::Scratch { .. })));
+    }
+}
+
 /// HPC-F-72
 #[tokio::test]
 async fn a_relative_path_is_not_run() {
