@@ -9,6 +9,7 @@ use crate::{
     limits::{Limits, Usage},
     machine::{Holding, Machine, Window},
     model::{ActiveRun, Closure, QueuedJob, Reservation, Slot},
+    pass::expected_end,
     queue::{Facts, Place, Queue},
     search::Search,
     timeline::ALWAYS,
@@ -17,10 +18,11 @@ use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
     policy::Policy,
-    resources::NodeSpec,
+    resources::{NodeShare, NodeSpec},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    ops::Range,
     sync::Arc,
 };
 
@@ -46,10 +48,19 @@ pub struct Engine {
     pub(crate) judged_generation: u64,
     pub(crate) capacity_freed: bool,
     pub(crate) slots_in_doubt: bool,
+    just_left: Option<JustLeft>,
     pub(crate) tells_reasons: bool,
     runs: HashMap<JobId, Run>,
     /// Assumed ends of runs that end.
     ends: BTreeSet<(Timestamp, JobId)>,
+}
+
+/// A job that has just left the queue with a promise, and the numbers of what that freed.
+#[derive(Clone, Debug)]
+struct JustLeft {
+    job: JobId,
+    slot: Slot,
+    freed: Range<usize>,
 }
 
 /// Whose bound it is.
@@ -93,6 +104,7 @@ impl Engine {
             judged_generation: 0,
             capacity_freed: false,
             slots_in_doubt: false,
+            just_left: None,
             tells_reasons: true,
             runs: HashMap::new(),
             ends: BTreeSet::new(),
@@ -247,7 +259,10 @@ impl Engine {
         let Some(entry) = self.queue.remove(id) else { return };
         if let Some(slot) = &entry.slot {
             let demand = &self.classes.get(entry.class).demand;
+            let before = self.machine.freed_so_far();
             self.machine.give_back(demand, &slot.placement, Holding::Promise { start: slot.start });
+            let freed = before..self.machine.freed_so_far();
+            self.just_left = Some(JustLeft { job: id, slot: slot.clone(), freed });
         }
         self.classes.give_back(entry.class);
     }
@@ -281,6 +296,7 @@ impl Engine {
     /// A run holds resources from now on. It does not wait any more, if that was said before.
     pub fn begin(&mut self, run: ActiveRun) {
         self.end(run.job);
+        self.note_redeemed(&run);
         let assumed_end = run.expected_end;
         let usage = Usage::of(&run.placement);
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
@@ -288,6 +304,17 @@ impl Engine {
         self.limits.begin(&run.holder, &run.demand, &usage);
         self.ends.insert((assumed_end, run.job));
         self.runs.insert(run.job, Run { run, assumed_end, usage });
+    }
+
+    /// What a job was promised that has just left the queue was not freed if its run holds it.
+    fn note_redeemed(&mut self, run: &ActiveRun) {
+        let Some(JustLeft { job, slot, freed }) = self.just_left.take() else { return };
+        let is_held = |share: &NodeShare| run.placement.shares().any(|held| holds_all_of(held, share));
+        let until = expected_end(&run.demand, &slot.placement, slot.start);
+        let is_redeemed = job == run.job && until <= run.expected_end && slot.placement.shares().all(is_held);
+        if is_redeemed && freed.end == self.machine.freed_so_far() {
+            self.machine.take_back_freed(freed.start);
+        }
     }
 
     /// A run has ended.
@@ -416,6 +443,15 @@ impl Engine {
             self.enqueue(job);
         }
     }
+}
+
+/// Whether a share of a node is no less than another of the same node.
+fn holds_all_of(held: &NodeShare, share: &NodeShare) -> bool {
+    held.node == share.node
+        && held.cores.len() >= share.cores.len()
+        && held.gpus.len() >= share.gpus.len()
+        && held.memory_bytes >= share.memory_bytes
+        && (held.exclusive || !share.exclusive)
 }
 
 /// The queue of the component whose number is the job's.

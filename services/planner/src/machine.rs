@@ -91,16 +91,6 @@ pub(crate) enum Freed {
     Anything,
 }
 
-impl Freed {
-    /// The node that it is on.
-    pub fn node(&self) -> Option<NodeId> {
-        match self {
-            Self::Node { node, .. } => Some(*node),
-            Self::Anything => None,
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Licence {
     total: u32,
@@ -291,6 +281,11 @@ impl Machine {
     /// How much was freed so far, for [`Machine::freed_since`].
     pub fn freed_so_far(&self) -> usize {
         self.forgotten + self.freed.len()
+    }
+
+    /// What was freed since is held again.
+    pub fn take_back_freed(&mut self, so_far: usize) {
+        self.freed.truncate(so_far.saturating_sub(self.forgotten));
     }
 
     /// What is known to have been freed since, and the number of the first of it.

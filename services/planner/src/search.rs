@@ -8,7 +8,7 @@ use crate::{
     class::Class,
     engine::Run,
     free::{Free, FreeNode, Undo},
-    machine::{Freed, Machine, MachineNode, Window},
+    machine::{Machine, MachineNode, Wanted, Window},
     model::{ComponentDemand, Demand, Slot},
     place::{self, Enough, Scope},
 };
@@ -255,6 +255,11 @@ impl<'s> Search<'s> {
         {
             return self.go_on(demand, choice, &plain, &mut sweep, bound);
         }
+        if let Some(plains) = Plain::of_all(self, demand)
+            && let Some(sweeps) = plains.iter().map(|plain| Sweep::start(self, plain, from)).collect()
+        {
+            return self.earliest_together(demand, &plains, sweeps, bound);
+        }
         let starts = std::iter::once(from).filter(|from| *from < bound).chain(self.openings(demand, from, bound));
         starts
             .into_iter()
@@ -293,6 +298,43 @@ impl<'s> Search<'s> {
         None
     }
 
+    /// The first start, before `bound`, at which all components fit: of the moments at which each by itself may.
+    fn earliest_together(
+        &self,
+        demand: &Demand,
+        plains: &[Plain],
+        mut sweeps: Vec<Sweep>,
+        bound: Timestamp,
+    ) -> Option<Found> {
+        loop {
+            let start = self.meet(plains, &mut sweeps, bound)?;
+            if let Some(placement) = self.with_choice(demand, start, None) {
+                return Some(Found { start, placement });
+            }
+            let changes = sweeps.iter().zip(plains).filter_map(|(sweep, plain)| sweep.next_change(self, plain));
+            let next = changes.min()?;
+            sweeps.iter_mut().zip(plains).for_each(|(sweep, plain)| sweep.go_to(self, plain, next));
+        }
+    }
+
+    /// Goes on to the first moment at which each component by itself may fit.
+    fn meet(&self, plains: &[Plain], sweeps: &mut [Sweep], bound: Timestamp) -> Option<Timestamp> {
+        let mut start = sweeps.iter().map(Sweep::moment).max()?;
+        loop {
+            for (sweep, plain) in sweeps.iter_mut().zip(plains) {
+                sweep.go_to(self, plain, start);
+                if !sweep.find(self, plain, bound) {
+                    return None;
+                }
+            }
+            let last = sweeps.iter().map(Sweep::moment).max()?;
+            if last == start {
+                return Some(start);
+            }
+            start = last;
+        }
+    }
+
     /// The most cores that each node can have at a moment, if that is known.
     fn known_cores_at(&self, moment: Timestamp) -> Option<&'s [u32]> {
         match self.known {
@@ -311,35 +353,26 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Whether [`Search::chances`] can tell what something freed may offer to the jobs of a class.
-    pub fn has_chances(&self, class: &Class) -> bool {
-        self.as_pool(&class.demand).is_none() && Plain::of(self, &class.demand, None).is_some()
+    /// Whether what gaps there are tells where the jobs of a class may start.
+    pub fn goes_by_gaps(&self, class: &Class) -> bool {
+        let is_in_reservation = class.demand.components.iter().any(|component| component.reservation.is_some());
+        !is_in_reservation && self.as_pool(&class.demand).is_none() && self.wanted(class).is_some()
     }
 
-    /// The starts from `from` on that something freed may have made possible for the jobs of a class, going by cores: a
-    /// start that was not possible before uses it. What comes after `own` on the node is the job's own.
-    pub fn chances(&self, class: &Class, freed: &Freed, from: Timestamp, own: Option<Timestamp>) -> Vec<Window> {
-        let always = Window { from, until: Timestamp::MAX };
-        let (Some(plain), Freed::Node { node, window }) = (Plain::of(self, &class.demand, None), freed) else {
-            return vec![always];
-        };
-        let Some(node) = self.machine.node(*node) else { return Vec::new() };
+    /// The gaps in which a job of a class can be served, if it has one plain request.
+    pub fn wanted(&self, class: &Class) -> Option<Wanted> {
+        Some(Plain::of(self, &class.demand, None)?.wanted())
+    }
+
+    /// The starts that something freed on a node of a job's own slot may have made possible, going by cores: there its share
+    /// stands in its way only as long as it has it, and what comes after the start of the slot is its own.
+    pub fn own_chances(&self, class: &Class, node: NodeId, freed: Window, own: Timestamp) -> Option<Window> {
+        let plain = Plain::of(self, &class.demand, None)?;
         let micros = plain.walltime_micros();
         let cores = i32::try_from(plain.enough.least_cores()).unwrap_or(i32::MAX);
-        let mut from = from.max(window.from.plus_micros(1_i64.saturating_sub(micros)));
-        let mut starts = Vec::new();
-        let own = own.unwrap_or(Timestamp::MAX);
-        while let Some(first) = node.line.earliest_cores(cores, micros, from, window.until, own) {
-            let enough_until = node.line.enough_until(cores, first);
-            let is_open_ended = enough_until >= own || enough_until >= Timestamp::MAX;
-            let until = if is_open_ended { window.until } else { enough_until.plus_micros(1 - micros) };
-            starts.push(Window { from: first, until: until.min(window.until) });
-            from = enough_until;
-            if from >= window.until.min(own) {
-                break;
-            }
-        }
-        starts
+        let from = self.now.max(freed.from.plus_micros(1_i64.saturating_sub(micros)));
+        let from = self.machine.node(node)?.line.earliest_cores(cores, micros, from, freed.until, own)?;
+        Some(Window { from, until: freed.until })
     }
 
     /// Cores and duration, if the machine is one node and the demand is for nothing but cores of it.

@@ -171,12 +171,6 @@ impl Line {
         }
     }
 
-    /// The first moment after `from` at which fewer cores are free, if there are so many then.
-    pub fn enough_until(&self, cores: i32, from: Timestamp) -> Timestamp {
-        let rest = &self.steps[self.index_at(from)..];
-        rest.iter().find(|step| step.free.cores < cores).map_or(Timestamp(i64::MAX), |step| step.at)
-    }
-
     /// The moments after `from` at which something changes.
     pub fn changes(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
         let after = self.steps.partition_point(|step| step.at <= from);

@@ -84,6 +84,11 @@ impl Gaps {
         }
     }
 
+    /// The gaps of a node, by its index.
+    pub fn of_node(&self, at: usize) -> &[Gap] {
+        self.of_nodes.get(at).map_or(&[], Vec::as_slice)
+    }
+
     /// The first gap behind another that is wide and long enough.
     pub fn next(&self, after: Key, wanted: &Wanted) -> Option<Gap> {
         self.list.next(after, wanted)
@@ -123,28 +128,36 @@ fn of_node(at: u32, node: &MachineNode, reservation: Option<&str>, since: Timest
     if !node.is_available {
         return Vec::new();
     }
-    let mut gaps = Vec::new();
-    // Those that have begun, each wider than the one before.
-    let mut open: Vec<(Timestamp, u32)> = Vec::new();
-    let mut close = |from: Timestamp, until: Timestamp, cores: u32| {
-        if cores > 0 && from < until && from < Timestamp::MAX {
-            let is_whole = cores >= node.spec.cores;
-            gaps.push(Gap { from, node: at, cores, until: until.min(Timestamp::MAX), is_whole });
-        }
-    };
+    let mut changes: Vec<(Timestamp, u32)> = Vec::new();
     node.each_change(reservation, since, |moment, cores| {
-        let mut from = moment;
-        while let Some((begun, wider)) = open.pop_if(|(_, wide)| *wide > cores) {
-            close(begun, moment, wider);
-            from = begun;
-        }
-        if open.last().is_none_or(|(_, wide)| *wide < cores) {
-            open.push((from, cores));
+        if moment < Timestamp::MAX {
+            changes.push((moment, cores));
         }
     });
-    for (from, cores) in open {
-        close(from, Timestamp::MAX, cores);
+    let mut gaps = Vec::with_capacity(changes.len());
+    let mut push = |from: Timestamp, until: Timestamp, cores: u32| {
+        if cores > 0 {
+            gaps.push(Gap { from, until, node: at, cores, is_whole: cores >= node.spec.cores });
+        }
+    };
+    // Backwards, so that gaps are found in order of their beginnings: those whose beginning is still ahead, each wider than
+    // the one before.
+    let mut open: Vec<(Timestamp, u32)> = Vec::new();
+    let mut later = Timestamp::MAX;
+    for (moment, cores) in changes.into_iter().rev() {
+        let mut until = later;
+        while let Some((end, wider)) = open.pop_if(|(_, wide)| *wide > cores) {
+            push(later, end, wider);
+            until = end;
+        }
+        if open.last().is_none_or(|(_, wide)| *wide < cores) {
+            open.push((until, cores));
+        }
+        later = moment;
     }
-    gaps.sort_unstable_by_key(Gap::key);
+    for (until, cores) in open.into_iter().rev() {
+        push(since, until, cores);
+    }
+    gaps.reverse();
     gaps
 }

@@ -4,51 +4,76 @@ use super::{Cycle, expected_end};
 use crate::{
     class::ClassId,
     engine::Engine,
-    machine::{Freed, Holding, Window},
+    machine::{Freed, Gap, Holding, Window},
     model::Slot,
     queue::{Entry, Place},
     search::Found,
+    timeline::ALWAYS,
 };
 use muster_schemas::{NodeId, Timestamp, resources::Placement};
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 /// What was freed may offer to the jobs that wait.
 #[derive(Default)]
 struct Chances {
     of_classes: HashMap<ClassId, ClassChances>,
-    /// The nodes on which something was freed, as of so much freed.
-    nodes: HashSet<NodeId>,
-    as_of: usize,
-}
-
-/// What was freed may offer to the jobs of a class.
-#[derive(Default)]
-struct ClassChances {
+    /// The gaps that something freed is a part of.
+    offers: Vec<Offer>,
+    /// When what was freed on each node was held.
+    on_nodes: HashMap<NodeId, Vec<Window>>,
     /// As of so much freed.
     as_of: usize,
-    chances: Vec<Chance>,
 }
 
-/// Starts that one of the things freed may have made possible.
-#[derive(Clone, Copy)]
-struct Chance {
-    /// Jobs that were last looked at later than this was freed have nothing of it.
-    freed: usize,
-    starts: Window,
+/// A gap that something freed is a part of: who could not start before can start now only with a part of that.
+struct Offer {
+    gap: Gap,
+    freed: Window,
+}
+
+impl Offer {
+    /// What may be good for everything.
+    const ANYTHING: Self = {
+        let always = Window { from: ALWAYS, until: Timestamp::MAX };
+        let gap = Gap { from: ALWAYS, until: Timestamp::MAX, node: 0, cores: u32::MAX, is_whole: true };
+        Self { gap, freed: always }
+    };
+}
+
+/// The starts that what was freed may have made possible for the jobs of a class.
+#[derive(Default)]
+struct ClassChances {
+    /// Of so many offers.
+    as_of: usize,
+    /// Ascending; they neither touch nor overlap.
+    starts: Vec<Window>,
 }
 
 impl ClassChances {
+    fn add(&mut self, mut starts: Window) {
+        let first = self.starts.partition_point(|known| known.until < starts.from);
+        let last = self.starts.partition_point(|known| known.from <= starts.until);
+        if let [one, .., other] | [one @ other] = &self.starts[first..last] {
+            starts = Window { from: starts.from.min(one.from), until: starts.until.max(other.until) };
+        }
+        self.starts.splice(first..last, [starts]);
+    }
+
     /// No job of the class can start within these times.
     fn rule_out(&mut self, starts: Window) {
-        for chance in &mut self.chances {
-            if starts.from <= chance.starts.from && chance.starts.from < starts.until {
-                chance.starts.from = starts.until;
-            }
-        }
-        self.chances.retain(|chance| chance.starts.from < chance.starts.until);
+        let first = self.starts.partition_point(|known| known.until <= starts.from);
+        let last = self.starts.partition_point(|known| known.from < starts.until);
+        let cut: Vec<Window> = self.starts.drain(first..last).collect();
+        let before = cut.first().map(|one| Window { from: one.from, until: starts.from });
+        let after = cut.last().map(|one| Window { from: starts.until, until: one.until });
+        let rest = before.into_iter().chain(after).filter(|rest| rest.from < rest.until);
+        self.starts.splice(first..first, rest);
+    }
+
+    /// The first of them that reach beyond a moment.
+    fn after(&self, from: Timestamp) -> Option<Window> {
+        let at = self.starts.partition_point(|known| known.until <= from);
+        self.starts.get(at).copied()
     }
 }
 
@@ -56,7 +81,8 @@ impl Engine {
     /// Looks for better slots in the order of the jobs, for each given all other promises. The old slot is still free when
     /// a job gives it up, so no promise moves to a later time.
     pub(super) fn renew_all(&mut self, cycle: &mut Cycle, sorted: &[Place]) {
-        let mut chances = Chances::default();
+        let looked_at = sorted.iter().filter_map(|place| self.queue.get(*place)?.looked_at);
+        let mut chances = Chances { as_of: looked_at.min().unwrap_or(0), ..Chances::default() };
         for place in sorted {
             let Some(entry) = self.queue.get(*place) else { continue };
             let Some(old) = entry.slot.as_ref().filter(|slot| slot.start > cycle.now) else { continue };
@@ -65,7 +91,7 @@ impl Engine {
                 continue;
             }
             let old = old.clone();
-            let better = match self.search(cycle.now).has_chances(self.classes.get(entry.class)) {
+            let better = match self.search(cycle.now).goes_by_gaps(self.classes.get(entry.class)) {
                 true => self.better_by_chance(cycle, &mut chances, *place, &old),
                 false => self.better(cycle, *place, &old),
             };
@@ -115,19 +141,43 @@ impl Engine {
         None
     }
 
-    fn update_chances(&self, cycle: &Cycle, chances: &mut Chances, class_id: ClassId) {
+    /// Adds what was freed since.
+    fn update_offers(&mut self, cycle: &Cycle, chances: &mut Chances) {
         let (_, freed) = self.machine.freed_since(chances.as_of);
-        chances.nodes.extend(freed.iter().filter_map(Freed::node));
-        chances.as_of = self.machine.freed_so_far();
-        let of_class = chances.of_classes.entry(class_id).or_default();
-        let (first, freed) = self.machine.freed_since(of_class.as_of);
-        let search = self.search(cycle.now);
-        let class = self.classes.get(class_id);
-        for (number, freed) in (first..).zip(freed) {
-            let starts = search.chances(class, freed, cycle.now, None);
-            of_class.chances.extend(starts.into_iter().map(|starts| Chance { freed: number, starts }));
+        if freed.is_empty() {
+            return;
         }
-        of_class.as_of = self.machine.freed_so_far();
+        self.machine.refresh_gaps(None, cycle.now);
+        let (_, freed) = self.machine.freed_since(chances.as_of);
+        for freed in freed {
+            match freed {
+                Freed::Anything => chances.offers.push(Offer::ANYTHING),
+                Freed::Node { node, window } => {
+                    chances.on_nodes.entry(*node).or_default().push(*window);
+                    let gaps = self.machine.gaps(None).zip(self.machine.index_of(*node));
+                    let gaps = gaps.map_or(&[][..], |(gaps, at)| gaps.of_node(at));
+                    let touched = gaps.iter().filter(|gap| window.overlaps(gap.from, gap.until));
+                    chances.offers.extend(touched.map(|gap| Offer { gap: *gap, freed: *window }));
+                }
+            }
+        }
+        chances.as_of = self.machine.freed_so_far();
+    }
+
+    fn update_chances(&mut self, cycle: &Cycle, chances: &mut Chances, class_id: ClassId) {
+        self.update_offers(cycle, chances);
+        let of_class = chances.of_classes.entry(class_id).or_default();
+        let Some(wanted) = self.search(cycle.now).wanted(self.classes.get(class_id)) else { return };
+        for offer in &chances.offers[of_class.as_of..] {
+            let Some(starts) = wanted.starts_in(&offer.gap) else { continue };
+            let from = offer.freed.from.plus_micros(1_i64.saturating_sub(wanted.micros()));
+            let starts =
+                Window { from: starts.from.max(from).max(cycle.now), until: starts.until.min(offer.freed.until) };
+            if starts.from < starts.until {
+                of_class.add(starts);
+            }
+        }
+        of_class.as_of = chances.offers.len();
     }
 
     /// The first starts from a moment on that are better than a job's slot and may be possible.
@@ -142,29 +192,24 @@ impl Engine {
         let entry = self.queue.get(place)?;
         let first = match entry.looked_at.filter(|looked_at| *looked_at >= self.machine.freed_since(0).0) {
             None => Window { from, until: old.start },
-            Some(looked_at) => {
-                let of_class = chances.of_classes.get(&entry.class).map_or(&[][..], |known| &known.chances);
-                let of_class = of_class.iter().filter(|chance| chance.freed >= looked_at).map(|chance| chance.starts);
+            Some(_) => {
+                let of_class = chances.of_classes.get(&entry.class).and_then(|known| known.after(from));
                 let own = self.own_chances(cycle, chances, entry, old);
                 let better = |starts: &Window| starts.from < old.start && starts.until > from;
-                of_class.chain(own).filter(better).min_by_key(|starts| starts.from)?
+                of_class.into_iter().chain(own).filter(better).min_by_key(|starts| starts.from)?
             }
         };
         let starts = Window { from: first.from.max(from), until: first.until.min(old.start) };
         (starts.from < starts.until).then_some(starts)
     }
 
-    /// The starts that something freed on the nodes of a job's own slot may have made possible: there its share stands in
-    /// its way only as long as it has it.
+    /// The starts that something freed on the nodes of a job's own slot may have made possible.
     fn own_chances(&self, cycle: &Cycle, chances: &Chances, entry: &Entry, old: &Slot) -> Vec<Window> {
-        if !old.placement.shares().any(|share| chances.nodes.contains(&share.node)) {
-            return Vec::new();
-        }
-        let (_, freed) = self.machine.freed_since(entry.looked_at.unwrap_or(0));
         let search = self.search(cycle.now);
-        let is_own = |node| old.placement.shares().any(|share| share.node == node);
-        let own = freed.iter().filter(|freed| freed.node().is_some_and(is_own));
-        own.flat_map(|freed| search.chances(self.classes.get(entry.class), freed, cycle.now, Some(old.start))).collect()
+        let class = self.classes.get(entry.class);
+        let of_node = |node| chances.on_nodes.get(&node).into_iter().flatten().map(move |freed| (node, *freed));
+        let freed = old.placement.shares().flat_map(|share| of_node(share.node));
+        freed.filter_map(|(node, freed)| search.own_chances(class, node, freed, old.start)).collect()
     }
 
     /// The first slot among these starts, if the job gives its own up.

@@ -2,7 +2,7 @@
 
 use super::{Search, fits_any_sharing, longest, serves_kind};
 use crate::{
-    machine::{MachineNode, Window},
+    machine::{MachineNode, Wanted, Window},
     model::{ComponentDemand, Demand},
     place::Enough,
 };
@@ -43,6 +43,11 @@ impl<'r> Plain<'r> {
     pub fn walltime_micros(&self) -> i64 {
         let seconds = self.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
         seconds.map_or(i64::MAX, |seconds| seconds.saturating_mul(1_000_000))
+    }
+
+    /// The gaps in which a node can serve.
+    pub fn wanted(&self) -> Wanted {
+        Wanted::new(self.enough.least_cores(), self.walltime_micros(), !fits_any_sharing(self.alternative))
     }
 
     /// Whether a node is of the kind that is asked for.

@@ -1,6 +1,6 @@
 //! Goes from moment to moment to those at which a plain request may fit, without a look at all nodes.
 
-use super::{Search, fits_any_sharing, plain::Plain, rooms::RoomCounts};
+use super::{Search, plain::Plain, rooms::RoomCounts};
 use crate::machine::{Gap, Gaps, Key, MachineNode, Wanted, Window};
 use muster_schemas::Timestamp;
 use std::{
@@ -42,9 +42,8 @@ impl Sweep {
     /// A search from a moment on; if the gaps are known.
     pub fn start(search: &Search, plain: &Plain, from: Timestamp) -> Option<Self> {
         let gaps = search.machine.gaps(plain.component.reservation.as_ref())?;
-        let micros = plain.walltime_micros();
         let mut sweep = Self {
-            wanted: Wanted::new(plain.enough.least_cores(), micros, !fits_any_sharing(plain.alternative)),
+            wanted: plain.wanted(),
             moment: from,
             reached: (from, u32::MAX, u32::MAX),
             looks: BTreeMap::new(),
@@ -92,13 +91,32 @@ impl Sweep {
         gaps.is_some_and(|gaps| self.advance(search, plain, gaps))
     }
 
-    fn advance(&mut self, search: &Search, plain: &Plain, gaps: &Gaps) -> bool {
-        let gap = gaps.next(self.reached, &self.wanted);
+    /// The next change.
+    pub fn next_change(&self, search: &Search, plain: &Plain) -> Option<Timestamp> {
+        let gaps = search.machine.gaps(plain.component.reservation.as_ref())?;
+        self.next_with(search, plain, gaps.next(self.reached, &self.wanted))
+    }
+
+    fn next_with(&self, search: &Search, plain: &Plain, gap: Option<Gap>) -> Option<Timestamp> {
         let of_nodes = self.again.peek().map(|Reverse((at, _))| *at);
         let names = plain.alternative.licences.keys();
         let of_licences = names.filter_map(|name| search.machine.licence_openings(name, self.moment).next());
         let next = of_licences.chain(gap.map(|gap| gap.from)).chain(of_nodes).min();
-        let Some(next) = next.filter(|next| *next < Timestamp::MAX) else { return false };
+        next.filter(|next| *next < Timestamp::MAX)
+    }
+
+    /// Goes on to a moment that is not before this one.
+    pub fn go_to(&mut self, search: &Search, plain: &Plain, moment: Timestamp) {
+        let Some(gaps) = search.machine.gaps(plain.component.reservation.as_ref()) else { return };
+        while self.next_change(search, plain).is_some_and(|next| next <= moment) {
+            self.advance(search, plain, gaps);
+        }
+        self.moment = moment;
+    }
+
+    fn advance(&mut self, search: &Search, plain: &Plain, gaps: &Gaps) -> bool {
+        let gap = gaps.next(self.reached, &self.wanted);
+        let Some(next) = self.next_with(search, plain, gap) else { return false };
         self.moment = next;
         while let Some(Reverse((_, node))) = self.again.peek().copied().filter(|Reverse((at, _))| *at <= next) {
             let Some(Reverse((at, _))) = self.again.pop() else { break };

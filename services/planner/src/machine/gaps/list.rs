@@ -1,6 +1,7 @@
 //! Gaps in order of their beginnings, in blocks, each of which knows its longest and last gap of each width. A search passes over
 //! blocks in which nothing is wide and long enough.
 
+use crate::machine::Window;
 use muster_schemas::Timestamp;
 
 /// A time of a node in which at least so many cores are free.
@@ -51,6 +52,18 @@ impl Wanted {
     /// At least so many.
     pub fn cores(&self) -> u32 {
         self.cores
+    }
+
+    /// For so long.
+    pub fn micros(&self) -> i64 {
+        self.micros
+    }
+
+    /// The moments at which what is wanted can begin in a gap, if it is met.
+    pub fn starts_in(&self, gap: &Gap) -> Option<Window> {
+        let is_endless = gap.until >= Timestamp::MAX;
+        let until = if is_endless { gap.until } else { gap.until.plus_micros(1_i64.saturating_sub(self.micros)) };
+        self.is_met_by(gap).then_some(Window { from: gap.from, until })
     }
 
     /// Whether a gap is wide enough and there all through a window of the wanted length that begins then.
