@@ -10,6 +10,8 @@ use roxmltree::{Document, Node, ParsingOptions};
 const MOST_NODES: u32 = 4 << 20;
 /// More attributes of one element are refused: finding doubles among them takes the square of their number.
 const MOST_ATTRIBUTES: usize = 1000;
+/// More declarations of namespaces are refused: each element that has one takes the square of those around it.
+const MOST_NAMESPACES: usize = 500;
 
 /// The text of a file in UTF-8 or UTF-16, with or without byte-order mark (HPC-J-47).
 ///
@@ -56,8 +58,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, DescriptionEr
 /// # Errors
 /// `JobXmlNotValid` with the place, if the text is not well-formed.
 pub(crate) fn parse(text: &str) -> Result<Document<'_>, DescriptionError> {
-    if let Some(offset) = crowded_element(text) {
-        let message = format!("an element has more than {MOST_ATTRIBUTES} attributes");
+    if let Some((offset, message)) = too_much(text) {
         return Err(not_valid(message, Some(place(text, offset))));
     }
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
@@ -75,10 +76,10 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, DescriptionError> {
     })
 }
 
-/// Where an element begins that has too many attributes. In a text that is not well-formed it may be wrong; that text is
-/// refused anyway.
-fn crowded_element(text: &str) -> Option<usize> {
-    let mut rest = 0;
+/// Where an element begins that is more than can be read in good time, and why. In a text that is not well-formed it may
+/// be wrong; that text is refused anyway.
+fn too_much(text: &str) -> Option<(usize, String)> {
+    let (mut rest, mut namespaces) = (0, 0);
     while let Some(found) = text[rest..].find('<') {
         let start = rest + found;
         let tag = &text[start..];
@@ -87,29 +88,51 @@ fn crowded_element(text: &str) -> Option<usize> {
             rest = start + open.len() + tag[open.len()..].find(close)? + close.len();
             continue;
         }
-        let (length, attributes) = measure_tag(tag);
-        if attributes > MOST_ATTRIBUTES {
-            return Some(start);
+        let tag = measure_tag(tag);
+        namespaces += tag.namespaces;
+        if tag.attributes > MOST_ATTRIBUTES {
+            return Some((start, format!("an element has more than {MOST_ATTRIBUTES} attributes")));
         }
-        rest = start + length;
+        if namespaces > MOST_NAMESPACES {
+            return Some((start, format!("more than {MOST_NAMESPACES} declarations of namespaces")));
+        }
+        rest = start + tag.length;
     }
     None
 }
 
-/// How long a tag is, in bytes, and how many attributes it has.
-fn measure_tag(tag: &str) -> (usize, usize) {
-    let (mut quote, mut attributes) = (None, 0);
+/// What a tag has, counted without reading it.
+#[derive(Default)]
+struct Measure {
+    /// In bytes.
+    length: usize,
+    attributes: usize,
+    /// Declarations of namespaces among the attributes.
+    namespaces: usize,
+}
+
+fn measure_tag(tag: &str) -> Measure {
+    let (mut quote, mut name_start, mut measure) = (None, 0, Measure::default());
     for (offset, byte) in tag.bytes().enumerate().skip(1) {
         match (quote, byte) {
-            (Some(open), _) if byte == open => quote = None,
+            (Some(open), _) if byte == open => {
+                quote = None;
+                name_start = offset + 1;
+            }
             (Some(_), _) => {}
             (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'=') => attributes += 1,
-            (None, b'>') => return (offset + 1, attributes),
+            (None, b'=') => {
+                measure.attributes += 1;
+                let name = tag.as_bytes().get(name_start..).unwrap_or_default().trim_ascii_start();
+                measure.namespaces += usize::from(name.starts_with(b"xmlns"));
+            }
+            (None, b'>') => return Measure { length: offset + 1, ..measure },
+            // The name of the element ends.
+            (None, byte) if byte.is_ascii_whitespace() && name_start == 0 => name_start = offset,
             (None, _) => {}
         }
     }
-    (tag.len(), attributes)
+    Measure { length: tag.len(), ..measure }
 }
 
 /// The line and column of a byte of a text.

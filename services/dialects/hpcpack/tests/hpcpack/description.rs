@@ -181,6 +181,12 @@ fn what_is_too_large_or_made_to_do_harm_is_refused() {
     assert_eq!(refusal(&large).text, "larger than 16 MiB");
     let crowded: String = (0..200_000).map(|number| format!(" a{number}='>'")).collect();
     assert!(refusal(&format!("<Job{crowded}/>")).text.contains("more than 1000 attributes"));
+    let nested: String = (0..501).map(|number| format!("<a xmlns:p{number}='u{number}'>")).collect();
+    let flat: String = (0..501).map(|number| format!("<a\n b='1' xmlns = 'u{number}'/>")).collect();
+    let spaced: String = (0..501).map(|number| format!("<a  xmlns:p{number} ='u{number}'>")).collect();
+    for many in [nested, flat, spaced] {
+        assert!(refusal(&format!("<Job>{many}")).text.contains("more than 500 declarations of namespaces"));
+    }
     let text = format!(
         "<Job><!-- {} --><Tasks><Task CommandLine=\"a{}\"/></Tasks></Job>",
         "<a = '".repeat(2000),
