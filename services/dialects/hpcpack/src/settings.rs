@@ -1,10 +1,9 @@
 //! The settings of `cluscfg`: names, ranges, defaults (HPC-C-08, C-09).
 
 use crate::{
-    codes::Refusal,
     description::{values::Value as _, words::words},
     hold,
-    template::FilterDefinition,
+    template::check_path,
 };
 use muster_schemas::policy::words;
 use std::{collections::BTreeSet, fmt, ops::RangeInclusive};
@@ -92,14 +91,24 @@ macro_rules! settings_by_value {
 }
 settings_by_value!(bool, SchedulingMode, PreemptionType, PriorityBias, ActivationOrdering);
 
+impl Setting for u32 {
+    fn set(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "expected a whole number of seconds".to_owned())
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
 /// The path of a program; empty takes the program away.
 impl Setting for Option<String> {
     fn set(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(None);
         }
-        let checked = FilterDefinition::new("cluster-wide", text).map_err(|Refusal { text, .. }| text)?;
-        Ok(Some(checked.path))
+        check_path(text).map_err(|refusal| refusal.text)?;
+        Ok(Some(text.to_owned()))
     }
 
     fn show(&self) -> String {
@@ -177,15 +186,15 @@ settings! {
     /// The activation filter of all jobs (HPC-F-02).
     ActivationFilterProgram, activation_filter_program: Option<String> = None, words_of("an absolute path, or empty");
     /// How long a submission filter may take, in seconds (HPC-F-05).
-    SubmissionFilterTimeout, submission_filter_timeout_seconds: i64 = 15, numbers(1..=120, "1..120");
+    SubmissionFilterTimeout, submission_filter_timeout_seconds: u32 = 15, numbers(1..=120, "1..120");
     /// How long an activation filter may take, in seconds (HPC-F-05).
-    ActivationFilterTimeout, activation_filter_timeout_seconds: i64 = 15, numbers(1..=120, "1..120");
+    ActivationFilterTimeout, activation_filter_timeout_seconds: u32 = 15, numbers(1..=120, "1..120");
     /// How long after a verdict a filter is not asked again, in seconds (HPC-F-34).
-    FilterRetryInterval, filter_retry_interval_seconds: i64 = 10, numbers(1..=3600, "1..3600");
+    FilterRetryInterval, filter_retry_interval_seconds: u32 = 10, numbers(1..=3600, "1..3600");
     /// What may start while a verdict is outstanding (HPC-F-82, F-83).
     ActivationOrdering, activation_ordering: ActivationOrdering = ActivationOrdering::Strict, words_of("Strict, Relaxed");
     /// How long verdict 3 holds without a time of its own, in seconds (HPC-H-02).
-    DefaultHoldDuration, default_hold_duration_seconds: i64 = 900, numbers(hold::DEFAULT_DURATION_RANGE, "60..604800");
+    DefaultHoldDuration, default_hold_duration_seconds: u32 = 900, numbers(hold::DEFAULT_DURATION_RANGE, "60..604800");
     /// How many jobs after the waiting top job are looked at for backfill; negative is all, 0 none (HPC-B-01).
     BackfillLookAhead, backfill_look_ahead: i64 = 1000, words_of("a whole number; negative: the whole queue, 0: off");
     /// How resources are given to jobs (HPC-S-01).
@@ -198,9 +207,9 @@ settings! {
     /// How additional resources are shared (HPC-S-07).
     PriorityBias, priority_bias: PriorityBias = PriorityBias::MediumBias, words_of("NoBias, MediumBias, HighBias");
     /// How often Balanced mode rebalances, in seconds (HPC-S-08).
-    ReBalancingInterval, rebalancing_interval_seconds: i64 = 10, numbers(1..=3600, "1..3600");
+    ReBalancingInterval, rebalancing_interval_seconds: u32 = 10, numbers(1..=3600, "1..3600");
     /// How long node release tasks may take, in seconds (HPC-J-12).
-    NodeReleaseTaskTimeout, node_release_task_timeout_seconds: i64 = 10, numbers(1..=3600, "1..3600");
+    NodeReleaseTaskTimeout, node_release_task_timeout_seconds: u32 = 10, numbers(1..=3600, "1..3600");
     /// Whether running jobs grow (HPC-S-09).
     AutomaticGrowthEnabled, automatic_growth_enabled: bool = true, words_of("true, false");
     /// Whether running jobs shrink (HPC-S-10).

@@ -48,7 +48,8 @@ fn given(attributes: &JobAttributes, unit: UnitType) -> (Option<i32>, Option<i32
 }
 
 impl Size {
-    /// The size that the attributes ask for, computed from the tasks where it is not given (HPC-J-15).
+    /// The size that the attributes ask for, computed from the tasks where it is not given (HPC-J-15). A bound that is
+    /// neither given nor to be computed is 1 (table 1.1).
     ///
     /// # Errors
     /// `SizeNotValid`: a minimum or maximum below 1, a minimum above the maximum (HPC-J-16), or `RunUntilCanceled`
@@ -65,13 +66,16 @@ impl Size {
         }
         let min = min.map(|min| at_least_one(min_name, min)).transpose()?;
         let max = max.map(|max| at_least_one(max_name, max)).transpose()?;
-        let computed = computed(unit, tasks);
-        // A computed bound never contradicts one that is given.
+        let is_fixed = |computed: Option<bool>| computed == Some(false);
+        let (least, most) = computed(unit, tasks);
+        let least = if is_fixed(attributes.auto_calculate_min) { 1 } else { least };
+        let most = if is_fixed(attributes.auto_calculate_max) { 1 } else { most };
+        // A bound that nobody gives never contradicts one that is given.
         let (min, max) = match (min, max) {
             (Some(min), Some(max)) => (min, max),
-            (Some(min), None) => (min, computed.1.max(min)),
-            (None, Some(max)) => (computed.0.min(max), max),
-            (None, None) => computed,
+            (Some(min), None) => (min, most.max(min)),
+            (None, Some(max)) => (least.min(max), max),
+            (None, None) => (least, most.max(least)),
         };
         if min > max {
             return Err(not_valid(format!("{}={min} is more than {}={max}", min_name.name(), max_name.name())));

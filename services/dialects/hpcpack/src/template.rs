@@ -13,6 +13,7 @@ use crate::{
     },
 };
 pub use check::{Breach, breaches, priority_breach};
+pub(crate) use filters::check_path;
 pub use filters::{Access, AccessEntry, FilterDefinition, Mode, Who, check_filters};
 use std::collections::BTreeMap;
 pub use values::{built_in, effective};

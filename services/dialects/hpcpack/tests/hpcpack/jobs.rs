@@ -173,6 +173,9 @@ fn sizes_that_are_not_given_are_computed_from_the_tasks() {
         size(UnitType::Core, 2, 13)
     );
     assert_eq!(of("MinCores='40'"), size(UnitType::Core, 40, 40));
+    assert_eq!(of("AutoCalculateMin='false' AutoCalculateMax='false'"), size(UnitType::Core, 1, 1));
+    assert_eq!(of("AutoCalculateMax='false'"), size(UnitType::Core, 2, 2));
+    assert_eq!(of("MinCores='5' AutoCalculateMax='0'"), size(UnitType::Core, 5, 5));
     let service = job_with_tasks("", "<Task Type='Service'/>");
     let service = Size::of(&service.attributes, &service.tasks).expect("a size");
     assert_eq!(service.capped(64).map(|size| (size.min, size.max)), Ok((1, 64)));

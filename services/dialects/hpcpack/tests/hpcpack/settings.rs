@@ -104,7 +104,7 @@ fn if_any_is_bad_each_bad_one_is_told_and_none_is_set() {
                 .to_owned(),
             "SchedulingMode=Queued: SchedulingMode is set twice".to_owned(),
             "AutomaticGrowthEnabled: expected Name=value".to_owned(),
-            "SubmissionFilterTimeout=: expected a whole number; allowed: 1..120".to_owned(),
+            "SubmissionFilterTimeout=: expected a whole number of seconds; allowed: 1..120".to_owned(),
             "SubmissionFilterTimeout2=15s: no such setting; nearest known is SubmissionFilterTimeout".to_owned(),
         ])
     );
