@@ -33,12 +33,7 @@ pub fn explain(bench: &Bench) -> Result<Vec<Figure>> {
     let alternatives = alternatives(&mut random, SHAPES, nodes);
     let any_job = |random: &mut SmallRng| site::job(alternatives[random.random_range(0..SHAPES)].clone());
     let mut site = Site::new(nodes, &*super::policy("easy")?)?;
-    while site.projection.waiting() < jobs {
-        for _ in site.projection.waiting()..jobs {
-            site.submit(any_job(&mut random))?;
-        }
-        site.plan()?;
-    }
+    site.fill(jobs, || any_job(&mut random))?;
     let (mut again, mut first) = (Vec::new(), Vec::new());
     let mut kept = Projection::of(site.projection.state().clone());
     for _ in 0..bench.count(EXPLANATIONS) {

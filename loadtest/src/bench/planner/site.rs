@@ -69,8 +69,19 @@ impl Site {
         self.ask(Actor::User(owner(number)), Command::Submit { jobs: vec![job] })
     }
 
+    /// Jobs come in, and start as they can, until so many wait.
+    pub fn fill(&mut self, waiting: usize, mut job: impl FnMut() -> JobSpec) -> Result<()> {
+        while self.projection.waiting() < waiting {
+            for _ in self.projection.waiting()..waiting {
+                self.submit(job())?;
+            }
+            self.plan()?;
+        }
+        Ok(())
+    }
+
     /// Plans until nothing more can start.
-    pub fn plan(&mut self) -> Result<()> {
+    fn plan(&mut self) -> Result<()> {
         loop {
             let planned = self.projection.plan(self.now, &BTreeSet::new());
             let is_cut_short = planned.is_cut_short;

@@ -42,7 +42,7 @@ const SEED: u64 = 20_261_120;
 
 /// `muster whatif` without reading the disk: from the encoded records of a log, which are in memory, to the report. That
 /// is their decoding, the history that is made of them, the replay by the rules of the domain and the planner, and the
-/// comparison.
+/// comparison: all on one thread.
 pub fn whatif(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(JOBS);
     let log = recorded(jobs)?;
