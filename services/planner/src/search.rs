@@ -15,7 +15,7 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::QueueSpec,
-    resources::{Alternative, ComponentPlacement, Level, Placement},
+    resources::{Alternative, ComponentPlacement, IndexSet, Level, NodeShare, Placement},
 };
 use plain::Plain;
 use rooms::Rooms;
@@ -79,9 +79,37 @@ impl<'s> Search<'s> {
     }
 
     fn with_choice(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
+        if let Some((cores, micros)) = self.as_pool(demand)
+            && self.machine.nodes()[0].is_pool()
+        {
+            return self.on_pool(
+                demand,
+                cores,
+                Window { from: start, until: start.plus_micros(micros).min(Timestamp::MAX) },
+            );
+        }
         let [component] = &demand.components[..] else { return self.together(demand, start, choice) };
         let placed = self.component(component, start, choice, &Taken::default())?;
         Some(Placement { components: vec![placed] })
+    }
+
+    /// On a pool the cores are all alike, so nothing has to be chosen.
+    fn on_pool(&self, demand: &Demand, cores: i32, window: Window) -> Option<Placement> {
+        let node = &self.machine.nodes()[0];
+        let free = node.least_in(window);
+        if free.cores < cores || free.exclusive < 0 {
+            return None;
+        }
+        let request = demand.components[0].alternatives[0].requests.first()?;
+        let share = NodeShare {
+            node: node.id,
+            cores: IndexSet::first_n(u32::try_from(cores).ok()?),
+            gpus: IndexSet::new(),
+            memory_bytes: 0,
+            tasks: request.tasks.unwrap_or(1).max(1),
+            exclusive: false,
+        };
+        Some(Placement { components: vec![ComponentPlacement { alternative: 0, shares: vec![share] }] })
     }
 
     /// Places several components that start together. A node serves one of them.

@@ -106,6 +106,11 @@ impl MachineNode {
         counts
     }
 
+    /// Whether its cores are all alike, and none is given to anybody in particular.
+    pub fn is_pool(&self) -> bool {
+        self.free_now.is_none()
+    }
+
     /// Whether the node serves jobs that run in this reservation (or in none) all through a window.
     pub fn serves(&self, window: Window, reservation: Option<&str>) -> bool {
         if !self.is_available || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until)) {
