@@ -1,4 +1,17 @@
 //! The contract with filters: arguments, environment and lines of JSON (HPC-F-60 to HPC-F-67).
+//!
+//! A persistent filter is started as `PROGRAM serve` and reads one JSON object per line:
+//!
+//! ```text
+//! {"type":"load","id":"load","filter_name":"check"}
+//! {"type":"call","id":"0192...","attempt":1,"kind":"activation","action":"filter","filter_name":"check","job_id":42,
+//!  "time_limit_seconds":15,"job_xml":"/run/.../job.xml","pass":7,"index":3,"backfill":true,"count":16, ...}
+//! {"type":"unload","id":"unload","filter_name":"check"}
+//! ```
+//!
+//! It answers the first two with a line `{"id": ..., "code": 0 to 255}`, to which it may add `message` and `hold_until` (as
+//! in the result file, or a number of seconds from now); a code other than 0 for `load` means that it cannot serve. It changes
+//! a job by rewriting the file `job_xml`. After `unload`, or at the end of its input, it has 2 s to end.
 
 use crate::{
     RunnerConfig,

@@ -94,9 +94,10 @@ impl Supervisor {
         runner.peer_addr()?;
         // Signals meant for the runner's session must not reach it: filters end by its rules.
         let _ = setsid();
-        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-            // SAFETY: ignoring a signal runs no code.
-            unsafe { libc::signal(signal as i32, libc::SIG_IGN) };
+        for signal in Signal::iterator() {
+            let ignored = spawn::IGNORED_BY_SUPERVISORS.contains(&signal);
+            // SAFETY: neither action runs code of this program. What the runner's parent had ignored is so no more.
+            unsafe { libc::signal(signal as i32, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
         }
         // It may have been started as `/proc/self/exe`, which tells nobody who looks at processes anything.
         let _ = prctl::set_name(c"muster-filters");

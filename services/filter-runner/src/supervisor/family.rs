@@ -1,12 +1,12 @@
 //! The descendants of a supervisor: all that its filter has started.
 //!
-//! A process number that was read a moment ago is used for a signal without a further check: the kernel gives numbers out in
-//! turn, and would have to start as many processes as there are numbers in between.
+//! A number that was read a moment ago is used for a signal without a further check: the kernel gives numbers out in turn, and
+//! would have to start as many processes as there are numbers in between.
 
 use super::program::Program;
 use crate::call::RawResult;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     time::{Duration, Instant},
 };
@@ -40,9 +40,13 @@ fn result_of(status: i32) -> RawResult {
     }
 }
 
-/// Sends a signal to every descendant.
+/// Sends a signal to every descendant. Whole process groups get it: that reaches also what is started meanwhile. They hold
+/// nobody else, as every filter begins with a session of its own, which groups cannot reach across.
 pub fn signal(signal: i32) {
-    send(&descendants(), signal);
+    for group in groups() {
+        // SAFETY: kill has no memory effects. The numbers are above 1: never everybody, never this process's own group.
+        unsafe { libc::kill(-group, signal) };
+    }
 }
 
 /// Kills all descendants and waits until they are gone, at most for the time given. Whether they are.
@@ -52,48 +56,27 @@ pub fn kill(mut program: Option<&mut Program>, patience: Option<Duration>) -> bo
         if patience.is_some_and(|patience| begun.elapsed() > patience) {
             return false;
         }
-        send(&stopped(), libc::SIGKILL);
+        signal(libc::SIGKILL);
         // What is killed ends within this time, unless it hangs in the kernel.
         std::thread::sleep(Duration::from_micros(500));
     }
     true
 }
 
-/// All descendants, stopped so that they start no others; a few rounds are enough for all but the fastest.
-fn stopped() -> Vec<i32> {
-    const ROUNDS: u32 = 16;
-    let mut family = descendants();
-    for _ in 0..ROUNDS {
-        send(&family, libc::SIGSTOP);
-        let now = descendants();
-        if now.len() == family.len() {
-            return now;
-        }
-        family = now;
-    }
-    family
-}
-
-fn send(processes: &[i32], signal: i32) {
-    for process in processes {
-        // SAFETY: kill has no memory effects. The numbers are above 1: never a group, never everybody.
-        unsafe { libc::kill(*process, signal) };
-    }
-}
-
-/// All descendants of this process that are not dead.
-fn descendants() -> Vec<i32> {
-    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-    for (process, parent) in processes().filter_map(|process| Some((process, living_parent(process)?))) {
-        children.entry(parent).or_default().push(process);
+/// The process groups of all descendants of this process that are not dead.
+fn groups() -> BTreeSet<i32> {
+    let mut children: BTreeMap<i32, Vec<(i32, i32)>> = BTreeMap::new();
+    for (process, (parent, group)) in processes().filter_map(|process| Some((process, living(process)?))) {
+        children.entry(parent).or_default().push((process, group));
     }
     let mut descendants = children.remove(&(std::process::id() as i32)).unwrap_or_default();
     let mut next = 0;
-    while let Some(process) = descendants.get(next) {
+    while let Some((process, _)) = descendants.get(next) {
         descendants.extend(children.remove(process).unwrap_or_default());
         next += 1;
     }
-    descendants
+    // A group of number 0 belongs to another namespace.
+    descendants.into_iter().map(|(_, group)| group).filter(|group| *group > 1).collect()
 }
 
 fn processes() -> impl Iterator<Item = i32> {
@@ -101,18 +84,18 @@ fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(|process| *process > 1)
 }
 
-/// The parent of a process that is not a zombie.
-fn living_parent(process: i32) -> Option<i32> {
+/// Parent and group of a process that is not a zombie.
+fn living(process: i32) -> Option<(i32, i32)> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     parse_stat(&String::from_utf8_lossy(&stat))
 }
 
 /// The name in the second field can hold anything, also spaces and brackets; what counts begins after its last bracket.
-fn parse_stat(stat: &str) -> Option<i32> {
+fn parse_stat(stat: &str) -> Option<(i32, i32)> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
     let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(parent)
+    let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    (!matches!(state, "Z" | "X")).then_some((parent, group))
 }
 
 #[cfg(test)]
@@ -120,9 +103,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parent_is_found_behind_any_name() {
-        assert_eq!(parse_stat("12 (a b) c) S 7 12 12 0"), Some(7));
-        assert_eq!(parse_stat("12 (x) Z 7 12 12 0"), None);
+    fn parent_and_group_are_found_behind_any_name() {
+        assert_eq!(parse_stat("12 (a b) c) S 7 9 12 0"), Some((7, 9)));
+        assert_eq!(parse_stat("12 (x) Z 7 9 12 0"), None);
         assert_eq!(parse_stat(""), None);
     }
 

@@ -71,6 +71,9 @@ struct Birth<'a> {
     failure: Option<Failure>,
 }
 
+/// These do not end a supervisor: filters end by its rules, and a filter that reads no more is no reason to end.
+pub const IGNORED_BY_SUPERVISORS: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGPIPE];
+
 /// More than the child's few calls take.
 const STACK_BYTES: usize = 16 << 10;
 
@@ -167,7 +170,7 @@ fn switch_to(identity: &Identity) -> Result<(), Errno> {
 
 /// A program expects the signals as after a login: none ignored, none blocked.
 fn reset_signals() -> Result<(), Errno> {
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGPIPE] {
+    for signal in IGNORED_BY_SUPERVISORS {
         // SAFETY: the default action is no code of this program, and the table of actions is the child's own.
         unsafe { libc::signal(signal as c_int, libc::SIG_DFL) };
     }

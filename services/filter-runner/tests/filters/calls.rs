@@ -187,6 +187,22 @@ async fn the_files_of_a_call_are_open_to_the_filter_account_alone() {
     assert_eq!(folder, (0o700, account()));
 }
 
+/// HPC-F-06
+#[tokio::test]
+async fn a_filter_leads_a_session_and_a_group_of_its_own_and_has_no_signal_blocked_or_ignored() {
+    let site = Site::new();
+    let answer = site.run_script("cut -d ' ' -f 1,5,6 /proc/$$/stat; grep -E 'Sig(Blk|Ign)' /proc/$$/status").await;
+    let text = answer.stdout.text();
+    let lines: Vec<&str> = text.lines().collect();
+    let numbers: Vec<&str> = lines[0].split(' ').collect();
+    assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{text}");
+    for line in &lines[1..] {
+        let mask = u64::from_str_radix(line.rsplit('\t').next().unwrap(), 16).unwrap();
+        // Those above are the C library's own.
+        assert_eq!(mask & 0x7fff_ffff, 0, "{text}");
+    }
+}
+
 /// HPC-F-80
 #[tokio::test]
 async fn as_many_calls_are_made_at_once_as_there_are_slots() {

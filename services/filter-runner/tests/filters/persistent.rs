@@ -263,7 +263,8 @@ async fn who_drops_a_call_ends_the_program_and_the_next_call_starts_it_anew() {
     let filter = Filter::new();
     filter.ask("pass").await;
     let process = filter.told()[0].0;
-    let hanging = filter.call("hang");
+    // The limit is much longer than this test waits.
+    let hanging = Call { time_limit_seconds: 120, ..filter.call("hang") };
     tokio::select! {
         answer = filter.site.run(&hanging) => panic!("{answer:?}"),
         () = until("the call", || (filter.types().len() == 3).then_some(())) => {}
