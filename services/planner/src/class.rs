@@ -18,6 +18,8 @@ pub(crate) struct Class {
     uses: u32,
     /// The least that it takes, by its first alternatives.
     pub size: Size,
+    /// With fewer cores it cannot be served in any way; at least 1.
+    pub least_cores: u64,
     /// Why it cannot be served as the machine is, however long it waits, if that is so.
     pub hopeless: Option<WaitReason>,
 }
@@ -72,6 +74,12 @@ impl Size {
     }
 }
 
+/// With fewer cores a demand cannot be served in any way.
+fn least_cores(demand: &Demand, size: &Size) -> u64 {
+    let has_choice = demand.components.len() > 1 || demand.components.iter().any(|one| one.alternatives.len() > 1);
+    if has_choice { 1 } else { size.cores.max(1) }
+}
+
 /// All classes in use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Classes {
@@ -94,7 +102,9 @@ impl Classes {
             self.classes[*id as usize].uses += 1;
             return *id;
         }
-        let class = Class { demand: demand.clone(), uses: 1, size: Size::of(demand, settings), hopeless: None };
+        let size = Size::of(demand, settings);
+        let least_cores = least_cores(demand, &size);
+        let class = Class { demand: demand.clone(), uses: 1, size, least_cores, hopeless: None };
         let id = match self.unused.pop() {
             Some(id) => {
                 self.classes[id as usize] = class;
@@ -174,6 +184,7 @@ impl Classes {
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);
+            class.least_cores = least_cores(&class.demand, &class.size);
         }
     }
 }

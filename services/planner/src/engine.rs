@@ -3,26 +3,27 @@
 //! It is told what happens, step by step, so that a pass never builds anything anew. An engine that was told the same in
 //! another order, or was built from the outcome, makes the same plans.
 
+mod held;
+
 use crate::{
     PolicyError,
     class::{ClassId, Classes},
     limits::{Limits, Usage},
     machine::{Holding, Machine, Window},
     model::{ActiveRun, Closure, QueuedJob, Reservation, Slot},
-    pass::expected_end,
     queue::{Facts, Place, Queue},
     search::Search,
     timeline::ALWAYS,
 };
+use held::JustLeft;
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
     policy::Policy,
-    resources::{NodeShare, NodeSpec},
+    resources::NodeSpec,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    ops::Range,
     sync::Arc,
 };
 
@@ -53,14 +54,6 @@ pub struct Engine {
     runs: HashMap<JobId, Run>,
     /// Assumed ends of runs that end.
     ends: BTreeSet<(Timestamp, JobId)>,
-}
-
-/// A job that has just left the queue with a promise, and the numbers of what that freed.
-#[derive(Clone, Debug)]
-struct JustLeft {
-    job: JobId,
-    slot: Slot,
-    freed: Range<usize>,
 }
 
 /// Whose bound it is.
@@ -306,17 +299,6 @@ impl Engine {
         self.runs.insert(run.job, Run { run, assumed_end, usage });
     }
 
-    /// What a job was promised that has just left the queue was not freed if its run holds it.
-    fn note_redeemed(&mut self, run: &ActiveRun) {
-        let Some(JustLeft { job, slot, freed }) = self.just_left.take() else { return };
-        let is_held = |share: &NodeShare| run.placement.shares().any(|held| holds_all_of(held, share));
-        let until = expected_end(&run.demand, &slot.placement, slot.start);
-        let is_redeemed = job == run.job && until <= run.expected_end && slot.placement.shares().all(is_held);
-        if is_redeemed && freed.end == self.machine.freed_so_far() {
-            self.machine.take_back_freed(freed.start);
-        }
-    }
-
     /// A run has ended.
     pub fn end(&mut self, job: JobId) {
         let Some(Run { run, assumed_end, usage }) = self.runs.remove(&job) else { return };
@@ -396,34 +378,6 @@ impl Engine {
         }
     }
 
-    /// Puts back on its line what holds a part of a node that became something else.
-    fn hold_again(&mut self, is_changed: impl Fn(NodeId) -> bool) {
-        for run in self.runs.values() {
-            let holding = Holding::Run { until: run.assumed_end };
-            self.machine.take_nodes(&run.run.demand, &run.run.placement, holding, &is_changed);
-        }
-        for entry in self.queue.entries() {
-            if let Some(slot) = &entry.slot {
-                let demand = &self.classes.get(entry.class).demand;
-                let holding = Holding::Promise { start: slot.start };
-                self.machine.take_nodes(demand, &slot.placement, holding, &is_changed);
-            }
-        }
-    }
-
-    fn hold_licence_again(&mut self, name: &str) {
-        for run in self.runs.values() {
-            let holding = Holding::Run { until: run.assumed_end };
-            self.machine.take_licence(&run.run.demand, &run.run.placement, holding, name);
-        }
-        for entry in self.queue.entries() {
-            if let Some(slot) = &entry.slot {
-                let demand = &self.classes.get(entry.class).demand;
-                self.machine.take_licence(demand, &slot.placement, Holding::Promise { start: slot.start }, name);
-            }
-        }
-    }
-
     /// Computes the place of every job anew.
     fn requeue_all(&mut self) {
         let mut jobs: Vec<QueuedJob> = Vec::with_capacity(self.queue.len());
@@ -443,15 +397,6 @@ impl Engine {
             self.enqueue(job);
         }
     }
-}
-
-/// Whether a share of a node is no less than another of the same node.
-fn holds_all_of(held: &NodeShare, share: &NodeShare) -> bool {
-    held.node == share.node
-        && held.cores.len() >= share.cores.len()
-        && held.gpus.len() >= share.gpus.len()
-        && held.memory_bytes >= share.memory_bytes
-        && (held.exclusive || !share.exclusive)
 }
 
 /// The queue of the component whose number is the job's.

@@ -1,6 +1,9 @@
 //! Whether a demand fits at a moment, and when it fits first.
 
+mod chances;
+mod onward;
 mod plain;
+mod pool;
 mod rooms;
 mod sweep;
 
@@ -8,14 +11,14 @@ use crate::{
     class::Class,
     engine::Run,
     free::{Free, FreeNode, Undo},
-    machine::{Machine, MachineNode, Wanted, Window},
-    model::{ComponentDemand, Demand, Slot},
+    machine::{Machine, MachineNode, Window},
+    model::{ComponentDemand, Demand},
     place::{self, Enough, Scope},
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::QueueSpec,
-    resources::{Alternative, ComponentPlacement, IndexSet, Level, NodeShare, Placement},
+    resources::{Alternative, ComponentPlacement, Level, Placement},
 };
 use plain::Plain;
 use rooms::Rooms;
@@ -91,25 +94,6 @@ impl<'s> Search<'s> {
         let [component] = &demand.components[..] else { return self.together(demand, start, choice) };
         let placed = self.component(component, start, choice, &Taken::default())?;
         Some(Placement { components: vec![placed] })
-    }
-
-    /// On a pool the cores are all alike, so nothing has to be chosen.
-    fn on_pool(&self, demand: &Demand, cores: i32, window: Window) -> Option<Placement> {
-        let node = &self.machine.nodes()[0];
-        let free = node.least_in(window);
-        if free.cores < cores || free.exclusive < 0 {
-            return None;
-        }
-        let request = demand.components[0].alternatives[0].requests.first()?;
-        let share = NodeShare {
-            node: node.id,
-            cores: IndexSet::first_n(u32::try_from(cores).ok()?),
-            gpus: IndexSet::new(),
-            memory_bytes: 0,
-            tasks: request.tasks.unwrap_or(1).max(1),
-            exclusive: false,
-        };
-        Some(Placement { components: vec![ComponentPlacement { alternative: 0, shares: vec![share] }] })
     }
 
     /// Places several components that start together. A node serves one of them.
@@ -294,135 +278,12 @@ impl<'s> Search<'s> {
             .find_map(|start| self.with_choice(demand, start, choice).map(|placement| Found { start, placement }))
     }
 
-    /// A search for the first start of jobs of a class that have a plain request and no choice, from a moment on. It can be
-    /// gone on with for as long as nothing is freed.
-    pub fn sweep(&self, class: &Class, from: Timestamp) -> Option<Sweep> {
-        Sweep::start(self, &Plain::of(self, &class.demand, None)?, from)
-    }
-
-    /// The first start, before `bound`, that such a search comes to.
-    pub fn next_of(&self, class: &Class, sweep: &mut Sweep, bound: Timestamp) -> Option<Found> {
-        self.go_on(&class.demand, None, &Plain::of(self, &class.demand, None)?, sweep, bound)
-    }
-
-    fn go_on(
-        &self,
-        demand: &Demand,
-        choice: Option<u32>,
-        plain: &Plain,
-        sweep: &mut Sweep,
-        bound: Timestamp,
-    ) -> Option<Found> {
-        while sweep.find(self, plain, bound) {
-            let start = sweep.moment();
-            let search = Search { known: Some((start, Known::Looks(sweep.looks()))), ..*self };
-            if let Some(placement) = search.with_choice(demand, start, choice) {
-                return Some(Found { start, placement });
-            }
-            if !sweep.pass_on(self, plain) {
-                return None;
-            }
-        }
-        None
-    }
-
-    /// The first start, before `bound`, at which all components fit: of the moments at which each by itself may.
-    fn earliest_together(
-        &self,
-        demand: &Demand,
-        plains: &[Plain],
-        mut sweeps: Vec<Sweep>,
-        bound: Timestamp,
-    ) -> Option<Found> {
-        loop {
-            let start = self.meet(plains, &mut sweeps, bound)?;
-            if let Some(placement) = self.with_choice(demand, start, None) {
-                return Some(Found { start, placement });
-            }
-            let changes = sweeps.iter().zip(plains).filter_map(|(sweep, plain)| sweep.next_change(self, plain));
-            let next = changes.min()?;
-            sweeps.iter_mut().zip(plains).for_each(|(sweep, plain)| sweep.go_to(self, plain, next));
-        }
-    }
-
-    /// Goes on to the first moment at which each component by itself may fit.
-    fn meet(&self, plains: &[Plain], sweeps: &mut [Sweep], bound: Timestamp) -> Option<Timestamp> {
-        let mut start = sweeps.iter().map(Sweep::moment).max()?;
-        loop {
-            for (sweep, plain) in sweeps.iter_mut().zip(plains) {
-                sweep.go_to(self, plain, start);
-                if !sweep.find(self, plain, bound) {
-                    return None;
-                }
-            }
-            let last = sweeps.iter().map(Sweep::moment).max()?;
-            if last == start {
-                return Some(start);
-            }
-            start = last;
-        }
-    }
-
     /// The most cores that each node can have at a moment, if that is known.
     fn known_cores_at(&self, moment: Timestamp) -> Option<&'s [u32]> {
         match self.known {
             Some((at, Known::Cores(cores))) if at == moment => Some(cores),
             _ => None,
         }
-    }
-
-    /// Whether a job that has a slot may find a better one, as far as can be told while it still has it. A better slot on a
-    /// pool ends within the old one or before, and the old one is the job's own, so only what comes before it has to be
-    /// free.
-    pub fn may_improve(&self, class: &Class, slot: &Slot) -> bool {
-        self.as_pool(&class.demand).is_none_or(|(cores, micros)| {
-            let line = &self.machine.nodes()[0].line;
-            line.earliest_cores(cores, micros, self.now, slot.start, slot.start).is_some()
-        })
-    }
-
-    /// Whether what gaps there are tells where the jobs of a class may start.
-    pub fn goes_by_gaps(&self, class: &Class) -> bool {
-        let is_in_reservation = class.demand.components.iter().any(|component| component.reservation.is_some());
-        !is_in_reservation && self.as_pool(&class.demand).is_none() && self.wanted(class).is_some()
-    }
-
-    /// The gaps in which a job of a class can be served, if it has one plain request.
-    pub fn wanted(&self, class: &Class) -> Option<Wanted> {
-        Some(Plain::of(self, &class.demand, None)?.wanted())
-    }
-
-    /// The starts that something freed on a node of a job's own slot may have made possible, going by cores: there its share
-    /// stands in its way only as long as it has it, and what comes after the start of the slot is its own.
-    pub fn own_chances(&self, class: &Class, node: NodeId, freed: Window, own: Timestamp) -> Option<Window> {
-        let plain = Plain::of(self, &class.demand, None)?;
-        let micros = plain.walltime_micros();
-        let cores = i32::try_from(plain.enough.least_cores()).unwrap_or(i32::MAX);
-        let from = self.now.max(freed.from.plus_micros(1_i64.saturating_sub(micros)));
-        let from = self.machine.node(node)?.line.earliest_cores(cores, micros, from, freed.until, own)?;
-        Some(Window { from, until: freed.until })
-    }
-
-    /// Cores and duration, if the machine is one node and the demand is for nothing but cores of it.
-    pub fn as_pool(&self, demand: &Demand) -> Option<(i32, i64)> {
-        let ([node], [component]) = (self.machine.nodes(), &demand.components[..]) else { return None };
-        let [alternative] = &component.alternatives[..] else { return None };
-        let [request] = &alternative.requests[..] else { return None };
-        let only_cores = request.path.is_empty()
-            && request.memory.is_none()
-            && self.default_memory_per_core_bytes.is_none()
-            && request.gpus.is_none()
-            && request.tasks_per_node.is_none()
-            && alternative.licences.is_empty()
-            && component.reservation.is_none()
-            && node.is_always_open()
-            && fits_any_sharing(alternative)
-            && serves_kind(node, self.queue_nodes(component), alternative);
-        let cores = u64::from(request.tasks.unwrap_or(1).max(1)) * u64::from(request.cpus_per_task.max(1));
-        let seconds = i64::try_from(alternative.walltime_seconds?).ok()?;
-        let micros = seconds.checked_mul(1_000_000)?;
-        let cores = i32::try_from(cores).ok()?;
-        only_cores.then_some((cores, micros))
     }
 
     /// Whether a demand that fits also fits with more free.

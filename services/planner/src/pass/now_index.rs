@@ -66,14 +66,14 @@ impl NowIndex {
 
     /// Whether a job of the class may fit now. If not, it does not.
     pub fn may_fit(&self, class: &Class) -> bool {
-        let [component] = &class.demand.components[..] else { return self.total > 0 };
-        let [alternative] = &component.alternatives[..] else { return self.total > 0 };
-        if self.total < class.size.cores.max(1) {
+        if self.total < class.least_cores {
             return false;
         }
         if self.cores.len() == 1 {
             return true;
         }
+        let [component] = &class.demand.components[..] else { return true };
+        let [alternative] = &component.alternatives[..] else { return true };
         let Some(enough) = Enough::of(alternative, None) else { return true };
         let per_task = enough.cpus_per_task();
         let has_large_nodes = self.by_cores.get(MAX_COUNTED_CORES).is_some_and(|count| *count > 0);

@@ -1,18 +1,17 @@
 //! Backfill mode `conservative`: every job that waits is promised a start, and the promise is kept.
 
-use super::{Cycle, Verdict, expected_end};
+use super::{Cycle, Verdict};
 use crate::{
     class::ClassId,
     engine::Engine,
     limits::Usage,
     machine::Holding,
-    model::{ActiveRun, Demand, Slot},
+    model::{Demand, Slot},
     queue::Place,
     search::Found,
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
-    command::Start,
     job::WaitReason,
     policy::Backfill,
     resources::{ComponentPlacement, Placement},
@@ -169,37 +168,16 @@ impl Engine {
             // Kept, it would keep others from what it cannot use, and then take from them what comes after.
             return self.change_slot(cycle, place, None);
         }
-        let Some(entry) = self.queue.get(place) else { return };
-        let demand = self.classes.get(entry.class).demand.clone();
-        let holder = entry.holder.clone();
+        let Some(class_id) = self.queue.class_at(place) else { return };
+        let demand = self.classes.get(class_id).demand.clone();
         let promise = Holding::Promise { start: slot.start };
         self.machine.lend(&demand, &slot.placement, promise);
         let Some(placement) = self.redeemed(&demand, &slot.placement, cycle.now) else {
             self.machine.take(&demand, &slot.placement, promise);
             return;
         };
-        let until = expected_end(&demand, &placement, cycle.now);
-        let holding = Holding::Run { until };
-        let placement = Arc::new(placement);
-        self.machine.take(&demand, &placement, holding);
-        let (job, run_placement) = (id, placement.clone());
-        let run = ActiveRun {
-            job,
-            demand: demand.clone(),
-            holder: holder.clone(),
-            placement: run_placement,
-            expected_end: until,
-        };
-        self.note_start(run, usage);
-        self.limits.begin(&holder, &demand, &usage);
-        cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
-        if id.index.is_some() {
-            *cycle.started_of_array.entry(id.number).or_default() += 1;
-        }
-        cycle.plan.starts.push(Start { job: id, placement: Placement::clone(&placement) });
-        cycle.usage.push((holder, demand.clone(), usage));
-        cycle.taken.push((demand.clone(), placement, holding));
-        if id.index.is_some() && id != self.queue.get(place).map_or(id, |entry| entry.id) {
+        self.take_start(cycle, place, id, placement);
+        if task.is_some() {
             cycle.redeemed_arrays.push(place);
         }
         cycle.given_up.push((demand, slot.placement, promise));

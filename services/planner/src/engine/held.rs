@@ -1,0 +1,68 @@
+//! What holds something when the machine or the job's state changes under it.
+
+use super::Engine;
+use crate::{
+    machine::Holding,
+    model::{ActiveRun, Slot},
+    pass::expected_end,
+};
+use muster_schemas::{JobId, NodeId, resources::NodeShare};
+use std::ops::Range;
+
+/// A job that has just left the queue with a promise, and the numbers of what that freed.
+#[derive(Clone, Debug)]
+pub(super) struct JustLeft {
+    pub job: JobId,
+    pub slot: Slot,
+    pub freed: Range<usize>,
+}
+
+impl Engine {
+    /// What a job was promised that has just left the queue was not freed if its run holds it.
+    pub(super) fn note_redeemed(&mut self, run: &ActiveRun) {
+        let Some(JustLeft { job, slot, freed }) = self.just_left.take() else { return };
+        let is_held = |share: &NodeShare| run.placement.shares().any(|held| holds_all_of(held, share));
+        let until = expected_end(&run.demand, &slot.placement, slot.start);
+        let is_redeemed = job == run.job && until <= run.expected_end && slot.placement.shares().all(is_held);
+        if is_redeemed && freed.end == self.machine.freed_so_far() {
+            self.machine.take_back_freed(freed.start);
+        }
+    }
+
+    /// Puts back on its line what holds a part of a node that became something else.
+    pub(super) fn hold_again(&mut self, is_changed: impl Fn(NodeId) -> bool) {
+        for run in self.runs.values() {
+            let holding = Holding::Run { until: run.assumed_end };
+            self.machine.take_nodes(&run.run.demand, &run.run.placement, holding, &is_changed);
+        }
+        for entry in self.queue.entries() {
+            if let Some(slot) = &entry.slot {
+                let demand = &self.classes.get(entry.class).demand;
+                let holding = Holding::Promise { start: slot.start };
+                self.machine.take_nodes(demand, &slot.placement, holding, &is_changed);
+            }
+        }
+    }
+
+    pub(super) fn hold_licence_again(&mut self, name: &str) {
+        for run in self.runs.values() {
+            let holding = Holding::Run { until: run.assumed_end };
+            self.machine.take_licence(&run.run.demand, &run.run.placement, holding, name);
+        }
+        for entry in self.queue.entries() {
+            if let Some(slot) = &entry.slot {
+                let demand = &self.classes.get(entry.class).demand;
+                self.machine.take_licence(demand, &slot.placement, Holding::Promise { start: slot.start }, name);
+            }
+        }
+    }
+}
+
+/// Whether a share of a node is no less than another of the same node.
+fn holds_all_of(held: &NodeShare, share: &NodeShare) -> bool {
+    held.node == share.node
+        && held.cores.len() >= share.cores.len()
+        && held.gpus.len() >= share.gpus.len()
+        && held.memory_bytes >= share.memory_bytes
+        && (held.exclusive || !share.exclusive)
+}

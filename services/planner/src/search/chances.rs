@@ -1,0 +1,43 @@
+//! Where something that was freed may make a promise better.
+
+use super::{Search, plain::Plain};
+use crate::{
+    class::Class,
+    machine::{Wanted, Window},
+    model::Slot,
+};
+use muster_schemas::{NodeId, Timestamp};
+
+impl Search<'_> {
+    /// Whether a job that has a slot may find a better one, as far as can be told while it still has it. A better slot on a
+    /// pool ends within the old one or before, and the old one is the job's own, so only what comes before it has to be
+    /// free.
+    pub fn may_improve(&self, class: &Class, slot: &Slot) -> bool {
+        self.as_pool(&class.demand).is_none_or(|(cores, micros)| {
+            let line = &self.machine.nodes()[0].line;
+            line.earliest_cores(cores, micros, self.now, slot.start, slot.start).is_some()
+        })
+    }
+
+    /// Whether what gaps there are tells where the jobs of a class may start.
+    pub fn goes_by_gaps(&self, class: &Class) -> bool {
+        let is_in_reservation = class.demand.components.iter().any(|component| component.reservation.is_some());
+        !is_in_reservation && self.as_pool(&class.demand).is_none() && self.wanted(class).is_some()
+    }
+
+    /// The gaps in which a job of a class can be served, if it has one plain request.
+    pub fn wanted(&self, class: &Class) -> Option<Wanted> {
+        Some(Plain::of(self, &class.demand, None)?.wanted())
+    }
+
+    /// The starts that something freed on a node of a job's own slot may have made possible, going by cores: there its share
+    /// stands in its way only as long as it has it, and what comes after the start of the slot is its own.
+    pub fn own_chances(&self, class: &Class, node: NodeId, freed: Window, own: Timestamp) -> Option<Window> {
+        let plain = Plain::of(self, &class.demand, None)?;
+        let micros = plain.walltime_micros();
+        let cores = i32::try_from(plain.enough.least_cores()).unwrap_or(i32::MAX);
+        let from = self.now.max(freed.from.plus_micros(1_i64.saturating_sub(micros)));
+        let from = self.machine.node(node)?.line.earliest_cores(cores, micros, from, freed.until, own)?;
+        Some(Window { from, until: freed.until })
+    }
+}
