@@ -19,6 +19,8 @@ pub struct Draft {
     pub array: Option<(u32, u32)>,
     /// How long it runs, as a part of what it is allowed, in percent; a job without walltime runs so many seconds.
     pub runs_percent: u32,
+    /// How many equal jobs are submitted together.
+    pub copies: u32,
 }
 
 /// Something that happens.
@@ -71,9 +73,10 @@ prop_compose! {
         array in prop::option::weighted(0.15, (1_u32..=4, 1_u32..=3)),
         runs_percent in if overruns { 1..=200_u32 } else { 1..=100 },
         is_exact in any::<bool>(),
+        copies in prop_oneof![3 => Just(1_u32), 1 => 2_u32..=8],
     ) -> Draft {
         // Many jobs end early, and many run as long as they may.
-        Draft { demand, holder, priority, array, runs_percent: if is_exact { 100 } else { runs_percent } }
+        Draft { demand, holder, priority, array, runs_percent: if is_exact { 100 } else { runs_percent }, copies }
     }
 }
 

@@ -78,7 +78,7 @@ impl Twin {
 
     fn happen(&mut self, step: &Step, look: &mut impl FnMut(&Self, &Planned)) {
         match step {
-            Step::Submit(draft) => self.submit(draft),
+            Step::Submit(draft) => (0..draft.copies).for_each(|_| self.submit(draft)),
             Step::Pass(seconds) => return self.pass_time(*seconds, look),
             Step::EndRun(at) => {
                 if let Some(job) = pick(&self.world.runs, at) {
@@ -204,12 +204,12 @@ impl Twin {
             placement: Arc::new(placement.clone()),
             expected_end: longest.map_or(Timestamp::MAX, |walltime| self.now.plus_seconds(walltime as i64)),
         };
-        self.engine.begin(run.clone());
-        self.world.runs.insert(id, run);
         match self.world.jobs.get(&id.whole()) {
             Some(rest) => self.engine.enqueue(rest.clone()),
             None => self.engine.dequeue(id.whole()),
         }
+        self.engine.begin(run.clone());
+        self.world.runs.insert(id, run);
     }
 
     fn end(&mut self, id: JobId) {
