@@ -155,6 +155,21 @@ impl<'w> Holdings<'w> {
         left
     }
 
+    /// Whether anything that is free changes at a moment. Who holds it does not matter.
+    pub fn changes_at(&self, moment: Timestamp) -> bool {
+        let before = moment.plus_micros(-1);
+        let of_node = |node: &NodeId| {
+            let holders = |moment| {
+                let held = self.list.iter().filter(|holding| holding.window.contains(moment));
+                let shares: Vec<&NodeShare> = held.flat_map(|holding| holding.share_of(*node)).collect();
+                (shares.len(), shares.iter().filter(|share| share.exclusive).count())
+            };
+            self.left_at(*node, before) != self.left_at(*node, moment) || holders(before) != holders(moment)
+        };
+        let of_licence = |name: &String| self.licences_held_at(name, before) != self.licences_held_at(name, moment);
+        self.world.nodes.keys().any(of_node) || self.world.licences.keys().any(of_licence)
+    }
+
     /// The least that is left of a node over a window.
     fn least_left(&self, node: NodeId, window: Window) -> Amounts {
         let full = Amounts::of_node(&self.world.nodes[&node].spec);

@@ -54,6 +54,7 @@ pub fn pass(world: &World, policy: &Policy, now: Timestamp) -> Outcome {
         usage: Usage::of(world),
         blocked: BTreeMap::new(),
         is_cut_short: false,
+        failed: Vec::new(),
         outcome: Outcome::default(),
     };
     let blocks = blocks(world, policy, now);
@@ -77,6 +78,7 @@ struct Pass<'w> {
     /// Queues whose jobs may not start, for the sake of which job.
     blocked: BTreeMap<String, JobId>,
     is_cut_short: bool,
+    failed: Vec<Arc<Demand>>,
     outcome: Outcome,
 }
 
@@ -178,7 +180,12 @@ impl<'w> Pass<'w> {
             self.wait(job, Why::Limit);
             return Attempt::Held;
         }
-        let Some(placement) = self.held.place_now(id, &job.demand) else {
+        // What did not fit once in a plan is not tried again in it.
+        let found = if self.failed.contains(&job.demand) { None } else { self.held.place_now(id, &job.demand) };
+        let Some(placement) = found else {
+            if !is_moldable(&job.demand) {
+                self.failed.push(job.demand.clone());
+            }
             let Some(why) = hopeless(self.world, self.now, &job.demand) else { return Attempt::NoRoom };
             self.wait(job, why);
             return Attempt::Hopeless;
@@ -386,6 +393,11 @@ impl<'w> Pass<'w> {
     fn wait(&mut self, job: &QueuedJob, why: Why) {
         self.outcome.waiting.insert(job.id, why);
     }
+}
+
+/// Whether it may start later than it could, for the sake of an earlier end.
+fn is_moldable(demand: &Demand) -> bool {
+    matches!(&demand.components[..], [component] if component.alternatives.len() > 1)
 }
 
 fn slot_of(found: Found) -> Slot {

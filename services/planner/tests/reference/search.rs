@@ -20,13 +20,14 @@ pub struct Found {
 }
 
 impl Holdings<'_> {
-    /// The moments from now on at which something that did not fit before could fit. A request for all nodes there are
-    /// can fit when others begin to have nodes for themselves.
+    /// The moments from now on at which something that did not fit before could fit: where what is free changes. A request
+    /// for all nodes there are can fit when others begin to have nodes for themselves.
     pub fn possible_starts(&self) -> BTreeSet<Timestamp> {
-        let bounds = self.list.iter().flat_map(|holding| [holding.window.start, holding.window.end]);
+        let held = self.list.iter().flat_map(|holding| [holding.window.start, holding.window.end]);
+        let held = held.filter(|moment| self.changes_at(*moment));
         let closures = self.world.nodes.values().flat_map(|node| &node.closures).map(|closure| closure.until);
         let reservations = self.world.reservations.values().flat_map(|kept| [kept.start, kept.end]);
-        let all = bounds.chain(closures).chain(reservations);
+        let all = held.chain(closures).chain(reservations);
         all.filter(|moment| self.now < *moment && *moment < Timestamp::MAX).chain([self.now]).collect()
     }
 
