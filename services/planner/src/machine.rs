@@ -262,6 +262,11 @@ impl Machine {
     /// Gives back for good what was taken with the same arguments.
     pub fn give_back(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         self.lend(demand, placement, holding);
+        self.frees(demand, placement, holding);
+    }
+
+    /// What was lent is not taken again.
+    pub fn frees(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         let window = holding.window(demand, placement);
         for (component, placed) in demand.components.iter().zip(&placement.components) {
             let alternative = component.alternatives.get(placed.alternative as usize);
@@ -273,7 +278,10 @@ impl Machine {
 
     /// Anything may have been freed.
     pub fn frees_anything(&mut self) {
-        if self.freed.last() != Some(&Freed::Anything) {
+        if self.freed.last() == Some(&Freed::Anything) {
+            // Said once, but it counts anew: some looked in between.
+            self.forgotten += 1;
+        } else {
             self.freed.push(Freed::Anything);
         }
     }

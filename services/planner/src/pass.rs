@@ -89,6 +89,10 @@ impl Engine {
     /// [`Engine::begin`] when they have happened. Promises are kept at once; say [`Engine::set_slot`] if they were not
     /// accepted.
     pub fn pass(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Plan {
+        if !left_out.is_empty() {
+            // Jobs made way for starts that were refused.
+            self.machine.frees_anything();
+        }
         let cycle = self.cycle(now, left_out);
         self.finish(cycle)
     }
@@ -141,11 +145,16 @@ impl Engine {
         if self.capacity_freed || self.machine.promises() == 0 {
             self.machine.forget_freed_before(cycle.freed_so_far);
         }
-        for (demand, placement, holding) in cycle.taken.drain(..) {
-            self.machine.lend(&demand, &placement, holding);
+        for (demand, placement, holding) in &cycle.taken {
+            self.machine.lend(demand, placement, *holding);
         }
         for (demand, placement, holding) in cycle.given_up.drain(..) {
             self.machine.take(&demand, &placement, holding);
+        }
+        if self.machine.promises() > 0 {
+            // Jobs of other queues made way for what was promised for this cycle only.
+            let promised = cycle.taken.iter().filter(|(.., holding)| matches!(holding, Holding::Promise { .. }));
+            promised.for_each(|(demand, placement, holding)| self.machine.frees(demand, placement, *holding));
         }
         for (holder, demand, usage) in cycle.usage.drain(..) {
             self.limits.end(&holder, &demand, &usage);

@@ -13,7 +13,7 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     job::WaitReason,
-    policy::Backfill,
+    policy::{Backfill, BackfillMode},
     resources::{ComponentPlacement, Placement},
 };
 use std::sync::Arc;
@@ -47,20 +47,22 @@ impl Engine {
         }
     }
 
-    /// Takes back promises that cannot be kept because a node, a licence or time on them was lost. They are made anew, in
-    /// order, with those of jobs that have none.
+    /// Takes back promises that cannot be kept because a node, a licence or time on them was lost, or that the policy does
+    /// not keep because another one made them. Under a policy that keeps promises they are made anew, in order, with those
+    /// of jobs that have none.
     pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
         if !std::mem::take(&mut self.slots_in_doubt) || self.machine.promises() == 0 {
             return;
         }
         for block in self.queue.blocks() {
+            let is_kept = self.queue.backfill(block).mode == BackfillMode::Conservative;
             let sorted = self.queue.take_sorted(block);
             // The last ones first: where two hold the same, the earlier job keeps it.
             for place in sorted.iter().rev() {
                 let Some(entry) = self.queue.get(*place) else { continue };
                 let Some(slot) = &entry.slot else { continue };
                 let demand = &self.classes.get(entry.class).demand;
-                if !self.machine.keeps(demand, &slot.placement, slot.start, cycle.now) {
+                if !is_kept || !self.machine.keeps(demand, &slot.placement, slot.start, cycle.now) {
                     self.change_slot(cycle, *place, None);
                 }
             }

@@ -21,6 +21,8 @@ struct Chances {
     offers: Vec<Offer>,
     /// When what was freed on each node was held.
     on_nodes: HashMap<NodeId, Vec<Window>>,
+    /// When what may have been freed of any node was held, if anything may have been.
+    on_any_node: Option<Window>,
     /// As of so much freed.
     as_of: usize,
 }
@@ -34,46 +36,53 @@ struct Offer {
 impl Offer {
     /// What may be good for everything.
     const ANYTHING: Self = {
-        let always = Window { from: ALWAYS, until: Timestamp::MAX };
         let gap = Gap { from: ALWAYS, until: Timestamp::MAX, node: 0, cores: u32::MAX, is_whole: true };
-        Self { gap, freed: always }
+        Self { gap, freed: ALL_TIME }
     };
 }
+
+const ALL_TIME: Window = Window { from: ALWAYS, until: Timestamp::MAX };
 
 /// The starts that what was freed may have made possible for the jobs of a class.
 #[derive(Default)]
 struct ClassChances {
     /// Of so many offers.
     as_of: usize,
-    /// Ascending; they neither touch nor overlap.
-    starts: Vec<Window>,
+    /// Also for those whose own slot does not help.
+    starts: Starts,
+    /// Those too that were ruled out since for jobs whose own slot does not help.
+    offered: Starts,
 }
 
-impl ClassChances {
+/// Times within which a job may start: ascending; they neither touch nor overlap.
+#[derive(Default)]
+struct Starts(Vec<Window>);
+
+impl Starts {
     fn add(&mut self, mut starts: Window) {
-        let first = self.starts.partition_point(|known| known.until < starts.from);
-        let last = self.starts.partition_point(|known| known.from <= starts.until);
-        if let [one, .., other] | [one @ other] = &self.starts[first..last] {
+        let first = self.0.partition_point(|known| known.until < starts.from);
+        let last = self.0.partition_point(|known| known.from <= starts.until);
+        if let [one, .., other] | [one @ other] = &self.0[first..last] {
             starts = Window { from: starts.from.min(one.from), until: starts.until.max(other.until) };
         }
-        self.starts.splice(first..last, [starts]);
+        self.0.splice(first..last, [starts]);
     }
 
-    /// No job of the class can start within these times.
+    /// No job can start within these times.
     fn rule_out(&mut self, starts: Window) {
-        let first = self.starts.partition_point(|known| known.until <= starts.from);
-        let last = self.starts.partition_point(|known| known.from < starts.until);
-        let cut: Vec<Window> = self.starts.drain(first..last).collect();
+        let first = self.0.partition_point(|known| known.until <= starts.from);
+        let last = self.0.partition_point(|known| known.from < starts.until);
+        let cut: Vec<Window> = self.0.drain(first..last).collect();
         let before = cut.first().map(|one| Window { from: one.from, until: starts.from });
         let after = cut.last().map(|one| Window { from: starts.until, until: one.until });
         let rest = before.into_iter().chain(after).filter(|rest| rest.from < rest.until);
-        self.starts.splice(first..first, rest);
+        self.0.splice(first..first, rest);
     }
 
-    /// The first of them that reach beyond a moment.
+    /// What is left after a moment of the first of them that reach beyond it.
     fn after(&self, from: Timestamp) -> Option<Window> {
-        let at = self.starts.partition_point(|known| known.until <= from);
-        self.starts.get(at).copied()
+        let at = self.0.partition_point(|known| known.until <= from);
+        self.0.get(at).map(|known| Window { from: known.from.max(from), ..*known })
     }
 }
 
@@ -132,7 +141,7 @@ impl Engine {
         while let Some(starts) = self.next_chance(cycle, chances, place, old, from) {
             let found = self.with_own_slot(cycle, place, old, starts);
             let until = found.as_ref().map_or(starts.until, |found| found.start);
-            chances.of_classes.entry(class_id).or_default().rule_out(Window { until, ..starts });
+            chances.of_classes.entry(class_id).or_default().starts.rule_out(Window { until, ..starts });
             if found.is_some() {
                 return found;
             }
@@ -151,7 +160,10 @@ impl Engine {
         let (_, freed) = self.machine.freed_since(chances.as_of);
         for freed in freed {
             match freed {
-                Freed::Anything => chances.offers.push(Offer::ANYTHING),
+                Freed::Anything => {
+                    chances.offers.push(Offer::ANYTHING);
+                    chances.on_any_node = Some(ALL_TIME);
+                }
                 Freed::Node { node, window } => {
                     chances.on_nodes.entry(*node).or_default().push(*window);
                     let gaps = self.machine.gaps(None).zip(self.machine.index_of(*node));
@@ -174,7 +186,8 @@ impl Engine {
             let starts =
                 Window { from: starts.from.max(from).max(cycle.now), until: starts.until.min(offer.freed.until) };
             if starts.from < starts.until {
-                of_class.add(starts);
+                of_class.starts.add(starts);
+                of_class.offered.add(starts);
             }
         }
         of_class.as_of = chances.offers.len();
@@ -193,21 +206,40 @@ impl Engine {
         let first = match entry.looked_at.filter(|looked_at| *looked_at >= self.machine.freed_since(0).0) {
             None => Window { from, until: old.start },
             Some(_) => {
-                let of_class = chances.of_classes.get(&entry.class).and_then(|known| known.after(from));
+                let of_class = chances.of_classes.get(&entry.class);
+                let for_all = of_class.and_then(|known| known.starts.after(from));
+                let beside_own = of_class.and_then(|known| self.beside_own(cycle, known, entry, old, from));
                 let own = self.own_chances(cycle, chances, entry, old);
                 let better = |starts: &Window| starts.from < old.start && starts.until > from;
-                of_class.into_iter().chain(own).filter(better).min_by_key(|starts| starts.from)?
+                for_all.into_iter().chain(beside_own).chain(own).filter(better).min_by_key(|starts| starts.from)?
             }
         };
         let starts = Window { from: first.from.max(from), until: first.until.min(old.start) };
         (starts.from < starts.until).then_some(starts)
     }
 
+    /// The first starts from a moment on that something freed may have made possible together with what a job's own slot
+    /// holds of other nodes: that others of its class cannot start then says nothing about it.
+    fn beside_own(
+        &self,
+        cycle: &Cycle,
+        of_class: &ClassChances,
+        entry: &Entry,
+        old: &Slot,
+        from: Timestamp,
+    ) -> Option<Window> {
+        let with_own = self.search(cycle.now).first_start_with_own(self.classes.get(entry.class), old)?;
+        of_class.offered.after(from.max(with_own))
+    }
+
     /// The starts that something freed on the nodes of a job's own slot may have made possible.
     fn own_chances(&self, cycle: &Cycle, chances: &Chances, entry: &Entry, old: &Slot) -> Vec<Window> {
         let search = self.search(cycle.now);
         let class = self.classes.get(entry.class);
-        let of_node = |node| chances.on_nodes.get(&node).into_iter().flatten().map(move |freed| (node, *freed));
+        let of_node = |node| {
+            let freed = chances.on_nodes.get(&node).into_iter().flatten().chain(&chances.on_any_node);
+            freed.map(move |freed| (node, *freed))
+        };
         let freed = old.placement.shares().flat_map(|share| of_node(share.node));
         freed.filter_map(|(node, freed)| search.own_chances(class, node, freed, old.start)).collect()
     }

@@ -72,6 +72,11 @@ impl<'r> Enough<'r> {
         false
     }
 
+    /// Whether no more than one node ever serves it.
+    pub fn is_for_one_node(&self) -> bool {
+        self.nodes.map_or(self.tasks == Some(1), |nodes| nodes == 1)
+    }
+
     /// The cores that a task takes, at least 1.
     pub fn cpus_per_task(&self) -> u32 {
         self.demand.cpus_per_task

@@ -4,7 +4,7 @@ use super::{Search, plain::Plain};
 use crate::{
     class::Class,
     machine::{Wanted, Window},
-    model::Slot,
+    model::{ComponentDemand, Slot},
 };
 use muster_schemas::{NodeId, Timestamp};
 
@@ -19,10 +19,14 @@ impl Search<'_> {
         })
     }
 
-    /// Whether what gaps there are tells where the jobs of a class may start.
+    /// Whether what gaps there are tells where the jobs of a class may start. A job that gives up licences may start where
+    /// others of its class cannot.
     pub fn goes_by_gaps(&self, class: &Class) -> bool {
-        let is_in_reservation = class.demand.components.iter().any(|component| component.reservation.is_some());
-        !is_in_reservation && self.as_pool(&class.demand).is_none() && self.wanted(class).is_some()
+        let mut components = class.demand.components.iter();
+        let is_more = |component: &ComponentDemand| {
+            component.reservation.is_some() || component.alternatives.iter().any(|one| !one.licences.is_empty())
+        };
+        !components.any(is_more) && self.as_pool(&class.demand).is_none() && self.wanted(class).is_some()
     }
 
     /// The gaps in which a job of a class can be served, if it has one plain request.
@@ -39,5 +43,17 @@ impl Search<'_> {
         let from = self.now.max(freed.from.plus_micros(1_i64.saturating_sub(micros)));
         let from = self.machine.node(node)?.line.earliest_cores(cores, micros, from, freed.until, own)?;
         Some(Window { from, until: freed.until })
+    }
+
+    /// The first moment from which on a node of a job's own slot may serve it because the slot is its own, together with
+    /// other nodes; none if a node serves it alone.
+    pub fn first_start_with_own(&self, class: &Class, slot: &Slot) -> Option<Timestamp> {
+        if Plain::of(self, &class.demand, None)?.enough.is_for_one_node() {
+            return None;
+        }
+        let slot_begins = Window { from: slot.start, until: slot.start };
+        let nodes = slot.placement.shares().map(|share| share.node);
+        let starts = nodes.filter_map(|node| self.own_chances(class, node, slot_begins, slot.start));
+        starts.map(|starts| starts.from).min()
     }
 }

@@ -52,7 +52,7 @@ fn reversed_engine_of(world: &World, policy: &Arc<Policy>) -> Engine {
     engine
 }
 
-fn assert_agrees_with_reference(planned: &Planned, after: &World) {
+pub fn assert_agrees_with_reference(planned: &Planned, after: &World) {
     let Outcome { starts, slots, waiting, .. } = reference::pass(planned.world, planned.policy, planned.now);
     let found: Vec<(JobId, Placement)> =
         planned.plan.starts.iter().map(|start| (start.job, start.placement.clone())).collect();

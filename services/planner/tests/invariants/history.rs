@@ -45,13 +45,15 @@ pub enum Step {
     Reserve(usize, u16, u32, u32),
     CancelReservation(usize),
     Licences(u32),
+    /// Another policy is put in force.
+    Policy(Box<Policy>),
 }
 
 /// What may happen in a history.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub modes: &'static [BackfillMode],
-    /// Capacity is lost: nodes go, are closed or reserved, licences are fewer.
+    /// Capacity is lost: nodes go, are closed or reserved, licences are fewer. Or the policy changes.
     pub loses_capacity: bool,
     /// Runs may last longer than their walltimes say.
     pub overruns: bool,
@@ -101,6 +103,7 @@ fn steps(kind: Kind) -> impl Strategy<Value = Step> {
             .prop_map(|(name, nodes, after, lasts)| Step::Reserve(name, nodes, after, lasts)),
         1 => name().prop_map(Step::CancelReservation),
         1 => (0_u32..=3).prop_map(Step::Licences),
+        1 => policies(kind.modes).prop_map(|policy| Step::Policy(Box::new(policy))),
     ];
     if kind.loses_capacity { prop_oneof![5 => common, 1 => losses].boxed() } else { common.boxed() }
 }

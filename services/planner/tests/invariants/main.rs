@@ -9,6 +9,7 @@ mod promises;
 mod reasons;
 #[path = "../reference/mod.rs"]
 mod reference;
+mod renewals;
 #[path = "../common/requests.rs"]
 mod requests;
 mod twin;

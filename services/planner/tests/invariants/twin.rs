@@ -125,6 +125,11 @@ impl Twin {
                 self.world.licences.insert(LICENCE.to_owned(), *total);
                 self.engine.set_licence(LICENCE, *total);
             }
+            Step::Policy(policy) => {
+                self.policy = Arc::new(Policy::clone(policy));
+                self.engine = engine_of(&self.world, &self.policy);
+                self.world.capacity_freed = true;
+            }
         }
         self.settle(look);
     }

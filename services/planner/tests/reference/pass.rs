@@ -268,7 +268,8 @@ impl<'w> Pass<'w> {
         !is_reserved
     }
 
-    /// What was promised before, as far as it can still be kept. Of two that cannot both be kept the earlier job's is.
+    /// What was promised before, as far as it can still be kept and the policy keeps promises. Of two that cannot both be
+    /// kept the earlier job's is.
     fn recall(&mut self, blocks: &[Block<'w>]) {
         for job in self.world.jobs.values() {
             if let Some(slot) = &job.slot {
@@ -276,10 +277,13 @@ impl<'w> Pass<'w> {
                 self.outcome.slots.insert(job.id, slot.clone());
             }
         }
-        for job in blocks.iter().flat_map(|block| block.jobs.iter().rev()) {
-            let broken = self.outcome.slots.get(&job.id).is_some_and(|slot| !self.can_keep(job, slot));
-            if broken {
-                self.take_back(job);
+        for block in blocks {
+            let is_kept = block.backfill.mode == BackfillMode::Conservative;
+            for job in block.jobs.iter().rev() {
+                let broken = self.outcome.slots.get(&job.id).is_some_and(|slot| !is_kept || !self.can_keep(job, slot));
+                if broken {
+                    self.take_back(job);
+                }
             }
         }
     }
