@@ -230,3 +230,91 @@ impl GapList {
         blocks.flat_map(|block| &block.gaps).filter(move |gap| wanted.is_covered_by(gap, moment))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::{prelude::*, sample::Index};
+    use std::collections::BTreeMap;
+
+    /// Gaps are put in or taken out, or looked for.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(Gap),
+        /// So many, from one on.
+        Remove(Index, usize),
+        Look(Timestamp, u32, Wanted),
+    }
+
+    prop_compose! {
+        fn gaps()(
+            from in 0_i64..500,
+            lasts in prop_oneof![8 => (1_i64..200).prop_map(Some), 1 => Just(None)],
+            node in 0_u32..100,
+            cores in prop_oneof![1_u32..10, 1_u32..400],
+            is_whole in any::<bool>(),
+        ) -> Gap {
+            let until = lasts.map_or(Timestamp::MAX, |micros| Timestamp(from + micros));
+            Gap { from: Timestamp(from), until, node, cores, is_whole }
+        }
+    }
+
+    prop_compose! {
+        fn wanteds()(
+            cores in prop_oneof![1_u32..10, 1_u32..400],
+            micros in prop_oneof![8 => 0_i64..250, 1 => Just(i64::MAX), 1 => Just(i64::MAX / 2)],
+            is_whole in any::<bool>(),
+        ) -> Wanted {
+            Wanted::new(cores, micros, is_whole)
+        }
+    }
+
+    fn steps() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => gaps().prop_map(Step::Insert),
+            1 => (any::<Index>(), 1_usize..150).prop_map(|(at, count)| Step::Remove(at, count)),
+            3 => (-1_i64..600, 0_u32..100, wanteds()).prop_map(|(from, node, wanted)| Step::Look(Timestamp(from), node, wanted)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A list of several blocks, which are divided and go away, finds what a look at all gaps finds.
+        #[test]
+        fn finds_what_a_look_at_all_gaps_finds(
+            first in prop::collection::vec(gaps(), 0..600),
+            steps in prop::collection::vec(steps(), 1..400),
+        ) {
+            let mut all: BTreeMap<Key, Gap> = first.into_iter().map(|gap| (gap.key(), gap)).collect();
+            let mut list = GapList::new(all.values().copied().collect());
+            for step in steps {
+                match step {
+                    Step::Insert(gap) => {
+                        if let Some(old) = all.insert(gap.key(), gap) {
+                            list.remove(&old);
+                        }
+                        list.insert(gap);
+                    }
+                    Step::Remove(at, count) => {
+                        let at = if all.is_empty() { 0 } else { at.index(all.len()) };
+                        let some: Vec<Gap> = all.values().skip(at).take(count).copied().collect();
+                        for gap in some {
+                            all.remove(&gap.key());
+                            list.remove(&gap);
+                        }
+                    }
+                    Step::Look(moment, node, wanted) => {
+                        let after = (moment, node, 0);
+                        let next = all.values().find(|gap| gap.key() > after && wanted.is_met_by(gap)).copied();
+                        prop_assert_eq!(list.next(after, &wanted), next);
+                        let covering: Vec<Gap> =
+                            all.values().filter(|gap| wanted.is_covered_by(gap, moment)).copied().collect();
+                        let found: Vec<Gap> = list.covering(moment, &wanted).copied().collect();
+                        prop_assert_eq!(found, covering);
+                    }
+                }
+            }
+        }
+    }
+}
