@@ -10,7 +10,7 @@ use crate::{
     queue::{Entry, Place},
     search::serves_kind,
 };
-use muster_schemas::{NodeId, Timestamp, job::WaitReason, resources::IndexSet};
+use muster_schemas::{JobId, NodeId, Timestamp, event::WaitingJob, job::WaitReason, resources::IndexSet};
 use std::{borrow::Cow, collections::BTreeSet};
 
 /// At most so many names in a reason.
@@ -37,13 +37,20 @@ impl Engine {
             return;
         }
         let started: BTreeSet<u64> = cycle.plan.starts.iter().map(|start| start.job.number).collect();
+        // A limit is asked first.
+        let is_limited = |waiting: &&WaitingJob| matches!(waiting.reason, WaitReason::Limit(_));
+        let limited: BTreeSet<JobId> = cycle.plan.reasons.iter().filter(is_limited).map(|told| told.job).collect();
         let reason = |entry: &Entry| {
             let reason = self.classes.get(entry.class).hopeless.clone()?;
-            let waits = !cycle.left_out.contains(&entry.id) && !started.contains(&entry.id.number);
+            let is_passed_over = cycle.left_out.contains(&entry.id) || limited.contains(&entry.id);
+            let waits = !is_passed_over && !started.contains(&entry.id.number);
             waits.then_some((entry.id, reason))
         };
         let mut told: Vec<_> = self.queue.entries().filter_map(reason).collect();
         told.sort_unstable_by_key(|(job, _)| *job);
+        // It matters more than who is ahead of them.
+        let is_hopeless = |id: &JobId| told.binary_search_by_key(id, |(job, _)| *job).is_ok();
+        cycle.plan.reasons.retain(|waiting| !is_hopeless(&waiting.job));
         for (job, reason) in told {
             cycle.tell(job, reason);
         }

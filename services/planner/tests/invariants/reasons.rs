@@ -113,6 +113,10 @@ proptest! {
                 return;
             }
             let after = After::new(planned, &twin.world);
+            for (at, told) in planned.plan.reasons.iter().enumerate() {
+                let mut before = planned.plan.reasons[..at].iter().filter(|other| other.job == told.job);
+                assert!(before.all(|other| other.reason == told.reason), "job {} is told two reasons", told.job);
+            }
             for job in twin.world.jobs.values() {
                 match after.reasons.get(&job.id) {
                     Some(reason) => assert!(after.is_true(job, reason), "job {} waits: {reason:?}", job.id),
