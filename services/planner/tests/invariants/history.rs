@@ -2,10 +2,13 @@
 
 use crate::{
     clusters::{Cluster, clusters, policies},
-    jobs::{RESERVATIONS, demands, holders},
+    jobs::{RESERVATIONS, demands, holders, nodes},
 };
 use muster_planner::model::{Demand, Holder};
-use muster_schemas::policy::{BackfillMode, Policy};
+use muster_schemas::{
+    policy::{BackfillMode, Policy},
+    resources::NodeSpec,
+};
 use proptest::{prelude::*, sample::Index};
 use std::sync::Arc;
 
@@ -29,6 +32,8 @@ pub enum Step {
     Submit(Draft),
     /// So many seconds go by, and runs end when their time has come.
     Pass(u32),
+    /// The clock is set back by so many seconds.
+    SetBack(u32),
     EndRun(Index),
     /// A waiting job is cancelled.
     Cancel(Index),
@@ -38,6 +43,11 @@ pub enum Step {
     Priority(Index, i64),
     LoseNode(Index),
     ReturnNode(Index),
+    /// A node becomes something else.
+    ChangeNode(Index, Box<NodeSpec>),
+    RemoveNode(Index),
+    /// A node comes back that was removed.
+    AddNode,
     /// From so many seconds from now on, for so many.
     Close(Index, u32, u32),
     Reopen(Index),
@@ -53,7 +63,8 @@ pub enum Step {
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub modes: &'static [BackfillMode],
-    /// Capacity is lost: nodes go, are closed or reserved, licences are fewer. Or the policy changes.
+    /// Capacity is lost: nodes go, are closed or reserved, licences are fewer. Or the policy changes, or the clock is set
+    /// back.
     pub loses_capacity: bool,
     /// Runs may last longer than their walltimes say.
     pub overruns: bool,
@@ -86,7 +97,7 @@ fn steps(kind: Kind) -> impl Strategy<Value = Step> {
     let index = any::<Index>;
     let common = prop_oneof![
         10 => drafts(kind.overruns).prop_map(Step::Submit),
-        6 => (0_u32..=12).prop_map(Step::Pass),
+        6 => prop_oneof![30 => 0_u32..=12, 1 => 3_590_u32..=3_610].prop_map(Step::Pass),
         2 => index().prop_map(Step::EndRun),
         1 => index().prop_map(Step::Cancel),
         1 => index().prop_map(Step::Hold),
@@ -94,9 +105,16 @@ fn steps(kind: Kind) -> impl Strategy<Value = Step> {
         1 => (index(), -1_i64..=2).prop_map(|(job, priority)| Step::Priority(job, priority)),
     ];
     let name = || 0..RESERVATIONS.len();
+    // Who has seen that a run is overdue knows more of its end than who has not, and the clock may be set back before that.
+    let most_seconds_back = if kind.overruns { 0 } else { 15 };
+    let set_back = (0_u32..=most_seconds_back).prop_map(Step::SetBack);
     let losses = prop_oneof![
         2 => index().prop_map(Step::LoseNode),
         2 => index().prop_map(Step::ReturnNode),
+        1 => (index(), nodes()).prop_map(|(node, spec)| Step::ChangeNode(node, Box::new(spec))),
+        1 => index().prop_map(Step::RemoveNode),
+        1 => Just(Step::AddNode),
+        1 => set_back,
         2 => (index(), 0_u32..=10, 1_u32..=15).prop_map(|(node, after, lasts)| Step::Close(node, after, lasts)),
         1 => index().prop_map(Step::Reopen),
         2 => (name(), 1_u16..16, 0_u32..=10, 1_u32..=20)

@@ -14,7 +14,7 @@ use muster_planner::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     policy::Policy,
-    resources::{IndexSet, Placement},
+    resources::{IndexSet, NodeSpec, Placement},
 };
 use proptest::sample::Index;
 use std::{
@@ -32,6 +32,7 @@ pub struct Twin {
     /// When each run really ends.
     ends: BTreeMap<JobId, Timestamp>,
     held: Vec<QueuedJob>,
+    removed: Vec<(NodeId, Node)>,
     next_wake: Option<Timestamp>,
 }
 
@@ -72,6 +73,7 @@ impl Twin {
             drafts: BTreeMap::new(),
             ends: BTreeMap::new(),
             held: Vec::new(),
+            removed: Vec::new(),
             next_wake: None,
         }
     }
@@ -104,6 +106,15 @@ impl Twin {
                 if let Some(job) = pick(&self.world.jobs, at) {
                     let job = QueuedJob { priority: *priority, ..self.world.jobs[&job].clone() };
                     self.enqueue(job);
+                }
+            }
+            Step::SetBack(seconds) => self.now = self.now.plus_seconds(-i64::from(*seconds)),
+            Step::ChangeNode(at, spec) => self.change_node(at, spec),
+            Step::RemoveNode(at) => self.remove_node(at),
+            Step::AddNode => {
+                if let Some((id, node)) = self.removed.pop() {
+                    self.engine.set_node(id, node.spec.clone(), node.is_available);
+                    self.world.nodes.insert(id, node);
                 }
             }
             Step::LoseNode(at) => self.set_available(at, false),
@@ -238,10 +249,34 @@ impl Twin {
             self.engine.set_node(id, node.spec.clone(), is_available);
         }
         if !is_available {
-            // What ran on a lost node is lost.
-            let is_there = |run: &ActiveRun| run.placement.shares().any(|share| share.node == id);
-            let lost: Vec<JobId> = self.world.runs.values().filter(|run| is_there(run)).map(|run| run.job).collect();
-            lost.into_iter().for_each(|job| self.end(job));
+            self.end_all_on(id);
+        }
+    }
+
+    /// What ran on a lost node is lost.
+    fn end_all_on(&mut self, id: NodeId) {
+        let is_there = |run: &ActiveRun| run.placement.shares().any(|share| share.node == id);
+        let lost: Vec<JobId> = self.world.runs.values().filter(|run| is_there(run)).map(|run| run.job).collect();
+        lost.into_iter().for_each(|job| self.end(job));
+    }
+
+    fn change_node(&mut self, at: &Index, spec: &NodeSpec) {
+        let Some(id) = pick(&self.world.nodes, at) else { return };
+        self.end_all_on(id);
+        if let Some(node) = self.world.nodes.get_mut(&id) {
+            // The slow planner looks up promised GPUs by number.
+            let (name, gpus) = (node.spec.name.clone(), node.spec.gpus.clone());
+            node.spec = Arc::new(NodeSpec { name, gpus, ..spec.clone() });
+            self.engine.set_node(id, node.spec.clone(), node.is_available);
+        }
+    }
+
+    fn remove_node(&mut self, at: &Index) {
+        let Some(id) = pick(&self.world.nodes, at) else { return };
+        self.end_all_on(id);
+        self.engine.remove_node(id);
+        if let Some(node) = self.world.nodes.remove(&id) {
+            self.removed.push((id, Node { closures: Vec::new(), ..node }));
         }
     }
 

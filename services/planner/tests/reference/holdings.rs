@@ -223,8 +223,11 @@ impl<'w> Holdings<'w> {
     /// Whether nobody else has, at the same time, what a job holds.
     pub fn is_alone_with_own(&self, job: JobId) -> bool {
         self.list.iter().filter(|holding| holding.job == job).all(|own| {
-            let moments = self.moments(own.window);
-            moments.into_iter().all(|moment| {
+            // It may begin a little late.
+            let half = own.window.end.micros_since(own.window.start) / 2;
+            let from = own.window.start.plus_micros(half.min(60_000_000));
+            let mut moments = self.moments(own.window).into_iter().map(|moment| moment.max(from));
+            moments.all(|moment| {
                 let mut nodes = own.placed.shares.iter().map(|share| share.node);
                 let mut licences = own.licences.keys();
                 nodes.all(|node| self.conflict_of_node(node, moment).is_none())
