@@ -16,6 +16,9 @@ use std::{collections::BTreeMap, sync::Arc};
 /// Gaps are made anew when they begin longer ago than this: the time that has gone by makes them look too long.
 const OLD_MICROS: i64 = 3_600 * 1_000_000;
 
+/// When so many changes for each node have come together, making all gaps anew is no more work.
+const MOST_CHANGES: usize = 2;
+
 /// The gaps of all views that were asked for. They follow from the lines: a copy of the machine begins without them.
 #[derive(Debug, Default)]
 pub(super) struct Views(BTreeMap<Option<Arc<str>>, Gaps>);
@@ -32,6 +35,8 @@ impl Views {
         for gaps in self.0.values_mut() {
             gaps.changed.extend(u32::try_from(at));
         }
+        // One that nobody asks for any more is not kept up to date.
+        self.0.retain(|_, gaps| gaps.changed.len() <= MOST_CHANGES * gaps.of_nodes.len());
     }
 
     /// The nodes are others than before.
@@ -76,7 +81,10 @@ impl Gaps {
     }
 
     fn refresh(&mut self, nodes: &[MachineNode], reservation: Option<&str>) {
-        for at in std::mem::take(&mut self.changed) {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        for at in changed {
             let Some(node) = nodes.get(at as usize) else { continue };
             let new = of_node(at, node, reservation, self.since);
             let old = std::mem::replace(&mut self.of_nodes[at as usize], new);

@@ -97,8 +97,11 @@ impl Engine {
     /// Promises a job its earliest start for this cycle, unless a limit holds it. If nobody knows that start, no later job
     /// may have its nodes. Whether it waits for resources, and not for a limit.
     fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
-        let Some(entry) = self.queue.get(place) else { return false };
-        let class = self.classes.get(entry.class);
+        let Some(class_id) = self.queue.class_at(place) else { return false };
+        if !self.search(cycle.now).only_grows {
+            self.refresh_gaps(class_id, cycle.now);
+        }
+        let class = self.classes.get(class_id);
         let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };
         let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
             return self.tell_no_start(cycle, place);
