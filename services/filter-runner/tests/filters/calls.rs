@@ -191,7 +191,8 @@ async fn the_files_of_a_call_are_open_to_the_filter_account_alone() {
 #[tokio::test]
 async fn a_filter_leads_a_session_and_a_group_of_its_own_and_has_no_signal_blocked_or_ignored() {
     let site = Site::new();
-    let answer = site.run_script("cut -d ' ' -f 1,5,6 /proc/$$/stat; grep -E 'Sig(Blk|Ign)' /proc/$$/status").await;
+    let answer =
+        site.run_script("cut -d ' ' -f 1,5,6 /proc/$$/stat; exec grep -E 'Sig(Blk|Ign)' /proc/self/status").await;
     let text = answer.stdout.text();
     let lines: Vec<&str> = text.lines().collect();
     let numbers: Vec<&str> = lines[0].split(' ').collect();

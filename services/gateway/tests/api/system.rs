@@ -14,7 +14,7 @@ use muster_schemas::{
 };
 use std::{
     io::{Read as _, Write as _},
-    net::SocketAddr,
+    net::{SocketAddr, TcpListener},
     os::unix::{fs::PermissionsExt as _, net::UnixStream},
     path::PathBuf,
     time::Duration,
@@ -81,6 +81,10 @@ pub fn ids(ids: &[JobId]) -> JobsRequest {
     JobsRequest { jobs: JobSelection::Ids(ids.to_vec()) }
 }
 
+fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
 impl System {
     pub fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -88,11 +92,15 @@ impl System {
         let tokens = folder.path().join("tokens");
         std::fs::write(&tokens, format!("{TOKEN} nobody\n")).unwrap();
         std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let bus: SharedBus = LocalBus::new();
-        let mut system = Self { runtime, bus, ledger: None, gateway: None, folder, tcp };
+        let mut system = Self { runtime, bus, ledger: None, gateway: None, folder, tcp: free_port() };
         system.start_ledger();
-        system.start_gateway();
+        // Another test may take a port that was just found free.
+        let gateway = (0..10).find_map(|_| {
+            system.tcp = free_port();
+            system.serve(system.gateway_config()).ok()
+        });
+        system.gateway = Some(gateway.expect("the gateway starts"));
         system.client().configure(CommandId::new_now(), &cluster(), false).unwrap();
         system
     }
@@ -106,27 +114,30 @@ impl System {
     }
 
     pub fn start_gateway(&mut self) {
-        let config = muster_gateway::Config {
+        self.gateway = Some(self.serve(self.gateway_config()).expect("the gateway starts"));
+    }
+
+    fn gateway_config(&self) -> muster_gateway::Config {
+        muster_gateway::Config {
             socket: Some(self.socket()),
             listen: Some(self.tcp),
             tokens_file: Some(self.folder.path().join("tokens")),
             max_body_bytes: 1 << 20,
-        };
-        self.gateway = Some(self.serve(config));
+        }
     }
 
     /// One more gateway, which knows nothing of what the other was asked.
     pub fn other_gateway(&self) -> (Service, Client) {
         let socket = self.folder.path().join("other.sock");
         let config = muster_gateway::Config { socket: Some(socket.clone()), ..Default::default() };
-        (self.serve(config), Client::new(Endpoint::Unix(socket)))
+        (self.serve(config).expect("the gateway starts"), Client::new(Endpoint::Unix(socket)))
     }
 
-    fn serve(&self, config: muster_gateway::Config) -> Service {
+    fn serve(&self, config: muster_gateway::Config) -> Result<Service, oneshot::error::RecvError> {
         let (bus, shutdown, (ready, is_ready)) = (self.bus.clone(), CancellationToken::new(), oneshot::channel());
         let task = self.runtime.spawn(muster_gateway::serve(bus, config, ready, shutdown.clone()));
-        self.runtime.block_on(is_ready).expect("the gateway starts");
-        Service { task, shutdown }
+        self.runtime.block_on(is_ready)?;
+        Ok(Service { task, shutdown })
     }
 
     pub fn stop(&self, service: Option<Service>) {
