@@ -25,8 +25,12 @@ impl Holdings<'_> {
     pub fn possible_starts(&self) -> BTreeSet<Timestamp> {
         let held = self.list.iter().flat_map(|holding| [holding.window.start, holding.window.end]);
         let held = held.filter(|moment| self.changes_at(*moment));
-        let closures = self.world.nodes.values().flat_map(|node| &node.closures).map(|closure| closure.until);
-        let reservations = self.world.reservations.values().flat_map(|kept| [kept.start, kept.end]);
+        // On a node that takes no jobs nothing opens.
+        let takes_jobs = |id: &NodeId| self.world.nodes.get(id).is_some_and(|node| node.is_available);
+        let nodes = self.world.nodes.iter().filter(|(id, _)| takes_jobs(id));
+        let closures = nodes.flat_map(|(_, node)| &node.closures).map(|closure| closure.until);
+        let reservations = self.world.reservations.values().filter(|kept| kept.nodes.iter().any(takes_jobs));
+        let reservations = reservations.flat_map(|kept| [kept.start, kept.end]);
         let all = held.chain(closures).chain(reservations);
         all.filter(|moment| self.now < *moment && *moment < Timestamp::MAX).chain([self.now]).collect()
     }
