@@ -7,7 +7,7 @@ use crate::{
     twin::{Planned, replay},
 };
 use muster_planner::model::QueuedJob;
-use muster_schemas::{JobId, job::WaitReason, policy::BackfillMode};
+use muster_schemas::{JobId, job::WaitReason, policy::BackfillMode, resources::Count};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -43,7 +43,9 @@ impl<'p> After<'p> {
             WaitReason::Limit(_) => self.is_limited(job) || self.was_limited(job),
             WaitReason::ArrayLimit => job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0),
             WaitReason::Resources(_) => {
-                !fits_beside_runs() || self.with_promises().place_now(job.id, &job.demand).is_none()
+                // For who wants all there are, less may be enough once others have begun to hold some: his reason was true
+                // when it was his turn.
+                wants_all(job) || !fits_beside_runs() || self.with_promises().place_now(job.id, &job.demand).is_none()
             }
             WaitReason::Reserved { start } => *start > self.planned.now || !fits_beside_runs(),
             WaitReason::WouldDelay(other) => {
@@ -99,6 +101,12 @@ impl<'p> After<'p> {
         let place = |id: JobId| order.iter().position(|known| *known == id);
         place(other) < place(job.id)
     }
+}
+
+fn wants_all(job: &QueuedJob) -> bool {
+    let alternatives = job.demand.components.iter().flat_map(|component| component.alternatives.iter());
+    let requests = alternatives.flat_map(|alternative| &alternative.requests);
+    requests.flat_map(|request| &request.path).any(|step| step.count == Count::All)
 }
 
 proptest! {
