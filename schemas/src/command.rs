@@ -2,13 +2,15 @@
 
 use crate::{
     cluster::ClusterConfig,
-    event::{Actor, Commit, DeliveryResult, JobChange, NodeExit, TraceContext},
+    event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
+    filter::{CallId, FilterReport, FilterSettings, TemplateSpec},
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{Holds, JobSpec, JobState, Launch, Occasion},
     node::NodeOrder,
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
     resources::Placement,
+    scheduling::SchedulingSettings,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -243,6 +245,116 @@ pub enum Command {
         /// The file's name.
         file: String,
     },
+    /// Submit a job with a description, a template or tasks of its own. Users.
+    SubmitDocument {
+        /// The job as far as its dialect could tell before the checks; provisional if there is a description.
+        spec: Box<JobSpec>,
+        /// What comes with it.
+        intake: Box<Intake>,
+    },
+    /// Change a job that is still being made.
+    ConfigureJob {
+        /// The job.
+        job: JobId,
+        /// All of it from now on.
+        spec: Box<JobSpec>,
+        /// What comes with it from now on.
+        intake: Box<Intake>,
+    },
+    /// Let a job that was being made, or that failed before it was in the queue, enter the queue.
+    EnterJob {
+        /// The job.
+        job: JobId,
+    },
+    /// Hold jobs until a time, or not any longer (HPC-H-07).
+    HoldUntil {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// Until when; `None` clears the hold.
+        until: Option<Timestamp>,
+    },
+    /// End jobs as [`Command::Cancel`] does, with more to say about it.
+    EndJobs {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// How.
+        ending: JobEnding,
+    },
+    /// Make these the cluster-wide filters and the way filters are called. Administrators.
+    SetFilterSettings {
+        /// All of it.
+        settings: Box<FilterSettings>,
+    },
+    /// Make this the way resources are given to jobs. Administrators.
+    SetScheduling {
+        /// All of it.
+        settings: Box<SchedulingSettings>,
+    },
+    /// Make or change a job template. Administrators.
+    SetTemplate {
+        /// As it is to be; the revision is counted by the ledger.
+        template: Box<TemplateSpec>,
+    },
+    /// Remove a job template. Administrators.
+    RemoveTemplate {
+        /// Its name.
+        name: String,
+    },
+    /// A runner is about to make these calls.
+    ClaimCalls {
+        /// The calls, each with the attempt that it was offered as.
+        calls: Vec<(CallId, u32)>,
+    },
+    /// What calls came to.
+    ReportCalls {
+        /// The reports.
+        reports: Vec<CallReport>,
+        /// Whether other runners are there; the ledger itself fills this in.
+        has_others: bool,
+    },
+    /// Calls wait and no runner is there. The ledger itself.
+    RunnersMissing {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// A planner begins its work; the answer carries its epoch.
+    PlannerHello,
+}
+
+/// How jobs are to end (HPC-C-06).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobEnding {
+    /// They end as finished instead of cancelled.
+    pub is_finished: bool,
+    /// Without grace and without tasks that release nodes.
+    pub is_forced: bool,
+    /// Tasks that run may end by themselves; no new ones start.
+    pub is_graceful: bool,
+    /// Shown on the jobs; at most 128 characters.
+    pub message: String,
+}
+
+/// What a call came to, as its runner reports it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallReport {
+    /// The call.
+    pub call: CallId,
+    /// The attempt.
+    pub attempt: u32,
+    /// What it came to.
+    pub outcome: CallOutcome,
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallOutcome {
+    /// A filter was called.
+    Called(Box<FilterReport>),
+    /// The check behind the filters passed the job.
+    Validated(Box<Validated>),
+    /// The check behind the filters refuses the job: the text that it ends with, which begins with a code in brackets.
+    Refused(String),
 }
 
 /// A job that is to start now.
@@ -292,6 +404,10 @@ pub enum Reply {
         /// The step.
         step: StepId,
     },
+    /// Whether each call that was claimed is the runner's; the others have been made or are with somebody else.
+    Claimed(Vec<bool>),
+    /// The planner's epoch.
+    Epoch(u64),
 }
 
 /// Why a command was refused. Nothing changed.

@@ -5,11 +5,17 @@
 
 use crate::{
     cluster::{ClusterSettings, QueueSpec},
+    filter::{
+        CallId, ChainSpec, ChainVerdict, FilterKind, FilterReport, FilterSettings, JobDocument, JobWarning,
+        TemplateSpec,
+    },
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Launch, Occasion, Outcome, Usage, WaitReason},
     plan::{NodeClosure, PlanRecord, ReservationSpec},
     policy::Policy,
     resources::{IndexSet, NodeSpec, Placement},
+    scheduling::SchedulingSettings,
+    tasks::{TaskInstance, TaskList},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -41,6 +47,8 @@ pub enum Actor {
     Notifier,
     /// The ledger itself: timers, liveness, checkpoints.
     Ledger,
+    /// The filter-runner of this name.
+    Runner(String),
 }
 
 /// How the part of a run on one node came to its end.
@@ -92,6 +100,10 @@ pub enum StopReason {
     PeerEnded,
     /// No node confirmed the launch in time.
     LaunchTimeout,
+    /// The last of its tasks has ended, or the first that failed ends the job.
+    TasksEnded,
+    /// Somebody declared the job finished.
+    Finished,
 }
 
 /// A change to a job that waits (or, for some fields, runs). `None` leaves a field as it is.
@@ -478,6 +490,355 @@ pub enum Event {
         /// Its name.
         name: String,
     },
+    /// As [`Event::JobSubmitted`], of a job with a description, a template or tasks of its own. With a description its
+    /// specification is provisional until [`Event::JobValidated`].
+    JobReceived {
+        /// Its number.
+        job: JobId,
+        /// Whose it is.
+        owner: Arc<Owner>,
+        /// All of it, with defaults filled in.
+        spec: Arc<JobSpec>,
+        /// What comes with it.
+        intake: Arc<Intake>,
+    },
+    /// A job that is not yet in the queue was changed by who makes it.
+    JobConfigured {
+        /// The job.
+        job: JobId,
+        /// All of it from now on.
+        spec: Arc<JobSpec>,
+        /// What comes with it from now on.
+        intake: Arc<Intake>,
+    },
+    /// A job that was being made, or that had failed before it was in the queue, is to enter the queue.
+    JobEntered {
+        /// The job.
+        job: JobId,
+    },
+    /// All checks of a job with a description are passed: it is in the queue as this says (HPC-T-09).
+    JobValidated {
+        /// The job.
+        job: JobId,
+        /// What it was checked with and came to.
+        validated: Arc<Validated>,
+    },
+    /// A chain of filters began.
+    FilterChainStarted {
+        /// The job.
+        job: JobId,
+        /// The chain, as it is until it is over.
+        chain: Arc<ChainSpec>,
+    },
+    /// A call was handed to a runner.
+    FilterInvoked {
+        /// The call.
+        call: CallId,
+        /// How often it has been handed out, this time included.
+        attempt: u32,
+        /// To whom.
+        runner: String,
+    },
+    /// The runner does not have the program: the call is put to another one (HPC-F-91).
+    FilterElsewhere {
+        /// The call.
+        call: CallId,
+        /// Who does not have it.
+        runner: String,
+    },
+    /// What a filter that judged came to.
+    FilterVerdict {
+        /// The call.
+        call: CallId,
+        /// What it came to.
+        report: Arc<FilterReport>,
+    },
+    /// All filters of a chain have passed.
+    FilterChainPassed {
+        /// The job.
+        job: JobId,
+        /// What was judged.
+        kind: FilterKind,
+        /// The chain.
+        chain: u64,
+    },
+    /// A chain is over without having passed. Filters that had passed are called for revert from here on.
+    FilterChainFailed {
+        /// The job.
+        job: JobId,
+        /// What was judged.
+        kind: FilterKind,
+        /// The chain.
+        chain: u64,
+        /// What that means.
+        verdict: ChainVerdict,
+        /// The place of the filter that ended it; one behind the last if it was a check after the chain, or the job was
+        /// cancelled or could not be started.
+        position: u32,
+        /// Why, for people.
+        message: String,
+    },
+    /// A filter took back what it had done.
+    FilterReverted {
+        /// The call.
+        call: CallId,
+        /// What it came to.
+        report: Arc<FilterReport>,
+    },
+    /// A filter did not take back what it had done. It is not asked again (HPC-F-54).
+    FilterRevertFailed {
+        /// The call.
+        call: CallId,
+        /// What it came to.
+        report: Arc<FilterReport>,
+    },
+    /// A filter cannot be asked to take back what it has done (HPC-F-56).
+    FilterRevertSkipped {
+        /// The call that is not made.
+        call: CallId,
+        /// Why.
+        reason: String,
+    },
+    /// Everything that had passed in a chain has been asked to take it back.
+    FilterRollbackCompleted {
+        /// The job.
+        job: JobId,
+        /// What was judged.
+        kind: FilterKind,
+        /// The chain.
+        chain: u64,
+    },
+    /// An answer came that nobody waits for any more. It changes nothing (HPC-F-86).
+    FilterLateResult {
+        /// The call.
+        call: CallId,
+        /// The attempt that it answers.
+        attempt: u32,
+        /// Whose it is.
+        runner: String,
+        /// How that attempt ended.
+        exit: crate::filter::FilterExit,
+    },
+    /// Calls wait and no runner is there (HPC-F-87).
+    FilterRunnersMissing {
+        /// Since when.
+        since: Timestamp,
+        /// How many calls wait.
+        calls: u64,
+    },
+    /// The job is held until a time; it replaces an earlier such hold.
+    JobHeldUntil {
+        /// The job.
+        job: JobId,
+        /// Until when.
+        until: Timestamp,
+        /// Whose hold it is.
+        by: HoldBy,
+    },
+    /// The job is not held until a time any more.
+    JobHoldEnded {
+        /// The job.
+        job: JobId,
+        /// Whether the time has come; else somebody cleared it.
+        is_over: bool,
+    },
+    /// Something that people should know of a job.
+    JobWarned {
+        /// The job.
+        job: JobId,
+        /// What.
+        warning: Arc<JobWarning>,
+    },
+    /// A filter wants this shown on the job.
+    JobMessage {
+        /// The job.
+        job: JobId,
+        /// The text; at most 200 characters.
+        text: String,
+    },
+    /// Jobs of this priority and below do not start, because an activation filter said so (HPC-F-31).
+    QueueBlocked {
+        /// The job whose filter said so.
+        job: JobId,
+        /// Its priority.
+        priority: i64,
+    },
+    /// A job blocks no others any more (HPC-F-32).
+    QueueUnblocked {
+        /// The job that did.
+        job: JobId,
+    },
+    /// Resources are kept for a job that waits (HPC-F-35). They replace those that were kept for it before.
+    ResourcesReserved {
+        /// The job.
+        job: JobId,
+        /// The number that its run will have.
+        run: RunId,
+        /// All that is kept.
+        placement: Arc<Placement>,
+    },
+    /// Resources are not kept for a job any more.
+    ResourcesReleased {
+        /// The job.
+        job: JobId,
+        /// The number that its run would have had.
+        run: RunId,
+    },
+    /// A run that begins goes around a job that waits (HPC-B-12).
+    RunBackfilled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
+    /// A run got more resources.
+    RunGrown {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// What is added.
+        added: Arc<Placement>,
+    },
+    /// A run is to give up resources: its tasks get no more room there from here on. They are given up when no task of
+    /// it uses them any more.
+    RunShrinking {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// What is to be given up.
+        removed: Arc<Placement>,
+        /// Why.
+        reason: ShrinkReason,
+    },
+    /// A run gave up resources: they are free.
+    RunShrunk {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// What it gave up.
+        removed: Arc<Placement>,
+    },
+    /// A task of a run was started, as a step of it.
+    TaskStarted {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Which task.
+        instance: TaskInstance,
+        /// For each node the number of cores it has there, in order of rank.
+        cores: Vec<NodeTasks>,
+    },
+    /// The cluster-wide filters, or how filters are called, changed.
+    FilterSettingsSet {
+        /// As it was.
+        old: Arc<FilterSettings>,
+        /// All of it from now on.
+        settings: Arc<FilterSettings>,
+    },
+    /// How resources are given to jobs changed.
+    SchedulingSet {
+        /// As it was.
+        old: Arc<SchedulingSettings>,
+        /// All of it from now on.
+        settings: Arc<SchedulingSettings>,
+    },
+    /// A job template was made or changed.
+    TemplateSet {
+        /// As it was; `None` if it is new.
+        old: Option<Arc<TemplateSpec>>,
+        /// As it is from now on.
+        template: Arc<TemplateSpec>,
+    },
+    /// A job template was removed.
+    TemplateRemoved {
+        /// As it was.
+        old: Arc<TemplateSpec>,
+    },
+    /// A planner began its work.
+    PlannerStarted {
+        /// How many have, this one included.
+        epoch: u64,
+    },
+    /// A job that was checked is in the queue.
+    JobQueued {
+        /// The job.
+        job: JobId,
+    },
+    /// A running job did not get the resources that it was offered (HPC-F-33).
+    GrowthRejected {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
+}
+
+/// What comes with a job beside its specification.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Intake {
+    /// The template that it names.
+    pub template: Option<String>,
+    /// Its description as it was received (HPC-J-46).
+    pub document: Option<JobDocument>,
+    /// Its tasks, if it is a list of them.
+    pub tasks: Option<TaskList>,
+    /// Not before this time, by its owner.
+    pub hold_until: Option<Timestamp>,
+    /// It is still being made, and waits for [`Event::JobEntered`] (HPC-C-04).
+    pub is_configuring: bool,
+    /// What was left out or not understood of the description.
+    pub warnings: Vec<JobWarning>,
+}
+
+/// What the checks of a job with a description came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Validated {
+    /// The template that it was checked with.
+    pub template: Option<String>,
+    /// The revision of that template.
+    pub revision: u64,
+    /// All of the job from now on.
+    pub spec: JobSpec,
+    /// Its tasks, if it is a list of them.
+    pub tasks: Option<TaskList>,
+    /// Its description with all defaults (HPC-F-38).
+    pub document: Option<JobDocument>,
+    /// Not before this time.
+    pub hold_until: Option<Timestamp>,
+    /// What people should know.
+    pub warnings: Vec<JobWarning>,
+}
+
+/// Who holds a job until a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldBy {
+    /// Its owner.
+    User,
+    /// An operator or administrator.
+    Administrator,
+    /// An activation filter.
+    Filter,
+}
+
+/// Why a run gives up resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShrinkReason {
+    /// It has no work for them (HPC-S-10).
+    Idle,
+    /// Others are to have a share of them (HPC-S-08).
+    Rebalanced,
+    /// A job of higher priority claims them, when its tasks there have ended (HPC-S-12).
+    Preempted,
+    /// As that, and its tasks there are stopped (HPC-S-14).
+    TasksPreempted,
 }
 
 /// A job that waits, and why.
@@ -582,6 +943,41 @@ impl Event {
             Self::NodeClosuresSet { .. } => ("node", "closures_set"),
             Self::Planned { .. } => ("plan", "made"),
             Self::ReservationBegun { .. } => ("reservation", "begun"),
+            Self::JobReceived { .. } => ("job", "submitted"),
+            Self::JobConfigured { .. } => ("job", "configured"),
+            Self::JobEntered { .. } => ("job", "entered"),
+            Self::JobValidated { .. } => ("job", "validated"),
+            Self::FilterChainStarted { .. } => ("filter", "chain_started"),
+            Self::FilterInvoked { .. } => ("filter", "invoked"),
+            Self::FilterElsewhere { .. } => ("filter", "elsewhere"),
+            Self::FilterVerdict { .. } => ("filter", "verdict"),
+            Self::FilterChainPassed { .. } => ("filter", "chain_passed"),
+            Self::FilterChainFailed { .. } => ("filter", "chain_failed"),
+            Self::FilterReverted { .. } => ("filter", "reverted"),
+            Self::FilterRevertFailed { .. } => ("filter", "revert_failed"),
+            Self::FilterRevertSkipped { .. } => ("filter", "revert_skipped"),
+            Self::FilterRollbackCompleted { .. } => ("filter", "rollback_completed"),
+            Self::FilterLateResult { .. } => ("filter", "late_result"),
+            Self::FilterRunnersMissing { .. } => ("filter", "no_runner"),
+            Self::JobHeldUntil { .. } => ("job", "held"),
+            Self::JobHoldEnded { .. } => ("job", "released"),
+            Self::JobWarned { .. } => ("job", "warning"),
+            Self::JobMessage { .. } => ("job", "message"),
+            Self::QueueBlocked { .. } => ("queue", "blocked"),
+            Self::QueueUnblocked { .. } => ("queue", "unblocked"),
+            Self::ResourcesReserved { .. } => ("resources", "reserved"),
+            Self::ResourcesReleased { .. } => ("resources", "released"),
+            Self::RunBackfilled { .. } => ("job", "backfilled"),
+            Self::RunGrown { .. } => ("job", "grown"),
+            Self::RunShrinking { .. } => ("job", "shrinking"),
+            Self::RunShrunk { .. } => ("job", "shrunk"),
+            Self::TaskStarted { .. } => ("task", "started"),
+            Self::FilterSettingsSet { .. } => ("config", "changed"),
+            Self::SchedulingSet { .. } => ("config", "changed"),
+            Self::TemplateSet { .. } | Self::TemplateRemoved { .. } => ("config", "changed"),
+            Self::PlannerStarted { .. } => ("planner", "started"),
+            Self::JobQueued { .. } => ("job", "queued"),
+            Self::GrowthRejected { .. } => ("job", "grow_rejected"),
         }
     }
 
@@ -607,7 +1003,37 @@ impl Event {
             | Self::StepEnded { job, .. }
             | Self::NotificationDone { job, .. }
             | Self::StartRefused { job, .. }
-            | Self::TasksFinished { job, .. } => Some(*job),
+            | Self::TasksFinished { job, .. }
+            | Self::JobReceived { job, .. }
+            | Self::JobConfigured { job, .. }
+            | Self::JobEntered { job }
+            | Self::JobValidated { job, .. }
+            | Self::FilterChainStarted { job, .. }
+            | Self::FilterChainPassed { job, .. }
+            | Self::FilterChainFailed { job, .. }
+            | Self::FilterRollbackCompleted { job, .. }
+            | Self::JobHeldUntil { job, .. }
+            | Self::JobHoldEnded { job, .. }
+            | Self::JobWarned { job, .. }
+            | Self::JobMessage { job, .. }
+            | Self::QueueBlocked { job, .. }
+            | Self::QueueUnblocked { job }
+            | Self::ResourcesReserved { job, .. }
+            | Self::ResourcesReleased { job, .. }
+            | Self::RunBackfilled { job, .. }
+            | Self::RunGrown { job, .. }
+            | Self::RunShrinking { job, .. }
+            | Self::RunShrunk { job, .. }
+            | Self::TaskStarted { job, .. }
+            | Self::JobQueued { job }
+            | Self::GrowthRejected { job, .. } => Some(*job),
+            Self::FilterInvoked { call, .. }
+            | Self::FilterElsewhere { call, .. }
+            | Self::FilterVerdict { call, .. }
+            | Self::FilterReverted { call, .. }
+            | Self::FilterRevertFailed { call, .. }
+            | Self::FilterRevertSkipped { call, .. }
+            | Self::FilterLateResult { call, .. } => Some(call.job),
             _ => None,
         }
     }
@@ -626,7 +1052,13 @@ impl Event {
             | Self::JobSignalled { run, .. }
             | Self::StepStarted { run, .. }
             | Self::StepNodeEnded { run, .. }
-            | Self::StepEnded { run, .. } => Some(*run),
+            | Self::StepEnded { run, .. }
+            | Self::RunBackfilled { run, .. }
+            | Self::RunGrown { run, .. }
+            | Self::RunShrinking { run, .. }
+            | Self::RunShrunk { run, .. }
+            | Self::TaskStarted { run, .. }
+            | Self::GrowthRejected { run, .. } => Some(*run),
             _ => None,
         }
     }

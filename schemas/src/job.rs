@@ -7,6 +7,7 @@
 //! ```
 
 use crate::{
+    event::HoldBy,
     ids::JobId,
     resources::{Alternative, IndexSet},
     time::Timestamp,
@@ -382,6 +383,10 @@ pub enum Outcome {
     DependencyNeverMet,
     /// It was put back into the queue by request; the run is over, the job is not.
     Requeued,
+    /// A filter, a template or a check refused it: the code in brackets, and why (HPC-J-04).
+    Refused(String),
+    /// Somebody declared it finished while it ran.
+    DeclaredFinished,
 }
 
 impl Outcome {
@@ -399,12 +404,14 @@ impl Outcome {
             Self::DeadlineMissed => "deadline_missed",
             Self::DependencyNeverMet => "dependency_never_met",
             Self::Requeued => "requeued",
+            Self::Refused(_) => "refused",
+            Self::DeclaredFinished => "declared_finished",
         }
     }
 
     /// Whether jobs that depend on its success may go on.
     pub const fn is_success(&self) -> bool {
-        matches!(self, Self::Completed)
+        matches!(self, Self::Completed | Self::DeclaredFinished)
     }
 }
 
@@ -499,6 +506,21 @@ pub enum WaitReason {
     ExternalPlanner(String),
     /// The external planner does not work, and nothing starts meanwhile: what happened to it.
     PlannerFailed(String),
+    /// It is still being made by its owner.
+    Configuring,
+    /// An answer of a filter, or of the check behind the filters, is outstanding: of which.
+    FilterPending(String),
+    /// An activation filter said "not now": which.
+    ActivationFilter(String),
+    /// The activation filter of this job keeps all jobs of its priority and below from starting.
+    BlockedByJob(JobId),
+    /// It is held until a time.
+    HeldUntil {
+        /// When it ends.
+        until: Timestamp,
+        /// Whose hold it is.
+        by: HoldBy,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -528,6 +550,18 @@ impl fmt::Display for WaitReason {
             Self::ReservationNotBegun(name) => write!(f, "its reservation `{name}` has not begun"),
             Self::ExternalPlanner(text) => f.write_str(text),
             Self::PlannerFailed(what) => write!(f, "external planner: {what}"),
+            Self::Configuring => f.write_str("its owner has not submitted it yet"),
+            Self::FilterPending(filter) => write!(f, "waits for the answer of {filter}"),
+            Self::ActivationFilter(filter) => write!(f, "activation filter '{filter}' said not now"),
+            Self::BlockedByJob(job) => write!(f, "the activation filter of job {job} keeps it from starting"),
+            Self::HeldUntil { until, by } => {
+                let whom = match by {
+                    HoldBy::User => "its owner",
+                    HoldBy::Administrator => "an administrator",
+                    HoldBy::Filter => "an activation filter",
+                };
+                write!(f, "held by {whom} until {until}")
+            }
         }
     }
 }

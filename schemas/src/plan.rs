@@ -2,7 +2,7 @@
 
 use crate::{
     command::Start,
-    event::WaitingJob,
+    event::{ShrinkReason, WaitingJob},
     ids::{JobId, NodeId, Sequence},
     resources::{NodeFilter, Placement},
     time::Timestamp,
@@ -107,6 +107,70 @@ pub struct ProposedPlan {
     pub predictions: Vec<PredictedStart>,
     /// Nodes for reservations by count that have none yet, by name.
     pub reservations: Vec<(String, Vec<NodeId>)>,
+    /// What is known of those among the starts that have more to be known; of jobs with activation filters always.
+    pub start_facts: Vec<StartFacts>,
+    /// More resources for jobs that run.
+    pub growths: Vec<ProposedGrowth>,
+    /// What jobs that run are to give up.
+    pub shrinks: Vec<ProposedShrink>,
+    /// Running jobs that are to make way, with the job that they make way for.
+    pub preemptions: Vec<ProposedPreemption>,
+    /// What is kept for jobs whose activation filter reserved resources, where it is more than before (HPC-F-35).
+    pub reserved: Vec<Start>,
+    /// Which pass of this planner it is, from 1 (HPC-F-61).
+    pub pass: u64,
+    /// Which start of a planner it is, from 1 (HPC-F-89).
+    pub epoch: u64,
+}
+
+/// What is known of a start beside its placement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartFacts {
+    /// The job.
+    pub job: JobId,
+    /// Its place in the queue of this pass, from 1.
+    pub index: u64,
+    /// Whether it goes around a job that waits.
+    pub backfill: bool,
+    /// How many of its unit it gets.
+    pub count: u64,
+}
+
+/// More resources for a job that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedGrowth {
+    /// The job.
+    pub job: JobId,
+    /// What is added.
+    pub added: Placement,
+    /// How many of its unit that is.
+    pub count: u64,
+    /// How many of its unit it has.
+    pub current: u64,
+}
+
+/// What a job that runs is to give up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedShrink {
+    /// The job.
+    pub job: JobId,
+    /// What it gives up.
+    pub removed: Placement,
+    /// Why.
+    pub reason: ShrinkReason,
+}
+
+/// Running jobs that are to make way for another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedPreemption {
+    /// For whom.
+    pub for_job: JobId,
+    /// The running jobs.
+    pub victims: Vec<JobId>,
+    /// The place in the queue of this pass of the job that gains, from 1.
+    pub index: u64,
+    /// How many of its unit it could start with then.
+    pub count: u64,
 }
 
 /// What a plan came to, beside its starts, which have records of their own ahead of this one; and what the plan was made

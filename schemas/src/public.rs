@@ -5,7 +5,11 @@
 
 use crate::{
     cluster::{ClusterSettings, QueueSpec},
-    event::{Actor, Event, JobChange, NodeExit, Record, StopReason},
+    event::{Actor, Event, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated},
+    filter::{
+        ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind,
+        FilterReport, PropertyChange,
+    },
     ids::{JobId, NodeId, RunId, Sequence, StepId},
     job::{ArraySpec, Dependencies, ExitStatus, Holds, JobSpec, JobType, Notification, Occasion, Outcome, Sink, Usage},
     plan::{NodeClosure, PlanRecord, ReservationSpec},
@@ -97,7 +101,7 @@ struct CloudEvent<'a> {
     /// W3C trace context of the job, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
-    /// Who asked for it: `user:NAME`, `node:NAME`, `planner`, `notifier` or `ledger`.
+    /// Who asked for it: `user:NAME`, `node:NAME`, `runner:NAME`, `planner`, `notifier` or `ledger`.
     actor: String,
     /// One sentence for people. Its wording is not stable.
     summary: String,
@@ -113,6 +117,7 @@ fn actor_text(actor: &Actor) -> String {
         Actor::Planner => "planner".to_owned(),
         Actor::Notifier => "notifier".to_owned(),
         Actor::Ledger => "ledger".to_owned(),
+        Actor::Runner(name) => format!("runner:{name}"),
     }
 }
 
@@ -264,6 +269,12 @@ public_events! {
         notifications: Vec<SubmittedNotification>,
         /// Kinds of job with rules of their own.
         types: Vec<JobType>,
+        /// The template that it names.
+        template: Option<String>,
+        /// Its description as it was received; what it says stays in the log.
+        document: Option<ReceivedDocument>,
+        /// How many tasks it lists, if it is a list of tasks.
+        tasks: Option<u64>,
     }
     /// Holds were added to a job.
     "job" "held" JobHeld {
@@ -273,6 +284,10 @@ public_events! {
         holds: Holds,
         /// Why, for people.
         reason: String,
+        /// Until when, if the hold ends by itself.
+        until: Option<Timestamp>,
+        /// Whose hold it is, if it ends by itself.
+        by: Option<HoldBy>,
     }
     /// Holds were taken away from a job.
     "job" "released" JobReleased {
@@ -280,6 +295,8 @@ public_events! {
         job: JobId,
         /// Those taken away.
         holds: Holds,
+        /// Whether a hold until a time was among them.
+        was_timed: bool,
     }
     /// A job was changed.
     "job" "modified" JobModified {
@@ -533,6 +550,289 @@ public_events! {
         /// The first 10,000 jobs that one of these is about, in order of their ids.
         jobs: Vec<PlannedJob>,
     }
+    /// A job that is not yet in the queue was changed by who makes it.
+    "job" "configured" JobConfigured {
+        /// The job.
+        job: JobId,
+        /// What people call it.
+        name: String,
+    }
+    /// A job that was being made, or that had failed before it was in the queue, is to enter the queue.
+    "job" "entered" JobEntered {
+        /// The job.
+        job: JobId,
+    }
+    /// All checks of a job with a description are passed.
+    "job" "validated" JobValidated {
+        /// The job.
+        job: JobId,
+        /// The template that it was checked with.
+        template: Option<String>,
+        /// The revision of that template.
+        revision: u64,
+        /// Its name from now on.
+        name: String,
+        /// Its priority from now on.
+        priority: Option<i64>,
+        /// What it asks for from now on.
+        alternatives: Vec<Alternative>,
+        /// How many tasks it lists, if it is a list of tasks.
+        tasks: Option<u64>,
+    }
+    /// A job that was checked is in the queue.
+    "job" "queued" JobQueued {
+        /// The job.
+        job: JobId,
+    }
+    /// A chain of filters began.
+    "filter" "chain_started" FilterChainStarted {
+        /// The job.
+        job: JobId,
+        /// What is judged.
+        filter_kind: FilterKind,
+        /// The number of the chain.
+        chain: u64,
+        /// Its filters, in the order in which they are called.
+        filters: Vec<ChainFilter>,
+        /// The time limit of each call, in seconds.
+        limit_seconds: u32,
+        /// What activation filters are told.
+        parameters: Option<ActivationParameters>,
+        /// The candidates that are set aside.
+        nodes: Vec<AllocatedNode>,
+    }
+    /// A call of a filter was handed to a runner.
+    "filter" "invoked" FilterInvoked {
+        /// The job.
+        job: JobId,
+        /// The call.
+        call: CallId,
+        /// What the filter sees as `MUSTER_INVOCATION_ID`.
+        invocation: String,
+        /// How often it has been handed out, this time included.
+        attempt: u32,
+        /// To whom.
+        runner: String,
+    }
+    /// A runner does not have the program of a filter: the call is put to another one.
+    "filter" "elsewhere" FilterElsewhere {
+        /// The job.
+        job: JobId,
+        /// The call.
+        call: CallId,
+        /// Who does not have it.
+        runner: String,
+    }
+    /// What a filter that judged came to.
+    "filter" "verdict" FilterVerdict {
+        /// The job.
+        job: JobId,
+        /// The call.
+        call: CallId,
+        /// What it came to.
+        #[serde(flatten)]
+        result: FilterResult,
+    }
+    /// All filters of a chain have passed.
+    "filter" "chain_passed" FilterChainPassed {
+        /// The job.
+        job: JobId,
+        /// What was judged.
+        filter_kind: FilterKind,
+        /// The number of the chain.
+        chain: u64,
+    }
+    /// A chain is over without having passed.
+    "filter" "chain_failed" FilterChainFailed {
+        /// The job.
+        job: JobId,
+        /// What was judged.
+        filter_kind: FilterKind,
+        /// The number of the chain.
+        chain: u64,
+        /// What that means.
+        verdict: ChainVerdict,
+        /// The place of the filter that ended it, from 0; one behind the last if no filter did.
+        position: u32,
+        /// Why, for people.
+        message: String,
+    }
+    /// A filter took back what it had done.
+    "filter" "reverted" FilterReverted {
+        /// The job.
+        job: JobId,
+        /// The call.
+        call: CallId,
+        /// What it came to.
+        #[serde(flatten)]
+        result: FilterResult,
+    }
+    /// A filter did not take back what it had done. It is not asked again.
+    "filter" "revert_failed" FilterRevertFailed {
+        /// The job.
+        job: JobId,
+        /// The call.
+        call: CallId,
+        /// What it came to.
+        #[serde(flatten)]
+        result: FilterResult,
+    }
+    /// A filter cannot be asked to take back what it has done.
+    "filter" "revert_skipped" FilterRevertSkipped {
+        /// The job.
+        job: JobId,
+        /// The call that is not made.
+        call: CallId,
+        /// Why.
+        reason: String,
+    }
+    /// Everything that had passed in a chain has been asked to take it back.
+    "filter" "rollback_completed" FilterRollbackCompleted {
+        /// The job.
+        job: JobId,
+        /// What was judged.
+        filter_kind: FilterKind,
+        /// The number of the chain.
+        chain: u64,
+    }
+    /// An answer came that nobody waits for any more. It changes nothing.
+    "filter" "late_result" FilterLateResult {
+        /// The job.
+        job: JobId,
+        /// The call.
+        call: CallId,
+        /// The attempt that it answers.
+        attempt: u32,
+        /// Whose it is.
+        runner: String,
+        /// How that attempt ended.
+        exit: FilterExit,
+    }
+    /// Calls of filters wait and no runner is there.
+    "filter" "no_runner" FilterNoRunner {
+        /// Since when.
+        since: Timestamp,
+        /// How many calls wait.
+        calls: u64,
+    }
+    /// Something that people should know of a job.
+    "job" "warning" JobWarningRaised {
+        /// The job.
+        job: JobId,
+        /// What kind.
+        code: String,
+        /// For people.
+        text: String,
+    }
+    /// A filter wants a text shown on a job.
+    "job" "message" JobMessage {
+        /// The job.
+        job: JobId,
+        /// The text.
+        text: String,
+    }
+    /// Jobs of a priority and below do not start, because an activation filter said so.
+    "queue" "blocked" QueueBlocked {
+        /// The job whose filter said so.
+        job: JobId,
+        /// The priority.
+        priority: i64,
+    }
+    /// A job blocks no others any more.
+    "queue" "unblocked" QueueUnblocked {
+        /// The job that did.
+        job: JobId,
+    }
+    /// Resources are kept for a job that waits.
+    "resources" "reserved" ResourcesReserved {
+        /// The job.
+        job: JobId,
+        /// The number that its run will have.
+        run: RunId,
+        /// All that is kept.
+        nodes: Vec<AllocatedNode>,
+    }
+    /// Resources are not kept for a job any more.
+    "resources" "released" ResourcesReleased {
+        /// The job.
+        job: JobId,
+        /// The number that its run would have had.
+        run: RunId,
+    }
+    /// A run that begins goes around a job that waits.
+    "job" "backfilled" JobBackfilled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    /// A running job got more resources.
+    "job" "grown" JobGrown {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// What is added.
+        nodes: Vec<AllocatedNode>,
+    }
+    /// A running job did not get the resources that it was offered.
+    "job" "grow_rejected" JobGrowRejected {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    /// A running job is to give up resources when its tasks there have ended.
+    "job" "shrinking" JobShrinking {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: ShrinkReason,
+        /// What it is to give up.
+        nodes: Vec<AllocatedNode>,
+    }
+    /// A running job gave up resources.
+    "job" "shrunk" JobShrunk {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// What it gave up.
+        nodes: Vec<AllocatedNode>,
+    }
+    /// A task of a running job was started, as a step of it.
+    "task" "started" TaskStarted {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The place of the task in the job's list, from 0.
+        task: u32,
+        /// Which of its instances, from 0.
+        instance: u32,
+        /// Its nodes, with the number of its cores on each.
+        nodes: Vec<StepNode>,
+    }
+    /// Filters, templates, or the way resources are given to jobs, were changed by who is the actor of this event.
+    "config" "changed" ConfigChanged {
+        /// `filters`, `scheduling`, or `template NAME`.
+        what: String,
+        /// As it was; `null` if it is new.
+        #[schema(value_type = Option<Object>)]
+        old: Option<serde_json::Value>,
+        /// As it is from now on; `null` if it was removed.
+        #[schema(value_type = Option<Object>)]
+        new: Option<serde_json::Value>,
+    }
+    /// A planner began its work.
+    "planner" "started" PlannerStarted {
+        /// How many have, this one included.
+        epoch: u64,
+    }
     /// Old records were moved to an archive file.
     "log" "archived" LogArchived {
         /// The first of the range.
@@ -544,6 +844,40 @@ public_events! {
         /// The file's name in the archive folder.
         file: String,
     }
+}
+
+/// A description as it was received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ReceivedDocument {
+    /// How it is written: `xml` or `json`.
+    pub format: String,
+    /// How many bytes are in the log.
+    pub bytes: u64,
+    /// BLAKE3 of those bytes, in hex.
+    pub hash: String,
+}
+
+/// What a call of a filter came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FilterResult {
+    /// How it ended.
+    pub exit: FilterExit,
+    /// The exit code that is recorded; `null` if no program ended by itself.
+    pub exit_code: Option<u8>,
+    /// From the start of the process or the delivery to its end or answer.
+    pub duration_micros: u64,
+    /// BLAKE3 of the program, in hex.
+    pub program_hash: Option<String>,
+    /// BLAKE3 of the description that it was given, in hex.
+    pub input_hash: String,
+    /// What it changed of the description, as far as that can be taken.
+    pub changes: Vec<PropertyChange>,
+    /// The text that it wants shown on the job.
+    pub message: Option<String>,
+    /// The end of its standard output.
+    pub stdout: String,
+    /// The end of its standard error.
+    pub stderr: String,
 }
 
 /// A component of a job that was submitted.
@@ -666,11 +1000,11 @@ impl EventData {
             Event::NodeLost { node: id, reason } => NodeLost { node: node(id), reason: reason.clone() }.into(),
             Event::NodeDrained { node: id, reason } => NodeDrained { node: node(id), reason: reason.clone() }.into(),
             Event::NodeResumed { node: id } => NodeResumed { node: node(id) }.into(),
-            Event::JobSubmitted { job, owner, spec } => submitted(*job, &owner.user, spec).into(),
+            Event::JobSubmitted { job, owner, spec } => submitted(*job, &owner.user, spec, None).into(),
             Event::JobHeld { job, holds, reason } => {
-                JobHeld { job: *job, holds: *holds, reason: reason.clone() }.into()
+                JobHeld { job: *job, holds: *holds, reason: reason.clone(), until: None, by: None }.into()
             }
-            Event::JobReleased { job, holds } => JobReleased { job: *job, holds: *holds }.into(),
+            Event::JobReleased { job, holds } => JobReleased { job: *job, holds: *holds, was_timed: false }.into(),
             Event::JobModified { job, change } => JobModified { job: *job, change: change.clone() }.into(),
             Event::JobEligible { job } => JobEligible { job: *job }.into(),
             Event::JobsWaiting { reasons } => waiting(reasons).into(),
@@ -745,6 +1079,103 @@ impl EventData {
                 NodeClosuresSet { node: node(id), closures: closures.clone() }.into()
             }
             Event::Planned { plan } => planned(plan).into(),
+            Event::JobReceived { job, owner, spec, intake } => submitted(*job, &owner.user, spec, Some(intake)).into(),
+            Event::JobConfigured { job, spec, .. } => JobConfigured { job: *job, name: spec.name.clone() }.into(),
+            Event::JobEntered { job } => JobEntered { job: *job }.into(),
+            Event::JobValidated { job, validated } => self::validated(*job, validated).into(),
+            Event::JobQueued { job } => JobQueued { job: *job }.into(),
+            Event::FilterChainStarted { job, chain } => chain_started(*job, chain, names).into(),
+            Event::FilterInvoked { call, attempt, runner } => FilterInvoked {
+                job: call.job,
+                call: *call,
+                invocation: call.to_string(),
+                attempt: *attempt,
+                runner: runner.clone(),
+            }
+            .into(),
+            Event::FilterElsewhere { call, runner } => {
+                FilterElsewhere { job: call.job, call: *call, runner: runner.clone() }.into()
+            }
+            Event::FilterVerdict { call, report } => {
+                FilterVerdict { job: call.job, call: *call, result: (&**report).into() }.into()
+            }
+            Event::FilterChainPassed { job, kind, chain } => {
+                FilterChainPassed { job: *job, filter_kind: *kind, chain: *chain }.into()
+            }
+            Event::FilterChainFailed { job, kind, chain, verdict, position, message } => FilterChainFailed {
+                job: *job,
+                filter_kind: *kind,
+                chain: *chain,
+                verdict: *verdict,
+                position: *position,
+                message: message.clone(),
+            }
+            .into(),
+            Event::FilterReverted { call, report } => {
+                FilterReverted { job: call.job, call: *call, result: (&**report).into() }.into()
+            }
+            Event::FilterRevertFailed { call, report } => {
+                FilterRevertFailed { job: call.job, call: *call, result: (&**report).into() }.into()
+            }
+            Event::FilterRevertSkipped { call, reason } => {
+                FilterRevertSkipped { job: call.job, call: *call, reason: reason.clone() }.into()
+            }
+            Event::FilterRollbackCompleted { job, kind, chain } => {
+                FilterRollbackCompleted { job: *job, filter_kind: *kind, chain: *chain }.into()
+            }
+            Event::FilterLateResult { call, attempt, runner, exit } => FilterLateResult {
+                job: call.job,
+                call: *call,
+                attempt: *attempt,
+                runner: runner.clone(),
+                exit: exit.clone(),
+            }
+            .into(),
+            Event::FilterRunnersMissing { since, calls } => FilterNoRunner { since: *since, calls: *calls }.into(),
+            Event::JobHeldUntil { job, until, by } => {
+                let reason = crate::job::WaitReason::HeldUntil { until: *until, by: *by }.to_string();
+                JobHeld { job: *job, holds: Holds::default(), reason, until: Some(*until), by: Some(*by) }.into()
+            }
+            Event::JobHoldEnded { job, .. } => {
+                JobReleased { job: *job, holds: Holds::default(), was_timed: true }.into()
+            }
+            Event::JobWarned { job, warning } => {
+                JobWarningRaised { job: *job, code: warning.code.clone(), text: warning.text.clone() }.into()
+            }
+            Event::JobMessage { job, text } => JobMessage { job: *job, text: text.clone() }.into(),
+            Event::QueueBlocked { job, priority } => QueueBlocked { job: *job, priority: *priority }.into(),
+            Event::QueueUnblocked { job } => QueueUnblocked { job: *job }.into(),
+            Event::ResourcesReserved { job, run, placement } => {
+                ResourcesReserved { job: *job, run: *run, nodes: allocated(placement, names) }.into()
+            }
+            Event::ResourcesReleased { job, run } => ResourcesReleased { job: *job, run: *run }.into(),
+            Event::RunBackfilled { job, run } => JobBackfilled { job: *job, run: *run }.into(),
+            Event::RunGrown { job, run, added } => {
+                JobGrown { job: *job, run: *run, nodes: allocated(added, names) }.into()
+            }
+            Event::GrowthRejected { job, run } => JobGrowRejected { job: *job, run: *run }.into(),
+            Event::RunShrinking { job, run, removed, reason } => {
+                JobShrinking { job: *job, run: *run, reason: *reason, nodes: allocated(removed, names) }.into()
+            }
+            Event::RunShrunk { job, run, removed } => {
+                JobShrunk { job: *job, run: *run, nodes: allocated(removed, names) }.into()
+            }
+            Event::TaskStarted { job, run, step, instance, cores } => TaskStarted {
+                job: *job,
+                run: *run,
+                step: *step,
+                task: instance.task,
+                instance: instance.instance,
+                nodes: cores.iter().map(|part| StepNode { node: node(&part.node), tasks: part.tasks }).collect(),
+            }
+            .into(),
+            Event::FilterSettingsSet { old, settings } => changed("filters", Some(old), Some(settings)).into(),
+            Event::SchedulingSet { old, settings } => changed("scheduling", Some(old), Some(settings)).into(),
+            Event::TemplateSet { old, template } => {
+                changed(&format!("template {}", template.name), old.as_ref(), Some(template)).into()
+            }
+            Event::TemplateRemoved { old } => changed(&format!("template {}", old.name), Some(old), None).into(),
+            Event::PlannerStarted { epoch } => PlannerStarted { epoch: *epoch }.into(),
             Event::RangeArchived { first, last, last_hash, file } => {
                 LogArchived { first: *first, last: *last, last_hash: hex(last_hash), file: file.clone() }.into()
             }
@@ -764,6 +1195,9 @@ impl EventData {
             | Self::PlanWaiting(_)
             | Self::PlanMade(_)
             | Self::LogCheckpoint(_)
+            | Self::FilterNoRunner(_)
+            | Self::ConfigChanged(_)
+            | Self::PlannerStarted(_)
             | Self::LogArchived(_) => cluster.to_owned(),
             Self::QueueSet(data) => data.queue.name.clone(),
             Self::QueueRemoved(data) => data.queue.clone(),
@@ -803,6 +1237,33 @@ impl EventData {
             Self::JobNotified(data) => data.job.to_string(),
             Self::JobStartRefused(data) => data.job.to_string(),
             Self::JobTasksFinished(data) => data.job.to_string(),
+            Self::JobConfigured(data) => data.job.to_string(),
+            Self::JobEntered(data) => data.job.to_string(),
+            Self::JobValidated(data) => data.job.to_string(),
+            Self::JobQueued(data) => data.job.to_string(),
+            Self::FilterChainStarted(data) => data.job.to_string(),
+            Self::FilterInvoked(data) => data.job.to_string(),
+            Self::FilterElsewhere(data) => data.job.to_string(),
+            Self::FilterVerdict(data) => data.job.to_string(),
+            Self::FilterChainPassed(data) => data.job.to_string(),
+            Self::FilterChainFailed(data) => data.job.to_string(),
+            Self::FilterReverted(data) => data.job.to_string(),
+            Self::FilterRevertFailed(data) => data.job.to_string(),
+            Self::FilterRevertSkipped(data) => data.job.to_string(),
+            Self::FilterRollbackCompleted(data) => data.job.to_string(),
+            Self::FilterLateResult(data) => data.job.to_string(),
+            Self::JobWarningRaised(data) => data.job.to_string(),
+            Self::JobMessage(data) => data.job.to_string(),
+            Self::QueueBlocked(data) => data.job.to_string(),
+            Self::QueueUnblocked(data) => data.job.to_string(),
+            Self::ResourcesReserved(data) => data.job.to_string(),
+            Self::ResourcesReleased(data) => data.job.to_string(),
+            Self::JobBackfilled(data) => data.job.to_string(),
+            Self::JobGrown(data) => data.job.to_string(),
+            Self::JobGrowRejected(data) => data.job.to_string(),
+            Self::JobShrinking(data) => data.job.to_string(),
+            Self::JobShrunk(data) => data.job.to_string(),
+            Self::TaskStarted(data) => data.job.to_string(),
         }
     }
 }
@@ -812,7 +1273,7 @@ pub fn node_name(names: &dyn Names, node: NodeId) -> Cow<'_, str> {
     names.node_name(node).map_or_else(|| Cow::Owned(format!("#{node}")), Cow::Borrowed)
 }
 
-fn submitted(job: JobId, owner: &str, spec: &JobSpec) -> JobSubmitted {
+fn submitted(job: JobId, owner: &str, spec: &JobSpec, intake: Option<&Intake>) -> JobSubmitted {
     let components = spec.components.iter().map(|component| SubmittedComponent {
         queue: component.queue.clone(),
         account: component.account.clone(),
@@ -833,7 +1294,65 @@ fn submitted(job: JobId, owner: &str, spec: &JobSpec) -> JobSubmitted {
         components: components.collect(),
         notifications: spec.notifications.iter().map(SubmittedNotification::from).collect(),
         types: spec.types.clone(),
+        template: intake.and_then(|intake| intake.template.clone()),
+        document: intake.and_then(|intake| intake.document.as_ref()).map(|document| ReceivedDocument {
+            format: document.format.clone(),
+            bytes: document.bytes.len() as u64,
+            hash: blake3::hash(&document.bytes).to_string(),
+        }),
+        tasks: intake.and_then(|intake| intake.tasks.as_ref()).map(|list| list.tasks.len() as u64),
     }
+}
+
+fn validated(job: JobId, validated: &Validated) -> JobValidated {
+    let lead = validated.spec.components.first();
+    JobValidated {
+        job,
+        template: validated.template.clone(),
+        revision: validated.revision,
+        name: validated.spec.name.clone(),
+        priority: lead.and_then(|component| component.priority),
+        alternatives: lead.map(|component| component.alternatives.clone()).unwrap_or_default(),
+        tasks: validated.tasks.as_ref().map(|list| list.tasks.len() as u64),
+    }
+}
+
+fn chain_started(job: JobId, chain: &ChainSpec, names: &dyn Names) -> FilterChainStarted {
+    FilterChainStarted {
+        job,
+        filter_kind: chain.kind,
+        chain: chain.number,
+        filters: chain.filters.clone(),
+        limit_seconds: chain.limit_seconds,
+        parameters: chain.offer.as_ref().map(|offer| offer.parameters),
+        nodes: chain.offer.as_ref().map(|offer| allocated(&offer.placement, names)).unwrap_or_default(),
+    }
+}
+
+impl From<&FilterReport> for FilterResult {
+    fn from(report: &FilterReport) -> Self {
+        let changes = match &report.file {
+            FileAfter::Changed { changes, .. } => changes.clone(),
+            FileAfter::Unchanged | FileAfter::Bad(_) => Vec::new(),
+        };
+        Self {
+            exit: report.exit.clone(),
+            exit_code: report.exit.code(),
+            duration_micros: report.duration_micros,
+            program_hash: report.program_hash.clone(),
+            input_hash: report.input_hash.clone(),
+            changes,
+            message: report.message.clone(),
+            stdout: report.stdout.clone(),
+            stderr: report.stderr.clone(),
+        }
+    }
+}
+
+/// A change of configuration. What is configured has no keys that are not text, so it always is a value.
+fn changed<T: Serialize>(what: &str, old: Option<&Arc<T>>, new: Option<&Arc<T>>) -> ConfigChanged {
+    let value = |known: Option<&Arc<T>>| known.and_then(|known| serde_json::to_value(known).ok());
+    ConfigChanged { what: what.to_owned(), old: value(old), new: value(new) }
 }
 
 impl From<&Notification> for SubmittedNotification {

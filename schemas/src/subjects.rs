@@ -12,6 +12,10 @@ pub const EVENTS_SUBJECTS: &str = "muster.events.>";
 pub const NOTIFY_STREAM: &str = "MUSTER_NOTIFY";
 /// Subject of its items.
 pub const NOTIFY_SUBJECT: &str = "muster.notify";
+/// Work queue of calls of filters to make.
+pub const FILTERS_STREAM: &str = "MUSTER_FILTERS";
+/// Subject of its items.
+pub const FILTERS_SUBJECT: &str = "muster.filters";
 /// Commands of users, sent by a gateway, which vouches for the actor.
 pub const COMMAND_USER: &str = "muster.command.user";
 /// Commands of the planner.
@@ -28,6 +32,16 @@ pub const ACCOUNTING_USAGE: &str = "muster.accounting.usage";
 /// Commands of the executor of a node.
 pub fn command_node(node: &str) -> String {
     format!("muster.command.node.{}", token(node))
+}
+
+/// Commands of a filter-runner.
+pub fn command_runner(runner: &str) -> String {
+    format!("muster.command.runner.{}", token(runner))
+}
+
+/// Signs of life of a filter-runner.
+pub fn runner_heartbeat(runner: &str) -> String {
+    format!("muster.command.runner-heartbeat.{}", token(runner))
 }
 
 /// Heartbeats of a node: request/reply, answered with a list of node orders.

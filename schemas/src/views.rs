@@ -49,6 +49,10 @@ pub enum OutcomeWord {
     DependencyNeverMet,
     /// It was put back into the queue: the run is over, the job is not.
     Requeued,
+    /// A filter, a template or a check refused it.
+    Refused,
+    /// Somebody declared it finished while it ran.
+    DeclaredFinished,
 }
 
 impl OutcomeWord {
@@ -66,6 +70,8 @@ impl OutcomeWord {
             Self::DeadlineMissed => "deadline_missed",
             Self::DependencyNeverMet => "dependency_never_met",
             Self::Requeued => "requeued",
+            Self::Refused => "refused",
+            Self::DeclaredFinished => "declared_finished",
         }
     }
 }
@@ -84,6 +90,8 @@ impl From<&Outcome> for OutcomeWord {
             Outcome::DeadlineMissed => Self::DeadlineMissed,
             Outcome::DependencyNeverMet => Self::DependencyNeverMet,
             Outcome::Requeued => Self::Requeued,
+            Outcome::Refused(_) => Self::Refused,
+            Outcome::DeclaredFinished => Self::DeclaredFinished,
         }
     }
 }
@@ -120,7 +128,7 @@ impl From<&Outcome> for OutcomeView {
             _ => None,
         };
         let detail = match outcome {
-            Outcome::LaunchFailed(why) => Some(why.clone()),
+            Outcome::LaunchFailed(why) | Outcome::Refused(why) => Some(why.clone()),
             _ => None,
         };
         Self { outcome: outcome.into(), exit_status, detail }
@@ -182,6 +190,16 @@ pub enum ReasonWord {
     ExternalPlanner,
     /// The external planner does not work.
     PlannerFailed,
+    /// Its owner has not submitted it yet.
+    Configuring,
+    /// An answer of a filter, or of the check behind the filters, is outstanding.
+    FilterPending,
+    /// An activation filter said "not now".
+    ActivationFilter,
+    /// The activation filter of another job keeps it from starting.
+    BlockedByJob,
+    /// It is held until a time.
+    HeldUntil,
 }
 
 /// Why a job waits.
@@ -218,6 +236,11 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::ReservationNotBegun(_) => (ReasonWord::ReservationNotBegun, None),
             WaitReason::ExternalPlanner(_) => (ReasonWord::ExternalPlanner, None),
             WaitReason::PlannerFailed(_) => (ReasonWord::PlannerFailed, None),
+            WaitReason::Configuring => (ReasonWord::Configuring, None),
+            WaitReason::FilterPending(_) => (ReasonWord::FilterPending, None),
+            WaitReason::ActivationFilter(_) => (ReasonWord::ActivationFilter, None),
+            WaitReason::BlockedByJob(job) => (ReasonWord::BlockedByJob, Some(*job)),
+            WaitReason::HeldUntil { .. } => (ReasonWord::HeldUntil, None),
         };
         Self { code, text: reason.to_string(), job }
     }

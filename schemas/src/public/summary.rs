@@ -1,8 +1,9 @@
 //! One sentence for people about each event.
 
-use super::EventData;
+use super::{AllocatedNode, EventData};
 use crate::{
     event::{EndCause, NodeExit, StopReason},
+    filter::{CallId, FilterAction},
     ids::{JobId, RunId},
     job::{Holds, WaitReason},
 };
@@ -35,10 +36,12 @@ impl fmt::Display for EventData {
                     None => Ok(()),
                 }
             }
+            Self::JobHeld(data) if data.until.is_some() => write!(f, "job {} is {}", data.job, data.reason),
             Self::JobHeld(data) => {
                 let holds = WaitReason::Held(data.holds);
                 write!(f, "job {} is {holds}{}", data.job, Because(&data.reason))
             }
+            Self::JobReleased(data) if data.was_timed => write!(f, "job {} is not held any more", data.job),
             Self::JobReleased(data) => write!(f, "job {} was released from {}", data.job, HoldNames(data.holds)),
             Self::JobModified(data) => write!(f, "job {} was changed", data.job),
             Self::JobEligible(data) => write!(f, "job {} may start from now on", data.job),
@@ -118,6 +121,85 @@ impl fmt::Display for EventData {
                 data.predictions,
                 data.refused.len()
             ),
+            Self::JobConfigured(data) => write!(f, "job {} ({}) was changed by who makes it", data.job, data.name),
+            Self::JobEntered(data) => write!(f, "job {} is to enter the queue", data.job),
+            Self::JobValidated(data) => match &data.template {
+                Some(template) => {
+                    write!(f, "job {} passed the checks of template {template}, revision {}", data.job, data.revision)
+                }
+                None => write!(f, "job {} passed its checks", data.job),
+            },
+            Self::JobQueued(data) => write!(f, "job {} is in the queue", data.job),
+            Self::FilterChainStarted(data) => {
+                let names: Vec<&str> = data.filters.iter().map(|filter| filter.spec.name.as_str()).collect();
+                let kind = data.filter_kind.word();
+                write!(f, "job {}: {kind} chain {} began: {}", data.job, data.chain, names.join(", "))
+            }
+            Self::FilterInvoked(data) => {
+                write!(f, "job {}: {} goes to runner {}", data.job, CallText(&data.call), data.runner)?;
+                if data.attempt > 1 { write!(f, ", attempt {}", data.attempt) } else { Ok(()) }
+            }
+            Self::FilterElsewhere(data) => {
+                let call = CallText(&data.call);
+                write!(f, "job {}: {call} cannot be made by runner {} and is put to another", data.job, data.runner)
+            }
+            Self::FilterVerdict(data) => {
+                write!(f, "job {}: {} gave {}", data.job, CallText(&data.call), data.result.exit)?;
+                for (at, change) in data.result.changes.iter().take(5).enumerate() {
+                    let now = change.new.as_deref().unwrap_or("not specified");
+                    write!(f, "{}{} = {now}", if at == 0 { ", having set " } else { ", " }, change.property)?;
+                }
+                Ok(())
+            }
+            Self::FilterChainPassed(data) => {
+                write!(f, "job {}: {} chain {} passed", data.job, data.filter_kind.word(), data.chain)
+            }
+            Self::FilterChainFailed(data) => {
+                let kind = data.filter_kind.word();
+                write!(f, "job {}: {kind} chain {} did not pass{}", data.job, data.chain, Because(&data.message))
+            }
+            Self::FilterReverted(data) => write!(f, "job {}: {} is done", data.job, CallText(&data.call)),
+            Self::FilterRevertFailed(data) => {
+                write!(f, "job {}: {} failed: {}", data.job, CallText(&data.call), data.result.exit)
+            }
+            Self::FilterRevertSkipped(data) => {
+                write!(f, "job {}: {} is not made{}", data.job, CallText(&data.call), Because(&data.reason))
+            }
+            Self::FilterRollbackCompleted(data) => {
+                write!(f, "job {}: {} chain {} is rolled back", data.job, data.filter_kind.word(), data.chain)
+            }
+            Self::FilterLateResult(data) => {
+                let (call, runner) = (CallText(&data.call), &data.runner);
+                write!(f, "job {}: a late answer of runner {runner} to {call} is ignored: {}", data.job, data.exit)
+            }
+            Self::FilterNoRunner(data) => {
+                write!(f, "{} calls of filters wait and no runner is there since {}", data.calls, data.since)
+            }
+            Self::JobWarningRaised(data) => write!(f, "job {}: warning {}: {}", data.job, data.code, data.text),
+            Self::JobMessage(data) => write!(f, "job {}: {}", data.job, data.text),
+            Self::QueueBlocked(data) => {
+                write!(f, "job {} keeps jobs of priority {} and below from starting", data.job, data.priority)
+            }
+            Self::QueueUnblocked(data) => write!(f, "job {} blocks no others any more", data.job),
+            Self::ResourcesReserved(data) => {
+                write!(f, "job {} has {} kept for it", data.job, Amount(&data.nodes))
+            }
+            Self::ResourcesReleased(data) => write!(f, "what was kept for job {} is free", data.job),
+            Self::JobBackfilled(data) => write!(f, "job {} goes around a job that waits", data.job),
+            Self::JobGrown(data) => write!(f, "job {} got {} more", data.job, Amount(&data.nodes)),
+            Self::JobGrowRejected(data) => write!(f, "job {} did not get what it was offered", data.job),
+            Self::JobShrinking(data) => write!(f, "job {} is to give up {}", data.job, Amount(&data.nodes)),
+            Self::JobShrunk(data) => write!(f, "job {} gave up {}", data.job, Amount(&data.nodes)),
+            Self::TaskStarted(data) => {
+                let (job, task, instance) = (data.job, data.task + 1, data.instance + 1);
+                write!(f, "task {task}.{instance} of job {job} started as step {}", data.step)
+            }
+            Self::ConfigChanged(data) => match (&data.old, &data.new) {
+                (None, _) => write!(f, "{} was made", data.what),
+                (_, None) => write!(f, "{} was removed", data.what),
+                _ => write!(f, "{} was changed", data.what),
+            },
+            Self::PlannerStarted(data) => write!(f, "planner {} began its work", data.epoch),
             Self::LogArchived(data) => {
                 write!(f, "records {} to {} were moved to archive {}", data.first, data.last, data.file)
             }
@@ -157,6 +239,29 @@ impl fmt::Display for Part {
     }
 }
 
+/// A call of a filter.
+struct CallText<'a>(&'a CallId);
+
+impl fmt::Display for CallText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.0.action {
+            FilterAction::Filter => "call of",
+            FilterAction::Revert => "revert by",
+        };
+        write!(f, "{what} {} filter {}", self.0.kind.word(), self.0.position + 1)
+    }
+}
+
+/// How many cores on how many nodes.
+struct Amount<'a>(&'a [AllocatedNode]);
+
+impl fmt::Display for Amount<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cores: u64 = self.0.iter().map(|node| node.cores.len()).sum();
+        write!(f, "{cores} cores on {} nodes", self.0.len())
+    }
+}
+
 /// How a part ended.
 struct Exit<'a>(&'a NodeExit);
 
@@ -183,5 +288,7 @@ const fn stop_text(reason: StopReason) -> &'static str {
         StopReason::NodeLost => "one of its nodes was lost",
         StopReason::PeerEnded => "another part of it has ended",
         StopReason::LaunchTimeout => "its launch was not confirmed in time",
+        StopReason::TasksEnded => "its tasks have ended",
+        StopReason::Finished => "it was declared finished",
     }
 }

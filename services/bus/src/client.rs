@@ -117,6 +117,7 @@ fn command_subject(actor: &Actor) -> Result<String, BusError> {
         Actor::Planner => Ok(subjects::COMMAND_PLANNER.to_owned()),
         Actor::Executor(node) => Ok(subjects::command_node(node)),
         Actor::Notifier => Ok(subjects::COMMAND_NOTIFIER.to_owned()),
+        Actor::Runner(name) => Ok(subjects::command_runner(name)),
         Actor::Ledger => Err(BusError::Unusable("the ledger's own commands do not travel".to_owned())),
     }
 }

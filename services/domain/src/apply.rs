@@ -5,9 +5,11 @@
 
 mod cluster;
 mod dependencies;
+mod filters;
 mod jobs;
 mod planning;
 mod runs;
+mod tasks;
 
 use crate::state::{
     Job, Phase, Run, State, Suspension,
@@ -76,7 +78,45 @@ impl State {
             Event::ReservationRemoved { name } => self.reservation_removed(name),
             Event::NodeClosuresSet { node, closures } => self.node_closures_set(*node, closures),
             Event::Planned { plan } => self.planned(plan),
-            Event::JobSignalled { .. } | Event::Checkpoint { .. } | Event::StartRefused { .. } => {}
+            Event::JobReceived { .. }
+            | Event::JobConfigured { .. }
+            | Event::JobEntered { .. }
+            | Event::JobValidated { .. }
+            | Event::JobQueued { .. }
+            | Event::FilterChainStarted { .. }
+            | Event::FilterInvoked { .. }
+            | Event::FilterElsewhere { .. }
+            | Event::FilterVerdict { .. }
+            | Event::FilterChainPassed { .. }
+            | Event::FilterChainFailed { .. }
+            | Event::FilterReverted { .. }
+            | Event::FilterRevertFailed { .. }
+            | Event::FilterRevertSkipped { .. }
+            | Event::FilterRollbackCompleted { .. }
+            | Event::FilterRunnersMissing { .. }
+            | Event::JobHeldUntil { .. }
+            | Event::JobHoldEnded { .. }
+            | Event::JobWarned { .. }
+            | Event::JobMessage { .. }
+            | Event::QueueBlocked { .. }
+            | Event::QueueUnblocked { .. }
+            | Event::ResourcesReserved { .. }
+            | Event::ResourcesReleased { .. }
+            | Event::RunBackfilled { .. }
+            | Event::GrowthRejected { .. }
+            | Event::FilterSettingsSet { .. }
+            | Event::TemplateSet { .. }
+            | Event::TemplateRemoved { .. }
+            | Event::PlannerStarted { .. } => self.filters_changed(record),
+            Event::SchedulingSet { settings, .. } => self.scheduling = settings.clone(),
+            Event::RunGrown { .. }
+            | Event::RunShrinking { .. }
+            | Event::RunShrunk { .. }
+            | Event::TaskStarted { .. } => self.tasks_changed(record),
+            Event::JobSignalled { .. }
+            | Event::Checkpoint { .. }
+            | Event::StartRefused { .. }
+            | Event::FilterLateResult { .. } => {}
         }
     }
 

@@ -4,6 +4,7 @@ mod access;
 mod arrays;
 mod configure;
 mod control;
+mod filters;
 mod modify;
 mod nodes;
 mod plan;
@@ -12,6 +13,7 @@ mod reports;
 mod select;
 mod steps;
 mod submit;
+mod tasks;
 mod timers;
 
 use crate::state::State;
@@ -88,6 +90,19 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             access.require_ledger()?;
             Ok(Decision::done(vec![Event::RangeArchived { first, last, last_hash, file }]))
         }
+        command @ (Command::SubmitDocument { .. }
+        | Command::ConfigureJob { .. }
+        | Command::EnterJob { .. }
+        | Command::HoldUntil { .. }
+        | Command::EndJobs { .. }
+        | Command::SetFilterSettings { .. }
+        | Command::SetTemplate { .. }
+        | Command::RemoveTemplate { .. }
+        | Command::ClaimCalls { .. }
+        | Command::ReportCalls { .. }
+        | Command::RunnersMissing { .. }
+        | Command::PlannerHello) => filters::decide(&access, command, now),
+        Command::SetScheduling { settings } => tasks::set_scheduling(&access, *settings),
     }?;
     arrays::finish(state, &mut decision.events);
     Ok(decision)

@@ -1,6 +1,9 @@
 //! The bytes of a state, and its digest.
 
-use crate::state::{Core, State, planning::Additions};
+use crate::state::{
+    Core, State,
+    planning::{Additions, Further},
+};
 use muster_schemas::codec::{self, CodecError};
 
 impl State {
@@ -10,9 +13,13 @@ impl State {
     /// If it is larger than the codec allows.
     pub fn to_snapshot_bytes(&self) -> Result<Vec<u8>, CodecError> {
         let mut bytes = codec::encode(&self.core)?;
-        let additions = self.additions();
-        if additions != Additions::default() {
+        let (additions, further) = (self.additions(), self.further());
+        let has_further = further != Further::default();
+        if has_further || additions != Additions::default() {
             codec::encode_into(&additions, &mut bytes)?;
+        }
+        if has_further {
+            codec::encode_into(&further, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -36,7 +43,11 @@ impl State {
         }
         let mut state = Self { core, ..Self::default() };
         if !additions.is_empty() {
+            let (additions, further) = codec::split(additions)?;
             state.restore(codec::decode(additions)?);
+            if !further.is_empty() {
+                state.restore_further(codec::decode(further)?);
+            }
         }
         state.share_again();
         state.rebuild_index();
@@ -46,8 +57,10 @@ impl State {
     /// BLAKE3 over all of the state: two states are the same exactly if their digests are, on any machine and whether
     /// they were folded from the log or read from a snapshot.
     pub fn digest(&self) -> [u8; 32] {
-        let additions = self.additions();
-        if additions == Additions::default() {
+        let (additions, further) = (self.additions(), self.further());
+        if further != Further::default() {
+            codec::digest(&(&self.core, &additions, &further))
+        } else if additions == Additions::default() {
             codec::digest(&self.core)
         } else {
             codec::digest(&(&self.core, &additions))

@@ -1,6 +1,7 @@
 //! What the history amounts to at one point of the log. Everything here can be read; only [`State::apply`] changes it.
 
 pub mod array;
+pub mod filtering;
 pub(crate) mod index;
 pub mod job;
 pub mod node;
@@ -8,14 +9,18 @@ pub mod planning;
 pub(crate) mod pool;
 pub mod run;
 pub mod shape;
+pub mod tasks;
 
 pub use array::ArrayState;
+pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall};
 pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};
 pub use node::{Licence, Node, Queue};
 pub use planning::Reservation;
 pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
 pub use shape::{Shape, ShapeId, Shapes};
+pub use tasks::{Elastic, TaskBook};
 
+use filtering::FilterState;
 use index::Index;
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, Timestamp,
@@ -24,8 +29,9 @@ use muster_schemas::{
     job::{JobState, WaitReason},
     policy::Policy,
     resources::IndexSet,
+    scheduling::SchedulingSettings,
 };
-use planning::{Additions, Planning};
+use planning::{Additions, Further, Planning};
 use pool::Pool;
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
@@ -35,6 +41,8 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 pub struct State {
     pub(crate) core: Core,
     pub(crate) planning: Planning,
+    pub(crate) filters: FilterState,
+    pub(crate) scheduling: Arc<SchedulingSettings>,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
@@ -295,6 +303,34 @@ impl State {
             closures: closed.map(|node| (node.id, node.closures.clone())).collect(),
             slots: self.jobs().filter_map(slot).collect(),
             predictions: self.jobs().filter_map(|job| Some((job.id, job.predicted_start?))).collect(),
+        }
+    }
+
+    /// What there is beyond the core and its additions.
+    pub(crate) fn further(&self) -> Further {
+        let filtering = |job: &Job| Some((job.id, (**job.filtering.as_ref()?).clone()));
+        let tasks = |job: &Job| Some((job.id, (**job.tasks.as_ref()?).clone()));
+        Further {
+            filters: self.filters.clone(),
+            scheduling: self.scheduling.clone(),
+            filtering: self.jobs().filter_map(filtering).collect(),
+            tasks: self.jobs().filter_map(tasks).collect(),
+        }
+    }
+
+    /// Puts back what there was beyond the core and its additions.
+    pub(crate) fn restore_further(&mut self, further: Further) {
+        self.filters = further.filters;
+        self.scheduling = further.scheduling;
+        for (id, filtering) in further.filtering {
+            if let Some(job) = self.core.jobs.get_mut(&id) {
+                job.filtering = Some(Box::new(filtering));
+            }
+        }
+        for (id, tasks) in further.tasks {
+            if let Some(job) = self.core.jobs.get_mut(&id) {
+                job.tasks = Some(Box::new(tasks));
+            }
         }
     }
 

@@ -130,8 +130,8 @@ impl Projection {
             starts,
             reasons,
             slots: slots.into_iter().map(planned).collect(),
-            predictions: Vec::new(),
             reservations,
+            ..ProposedPlan::default()
         };
         Planned { plan, is_cut_short, next_wake }
     }

@@ -49,6 +49,8 @@ impl State {
             notified: None,
             slot: None,
             predicted_start: None,
+            filtering: None,
+            tasks: None,
         };
         self.count_job(&job, true);
         self.core.unfinished_jobs += 1;

@@ -74,6 +74,8 @@ impl State {
             notified: None,
             slot: None,
             predicted_start: None,
+            filtering: None,
+            tasks: None,
         };
         self.add_job(task);
         self.change_job(id.whole(), |whole| {

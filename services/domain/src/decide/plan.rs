@@ -21,7 +21,7 @@ use std::{
 pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_planner()?;
     let state = access.state;
-    let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations } = proposed;
+    let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
     if seen > state.sequence() {
         return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
     }

@@ -202,7 +202,8 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome 
             let seconds = state.settings().launch_timeout_seconds;
             Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
         }
-        Some(StopReason::PeerEnded) | None => outcome_of_exits(job, run, exits),
+        Some(StopReason::Finished) => Outcome::DeclaredFinished,
+        Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => outcome_of_exits(job, run, exits),
     }
 }
 

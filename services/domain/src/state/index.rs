@@ -26,19 +26,22 @@ pub(crate) struct JobKeys {
     singleton: Option<(Arc<str>, Arc<str>)>,
     /// Whether it waits for resources that jobs behind it must not take.
     blocking: bool,
+    /// Whether a call of a filter is outstanding for it.
+    calling: bool,
 }
 
 impl JobKeys {
     pub(crate) fn of(job: &Job) -> Self {
         if let Phase::Finished(finished) = &job.phase {
-            return Self { forget_after: Some(finished.forget_after), ..Self::default() };
+            let calling = job.has_outstanding_call();
+            return Self { forget_after: Some(finished.forget_after), calling, ..Self::default() };
         }
         if !job.is_waiting() {
-            return Self::default();
+            return Self { calling: job.has_outstanding_call(), ..Self::default() };
         }
         let queued = job.gates_open().then_some(job.queued);
         let blocking = queued.is_some() && job.blocks_others();
-        if job.components.iter().all(|component| component.extras.is_none()) {
+        if job.filtering.is_none() && job.components.iter().all(|component| component.extras.is_none()) {
             return Self { queued, blocking, ..Self::default() };
         }
         let singleton = is_singleton(job).then(|| (Arc::from(job.owner.user.as_str()), job.name.clone()));
@@ -50,6 +53,7 @@ impl JobKeys {
             targets: targets(job),
             singleton,
             blocking,
+            calling: job.has_outstanding_call(),
         }
     }
 }
@@ -105,6 +109,8 @@ pub(crate) struct Index {
     pub(crate) doomed: BTreeSet<JobId>,
     /// Waiting jobs that lack resources which jobs behind them must not take.
     pub(crate) blocking: BTreeSet<JobId>,
+    /// Jobs with an outstanding call of a filter.
+    pub(crate) calling: BTreeSet<JobId>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
     /// For each owner and name the waiting jobs that wait for earlier ones of the same.
@@ -156,6 +162,13 @@ impl Index {
                 self.blocking.insert(id)
             } else {
                 self.blocking.remove(&id)
+            };
+        }
+        if before.calling != after.calling {
+            if after.calling {
+                self.calling.insert(id)
+            } else {
+                self.calling.remove(&id)
             };
         }
         if before.targets != after.targets {

@@ -1,6 +1,6 @@
 //! What the state knows of a job: what decides when and where it runs. What it launches stays in the log.
 
-use super::{array::ArrayState, shape::Shape};
+use super::{array::ArrayState, filtering::Filtering, shape::Shape, tasks::TaskBook};
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     event::{Owner, TraceContext},
@@ -53,6 +53,12 @@ pub struct Job {
     /// When it is thought to start, as far as it can be foreseen; of an array its next task. Stored with the additions.
     #[serde(skip)]
     pub predicted_start: Option<Timestamp>,
+    /// What filters, a template or a hold until a time have to do with it. Stored beyond the core.
+    #[serde(skip)]
+    pub filtering: Option<Box<Filtering>>,
+    /// Its tasks, if it is a list of them. Stored beyond the core.
+    #[serde(skip)]
+    pub tasks: Option<Box<TaskBook>>,
 }
 
 /// How far a job is.
@@ -218,6 +224,12 @@ impl JobExtras {
 static NO_NOTIFICATIONS: &[Notification] = &[];
 
 impl Job {
+    /// Whether a call of a filter is outstanding for it.
+    pub fn has_outstanding_call(&self) -> bool {
+        let chain = self.filtering.as_ref().and_then(|filtering| filtering.chain.as_ref());
+        chain.is_some_and(|chain| chain.call.is_some())
+    }
+
     /// The component whose number is the job's.
     pub fn lead(&self) -> &Component {
         // Submission gives every job at least one component.
@@ -287,7 +299,8 @@ impl Job {
     /// Whether every gate of the job itself is open: holds, begin times, dependencies. A stopped queue is not the
     /// job's own gate, and which tasks of an array are held singly is up to [`ArrayState`].
     pub fn gates_open(&self) -> bool {
-        self.components.iter().all(Component::gates_open)
+        let filters_open = self.filtering.as_ref().is_none_or(|filtering| filtering.is_open());
+        filters_open && self.components.iter().all(Component::gates_open)
     }
 
     /// The earliest time at which something about the waiting job is due: a begin time, the end of a delay, a

@@ -87,6 +87,16 @@ impl Node {
         self.runs.insert(run);
     }
 
+    /// Takes back a part of what a run has, which keeps the rest, if it has one here.
+    pub(crate) fn give_back_part(&mut self, run: RunId, part: &NodeShare, keeps_rest: bool) {
+        let exclusive = self.exclusive;
+        self.give_back(run, part);
+        if keeps_rest {
+            self.exclusive = exclusive;
+            self.runs.insert(run);
+        }
+    }
+
     pub(crate) fn give_back(&mut self, run: RunId, share: &NodeShare) {
         self.free_cores = self.free_cores.union(&share.cores);
         if !share.gpus.is_empty() {

@@ -1,10 +1,15 @@
 //! What planners go by beside jobs and nodes: the policy in force, advance reservations, and whether promises are worth
 //! looking at again.
 
+use super::{
+    filtering::{FilterState, Filtering},
+    tasks::TaskBook,
+};
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     plan::{NodeClosure, ReservationSpec, ReservedNodes, SlotSpec},
     policy::Policy,
+    scheduling::SchedulingSettings,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -80,4 +85,13 @@ pub(crate) struct Additions {
     pub(crate) closures: Vec<(NodeId, Vec<NodeClosure>)>,
     pub(crate) slots: Vec<(JobId, SlotSpec)>,
     pub(crate) predictions: Vec<(JobId, Timestamp)>,
+}
+
+/// What a state has beyond its [`Additions`], which were stored without it in an earlier release.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Further {
+    pub(crate) filters: FilterState,
+    pub(crate) scheduling: Arc<SchedulingSettings>,
+    pub(crate) filtering: Vec<(JobId, Filtering)>,
+    pub(crate) tasks: Vec<(JobId, TaskBook)>,
 }

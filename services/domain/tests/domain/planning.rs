@@ -333,7 +333,7 @@ fn a_plan_is_recorded_with_what_it_saw_and_what_is_news() {
             PredictedStart { job: second, start: Some(start) },
             PredictedStart { job: first, start: None },
         ],
-        reservations: Vec::new(),
+        ..ProposedPlan::default()
     };
     let events = propose(&mut cluster, proposed.clone());
     let [Event::Planned { plan }] = events.as_slice() else { panic!("{events:?}") };

@@ -329,7 +329,17 @@ impl Model {
             unplaced.map(|one| (one.spec.name.clone(), node(u32::from(skip)).into_iter().collect())).collect();
         let seen = Sequence(state.sequence().0.saturating_sub(u64::from(skip % 8)));
         let (at, left_out) = (self.cluster.now, Vec::new());
-        let plan = ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations };
+        let plan = ProposedPlan {
+            seen,
+            at,
+            left_out,
+            starts,
+            reasons,
+            slots,
+            predictions,
+            reservations,
+            ..ProposedPlan::default()
+        };
         Command::CommitPlan { plan: Box::new(plan) }
     }
 

@@ -27,6 +27,7 @@ impl CommandKey {
             Actor::Executor(node) => hasher.update(b"executor").update(node.as_bytes()),
             Actor::Notifier => hasher.update(b"notifier"),
             Actor::Ledger => hasher.update(b"ledger"),
+            Actor::Runner(name) => hasher.update(b"runner").update(name.as_bytes()),
         };
         let mut key = [0; 32];
         key[..16].copy_from_slice(id.0.as_bytes());

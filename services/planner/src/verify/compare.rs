@@ -94,7 +94,7 @@ impl Decision {
             reasons: plan.reasons.clone(),
             slots: plan.slots.clone(),
             predictions: plan.predictions.clone(),
-            reservations: Vec::new(),
+            ..ProposedPlan::default()
         };
         let mut touched = BTreeSet::new();
         for other in since {

@@ -406,7 +406,11 @@ fn exit_of(outcome: &Outcome, now: Timestamp) -> NodeExit {
         Outcome::LaunchFailed(why) => (None, EndCause::LaunchFailed(why.clone())),
         Outcome::NodeLost => (None, EndCause::Lost("as it was".into())),
         Outcome::Cancelled | Outcome::Requeued | Outcome::Preempted => (None, EndCause::Killed),
-        Outcome::Completed | Outcome::DeadlineMissed | Outcome::DependencyNeverMet => (success, EndCause::Itself),
+        Outcome::Completed
+        | Outcome::DeadlineMissed
+        | Outcome::DependencyNeverMet
+        | Outcome::Refused(_)
+        | Outcome::DeclaredFinished => (success, EndCause::Itself),
     };
     NodeExit { status, cause, usage: Usage::default(), started: Some(now), ended: now }
 }

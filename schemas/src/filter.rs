@@ -1,0 +1,454 @@
+//! Filters: a site's own programs that judge whether a job may enter the queue (submission) and whether it may take these
+//! resources now (activation), the chains that they are called in, and what their calls come to.
+
+use crate::{
+    ids::{JobId, RunId},
+    resources::Placement,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::{fmt, sync::Arc};
+use utoipa::ToSchema;
+
+/// What is judged (HPC-F-01).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterKind {
+    /// Whether a job may enter the queue, and with which properties.
+    Submission,
+    /// Whether a job may take these resources now.
+    Activation,
+}
+
+impl FilterKind {
+    /// The one word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Submission => "submission",
+            Self::Activation => "activation",
+        }
+    }
+}
+
+/// What a filter is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterAction {
+    /// Judge.
+    Filter,
+    /// Take back what it did when it judged (HPC-F-51).
+    Revert,
+}
+
+impl FilterAction {
+    /// The one word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Revert => "revert",
+        }
+    }
+}
+
+/// How a filter is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterForm {
+    /// `PROGRAM JOBXML [PASS INDEX BACKFILL COUNT]`; it cannot be reverted (HPC-F-56, HPC-F-60).
+    Exec,
+    /// `PROGRAM KIND ACTION JOBXML [PASS INDEX BACKFILL COUNT]` (HPC-F-65).
+    Verbs,
+    /// `PROGRAM serve` stays and answers one call after the other, each a line of JSON (HPC-F-67).
+    Persistent,
+}
+
+/// A filter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilterSpec {
+    /// Its name, which is shown to people.
+    pub name: String,
+    /// Its program: an absolute path on the runners (HPC-F-72).
+    pub path: String,
+    /// How it is called.
+    pub form: FilterForm,
+    /// Whether it is reverted, too, if its own call ended unknown: timed out, or its runner was lost (HPC-F-58).
+    #[serde(default)]
+    pub revert_on_unknown: bool,
+}
+
+/// What may start while the verdict on a queued job is outstanding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivationOrdering {
+    /// No job of equal or lower priority (HPC-F-82).
+    #[default]
+    Strict,
+    /// Any job, on resources that are not set aside (HPC-F-83).
+    Relaxed,
+}
+
+/// The cluster-wide filters, and how filters are called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilterSettings {
+    /// The submission filter of all jobs, called last (HPC-F-02, HPC-F-03).
+    pub submission: Option<FilterSpec>,
+    /// The activation filter of all jobs, called last.
+    pub activation: Option<FilterSpec>,
+    /// So long a call of a submission filter may take, 1 to 120 (HPC-F-05).
+    pub submission_timeout_seconds: u32,
+    /// So long a call of an activation filter may take, 1 to 120 (HPC-F-05).
+    pub activation_timeout_seconds: u32,
+    /// So long after a verdict that did not pass the filters of a job are not asked again, 1 to 3,600 (HPC-F-34).
+    pub retry_interval_seconds: u32,
+    /// What may start while a verdict is outstanding.
+    pub ordering: ActivationOrdering,
+    /// How long a filter holds a job if it names no time, 60 to 604,800 (HPC-H-02).
+    pub default_hold_seconds: u32,
+}
+
+impl Default for FilterSettings {
+    fn default() -> Self {
+        Self {
+            submission: None,
+            activation: None,
+            submission_timeout_seconds: 15,
+            activation_timeout_seconds: 15,
+            retry_interval_seconds: 10,
+            ordering: ActivationOrdering::Strict,
+            default_hold_seconds: 900,
+        }
+    }
+}
+
+impl FilterSettings {
+    /// The time limit of the calls of a kind, in seconds.
+    pub const fn timeout_seconds(&self, kind: FilterKind) -> u32 {
+        match kind {
+            FilterKind::Submission => self.submission_timeout_seconds,
+            FilterKind::Activation => self.activation_timeout_seconds,
+        }
+    }
+
+    /// The cluster-wide filter of a kind.
+    pub const fn cluster_wide(&self, kind: FilterKind) -> Option<&FilterSpec> {
+        match kind {
+            FilterKind::Submission => self.submission.as_ref(),
+            FilterKind::Activation => self.activation.as_ref(),
+        }
+    }
+}
+
+/// A job template: defaults and limits for the jobs that name it, who may, and its filters (HPC-T-02).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateSpec {
+    /// Its name, unique in the cluster; names ignore case.
+    pub name: String,
+    /// Grows with each change; the ledger counts it (HPC-T-09).
+    #[serde(default)]
+    pub revision: u64,
+    /// Users who may submit with it; empty means all (HPC-T-08).
+    #[serde(default)]
+    pub users: Vec<String>,
+    /// Its submission filters, in the order in which they are called.
+    #[serde(default)]
+    pub submission_filters: Vec<FilterSpec>,
+    /// Its activation filters, in the order in which they are called.
+    #[serde(default)]
+    pub activation_filters: Vec<FilterSpec>,
+    /// Defaults and limits, as its dialect writes them; only the dialect reads them.
+    #[serde(default)]
+    pub text: String,
+}
+
+impl TemplateSpec {
+    /// Its filters of a kind.
+    pub fn filters(&self, kind: FilterKind) -> &[FilterSpec] {
+        match kind {
+            FilterKind::Submission => &self.submission_filters,
+            FilterKind::Activation => &self.activation_filters,
+        }
+    }
+}
+
+/// A description of a job as somebody wrote it, byte for byte (HPC-J-46).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobDocument {
+    /// How it is written: `xml` or `json`.
+    pub format: String,
+    /// Whether the bytes are compressed (gzip).
+    pub is_compressed: bool,
+    /// The bytes.
+    #[schema(value_type = Vec<u8>)]
+    pub bytes: Arc<[u8]>,
+}
+
+impl fmt::Debug for JobDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "JobDocument({}, {} bytes{})",
+            self.format,
+            self.bytes.len(),
+            if self.is_compressed { ", compressed" } else { "" }
+        )
+    }
+}
+
+impl JobDocument {
+    /// An XML document that is not compressed.
+    pub fn xml(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self { format: "xml".into(), is_compressed: false, bytes: bytes.into() }
+    }
+}
+
+/// One call of a chain. Equal for every delivery of the same call, and no other call ever has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+pub struct CallId {
+    /// The job.
+    pub job: JobId,
+    /// Which kind of chain.
+    pub kind: FilterKind,
+    /// The number of the chain among those of the cluster.
+    pub chain: u64,
+    /// The place of the filter in the chain, from 0; one behind the last filter is the validation.
+    pub position: u32,
+    /// To judge or to take back.
+    pub action: FilterAction,
+}
+
+/// As filters see it: `MUSTER_INVOCATION_ID`.
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}-{}-{}", self.job, self.kind.word(), self.chain, self.position, self.action.word())
+    }
+}
+
+/// What activation filters are told beside the job (HPC-F-61, HPC-F-62).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ActivationParameters {
+    /// Passes since this planner started; the first is 1.
+    pub pass: u64,
+    /// The job's place in the queue of this pass; the first is 1, a growing job's is 0.
+    pub index: u64,
+    /// Whether this is an attempt to start the job as backfill.
+    pub backfill: bool,
+    /// Candidate resources, in the job's unit; for growth the number to be added.
+    pub count: u64,
+    /// Whether the cluster backfills at all.
+    pub backfill_enabled: bool,
+    /// How often the planner has been restarted.
+    pub planner_epoch: u64,
+    /// What the job holds now, in its unit; 0 if it is queued.
+    pub current: u64,
+}
+
+/// What is offered to a job and judged by its activation chain. The resources are set aside meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Offer {
+    /// For a start the number that the run will have; for growth the run that grows.
+    pub run: RunId,
+    /// The candidates; for growth what is to be added.
+    pub placement: Arc<Placement>,
+    /// Whether a running job is to grow by them.
+    pub growth: bool,
+    /// What the filters are told.
+    pub parameters: ActivationParameters,
+    /// Running jobs that make way once all filters have passed (HPC-S-15). Then nothing is set aside: the job may start
+    /// without being asked again as soon as there is room.
+    pub preempts: Vec<JobId>,
+}
+
+/// A filter of a chain as it was when the chain began (HPC-F-04).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainFilter {
+    /// The filter.
+    pub spec: FilterSpec,
+    /// BLAKE3 of its program in hex, as a runner last found it; `None` before its first call.
+    pub program_hash: Option<String>,
+}
+
+/// A chain as it was when it began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainSpec {
+    /// Its number among the chains of the cluster.
+    pub number: u64,
+    /// What is judged.
+    pub kind: FilterKind,
+    /// Its filters, in the order in which they are called.
+    pub filters: Vec<ChainFilter>,
+    /// The time limit of each call, in seconds.
+    pub limit_seconds: u32,
+    /// What is judged by an activation chain.
+    pub offer: Option<Offer>,
+}
+
+/// How a call ended, before anybody says what that means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterExit {
+    /// The program ended with this exit code.
+    Code(u8),
+    /// This signal ended the program; counts as exit code 128 + signal (HPC-F-08).
+    Signal(u8),
+    /// Its time limit was over (HPC-F-06).
+    TimedOut,
+    /// The program, or its interpreter, does not exist: which (HPC-F-07).
+    NotFound(String),
+    /// The program cannot be run: why (HPC-F-07).
+    NotRunnable(String),
+    /// A persistent filter ended or gave no answer that can be read: what. Counts as exit code 255.
+    BadAnswer(String),
+    /// No runner gave an answer in any attempt (HPC-F-85).
+    RunnerLost,
+}
+
+impl FilterExit {
+    /// The exit code that is recorded; `None` if no program ended by itself.
+    pub const fn code(&self) -> Option<u8> {
+        match self {
+            Self::Code(code) => Some(*code),
+            Self::Signal(signal) => Some(128_u8.saturating_add(*signal)),
+            Self::BadAnswer(_) => Some(255),
+            Self::TimedOut | Self::NotFound(_) | Self::NotRunnable(_) | Self::RunnerLost => None,
+        }
+    }
+
+    /// Whether the filter may have done half its work (HPC-F-58).
+    pub const fn is_unknown(&self) -> bool {
+        matches!(self, Self::TimedOut | Self::RunnerLost)
+    }
+
+    /// Whether no such program, or none that can be run, was on the runner (HPC-F-91).
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Self::NotFound(_) | Self::NotRunnable(_))
+    }
+}
+
+impl fmt::Display for FilterExit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "ended by signal {signal}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::NotFound(path) => write!(f, "not found: {path}"),
+            Self::NotRunnable(why) => write!(f, "not runnable: {why}"),
+            Self::BadAnswer(what) => write!(f, "bad answer: {what}"),
+            Self::RunnerLost => f.write_str("no answer from a runner"),
+        }
+    }
+}
+
+/// A property that a filter set, changed or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PropertyChange {
+    /// Which.
+    pub property: String,
+    /// Before; `None` if it was not specified.
+    pub old: Option<String>,
+    /// Now; `None` if it is not specified any more.
+    pub new: Option<String>,
+}
+
+/// Something that people should know of a job and that stops nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct JobWarning {
+    /// What kind, such as `TaskChangesIgnored`.
+    pub code: String,
+    /// For people.
+    pub text: String,
+}
+
+/// Until when a filter wants a job held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterHold {
+    /// Until this time.
+    At(Timestamp),
+    /// So many seconds from the verdict on.
+    Seconds(i64),
+}
+
+/// What a submission filter left in its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAfter {
+    /// What it was given.
+    #[default]
+    Unchanged,
+    /// Something else, of which this is taken if it answers 1: the description that goes on, and what is different in it.
+    Changed {
+        /// The description.
+        document: JobDocument,
+        /// What is different; may be empty.
+        changes: Vec<PropertyChange>,
+    },
+    /// Nothing that can be taken: why (HPC-F-17).
+    Bad(String),
+}
+
+/// What a call of a filter came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FilterReport {
+    /// How it ended.
+    pub exit: FilterExit,
+    /// From the start of the process or the delivery to its end or answer.
+    pub duration_micros: u64,
+    /// BLAKE3 of the program's file in hex; `None` if it is not there or cannot be read.
+    pub program_hash: Option<String>,
+    /// BLAKE3 of the description that it was given, in hex.
+    pub input_hash: String,
+    /// What it left in its file; only of submission filters that judge.
+    pub file: FileAfter,
+    /// The text that it wants shown on the job.
+    pub message: Option<String>,
+    /// Until when it wants the job held.
+    pub hold_until: Option<FilterHold>,
+    /// What was left out or not understood.
+    pub warnings: Vec<JobWarning>,
+    /// The end of its standard output, as text.
+    pub stdout: String,
+    /// The end of its standard error, as text.
+    pub stderr: String,
+    /// Whether it wrote more than was kept.
+    pub is_output_cut: bool,
+}
+
+impl FilterReport {
+    /// The report on a call that no runner answered.
+    pub fn runner_lost() -> Self {
+        Self {
+            exit: FilterExit::RunnerLost,
+            duration_micros: 0,
+            program_hash: None,
+            input_hash: String::new(),
+            file: FileAfter::Unchanged,
+            message: None,
+            hold_until: None,
+            warnings: Vec::new(),
+            stdout: String::new(),
+            stderr: String::new(),
+            is_output_cut: false,
+        }
+    }
+}
+
+/// How an activation chain, or a submission chain, ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChainVerdict {
+    /// All passed.
+    Pass,
+    /// The job stays queued, and no job of equal or lower priority starts (activation verdict 1).
+    Block,
+    /// The job stays queued, the candidates are kept for it (2, and what counts as 2).
+    Reserve,
+    /// The job is held (3).
+    Hold,
+    /// The job fails.
+    Fail,
+    /// Not now: the candidates go to others, nothing else happens (growth, backfill).
+    NotNow,
+}

@@ -1,0 +1,89 @@
+//! What the ledger puts on the work queue for filter-runners: everything that a runner needs for a call, so that it needs no
+//! state.
+
+use crate::{
+    event::Owner,
+    filter::{ActivationParameters, CallId, FilterSpec, JobDocument, TemplateSpec},
+    ids::JobId,
+    job::{JobSpec, JobState},
+    tasks::TaskList,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A call to make: the payload of a work item on [`crate::subjects::FILTERS_SUBJECT`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterOrder {
+    /// The call.
+    pub call: CallId,
+    /// Which attempt it is, from 1.
+    pub attempt: u32,
+    /// The job that is judged.
+    pub job: DescribedJob,
+    /// What is to be done.
+    pub work: FilterWork,
+}
+
+impl FilterOrder {
+    /// The same for every delivery of this attempt and for no other, so that the work queue drops doubles.
+    pub fn key(&self) -> String {
+        format!("{}-{}", self.call, self.attempt)
+    }
+}
+
+/// What a runner is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FilterWork {
+    /// Call a filter.
+    Filter {
+        /// Which.
+        filter: FilterSpec,
+        /// It may take so long.
+        limit_seconds: u32,
+        /// What it is told beside the job; only for activation.
+        parameters: Option<ActivationParameters>,
+    },
+    /// Check the job against its template, as the last call of a submission chain, and make of its description what is
+    /// scheduled. No program is run.
+    Validate {
+        /// The template that it names now; `None` if there is none of that name.
+        template: Option<Arc<TemplateSpec>>,
+        /// The template whose defaults and limits apply where the other has none.
+        default_template: Option<Arc<TemplateSpec>>,
+        /// The time of the check, which bounds holds.
+        now: Timestamp,
+    },
+}
+
+/// A job as descriptions of it are written from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DescribedJob {
+    /// Its id.
+    pub id: JobId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// Where it stands: held or queued while it is not running; see `is_entering`.
+    pub state: JobState,
+    /// Whether submission filters or the check behind them judge it.
+    pub is_entering: bool,
+    /// The job as it was submitted or validated last.
+    pub spec: Arc<JobSpec>,
+    /// Its tasks, if it is a list of them.
+    pub tasks: Option<Arc<TaskList>>,
+    /// The template that it names.
+    pub template: Option<String>,
+    /// Its description as the filter is to get it: as it was received, as the last filter that changed it left it, or with
+    /// all defaults. `None` if it never had one: then it is written from `spec`.
+    pub document: Option<JobDocument>,
+    /// Whether `document` is what a submitter wrote; else it was written by muster or a filter.
+    pub is_as_received: bool,
+    /// What may have been changed since: its name now.
+    pub name: String,
+    /// Its priority now.
+    pub priority: i64,
+    /// Its walltime now.
+    pub walltime_seconds: Option<u64>,
+}

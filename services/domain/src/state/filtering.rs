@@ -1,0 +1,196 @@
+//! What the state knows of filters: templates and settings, and for each job that they concern its chain, what is set aside
+//! or kept for it, and until when it is held.
+
+use muster_schemas::{
+    JobId, RunId, Sequence, Timestamp,
+    event::HoldBy,
+    filter::{CallId, ChainSpec, ChainVerdict, FilterSettings, JobWarning, TemplateSpec},
+    resources::Placement,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What concerns all jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FilterState {
+    /// The cluster-wide filters, and how filters are called.
+    pub(crate) settings: Arc<FilterSettings>,
+    /// Templates by their names in lower case.
+    pub(crate) templates: BTreeMap<String, Arc<TemplateSpec>>,
+    /// How often templates were made or changed; revisions are taken from it.
+    pub(crate) template_revisions: u64,
+    /// The number of the last chain.
+    pub(crate) last_chain: u64,
+    /// Hashes of programs, as runners last found them, by path.
+    pub(crate) program_hashes: BTreeMap<String, String>,
+    /// How many planners have begun their work.
+    pub(crate) planner_epoch: u64,
+    /// Jobs that keep others of their priority and below from starting, with that priority.
+    pub(crate) blocks: BTreeMap<JobId, i64>,
+    /// Since when runners are known to be missing.
+    pub(crate) runners_missing: Option<Timestamp>,
+}
+
+/// What filters, a template or a hold until a time have to do with a job. Most jobs have none of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filtering {
+    /// The template that it names, as it was written.
+    pub template: Option<Arc<str>>,
+    /// The revision of the template that it was checked against, if it was.
+    pub revision: Option<u64>,
+    /// How far it is on its way into the queue.
+    pub entry: Entry,
+    /// The record that has its description as it was received, if it has one.
+    pub received: Option<Sequence>,
+    /// The record that has its description with all defaults, if it was checked.
+    pub validated: Option<Sequence>,
+    /// The chain that is under way: calls are outstanding, or it is being rolled back.
+    pub chain: Option<Box<Chain>>,
+    /// Until when it is held, and by whom.
+    pub hold: Option<(Timestamp, HoldBy)>,
+    /// The last activation chain that did not pass.
+    pub refusal: Option<Refusal>,
+    /// What its activation filter had kept for it.
+    pub reserved: Option<Kept>,
+    /// Its activation filters have passed and running jobs make way for it: it starts without being asked again.
+    pub is_granted: bool,
+    /// Whether its run went around a job that waited.
+    pub is_backfill: bool,
+    /// What people should know of it.
+    pub warnings: Vec<JobWarning>,
+    /// What a filter, or who cancelled it, wants shown on it.
+    pub message: Option<String>,
+    /// It is to be cancelled, or declared finished, as soon as the verdict that is outstanding is there (HPC-F-68).
+    pub ends_after_verdict: bool,
+}
+
+/// How far a job is on its way into the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// Its owner is still making it.
+    Configuring,
+    /// Submission filters judge it.
+    Filtering,
+    /// The check behind the filters judges it.
+    Validating,
+    /// It is in the queue, or has been.
+    #[default]
+    Entered,
+    /// It was refused on the way.
+    Refused,
+}
+
+/// A chain that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chain {
+    /// The chain as it was when it began.
+    pub spec: Arc<ChainSpec>,
+    /// The record of its beginning.
+    pub started: Sequence,
+    /// The call that is outstanding, if one is.
+    pub call: Option<OutstandingCall>,
+    /// What has passed, in order: for each its position and what it was given and gave back.
+    pub passed: Vec<Passed>,
+    /// If it did not pass: how it ended. Then `passed` has what is still to be rolled back.
+    pub failure: Option<ChainVerdict>,
+}
+
+/// A filter that has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// Its place in the chain.
+    pub position: u32,
+    /// The record of its verdict if it changed the description: what it gave back is there. Else it gave back what it was
+    /// given, which is what the nearest one before gave back.
+    pub changed: Option<Sequence>,
+}
+
+/// A call that is outstanding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutstandingCall {
+    /// Which.
+    pub id: CallId,
+    /// Since when.
+    pub since: Timestamp,
+    /// The attempt that it is offered as, or was handed out as, from 1.
+    pub attempt: u32,
+    /// Who has it, and since when; `None` while it waits for a runner.
+    pub claimed: Option<(Arc<str>, Timestamp)>,
+    /// The runner that does not have the program, and since when others are asked.
+    pub absent_on: Option<(Arc<str>, Timestamp)>,
+}
+
+/// An activation chain that did not pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// When.
+    pub at: Timestamp,
+    /// What it means.
+    pub verdict: ChainVerdict,
+    /// The name of the filter that ended it.
+    pub filter: Arc<str>,
+    /// Not before then are the filters asked again.
+    pub ask_again: Timestamp,
+}
+
+/// Resources that are kept for a job that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The number that its run will have.
+    pub run: RunId,
+    /// What.
+    pub placement: Arc<Placement>,
+}
+
+impl Filtering {
+    /// Whether nothing of it keeps the job from being planned: it is in the queue, no activation chain is under way, it is not
+    /// held until a time, and its filters may be asked again.
+    pub fn is_open(&self) -> bool {
+        self.entry == Entry::Entered && self.chain.is_none() && self.hold.is_none()
+    }
+
+    /// What is set aside or kept for it: the candidates of an activation chain for a start, or what its filter reserved.
+    pub fn kept(&self) -> Option<(RunId, &Arc<Placement>)> {
+        let offered =
+            self.chain.as_ref().filter(|chain| chain.failure.is_none()).and_then(|chain| chain.spec.offer.as_ref());
+        let offered = offered.filter(|offer| !offer.growth).map(|offer| (offer.run, &offer.placement));
+        offered.or_else(|| self.reserved.as_ref().map(|kept| (kept.run, &kept.placement)))
+    }
+}
+
+impl super::State {
+    /// The cluster-wide filters, and how filters are called.
+    pub fn filter_settings(&self) -> &Arc<FilterSettings> {
+        &self.filters.settings
+    }
+
+    /// The template of a name; names ignore case.
+    pub fn template(&self, name: &str) -> Option<&Arc<TemplateSpec>> {
+        self.filters.templates.get(&name.to_lowercase())
+    }
+
+    /// All templates, by name.
+    pub fn templates(&self) -> impl ExactSizeIterator<Item = &Arc<TemplateSpec>> {
+        self.filters.templates.values()
+    }
+
+    /// How many planners have begun their work.
+    pub fn planner_epoch(&self) -> u64 {
+        self.filters.planner_epoch
+    }
+
+    /// The job that keeps all of its priority and below from starting: of several the one of the highest (HPC-F-32).
+    pub fn queue_block(&self) -> Option<(JobId, i64)> {
+        self.filters
+            .blocks
+            .iter()
+            .max_by_key(|(job, priority)| (**priority, std::cmp::Reverse(**job)))
+            .map(|(job, priority)| (*job, *priority))
+    }
+
+    /// Calls that are outstanding, by job.
+    pub fn outstanding_calls(&self) -> impl Iterator<Item = &OutstandingCall> {
+        let jobs = self.index.calling.iter().filter_map(|id| self.job(*id));
+        jobs.filter_map(|job| job.filtering.as_ref()?.chain.as_ref()?.call.as_ref())
+    }
+}
