@@ -3,7 +3,7 @@
 use crate::{
     cluster::ClusterConfig,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
-    filter::{CallId, FilterReport, FilterSettings, TemplateSpec},
+    filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{Holds, JobSpec, JobState, Launch, Occasion},
     node::NodeOrder,
@@ -11,6 +11,7 @@ use crate::{
     policy::Policy,
     resources::Placement,
     scheduling::SchedulingSettings,
+    tasks::TaskList,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -479,7 +480,8 @@ pub enum Query {
         /// The point.
         time: Timestamp,
     },
-    /// All of a submitted job, with launch and environment, which the state does not keep.
+    /// All of a job, with launch and environment, which the state does not keep: as it was checked last, else as it was
+    /// configured or submitted.
     JobSpec {
         /// The job or array.
         job: JobId,
@@ -490,6 +492,11 @@ pub enum Query {
         from: Sequence,
         /// Check at most so many records in this call.
         max_records: u64,
+    },
+    /// What a job was described with, which the state does not keep.
+    JobDocuments {
+        /// The job or array.
+        job: JobId,
     },
 }
 
@@ -520,7 +527,7 @@ pub enum QueryAnswer {
     },
     /// A sequence; 0 if the log begins later.
     Sequence(Sequence),
-    /// A job as submitted.
+    /// A job as it was checked last; as it was configured or submitted if it was not.
     JobSpec(Box<JobSpec>),
     /// How far verification came.
     Verified {
@@ -535,4 +542,21 @@ pub enum QueryAnswer {
     },
     /// It cannot be answered.
     Refused(Refusal),
+    /// What a job was described with.
+    JobDocuments(Box<JobDocuments>),
+}
+
+/// What a job was described with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobDocuments {
+    /// Its description as it was received last, byte for byte (HPC-J-46); `None` if it came without one.
+    pub received: Option<JobDocument>,
+    /// Its description with all defaults, as it was checked last (HPC-F-38); `None` if it was not checked.
+    pub effective: Option<JobDocument>,
+    /// All of the job, as [`Query::JobSpec`] answers it.
+    pub spec: JobSpec,
+    /// Its tasks, if it is a list of them.
+    pub tasks: Option<TaskList>,
+    /// The template that it names.
+    pub template: Option<String>,
 }

@@ -12,7 +12,8 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A call to make: the payload of a work item on [`crate::subjects::FILTERS_SUBJECT`].
+/// A call to make: the payload of a work item on [`crate::subjects::FILTERS_SUBJECT`], or on
+/// [`crate::subjects::CHECKS_SUBJECT`] if no program is run for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterOrder {
     /// The call.
@@ -54,6 +55,22 @@ pub enum FilterWork {
         /// The time of the check, which bounds holds.
         now: Timestamp,
     },
+}
+
+/// A runner's sign of life. Without one for some time the ledger takes the runner for gone; nothing else follows from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerHeartbeat {
+    /// Its name, unique among the runners of the cluster.
+    pub runner: String,
+    /// Whether it takes calls: it is not about to end, and not all that it can do at a time is being done.
+    pub is_free: bool,
+}
+
+/// What a runner is told in answer to a sign of life.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnerBriefing {
+    /// The persistent filters that are defined now. Processes of others are retired (HPC-F-67).
+    pub persistent: Vec<FilterSpec>,
 }
 
 /// A job as descriptions of it are written from.

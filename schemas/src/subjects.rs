@@ -12,10 +12,14 @@ pub const EVENTS_SUBJECTS: &str = "muster.events.>";
 pub const NOTIFY_STREAM: &str = "MUSTER_NOTIFY";
 /// Subject of its items.
 pub const NOTIFY_SUBJECT: &str = "muster.notify";
-/// Work queue of calls of filters to make.
+/// Work queue of calls of filters' programs to make.
 pub const FILTERS_STREAM: &str = "MUSTER_FILTERS";
 /// Subject of its items.
 pub const FILTERS_SUBJECT: &str = "muster.filters";
+/// Work queue of checks behind the filters, which need no program: they do not wait behind programs that hang.
+pub const CHECKS_STREAM: &str = "MUSTER_CHECKS";
+/// Subject of its items.
+pub const CHECKS_SUBJECT: &str = "muster.checks";
 /// Commands of users, sent by a gateway, which vouches for the actor.
 pub const COMMAND_USER: &str = "muster.command.user";
 /// Commands of the planner.
@@ -39,7 +43,7 @@ pub fn command_runner(runner: &str) -> String {
     format!("muster.command.runner.{}", token(runner))
 }
 
-/// Signs of life of a filter-runner.
+/// Signs of life of a filter-runner: request/reply, answered with what it has to know.
 pub fn runner_heartbeat(runner: &str) -> String {
     format!("muster.command.runner-heartbeat.{}", token(runner))
 }

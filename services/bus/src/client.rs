@@ -5,6 +5,7 @@ use crate::{
 use muster_schemas::{
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
     event::{Actor, TraceContext},
+    filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::CommandId,
     node::{Heartbeat, NodeOrder},
     subjects,
@@ -77,6 +78,17 @@ impl LedgerClient {
     /// There was no answer.
     pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<Vec<NodeOrder>, BusError> {
         let subject = subjects::heartbeat(&heartbeat.node);
+        let timeout = ATTEMPT_TIMEOUT.min(self.patience);
+        let reply = self.bus.request(&subject, encode(&subject, heartbeat)?, timeout).await?;
+        decode(&subject, &reply)
+    }
+
+    /// Tells that a filter-runner is alive, and learns what it has to know. It is sent once, as those of nodes are.
+    ///
+    /// # Errors
+    /// There was no answer.
+    pub async fn runner_heartbeat(&self, heartbeat: &RunnerHeartbeat) -> Result<RunnerBriefing, BusError> {
+        let subject = subjects::runner_heartbeat(&heartbeat.runner);
         let timeout = ATTEMPT_TIMEOUT.min(self.patience);
         let reply = self.bus.request(&subject, encode(&subject, heartbeat)?, timeout).await?;
         decode(&subject, &reply)

@@ -26,6 +26,21 @@ impl WorkQueue {
         subject: Cow::Borrowed(subjects::NOTIFY_SUBJECT),
         redeliver_after: Duration::from_secs(30),
     };
+
+    /// Calls of filters' programs to make. A runner acknowledges an item when its claim of the call is answered: from then on
+    /// the ledger watches over the call.
+    pub const FILTERS: Self = Self {
+        name: Cow::Borrowed(subjects::FILTERS_STREAM),
+        subject: Cow::Borrowed(subjects::FILTERS_SUBJECT),
+        redeliver_after: Duration::from_secs(5),
+    };
+
+    /// Checks behind the filters, which no program is run for; acknowledged as those of [`WorkQueue::FILTERS`].
+    pub const CHECKS: Self = Self {
+        name: Cow::Borrowed(subjects::CHECKS_STREAM),
+        subject: Cow::Borrowed(subjects::CHECKS_SUBJECT),
+        redeliver_after: Duration::from_secs(5),
+    };
 }
 
 /// The items of a queue that this worker gets. Dropping it ends the work; items that it has not handed out go to

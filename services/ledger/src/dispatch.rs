@@ -1,6 +1,9 @@
 //! Orders to nodes: the domain says which follow from a record, the log has what they launch.
 
-use crate::log::{Log, LogError};
+use crate::{
+    descriptions::job_spec,
+    log::{Log, LogError},
+};
 use muster_domain::{
     State,
     orders::{self, OrderSeed},
@@ -10,7 +13,7 @@ use muster_schemas::{
     cluster::NodeCondition,
     event::Event,
     ids::{NodeId, RunId, Sequence, StepId},
-    job::{JobSpec, Launch},
+    job::Launch,
     node::{LaunchOrder, NodeOrder},
 };
 use std::sync::Arc;
@@ -66,13 +69,6 @@ fn launch_step(
     let spec = job_spec(log, submitted)?;
     let launch = step_launch(log, started)?;
     Ok(orders::step_order(state, run, node, step, &spec, &launch))
-}
-
-fn job_spec(log: &Log, submitted: Sequence) -> Result<Arc<JobSpec>, LogError> {
-    match log.record(submitted)?.map(|record| record.event) {
-        Some(Event::JobSubmitted { spec, .. }) => Ok(spec),
-        _ => Err(LogError::DamagedRecord { sequence: submitted, detail: "it should be a submission".into() }),
-    }
 }
 
 fn step_launch(log: &Log, started: Sequence) -> Result<Arc<Launch>, LogError> {

@@ -11,7 +11,7 @@ use crate::{
     snapshots::Snapshot,
     storage::{StateAfter, Storage},
 };
-use muster_domain::State;
+use muster_domain::{State, state::Job};
 use muster_schemas::{
     command::{Answer, Command},
     ids::Sequence,
@@ -154,7 +154,7 @@ impl Keeper {
         let log = self.storage.log()?;
         let before = Timestamp(Timestamp::now().0.saturating_sub(i64::from(days).saturating_mul(86_400_000_000)));
         let first = log.first()?;
-        let needed = state.jobs().map(|job| job.submitted_sequence).min().unwrap_or(state.sequence());
+        let needed = state.jobs().map(first_needed).min().unwrap_or(state.sequence());
         // Not beyond the state: the snapshot of it was just made, and a start needs no record before that.
         let last = Sequence(log.sequence_at(before)?.0.min(needed.0.saturating_sub(1)).min(state.sequence().0));
         if last.0 + 1 < first.0 + self.config.snapshot_every_records {
@@ -174,4 +174,10 @@ impl Keeper {
         let answer = answers.recv_timeout(ANSWER_WITHIN).map_err(|error| KeeperError::Refused(error.to_string()))?;
         answer.result.map(drop).map_err(|refusal| KeeperError::Refused(refusal.message))
     }
+}
+
+/// The first record that something about a job may still be read from.
+fn first_needed(job: &Job) -> Sequence {
+    let received = job.filtering.as_ref().and_then(|filtering| filtering.received);
+    job.submitted_sequence.min(received.unwrap_or(job.submitted_sequence))
 }

@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod bundle;
 mod clock;
+mod descriptions;
 mod dispatch;
 mod engine;
 pub mod export;

@@ -3,7 +3,7 @@
 //! ```text
 //! column family   key                                         value
 //! records         sequence                                    hash of the record before (32 bytes), codec payload of the record
-//! by_job          job number, array index + 1 or 0, sequence  nothing
+//! by_job          job number, array index + 1 or 0, sequence  nothing, or 1 if the record has all of the job
 //! commands        command id, hash of who asked (16 bytes each)   time of the answer, codec payload of the answer
 //! checkpoints     sequence of the record signed               sequence of the checkpoint record
 //! notices         sequence, number                            codec payload of a notification that is not done yet
@@ -52,6 +52,9 @@ const CHECKPOINTS: &str = "checkpoints";
 const NOTICES: &str = "notices";
 const META: &str = "meta";
 const FAMILIES: [&str; 6] = [RECORDS, BY_JOB, COMMANDS, CHECKPOINTS, NOTICES, META];
+
+/// Marks in `by_job` a record that has all of the job. Older programs did not write it.
+const DESCRIBES: &[u8] = &[1];
 
 /// Name in `meta` of the layout's version: `u32`.
 const META_FORMAT: &[u8] = b"format";
@@ -281,6 +284,20 @@ impl Log {
             Some(sequence) => self.record(sequence?),
             None => Ok(None),
         }
+    }
+
+    /// Sequences of the records that have all of a job or array, newest first; none of jobs whose records were written by an
+    /// older program.
+    pub fn descriptions(&self, job: JobId) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(job_key(job.whole(), Sequence(0)));
+        let last = job_key(job.whole(), Sequence(u64::MAX));
+        self.db
+            .iterator_cf_opt(self.family(BY_JOB), options, IteratorMode::From(&last, Direction::Reverse))
+            .filter(|entry| entry.as_ref().map_or(true, |(_, mark)| **mark == *DESCRIBES))
+            .map(|entry| {
+                entry.map(|(key, _)| Sequence(number(&key[16..]))).map_err(|error| self.storage("read", error))
+            })
     }
 
     /// Records of a job, oldest first, from a sequence on, as [`Log::page`]. For an array those of its tasks too, for a

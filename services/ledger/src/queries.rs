@@ -2,13 +2,14 @@
 
 use crate::{
     bundle::BundleError,
+    descriptions,
     log::{Head, LogError},
     storage::Storage,
     verify::Verification,
 };
 use muster_schemas::{
     command::{Query, QueryAnswer, Refusal, RefusalCode},
-    event::{Commit, Event, Record},
+    event::{Commit, Record},
     ids::Sequence,
 };
 use std::sync::{Arc, Mutex, TryLockError};
@@ -71,9 +72,13 @@ impl Queries {
             }
             Query::JobHistory { job, from } => QueryAnswer::Records(log.history(job, from, self.max_page_bytes)?),
             Query::SequenceAt { time } => QueryAnswer::Sequence(log.sequence_at(time)?),
-            Query::JobSpec { job } => match log.submission(job)?.map(|record| record.event) {
-                Some(Event::JobSubmitted { spec, .. }) => QueryAnswer::JobSpec(Box::new((*spec).clone())),
-                _ => refused(RefusalCode::NotFound, format!("there is no job {job}")),
+            Query::JobSpec { job } => match descriptions::documents(&log, job)? {
+                Some(documents) => QueryAnswer::JobSpec(Box::new(documents.spec)),
+                None => refused(RefusalCode::NotFound, format!("there is no job {job}")),
+            },
+            Query::JobDocuments { job } => match descriptions::documents(&log, job)? {
+                Some(documents) => QueryAnswer::JobDocuments(Box::new(documents)),
+                None => refused(RefusalCode::NotFound, format!("there is no job {job}")),
             },
             Query::Verify { from, max_records } => self.verify(from, max_records)?,
         })

@@ -1,8 +1,10 @@
 //! What one group commit writes.
 
 use super::{
-    BY_JOB, CHECKPOINTS, COMMANDS, Head, Log, LogError, META, META_IDENTITY, NOTICES, RECORDS, job_key, notice_key,
+    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, Head, Log, LogError, META, META_IDENTITY, NOTICES, RECORDS, job_key,
+    notice_key,
 };
+use crate::descriptions;
 use muster_schemas::{
     codec,
     command::Answer,
@@ -87,7 +89,8 @@ impl<'log> Batch<'log> {
         codec::encode_into(record, &mut self.value).map_err(LogError::Unencodable)?;
         self.writes.put_cf(self.log.family(RECORDS), record.sequence.0.to_be_bytes(), &self.value);
         if let Some(job) = job {
-            self.writes.put_cf(self.log.family(BY_JOB), job_key(job, record.sequence), []);
+            let mark: &[u8] = if descriptions::describes(&record.event) { DESCRIBES } else { &[] };
+            self.writes.put_cf(self.log.family(BY_JOB), job_key(job, record.sequence), mark);
             self.added.jobs.push((job, record.sequence));
         }
         match record.event {

@@ -1,0 +1,93 @@
+//! What jobs are, as the log has it: the state only keeps which records say it.
+
+use crate::log::{Log, LogError};
+use muster_schemas::{
+    command::JobDocuments,
+    event::{Event, Intake, Record, Validated},
+    ids::{JobId, Sequence},
+    job::JobSpec,
+    tasks::TaskList,
+};
+use std::sync::Arc;
+
+/// Whether a record of this event has all of a job.
+pub(crate) const fn describes(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::JobSubmitted { .. }
+            | Event::JobReceived { .. }
+            | Event::JobConfigured { .. }
+            | Event::JobValidated { .. }
+    )
+}
+
+/// All of a job, as this record has it.
+///
+/// # Errors
+/// The record cannot be read, or has no job.
+pub(crate) fn job_spec(log: &Log, sequence: Sequence) -> Result<Arc<JobSpec>, LogError> {
+    described(log, sequence).map(|(spec, _)| spec)
+}
+
+/// All of a job and its tasks, as this record has them.
+///
+/// # Errors
+/// The record cannot be read, or has no job.
+pub(crate) fn described(log: &Log, sequence: Sequence) -> Result<(Arc<JobSpec>, Option<Arc<TaskList>>), LogError> {
+    match log.record(sequence)?.map(|record| record.event) {
+        Some(Event::JobSubmitted { spec, .. }) => Ok((spec, None)),
+        Some(Event::JobReceived { spec, intake, .. } | Event::JobConfigured { spec, intake, .. }) => {
+            Ok((spec, Arc::unwrap_or_clone(intake).tasks.map(Arc::new)))
+        }
+        Some(Event::JobValidated { validated, .. }) => {
+            let Validated { spec, tasks, .. } = Arc::unwrap_or_clone(validated);
+            Ok((Arc::new(spec), tasks.map(Arc::new)))
+        }
+        _ => Err(LogError::DamagedRecord { sequence, detail: "it should describe a job".into() }),
+    }
+}
+
+/// What a job was described with; `None` if there is no such job.
+///
+/// # Errors
+/// A record cannot be read.
+pub(crate) fn documents(log: &Log, job: JobId) -> Result<Option<JobDocuments>, LogError> {
+    let mut found = None;
+    for sequence in log.descriptions(job) {
+        // What has been archived is not looked for: the job is long over.
+        let Some(record) = log.record(sequence?)? else { break };
+        if add(&mut found, record) {
+            return Ok(found);
+        }
+    }
+    if found.is_none()
+        && let Some(record) = log.submission(job)?
+    {
+        add(&mut found, record);
+    }
+    Ok(found)
+}
+
+/// Adds what an older record has to say; whether that is all.
+fn add(found: &mut Option<JobDocuments>, record: Record) -> bool {
+    match record.event {
+        Event::JobValidated { validated, .. } => {
+            let Validated { spec, tasks, template, document: effective, .. } = Arc::unwrap_or_clone(validated);
+            found.get_or_insert(JobDocuments { received: None, effective, spec, tasks, template });
+            false
+        }
+        Event::JobReceived { spec, intake, .. } | Event::JobConfigured { spec, intake, .. } => {
+            let Intake { document, tasks, template, .. } = Arc::unwrap_or_clone(intake);
+            let as_received =
+                || JobDocuments { received: None, effective: None, spec: Arc::unwrap_or_clone(spec), tasks, template };
+            found.get_or_insert_with(as_received).received = document;
+            true
+        }
+        Event::JobSubmitted { spec, .. } => {
+            let spec = Arc::unwrap_or_clone(spec);
+            found.get_or_insert(JobDocuments { received: None, effective: None, spec, tasks: None, template: None });
+            true
+        }
+        _ => false,
+    }
+}
