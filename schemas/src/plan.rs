@@ -134,6 +134,8 @@ pub struct StartFacts {
     pub backfill: bool,
     /// How many of its unit it gets.
     pub count: u64,
+    /// Of a start that goes around a job: it would delay that job if it started later than this (HPC-B-15).
+    pub latest_start: Option<Timestamp>,
 }
 
 /// More resources for a job that runs.
@@ -167,6 +169,9 @@ pub struct ProposedPreemption {
     pub for_job: JobId,
     /// The running jobs.
     pub victims: Vec<JobId>,
+    /// What each of them is to give up, in their order: what a graceful preemption claims. An immediate one stops them, and
+    /// they give up all that they have.
+    pub claims: Vec<Placement>,
     /// The place in the queue of this pass of the job that gains, from 1.
     pub index: u64,
     /// How many of its unit it could start with then.

@@ -17,7 +17,7 @@ use crate::state::{
 };
 use muster_schemas::{
     JobId, RunId, Timestamp,
-    event::{Event, Record},
+    event::{Event, Record, ShrinkReason},
 };
 
 impl State {
@@ -109,10 +109,13 @@ impl State {
             | Event::TemplateRemoved { .. }
             | Event::PlannerStarted { .. } => self.filters_changed(record),
             Event::SchedulingSet { settings, .. } => self.scheduling = settings.clone(),
-            Event::RunGrown { .. }
-            | Event::RunShrinking { .. }
-            | Event::RunShrunk { .. }
-            | Event::TaskStarted { .. } => self.tasks_changed(record),
+            Event::RunShrinking { reason, .. } => {
+                if *reason == ShrinkReason::Rebalanced {
+                    self.rebalanced = Some(record.time);
+                }
+                self.tasks_changed(record);
+            }
+            Event::RunGrown { .. } | Event::RunShrunk { .. } | Event::TaskStarted { .. } => self.tasks_changed(record),
             Event::JobSignalled { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }

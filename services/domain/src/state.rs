@@ -43,6 +43,7 @@ pub struct State {
     pub(crate) planning: Planning,
     pub(crate) filters: FilterState,
     pub(crate) scheduling: Arc<SchedulingSettings>,
+    pub(crate) rebalanced: Option<Timestamp>,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
@@ -313,6 +314,7 @@ impl State {
         Further {
             filters: self.filters.clone(),
             scheduling: self.scheduling.clone(),
+            rebalanced: self.rebalanced,
             filtering: self.jobs().filter_map(filtering).collect(),
             tasks: self.jobs().filter_map(tasks).collect(),
         }
@@ -322,6 +324,7 @@ impl State {
     pub(crate) fn restore_further(&mut self, further: Further) {
         self.filters = further.filters;
         self.scheduling = further.scheduling;
+        self.rebalanced = further.rebalanced;
         for (id, filtering) in further.filtering {
             if let Some(job) = self.core.jobs.get_mut(&id) {
                 job.filtering = Some(Box::new(filtering));

@@ -92,6 +92,7 @@ pub(crate) struct Additions {
 pub(crate) struct Further {
     pub(crate) filters: FilterState,
     pub(crate) scheduling: Arc<SchedulingSettings>,
+    pub(crate) rebalanced: Option<Timestamp>,
     pub(crate) filtering: Vec<(JobId, Filtering)>,
     pub(crate) tasks: Vec<(JobId, TaskBook)>,
 }

@@ -1,7 +1,7 @@
 //! Jobs that are a list of tasks: what each task is like, what has become of it, and what room the job has for more.
 
 use muster_schemas::{
-    JobId, NodeId, Sequence, StepId,
+    JobId, NodeId, Sequence, StepId, Timestamp,
     event::ShrinkReason,
     resources::Placement,
     scheduling::SchedulingSettings,
@@ -101,6 +101,11 @@ impl super::State {
     /// How resources are given to jobs.
     pub fn scheduling(&self) -> &Arc<SchedulingSettings> {
         &self.scheduling
+    }
+
+    /// When a run was last asked to give up resources so that others get a share of them (HPC-S-08).
+    pub fn rebalanced(&self) -> Option<Timestamp> {
+        self.rebalanced
     }
 
     /// What a running job that is a list of tasks could do with more or fewer resources; `None` for others.
