@@ -777,6 +777,20 @@ pub enum Event {
         /// The run.
         run: RunId,
     },
+    /// A runner that has a call has been silent for too long: the call is offered to all again (HPC-F-85).
+    FilterOfferedAgain {
+        /// The call.
+        call: CallId,
+        /// The attempt that it is offered as from here on.
+        attempt: u32,
+    },
+    /// The job is to end as soon as the answer of a filter that is outstanding for it is there (HPC-F-23, HPC-F-68).
+    JobEndRequested {
+        /// The job.
+        job: JobId,
+        /// How it is to end.
+        outcome: Outcome,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -978,6 +992,8 @@ impl Event {
             Self::PlannerStarted { .. } => ("planner", "started"),
             Self::JobQueued { .. } => ("job", "queued"),
             Self::GrowthRejected { .. } => ("job", "grow_rejected"),
+            Self::FilterOfferedAgain { .. } => ("filter", "offered_again"),
+            Self::JobEndRequested { .. } => ("job", "end_requested"),
         }
     }
 
@@ -1026,8 +1042,10 @@ impl Event {
             | Self::RunShrunk { job, .. }
             | Self::TaskStarted { job, .. }
             | Self::JobQueued { job }
-            | Self::GrowthRejected { job, .. } => Some(*job),
+            | Self::GrowthRejected { job, .. }
+            | Self::JobEndRequested { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
+            | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
             | Self::FilterVerdict { call, .. }
             | Self::FilterReverted { call, .. }

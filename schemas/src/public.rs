@@ -623,6 +623,22 @@ public_events! {
         /// Who does not have it.
         runner: String,
     }
+    /// A runner that has a call has been silent for too long: the call is offered to all again.
+    "filter" "offered_again" FilterOfferedAgain {
+        /// The job.
+        job: JobId,
+        /// The call.
+        call: CallId,
+        /// The attempt that it is offered as from here on.
+        attempt: u32,
+    }
+    /// A job is to end as soon as the answer of a filter that is outstanding for it is there.
+    "job" "end_requested" JobEndRequested {
+        /// The job.
+        job: JobId,
+        /// How it is to end.
+        outcome: OutcomeView,
+    }
     /// What a filter that judged came to.
     "filter" "verdict" FilterVerdict {
         /// The job.
@@ -1096,6 +1112,10 @@ impl EventData {
             Event::FilterElsewhere { call, runner } => {
                 FilterElsewhere { job: call.job, call: *call, runner: runner.clone() }.into()
             }
+            Event::FilterOfferedAgain { call, attempt } => {
+                FilterOfferedAgain { job: call.job, call: *call, attempt: *attempt }.into()
+            }
+            Event::JobEndRequested { job, outcome } => JobEndRequested { job: *job, outcome: outcome.into() }.into(),
             Event::FilterVerdict { call, report } => {
                 FilterVerdict { job: call.job, call: *call, result: (&**report).into() }.into()
             }
@@ -1244,6 +1264,8 @@ impl EventData {
             Self::FilterChainStarted(data) => data.job.to_string(),
             Self::FilterInvoked(data) => data.job.to_string(),
             Self::FilterElsewhere(data) => data.job.to_string(),
+            Self::FilterOfferedAgain(data) => data.job.to_string(),
+            Self::JobEndRequested(data) => data.job.to_string(),
             Self::FilterVerdict(data) => data.job.to_string(),
             Self::FilterChainPassed(data) => data.job.to_string(),
             Self::FilterChainFailed(data) => data.job.to_string(),

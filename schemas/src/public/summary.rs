@@ -143,6 +143,13 @@ impl fmt::Display for EventData {
                 let call = CallText(&data.call);
                 write!(f, "job {}: {call} cannot be made by runner {} and is put to another", data.job, data.runner)
             }
+            Self::FilterOfferedAgain(data) => {
+                let call = CallText(&data.call);
+                write!(f, "job {}: no sign of life from who has {call}: attempt {} is offered", data.job, data.attempt)
+            }
+            Self::JobEndRequested(data) => {
+                write!(f, "job {} is to end as soon as the filter that judges it has answered", data.job)
+            }
             Self::FilterVerdict(data) => {
                 write!(f, "job {}: {} gave {}", data.job, CallText(&data.call), data.result.exit)?;
                 for (at, change) in data.result.changes.iter().take(5).enumerate() {

@@ -86,6 +86,8 @@ impl State {
             | Event::FilterChainStarted { .. }
             | Event::FilterInvoked { .. }
             | Event::FilterElsewhere { .. }
+            | Event::FilterOfferedAgain { .. }
+            | Event::JobEndRequested { .. }
             | Event::FilterVerdict { .. }
             | Event::FilterChainPassed { .. }
             | Event::FilterChainFailed { .. }

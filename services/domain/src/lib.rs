@@ -4,6 +4,7 @@
 //! log gives the same state on every machine.
 
 mod apply;
+pub mod calls;
 mod decide;
 mod fits;
 mod gates;

@@ -12,7 +12,7 @@ pub mod shape;
 pub mod tasks;
 
 pub use array::ArrayState;
-pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall};
+pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall, Passed, Refusal, Told};
 pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};
 pub use node::{Licence, Node, Queue};
 pub use planning::Reservation;

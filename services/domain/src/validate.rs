@@ -11,7 +11,7 @@ use muster_schemas::{
 
 mod planning;
 
-pub(crate) use planning::{closures, policy, reservation};
+pub(crate) use planning::{closures, filter_spec, policy, reservation};
 
 /// Bytes of a name of anything.
 pub const MAX_NAME_BYTES: usize = 1_024;

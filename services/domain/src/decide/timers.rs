@@ -1,6 +1,6 @@
 //! What becomes due with time, and waiting jobs that can never start.
 
-use super::{Decision, access::Access, planning};
+use super::{Decision, access::Access, filters, planning};
 use crate::state::{Job, State, index::Due};
 use muster_schemas::{
     JobId, RunId, Timestamp,
@@ -28,6 +28,7 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
         match due {
             Due::Job(id) if over.contains(id) => {}
             Due::Job(id) => events.extend(job_due(state, *id, now)),
+            Due::Filters(id) => events.extend(filters::due(state, *id, now)),
             Due::Run(id) => events.extend(launch_timeout(state, *id)),
         }
     }

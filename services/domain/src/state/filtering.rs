@@ -1,14 +1,24 @@
 //! What the state knows of filters: templates and settings, and for each job that they concern its chain, what is set aside
 //! or kept for it, and until when it is held.
 
+use super::Job;
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     event::HoldBy,
-    filter::{CallId, ChainSpec, ChainVerdict, FilterSettings, JobWarning, TemplateSpec},
+    filter::{
+        ActivationOrdering, CallId, ChainFilter, ChainSpec, ChainVerdict, FilterKind, FilterSettings, JobWarning,
+        Offer, TemplateSpec,
+    },
+    job::Outcome,
     resources::Placement,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
+
+/// So long after its time limit a call without an answer is offered to others (HPC-F-85).
+const SIGN_OF_LIFE_SECONDS: i64 = 10;
+/// The template of jobs that name none. It is there, without anything in it, before anybody made it (HPC-T-01).
+pub const DEFAULT_TEMPLATE: &str = "Default";
 
 /// What concerns all jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +50,8 @@ pub struct Filtering {
     pub revision: Option<u64>,
     /// How far it is on its way into the queue.
     pub entry: Entry,
+    /// The record that has its specification as it was submitted; `None` if [`super::Job::submitted_sequence`] is it.
+    pub original: Option<Sequence>,
     /// The record that has its description as it was received, if it has one.
     pub received: Option<Sequence>,
     /// The record that has its description with all defaults, if it was checked.
@@ -54,14 +66,16 @@ pub struct Filtering {
     pub reserved: Option<Kept>,
     /// Its activation filters have passed and running jobs make way for it: it starts without being asked again.
     pub is_granted: bool,
+    /// The chain that granted it so, which is rolled back if it does not start after all.
+    pub granted_by: Option<Box<Chain>>,
     /// Whether its run went around a job that waited.
     pub is_backfill: bool,
     /// What people should know of it.
     pub warnings: Vec<JobWarning>,
     /// What a filter, or who cancelled it, wants shown on it.
     pub message: Option<String>,
-    /// It is to be cancelled, or declared finished, as soon as the verdict that is outstanding is there (HPC-F-68).
-    pub ends_after_verdict: bool,
+    /// It ends so as soon as the verdict that is outstanding is there (HPC-F-23, HPC-F-68).
+    pub ends_after_verdict: Option<Outcome>,
 }
 
 /// How far a job is on its way into the queue.
@@ -93,6 +107,24 @@ pub struct Chain {
     pub passed: Vec<Passed>,
     /// If it did not pass: how it ended. Then `passed` has what is still to be rolled back.
     pub failure: Option<ChainVerdict>,
+    /// What was offered is not there any more, so that the job cannot start by this chain (HPC-F-39).
+    pub is_withdrawn: bool,
+    /// Whether what is offered was kept for the job before, so that the chain holds up no other job (HPC-F-82).
+    pub was_reserved: bool,
+    /// What its filters are told of the job: as it was when the chain began, so that a revert is told the same
+    /// (HPC-F-53).
+    pub told: Told,
+}
+
+/// What filters are told of a job that may change while they are called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its priority.
+    pub priority: i64,
+    /// Its walltime, in seconds.
+    pub walltime_seconds: Option<u64>,
 }
 
 /// A filter that has passed.
@@ -112,6 +144,8 @@ pub struct OutstandingCall {
     pub id: CallId,
     /// Since when.
     pub since: Timestamp,
+    /// The record that offered it last.
+    pub offered: Sequence,
     /// The attempt that it is offered as, or was handed out as, from 1.
     pub attempt: u32,
     /// Who has it, and since when; `None` while it waits for a runner.
@@ -151,10 +185,56 @@ impl Filtering {
 
     /// What is set aside or kept for it: the candidates of an activation chain for a start, or what its filter reserved.
     pub fn kept(&self) -> Option<(RunId, &Arc<Placement>)> {
-        let offered =
-            self.chain.as_ref().filter(|chain| chain.failure.is_none()).and_then(|chain| chain.spec.offer.as_ref());
-        let offered = offered.filter(|offer| !offer.growth).map(|offer| (offer.run, &offer.placement));
+        let offered = self.chain.as_ref().and_then(|chain| chain.set_aside()).filter(|offer| !offer.growth);
+        let offered = offered.map(|offer| (offer.run, &offer.placement));
         offered.or_else(|| self.reserved.as_ref().map(|kept| (kept.run, &kept.placement)))
+    }
+
+    /// The call that is outstanding.
+    pub fn call(&self) -> Option<&OutstandingCall> {
+        self.chain.as_ref()?.call.as_ref()
+    }
+
+    /// Whether an answer that judges is outstanding.
+    pub fn is_judged(&self) -> bool {
+        self.chain.as_ref().is_some_and(|chain| chain.call.is_some() && chain.failure.is_none())
+    }
+
+    /// When something of it is due: the end of a hold, or the silence of a runner.
+    pub(crate) fn due(&self, job: &Job) -> Option<Timestamp> {
+        let hold = self.hold.filter(|_| job.is_waiting()).map(|(until, _)| until);
+        hold.into_iter().chain(self.chain.as_ref().and_then(|chain| chain.silent_at())).min()
+    }
+
+    /// Whether a runner has a call of it now, so that nothing else is done with its chain before the answer.
+    pub fn is_called(&self) -> bool {
+        self.call().is_some_and(|call| call.claimed.is_some())
+    }
+}
+
+impl Chain {
+    /// What is offered and set aside by it: while it judges, and nobody withdrew it.
+    pub fn set_aside(&self) -> Option<&Offer> {
+        self.spec.offer.as_ref().filter(|_| self.failure.is_none() && !self.is_withdrawn)
+    }
+
+    /// Whether its verdict keeps jobs of equal and lower priority from starting in strict ordering: it judges the start of
+    /// a job, not as backfill, and not on what is reserved for the job already (HPC-F-82).
+    pub fn holds_up_others(&self) -> bool {
+        let starts = |offer: &Offer| !offer.growth && !offer.parameters.backfill;
+        self.failure.is_none() && !self.was_reserved && self.spec.offer.as_ref().is_some_and(starts)
+    }
+
+    /// When the runner that has the call is taken to be lost: it has been silent for the time limit and ten seconds
+    /// (HPC-F-85).
+    pub(crate) fn silent_at(&self) -> Option<Timestamp> {
+        let (_, since) = self.call.as_ref()?.claimed.as_ref()?;
+        Some(since.plus_seconds(i64::from(self.spec.limit_seconds) + SIGN_OF_LIFE_SECONDS))
+    }
+
+    /// The position of the validation, one behind the last filter.
+    pub fn end(&self) -> u32 {
+        u32::try_from(self.spec.filters.len()).unwrap_or(u32::MAX)
     }
 }
 
@@ -172,6 +252,32 @@ impl super::State {
     /// All templates, by name.
     pub fn templates(&self) -> impl ExactSizeIterator<Item = &Arc<TemplateSpec>> {
         self.filters.templates.values()
+    }
+
+    /// The filters of a kind that judge the jobs of a template, in the order in which they are called: those of the
+    /// template, then the cluster-wide one (HPC-F-03). A template that does not exist has none (HPC-F-19).
+    pub(crate) fn filters(&self, kind: FilterKind, template: Option<&str>) -> Vec<ChainFilter> {
+        let of_template = template.and_then(|name| self.template(name)).map_or(&[][..], |found| found.filters(kind));
+        let all = of_template.iter().chain(self.filters.settings.cluster_wide(kind));
+        let hash = |path: &String| self.filters.program_hashes.get(path).cloned();
+        all.map(|spec| ChainFilter { spec: spec.clone(), program_hash: hash(&spec.path) }).collect()
+    }
+
+    /// Whether activation filters judge each start of a job, and its growth: those of its template, or the cluster-wide
+    /// one (HPC-F-02).
+    pub fn has_activation_filters(&self, job: &Job) -> bool {
+        let template = || job.filtering.as_ref()?.template.as_deref();
+        let of_template = || template().and_then(|name| self.template(name));
+        self.filters.settings.activation.is_some()
+            || !self.filters.templates.is_empty()
+                && of_template().is_some_and(|found| !found.activation_filters.is_empty())
+    }
+
+    /// With strict ordering the highest priority of the jobs whose verdict is outstanding: no job of that priority or
+    /// below starts meanwhile (HPC-F-82). `None` if no verdict holds up anybody.
+    pub fn judged_priority(&self) -> Option<i64> {
+        let is_strict = self.filters.settings.ordering == ActivationOrdering::Strict;
+        self.index.judged.last().map(|(priority, _)| *priority).filter(|_| is_strict)
     }
 
     /// How many planners have begun their work.

@@ -2,6 +2,7 @@
 
 use super::{
     State,
+    filtering::Filtering,
     job::{Job, Phase},
     planning::Reservation,
 };
@@ -28,20 +29,45 @@ pub(crate) struct JobKeys {
     blocking: bool,
     /// Whether a call of a filter is outstanding for it.
     calling: bool,
+    /// Its priority, if jobs of that priority and below must not start before the verdict on it.
+    judged: Option<i64>,
+    /// When something of its filters or its hold is due.
+    filters_due: Option<Timestamp>,
 }
 
 impl JobKeys {
     pub(crate) fn of(job: &Job) -> Self {
+        let plain = Self::without_filters(job);
+        match &job.filtering {
+            None => plain,
+            Some(filtering) => plain.with_filters(job, filtering),
+        }
+    }
+
+    fn with_filters(self, job: &Job, filtering: &Filtering) -> Self {
+        let holds_up = filtering.chain.as_ref().is_some_and(|chain| chain.holds_up_others());
+        // What time does to the job itself waits for the verdict on it.
+        let is_judged = filtering.is_judged();
+        Self {
+            due: self.due.filter(|_| !is_judged),
+            doomed: self.doomed && !is_judged,
+            calling: filtering.call().is_some(),
+            judged: holds_up.then(|| job.lead().priority),
+            filters_due: filtering.due(job),
+            ..self
+        }
+    }
+
+    fn without_filters(job: &Job) -> Self {
         if let Phase::Finished(finished) = &job.phase {
-            let calling = job.has_outstanding_call();
-            return Self { forget_after: Some(finished.forget_after), calling, ..Self::default() };
+            return Self { forget_after: Some(finished.forget_after), ..Self::default() };
         }
         if !job.is_waiting() {
-            return Self { calling: job.has_outstanding_call(), ..Self::default() };
+            return Self::default();
         }
         let queued = job.gates_open().then_some(job.queued);
         let blocking = queued.is_some() && job.blocks_others();
-        if job.filtering.is_none() && job.components.iter().all(|component| component.extras.is_none()) {
+        if job.components.iter().all(|component| component.extras.is_none()) {
             return Self { queued, blocking, ..Self::default() };
         }
         let singleton = is_singleton(job).then(|| (Arc::from(job.owner.user.as_str()), job.name.clone()));
@@ -53,7 +79,7 @@ impl JobKeys {
             targets: targets(job),
             singleton,
             blocking,
-            calling: job.has_outstanding_call(),
+            ..Self::default()
         }
     }
 }
@@ -92,6 +118,8 @@ fn targets(job: &Job) -> Vec<JobId> {
 pub(crate) enum Due {
     /// A waiting job: begin time, dependency delay or deadline.
     Job(JobId),
+    /// A hold until a time is over, or a runner that has a call of the job is silent.
+    Filters(JobId),
     /// The launch timeout of a run.
     Run(RunId),
 }
@@ -111,6 +139,8 @@ pub(crate) struct Index {
     pub(crate) blocking: BTreeSet<JobId>,
     /// Jobs with an outstanding call of a filter.
     pub(crate) calling: BTreeSet<JobId>,
+    /// Jobs of whose priority and below none starts before the verdict on them, by priority.
+    pub(crate) judged: BTreeSet<(i64, JobId)>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
     /// For each owner and name the waiting jobs that wait for earlier ones of the same.
@@ -149,6 +179,8 @@ impl Index {
     pub(crate) fn move_job(&mut self, id: JobId, before: JobKeys, after: JobKeys) {
         move_key(&mut self.queued, before.queued, after.queued, id);
         move_key(&mut self.due, before.due, after.due, Due::Job(id));
+        move_key(&mut self.due, before.filters_due, after.filters_due, Due::Filters(id));
+        move_key(&mut self.judged, before.judged, after.judged, id);
         move_key(&mut self.retention, before.forget_after, after.forget_after, id);
         if before.doomed != after.doomed {
             if after.doomed {
@@ -217,20 +249,15 @@ impl Index {
     }
 }
 
-fn move_key<T: Ord + Copy>(
-    set: &mut BTreeSet<(Timestamp, T)>,
-    before: Option<Timestamp>,
-    after: Option<Timestamp>,
-    id: T,
-) {
+fn move_key<K: Ord + Copy, T: Ord + Copy>(set: &mut BTreeSet<(K, T)>, before: Option<K>, after: Option<K>, id: T) {
     if before == after {
         return;
     }
-    if let Some(time) = before {
-        set.remove(&(time, id));
+    if let Some(key) = before {
+        set.remove(&(key, id));
     }
-    if let Some(time) = after {
-        set.insert((time, id));
+    if let Some(key) = after {
+        set.insert((key, id));
     }
 }
 

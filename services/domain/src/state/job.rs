@@ -224,12 +224,6 @@ impl JobExtras {
 static NO_NOTIFICATIONS: &[Notification] = &[];
 
 impl Job {
-    /// Whether a call of a filter is outstanding for it.
-    pub fn has_outstanding_call(&self) -> bool {
-        let chain = self.filtering.as_ref().and_then(|filtering| filtering.chain.as_ref());
-        chain.is_some_and(|chain| chain.call.is_some())
-    }
-
     /// The component whose number is the job's.
     pub fn lead(&self) -> &Component {
         // Submission gives every job at least one component.

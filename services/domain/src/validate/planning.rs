@@ -1,9 +1,10 @@
-//! Policies, reservations and closures.
+//! Policies, reservations, closures and filters.
 
-use super::{MAX_COUNT, MAX_NODE_NAMES, count, filter, identifier, invalid, name, number, text};
+use super::{MAX_COUNT, MAX_NODE_NAMES, count, filter, identifier, invalid, name, number, path, shown, text};
 use muster_schemas::{
     Timestamp,
     command::Refusal,
+    filter::FilterSpec,
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
     policy::Policy,
 };
@@ -63,4 +64,15 @@ pub(crate) fn closures(closures: &[NodeClosure], most: usize) -> Result<(), Refu
         )),
         None => Ok(()),
     }
+}
+
+/// A filter: its path must be absolute; whether there is a program is up to the runners (HPC-F-72).
+pub(crate) fn filter_spec(field: &str, spec: &FilterSpec) -> Result<(), Refusal> {
+    name(&format!("{field}: a filter's name"), &spec.name)?;
+    let named = || format!("{field}: filter `{}`: path", shown(&spec.name));
+    path(&named(), &spec.path)?;
+    if spec.path.starts_with('/') {
+        return Ok(());
+    }
+    invalid(format!("{}: `{}` does not begin with `/`", named(), shown(&spec.path)))
 }

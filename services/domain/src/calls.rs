@@ -1,0 +1,162 @@
+//! Calls of filters that are to be made: what a runner needs for one, but for what only the log has.
+//!
+//! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
+
+use crate::state::{Chain, Entry, Filtering, Job, OutstandingCall, State, filtering::DEFAULT_TEMPLATE};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    event::{Event, Owner, Record},
+    filter::{CallId, FilterAction, FilterKind},
+    filter_order::FilterWork,
+    job::JobState,
+};
+use std::sync::Arc;
+
+/// An outstanding call, but for what only the log has: the records that the sequences name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSeed {
+    /// The call.
+    pub call: CallId,
+    /// The attempt that it is offered as, from 1.
+    pub attempt: u32,
+    /// Whose job it is.
+    pub owner: Arc<Owner>,
+    /// When the job was submitted.
+    pub submitted: Timestamp,
+    /// What filters are told that it is: queued, or running if it is to grow (HPC-F-38).
+    pub state: JobState,
+    /// Whether submission filters or the check behind them judge it.
+    pub is_entering: bool,
+    /// The record that has its specification: its submission, its last change by who makes it, or its validation.
+    pub spec: Sequence,
+    /// The record that has its list of tasks, if it is one.
+    pub tasks: Option<Sequence>,
+    /// The template that it names.
+    pub template: Option<String>,
+    /// Where the description is that the filter gets.
+    pub document: DocumentSeed,
+    /// Its name, as filters of this chain are told.
+    pub name: String,
+    /// Its priority, as filters of this chain are told.
+    pub priority: i64,
+    /// Its walltime in seconds, as filters of this chain are told.
+    pub walltime_seconds: Option<u64>,
+    /// What is to be done.
+    pub work: FilterWork,
+}
+
+/// Where the description is that a filter gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentSeed {
+    /// As it was received, in the submission or the last change by who makes the job.
+    Received(Sequence),
+    /// As a filter left it, in the record of that filter's verdict.
+    Changed(Sequence),
+    /// With all defaults, in the record of the validation, if that has one.
+    Validated(Sequence),
+    /// There is none: it is written from the specification.
+    None,
+}
+
+/// The job of which a record makes a call outstanding, or offers it again, by a state that includes the record (and may
+/// include later ones).
+pub fn offered(state: &State, record: &Record) -> Option<JobId> {
+    let id = match &record.event {
+        // Most records, and none of them offers a call.
+        Event::JobSubmitted { .. } | Event::RunAllocated { .. } | Event::RunStarted { .. } | Event::RunEnded { .. } => {
+            return None;
+        }
+        event => event.job()?,
+    };
+    let call = state.job(id)?.filtering.as_ref()?.call()?;
+    (call.offered == record.sequence).then_some(id)
+}
+
+/// The outstanding call of a job.
+pub fn call_seed(state: &State, job: JobId) -> Option<CallSeed> {
+    let job = state.job(job)?;
+    let filtering = job.filtering.as_deref()?;
+    let chain = filtering.chain.as_deref()?;
+    let call = chain.call.as_ref()?;
+    let kind = call.id.kind;
+    let grows = chain.spec.offer.as_ref().is_some_and(|offer| offer.growth);
+    Some(CallSeed {
+        call: call.id,
+        attempt: call.attempt,
+        owner: job.owner.clone(),
+        submitted: job.submitted,
+        state: if grows { JobState::Running } else { JobState::Queued },
+        is_entering: kind == FilterKind::Submission,
+        spec: specification(job, filtering, kind),
+        tasks: job.tasks.as_ref().map(|tasks| tasks.listed),
+        template: filtering.template.as_deref().map(str::to_owned),
+        document: document(filtering, chain, call),
+        name: chain.told.name.to_string(),
+        priority: chain.told.priority,
+        walltime_seconds: chain.told.walltime_seconds,
+        work: work(state, filtering, chain, call),
+    })
+}
+
+/// A chain that begins anew judges the job as it was submitted, also if it was validated in another life.
+fn specification(job: &Job, filtering: &Filtering, kind: FilterKind) -> Sequence {
+    match kind {
+        FilterKind::Submission => filtering.original.unwrap_or(job.submitted_sequence),
+        FilterKind::Activation => job.submitted_sequence,
+    }
+}
+
+/// What a submission filter gets is what the nearest filter before it gave back; a revert gets what the filter itself gave
+/// back (HPC-F-50, HPC-F-53).
+fn document(filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
+    if call.id.kind == FilterKind::Activation {
+        return filtering.validated.map_or(DocumentSeed::None, DocumentSeed::Validated);
+    }
+    let changed = chain.passed.iter().rev().find_map(|passed| passed.changed);
+    let received = || filtering.received.map_or(DocumentSeed::None, DocumentSeed::Received);
+    changed.map_or_else(received, DocumentSeed::Changed)
+}
+
+fn work(state: &State, filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> FilterWork {
+    match chain.spec.filters.get(call.id.position as usize) {
+        Some(filter) => FilterWork::Filter {
+            filter: filter.spec.clone(),
+            limit_seconds: chain.spec.limit_seconds,
+            parameters: chain.spec.offer.as_ref().map(|offer| offer.parameters),
+        },
+        None => FilterWork::Validate {
+            template: filtering.template.as_deref().and_then(|name| state.template(name)).cloned(),
+            default_template: state.template(DEFAULT_TEMPLATE).cloned(),
+            now: state.time(),
+        },
+    }
+}
+
+impl State {
+    /// Calls that are outstanding and wait for a runner, by job.
+    pub fn unclaimed_calls(&self) -> impl Iterator<Item = &OutstandingCall> {
+        self.outstanding_calls().filter(|call| call.claimed.is_none())
+    }
+}
+
+impl OutstandingCall {
+    /// A call that is offered for the first time, by this record.
+    pub(crate) fn new(
+        chain: &Chain,
+        job: JobId,
+        position: u32,
+        action: FilterAction,
+        at: (Sequence, Timestamp),
+    ) -> Self {
+        let id = CallId { job, kind: chain.spec.kind, chain: chain.spec.number, position, action };
+        Self { id, since: at.1, offered: at.0, attempt: 1, claimed: None, absent_on: None }
+    }
+}
+
+impl Filtering {
+    /// How far a job is whose submission chain has this call outstanding.
+    pub(crate) fn entry_at(chain: &Chain) -> Entry {
+        let at_end = chain.call.as_ref().is_some_and(|call| call.id.position >= chain.end());
+        if at_end { Entry::Validating } else { Entry::Filtering }
+    }
+}
