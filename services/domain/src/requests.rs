@@ -101,16 +101,31 @@ pub fn model_count(node: &NodeSpec, model: Option<&str>) -> u32 {
     }
 }
 
-/// Whether a node's properties match a filter.
+/// Whether a node's properties match a filter. What every node has can be compared like a property: `name`, `cores`,
+/// `sockets`, `gpus` and `memory_bytes`, unless the node has a property of that name.
 pub fn matches(node: &NodeSpec, filter: &NodeFilter) -> bool {
     match filter {
         NodeFilter::Has(name) => node.properties.get(name).is_some_and(is_set),
-        NodeFilter::Compare { property, relation, value } => {
-            node.properties.get(property).is_some_and(|found| compare(found, *relation, value))
-        }
+        NodeFilter::Compare { property, relation, value } => match node.properties.get(property) {
+            Some(found) => compare(found, *relation, value),
+            None => built_in(node, property).is_some_and(|found| compare(&found, *relation, value)),
+        },
         NodeFilter::All(filters) => filters.iter().all(|filter| matches(node, filter)),
         NodeFilter::Any(filters) => filters.iter().any(|filter| matches(node, filter)),
         NodeFilter::Not(filter) => !matches(node, filter),
+    }
+}
+
+/// What every node has, as a property.
+fn built_in(node: &NodeSpec, property: &str) -> Option<PropertyValue> {
+    let number = |number: u64| PropertyValue::Number(i64::try_from(number).unwrap_or(i64::MAX));
+    match property {
+        "name" => Some(PropertyValue::Text(node.name.clone())),
+        "cores" => Some(number(node.cores.into())),
+        "sockets" => Some(number(node.sockets.into())),
+        "gpus" => Some(number(gpu_count(node).into())),
+        "memory_bytes" => Some(number(node.memory_bytes)),
+        _ => None,
     }
 }
 

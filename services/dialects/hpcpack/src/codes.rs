@@ -93,6 +93,8 @@ codes! {
     UnusedSizeAttribute,
     /// Warning: an unknown attribute or element was ignored (HPC-J-45).
     UnknownJobTerm,
+    /// Warning: a property is kept with the job and has no effect here.
+    PropertyWithoutEffect,
     /// Warning: a term or variable without name or value was dropped (HPC-J-43).
     IncompleteTerm,
     /// Warning: a filter changed the file and yet said that it did not (HPC-F-11).

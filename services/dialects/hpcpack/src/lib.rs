@@ -6,6 +6,7 @@ pub mod changes;
 pub mod codes;
 pub mod description;
 pub mod hold;
+pub mod jobs;
 pub mod nodes;
 pub mod options;
 pub mod priority;

@@ -9,6 +9,7 @@ use crate::{
     description::{TaskDescription, attributes::check_text},
 };
 pub use edits::Edit;
+pub(crate) use edits::quoted;
 use edits::{TaskMaker, job_edits};
 pub use split::Takes;
 use split::{CommandLine, split};

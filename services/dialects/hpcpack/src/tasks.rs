@@ -49,6 +49,16 @@ impl Sweep {
         Self::new(attributes.start_value.unwrap_or(1), end, attributes.increment_value.unwrap_or(1))
     }
 
+    /// The first value.
+    pub const fn start(self) -> i32 {
+        self.start
+    }
+
+    /// From one value to the next, at least 1.
+    pub const fn increment(self) -> i32 {
+        self.increment
+    }
+
     /// How many steps, at least 1.
     pub const fn steps(self) -> u32 {
         self.steps
@@ -93,7 +103,8 @@ pub fn faults(job: &JobDescription, size: Size, run_time: Option<RunTime>) -> Ve
     faults
 }
 
-fn label(index: usize, task: &TaskDescription) -> String {
+/// A task as messages name it.
+pub(crate) fn label(index: usize, task: &TaskDescription) -> String {
     match task.attributes.name.as_deref() {
         Some(name) if !name.is_empty() => format!("task {} `{name}`", index + 1),
         _ => format!("task {}", index + 1),

@@ -219,7 +219,7 @@ impl TaskMaker {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
         return word.to_owned();

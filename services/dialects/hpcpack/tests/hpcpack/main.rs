@@ -1,6 +1,7 @@
 //! The HPC Pack dialect against its specification. The ids above the tests are those of its requirements.
 
 mod changes;
+mod described;
 mod description;
 mod jobs;
 mod options;

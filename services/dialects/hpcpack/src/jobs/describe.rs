@@ -1,0 +1,108 @@
+//! What filters get to see of a job (HPC-F-14, F-20, F-38, HPC-T-01).
+
+use super::{document::unpack, own};
+use crate::{
+    description::{DescriptionError, Format, JobDescription, SystemValues, values::SystemAttribute},
+    priority::Priority,
+    run_time::RunTime,
+    template::DEFAULT,
+};
+use muster_schemas::{filter_order::DescribedJob, job::JobState, time::Timestamp};
+
+/// A description as a filter gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// How it is written.
+    pub format: Format,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The description of a job for a filter. While submission filters judge it that is what was specified, so that what was
+/// not is absent (HPC-F-20), with the changes of the filters before; later it is what is in force (HPC-F-38). It always names
+/// a template (HPC-T-01). A job that never had a description gets one made of its specification, as XML.
+///
+/// # Errors
+/// A stored description that cannot be read.
+pub fn describe(job: &DescribedJob) -> Result<Described, DescriptionError> {
+    let (format, mut description) = current(job)?;
+    if !job.is_entering {
+        bring_up_to_date(&mut description, job);
+    }
+    let bytes = description.write_as(format, &system_values(job)).into_bytes();
+    Ok(Described { format, bytes })
+}
+
+/// The description of a job for whoever wants to submit it again (HPC-J-48): as it is in force, or as it was received if
+/// it has not been checked, without a hold that is over.
+///
+/// # Errors
+/// A stored description that cannot be read.
+pub fn exported(job: &DescribedJob, format: Format, now: Timestamp) -> Result<String, DescriptionError> {
+    let (_, mut description) = current(job)?;
+    if !job.is_entering {
+        bring_up_to_date(&mut description, job);
+    }
+    description.attributes.hold_until = description.attributes.hold_until.filter(|time| *time > now);
+    Ok(description.write_as(format, &system_values(job)))
+}
+
+/// The description that counts, with a template.
+pub(super) fn current(job: &DescribedJob) -> Result<(Format, JobDescription), DescriptionError> {
+    let (format, mut description) = match &job.document {
+        Some(document) => {
+            let (format, bytes) = unpack(document)?;
+            (format, JobDescription::read_as(format, &bytes)?.0)
+        }
+        None => (Format::Xml, own::description(job)),
+    };
+    let named = || job.template.clone().unwrap_or_else(|| DEFAULT.to_owned());
+    let template = description.attributes.job_template.get_or_insert_with(named);
+    if template.is_empty() {
+        *template = named();
+    }
+    Ok((format, description))
+}
+
+/// What may have been changed since the job was checked.
+fn bring_up_to_date(description: &mut JobDescription, job: &DescribedJob) {
+    let attributes = &mut description.attributes;
+    if attributes.name.as_deref().unwrap_or_default() != job.name && !is_made_up(job, attributes.name.as_deref()) {
+        attributes.name = Some(job.name.clone());
+    }
+    attributes.priority = Some(priority_of(job.priority));
+    match job.walltime_seconds.and_then(RunTime::from_seconds) {
+        Some(run_time) => attributes.run_time = Some(run_time),
+        None if attributes.run_time.is_some() => attributes.run_time = Some(RunTime::Infinite),
+        None => {}
+    }
+}
+
+/// Whether the job has a name only because every job has one.
+fn is_made_up(job: &DescribedJob, described: Option<&str>) -> bool {
+    described.is_none_or(str::is_empty) && job.name == "job"
+}
+
+/// The nearest priority of the dialect: other jobs may have any number.
+pub(super) fn priority_of(value: i64) -> Priority {
+    let nearest = value.clamp(Priority::LOWEST.value().into(), Priority::HIGHEST.value().into());
+    Priority::new(nearest).unwrap_or_default()
+}
+
+/// What only the system sets.
+fn system_values(job: &DescribedJob) -> SystemValues {
+    let state = match job.state {
+        _ if job.is_entering => "ExternalValidation",
+        // A filter that takes back what it did gets the description of its own call, whatever has become of the job.
+        JobState::Held | JobState::Queued | JobState::Finished => "Queued",
+        JobState::Launching | JobState::Running | JobState::Suspended | JobState::Finishing => "Running",
+    };
+    SystemValues::default()
+        .with(SystemAttribute::Id, job.id)
+        .with(SystemAttribute::State, state)
+        .with(SystemAttribute::Owner, &job.owner.user)
+        .with(SystemAttribute::UserName, &job.owner.user)
+        .with(SystemAttribute::SubmitTime, job.submitted)
+        .with(SystemAttribute::CreateTime, job.submitted)
+        .with(SystemAttribute::JobType, "Batch")
+}

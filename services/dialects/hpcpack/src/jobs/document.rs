@@ -1,0 +1,64 @@
+//! Descriptions as they are stored: the bytes, compressed if there are many (HPC-J-46).
+
+use crate::{
+    codes::Code,
+    description::{DescriptionError, Format, MOST_BYTES},
+};
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use muster_schemas::filter::JobDocument;
+use std::io::{Read as _, Write as _};
+
+/// Smaller descriptions are stored as they are.
+const LEAST_COMPRESSED_BYTES: usize = 4 << 10;
+/// The most that a description may take when it is stored, in bytes: with the job it has to fit into one record.
+pub const MOST_STORED_BYTES: usize = 3 << 20;
+
+impl Format {
+    /// The word for it in a [`JobDocument`].
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Xml => "xml",
+            Self::Json => "json",
+        }
+    }
+
+    /// The format of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Xml, Self::Json].into_iter().find(|format| format.word() == word)
+    }
+}
+
+/// Bytes of a description, to be stored.
+pub fn pack(format: Format, bytes: &[u8]) -> JobDocument {
+    let compressed = (bytes.len() >= LEAST_COMPRESSED_BYTES).then(|| compress(bytes)).flatten();
+    let is_compressed = compressed.is_some();
+    let bytes = compressed.unwrap_or_else(|| bytes.to_vec());
+    JobDocument { format: format.word().to_owned(), is_compressed, bytes: bytes.into() }
+}
+
+/// The bytes compressed, if that makes them fewer.
+fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).ok()?;
+    encoder.finish().ok().filter(|compressed| compressed.len() < bytes.len())
+}
+
+/// The bytes of a stored description, as they were received or written, and how they are to be read.
+///
+/// # Errors
+/// `JobXmlNotValid`: an unknown format, bytes that cannot be decompressed, or more than [`MOST_BYTES`] of them.
+pub fn unpack(document: &JobDocument) -> Result<(Format, Vec<u8>), DescriptionError> {
+    let not_valid = |text: String| DescriptionError::new(Code::JobXmlNotValid, text);
+    let format = Format::named(&document.format)
+        .ok_or_else(|| not_valid(format!("a description in the unknown format `{}`", document.format)))?;
+    if !document.is_compressed {
+        return Ok((format, document.bytes.to_vec()));
+    }
+    let mut bytes = Vec::new();
+    let mut decoder = GzDecoder::new(&*document.bytes).take(MOST_BYTES as u64 + 1);
+    decoder.read_to_end(&mut bytes).map_err(|error| not_valid(format!("it cannot be decompressed: {error}")))?;
+    if bytes.len() > MOST_BYTES {
+        return Err(not_valid(format!("larger than {} MiB", MOST_BYTES >> 20)));
+    }
+    Ok((format, bytes))
+}
