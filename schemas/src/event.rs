@@ -104,6 +104,12 @@ pub enum StopReason {
     TasksEnded,
     /// Somebody declared the job finished.
     Finished,
+    /// Its walltime is almost over: so much of it is left as tasks that release nodes may take (HPC-J-12).
+    Walltime,
+    /// As cancelled, without grace (HPC-C-06).
+    CancelledAtOnce,
+    /// As declared finished, without grace.
+    FinishedAtOnce,
 }
 
 /// A change to a job that waits (or, for some fields, runs). `None` leaves a field as it is.
@@ -791,6 +797,17 @@ pub enum Event {
         /// How it is to end.
         outcome: Outcome,
     },
+    /// A run of tasks is to end: from here on only tasks that release nodes start. When none is left the run is stopped.
+    TasksStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+        /// Whether tasks that run may end by themselves; else they are stopped.
+        is_graceful: bool,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -994,6 +1011,7 @@ impl Event {
             Self::GrowthRejected { .. } => ("job", "grow_rejected"),
             Self::FilterOfferedAgain { .. } => ("filter", "offered_again"),
             Self::JobEndRequested { .. } => ("job", "end_requested"),
+            Self::TasksStopping { .. } => ("job", "tasks_stopping"),
         }
     }
 
@@ -1043,7 +1061,8 @@ impl Event {
             | Self::TaskStarted { job, .. }
             | Self::JobQueued { job }
             | Self::GrowthRejected { job, .. }
-            | Self::JobEndRequested { job, .. } => Some(*job),
+            | Self::JobEndRequested { job, .. }
+            | Self::TasksStopping { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
@@ -1076,7 +1095,8 @@ impl Event {
             | Self::RunShrinking { run, .. }
             | Self::RunShrunk { run, .. }
             | Self::TaskStarted { run, .. }
-            | Self::GrowthRejected { run, .. } => Some(*run),
+            | Self::GrowthRejected { run, .. }
+            | Self::TasksStopping { run, .. } => Some(*run),
             _ => None,
         }
     }

@@ -55,6 +55,28 @@ pub enum NodeOrder {
         /// The run.
         run: RunId,
     },
+    /// Hold the node's part of a run of tasks, whose program is [`crate::job::Program::None`]: its tasks come as steps. As
+    /// nothing is started by it, a part that ended here before may be held again: the run has come back to the node.
+    Hold(Box<LaunchOrder>),
+    /// The run has so much of the node from now on. Processes that run are bound and limited anew.
+    Resize {
+        /// The run.
+        run: RunId,
+        /// Its cores there.
+        cores: IndexSet,
+        /// Its memory there; 0 means no limit.
+        memory_bytes: u64,
+    },
+    /// End a step: SIGTERM, after the grace SIGKILL. A step that the node does not know is reported as ended, and is not
+    /// started should its launch still come.
+    StopStep {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// From SIGTERM to SIGKILL.
+        grace_seconds: u32,
+    },
 }
 
 /// Everything a node needs to start its part of a run or of a step.

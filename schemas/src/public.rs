@@ -798,6 +798,17 @@ public_events! {
         /// The run.
         run: RunId,
     }
+    /// The tasks of a running job are to end: no more start but those that release nodes.
+    "job" "tasks_stopping" JobTasksStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+        /// Whether tasks that run may end by themselves; else they are stopped.
+        is_graceful: bool,
+    }
     /// A running job is to give up resources when its tasks there have ended.
     "job" "shrinking" JobShrinking {
         /// The job.
@@ -1174,6 +1185,9 @@ impl EventData {
                 JobGrown { job: *job, run: *run, nodes: allocated(added, names) }.into()
             }
             Event::GrowthRejected { job, run } => JobGrowRejected { job: *job, run: *run }.into(),
+            Event::TasksStopping { job, run, reason, is_graceful } => {
+                JobTasksStopping { job: *job, run: *run, reason: *reason, is_graceful: *is_graceful }.into()
+            }
             Event::RunShrinking { job, run, removed, reason } => {
                 JobShrinking { job: *job, run: *run, reason: *reason, nodes: allocated(removed, names) }.into()
             }
@@ -1283,6 +1297,7 @@ impl EventData {
             Self::JobBackfilled(data) => data.job.to_string(),
             Self::JobGrown(data) => data.job.to_string(),
             Self::JobGrowRejected(data) => data.job.to_string(),
+            Self::JobTasksStopping(data) => data.job.to_string(),
             Self::JobShrinking(data) => data.job.to_string(),
             Self::JobShrunk(data) => data.job.to_string(),
             Self::TaskStarted(data) => data.job.to_string(),

@@ -195,6 +195,10 @@ impl fmt::Display for EventData {
             Self::JobBackfilled(data) => write!(f, "job {} goes around a job that waits", data.job),
             Self::JobGrown(data) => write!(f, "job {} got {} more", data.job, Amount(&data.nodes)),
             Self::JobGrowRejected(data) => write!(f, "job {} did not get what it was offered", data.job),
+            Self::JobTasksStopping(data) => {
+                let how = if data.is_graceful { "may end, and no more start" } else { "are stopped" };
+                write!(f, "the tasks of job {} {how}: {}", data.job, stop_text(data.reason))
+            }
             Self::JobShrinking(data) => write!(f, "job {} is to give up {}", data.job, Amount(&data.nodes)),
             Self::JobShrunk(data) => write!(f, "job {} gave up {}", data.job, Amount(&data.nodes)),
             Self::TaskStarted(data) => {
@@ -297,5 +301,8 @@ const fn stop_text(reason: StopReason) -> &'static str {
         StopReason::LaunchTimeout => "its launch was not confirmed in time",
         StopReason::TasksEnded => "its tasks have ended",
         StopReason::Finished => "it was declared finished",
+        StopReason::Walltime => "its walltime is almost over",
+        StopReason::CancelledAtOnce => "it was cancelled without grace",
+        StopReason::FinishedAtOnce => "it was declared finished without grace",
     }
 }

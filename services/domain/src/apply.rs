@@ -117,7 +117,10 @@ impl State {
                 }
                 self.tasks_changed(record);
             }
-            Event::RunGrown { .. } | Event::RunShrunk { .. } | Event::TaskStarted { .. } => self.tasks_changed(record),
+            Event::RunGrown { .. }
+            | Event::RunShrunk { .. }
+            | Event::TaskStarted { .. }
+            | Event::TasksStopping { .. } => self.tasks_changed(record),
             Event::JobSignalled { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }

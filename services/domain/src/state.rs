@@ -7,6 +7,7 @@ pub mod job;
 pub mod node;
 pub mod planning;
 pub(crate) mod pool;
+pub(crate) mod room;
 pub mod run;
 pub mod shape;
 pub mod tasks;
@@ -18,7 +19,7 @@ pub use node::{Licence, Node, Queue};
 pub use planning::Reservation;
 pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
 pub use shape::{Shape, ShapeId, Shapes};
-pub use tasks::{Elastic, TaskBook};
+pub use tasks::{Elastic, Ending, RunningTask, Task, TaskBook};
 
 use filtering::FilterState;
 use index::Index;

@@ -271,6 +271,27 @@ impl Containment {
         Ok(())
     }
 
+    /// Binds and limits what runs in it, and what will, to other CPUs and another amount of memory. What has no group is
+    /// not limited; without a CPU set all processes are bound one by one.
+    ///
+    /// # Errors
+    /// Names the group that refuses: a limit below what is in use is one.
+    pub fn resize(&self, memory_bytes: u64, cpus: &[u32]) -> io::Result<()> {
+        if let Some(group) = self.memory.as_ref().filter(|group| group.path().exists()) {
+            group.change_memory_limit(memory_bytes)?;
+        }
+        match self.cpuset.as_ref().filter(|group| group.path().exists()) {
+            _ if cpus.is_empty() => Ok(()),
+            Some(group) => group.bind_cpus(cpus),
+            None => {
+                let marks = [format!("{}={}", crate::environment::MARKER, self.marker)];
+                let members = if self.has_groups() { self.members() } else { processes::marked(&marks) };
+                processes::bind_all(&members, cpus);
+                Ok(())
+            }
+        }
+    }
+
     /// Each group once.
     fn groups(&self) -> Vec<&Group> {
         let mut groups: Vec<&Group> = match &self.unit {

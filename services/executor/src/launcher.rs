@@ -37,6 +37,10 @@ const MAX_BATCH: usize = 512;
 pub enum Work {
     /// Start this, unless it was started before.
     Launch(Box<LaunchOrder>),
+    /// Make and hold the containment of this run, also if it was held before: no process is started by it.
+    Hold(Box<LaunchOrder>),
+    /// Bind and limit what runs of this run, and what will, to so much.
+    Resize(RunId, Size),
     /// See to it that this is never started, and say that it has ended.
     Bury(RunKey),
     /// Find out what has become of this.
@@ -80,6 +84,15 @@ pub enum Finding {
     Ready,
 }
 
+/// What a run may use of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Its cores.
+    pub cores: IndexSet,
+    /// Its memory; 0 means no limit.
+    pub memory_bytes: u64,
+}
+
 /// What log lines and traces about a run need.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
@@ -108,6 +121,15 @@ pub struct Settings {
     pub open_files: u64,
     /// The program that the fork server is started from.
     pub shim_program: PathBuf,
+}
+
+/// Whether something may be launched that was launched before and of which nothing is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Again {
+    /// It may have started processes.
+    Never,
+    /// It only holds resources.
+    May,
 }
 
 /// A launch that is not known yet.
@@ -192,7 +214,8 @@ impl Launcher {
         let (mut launches, mut others) = (Vec::new(), Vec::new());
         for work in batch {
             match work {
-                Work::Launch(order) => launches.push(*order),
+                Work::Launch(order) => launches.push((*order, Again::Never)),
+                Work::Hold(order) => launches.push((*order, Again::May)),
                 other => others.push(other),
             }
         }
@@ -204,13 +227,24 @@ impl Launcher {
 
     fn work_on(&mut self, work: Work) {
         match work {
-            Work::Launch(order) => self.launch(vec![*order]),
+            Work::Launch(order) => self.launch(vec![(*order, Again::Never)]),
+            Work::Hold(order) => self.launch(vec![(*order, Again::May)]),
+            Work::Resize(run, size) => self.resize(run, &size),
             Work::Bury(key) => self.bury(key),
             Work::Check(key) if matches!(self.spool.run(key).is_held(), Ok(true)) => {}
             Work::Check(key) | Work::Inspect(key) => self.inspect(key),
             Work::SyncResult(key) => self.sync_result(key),
             Work::Forget(key) => self.forget(key),
             Work::RestartForkServer => self.restart_fork_server(),
+        }
+    }
+
+    /// Without groups, or without a CPU set, processes are bound one by one; those to come are by their own order.
+    fn resize(&self, run: RunId, size: &Size) {
+        let cpus = cpus_of(&size.cores, &self.settings.cpus);
+        let containment = Containment::existing(&self.settings.hierarchies, run);
+        if let Err(error) = containment.resize(size.memory_bytes, &cpus) {
+            tracing::warn!(%run, %error, "a run cannot be limited to its new share of the node");
         }
     }
 
@@ -229,16 +263,16 @@ impl Launcher {
     }
 
     /// Spools the orders, remembers them with one write that reaches the disk, then has them started.
-    fn launch(&mut self, orders: Vec<LaunchOrder>) {
+    fn launch(&mut self, orders: Vec<(LaunchOrder, Again)>) {
         let mut begun: Vec<Begun> = Vec::with_capacity(orders.len());
-        for order in orders {
+        for (order, again) in orders {
             let (key, about) = (RunKey { run: order.run, step: order.step }, About::from(&order));
             if begun.iter().any(|known| known.key == key) {
                 continue;
             }
             if self.spool.run(key).path().exists() {
                 self.inspect(key);
-            } else if self.journal.contains(key) {
+            } else if again == Again::Never && self.journal.contains(key) {
                 let cause = EndCause::Lost("it was launched here before, and nothing is left of it".into());
                 self.report_unstarted(key, Some(about), cause);
             } else {

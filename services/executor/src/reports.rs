@@ -3,7 +3,7 @@
 use crate::{RunKey, launcher::About};
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
-    CommandId,
+    CommandId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
     event::{Actor, NodeExit},
 };
@@ -20,8 +20,8 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// What is told of a run or step.
 #[derive(Clone, Debug)]
 pub enum Report {
-    /// Its processes have been started.
-    Started,
+    /// Its processes have been started; and when this executor came to know of it.
+    Started(Timestamp),
     /// It has ended.
     Ended(NodeExit),
 }
@@ -90,17 +90,20 @@ impl Reports {
         }
     }
 
-    /// The id follows from what is told: told again, also after a restart, it is the same command.
+    /// The id follows from what is told: told again it is the same command. The times are in it because a run of tasks can
+    /// leave a node and come to it again, and then it is told of once more; an end has its time from the spool, so that
+    /// it is the same after a restart too.
     fn envelope(&self, key: RunKey, about: Option<About>, report: &Report) -> CommandEnvelope {
-        let (kind, command): (&[u8], _) = match report {
-            Report::Started => (b"node started", Command::NodeStarted { run: key.run }),
+        let (kind, time, command): (&[u8], _, _) = match report {
+            Report::Started(since) => (b"node started", *since, Command::NodeStarted { run: key.run }),
             Report::Ended(exit) if key.is_step() => {
-                (b"node step ended", Command::NodeStepEnded { run: key.run, step: key.step, exit: exit.clone() })
+                let command = Command::NodeStepEnded { run: key.run, step: key.step, exit: exit.clone() };
+                (b"node step ended", exit.ended, command)
             }
-            Report::Ended(exit) => (b"node ended", Command::NodeEnded { run: key.run, exit: exit.clone() }),
+            Report::Ended(exit) => (b"node ended", exit.ended, Command::NodeEnded { run: key.run, exit: exit.clone() }),
         };
         CommandEnvelope {
-            id: CommandId::derived(&[kind, self.node.as_bytes(), &key.to_bytes()]),
+            id: CommandId::derived(&[kind, self.node.as_bytes(), &key.to_bytes(), &time.0.to_le_bytes()]),
             actor: Actor::Executor(self.node.clone()),
             trace: about.map(|about| about.trace).unwrap_or_default(),
             command,

@@ -5,7 +5,7 @@ use crate::{
     contact::{Contact, Moment},
     containment::{self, Hierarchies},
     fork_server,
-    launcher::{About, Finding, Launcher, Settings, Work},
+    launcher::{About, Finding, Launcher, Settings, Size, Work},
     protocol::{self, Control, News, Notice},
     reports::{Report, Reports, Told},
     spool::{CONTROL, EXECUTOR_SOCKET, RunFolder, RunLog, Spool},
@@ -13,10 +13,10 @@ use crate::{
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
-    RunId, StepId,
+    RunId, StepId, Timestamp,
     command::{Query, QueryAnswer},
     event::{NodeExit, StopReason},
-    node::NodeOrder,
+    node::{LaunchOrder, NodeOrder},
     subjects,
 };
 use muster_telemetry::{
@@ -110,7 +110,11 @@ struct Run {
     /// A report of it is on its way; the next waits for it.
     telling: bool,
     controls: VecDeque<Control>,
+    /// What it was last resized to.
+    size: Option<Size>,
     ordered: Instant,
+    /// When this executor came to know of it. A run can come to a node again: then its start is told again.
+    known_since: Timestamp,
     span: Span,
 }
 
@@ -254,16 +258,8 @@ impl Executor {
 
     fn obey(&mut self, order: NodeOrder) {
         match order {
-            NodeOrder::Launch(order) => {
-                let key = RunKey { run: order.run, step: order.step };
-                if self.runs.contains_key(&key) {
-                    return;
-                }
-                LAUNCHES.add(1, &[]);
-                tracing::debug!(job = %order.job, %key, node = self.config.node, "launching");
-                self.add(key, Some((&*order).into()), Stage::Launching);
-                self.ask(Work::Launch(order));
-            }
+            NodeOrder::Launch(order) => self.launch(order, Work::Launch),
+            NodeOrder::Hold(order) => self.launch(order, Work::Hold),
             NodeOrder::Signal { run, signal } => {
                 // With groups the run's shim reaches the processes of its steps too.
                 let steps_too = !self.steps_share_groups;
@@ -280,6 +276,32 @@ impl Executor {
                 self.stop_run(run, Control::Stop { reason, grace_seconds })
             }
             NodeOrder::Forget { run } => self.forget_run(run),
+            NodeOrder::Resize { run, cores, memory_bytes } => self.resize(run, Size { cores, memory_bytes }),
+            NodeOrder::StopStep { run, step, grace_seconds } => {
+                let stop = Control::Stop { reason: StopReason::Cancelled, grace_seconds };
+                self.stop_one(RunKey { run, step }, stop);
+            }
+        }
+    }
+
+    /// What is known here was ordered before, and is not launched again.
+    fn launch(&mut self, order: Box<LaunchOrder>, work: fn(Box<LaunchOrder>) -> Work) {
+        let key = RunKey { run: order.run, step: order.step };
+        if self.runs.contains_key(&key) {
+            return;
+        }
+        LAUNCHES.add(1, &[]);
+        tracing::debug!(job = %order.job, %key, node = self.config.node, "launching");
+        self.add(key, Some((&*order).into()), Stage::Launching);
+        self.ask(work(order));
+    }
+
+    /// The order comes again and again, since nobody says that it was heard.
+    fn resize(&mut self, id: RunId, size: Size) {
+        let Some(run) = self.runs.get_mut(&RunKey::whole(id)) else { return };
+        if matches!(run.stage, Stage::Running) && run.size.as_ref() != Some(&size) {
+            run.size = Some(size.clone());
+            self.ask(Work::Resize(id, size));
         }
     }
 
@@ -294,14 +316,18 @@ impl Executor {
         }
     }
 
-    /// A run that is not known here is reported as ended, and never started should its launch still come.
     fn stop_run(&mut self, run: RunId, stop: Control) {
-        let whole = RunKey::whole(run);
-        if !self.runs.contains_key(&whole) {
-            self.add(whole, None, Stage::Launching);
-            self.ask(Work::Bury(whole));
-        }
+        self.stop_one(RunKey::whole(run), stop);
         self.control_all(run, stop);
+    }
+
+    /// What is not known here is reported as ended, and never started should its launch still come.
+    fn stop_one(&mut self, key: RunKey, stop: Control) {
+        if !self.runs.contains_key(&key) {
+            self.add(key, None, Stage::Launching);
+            self.ask(Work::Bury(key));
+        }
+        self.control(key, stop);
     }
 
     /// The ledger is through with the run.
@@ -335,7 +361,9 @@ impl Executor {
             told_start: false,
             telling: false,
             controls: VecDeque::new(),
+            size: None,
             ordered: Instant::now(),
+            known_since: Timestamp::now(),
             span,
         };
         self.runs.insert(key, run);
@@ -460,7 +488,7 @@ impl Executor {
         let Some(run) = self.runs.get_mut(&key) else { return };
         let report = match &run.stage {
             Stage::Ended(exit) => Report::Ended(exit.clone()),
-            Stage::Running if !run.told_start => Report::Started,
+            Stage::Running if !run.told_start => Report::Started(run.known_since),
             _ => return,
         };
         if !run.telling {

@@ -194,7 +194,7 @@ fn together(one: Usage, other: Usage) -> Usage {
 /// How a run ended: by why it was stopped if it was, else by what its nodes say.
 fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome {
     match run.stopping {
-        Some(StopReason::Cancelled) => Outcome::Cancelled,
+        Some(StopReason::Cancelled | StopReason::CancelledAtOnce) => Outcome::Cancelled,
         Some(StopReason::Requeued) => Outcome::Requeued,
         Some(StopReason::Preempted) => Outcome::Preempted,
         Some(StopReason::NodeLost) => Outcome::NodeLost,
@@ -202,7 +202,8 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome 
             let seconds = state.settings().launch_timeout_seconds;
             Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
         }
-        Some(StopReason::Finished) => Outcome::DeclaredFinished,
+        Some(StopReason::Finished | StopReason::FinishedAtOnce) => Outcome::DeclaredFinished,
+        Some(StopReason::Walltime) => Outcome::TimedOut,
         Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => outcome_of_exits(job, run, exits),
     }
 }

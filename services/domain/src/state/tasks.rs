@@ -1,11 +1,13 @@
 //! Jobs that are a list of tasks: what each task is like, what has become of it, and what room the job has for more.
 
+use super::{Job, Run, State};
 use muster_schemas::{
     JobId, NodeId, Sequence, StepId, Timestamp,
-    event::ShrinkReason,
-    resources::Placement,
+    event::{EndCause, NodeExit, ShrinkReason, StopReason},
+    job::{ExitStatus, Outcome},
+    resources::{IndexSet, Placement},
     scheduling::SchedulingSettings,
-    tasks::{SizeUnit, TaskInstance, TaskKind},
+    tasks::{SizeUnit, TaskInstance, TaskKind, TaskList, TaskSpec},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -13,7 +15,12 @@ use std::{
     sync::Arc,
 };
 
-/// The tasks of a job and how they stand. What they launch stays in the log.
+/// A service that ends sooner than this after its start is not started again before, so that one that cannot run does not
+/// fill the log.
+const SHORTEST_SERVICE_SECONDS: i64 = 1;
+
+/// The tasks of a job and how they stand. What they launch stays in the log. Instances that wait or have ended are
+/// counted or kept as ranges, so that a sweep of a million is no larger than one of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskBook {
     /// The record that has the list.
@@ -34,12 +41,35 @@ pub struct TaskBook {
     pub preemptable: bool,
     /// The tasks, in their order.
     pub tasks: Vec<Task>,
+    /// How the first task that failed did.
+    pub failure: Option<Outcome>,
     /// Instances that run, by the step that each is.
     pub running: BTreeMap<StepId, RunningTask>,
+    /// For each node the cores that they have there; no entry is 0.
+    pub used: BTreeMap<NodeId, u32>,
     /// Nodes of the run whose preparation has ended well.
     pub prepared: BTreeSet<NodeId>,
+    /// Nodes of the run whose preparation has failed: no task runs there (HPC-J-22).
+    pub unusable: BTreeSet<NodeId>,
+    /// Nodes of the run whose release has ended, in whatever way.
+    pub released: BTreeSet<NodeId>,
+    /// Nodes that the run has left and that have not said that its part there has ended.
+    pub leaving: BTreeSet<NodeId>,
+    /// Nodes of which the run has had another share before.
+    pub resized: BTreeSet<NodeId>,
     /// What it is to give up when no task uses it any more, and why.
     pub shrinking: Option<(Arc<Placement>, ShrinkReason)>,
+    /// If no task starts any more but those that release nodes: why, and whether those that run may end by themselves.
+    pub ending: Option<Ending>,
+}
+
+/// The run is to end when its tasks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Why.
+    pub reason: StopReason,
+    /// Whether tasks that run may end by themselves.
+    pub is_graceful: bool,
 }
 
 /// A task.
@@ -57,16 +87,20 @@ pub struct Task {
     pub valid_exit_codes: Vec<(i32, i32)>,
     /// Whether it may run a second time.
     pub rerunnable: bool,
-    /// Instances that have not been started, the first at `next`; those put back are in `again`.
+    /// Instances from this on have not been started; those put back are in `again`.
     pub next: u32,
     /// Instances that were put back and are to run again.
-    pub again: BTreeSet<u32>,
-    /// Instances that ended well.
+    pub again: IndexSet,
+    /// How many run.
+    pub running: u32,
+    /// How many ended well.
     pub finished: u32,
     /// Instances that ended otherwise.
-    pub failed: u32,
-    /// Instances that never ran and never will.
-    pub cancelled: u32,
+    pub failed: IndexSet,
+    /// Those that wait never run, because a task that they wait for has failed.
+    pub is_doomed: bool,
+    /// A service is not started again before.
+    pub not_before: Option<Timestamp>,
 }
 
 /// An instance of a task that runs.
@@ -74,8 +108,12 @@ pub struct Task {
 pub struct RunningTask {
     /// Which.
     pub instance: TaskInstance,
-    /// How many cores it has on each of its nodes.
+    /// How many cores it has on each of its nodes; its process is on the first.
     pub cores: Vec<(NodeId, u32)>,
+    /// Since when.
+    pub started: Timestamp,
+    /// Whether its node is ordered to stop it.
+    pub is_stopping: bool,
 }
 
 /// What a running job could do with more resources, and without some of those that it has.
@@ -97,7 +135,276 @@ pub struct Elastic {
     pub preemptable: bool,
 }
 
-impl super::State {
+impl Task {
+    fn of(spec: &TaskSpec) -> Self {
+        Self {
+            kind: spec.kind,
+            min: spec.min,
+            max: spec.max,
+            after: spec.after.clone(),
+            valid_exit_codes: spec.valid_exit_codes.clone(),
+            rerunnable: spec.rerunnable,
+            ..Self::default()
+        }
+    }
+
+    /// How many instances run in all; 0 for tasks that run by node or for ever.
+    pub const fn instances(&self) -> u32 {
+        match self.kind {
+            TaskKind::Basic => 1,
+            TaskKind::Sweep { steps, .. } => steps,
+            TaskKind::NodePrep | TaskKind::NodeRelease | TaskKind::Service => 0,
+        }
+    }
+
+    /// Whether it runs by itself, rather than for the sake of a node.
+    pub const fn is_work(&self) -> bool {
+        matches!(self.kind, TaskKind::Basic | TaskKind::Sweep { .. } | TaskKind::Service)
+    }
+
+    /// How many instances wait to be started; of a service there is no end.
+    pub fn waiting(&self) -> u32 {
+        if self.is_doomed {
+            return 0;
+        }
+        match self.kind {
+            TaskKind::Service => u32::MAX,
+            _ => {
+                let put_back = u32::try_from(self.again.len()).unwrap_or(u32::MAX);
+                self.instances().saturating_sub(self.next).saturating_add(put_back)
+            }
+        }
+    }
+
+    /// Whether no instance of it runs or ever will.
+    pub fn is_over(&self) -> bool {
+        self.running == 0 && self.waiting() == 0
+    }
+
+    /// The instances that wait, in the order in which they are started.
+    pub(crate) fn in_line(&self) -> impl Iterator<Item = u32> + '_ {
+        let end = if self.kind == TaskKind::Service { u32::MAX } else { self.instances() };
+        let (again, next) = if self.is_doomed { (None, end) } else { (Some(&self.again), self.next) };
+        again.into_iter().flat_map(IndexSet::iter).chain(next..end)
+    }
+
+    fn is_success(&self, status: Option<ExitStatus>) -> bool {
+        match (status, self.valid_exit_codes.as_slice()) {
+            (Some(status), []) => status.is_success(),
+            (Some(ExitStatus::Code(code)), ranges) => {
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&i32::from(code)))
+            }
+            _ => false,
+        }
+    }
+
+    fn began(&mut self, instance: u32) {
+        self.running = self.running.saturating_add(1);
+        self.not_before = None;
+        if !self.again.remove(instance) {
+            self.next = self.next.max(instance.saturating_add(1));
+        }
+    }
+
+    fn put_back(&mut self, instance: u32, may_run_again: bool) {
+        if may_run_again {
+            self.again.insert(instance);
+        } else {
+            self.failed.insert(instance);
+        }
+    }
+}
+
+impl TaskBook {
+    /// The tasks of a list, none of which has run. `listed` is the record that has the list.
+    pub fn of(list: &TaskList, listed: Sequence) -> Self {
+        Self {
+            listed,
+            unit: list.unit,
+            min: list.min,
+            max: list.max,
+            until_cancelled: list.until_cancelled,
+            fail_on_task_failure: list.fail_on_task_failure,
+            fail_dependents: list.fail_dependents,
+            preemptable: list.preemptable,
+            tasks: list.tasks.iter().map(Task::of).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The task of a kind that there is at most one of, with its place in the list.
+    pub(crate) fn of_kind(&self, kind: TaskKind) -> Option<u32> {
+        self.tasks.iter().zip(0..).find(|(task, _)| task.kind == kind).map(|(_, place)| place)
+    }
+
+    /// Whether the tasks that one must come after have ended.
+    pub(crate) fn is_ready(&self, task: &Task) -> bool {
+        let is_over = |place: &u32| self.tasks.get(*place as usize).is_none_or(Task::is_over);
+        task.after.iter().all(is_over)
+    }
+
+    /// Whether no task is left that runs by itself.
+    pub fn is_done(&self) -> bool {
+        self.tasks.iter().filter(|task| task.is_work()).all(Task::is_over)
+    }
+
+    /// An instance was started.
+    pub(crate) fn began(&mut self, step: StepId, instance: TaskInstance, cores: Vec<(NodeId, u32)>, now: Timestamp) {
+        let Some(task) = self.tasks.get_mut(instance.task as usize) else { return };
+        task.began(instance.instance);
+        for (node, count) in &cores {
+            *self.used.entry(*node).or_default() += count;
+        }
+        self.running.insert(step, RunningTask { instance, cores, started: now, is_stopping: false });
+    }
+
+    /// An instance has ended. Whether it was a preparation that failed.
+    pub(crate) fn ended(&mut self, step: StepId, exit: Option<&NodeExit>, now: Timestamp) -> bool {
+        let Some(ended) = self.running.remove(&step) else { return false };
+        self.give_back(&ended);
+        let TaskInstance { task: place, instance } = ended.instance;
+        let Some(task) = self.tasks.get_mut(place as usize) else { return false };
+        task.running = task.running.saturating_sub(1);
+        let node = ended.cores.first().map(|(node, _)| *node);
+        let is_success = task.is_success(exit.and_then(|exit| exit.status));
+        match task.kind {
+            TaskKind::NodePrep => {
+                let nodes = if is_success { &mut self.prepared } else { &mut self.unusable };
+                nodes.extend(node);
+                return !is_success;
+            }
+            TaskKind::NodeRelease => self.released.extend(node),
+            TaskKind::Service => {
+                let earliest = ended.started.plus_seconds(SHORTEST_SERVICE_SECONDS);
+                task.not_before = (earliest > now).then_some(earliest).max(task.not_before);
+            }
+            TaskKind::Basic | TaskKind::Sweep { .. } if is_success => task.finished = task.finished.saturating_add(1),
+            TaskKind::Basic | TaskKind::Sweep { .. } if ended.is_stopping && task.rerunnable => {
+                task.put_back(instance, true);
+            }
+            TaskKind::Basic | TaskKind::Sweep { .. } => {
+                task.failed.insert(instance);
+                self.failure.get_or_insert_with(|| failure(place, exit));
+                self.doom_dependents(place);
+            }
+        }
+        false
+    }
+
+    fn give_back(&mut self, ended: &RunningTask) {
+        for (node, count) in &ended.cores {
+            if let Some(used) = self.used.get_mut(node) {
+                *used = used.saturating_sub(*count);
+                if *used == 0 {
+                    self.used.remove(node);
+                }
+            }
+        }
+    }
+
+    /// Tasks that wait for one that failed, directly or not, never run, if the job wants it so.
+    fn doom_dependents(&mut self, failed: u32) {
+        if !self.fail_dependents {
+            return;
+        }
+        let mut doomed = vec![failed];
+        while let Some(before) = doomed.pop() {
+            for (task, place) in self.tasks.iter_mut().zip(0..) {
+                if !task.is_doomed && task.after.contains(&before) {
+                    task.is_doomed = true;
+                    doomed.push(place);
+                }
+            }
+        }
+    }
+
+    /// No node could be prepared.
+    pub(crate) fn cannot_run(&mut self, exit: Option<&NodeExit>) {
+        let prep = self.of_kind(TaskKind::NodePrep).unwrap_or_default();
+        self.failure.get_or_insert_with(|| failure(prep, exit));
+    }
+
+    /// The instances that use more of a node than what is left of it are to be stopped, those started last first.
+    pub(crate) fn stop_beyond(&mut self, node: NodeId, left: u32) {
+        let staying = self.running.values().filter(|task| !task.is_stopping);
+        let mut used: u32 = staying.flat_map(|task| &task.cores).filter(|(on, _)| *on == node).map(|(_, n)| n).sum();
+        for task in self.running.values_mut().rev().filter(|task| !task.is_stopping) {
+            let here: u32 = task.cores.iter().filter(|(on, _)| *on == node).map(|(_, count)| count).sum();
+            if used > left && here > 0 {
+                task.is_stopping = true;
+                used -= here;
+            }
+        }
+    }
+
+    /// The run is to end: what runs is stopped unless it may end by itself, which a service never does.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.ending = Some(ending);
+        for running in self.running.values_mut() {
+            let kind = self.tasks.get(running.instance.task as usize).map(|task| task.kind);
+            running.is_stopping |= match kind {
+                Some(TaskKind::NodeRelease) => false,
+                Some(TaskKind::Service) => true,
+                _ => !ending.is_graceful,
+            };
+        }
+    }
+
+    /// The run is over: instances that ran are put back, or have failed if they must not run twice, unless somebody asked
+    /// for it all to run again. What has finished stays so (HPC-S-13).
+    pub(crate) fn run_over(&mut self, outcome: &Outcome) {
+        for (_, RunningTask { instance, .. }) in std::mem::take(&mut self.running) {
+            let Some(task) = self.tasks.get_mut(instance.task as usize) else { continue };
+            task.running = task.running.saturating_sub(1);
+            if matches!(task.kind, TaskKind::Basic | TaskKind::Sweep { .. }) {
+                task.put_back(instance.instance, task.rerunnable || *outcome == Outcome::Requeued);
+            }
+        }
+        self.tasks.iter_mut().for_each(|task| task.not_before = None);
+        self.used.clear();
+        self.prepared.clear();
+        self.unusable.clear();
+        self.released.clear();
+        self.leaving.clear();
+        self.resized.clear();
+        self.shrinking = None;
+        self.ending = None;
+    }
+
+    /// Somebody asked for the job to run again: what failed does.
+    pub(crate) fn begin_again(&mut self) {
+        self.failure = None;
+        for task in &mut self.tasks {
+            task.again = task.again.union(&std::mem::take(&mut task.failed));
+            task.is_doomed = false;
+        }
+    }
+
+    /// How many of a node's cores are to be given up.
+    pub(crate) fn given_up(&self, node: NodeId) -> u32 {
+        let shares = self.shrinking.iter().flat_map(|(removed, _)| removed.shares());
+        shares.filter(|share| share.node == node).fold(0, |sum: u32, share| sum.saturating_add(count(&share.cores)))
+    }
+}
+
+/// How a task that failed makes its job fail.
+fn failure(place: u32, exit: Option<&NodeExit>) -> Outcome {
+    let number = place + 1;
+    match exit {
+        Some(NodeExit { cause: EndCause::LaunchFailed(why), .. }) => {
+            Outcome::LaunchFailed(format!("task {number}: {why}"))
+        }
+        Some(NodeExit { status: Some(status), .. }) => Outcome::Failed(*status),
+        _ => Outcome::LaunchFailed(format!("task {number}: nothing is known of its end")),
+    }
+}
+
+/// How many numbers are in a set.
+pub(crate) fn count(set: &IndexSet) -> u32 {
+    u32::try_from(set.len()).unwrap_or(u32::MAX)
+}
+
+impl State {
     /// How resources are given to jobs.
     pub fn scheduling(&self) -> &Arc<SchedulingSettings> {
         &self.scheduling
@@ -109,7 +416,20 @@ impl super::State {
     }
 
     /// What a running job that is a list of tasks could do with more or fewer resources; `None` for others.
-    pub fn elastic(&self, _job: JobId) -> Option<Elastic> {
-        None
+    pub fn elastic(&self, job: JobId) -> Option<Elastic> {
+        let (job, book, run) = self.task_run(job)?;
+        Some(super::room::elastic(self, job, book, run))
+    }
+
+    /// A job that is a list of tasks and has a run.
+    pub(crate) fn task_run(&self, job: JobId) -> Option<(&Job, &TaskBook, &Run)> {
+        let job = self.job(job)?;
+        Some((job, job.tasks.as_deref()?, self.run(job.run()?)?))
+    }
+
+    /// Shares that a running job could give up now, so many of its unit or fewer, without stopping a task: the last that it
+    /// got first. What it needs to keep its least is not looked at.
+    pub fn unused(&self, job: JobId, units: u32) -> Placement {
+        self.task_run(job).map(|(_, book, run)| super::room::unused(self, book, run, units)).unwrap_or_default()
     }
 }

@@ -179,6 +179,17 @@ impl Group {
         Ok(())
     }
 
+    /// As [`Group::limit_memory`], of a group that has a limit: in v1 that with swap space must never be the lower one.
+    pub fn change_memory_limit(&self, bytes: u64) -> io::Result<()> {
+        self.limit_memory(bytes).or_else(|error| {
+            if bytes == 0 || !self.file("memory.memsw.limit_in_bytes").exists() {
+                return Err(error);
+            }
+            self.write("memory.memsw.limit_in_bytes", &bytes.to_string())?;
+            self.limit_memory(bytes)
+        })
+    }
+
     pub fn bind_cpus(&self, cpus: &[u32]) -> io::Result<()> {
         if cpus.is_empty() {
             return inherit_cpuset(&self.path);

@@ -3,6 +3,10 @@
 //! A process number that was read a moment ago is used for a signal without a further check: the kernel gives numbers
 //! out in turn, and would have to start as many processes as there are numbers in between.
 
+use nix::{
+    sched::{CpuSet, sched_setaffinity},
+    unistd::Pid,
+};
 use std::{collections::HashMap, fs};
 
 /// Sends a signal to each.
@@ -10,6 +14,20 @@ pub fn signal_all(processes: &[i32], signal: i32) {
     for process in processes {
         // SAFETY: kill has no memory effects. The numbers are above 1: never a group, never everybody.
         unsafe { libc::kill(*process, signal) };
+    }
+}
+
+/// Binds each, with all its threads, to these CPUs. One that ends meanwhile is none any more.
+pub fn bind_all(processes: &[i32], cpus: &[u32]) {
+    let mut set = CpuSet::new();
+    if cpus.iter().any(|cpu| set.set(*cpu as usize).is_err()) {
+        return;
+    }
+    for process in processes {
+        let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten();
+        for thread in threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()) {
+            let _ = sched_setaffinity(Pid::from_raw(thread), &set);
+        }
     }
 }
 
