@@ -3,7 +3,7 @@
 
 use crate::{
     event::Owner,
-    filter::{ActivationParameters, CallId, FilterSpec, JobDocument, TemplateSpec},
+    filter::{ActivationParameters, CallId, FilterForm, FilterSpec, JobDocument, TemplateSpec},
     ids::JobId,
     job::{JobSpec, JobState},
     tasks::TaskList,
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A call to make: the payload of a work item on [`crate::subjects::FILTERS_SUBJECT`], or on
-/// [`crate::subjects::CHECKS_SUBJECT`] if no program is run for it.
+/// [`crate::subjects::CHECKS_SUBJECT`] if no program is started for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterOrder {
     /// The call.
@@ -27,6 +27,11 @@ pub struct FilterOrder {
 }
 
 impl FilterOrder {
+    /// Whether a program is started for it.
+    pub fn starts_program(&self) -> bool {
+        matches!(&self.work, FilterWork::Filter { filter, .. } if filter.form != FilterForm::Persistent)
+    }
+
     /// The same for every delivery of this attempt and for no other, so that the work queue drops doubles.
     pub fn key(&self) -> String {
         format!("{}-{}", self.call, self.attempt)
@@ -62,8 +67,10 @@ pub enum FilterWork {
 pub struct RunnerHeartbeat {
     /// Its name, unique among the runners of the cluster.
     pub runner: String,
-    /// Whether it takes calls: it is not about to end, and not all that it can do at a time is being done.
+    /// Whether it waits for calls, so that one that is in the queue is taken at once.
     pub is_free: bool,
+    /// The calls that it has claimed and not reported yet.
+    pub calls: Vec<CallId>,
 }
 
 /// What a runner is told in answer to a sign of life.
@@ -71,6 +78,8 @@ pub struct RunnerHeartbeat {
 pub struct RunnerBriefing {
     /// The persistent filters that are defined now. Processes of others are retired (HPC-F-67).
     pub persistent: Vec<FilterSpec>,
+    /// Of the calls that it has, those that nobody waits for any more, as their jobs were cancelled (HPC-F-23).
+    pub given_up: Vec<CallId>,
 }
 
 /// A job as descriptions of it are written from.

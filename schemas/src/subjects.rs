@@ -12,11 +12,12 @@ pub const EVENTS_SUBJECTS: &str = "muster.events.>";
 pub const NOTIFY_STREAM: &str = "MUSTER_NOTIFY";
 /// Subject of its items.
 pub const NOTIFY_SUBJECT: &str = "muster.notify";
-/// Work queue of calls of filters' programs to make.
+/// Work queue of calls of filters for which a program is started.
 pub const FILTERS_STREAM: &str = "MUSTER_FILTERS";
 /// Subject of its items.
 pub const FILTERS_SUBJECT: &str = "muster.filters";
-/// Work queue of checks behind the filters, which need no program: they do not wait behind programs that hang.
+/// Work queue of calls for which none is started: of persistent filters, and of the checks behind the filters. They do not
+/// wait behind programs that hang.
 pub const CHECKS_STREAM: &str = "MUSTER_CHECKS";
 /// Subject of its items.
 pub const CHECKS_SUBJECT: &str = "muster.checks";

@@ -27,7 +27,7 @@ impl WorkQueue {
         redeliver_after: Duration::from_secs(30),
     };
 
-    /// Calls of filters' programs to make. A runner acknowledges an item when its claim of the call is answered: from then on
+    /// Calls of filters for which a program is started. A runner acknowledges an item when its claim of the call is answered: from then on
     /// the ledger watches over the call.
     pub const FILTERS: Self = Self {
         name: Cow::Borrowed(subjects::FILTERS_STREAM),
@@ -35,7 +35,8 @@ impl WorkQueue {
         redeliver_after: Duration::from_secs(5),
     };
 
-    /// Checks behind the filters, which no program is run for; acknowledged as those of [`WorkQueue::FILTERS`].
+    /// Calls for which none is started, of persistent filters and of the checks behind the filters; acknowledged as those of
+    /// [`WorkQueue::FILTERS`].
     pub const CHECKS: Self = Self {
         name: Cow::Borrowed(subjects::CHECKS_STREAM),
         subject: Cow::Borrowed(subjects::CHECKS_SUBJECT),

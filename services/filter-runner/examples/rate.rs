@@ -5,7 +5,8 @@
 //! - The rate of verdicts of a persistent filter in Python that answers at once.
 
 use bytes::Bytes;
-use muster_filter_runner::{Call, FilterDefinition, Form, Runner, RunnerConfig};
+use muster_filter_runner::{Call, Runner, RunnerConfig};
+use muster_schemas::filter::{FilterForm, FilterSpec};
 use std::{
     io,
     os::unix::fs::PermissionsExt as _,
@@ -60,7 +61,7 @@ fn scratch(otherwise: &Path) -> PathBuf {
 }
 
 async fn executables(runner: &Arc<Runner>, program: &str, lanes: usize, seconds: f64) -> Result<(), Error> {
-    let call = Arc::new(call(program.into(), Form::Exec));
+    let call = Arc::new(call(program, FilterForm::Exec));
     filter_calls(runner, &call, lanes).await?;
     let (mut bare, mut filter) = (Rate::default(), Rate::default());
     while bare.time.as_secs_f64() < seconds {
@@ -103,7 +104,7 @@ async fn filter_calls(runner: &Arc<Runner>, call: &Arc<Call>, lanes: usize) -> R
             let (begun, mut calls) = (Instant::now(), 0);
             while begun.elapsed() < TURN {
                 let answer = runner.run(&call).await?;
-                if answer.result.exit_code() != Some(0) {
+                if answer.result.code() != Some(0) {
                     return Err(Error::from(answer.result.to_string()));
                 }
                 calls += 1;
@@ -123,13 +124,13 @@ fn bare_call(program: &str) -> io::Result<()> {
 }
 
 async fn persistent(runner: &Runner, folder: &Path, seconds: f64) -> Result<(), Error> {
-    let call = call(install(folder, "persistent", PERSISTENT)?.into(), Form::Persistent);
+    let call = call(&install(folder, "persistent", PERSISTENT)?, FilterForm::Persistent);
     runner.run(&call).await?;
     let mut rate = Rate::default();
     let begun = Instant::now();
     while begun.elapsed().as_secs_f64() < seconds {
         let answer = runner.run(&call).await?;
-        assert_eq!(answer.result.exit_code(), Some(0), "{answer:?}");
+        assert_eq!(answer.result.code(), Some(0), "{answer:?}");
         rate.calls += 1;
     }
     rate.time = begun.elapsed();
@@ -144,11 +145,16 @@ fn install(folder: &Path, name: &str, text: &str) -> io::Result<String> {
     Ok(path.display().to_string())
 }
 
-fn call(path: PathBuf, form: Form) -> Call {
+fn call(path: &str, form: FilterForm) -> Call {
     let document = Bytes::from_static(
         b"<Job Name=\"rate\" MinCores=\"1\" MaxCores=\"4\"><Tasks><Task CommandLine=\"true\"/></Tasks></Job>",
     );
-    Call::trial(FilterDefinition { name: "rate".into(), path, form }, 15, document, None)
+    Call::trial(
+        FilterSpec { name: "rate".into(), path: path.to_owned(), form, revert_on_unknown: false },
+        15,
+        document,
+        None,
+    )
 }
 
 #[derive(Default)]

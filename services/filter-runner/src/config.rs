@@ -7,6 +7,9 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
+    /// The runner's name, which no other runner of the cluster may have. Empty means the host's name and the number of the
+    /// process.
+    pub name: String,
     /// The unprivileged account that filters run under (HPC-F-70). Only a runner that is root can switch to it; another runs
     /// them as itself.
     pub account: String,
@@ -35,6 +38,7 @@ pub struct RunnerConfig {
 impl Default for RunnerConfig {
     fn default() -> Self {
         Self {
+            name: String::new(),
             account: "muster-filter".into(),
             scratch: default_scratch(),
             path: "/usr/local/bin:/usr/bin:/bin".into(),

@@ -15,8 +15,12 @@
 
 use crate::{
     RunnerConfig,
-    call::{Action, ActivationParameters, Call, FilterKind, Form},
+    call::Call,
     protocol::{DOCUMENT, DOCUMENT_JSON, Lines, RESULT_FILE},
+};
+use muster_schemas::{
+    JobId,
+    filter::{ActivationParameters, FilterAction, FilterForm, FilterKind},
 };
 use serde_json::{Value, json};
 
@@ -30,9 +34,9 @@ pub struct Start {
 /// How a call is made, with its files in `folder`.
 pub fn start(config: &RunnerConfig, call: &Call, folder: &str) -> Start {
     match call.filter.form {
-        Form::Exec => one_call(config, call, folder, &[]),
-        Form::Verbs => one_call(config, call, folder, &[call.kind.as_str(), call.action.as_str()]),
-        Form::Persistent => Start {
+        FilterForm::Exec => one_call(config, call, folder, &[]),
+        FilterForm::Verbs => one_call(config, call, folder, &[call.kind.word(), call.action.word()]),
+        FilterForm::Persistent => Start {
             arguments: vec!["serve".into()],
             environment: common_environment(config, call),
             lines: Some(lines(call, folder)),
@@ -66,9 +70,9 @@ fn common_environment(config: &RunnerConfig, call: &Call) -> Vec<(String, String
 
 fn call_environment(call: &Call, folder: &str) -> [(String, String); 7] {
     [
-        ("MUSTER_JOB_ID", call.job_id.to_string()),
-        ("MUSTER_FILTER_KIND", call.kind.as_str().to_owned()),
-        ("MUSTER_FILTER_ACTION", call.action.as_str().to_owned()),
+        ("MUSTER_JOB_ID", call.job.to_string()),
+        ("MUSTER_FILTER_KIND", call.kind.word().to_owned()),
+        ("MUSTER_FILTER_ACTION", call.action.word().to_owned()),
         ("MUSTER_INVOCATION_ID", call.invocation_id.clone()),
         ("MUSTER_ATTEMPT", call.attempt.to_string()),
         ("MUSTER_FILTER_TIMEOUT", call.time_limit_seconds.to_string()),
@@ -85,7 +89,7 @@ fn activation_environment(parameters: &ActivationParameters) -> [(String, String
         ("MUSTER_RESOURCE_COUNT", parameters.count.to_string()),
         ("MUSTER_BACKFILL_ENABLED", parameters.backfill_enabled.to_string()),
         ("MUSTER_PLANNER_EPOCH", parameters.planner_epoch.to_string()),
-        ("MUSTER_CURRENT_RESOURCES", parameters.current_resources.to_string()),
+        ("MUSTER_CURRENT_RESOURCES", parameters.current.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
 }
@@ -103,15 +107,20 @@ fn lines(call: &Call, folder: &str) -> Lines {
     }
 }
 
+/// A number, but for tasks of arrays, whose ids are none.
+fn job_id(job: JobId) -> Value {
+    if job.index.is_none() { job.number.into() } else { job.to_string().into() }
+}
+
 fn call_line(call: &Call, folder: &str) -> Value {
     let mut line = json!({
         "type": "call",
         "id": call.invocation_id,
         "attempt": call.attempt,
-        "kind": call.kind.as_str(),
-        "action": call.action.as_str(),
+        "kind": call.kind.word(),
+        "action": call.action.word(),
         "filter_name": call.filter.name,
-        "job_id": call.job_id,
+        "job_id": job_id(call.job),
         "time_limit_seconds": call.time_limit_seconds,
         "job_xml": format!("{folder}/{DOCUMENT}"),
     });
@@ -125,7 +134,7 @@ fn call_line(call: &Call, folder: &str) -> Value {
         line["count"] = parameters.count.into();
         line["backfill_enabled"] = parameters.backfill_enabled.into();
         line["planner_epoch"] = parameters.planner_epoch.into();
-        line["current_resources"] = parameters.current_resources.into();
+        line["current_resources"] = parameters.current.into();
     }
     line
 }
@@ -142,6 +151,6 @@ pub fn flaw(call: &Call) -> Option<String> {
     if call.time_limit_seconds == 0 {
         return Some("its time limit is 0 s".into());
     }
-    (call.filter.form == Form::Exec && call.action == Action::Revert)
+    (call.filter.form == FilterForm::Exec && call.action == FilterAction::Revert)
         .then(|| "a filter that is called in the Microsoft way cannot be reverted (HPC-F-56)".into())
 }

@@ -7,6 +7,7 @@
 //!
 //! - [`Runner`] takes calls, as many at the same time as it has slots, and hands each to a supervisor that is free. It does
 //!   nothing that can block: no files, no fork.
+//! - [`serve`] is the service around it: it takes calls from the work queues, claims and reports them.
 //! - A *supervisor* ([`supervise_filters_if_asked`]) is a small process with one thread that makes one call at a time. It
 //!   checks the program, makes the call's private folder, starts the filter, keeps its time and ends all that it started.
 //! - The *contract* with filters is the specification's sections 4.3 and 4.5, one module here.
@@ -24,17 +25,18 @@ mod account;
 mod call;
 mod config;
 mod contract;
+mod descriptions;
 mod pool;
 mod protocol;
 mod runner;
 mod scratch;
+mod service;
 mod supervisor;
 mod trial;
 
-pub use call::{
-    Action, ActivationParameters, Answer, Call, Captured, FileAfter, FilterDefinition, FilterKind, Form,
-    MAX_DOCUMENT_BYTES, MAX_OUTPUT_BYTES, MAX_RESULT_FILE_BYTES, RawResult,
-};
+pub use call::{Answer, Call, Captured, FileAfter, MAX_DOCUMENT_BYTES, MAX_OUTPUT_BYTES, MAX_RESULT_FILE_BYTES};
 pub use config::RunnerConfig;
+pub use descriptions::{Description, Descriptions, Judgement};
 pub use runner::{RunError, Runner, SetupError};
+pub use service::serve;
 pub use supervisor::{ARGUMENT, supervise_filters_if_asked};

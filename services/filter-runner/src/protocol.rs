@@ -2,10 +2,11 @@
 
 use crate::{
     account::Account,
-    call::{Captured, FileAfter, RawResult},
+    call::{Captured, FileAfter},
 };
 use bytes::Bytes;
 use muster_schemas::codec;
+use muster_schemas::filter::FilterExit;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, Read};
 
@@ -67,7 +68,7 @@ pub enum Reply {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
-    pub result: RawResult,
+    pub result: FilterExit,
     /// The files of the order afterwards, in its order.
     pub files: Vec<FileAfter>,
     /// What was written to the result file, or answered beside the code.

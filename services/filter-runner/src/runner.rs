@@ -3,12 +3,13 @@
 use crate::{
     RunnerConfig,
     account::{self, Account},
-    call::{Answer, Call, Captured, FileAfter, Form, RawResult},
+    call::{Answer, Call, FileAfter},
     contract,
     pool::Pool,
     protocol::{DOCUMENT, DOCUMENT_JSON, NewFile, Order, Outcome, Reply},
     scratch::Scratch,
 };
+use muster_schemas::filter::{FilterForm, FilterSpec};
 use std::{
     collections::BTreeMap,
     path::PathBuf,
@@ -118,14 +119,11 @@ impl Runner {
         if let Some(why) = contract::flaw(call) {
             return Err(RunError::BadCall { invocation_id: call.invocation_id.clone(), why });
         }
-        let Some(order) = self.order(call) else {
-            let why = format!("its path {} is not UTF-8", call.filter.path.display());
-            return Ok(never_started(call, RawResult::NotRunnable(why)));
-        };
+        let order = self.order(call);
         let filter = || call.filter.name.clone();
         let reply = match call.filter.form {
-            Form::Exec | Form::Verbs => self.slots.make(&order).await,
-            Form::Persistent => self.persistent(&call.filter.name).make(&order).await,
+            FilterForm::Exec | FilterForm::Verbs => self.slots.make(&order).await,
+            FilterForm::Persistent => self.persistent(&call.filter.name).make(&order).await,
         };
         match reply.map_err(|why| RunError::Supervisor { filter: filter(), why })? {
             Reply::Done(outcome) => Ok(answer(call, outcome)),
@@ -139,19 +137,25 @@ impl Runner {
         self.persistent.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
+    /// Ends, as [`Runner::retire`] does, the processes of the persistent filters that are not among these.
+    pub fn keep_persistent(&self, defined: &[FilterSpec]) {
+        let is_defined = |name: &str| defined.iter().any(|filter| filter.name == name);
+        self.persistent.lock().unwrap_or_else(PoisonError::into_inner).retain(|name, _| is_defined(name));
+    }
+
     fn persistent(&self, name: &str) -> Arc<Pool> {
         let mut pools = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Pool::new(self.config.supervisor.clone(), self.config.persistent_processes));
         pools.entry(name.to_owned()).or_insert_with(new).clone()
     }
 
-    fn order(&self, call: &Call) -> Option<Order> {
+    fn order(&self, call: &Call) -> Order {
         let folder = self.scratch.next();
         let start = contract::start(&self.config, call, &folder);
         let document = NewFile { name: DOCUMENT.into(), contents: call.document.clone() };
         let json = call.document_json.clone().map(|contents| NewFile { name: DOCUMENT_JSON.into(), contents });
-        Some(Order {
-            program: call.filter.path.to_str()?.to_owned(),
+        Order {
+            program: call.filter.path.clone(),
             arguments: start.arguments,
             environment: start.environment,
             folder,
@@ -160,7 +164,7 @@ impl Runner {
             account: self.account.clone(),
             trusted: self.trusted.clone(),
             lines: start.lines,
-        })
+        }
     }
 }
 
@@ -175,18 +179,5 @@ fn answer(call: &Call, outcome: Outcome) -> Answer {
         stderr: outcome.stderr,
         duration: Duration::from_micros(outcome.duration_micros),
         program_hash: outcome.program_hash,
-    }
-}
-
-fn never_started(call: &Call, result: RawResult) -> Answer {
-    Answer {
-        result,
-        document: FileAfter::Unchanged,
-        document_json: call.document_json.as_ref().map(|_| FileAfter::Unchanged),
-        result_lines: Captured::default(),
-        stdout: Captured::default(),
-        stderr: Captured::default(),
-        duration: Duration::ZERO,
-        program_hash: None,
     }
 }

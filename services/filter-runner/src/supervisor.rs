@@ -15,10 +15,11 @@ mod trust;
 mod wait;
 
 use crate::{
-    call::{Captured, FileAfter, RawResult},
+    call::{Captured, FileAfter},
     protocol::{self, Order, Outcome, Reply},
 };
 use folder::Folder;
+use muster_schemas::filter::FilterExit;
 use nix::{
     sys::{
         prctl,
@@ -80,7 +81,7 @@ struct Supervisor {
 /// Why a call ends without a result of its program.
 enum Stop {
     /// With this, before or without a verdict of the program, which wrote this to standard error.
-    Result(RawResult, Captured),
+    Result(FilterExit, Captured),
     /// This machine cannot make it: why.
     Failed(String),
     /// Nobody waits for it any more.
@@ -158,7 +159,7 @@ impl Supervisor {
         self.end(&mut program, wake != Wake::Reached);
         let result = match wake {
             Wake::RunnerGone => return Err(Stop::RunnerGone),
-            Wake::Late => RawResult::TimedOut,
+            Wake::Late => FilterExit::TimedOut,
             Wake::Reached | Wake::Exited => program.result(),
         };
         program.drain();
@@ -186,7 +187,7 @@ impl Supervisor {
         }
     }
 
-    fn without_verdict(&mut self, order: &Order, result: RawResult, stderr: Captured) -> Outcome {
+    fn without_verdict(&mut self, order: &Order, result: FilterExit, stderr: Captured) -> Outcome {
         Outcome {
             result,
             files: order.files.iter().map(|_| FileAfter::Unchanged).collect(),

@@ -1,14 +1,18 @@
 //! Trying a filter out (HPC-F-69): the same call as any other, which belongs to no job, and its answer in words.
 
-use crate::call::{Action, ActivationParameters, Answer, Call, Captured, FileAfter, FilterDefinition, FilterKind};
+use crate::call::{Answer, Call, Captured, FileAfter};
 use bytes::Bytes;
+use muster_schemas::{
+    JobId,
+    filter::{ActivationParameters, FilterAction, FilterKind, FilterSpec},
+};
 use std::fmt::Write as _;
 
 impl Call {
     /// A call that [`Runner::run`](crate::Runner::run) makes under the same account, limits and environment as any other, for
     /// job 0, which no job is. It judges a submission, or an activation if there are parameters.
     pub fn trial(
-        filter: FilterDefinition,
+        filter: FilterSpec,
         time_limit_seconds: u32,
         document: Bytes,
         parameters: Option<ActivationParameters>,
@@ -17,10 +21,10 @@ impl Call {
             invocation_id: uuid::Uuid::new_v4().to_string(),
             attempt: 1,
             kind: if parameters.is_some() { FilterKind::Activation } else { FilterKind::Submission },
-            action: Action::Filter,
+            action: FilterAction::Filter,
             filter,
             time_limit_seconds,
-            job_id: 0,
+            job: JobId::job(0),
             document,
             document_json: None,
             parameters,

@@ -4,7 +4,7 @@
 //! would have to start as many processes as there are numbers in between.
 
 use super::program::Program;
-use crate::call::RawResult;
+use muster_schemas::filter::FilterExit;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -32,11 +32,11 @@ pub fn reap(mut program: Option<&mut Program>) -> bool {
     alone
 }
 
-fn result_of(status: i32) -> RawResult {
+fn result_of(status: i32) -> FilterExit {
     if libc::WIFSIGNALED(status) {
-        RawResult::Signal(libc::WTERMSIG(status) as u8)
+        FilterExit::Signal(libc::WTERMSIG(status) as u8)
     } else {
-        RawResult::Exit(libc::WEXITSTATUS(status) as u8)
+        FilterExit::Code(libc::WEXITSTATUS(status) as u8)
     }
 }
 
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_status_is_an_exit_code_or_a_signal() {
-        assert_eq!(result_of(255 << 8), RawResult::Exit(255));
-        assert_eq!(result_of(libc::SIGSEGV | 0x80), RawResult::Signal(11));
-        assert_eq!(result_of(libc::SIGRTMAX()), RawResult::Signal(64));
+        assert_eq!(result_of(255 << 8), FilterExit::Code(255));
+        assert_eq!(result_of(libc::SIGSEGV | 0x80), FilterExit::Signal(11));
+        assert_eq!(result_of(libc::SIGRTMAX()), FilterExit::Signal(64));
     }
 }

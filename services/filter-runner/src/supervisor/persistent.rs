@@ -9,10 +9,11 @@ use super::{
     wait::{Goal, Wake},
 };
 use crate::{
-    call::{Captured, RawResult},
+    call::Captured,
     contract::LOAD,
     protocol::{Lines, Order, Outcome},
 };
+use muster_schemas::filter::FilterExit;
 use std::time::Instant;
 
 /// A persistent program that has been loaded.
@@ -65,7 +66,7 @@ impl Supervisor {
         let duration = delivered.elapsed();
         running.program.stderr.drain();
         let outcome = Outcome {
-            result: RawResult::Exit(answer.code),
+            result: FilterExit::Code(answer.code),
             files: folder.files(order),
             result_lines: Captured { bytes: answer.result_lines.into(), truncated: false },
             stdout: Captured::default(),
@@ -107,7 +108,7 @@ impl Supervisor {
         program.stdin.push_line(line);
         match self.wait(program, Goal::Line, Some(begun + time_limit(order))) {
             Wake::RunnerGone => Err(Stop::RunnerGone),
-            Wake::Late => Err(Stop::Result(RawResult::TimedOut, Captured::default())),
+            Wake::Late => Err(Stop::Result(FilterExit::TimedOut, Captured::default())),
             Wake::Exited => Err(ended(program)),
             Wake::Reached => match program.stdout.line() {
                 Some(Ok(line)) => answer::read(&line, id).map_err(bad_answer),
@@ -131,13 +132,13 @@ impl Supervisor {
 }
 
 fn bad_answer(what: String) -> Stop {
-    Stop::Result(RawResult::BadAnswer(what), Captured::default())
+    Stop::Result(FilterExit::BadAnswer(what), Captured::default())
 }
 
 /// The program ended when an answer was due. A signal is told as such; an exit code is not, as it would be taken for a verdict.
 fn ended(program: &Program) -> Stop {
     match program.result() {
-        RawResult::Exit(code) => bad_answer(format!("it ended with exit code {code} instead of an answer")),
+        FilterExit::Code(code) => bad_answer(format!("it ended with exit code {code} instead of an answer")),
         result => Stop::Result(result, Captured::default()),
     }
 }

@@ -6,10 +6,8 @@ use super::{
     spawn::{Failure, Plan, Step},
     streams::{Feed, Intake},
 };
-use crate::{
-    call::{Captured, RawResult},
-    protocol::Order,
-};
+use crate::{call::Captured, protocol::Order};
+use muster_schemas::filter::FilterExit;
 use nix::{errno::Errno, fcntl::OFlag, unistd::pipe2};
 use std::{fs::File, io, os::fd::OwnedFd, time::Instant};
 
@@ -28,7 +26,7 @@ pub struct Program {
     pub process: i32,
     pub started: Instant,
     /// How it ended, once it has.
-    pub ended: Option<RawResult>,
+    pub ended: Option<FilterExit>,
     /// Whether nothing is left of it and of what it started.
     pub alone: bool,
     pub stdin: Feed,
@@ -75,8 +73,8 @@ impl Program {
     }
 
     /// How it ended; one that has not yet is being killed.
-    pub fn result(&self) -> RawResult {
-        self.ended.clone().unwrap_or(RawResult::Signal(libc::SIGKILL as u8))
+    pub fn result(&self) -> FilterExit {
+        self.ended.clone().unwrap_or(FilterExit::Signal(libc::SIGKILL as u8))
     }
 }
 
@@ -88,7 +86,7 @@ fn pipe(machine: impl Fn(io::Error) -> Stop) -> Result<(OwnedFd, OwnedFd), Stop>
 fn never_ran(order: &Order, Failure { step, errno }: Failure) -> Stop {
     let path = &order.program;
     let machine = |what: String| Stop::Failed(format!("{what}: {}", errno.desc()));
-    let not_runnable = |why: &str| Stop::Result(RawResult::NotRunnable(format!("{path} {why}")), Captured::default());
+    let not_runnable = |why: &str| Stop::Result(FilterExit::NotRunnable(format!("{path} {why}")), Captured::default());
     match (step, errno) {
         (Step::Fork, _) | (Step::Execute, Errno::EAGAIN | Errno::ENOMEM) => {
             machine(format!("no process can be started for {path}"))

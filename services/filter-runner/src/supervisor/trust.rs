@@ -1,7 +1,8 @@
 //! Which programs may be run: those that nobody but trusted users can change (HPC-F-73).
 
 use super::Stop;
-use crate::call::{Captured, RawResult};
+use crate::call::Captured;
+use muster_schemas::filter::FilterExit;
 use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
@@ -48,8 +49,8 @@ impl Programs {
         for _ in 0..MAX_INTERPRETERS {
             let Some(path) = interpreter else { return Ok(hash) };
             interpreter = match self.look_at(&path, trusted) {
-                Err(Stop::Result(RawResult::NotFound(_), _)) => {
-                    return refuse(RawResult::NotFound(format!("{} (the interpreter of {program})", path.display())));
+                Err(Stop::Result(FilterExit::NotFound(_), _)) => {
+                    return refuse(FilterExit::NotFound(format!("{} (the interpreter of {program})", path.display())));
                 }
                 other => other?.1,
             };
@@ -129,7 +130,7 @@ fn resolve(path: &Path, trusted: &[u32]) -> Result<(PathBuf, Metadata), Stop> {
             continue;
         }
         if !metadata.is_dir() {
-            return refuse(RawResult::NotFound(path.display().to_string()));
+            return refuse(FilterExit::NotFound(path.display().to_string()));
         }
         let next = current.join(name);
         metadata = inspect(&next, path, trusted)?;
@@ -165,7 +166,7 @@ fn inspect(here: &Path, program: &Path, trusted: &[u32]) -> Result<Metadata, Sto
     let metadata = match fs::symlink_metadata(here) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return refuse(RawResult::NotFound(program.display().to_string()));
+            return refuse(FilterExit::NotFound(program.display().to_string()));
         }
         Err(error) => return not_runnable(program, &format!("cannot be looked at: {}: {error}", here.display())),
     };
@@ -188,10 +189,10 @@ fn weakness(metadata: &Metadata, trusted: &[u32]) -> Option<String> {
         .then(|| format!("can be written by its group or by all (mode {:04o})", mode & 0o7777))
 }
 
-fn refuse<T>(result: RawResult) -> Result<T, Stop> {
+fn refuse<T>(result: FilterExit) -> Result<T, Stop> {
     Err(Stop::Result(result, Captured::default()))
 }
 
 fn not_runnable<T>(program: &Path, why: &str) -> Result<T, Stop> {
-    refuse(RawResult::NotRunnable(format!("{} {why}", program.display())))
+    refuse(FilterExit::NotRunnable(format!("{} {why}", program.display())))
 }

@@ -2,14 +2,18 @@
 
 use crate::site::{DOCUMENT, Site, account, activation, submission, until, with_form};
 use bytes::Bytes;
-use muster_filter_runner::{Action, Call, Form, MAX_OUTPUT_BYTES, RawResult, RunError};
+use muster_filter_runner::{Call, MAX_OUTPUT_BYTES, RunError};
+use muster_schemas::{
+    JobId,
+    filter::{FilterAction, FilterExit, FilterForm},
+};
 use std::{fs, os::unix::fs::MetadataExt as _};
 
 const ARGUMENTS: &str = "for argument; do echo \"[$argument]\"; done";
 
 async fn arguments(site: &Site, call: &Call) -> Vec<String> {
     let answer = site.run(call).await;
-    assert_eq!(answer.result, RawResult::Exit(0));
+    assert_eq!(answer.result, FilterExit::Code(0));
     answer.stdout.text().lines().map(str::to_owned).collect()
 }
 
@@ -35,10 +39,10 @@ async fn an_activation_filter_gets_pass_index_backfill_and_count_too() {
 async fn a_template_level_filter_gets_kind_and_action_first() {
     let site = Site::new();
     let path = site.script(ARGUMENTS);
-    let submitted = arguments(&site, &with_form(submission(&path), Form::Verbs)).await;
+    let submitted = arguments(&site, &with_form(submission(&path), FilterForm::Verbs)).await;
     assert_eq!(submitted[..2], ["[submission]", "[filter]"]);
     assert_eq!(submitted.len(), 3);
-    let reverted = Call { action: Action::Revert, ..with_form(activation(&path), Form::Verbs) };
+    let reverted = Call { action: FilterAction::Revert, ..with_form(activation(&path), FilterForm::Verbs) };
     let reverted = arguments(&site, &reverted).await;
     assert_eq!(reverted[..2], ["[activation]", "[revert]"]);
     assert_eq!(reverted[3..], ["[7]", "[3]", "[true]", "[16]"]);
@@ -49,7 +53,7 @@ async fn a_template_level_filter_gets_kind_and_action_first() {
 async fn a_filter_called_in_the_microsoft_way_is_not_called_for_revert() {
     let site = Site::new();
     let path = site.script(&format!("touch {}", site.state("called").display()));
-    let call = Call { action: Action::Revert, ..submission(path) };
+    let call = Call { action: FilterAction::Revert, ..submission(path) };
     assert!(matches!(site.runner.run(&call).await, Err(RunError::BadCall { .. })));
     assert!(!site.state("called").exists());
 }
@@ -135,7 +139,7 @@ async fn the_working_folder_is_private_fresh_and_goes_afterwards() {
 #[tokio::test]
 async fn standard_input_is_empty() {
     let site = Site::new();
-    assert_eq!(site.run_script("cat; exit 3").await.result, RawResult::Exit(3));
+    assert_eq!(site.run_script("cat; exit 3").await.result, FilterExit::Code(3));
 }
 
 /// HPC-F-63
@@ -143,7 +147,7 @@ async fn standard_input_is_empty() {
 async fn of_each_output_64_kib_are_kept_and_the_rest_is_told_to_be_missing() {
     let site = Site::new();
     let answer = site.run_script("echo begin; head -c 1000000 /dev/zero | tr '\\0' x; echo small >&2").await;
-    assert_eq!(answer.result, RawResult::Exit(0));
+    assert_eq!(answer.result, FilterExit::Code(0));
     assert_eq!((answer.stdout.bytes.len(), answer.stdout.truncated), (MAX_OUTPUT_BYTES, true));
     assert!(answer.stdout.bytes.starts_with(b"begin\nxxx"));
     assert_eq!((answer.stderr.text().as_str(), answer.stderr.truncated), ("small\n", false));
@@ -183,7 +187,7 @@ async fn the_files_of_a_call_are_open_to_the_filter_account_alone() {
         folder.unwrap()
     };
     let (answer, folder) = tokio::join!(site.run(&call), look);
-    assert_eq!(answer.result, RawResult::Exit(0));
+    assert_eq!(answer.result, FilterExit::Code(0));
     assert_eq!(folder, (0o700, account()));
 }
 
@@ -214,10 +218,10 @@ async fn as_many_calls_are_made_at_once_as_there_are_slots() {
         "cd {}; touch begun-$MUSTER_JOB_ID; until [ $(ls begun-* | wc -l) -ge 3 ]; do sleep 0.01; done",
         state.display()
     ));
-    let call = |job_id| Call { job_id, ..submission(&path) };
+    let call = |job_id| Call { job: JobId::job(job_id), ..submission(&path) };
     let calls = [call(1), call(2), call(3)];
     let (a, b, c) = tokio::join!(site.run(&calls[0]), site.run(&calls[1]), site.run(&calls[2]));
-    assert!([a, b, c].iter().all(|answer| answer.result == RawResult::Exit(0)));
+    assert!([a, b, c].iter().all(|answer| answer.result == FilterExit::Code(0)));
 }
 
 /// HPC-F-69

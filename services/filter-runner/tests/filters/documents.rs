@@ -2,7 +2,7 @@
 
 use crate::site::{DOCUMENT, Site, account, submission};
 use bytes::Bytes;
-use muster_filter_runner::{Call, FileAfter, MAX_DOCUMENT_BYTES, MAX_RESULT_FILE_BYTES, RawResult};
+use muster_filter_runner::{Call, FileAfter, MAX_DOCUMENT_BYTES, MAX_RESULT_FILE_BYTES};
 
 /// HPC-F-64
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn a_document_that_is_gone_or_no_regular_file_is_told_as_such() {
     assert_eq!(site.run_script("rm \"$1\"").await.document, FileAfter::Missing);
     for replacement in ["ln -s /etc/passwd", "mkdir", "mkfifo"] {
         let answer = site.run_script(&format!("rm \"$1\"; {replacement} \"$1\"")).await;
-        assert_eq!(answer.result, RawResult::Exit(0), "{replacement}");
+        assert_eq!(answer.result, FilterExit::Code(0), "{replacement}");
         assert!(matches!(answer.document, FileAfter::NotRegular(_)), "{replacement}: {:?}", answer.document);
     }
     let large = site.run_script("truncate -s 17M \"$1\"").await;
@@ -92,10 +92,11 @@ async fn lines_of_the_result_file_are_handed_on_up_to_a_bound() {
     let site = Site::new();
     let answer =
         site.run_script("echo hold-until=+60 >> \"$MUSTER_RESULT_FILE\"; echo message=wait >> result; exit 3").await;
-    assert_eq!(answer.result, RawResult::Exit(3));
+    assert_eq!(answer.result, FilterExit::Code(3));
     assert_eq!(answer.result_lines.text(), "hold-until=+60\nmessage=wait\n");
     let none = site.run_script("exit 0").await.result_lines;
     assert!(none.bytes.is_empty() && !none.truncated);
     let much = site.run_script("head -c 100000 /dev/zero > result").await.result_lines;
     assert_eq!((much.bytes.len(), much.truncated), (MAX_RESULT_FILE_BYTES, true));
 }
+use muster_schemas::filter::FilterExit;

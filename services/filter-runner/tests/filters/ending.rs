@@ -1,7 +1,8 @@
 //! How calls end: by themselves, by the time limit, by a cancel, and never by what they leave behind.
 
 use crate::site::{Site, number_in, runs, submission, until};
-use muster_filter_runner::{Call, RawResult, RunError};
+use muster_filter_runner::{Call, RunError};
+use muster_schemas::filter::FilterExit;
 use std::time::Duration;
 
 fn limited(seconds: u32, call: Call) -> Call {
@@ -15,7 +16,7 @@ async fn time_in_the_queue_of_a_runner_does_not_count() {
     let call = limited(2, submission(site.script("sleep 0.6")));
     let answers = tokio::join!(site.run(&call), site.run(&call), site.run(&call), site.run(&call));
     let answers = [answers.0, answers.1, answers.2, answers.3];
-    assert!(answers.iter().all(|answer| answer.result == RawResult::Exit(0)), "{answers:?}");
+    assert!(answers.iter().all(|answer| answer.result == FilterExit::Code(0)), "{answers:?}");
 }
 
 /// HPC-F-05, HPC-F-06
@@ -25,7 +26,7 @@ async fn at_the_limit_a_filter_is_told_to_end_and_has_timed_out_whatever_it_exit
     let told = site.state("told");
     let path = site.script(&format!("trap 'echo 1 > {}; exit 0' TERM; sleep 60 & wait", told.display()));
     let answer = site.run(&limited(1, submission(path))).await;
-    assert_eq!(answer.result, RawResult::TimedOut);
+    assert_eq!(answer.result, FilterExit::TimedOut);
     assert_eq!(number_in(&told).await, 1);
     assert!(answer.duration >= Duration::from_secs(1));
 }
@@ -40,7 +41,7 @@ async fn who_ignores_that_is_killed_two_seconds_later() {
     let path = site.script(&text.replace("GOES-ON", &goes_on.display().to_string()));
     let answer = site.run(&limited(1, submission(path))).await;
     let ended = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    assert_eq!(answer.result, RawResult::TimedOut);
+    assert_eq!(answer.result, FilterExit::TimedOut);
     assert!(!runs(number_in(&process).await));
     let told: u64 = std::fs::read_to_string(goes_on).unwrap().trim().parse().unwrap();
     // It ran on for at least most of the grace: the shell notices the signal some milliseconds late.
@@ -59,7 +60,7 @@ async fn children_that_left_the_session_end_at_the_limit_too() {
     let process = site.state("process");
     let escape = ESCAPE.replace("PROCESS", &process.display().to_string());
     let answer = site.run(&limited(1, submission(site.script(&format!("{escape}\nsleep 60"))))).await;
-    assert_eq!(answer.result, RawResult::TimedOut);
+    assert_eq!(answer.result, FilterExit::TimedOut);
     assert!(!runs(number_in(&process).await));
 }
 
@@ -70,7 +71,7 @@ async fn children_left_behind_are_killed_and_delay_nothing_though_they_keep_the_
     let process = site.state("process");
     let escape = ESCAPE.replace("PROCESS", &process.display().to_string());
     let answer = site.run_script(&format!("{escape}\necho done; exit 1")).await;
-    assert_eq!(answer.result, RawResult::Exit(1));
+    assert_eq!(answer.result, FilterExit::Code(1));
     assert_eq!(answer.stdout.text(), "done\n");
     assert!(!runs(number_in(&process).await));
 }
@@ -86,7 +87,7 @@ async fn children_that_fork_on_and_on_are_killed_all_the_same() {
         let (program, list) = (program.display(), list.display());
         let started =
             format!(": > {list}; {program} & {program} & until [ $(wc -l < {list}) -gt 20 ]; do sleep 0.01; done");
-        assert_eq!(site.run_script(&started).await.result, RawResult::Exit(0));
+        assert_eq!(site.run_script(&started).await.result, FilterExit::Code(0));
         assert_eq!(processes_of(&program.to_string()), 0, "{name}");
     }
 }
@@ -103,9 +104,9 @@ fn processes_of(program: &str) -> usize {
 async fn a_program_that_is_not_there_is_not_found() {
     let site = Site::new();
     let path = site.programs().join("none");
-    assert_eq!(site.judge(&path).await.result, RawResult::NotFound(path.display().to_string()));
+    assert_eq!(site.judge(&path).await.result, FilterExit::NotFound(path.display().to_string()));
     let below_a_file = site.script("exit 0").join("none");
-    assert_eq!(site.judge(&below_a_file).await.result, RawResult::NotFound(below_a_file.display().to_string()));
+    assert_eq!(site.judge(&below_a_file).await.result, FilterExit::NotFound(below_a_file.display().to_string()));
 }
 
 /// HPC-F-07
@@ -113,7 +114,7 @@ async fn a_program_that_is_not_there_is_not_found() {
 async fn a_script_whose_interpreter_is_not_there_is_not_found() {
     let site = Site::new();
     let path = site.program("script", "#! /no/such/interpreter -x\n", 0o755);
-    let RawResult::NotFound(what) = site.judge(&path).await.result else { panic!() };
+    let FilterExit::NotFound(what) = site.judge(&path).await.result else { panic!() };
     assert!(what.contains("/no/such/interpreter") && what.contains(path.to_str().unwrap()), "{what}");
 }
 
@@ -129,7 +130,7 @@ async fn what_is_there_but_no_program_is_not_runnable() {
         (folder, "no regular file"),
     ];
     for (path, why) in cases {
-        let RawResult::NotRunnable(told) = site.judge(&path).await.result else { panic!("{}", path.display()) };
+        let FilterExit::NotRunnable(told) = site.judge(&path).await.result else { panic!("{}", path.display()) };
         assert!(told.contains(why) && told.contains(path.to_str().unwrap()), "{told}");
     }
 }
@@ -141,10 +142,10 @@ async fn death_by_signal_is_recorded_as_128_and_the_signal() {
     for (signal, code) in [("SEGV", 139), ("KILL", 137), ("TERM", 143), ("RTMAX", 192)] {
         // `sh` does not know the names of real-time signals.
         let answer = site.run_script(&format!("bash -c 'kill -{signal} $$'; code=$?; kill -$((code - 128)) $$")).await;
-        assert_eq!(answer.result.exit_code(), Some(code), "{signal}");
-        assert!(matches!(answer.result, RawResult::Signal(_)), "{signal}");
+        assert_eq!(answer.result.code(), Some(code), "{signal}");
+        assert!(matches!(answer.result, FilterExit::Signal(_)), "{signal}");
     }
-    assert_eq!(site.run_script("exit 255").await.result, RawResult::Exit(255));
+    assert_eq!(site.run_script("exit 255").await.result, FilterExit::Code(255));
 }
 
 /// HPC-F-23
@@ -163,7 +164,7 @@ async fn who_drops_a_call_ends_it_and_all_that_it_started() {
     };
     until("the end of all processes", || (!runs(process) && !runs(escaped)).then_some(())).await;
     until("the end of the call's folder", || site.leftovers().is_empty().then_some(())).await;
-    assert_eq!(site.run_script("exit 0").await.result, RawResult::Exit(0));
+    assert_eq!(site.run_script("exit 0").await.result, FilterExit::Code(0));
 }
 
 /// HPC-F-85
@@ -182,7 +183,7 @@ async fn a_call_whose_supervisor_is_killed_is_no_verdict_and_its_filter_does_not
     let (answer, process) = tokio::join!(site.runner.run(&call), kill);
     assert!(matches!(answer, Err(RunError::Supervisor { .. })), "{answer:?}");
     until("the filter's end", || (!runs(process)).then_some(())).await;
-    assert_eq!(site.run_script("exit 0").await.result, RawResult::Exit(0));
+    assert_eq!(site.run_script("exit 0").await.result, FilterExit::Code(0));
 }
 
 #[tokio::test]

@@ -2,7 +2,11 @@
 
 use crate::site::{PARAMETERS, Site, activation, runs, submission, until, with_form};
 use bytes::Bytes;
-use muster_filter_runner::{Action, Answer, Call, FileAfter, Form, RawResult};
+use muster_filter_runner::{Answer, Call, FileAfter};
+use muster_schemas::{
+    JobId,
+    filter::{FilterAction, FilterExit, FilterForm},
+};
 use std::{fs, path::PathBuf};
 
 /// Writes what it is told to `log` and does what the job's description says.
@@ -78,7 +82,7 @@ impl Filter {
     }
 
     fn call(&self, order: &str) -> Call {
-        let call = with_form(submission(&self.path), Form::Persistent);
+        let call = with_form(submission(&self.path), FilterForm::Persistent);
         Call { document: Bytes::copy_from_slice(order.as_bytes()), ..call }
     }
 
@@ -93,7 +97,7 @@ async fn one_process_is_loaded_first_and_then_answers_call_after_call() {
     let filter = Filter::new();
     for _ in 0..3 {
         let answer = filter.ask("pass").await;
-        assert_eq!((answer.result, answer.document), (RawResult::Exit(0), FileAfter::Unchanged));
+        assert_eq!((answer.result, answer.document), (FilterExit::Code(0), FileAfter::Unchanged));
     }
     assert_eq!(filter.types(), ["load", "call", "call", "call"]);
     let told = filter.told();
@@ -104,9 +108,10 @@ async fn one_process_is_loaded_first_and_then_answers_call_after_call() {
 #[tokio::test]
 async fn a_call_has_the_fields_that_other_filters_get_as_arguments_and_environment() {
     let filter = Filter::new();
-    let call = with_form(activation(&filter.path), Form::Persistent);
-    let call = Call { action: Action::Revert, attempt: 3, document_json: Some(Bytes::from_static(b"{}")), ..call };
-    assert_eq!(filter.site.run(&call).await.result, RawResult::Exit(0));
+    let call = with_form(activation(&filter.path), FilterForm::Persistent);
+    let call =
+        Call { action: FilterAction::Revert, attempt: 3, document_json: Some(Bytes::from_static(b"{}")), ..call };
+    assert_eq!(filter.site.run(&call).await.result, FilterExit::Code(0));
     let mut line = filter.told()[1].1.clone();
     let fields = line.as_object_mut().unwrap();
     let paths = ["job_xml", "job_json"].map(|key| fields.remove(key).unwrap().as_str().unwrap().to_owned());
@@ -125,10 +130,10 @@ async fn a_call_has_the_fields_that_other_filters_get_as_arguments_and_environme
 async fn an_answer_may_have_a_message_and_a_hold_and_may_have_changed_the_document() {
     let filter = Filter::new();
     let answer = filter.ask(r#"answer {"code": 3, "hold_until": "+60", "message": "later"}"#).await;
-    assert_eq!(answer.result, RawResult::Exit(3));
+    assert_eq!(answer.result, FilterExit::Code(3));
     assert_eq!(answer.result_lines.text(), "hold-until=+60\nmessage=later\n");
     let answer = filter.ask("write <Job/>").await;
-    assert_eq!(answer.result, RawResult::Exit(1));
+    assert_eq!(answer.result, FilterExit::Code(1));
     assert_eq!(answer.document, FileAfter::Changed(Bytes::from_static(b"<Job/>")));
     assert_eq!(filter.ask("say").await.stderr.text(), "said\n");
 }
@@ -140,8 +145,8 @@ async fn a_crash_counts_as_an_undefined_exit_code_and_the_program_is_restarted()
     // Code 0 and 1 of a program that ends are no verdicts.
     for (order, code) in [("exit 0", 255), ("crash", 139), ("exit 1", 255), ("close", 255)] {
         let answer = filter.ask(order).await;
-        assert_eq!(answer.result.exit_code(), Some(code), "{order}: {:?}", answer.result);
-        assert_eq!(filter.ask("pass").await.result, RawResult::Exit(0), "after {order}");
+        assert_eq!(answer.result.code(), Some(code), "{order}: {:?}", answer.result);
+        assert_eq!(filter.ask("pass").await.result, FilterExit::Code(0), "after {order}");
     }
     assert_eq!(filter.ask("exit 2").await.stderr.text(), "last words\n");
     let processes: std::collections::BTreeSet<i32> = filter.told().into_iter().map(|(process, _)| process).collect();
@@ -156,9 +161,9 @@ async fn a_bad_line_counts_as_an_undefined_exit_code_and_the_program_is_restarte
     let long = "x".repeat(100_000);
     for line in ["ready", "{}", r#"{"id": "other", "code": 0}"#, r#"{"id": "0192-call", "code": 256}"#, &long] {
         let answer = filter.ask(&format!("print {line}")).await;
-        assert!(matches!(answer.result, RawResult::BadAnswer(_)), "{line}: {:?}", answer.result);
-        assert_eq!(answer.result.exit_code(), Some(255));
-        assert_eq!(filter.ask("pass").await.result, RawResult::Exit(0), "after {line}");
+        assert!(matches!(answer.result, FilterExit::BadAnswer(_)), "{line}: {:?}", answer.result);
+        assert_eq!(answer.result.code(), Some(255));
+        assert_eq!(filter.ask("pass").await.result, FilterExit::Code(0), "after {line}");
     }
     assert_eq!(filter.types().iter().filter(|kind| *kind == "load").count(), 6);
 }
@@ -168,9 +173,9 @@ async fn a_bad_line_counts_as_an_undefined_exit_code_and_the_program_is_restarte
 async fn a_call_over_its_limit_has_timed_out_and_the_program_is_restarted() {
     let filter = Filter::new();
     let answer = filter.site.run(&Call { time_limit_seconds: 1, ..filter.call("hang") }).await;
-    assert_eq!(answer.result, RawResult::TimedOut);
+    assert_eq!(answer.result, FilterExit::TimedOut);
     assert!(!runs(filter.told()[0].0));
-    assert_eq!(filter.ask("pass").await.result, RawResult::Exit(0));
+    assert_eq!(filter.ask("pass").await.result, FilterExit::Code(0));
     assert_eq!(filter.types(), ["load", "call", "load", "call"]);
 }
 
@@ -206,12 +211,13 @@ async fn a_filter_that_is_removed_is_told_to_unload_and_ends() {
 #[tokio::test]
 async fn several_calls_may_be_queued_but_one_is_outstanding() {
     let filter = Filter::new();
-    let calls: Vec<Call> =
-        (0..20).map(|job_id| Call { job_id, invocation_id: format!("call-{job_id}"), ..filter.call("pass") }).collect();
+    let calls: Vec<Call> = (0..20)
+        .map(|job_id| Call { job: JobId::job(job_id), invocation_id: format!("call-{job_id}"), ..filter.call("pass") })
+        .collect();
     let (first, second) = calls.split_at(10);
     let run_all = async |calls: &[Call]| {
         for call in calls {
-            assert_eq!(filter.site.run(call).await.result, RawResult::Exit(0));
+            assert_eq!(filter.site.run(call).await.result, FilterExit::Code(0));
         }
     };
     tokio::join!(run_all(first), run_all(second));
@@ -226,11 +232,11 @@ async fn a_program_that_cannot_load_gives_no_verdict_and_its_words_are_kept() {
     let mut filter = Filter::new();
     filter.install("#!/bin/sh\nread line\necho broken >&2\necho '{\"id\": \"load\", \"code\": 4}'\n");
     let answer = filter.ask("pass").await;
-    assert_eq!(answer.result, RawResult::BadAnswer("it refused to load with code 4".into()));
+    assert_eq!(answer.result, FilterExit::BadAnswer("it refused to load with code 4".into()));
     assert_eq!(answer.stderr.text(), "broken\n");
     let none = filter.site.programs().join("none");
-    let missing = with_form(submission(&none), Form::Persistent);
-    assert_eq!(filter.site.run(&missing).await.result, RawResult::NotFound(none.display().to_string()));
+    let missing = with_form(submission(&none), FilterForm::Persistent);
+    assert_eq!(filter.site.run(&missing).await.result, FilterExit::NotFound(none.display().to_string()));
 }
 
 /// HPC-F-67, HPC-F-70, HPC-F-62
@@ -270,7 +276,7 @@ async fn who_drops_a_call_ends_the_program_and_the_next_call_starts_it_anew() {
         () = until("the call", || (filter.types().len() == 3).then_some(())) => {}
     }
     until("the program's end", || (!runs(process)).then_some(())).await;
-    assert_eq!(filter.ask("pass").await.result, RawResult::Exit(0));
+    assert_eq!(filter.ask("pass").await.result, FilterExit::Code(0));
 }
 
 /// HPC-F-67
@@ -282,5 +288,5 @@ async fn one_that_was_killed_between_calls_is_started_anew_without_blame() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(process), nix::sys::signal::Signal::SIGKILL).unwrap();
     until("its end", || (!std::path::Path::new(&format!("/proc/{process}")).exists()).then_some(())).await;
     let answer = filter.ask("pass").await;
-    assert_eq!((answer.result, answer.document), (RawResult::Exit(0), FileAfter::Unchanged));
+    assert_eq!((answer.result, answer.document), (FilterExit::Code(0), FileAfter::Unchanged));
 }

@@ -1,7 +1,8 @@
 //! Whom filters run as, and which programs are run at all.
 
 use crate::site::{Site, account, config, submission};
-use muster_filter_runner::{RawResult, Runner, SetupError};
+use muster_filter_runner::{Runner, SetupError};
+use muster_schemas::filter::FilterExit;
 use std::{
     fs::{self, Permissions},
     os::unix::fs::{PermissionsExt as _, chown, symlink},
@@ -67,7 +68,7 @@ async fn a_relative_path_is_not_run() {
 
 async fn assert_refused(site: &Site, path: &Path, why: &str) {
     let result = site.run(&submission(path)).await.result;
-    let RawResult::NotRunnable(told) = result else { panic!("{}: {result:?}", path.display()) };
+    let FilterExit::NotRunnable(told) = result else { panic!("{}: {result:?}", path.display()) };
     assert!(told.contains(why), "{told}");
 }
 
@@ -85,7 +86,7 @@ async fn a_program_that_others_can_write_is_not_run() {
         assert_refused(&site, &path, &format!("{mode:04o}")).await;
     }
     set_mode(&path, 0o755);
-    assert_eq!(site.judge(&path).await.result, RawResult::Exit(0));
+    assert_eq!(site.judge(&path).await.result, FilterExit::Code(0));
 }
 
 /// HPC-F-73
@@ -96,7 +97,7 @@ async fn a_program_in_a_folder_that_others_can_write_is_not_run() {
     fs::create_dir_all(outer.join("inner")).unwrap();
     let path = outer.join("inner/filter");
     fs::rename(site.script("exit 0"), &path).unwrap();
-    assert_eq!(site.judge(&path).await.result, RawResult::Exit(0));
+    assert_eq!(site.judge(&path).await.result, FilterExit::Code(0));
     set_mode(&outer, 0o777);
     assert_refused(&site, &path, &format!("{} can be written", outer.display())).await;
     // By way of a link too, wherever that lies.
@@ -104,10 +105,10 @@ async fn a_program_in_a_folder_that_others_can_write_is_not_run() {
     symlink("outer/inner", &link).unwrap();
     assert_refused(&site, &link.join("filter"), "can be written").await;
     set_mode(&outer, 0o755);
-    assert_eq!(site.judge(link.join("filter")).await.result, RawResult::Exit(0));
+    assert_eq!(site.judge(link.join("filter")).await.result, FilterExit::Code(0));
     // Others cannot replace what lies in a sticky folder.
     set_mode(&outer, 0o1777);
-    assert_eq!(site.judge(&path).await.result, RawResult::Exit(0));
+    assert_eq!(site.judge(&path).await.result, FilterExit::Code(0));
 }
 
 /// HPC-F-73
@@ -133,7 +134,7 @@ async fn a_program_of_somebody_else_is_not_run_unless_he_is_an_administrator() {
         chown(&path, Some(uid), None).unwrap();
         assert_refused(&site, &path, &format!("belongs to user number {uid}")).await;
         let trusted = administrators.judge(&path).await.result;
-        assert_eq!(trusted == RawResult::Exit(0), is_run, "{trusted:?}");
+        assert_eq!(trusted == FilterExit::Code(0), is_run, "{trusted:?}");
     }
 }
 
@@ -149,6 +150,6 @@ async fn the_hash_of_the_program_follows_its_file() {
     // What has the same size and is written in place is another program too.
     fs::write(site.programs().join("filter"), "#!/bin/sh\nexit 2\n").unwrap();
     let third = site.judge(site.programs().join("filter")).await;
-    assert_eq!(third.result, RawResult::Exit(2));
+    assert_eq!(third.result, FilterExit::Code(2));
     assert_eq!(third.program_hash, Some(blake3::hash(b"#!/bin/sh\nexit 2\n").to_hex().to_string()));
 }

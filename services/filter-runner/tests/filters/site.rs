@@ -1,8 +1,10 @@
 //! A site with filters: a folder of programs, a folder that filters may write to, and a runner.
 
 use bytes::Bytes;
-use muster_filter_runner::{
-    Action, ActivationParameters, Answer, Call, FilterDefinition, FilterKind, Form, Runner, RunnerConfig,
+use muster_filter_runner::{Answer, Call, Runner, RunnerConfig};
+use muster_schemas::{
+    JobId,
+    filter::{ActivationParameters, FilterAction, FilterForm, FilterKind, FilterSpec},
 };
 use std::{
     fs::{self, Permissions},
@@ -22,7 +24,7 @@ pub const PARAMETERS: ActivationParameters = ActivationParameters {
     count: 16,
     backfill_enabled: false,
     planner_epoch: 2,
-    current_resources: 4,
+    current: 4,
 };
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -124,10 +126,15 @@ pub fn submission(path: impl AsRef<Path>) -> Call {
         invocation_id: "0192-call".into(),
         attempt: 1,
         kind: FilterKind::Submission,
-        action: Action::Filter,
-        filter: FilterDefinition { name: "check".into(), path: path.as_ref().into(), form: Form::Exec },
+        action: FilterAction::Filter,
+        filter: FilterSpec {
+            name: "check".into(),
+            path: path.as_ref().to_str().unwrap().into(),
+            form: FilterForm::Exec,
+            revert_on_unknown: false,
+        },
         time_limit_seconds: 15,
-        job_id: 42,
+        job: JobId::job(42),
         document: Bytes::from_static(DOCUMENT.as_bytes()),
         document_json: None,
         parameters: None,
@@ -139,7 +146,7 @@ pub fn activation(path: impl AsRef<Path>) -> Call {
     Call { kind: FilterKind::Activation, parameters: Some(PARAMETERS), ..submission(path) }
 }
 
-pub fn with_form(mut call: Call, form: Form) -> Call {
+pub fn with_form(mut call: Call, form: FilterForm) -> Call {
     call.filter.form = form;
     call
 }

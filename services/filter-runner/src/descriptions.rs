@@ -1,0 +1,57 @@
+//! What a runner needs somebody for who can read and write job descriptions: a dialect. A runner knows none.
+
+use crate::Answer;
+use bytes::Bytes;
+use muster_schemas::{
+    event::Validated,
+    filter::{self, FilterAction, FilterHold, FilterKind, JobWarning, TemplateSpec},
+    filter_order::DescribedJob,
+    time::Timestamp,
+};
+
+/// A job as a filter is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// As XML.
+    pub xml: Bytes,
+    /// The same as JSON, for filters that prefer it.
+    pub json: Bytes,
+}
+
+/// What an answer of a filter says, beside how its program ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// What it left in its files.
+    pub file: filter::FileAfter,
+    /// The text that it wants shown on the job.
+    pub message: Option<String>,
+    /// Until when it wants the job held.
+    pub hold_until: Option<FilterHold>,
+    /// What was left out or not understood.
+    pub warnings: Vec<JobWarning>,
+}
+
+/// Reads and writes descriptions of jobs. Pure: it is called from many threads, and an answer depends on nothing else than
+/// what is given.
+pub trait Descriptions: Send + Sync + 'static {
+    /// A job as filters are told of it.
+    ///
+    /// # Errors
+    /// Why none can be written, for people: what it had been described with cannot be read.
+    fn describe(&self, job: &DescribedJob) -> Result<Description, String>;
+
+    /// What the answer of a filter says that was told this.
+    fn judge(&self, kind: FilterKind, action: FilterAction, told: &Description, answer: &Answer) -> Judgement;
+
+    /// Checks a job against its template and makes of it what is scheduled.
+    ///
+    /// # Errors
+    /// Why the job is refused, for people; it begins with a code in brackets.
+    fn validate(
+        &self,
+        job: &DescribedJob,
+        template: Option<&TemplateSpec>,
+        default_template: Option<&TemplateSpec>,
+        now: Timestamp,
+    ) -> Result<Validated, String>;
+}

@@ -1,0 +1,176 @@
+//! The filter-runner as a service: takes calls from the work queues, claims them, makes them, and reports what they came to.
+//!
+//! ```text
+//! queue ──> taker ──> claimer ──(ClaimCalls)──> ledger      what is there is claimed together
+//!                        └──> call ──> reporter ──(ReportCalls)──> ledger      and reported together
+//! ```
+//!
+//! Runners are interchangeable and share nothing but the queues. A call is made only by who could claim it; from the claim on
+//! the ledger watches over it, and offers it to others if this runner is silent for too long (HPC-F-85). So whatever happens
+//! here, nothing has to be undone.
+
+mod calls;
+mod claims;
+mod lanes;
+mod reports;
+mod takers;
+
+use crate::{Descriptions, Runner, RunnerConfig};
+use anyhow::Context as _;
+use calls::Calls;
+use claims::Claim;
+use lanes::Lanes;
+use muster_bus::{LedgerClient, SharedBus, WorkQueue};
+use muster_schemas::{event::Actor, filter_order::RunnerHeartbeat};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use takers::Taker;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// From one sign of life to the next.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
+/// So many items are asked for at a time, of each queue: on NATS each takes a round trip.
+const TAKERS: usize = 4;
+/// So many checks are made at a time: no program is run for them.
+const CHECKS: usize = 64;
+/// Claims and reports that wait; more wait where they come from.
+const WAITING: usize = 1024;
+/// At a stop calls that are under way may end within this time. Those that do not are ended, and others make them.
+const END_WITHIN: Duration = Duration::from_secs(5);
+/// At a stop the ledger has this time to take the last reports.
+const REPORT_WITHIN: Duration = Duration::from_secs(5);
+
+/// Tells the runners of one process apart.
+static RUNNERS: AtomicU64 = AtomicU64::new(0);
+
+/// What the tasks of a service share.
+struct Service {
+    name: String,
+    runner: Runner,
+    descriptions: Arc<dyn Descriptions>,
+    ledger: LedgerClient,
+    /// The largest payload of the bus, in bytes.
+    max_payload_bytes: usize,
+    /// One for each program that may run at a time.
+    slots: Arc<Semaphore>,
+    /// How many of the slots only wait for a call.
+    waiting: AtomicUsize,
+    checks: Arc<Semaphore>,
+    lanes: Lanes,
+    calls: Calls,
+}
+
+impl Service {
+    fn actor(&self) -> Actor {
+        Actor::Runner(self.name.clone())
+    }
+}
+
+/// Runs filters until `shutdown`. `ready` is told once the runner takes calls.
+///
+/// # Errors
+/// Filters cannot be run on this machine, or the bus is closed.
+pub async fn serve(
+    bus: SharedBus,
+    config: RunnerConfig,
+    descriptions: Arc<dyn Descriptions>,
+    ready: oneshot::Sender<()>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let service = Arc::new(Service {
+        name: name(&config),
+        ledger: LedgerClient::new(bus.clone()),
+        max_payload_bytes: bus.max_payload_bytes(),
+        slots: Arc::new(Semaphore::new(config.slots.clamp(1, Semaphore::MAX_PERMITS))),
+        waiting: AtomicUsize::new(0),
+        checks: Arc::new(Semaphore::new(CHECKS)),
+        lanes: Lanes::new(config.persistent_processes),
+        calls: Calls::default(),
+        descriptions,
+        runner: Runner::new(config)?,
+    });
+    tracing::info!(runner = service.name, "{}", service.runner.account());
+    let (claims, to_claim) = mpsc::channel::<Claim>(WAITING);
+    let (reports, to_report) = mpsc::channel(WAITING);
+
+    let taking = TaskTracker::new();
+    for _ in 0..TAKERS {
+        for queue in [WorkQueue::FILTERS, WorkQueue::CHECKS] {
+            let items = bus.worker(&queue).await.context("the filter-runner cannot work on its queue")?;
+            let starts_programs = queue == WorkQueue::FILTERS;
+            let taker = Taker { service: Arc::clone(&service), items, claims: claims.clone(), starts_programs };
+            taking.spawn(until(shutdown.clone(), taker.run()));
+        }
+    }
+    drop(claims);
+    taking.spawn(until(shutdown.clone(), heartbeats(Arc::clone(&service))));
+    let (ended, broken_off) = (TaskTracker::new(), CancellationToken::new());
+    let making =
+        calls::Making { service: Arc::clone(&service), reports, tasks: ended.clone(), stop: broken_off.clone() };
+    taking.spawn(until(shutdown.clone(), claims::run(making, to_claim)));
+    let reporter = tokio::spawn(reports::run(Arc::clone(&service), to_report));
+    let _ = ready.send(());
+
+    shutdown.cancelled().await;
+    taking.close();
+    taking.wait().await;
+    stop(&ended, &broken_off, reporter).await;
+    Ok(())
+}
+
+/// Lets what is under way end and be reported.
+async fn stop(calls: &TaskTracker, broken_off: &CancellationToken, reporter: tokio::task::JoinHandle<()>) {
+    calls.close();
+    if tokio::time::timeout(END_WITHIN, calls.wait()).await.is_err() {
+        tracing::info!(calls = calls.len(), "calls that are under way are broken off; other runners will make them");
+        broken_off.cancel();
+        calls.wait().await;
+    }
+    // It ends when it has reported what there is: nobody is left who could bring more.
+    if tokio::time::timeout(REPORT_WITHIN, reporter).await.is_err() {
+        tracing::warn!("the ledger did not take the last reports; other runners will make these calls");
+    }
+}
+
+async fn until(shutdown: CancellationToken, task: impl Future<Output = ()>) {
+    shutdown.run_until_cancelled(task).await;
+}
+
+/// Tells the ledger that this runner is there, and heeds what it is told.
+async fn heartbeats(service: Arc<Service>) {
+    let mut beats = tokio::time::interval(HEARTBEAT_EVERY);
+    beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        beats.tick().await;
+        let heartbeat = RunnerHeartbeat {
+            runner: service.name.clone(),
+            is_free: service.slots.available_permits() > 0 || service.waiting.load(Ordering::Relaxed) > 0,
+            calls: service.calls.in_hand(),
+        };
+        match service.ledger.runner_heartbeat(&heartbeat).await {
+            Ok(briefing) => {
+                service.runner.keep_persistent(&briefing.persistent);
+                service.calls.end(&briefing.given_up);
+            }
+            Err(error) => tracing::debug!(%error, "a sign of life was not heard"),
+        }
+    }
+}
+
+/// The name of the configuration, else one that nobody else has.
+fn name(config: &RunnerConfig) -> String {
+    if !config.name.is_empty() {
+        return config.name.clone();
+    }
+    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match RUNNERS.fetch_add(1, Ordering::Relaxed) {
+        0 => format!("{host}-{}", std::process::id()),
+        number => format!("{host}-{}-{number}", std::process::id()),
+    }
+}

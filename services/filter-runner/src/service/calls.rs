@@ -1,0 +1,304 @@
+//! Making the calls that were claimed.
+
+use super::{Service, claims::Room};
+use crate::{Answer, Call, Description, RunError};
+use muster_schemas::{
+    command::{CallOutcome, CallReport},
+    event::TraceContext,
+    filter::{ActivationParameters, CallId, FilterExit, FilterReport, FilterSpec},
+    filter_order::{DescribedJob, FilterOrder, FilterWork},
+};
+use muster_telemetry::{
+    metrics::{self, Counter, Histogram, KeyValue, UpDownCounter},
+    trace,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument as _;
+
+static CALLS: LazyLock<Counter<u64>> = LazyLock::new(|| {
+    metrics::counter(
+        "muster_filter_calls_total",
+        "Calls of filters that were made, by filter, kind, action and result.",
+    )
+});
+static SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
+    metrics::duration_seconds("muster_filter_call_seconds", "A call of a filter, from its start to its end, by filter.")
+});
+static IN_HAND: LazyLock<UpDownCounter<i64>> = LazyLock::new(|| {
+    metrics::up_down_counter("muster_filter_calls_in_hand", "Calls that this runner has claimed and not reported yet.")
+});
+
+/// The ledger offers a call to others when its runner has been silent for the limit and so long (HPC-F-85).
+const SILENCE: Duration = Duration::from_secs(10);
+/// For so long the ledger does not let a runner have a call again whose program it does not have (HPC-F-91).
+const ABSENT_FOR: Duration = Duration::from_secs(10);
+/// A slot of a machine that cannot make calls rests for so long, so that its runner does not take the calls of all others.
+const MACHINE_RESTS_FOR: Duration = Duration::from_secs(5);
+/// Larger descriptions are read and written on a thread of their own.
+const LARGE_BYTES: usize = 256 << 10;
+
+/// The calls that a runner has.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    in_hand: BTreeMap<CallId, CancellationToken>,
+    /// Calls whose program is not here, and since when.
+    absent: BTreeMap<CallId, Instant>,
+}
+
+impl Calls {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Each change is one call on a map.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn has(&self, call: CallId) -> bool {
+        self.known().in_hand.contains_key(&call)
+    }
+
+    pub(super) fn in_hand(&self) -> Vec<CallId> {
+        self.known().in_hand.keys().copied().collect()
+    }
+
+    /// Takes a call in hand; whether it was not yet.
+    pub(super) fn take(&self, call: CallId) -> bool {
+        let is_new = self.known().in_hand.insert(call, CancellationToken::new()).is_none();
+        if is_new {
+            IN_HAND.add(1, &[]);
+        }
+        is_new
+    }
+
+    /// The call is out of hand.
+    pub(super) fn drop_call(&self, call: CallId) {
+        if self.known().in_hand.remove(&call).is_some() {
+            IN_HAND.add(-1, &[]);
+        }
+    }
+
+    /// Ends calls that are being made.
+    pub(super) fn end(&self, calls: &[CallId]) {
+        let known = self.known();
+        calls.iter().filter_map(|call| known.in_hand.get(call)).for_each(CancellationToken::cancel);
+    }
+
+    fn ending(&self, call: CallId) -> CancellationToken {
+        self.known().in_hand.get(&call).cloned().unwrap_or_default()
+    }
+
+    /// Whether the program of a call was found to be not here a moment ago.
+    pub(super) fn is_absent(&self, call: CallId) -> bool {
+        let mut known = self.known();
+        known.absent.retain(|_, since| since.elapsed() < ABSENT_FOR);
+        known.absent.contains_key(&call)
+    }
+
+    fn note_absent(&self, call: CallId) {
+        self.known().absent.insert(call, Instant::now());
+    }
+}
+
+/// What making calls takes.
+pub(super) struct Making {
+    pub(super) service: Arc<Service>,
+    pub(super) reports: mpsc::Sender<CallReport>,
+    pub(super) tasks: TaskTracker,
+    /// Ends all calls.
+    pub(super) stop: CancellationToken,
+}
+
+/// Has a call made that was claimed when it was `asked` for. What it comes to goes to the reporter.
+pub(super) fn begin(making: &Making, order: FilterOrder, room: Room, asked: Instant, trace: TraceContext) {
+    let (service, reports) = (Arc::clone(&making.service), making.reports.clone());
+    let (stop, given_up) = (making.stop.clone(), making.service.calls.ending(order.call));
+    let id = order.call;
+    let span = tracing::debug_span!("filter call", job = %id.job, call = %id, attempt = order.attempt);
+    let work = async move {
+        let made = make(&service, order, room, asked);
+        let ended = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = given_up.cancelled() => tracing::debug!("nobody waits for the call any more"),
+            }
+        };
+        // Dropping the call ends its processes (HPC-F-23).
+        let report = tokio::select! {
+            report = made => report,
+            () = ended => None,
+        };
+        if let Some(report) = report {
+            // The reporter lives as long as anybody has something to report.
+            let _ = reports.send(report).await;
+        } else {
+            service.calls.drop_call(id);
+        }
+    };
+    making.tasks.spawn(work.instrument(trace::in_trace(span, trace)));
+}
+
+/// What a call came to; `None` if nobody knows, and others are to make it.
+async fn make(service: &Arc<Service>, order: FilterOrder, room: Room, asked: Instant) -> Option<CallReport> {
+    let FilterOrder { call, attempt, job, work } = order;
+    let outcome = match work {
+        FilterWork::Filter { filter, limit_seconds, parameters } => {
+            let asked_for = AskedFor { id: call, attempt, filter, limit_seconds, parameters };
+            CallOutcome::Called(Box::new(asked_for.make(service, job, room, asked).await?))
+        }
+        FilterWork::Validate { template, default_template, now } => {
+            let size = job.document.as_ref().map_or(0, |document| document.bytes.len());
+            let descriptions = Arc::clone(&service.descriptions);
+            let checked = off_thread(size, move || {
+                descriptions.validate(&job, template.as_deref(), default_template.as_deref(), now)
+            });
+            match checked.await? {
+                Ok(validated) => CallOutcome::Validated(Box::new(validated)),
+                Err(why) => CallOutcome::Refused(why),
+            }
+        }
+    };
+    Some(CallReport { call, attempt, outcome })
+}
+
+/// A call of a filter.
+struct AskedFor {
+    id: CallId,
+    attempt: u32,
+    filter: FilterSpec,
+    limit_seconds: u32,
+    parameters: Option<ActivationParameters>,
+}
+
+impl AskedFor {
+    async fn make(
+        &self,
+        service: &Arc<Service>,
+        job: DescribedJob,
+        mut room: Room,
+        asked: Instant,
+    ) -> Option<FilterReport> {
+        let size = job.document.as_ref().map_or(0, |document| document.bytes.len());
+        let descriptions = Arc::clone(&service.descriptions);
+        let told = match off_thread(size, move || descriptions.describe(&job)).await? {
+            Ok(told) => told,
+            Err(why) => return Some(never_called(format!("its job cannot be described: {why}"))),
+        };
+        let _turn = match &room {
+            Room::Lane(place) => Some(place.turn().await?),
+            Room::Slot(_) => None,
+        };
+        if asked.elapsed() > Duration::from_secs(u64::from(self.limit_seconds)) + SILENCE {
+            tracing::info!(filter = self.filter.name, "the call waited here for too long; others have it now");
+            return None;
+        }
+        let answer = match service.runner.run(&self.call(&told)).await {
+            Ok(answer) => answer,
+            Err(error @ RunError::BadCall { .. }) => return Some(never_called(error.to_string())),
+            Err(error) => {
+                // Nobody knows how far it came. Without a report the ledger offers it to others (HPC-F-85).
+                tracing::error!(%error, "a call has no result");
+                self.count("none");
+                if matches!(error, RunError::Machine { .. }) {
+                    tokio::time::sleep(MACHINE_RESTS_FOR).await;
+                }
+                return None;
+            }
+        };
+        if let Room::Lane(place) = &mut room {
+            place.took(answer.duration);
+        }
+        drop(room);
+        self.observe(&answer);
+        if answer.result.is_absent() {
+            service.calls.note_absent(self.id);
+        }
+        self.report(service, told, answer).await
+    }
+
+    fn call(&self, told: &Description) -> Call {
+        Call {
+            invocation_id: self.id.to_string(),
+            attempt: self.attempt,
+            kind: self.id.kind,
+            action: self.id.action,
+            filter: self.filter.clone(),
+            time_limit_seconds: self.limit_seconds,
+            job: self.id.job,
+            document: told.xml.clone(),
+            document_json: Some(told.json.clone()),
+            parameters: self.parameters,
+        }
+    }
+
+    async fn report(&self, service: &Arc<Service>, told: Description, answer: Answer) -> Option<FilterReport> {
+        let (descriptions, id) = (Arc::clone(&service.descriptions), self.id);
+        let size = told.xml.len();
+        off_thread(size, move || {
+            let judged = descriptions.judge(id.kind, id.action, &told, &answer);
+            FilterReport {
+                duration_micros: u64::try_from(answer.duration.as_micros()).unwrap_or(u64::MAX),
+                program_hash: answer.program_hash,
+                input_hash: blake3::hash(&told.xml).to_hex().to_string(),
+                file: judged.file,
+                message: judged.message,
+                hold_until: judged.hold_until,
+                warnings: judged.warnings,
+                stdout: answer.stdout.text(),
+                stderr: answer.stderr.text(),
+                is_output_cut: answer.stdout.truncated || answer.stderr.truncated,
+                exit: answer.result,
+            }
+        })
+        .await
+    }
+
+    fn observe(&self, answer: &Answer) {
+        self.count(match &answer.result {
+            FilterExit::Code(0) => "passed",
+            FilterExit::Code(_) | FilterExit::Signal(_) => "other",
+            FilterExit::TimedOut => "timed_out",
+            FilterExit::NotFound(_) | FilterExit::NotRunnable(_) => "absent",
+            FilterExit::BadAnswer(_) => "bad_answer",
+            FilterExit::RunnerLost => "none",
+        });
+        SECONDS.record(answer.duration.as_secs_f64(), &[KeyValue::new("filter", self.filter.name.clone())]);
+    }
+
+    fn count(&self, result: &'static str) {
+        CALLS.add(
+            1,
+            &[
+                KeyValue::new("filter", self.filter.name.clone()),
+                KeyValue::new("kind", self.id.kind.word()),
+                KeyValue::new("action", self.id.action.word()),
+                KeyValue::new("result", result),
+            ],
+        );
+    }
+}
+
+/// The report on a call that no runner can make.
+fn never_called(why: String) -> FilterReport {
+    FilterReport { exit: FilterExit::NotRunnable(why), ..FilterReport::runner_lost() }
+}
+
+/// Does what takes long with large descriptions where nobody waits for it. `None` if it panicked.
+async fn off_thread<T: Send + 'static>(size_bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    if size_bytes < LARGE_BYTES {
+        return Some(work());
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Some(done),
+        Err(error) => {
+            tracing::error!(%error, "a description could not be worked on");
+            None
+        }
+    }
+}
