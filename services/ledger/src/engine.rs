@@ -8,12 +8,14 @@
 //! back, and the state is computed from disk. Until that succeeds every command is refused.
 
 use crate::{
+    calls::{self, Offers},
     clock::Clock,
     dispatch,
     liveness::Liveness,
     log::{Added, Batch, CommandKey, Head, Log, LogError},
     metrics::Metrics,
     outbox::Outlets,
+    runners::{self, Runners},
     signing::{self, Signer},
     storage::{StateAfter, Storage},
 };
@@ -25,6 +27,7 @@ use muster_schemas::{
     codec,
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode, Reply},
     event::{Actor, Commit, Event, Record, TraceContext},
+    filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::{CommandId, JobId, NodeId, RunId, Sequence},
     node::{Heartbeat, NodeOrder},
     time::Timestamp,
@@ -60,6 +63,8 @@ pub(crate) enum Work {
     Command(Box<CommandEnvelope>, ReplyTo<Answer>),
     /// A node is alive.
     Heartbeat(Heartbeat, ReplyTo<Vec<NodeOrder>>),
+    /// A filter-runner is alive.
+    RunnerBeat(RunnerHeartbeat, ReplyTo<RunnerBriefing>),
     /// Sign the state and end.
     Stop,
 }
@@ -100,6 +105,8 @@ struct Round<'log> {
     answers: HashMap<CommandKey, Answer>,
     pending: Vec<Pending>,
     orders: Vec<(NodeId, OrderSeed)>,
+    /// Jobs of which a call became outstanding, or is offered again.
+    calls: Vec<JobId>,
     notices: bool,
     /// One for each record of a job, from its decision until it is on disk. None while spans are not exported.
     spans: Vec<Span>,
@@ -113,6 +120,8 @@ pub(crate) struct Engine {
     head: Head,
     clock: Clock,
     liveness: Liveness,
+    runners: Runners,
+    offers: Offers,
     outlets: Outlets,
     metrics: Metrics,
     health: Health,
@@ -132,6 +141,7 @@ impl Engine {
     ) -> Self {
         let now = clock.monotonic();
         let liveness = Liveness::new(now);
+        let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
         let metrics = Metrics::new();
         Self {
             storage,
@@ -140,6 +150,8 @@ impl Engine {
             head,
             clock,
             liveness,
+            runners,
+            offers,
             outlets,
             metrics,
             health: Health::Good,
@@ -187,6 +199,9 @@ impl Engine {
             return retry_at.saturating_duration_since(now);
         }
         let mut sleep = LONGEST_SLEEP.min(self.liveness.next_check().saturating_duration_since(now));
+        if self.state.outstanding_calls().next().is_some() {
+            sleep = sleep.min(self.offers.next_look().saturating_duration_since(now));
+        }
         if let Some(timer) = self.state.next_timer() {
             let until = u64::try_from(timer.micros_since(self.clock.now())).unwrap_or(0);
             let not_before = self.tick_not_before.saturating_duration_since(now);
@@ -234,6 +249,10 @@ impl Engine {
                 }
                 Work::Command(envelope, reply) => self.command(*envelope, reply, round)?,
                 Work::Heartbeat(heartbeat, reply) => self.heartbeat(heartbeat, reply, round)?,
+                Work::RunnerBeat(heartbeat, reply) => {
+                    self.runners.beat(&heartbeat, self.clock.monotonic(), round.now);
+                    reply(runners::briefing(&self.state, &heartbeat.calls));
+                }
             }
             let is_full = taken >= MAX_ROUND || round.bytes >= MAX_ROUND_BYTES;
             next = if is_full { None } else { inbox.try_recv().ok() };
@@ -243,10 +262,11 @@ impl Engine {
 
     fn command(
         &mut self,
-        envelope: CommandEnvelope,
+        mut envelope: CommandEnvelope,
         reply: ReplyTo<Answer>,
         round: &mut Round<'_>,
     ) -> Result<(), LogError> {
+        self.heed_runner(&mut envelope, round.now);
         let key = CommandKey::new(&envelope.actor, envelope.id);
         let earlier = match round.answers.get(&key) {
             Some(answer) => Ok(Some(answer.clone())),
@@ -269,6 +289,16 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Notes that a runner is alive that claims or reports calls, and whether there are others, which only the ledger knows.
+    fn heed_runner(&mut self, envelope: &mut CommandEnvelope, time: Timestamp) {
+        let Actor::Runner(name) = &envelope.actor else { return };
+        let now = self.clock.monotonic();
+        self.runners.acted(name, now, time);
+        if let Command::ReportCalls { has_others, .. } = &mut envelope.command {
+            *has_others = self.runners.has_others(name, now);
+        }
     }
 
     /// Notes that a node is alive. If it greets, its answer lists what it has to do, which is known at the end of the
@@ -314,7 +344,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What the ledger itself has to say: timers that have come due, nodes that are silent.
+    /// What the ledger itself has to say: timers that have come due, nodes that are silent, runners that are missing.
     fn own_commands(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
         let now = self.clock.monotonic();
         let due = self.state.next_timer().is_some_and(|timer| timer <= round.now);
@@ -324,6 +354,9 @@ impl Engine {
         }
         for (node, reason) in self.liveness.silent(&self.state, now) {
             self.decide(own(Command::NodeSilent { node, reason }), round)?;
+        }
+        if let Some(since) = self.runners.missing(&self.state, now, round.now) {
+            self.decide(own(Command::RunnersMissing { since }), round)?;
         }
         Ok(())
     }
@@ -385,6 +418,7 @@ impl Engine {
         round.bytes += round.batch.append(&record, job)?;
         self.state.apply(&record);
         round.orders.extend(orders::follow_up(&self.state, &record));
+        round.calls.extend(calls::offered(&self.state, &record));
         for item in muster_domain::notify::items(&self.state, &record) {
             let payload = codec::encode(&item).map_err(LogError::Unencodable)?;
             round.batch.add_notice(record.sequence, item.notification, &payload);
@@ -410,7 +444,7 @@ impl Engine {
 
     /// Makes the round durable, then answers, then tells everybody.
     fn finish(&mut self, round: Round<'_>) {
-        let Round { log, batch, records, pending, orders, notices, spans, .. } = round;
+        let Round { log, batch, records, pending, orders, calls, notices, spans, .. } = round;
         if !batch.is_empty() {
             let started = Instant::now();
             match batch.commit() {
@@ -429,6 +463,7 @@ impl Engine {
         for answer in pending {
             self.answer(answer, log);
         }
+        self.offer_calls(calls);
         if records.is_empty() {
             return;
         }
@@ -437,6 +472,19 @@ impl Engine {
             let order = dispatch::complete(&self.state, node, seed, log);
             if let (Some(order), Some(node)) = (order, self.state.node(node)) {
                 self.outlets.order(node.spec.name.clone(), order);
+            }
+        }
+    }
+
+    /// Has calls put into their queues: those that this round offered, and those that are in no queue.
+    fn offer_calls(&mut self, offered: Vec<JobId>) {
+        let now = self.clock.monotonic();
+        let is_free = self.runners.is_one_free(now);
+        let overdue = self.offers.overdue(&self.state, is_free, self.outlets.losses(), now);
+        for job in offered.into_iter().chain(overdue) {
+            let Some(offer) = self.offers.offer(&self.state, job, now) else { continue };
+            if !self.outlets.call(offer) {
+                self.offers.forget(job);
             }
         }
     }
@@ -491,7 +539,7 @@ impl Engine {
             }
             Some(Work::Stop) => true,
             // Without a reply the executor sends its next heartbeat when it is time.
-            Some(Work::Heartbeat(..)) | None => false,
+            Some(Work::Heartbeat(..) | Work::RunnerBeat(..)) | None => false,
         }
     }
 
@@ -515,6 +563,7 @@ impl<'log> Round<'log> {
             answers: HashMap::new(),
             pending: Vec::new(),
             orders: Vec::new(),
+            calls: Vec::new(),
             notices: false,
             spans: Vec::new(),
         }

@@ -9,6 +9,7 @@ use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
 use muster_schemas::{
     command::{Answer, CommandEnvelope, Query, QueryAnswer, Refusal, RefusalCode},
     event::Actor,
+    filter_order::RunnerHeartbeat,
     ids::Sequence,
     node::Heartbeat,
     subjects,
@@ -60,6 +61,12 @@ impl EngineHandle {
         let _ = self.inbox.try_send(Work::Heartbeat(heartbeat, Box::new(move |orders| reply(request, &orders))));
     }
 
+    /// Hands the sign of life of a runner over, as that of a node.
+    pub(crate) fn runner_beat(&self, heartbeat: RunnerHeartbeat, request: Request) {
+        let answer = Box::new(move |briefing| reply(request, &briefing));
+        let _ = self.inbox.try_send(Work::RunnerBeat(heartbeat, answer));
+    }
+
     /// Lets the loop end when it has done what it has.
     pub(crate) fn stop(&self) {
         let _ = self.inbox.send(Work::Stop);
@@ -77,6 +84,7 @@ enum Door {
     Planner,
     Notifiers,
     Nodes,
+    Runners,
 }
 
 impl Door {
@@ -86,6 +94,7 @@ impl Door {
                 true
             }
             (Self::Nodes, Actor::Executor(node)) => subjects::command_node(node) == subject,
+            (Self::Runners, Actor::Runner(name)) => subjects::command_runner(name) == subject,
             _ => false,
         }
     }
@@ -107,6 +116,7 @@ pub(crate) async fn start(
         (subjects::COMMAND_PLANNER.to_owned(), Door::Planner),
         (subjects::COMMAND_NOTIFIER.to_owned(), Door::Notifiers),
         ("muster.command.node.*".to_owned(), Door::Nodes),
+        ("muster.command.runner.*".to_owned(), Door::Runners),
     ];
     for (pattern, door) in doors {
         let requests = bus.serve(&pattern).await?;
@@ -116,6 +126,9 @@ pub(crate) async fn start(
     let requests = bus.serve("muster.command.heartbeat.*").await?;
     let heart = engine.clone();
     tasks.spawn(serve(requests, shutdown.clone(), move |request| heartbeat(&heart, request)));
+    let requests = bus.serve("muster.command.runner-heartbeat.*").await?;
+    let heart = engine.clone();
+    tasks.spawn(serve(requests, shutdown.clone(), move |request| runner_heartbeat(&heart, request)));
     let requests = bus.serve(subjects::QUERY).await?;
     let queries = Arc::clone(queries);
     tasks.spawn(serve(requests, shutdown.clone(), move |request| query(&queries, request)));
@@ -155,6 +168,16 @@ fn heartbeat(engine: &EngineHandle, request: Request) {
     }
 }
 
+fn runner_heartbeat(engine: &EngineHandle, request: Request) {
+    match request.message.decode::<RunnerHeartbeat>() {
+        Ok(heartbeat) if subjects::runner_heartbeat(&heartbeat.runner) == request.subject => {
+            engine.runner_beat(heartbeat, request);
+        }
+        Ok(heartbeat) => tracing::warn!(runner = heartbeat.runner, "a sign of life on another runner's subject"),
+        Err(error) => tracing::warn!(%error, "a sign of life of a runner that cannot be understood"),
+    }
+}
+
 fn query(queries: &Arc<Queries>, request: Request) {
     match request.message.decode::<Query>() {
         Ok(query) => Arc::clone(queries).answer(query, move |answer| reply(request, &answer)),
@@ -184,6 +207,10 @@ mod tests {
         assert!(Door::Users.lets_in(&user, subjects::COMMAND_USER));
         assert!(Door::Nodes.lets_in(&node, &subjects::command_node("n1")));
         assert!(!Door::Nodes.lets_in(&node, &subjects::command_node("n2")));
+        let runner = Actor::Runner("r1".into());
+        assert!(Door::Runners.lets_in(&runner, &subjects::command_runner("r1")));
+        assert!(!Door::Runners.lets_in(&runner, &subjects::command_runner("r2")));
+        assert!(!Door::Runners.lets_in(&node, &subjects::command_runner("n1")));
         assert!(!Door::Users.lets_in(&Actor::Ledger, subjects::COMMAND_USER));
         assert!(!Door::Planner.lets_in(&user, subjects::COMMAND_PLANNER));
         assert!(!Door::Notifiers.lets_in(&node, subjects::COMMAND_NOTIFIER));

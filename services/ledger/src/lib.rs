@@ -5,6 +5,7 @@
 
 pub mod archive;
 pub mod bundle;
+mod calls;
 mod clock;
 mod descriptions;
 mod dispatch;
@@ -19,6 +20,7 @@ mod names;
 mod outbox;
 mod queries;
 pub mod retention;
+mod runners;
 mod service;
 pub mod signing;
 pub mod snapshots;

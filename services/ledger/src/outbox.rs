@@ -1,7 +1,8 @@
 //! What the ledger tells the bus, after it is on disk: commits to the log stream, public events, notifications to deliver,
-//! orders to nodes. None of it ever holds up the decide loop: who falls behind reads on from the log.
+//! calls of filters to make, orders to nodes. None of it ever holds up the decide loop: who falls behind reads on from the log.
 
 use crate::{
+    calls::{self, Offer},
     log::{Head, LogError},
     names::Names,
     storage::Storage,
@@ -10,6 +11,7 @@ use muster_bus::{BusError, Message, PublicEvent, SharedBus, WorkQueue};
 use muster_schemas::{
     codec,
     event::{Commit, TraceContext},
+    filter_order::FilterOrder,
     ids::Sequence,
     node::NodeOrder,
     notify::NotifyItem,
@@ -23,6 +25,10 @@ use tokio_util::sync::CancellationToken;
 const WAITING_COMMITS: usize = 256;
 /// Orders that wait for a slow bus; what is lost the nodes' heartbeats bring to light.
 const WAITING_ORDERS: usize = 65_536;
+/// Calls of filters that wait for a slow bus; later ones are offered anew by the decide loop.
+const WAITING_CALLS: usize = 4096;
+/// Calls that are put into the queues at a time.
+const CALLS_AT_A_TIME: usize = 64;
 /// Bytes of records that are read from the log and published together.
 const PAGE_BYTES: usize = 512 << 10;
 /// Without a sign from the decide loop the end of the log is looked at so often.
@@ -36,7 +42,9 @@ pub(crate) struct Outlets {
     head: watch::Sender<Head>,
     commits: Vec<mpsc::Sender<Arc<Commit>>>,
     notices: watch::Sender<()>,
+    calls: mpsc::Sender<Offer>,
     orders: mpsc::Sender<(String, NodeOrder)>,
+    losses: watch::Receiver<u64>,
 }
 
 impl Outlets {
@@ -56,6 +64,16 @@ impl Outlets {
         }
     }
 
+    /// A filter is to be called; whether it will be told.
+    pub(crate) fn call(&self, offer: Offer) -> bool {
+        self.calls.try_send(offer).is_ok()
+    }
+
+    /// How often the bus has lost what it kept.
+    pub(crate) fn losses(&self) -> u64 {
+        *self.losses.borrow()
+    }
+
     /// A node has something to do.
     pub(crate) fn order(&self, node: String, order: NodeOrder) {
         let _ = self.orders.try_send((node, order));
@@ -69,32 +87,42 @@ pub(crate) struct Inlets {
     for_stream: mpsc::Receiver<Arc<Commit>>,
     for_events: mpsc::Receiver<Arc<Commit>>,
     notices: watch::Receiver<()>,
+    calls: mpsc::Receiver<Offer>,
     orders: mpsc::Receiver<(String, NodeOrder)>,
 }
 
 impl Inlets {
     /// Takes what has arrived, without the tasks of the outbox.
-    pub(crate) fn drain(&mut self, commits: &mut Vec<Arc<Commit>>, orders: &mut Vec<(String, NodeOrder)>) {
+    pub(crate) fn drain(
+        &mut self,
+        commits: &mut Vec<Arc<Commit>>,
+        orders: &mut Vec<(String, NodeOrder)>,
+        calls: &mut Vec<Offer>,
+    ) {
         commits.extend(std::iter::from_fn(|| self.for_stream.try_recv().ok()));
         orders.extend(std::iter::from_fn(|| self.orders.try_recv().ok()));
+        calls.extend(std::iter::from_fn(|| self.calls.try_recv().ok()));
         while self.for_events.try_recv().is_ok() {}
     }
 }
 
-/// Both ends, for a log that ends at `head`.
-pub(crate) fn channels(head: Head) -> (Outlets, Inlets) {
+/// Both ends, for a log that ends at `head`, and a bus that counts what it lost.
+pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>) -> (Outlets, Inlets) {
     let (head_sender, head) = watch::channel(head);
     let (stream_sender, for_stream) = mpsc::channel(WAITING_COMMITS);
     let (events_sender, for_events) = mpsc::channel(WAITING_COMMITS);
     let (notices_sender, notices) = watch::channel(());
+    let (calls_sender, calls) = mpsc::channel(WAITING_CALLS);
     let (orders_sender, orders) = mpsc::channel(WAITING_ORDERS);
     let outlets = Outlets {
         head: head_sender,
         commits: vec![stream_sender, events_sender],
         notices: notices_sender,
+        calls: calls_sender,
         orders: orders_sender,
+        losses,
     };
-    (outlets, Inlets { head, for_stream, for_events, notices, orders })
+    (outlets, Inlets { head, for_stream, for_events, notices, calls, orders })
 }
 
 /// Why the outbox cannot go on.
@@ -140,10 +168,12 @@ pub(crate) fn start(
     let (after, names) = events;
     let events = publish_events(Arc::clone(bus), source(inlets.for_events, after), names);
     let notices = enqueue_notices(Arc::clone(bus), Arc::clone(storage), inlets.notices);
+    let calls = enqueue_calls(Arc::clone(bus), Arc::clone(storage), inlets.calls);
     let orders = send_orders(Arc::clone(bus), inlets.orders);
     tasks.spawn(until(shutdown.clone(), stream));
     tasks.spawn(until(shutdown.clone(), events));
     tasks.spawn(until(shutdown.clone(), notices));
+    tasks.spawn(until(shutdown.clone(), calls));
     tasks.spawn(until(shutdown.clone(), orders));
     tasks.close();
     tasks
@@ -312,6 +342,44 @@ async fn enqueue(bus: &SharedBus, payload: Vec<u8>, trace: TraceContext) -> Resu
     let item: NotifyItem = codec::decode(&payload).map_err(|error| BusError::Unusable(error.to_string()))?;
     let (queue, key, message) = (WorkQueue::NOTIFY, item.key(), Message::new(payload).with_trace(trace));
     patiently("queueing a notification", || bus.enqueue(&queue, &key, message.clone())).await
+}
+
+/// Puts calls into their queues. One that gets lost here is offered anew by the decide loop.
+async fn enqueue_calls(bus: SharedBus, storage: Arc<Storage>, mut offers: mpsc::Receiver<Offer>) {
+    let mut arrived = Vec::new();
+    while offers.recv_many(&mut arrived, CALLS_AT_A_TIME).await > 0 {
+        let (storage, offers) = (Arc::clone(&storage), std::mem::take(&mut arrived));
+        let read = move || offers.into_iter().filter_map(|offer| item_of(&storage, offer)).collect::<Vec<_>>();
+        let items = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+        let mut sending = tokio::task::JoinSet::new();
+        for (queue, key, message) in items {
+            let bus = Arc::clone(&bus);
+            sending.spawn(async move {
+                let sent = patiently("queueing a call", || bus.enqueue(&queue, &key, message.clone())).await;
+                if let Err(error) = sent {
+                    tracing::error!(%error, key, "a call of a filter cannot be handed out");
+                }
+            });
+        }
+        sending.join_all().await;
+    }
+}
+
+/// What goes into which queue for a call.
+fn item_of(storage: &Storage, offer: Offer) -> Option<(WorkQueue, String, Message)> {
+    let Offer { seed, key, trace } = offer;
+    let order = storage.log().and_then(|log| calls::complete(seed, &log));
+    let encoded = order.map_err(|error| error.to_string()).and_then(|order: FilterOrder| {
+        let queue = if order.starts_program() { WorkQueue::FILTERS } else { WorkQueue::CHECKS };
+        Message::encode(&order).map(|message| (queue, message)).map_err(|error| error.to_string())
+    });
+    match encoded {
+        Ok((queue, message)) => Some((queue, key, message.with_trace(trace))),
+        Err(error) => {
+            tracing::error!(error, key, "a call of a filter cannot be made up");
+            None
+        }
+    }
 }
 
 async fn send_orders(bus: SharedBus, mut orders: mpsc::Receiver<(String, NodeOrder)>) {

@@ -118,7 +118,7 @@ pub async fn serve(
     let events_end = outbox::events_end(&bus, &storage, head.sequence).await?;
     let names = names_at(&storage, &state, events_end).await?;
 
-    let (outlets, inlets) = outbox::channels(head);
+    let (outlets, inlets) = outbox::channels(head, bus.losses());
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
     let handle = EngineHandle::new(inbox, head_now.clone());

@@ -2,6 +2,7 @@
 //! It decides, writes and syncs exactly as the service does; what the service would tell the bus, it returns.
 
 use crate::{
+    calls::{self, Offer},
     clock::Clock,
     engine::{Engine, Work},
     log::{Head, LogError},
@@ -13,12 +14,14 @@ use muster_schemas::{
     Sequence, Timestamp,
     command::{Answer, CommandEnvelope},
     event::Commit,
+    filter_order::{FilterOrder, RunnerBriefing, RunnerHeartbeat},
     node::{Heartbeat, NodeOrder},
 };
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError, mpsc},
 };
+use tokio::sync::watch;
 
 /// Something for the loop to decide. The number says which answer belongs to it.
 pub enum Input {
@@ -26,6 +29,8 @@ pub enum Input {
     Command(usize, Box<CommandEnvelope>),
     /// A node is alive.
     Heartbeat(usize, Heartbeat),
+    /// A filter-runner is alive.
+    RunnerBeat(usize, RunnerHeartbeat),
 }
 
 /// What came of a round; all of it is on disk.
@@ -35,10 +40,14 @@ pub struct Output {
     pub answers: Vec<(usize, Answer)>,
     /// Answers to heartbeats, by number.
     pub beats: Vec<(usize, Vec<NodeOrder>)>,
+    /// Answers to signs of life of runners, by number.
+    pub briefings: Vec<(usize, RunnerBriefing)>,
     /// For the log stream.
     pub commits: Vec<Arc<Commit>>,
     /// For nodes, by name.
     pub orders: Vec<(String, NodeOrder)>,
+    /// For the work queues of filters: keys and calls.
+    pub calls: Vec<(String, FilterOrder)>,
 }
 
 /// A ledger without threads and without a bus.
@@ -56,7 +65,7 @@ impl Stepped {
     pub fn open(data_dir: &Path, now: Timestamp) -> anyhow::Result<Self> {
         let config = Config { data_dir: data_dir.to_owned(), ..Config::default() };
         let Opened { storage, signer, state, head } = service::open(&config, now)?;
-        let (outlets, inlets) = outbox::channels(head);
+        let (outlets, inlets) = outbox::channels(head, watch::channel(0).1);
         let engine = Engine::new(Arc::clone(&storage), signer, state, head, Clock::stepped(head.time, now), outlets);
         Ok(Self { storage, engine, inlets })
     }
@@ -71,8 +80,15 @@ impl Stepped {
         }
         self.engine.step(&inbox, now);
         let mut output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
-        self.inlets.drain(&mut output.commits, &mut output.orders);
+        let mut offers = Vec::new();
+        self.inlets.drain(&mut output.commits, &mut output.orders, &mut offers);
+        output.calls = offers.into_iter().filter_map(|offer| self.complete(offer)).collect();
         output
+    }
+
+    fn complete(&self, offer: Offer) -> Option<(String, FilterOrder)> {
+        let order = calls::complete(offer.seed, &*self.storage.log().ok()?);
+        order.map(|order| (offer.key, order)).map_err(|error| tracing::error!(%error, "a call cannot be made up")).ok()
     }
 
     /// When a round is due although nobody asks for anything.
@@ -124,6 +140,10 @@ fn work(input: Input, output: &Arc<Mutex<Output>>) -> Work {
         Input::Heartbeat(number, heartbeat) => Work::Heartbeat(
             heartbeat,
             Box::new(move |orders: Vec<NodeOrder>| put(&|out| out.beats.push((number, orders.clone())))),
+        ),
+        Input::RunnerBeat(number, heartbeat) => Work::RunnerBeat(
+            heartbeat,
+            Box::new(move |briefing: RunnerBriefing| put(&|out| out.briefings.push((number, briefing.clone())))),
         ),
     }
 }

@@ -56,7 +56,7 @@ impl Lanes {
             // Made before looking, so that nobody who leaves in between is missed.
             let left = lane.left.notified();
             let moved = match lane.try_enter() {
-                Ok(()) => return Some(Place { lane, pace: None }),
+                Ok(()) => return Some(Place { lane: Arc::clone(&lane), pace: None }),
                 Err(moved) => moved,
             };
             let patience = PATIENCE.saturating_sub(moved.elapsed());

@@ -1,0 +1,117 @@
+//! Which filter-runners have been heard of lately, and what they are told. It is not history: of a ledger that starts every
+//! runner has still to be heard.
+
+use muster_domain::State;
+use muster_schemas::{
+    Timestamp,
+    filter::{CallId, FilterAction, FilterForm, FilterKind, FilterSpec},
+    filter_order::{RunnerBriefing, RunnerHeartbeat},
+};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+/// A runner that has not been heard of for so long is gone; it says every 3 s that it is there.
+const GONE_AFTER: Duration = Duration::from_secs(10);
+/// So long after the last runner has gone, calls that wait for one are worth an alert (HPC-F-87).
+const MISSED_AFTER: Duration = Duration::from_secs(60);
+
+/// The runners of the cluster.
+#[derive(Debug)]
+pub(crate) struct Runners {
+    heard: BTreeMap<String, Heard>,
+    /// When a runner was last heard of; at first, when this ledger began to listen.
+    last_heard: (Instant, Timestamp),
+    /// Whether the alert of this absence was given.
+    is_told: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    at: Instant,
+    is_free: bool,
+}
+
+impl Runners {
+    /// No runner is known yet.
+    pub(crate) fn new(now: Instant, time: Timestamp) -> Self {
+        Self { heard: BTreeMap::new(), last_heard: (now, time), is_told: false }
+    }
+
+    /// A runner gives a sign of life.
+    pub(crate) fn beat(&mut self, heartbeat: &RunnerHeartbeat, now: Instant, time: Timestamp) {
+        self.heard.insert(heartbeat.runner.clone(), Heard { at: now, is_free: heartbeat.is_free });
+        self.note(now, time);
+    }
+
+    /// A runner claims or reports calls, which is a sign of life too.
+    pub(crate) fn acted(&mut self, runner: &str, now: Instant, time: Timestamp) {
+        match self.heard.get_mut(runner) {
+            Some(heard) => heard.at = now,
+            None => drop(self.heard.insert(runner.to_owned(), Heard { at: now, is_free: false })),
+        }
+        self.note(now, time);
+    }
+
+    fn note(&mut self, now: Instant, time: Timestamp) {
+        self.last_heard = (now, time);
+        self.is_told = false;
+    }
+
+    /// Whether another runner than this one is there (HPC-F-91).
+    pub(crate) fn has_others(&self, than: &str, now: Instant) -> bool {
+        self.there(now).any(|(name, _)| name != than)
+    }
+
+    /// Whether a runner waits for calls, so that one that is in the queue is taken at once.
+    pub(crate) fn is_one_free(&self, now: Instant) -> bool {
+        self.there(now).any(|(_, heard)| heard.is_free)
+    }
+
+    fn there(&self, now: Instant) -> impl Iterator<Item = (&str, &Heard)> {
+        let is_there = move |heard: &Heard| now.saturating_duration_since(heard.at) < GONE_AFTER;
+        self.heard.iter().filter(move |(_, heard)| is_there(heard)).map(|(name, heard)| (name.as_str(), heard))
+    }
+
+    /// Since when calls have waited for a runner while none was there, if that is long enough for an alert; once for each
+    /// absence.
+    pub(crate) fn missing(&mut self, state: &State, now: Instant, time: Timestamp) -> Option<Timestamp> {
+        let (heard_at, heard_time) = self.last_heard;
+        if self.is_told || now.saturating_duration_since(heard_at) < MISSED_AFTER {
+            return None;
+        }
+        self.heard.clear();
+        let since = state.outstanding_calls().map(|call| call.since).min()?.max(heard_time);
+        let is_long = time.micros_since(since) >= i64::try_from(MISSED_AFTER.as_micros()).unwrap_or(i64::MAX);
+        self.is_told = is_long;
+        is_long.then_some(since)
+    }
+}
+
+/// What a runner is told that has these calls in hand.
+pub(crate) fn briefing(state: &State, calls: &[CallId]) -> RunnerBriefing {
+    let settings = state.filter_settings();
+    let of_templates =
+        state.templates().flat_map(|template| template.submission_filters.iter().chain(&template.activation_filters));
+    let all = settings.submission.iter().chain(&settings.activation).chain(of_templates);
+    let persistent: Vec<FilterSpec> = all.filter(|filter| filter.form == FilterForm::Persistent).cloned().collect();
+    let given_up = calls.iter().copied().filter(|call| is_given_up(state, *call)).collect();
+    RunnerBriefing { persistent, given_up }
+}
+
+/// Whether nothing depends on what a call comes to, as its job is to end or its chain is over. A call that others have
+/// answered is not ended: its answer is recorded as late (HPC-F-86).
+fn is_given_up(state: &State, call: CallId) -> bool {
+    let Some(job) = state.job(call.job) else { return true };
+    let Some(filtering) = &job.filtering else { return true };
+    let Some(chain) = &filtering.chain else { return job.is_finished() };
+    if chain.spec.number != call.chain || call.action == FilterAction::Revert {
+        return false;
+    }
+    if chain.call.as_ref().is_none_or(|outstanding| outstanding.id != call) {
+        return chain.failure.is_some();
+    }
+    // A cancel ends the call of a submission filter (HPC-F-23). That of an activation filter is waited for (HPC-F-68).
+    call.kind == FilterKind::Submission && filtering.ends_after_verdict.is_some()
+}
