@@ -22,7 +22,8 @@ pub struct RunnerConfig {
     pub lang: String,
     /// `TZ` of filters.
     pub time_zone: String,
-    /// `CCP_SCHEDULER` of filters: the scheduler's address, for commands that they call.
+    /// `CCP_SCHEDULER` of filters: where the commands that they call find the system, as the address of a gateway or the data
+    /// folder of an instance on this host.
     pub scheduler: String,
     /// Users beside root who may own programs of filters and the folders on their path (HPC-F-73).
     pub administrators: Vec<String>,
@@ -33,6 +34,10 @@ pub struct RunnerConfig {
     /// The program that supervisors are started from: this muster, or another that calls
     /// [`supervise_filters_if_asked`](crate::supervise_filters_if_asked) first.
     pub supervisor: PathBuf,
+    /// Whether the service also runs if no program can be run here, such as by root without the account. Then it makes the
+    /// checks behind the filters, and says of each program why it cannot be run.
+    #[serde(skip)]
+    pub may_lack_programs: bool,
 }
 
 impl Default for RunnerConfig {
@@ -44,11 +49,12 @@ impl Default for RunnerConfig {
             path: "/usr/local/bin:/usr/bin:/bin".into(),
             lang: "C.UTF-8".into(),
             time_zone: "UTC".into(),
-            scheduler: "localhost".into(),
+            scheduler: String::new(),
             administrators: Vec::new(),
             slots: 16,
             persistent_processes: 1,
             supervisor: "/proc/self/exe".into(),
+            may_lack_programs: false,
         }
     }
 }

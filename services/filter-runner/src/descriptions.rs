@@ -31,8 +31,7 @@ pub struct Judgement {
     pub warnings: Vec<JobWarning>,
 }
 
-/// Reads and writes descriptions of jobs. Pure: it is called from many threads, and an answer depends on nothing else than
-/// what is given.
+/// Reads and writes descriptions of jobs. It is called from many threads.
 pub trait Descriptions: Send + Sync + 'static {
     /// A job as filters are told of it.
     ///

@@ -15,7 +15,7 @@ mod lanes;
 mod reports;
 mod takers;
 
-use crate::{Descriptions, Runner, RunnerConfig};
+use crate::{Descriptions, Runner, RunnerConfig, SetupError};
 use anyhow::Context as _;
 use calls::Calls;
 use claims::Claim;
@@ -52,7 +52,8 @@ static RUNNERS: AtomicU64 = AtomicU64::new(0);
 /// What the tasks of a service share.
 struct Service {
     name: String,
-    runner: Runner,
+    /// Else why no program can be run.
+    runner: Result<Runner, String>,
     descriptions: Arc<dyn Descriptions>,
     ledger: LedgerClient,
     /// The largest payload of the bus, in bytes.
@@ -93,9 +94,8 @@ pub async fn serve(
         lanes: Lanes::new(config.persistent_processes),
         calls: Calls::default(),
         descriptions,
-        runner: Runner::new(config)?,
+        runner: runner(config)?,
     });
-    tracing::info!(runner = service.name, "{}", service.runner.account());
     let (claims, to_claim) = mpsc::channel::<Claim>(WAITING);
     let (reports, to_report) = mpsc::channel(WAITING);
 
@@ -122,6 +122,21 @@ pub async fn serve(
     taking.wait().await;
     stop(&ended, &broken_off, reporter).await;
     Ok(())
+}
+
+fn runner(config: RunnerConfig) -> Result<Result<Runner, String>, SetupError> {
+    let may_lack_programs = config.may_lack_programs;
+    match Runner::new(config) {
+        Ok(runner) => {
+            tracing::info!("{}", runner.account());
+            Ok(Ok(runner))
+        }
+        Err(error) if may_lack_programs => {
+            tracing::warn!("{error}");
+            Ok(Err(error.to_string()))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Lets what is under way end and be reported.
@@ -155,7 +170,9 @@ async fn heartbeats(service: Arc<Service>) {
         };
         match service.ledger.runner_heartbeat(&heartbeat).await {
             Ok(briefing) => {
-                service.runner.keep_persistent(&briefing.persistent);
+                if let Ok(runner) = &service.runner {
+                    runner.keep_persistent(&briefing.persistent);
+                }
                 service.calls.end(&briefing.given_up);
             }
             Err(error) => tracing::debug!(%error, "a sign of life was not heard"),

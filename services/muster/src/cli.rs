@@ -219,6 +219,8 @@ pub enum Role {
     Planner,
     /// Sends mail and runs notification commands.
     Notifier,
+    /// Runs the site's filters.
+    FilterRunner,
     /// Counts usage.
     Accounting,
     /// Runs the jobs of one node.

@@ -40,6 +40,8 @@ pub struct Configuration {
     pub executor: muster_executor::Config,
     /// `[notifier]`
     pub notifier: muster_notifier::Config,
+    /// `[filter_runner]`
+    pub filter_runner: muster_filter_runner::RunnerConfig,
     /// `[accounting]`
     pub accounting: muster_accounting::Config,
     /// `[gateway]`

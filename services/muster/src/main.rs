@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod config;
 mod connection;
+mod descriptions;
 mod exit;
 mod job_options;
 mod picture;
@@ -23,13 +24,14 @@ use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
 use std::process::ExitCode;
 
-/// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server, whose
-/// memory every shim would copy, and `muster submit`.
+/// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server and the
+/// supervisors of filters, whose memory all that they start would copy, and `muster submit`.
 #[used]
 #[unsafe(link_section = ".init_array.00100")]
 static EARLY: extern "C" fn() = {
     extern "C" fn early() {
         muster_executor::serve_shims_if_asked();
+        muster_filter_runner::supervise_filters_if_asked();
         if std::env::args_os().nth(1).is_some_and(|first| first == "submit") {
             leave_at_once(finish(commands::run(parse())));
         }

@@ -7,16 +7,19 @@ use crate::{
     cli::{ConnectionOptions, Role, ServeOptions, UpOptions},
     config::{self, Loaded},
     connection::SOCKET,
+    descriptions::Dialect,
     exit::{CommandResult, Failure},
     policies,
 };
 use anyhow::Context as _;
 use group::Group;
 use muster_bus::{LocalBus, NatsBus, SharedBus};
+use muster_filter_runner::RunnerConfig;
 use std::{
     io::Write as _,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -48,7 +51,9 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
         }
         // Before the planner: the nodes' run numbers must be known when the first job starts, if the log is a restored one.
         host.start_emulated(bus, &nodes).await?;
-        for role in [Role::Planner, Role::Notifier, Role::Accounting] {
+        // Whoever tries muster as root need not make an account first: a filter that is called says that it is missing.
+        host.loaded.configuration.filter_runner.may_lack_programs = true;
+        for role in [Role::Planner, Role::Notifier, Role::FilterRunner, Role::Accounting] {
             host.start(role, bus).await?;
         }
         Ok(format!("{}, data in {}", nodes.text(), host.data_dir.display()))
@@ -95,6 +100,7 @@ const fn role_name(role: Role) -> &'static str {
         Role::Planner => "planner",
         Role::Executor => "executor",
         Role::Notifier => "notifier",
+        Role::FilterRunner => "filter-runner",
         Role::Accounting => "accounting",
         Role::Gateway => "gateway",
     }
@@ -192,6 +198,12 @@ impl Host {
                 let config = configuration.notifier.clone();
                 self.group.start("notifier", |ready, stop| muster_notifier::serve(bus, config, ready, stop)).await
             }
+            Role::FilterRunner => {
+                let config = self.filter_runner();
+                let dialect = Arc::new(Dialect);
+                let serve = |ready, stop| muster_filter_runner::serve(bus, config, dialect, ready, stop);
+                self.group.start("filter-runner", serve).await
+            }
             Role::Accounting => {
                 let mut config = configuration.accounting.clone();
                 config.snapshot_file.get_or_insert_with(|| self.data_dir.join("accounting.books"));
@@ -202,6 +214,15 @@ impl Host {
                 self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await
             }
         }
+    }
+
+    /// Commands that filters call find the instance that this process belongs to.
+    fn filter_runner(&self) -> RunnerConfig {
+        let mut config = self.loaded.configuration.filter_runner.clone();
+        if config.scheduler.is_empty() {
+            config.scheduler = self.data_dir.display().to_string();
+        }
+        config
     }
 
     fn spool_of(&self, node: &str) -> PathBuf {

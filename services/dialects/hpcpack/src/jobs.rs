@@ -10,7 +10,7 @@ mod own;
 mod spec;
 
 pub use check::{readable, validate};
-pub use describe::{Described, describe, exported};
+pub use describe::{Described, describe, described_in_both, exported};
 pub use document::{MOST_STORED_BYTES, pack, unpack};
 pub use spec::{hold_of, provisional, template_of};
 

@@ -198,7 +198,15 @@ impl AskedFor {
             tracing::info!(filter = self.filter.name, "the call waited here for too long; others have it now");
             return None;
         }
-        let answer = match service.runner.run(&self.call(&told)).await {
+        let runner = match &service.runner {
+            Ok(runner) => runner,
+            Err(why) => {
+                self.count("absent");
+                service.calls.note_absent(self.id);
+                return Some(never_called(why.clone()));
+            }
+        };
+        let answer = match runner.run(&self.call(&told)).await {
             Ok(answer) => answer,
             Err(error @ RunError::BadCall { .. }) => return Some(never_called(error.to_string())),
             Err(error) => {

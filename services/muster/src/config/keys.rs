@@ -147,6 +147,7 @@ pub const SECTIONS: &[Section] = &[
     NOTIFIER_MAIL,
     NOTIFIER_COMMAND,
     NOTIFIER_RETRY,
+    FILTER_RUNNER,
     ACCOUNTING,
     GATEWAY,
 ];
@@ -555,6 +556,66 @@ const NOTIFIER_RETRY: Section = Section {
         key("longest_pause_seconds", Kind::Seconds, "3600.0", "No pause is longer."),
         key("max_attempts", from_to(1, 1_000_000), "30", "It is given up after so many attempts."),
         key("max_age_seconds", from_to(1, YEAR_SECONDS), "86400", "It is given up so long after what it tells of."),
+    ],
+};
+
+const FILTER_RUNNER: Section = Section {
+    name: "filter_runner",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "What runs a site's filters. Which filters there are is set in the running system (`muster filter list`).",
+    keys: &[
+        key(
+            "name",
+            Kind::Text,
+            "\"\"",
+            "The runner's name, which no other runner of the cluster may have. Empty means the host's name and the number of the process.",
+        ),
+        key(
+            "account",
+            Kind::Text,
+            "\"muster-filter\"",
+            "The unprivileged account that filters run under. Only a runner that is root can switch to it, and it must be there; another runs them as itself.",
+        ),
+        key(
+            "administrators",
+            Kind::Texts,
+            "[]",
+            "Users beside root who may own programs of filters and the folders on their path; what others can change is not run.",
+        ),
+        key(
+            "slots",
+            from_to(1, 65_536),
+            "16",
+            "So many programs are run at the same time; more calls wait for other runners.",
+        ),
+        key(
+            "persistent_processes",
+            from_to(1, 1024),
+            "1",
+            "So many processes serve one persistent filter, each one call at a time.",
+        ),
+        key(
+            "scratch",
+            Kind::Path,
+            "",
+            "Private folders of calls are made here, best on a file system in memory. Without it `/run/muster/filters` for root, else a folder in `$XDG_RUNTIME_DIR`.",
+        ),
+        key("path", Kind::Text, "\"/usr/local/bin:/usr/bin:/bin\"", "`PATH` of filters."),
+        key("lang", Kind::Text, "\"C.UTF-8\"", "`LANG` of filters."),
+        key("time_zone", Kind::Text, "\"UTC\"", "`TZ` of filters."),
+        key(
+            "scheduler",
+            Kind::Text,
+            "\"\"",
+            "`CCP_SCHEDULER` of filters, by which the commands that they call find the system: the address of a gateway, such as `http://head:7457`, or a data folder. Empty means the data folder of this process.",
+        ),
+        key(
+            "supervisor",
+            Kind::Path,
+            "\"/proc/self/exe\"",
+            "The program that the processes are started from that supervise filters, if not the one that runs. It must be muster.",
+        ),
     ],
 };
 

@@ -141,6 +141,7 @@ fn the_list_of_keys_is_in_step_with_the_services() {
     assert_in_step::<muster_notifier::MailConfig>("notifier.mail", &[]);
     assert_in_step::<muster_notifier::CommandConfig>("notifier.command", &[]);
     assert_in_step::<muster_notifier::RetryConfig>("notifier.retry", &[]);
+    assert_in_step::<muster_filter_runner::RunnerConfig>("filter_runner", &[]);
     assert_in_step::<muster_accounting::Config>("accounting", &[]);
     assert_in_step::<muster_gateway::Config>("gateway", &[]);
 }

@@ -25,12 +25,28 @@ pub struct Described {
 /// # Errors
 /// A stored description that cannot be read.
 pub fn describe(job: &DescribedJob) -> Result<Described, DescriptionError> {
+    let (format, description) = told(job)?;
+    let bytes = description.write_as(format, &system_values(job)).into_bytes();
+    Ok(Described { format, bytes })
+}
+
+/// The same as XML and as JSON, for filters that may prefer either.
+///
+/// # Errors
+/// A stored description that cannot be read.
+pub fn described_in_both(job: &DescribedJob) -> Result<(String, String), DescriptionError> {
+    let (_, description) = told(job)?;
+    let system = system_values(job);
+    Ok((description.write_as(Format::Xml, &system), description.write_as(Format::Json, &system)))
+}
+
+/// The description that a filter is told.
+fn told(job: &DescribedJob) -> Result<(Format, JobDescription), DescriptionError> {
     let (format, mut description) = current(job)?;
     if !job.is_entering {
         bring_up_to_date(&mut description, job);
     }
-    let bytes = description.write_as(format, &system_values(job)).into_bytes();
-    Ok(Described { format, bytes })
+    Ok((format, description))
 }
 
 /// The description of a job for whoever wants to submit it again (HPC-J-48): as it is in force, or as it was received if

@@ -1,0 +1,125 @@
+//! How filter-runners read and write job descriptions: the HPC Pack dialect's job XML, also for jobs of other dialects.
+
+use bytes::Bytes;
+use muster_filter_runner::{Answer, Description, Descriptions, FileAfter as Left, Judgement};
+use muster_hpcpack::{
+    changes::{self, BadOutput},
+    description::{Format, SystemValues},
+    jobs,
+    result_file::{self, ResultFile},
+};
+use muster_schemas::{
+    Timestamp,
+    event::{Owner, Validated},
+    filter::{FileAfter, FilterAction, FilterExit, FilterHold, FilterKind, JobWarning, PropertyChange, TemplateSpec},
+    filter_order::DescribedJob,
+};
+use std::ffi::CString;
+
+/// The dialect that descriptions are written in.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect;
+
+impl Descriptions for Dialect {
+    fn describe(&self, job: &DescribedJob) -> Result<Description, String> {
+        let (xml, json) = jobs::described_in_both(job).map_err(|error| error.to_string())?;
+        Ok(Description { xml: xml.into(), json: json.into() })
+    }
+
+    fn judge(&self, kind: FilterKind, action: FilterAction, told: &Description, answer: &Answer) -> Judgement {
+        let lines = ResultFile::read(&answer.result_lines.bytes);
+        let mut judgement = Judgement {
+            file: FileAfter::Unchanged,
+            message: lines.message,
+            hold_until: lines.hold_until.map(hold),
+            warnings: lines.warnings.into_iter().map(Into::into).collect(),
+        };
+        // Only a submission filter that judges can change the job (HPC-F-38).
+        if (kind, action) == (FilterKind::Submission, FilterAction::Filter) {
+            let (file, warnings) = judge_files(told, answer);
+            judgement.file = file;
+            judgement.warnings.extend(warnings);
+        }
+        judgement
+    }
+
+    fn validate(
+        &self,
+        job: &DescribedJob,
+        template: Option<&TemplateSpec>,
+        default_template: Option<&TemplateSpec>,
+        now: Timestamp,
+    ) -> Result<Validated, String> {
+        let has_access_list = |template: Option<&TemplateSpec>| template.is_some_and(|it| !it.users.is_empty());
+        let groups = if has_access_list(template) { groups_of(&job.owner) } else { Vec::new() };
+        jobs::validate(job, &groups, template, default_template, now)
+    }
+}
+
+const fn hold(until: result_file::HoldUntil) -> FilterHold {
+    match until {
+        result_file::HoldUntil::At(time) => FilterHold::At(time),
+        result_file::HoldUntil::After(seconds) => FilterHold::Seconds(seconds as i64),
+    }
+}
+
+/// What a submission filter left in its files (HPC-F-11 to HPC-F-17).
+fn judge_files(told: &Description, answer: &Answer) -> (FileAfter, Vec<JobWarning>) {
+    let xml = (Format::Xml, &told.xml, &answer.document);
+    let json = answer.document_json.as_ref().map(|after| (Format::Json, &told.json, after));
+    let changed = [Some(xml), json].into_iter().flatten().filter(|(_, _, after)| **after != Left::Unchanged);
+    let changed: Vec<(Format, &Bytes, &Left)> = changed.collect();
+    match answer.result {
+        FilterExit::Code(1) => match changed[..] {
+            [] => (FileAfter::Unchanged, Vec::new()),
+            [(format, before, after)] => take(format, before, after),
+            _ => (FileAfter::Bad("both job.xml and job.json are changed; change one of them".into()), Vec::new()),
+        },
+        FilterExit::Code(0) => {
+            let unannounced = changed.first().and_then(|(_, before, after)| match after {
+                Left::Changed(after) => changes::unannounced(before, after),
+                _ => changes::unannounced(before, b""),
+            });
+            (FileAfter::Unchanged, unannounced.into_iter().map(Into::into).collect())
+        }
+        _ => (FileAfter::Unchanged, Vec::new()),
+    }
+}
+
+fn take(format: Format, before: &Bytes, after: &Left) -> (FileAfter, Vec<JobWarning>) {
+    let taken = match after {
+        Left::Unchanged => return (FileAfter::Unchanged, Vec::new()),
+        Left::Changed(after) => changes::judge(format, before, after).map_err(|bad| bad.to_string()),
+        Left::Missing => Err(BadOutput::Missing.to_string()),
+        Left::NotRegular(what) => Err(format!("{}: {what}", BadOutput::NotRegularFile)),
+        Left::TooLarge(bytes) => Err(format!("it has {bytes} bytes, more than are read")),
+    };
+    let taken = match taken {
+        Ok(taken) => taken,
+        Err(why) => return (FileAfter::Bad(why), Vec::new()),
+    };
+    let warnings = taken.warnings.into_iter().map(Into::into).collect();
+    if taken.differences.is_empty() {
+        return (FileAfter::Unchanged, warnings);
+    }
+    let change = |difference: changes::Difference| PropertyChange {
+        property: difference.attribute,
+        old: difference.old,
+        new: difference.new,
+    };
+    let text = taken.description.write_as(format, &SystemValues::default());
+    let document = jobs::pack(format, text.as_bytes());
+    if document.bytes.len() > jobs::MOST_STORED_BYTES {
+        let why = format!("it takes {} bytes compressed, more than are kept", document.bytes.len());
+        return (FileAfter::Bad(why), warnings);
+    }
+    (FileAfter::Changed { document, changes: taken.differences.into_iter().map(change).collect() }, warnings)
+}
+
+/// The names of a user's groups, as this host knows them: templates are open to users and to groups (HPC-T-08).
+fn groups_of(owner: &Owner) -> Vec<String> {
+    use nix::unistd::{Gid, Group, getgrouplist};
+    let Ok(name) = CString::new(owner.user.as_str()) else { return Vec::new() };
+    let groups = getgrouplist(&name, Gid::from_raw(owner.gid)).unwrap_or_default();
+    groups.into_iter().filter_map(|group| Some(Group::from_gid(group).ok()??.name)).collect()
+}
