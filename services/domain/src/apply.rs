@@ -9,7 +9,7 @@ mod filters;
 mod jobs;
 mod planning;
 mod runs;
-mod tasks;
+pub(crate) mod tasks;
 
 use crate::state::{
     Job, Phase, Run, State, Suspension,
@@ -26,6 +26,7 @@ impl State {
         self.core.sequence = record.sequence;
         self.core.time = self.core.time.max(record.time);
         self.apply_event(record);
+        self.refresh_tasks(record);
         self.forget_finished();
     }
 
@@ -56,18 +57,19 @@ impl State {
             Event::RunNodeStarted { run, node } => self.part_started(*run, *node),
             Event::RunStarted { job, run, node } => self.run_started(*job, *run, *node, now),
             Event::RunStopping { run, reason, .. } => self.change_run(*run, |run| run.stopping = Some(*reason)),
-            Event::RunNodeEnded { run, node, exit } => self.part_ended(*run, *node, exit),
+            Event::RunNodeEnded { run, node, exit } => {
+                self.part_ended(*run, *node, exit);
+                self.left_part_ended(*run, *node);
+            }
             Event::RunEnded { job, run, outcome, usage, .. } => self.run_ended(*job, *run, outcome, *usage, now),
-            Event::JobRequeued { job, .. } => self.job_requeued(*job, now),
+            Event::JobRequeued { job, reason } => self.job_requeued(*job, *reason, now),
             Event::JobFinished { job, outcome } => self.job_finished(*job, outcome, now),
             Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
             Event::JobSuspended { run, .. } => self.change_run(*run, |run| run.suspension = Suspension::Suspended),
             Event::JobResumed { run, .. } => self.change_run(*run, |run| run.suspension = Suspension::Resumed),
             Event::StepStarted { run, step, tasks, .. } => self.step_started(*run, *step, tasks),
             Event::StepNodeEnded { run, step, node, exit } => self.step_part_ended(*run, *step, *node, exit),
-            Event::StepEnded { run, step, .. } => self.change_run(*run, |run| {
-                run.steps.remove(step);
-            }),
+            Event::StepEnded { job, run, step, .. } => self.step_ended(*job, *run, *step, now),
             Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
             Event::RangeArchived { last, .. } => self.core.archived = self.core.archived.max(*last),
             Event::RunNumbersRaised { next } => self.core.next_run = self.core.next_run.max(next.0),

@@ -4,6 +4,7 @@ mod access;
 mod arrays;
 mod configure;
 mod control;
+mod elastic;
 mod filters;
 mod modify;
 mod nodes;

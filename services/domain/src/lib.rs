@@ -14,6 +14,7 @@ pub mod orders;
 pub mod requests;
 mod snapshot;
 pub mod state;
+mod tasking;
 pub mod validate;
 
 pub use decide::{Decision, decide, decide_owned};

@@ -2,14 +2,19 @@
 //!
 //! Orders can be lost or come twice. An executor obeys each once, by run and step, so repeating them is harmless.
 
-use crate::state::{Job, PartState, Phase, Run, State, Suspension};
+use crate::{
+    state::{Job, Part, PartState, Phase, Run, RunningTask, State, Suspension, TaskBook},
+    tasking::release_seconds,
+};
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId,
     event::{Event, JobChange, Record, StopReason},
     job::{Component, JobSpec, Launch, Program},
     node::{LaunchOrder, NodeOrder, OrderNode},
-    resources::Placement,
+    resources::{IndexSet, NodeShare, Placement},
+    tasks::{TaskInstance, TaskKind, TaskList, TaskSpec},
 };
+use std::collections::BTreeMap;
 
 /// An order, but for what only the log knows of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +37,37 @@ pub enum OrderSeed {
         submitted_sequence: Sequence,
         /// The record of the step's start.
         started_sequence: Sequence,
+    },
+    /// Hold the node's part of a run of tasks: [`hold_order`] with the job as submitted in the record
+    /// `submitted_sequence`.
+    Hold {
+        /// The run.
+        run: RunId,
+        /// The record of the job's submission.
+        submitted_sequence: Sequence,
+    },
+    /// Launch an instance of a task: [`task_order`] with the job and its tasks as the record `listed_sequence` has them.
+    LaunchTask {
+        /// The run.
+        run: RunId,
+        /// The step that the instance is.
+        step: StepId,
+        /// The record of the job's tasks.
+        listed_sequence: Sequence,
+    },
+    /// See [`NodeOrder::Resize`]: to what the run has of the node at that time.
+    Resize {
+        /// The run.
+        run: RunId,
+    },
+    /// See [`NodeOrder::StopStep`].
+    StopStep {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// From SIGTERM to SIGKILL.
+        grace_seconds: u32,
     },
     /// See [`NodeOrder::Signal`].
     Signal {
@@ -74,10 +110,15 @@ pub enum OrderSeed {
 }
 
 impl OrderSeed {
-    /// The order, unless it is a launch.
-    pub fn to_order(self) -> Option<NodeOrder> {
+    /// The order for a node, unless it is a launch.
+    pub fn to_order(self, state: &State, node: NodeId) -> Option<NodeOrder> {
         match self {
-            Self::Launch { .. } | Self::LaunchStep { .. } => None,
+            Self::Launch { .. } | Self::LaunchStep { .. } | Self::Hold { .. } | Self::LaunchTask { .. } => None,
+            Self::Resize { run } => {
+                let share = state.run(run)?.share(node)?;
+                Some(NodeOrder::Resize { run, cores: share.cores.clone(), memory_bytes: share.memory_bytes })
+            }
+            Self::StopStep { run, step, grace_seconds } => Some(NodeOrder::StopStep { run, step, grace_seconds }),
             Self::Signal { run, signal } => Some(NodeOrder::Signal { run, signal }),
             Self::Suspend { run } => Some(NodeOrder::Suspend { run }),
             Self::Resume { run } => Some(NodeOrder::Resume { run }),
@@ -91,9 +132,11 @@ impl OrderSeed {
 /// The orders that follow from a record, by a state that includes it (and may include later ones).
 pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
     match &record.event {
-        Event::RunAllocated { run, .. } => launching(state, *run)
-            .map(|(node, submitted_sequence)| (node, OrderSeed::Launch { run: *run, submitted_sequence }))
-            .collect(),
+        Event::RunAllocated { run, .. } => launching(state, *run),
+        Event::RunGrown { run, added, .. } => grown(state, *run, added),
+        Event::RunShrunk { run, removed, .. } => shrunk(state, *run, removed),
+        Event::RunShrinking { run, .. } | Event::TasksStopping { run, .. } => task_stops(state, *run),
+        Event::TaskStarted { run, step, .. } => step_launches(state, *run, *step),
         Event::RunStopping { run, .. } => to_unended(state, *run, |run| stop(state, run)),
         Event::JobSignalled { run, signal, .. } => {
             to_unended(state, *run, |run| OrderSeed::Signal { run: run.id, signal: *signal })
@@ -107,12 +150,62 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
     }
 }
 
-fn launching(state: &State, run: RunId) -> impl Iterator<Item = (NodeId, Sequence)> {
-    let run = state.run(run).filter(|run| run.stopping.is_none());
-    let job = run.and_then(|run| state.job(run.job));
-    let parts = run.into_iter().flat_map(|run| run.parts.iter());
-    let waiting = parts.filter(|part| part.state == PartState::Launching);
-    waiting.filter_map(move |part| Some((part.node, job?.submitted_sequence)))
+fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
+    let parts = run.parts.iter().filter(|part| part.state == PartState::Launching);
+    parts.filter_map(|part| Some((part.node, launch(state, run)?))).collect()
+}
+
+fn launch(state: &State, run: &Run) -> Option<OrderSeed> {
+    let job = state.job(run.job)?;
+    let (run, submitted_sequence) = (run.id, job.submitted_sequence);
+    Some(match job.tasks {
+        Some(_) => OrderSeed::Hold { run, submitted_sequence },
+        None => OrderSeed::Launch { run, submitted_sequence },
+    })
+}
+
+/// What is new of a run is to be held, and what is more is to be used.
+fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
+    let parts = added.shares().filter_map(|share| run.part(share.node));
+    let order = |part: &Part| match part.state {
+        PartState::Launching => launch(state, run),
+        _ => Some(OrderSeed::Resize { run: run.id }),
+    };
+    parts.filter_map(|part| Some((part.node, order(part)?))).collect()
+}
+
+/// The part of a run that has left a node ends there, without the run.
+fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(id) else { return Vec::new() };
+    let order = |share: &NodeShare| match run.part(share.node) {
+        Some(_) => OrderSeed::Resize { run: id },
+        None => OrderSeed::Stop { run: id, reason: StopReason::PeerEnded, grace_seconds: 0 },
+    };
+    removed.shares().map(|share| (share.node, order(share))).collect()
+}
+
+/// The instances of tasks of a run that are to be stopped, on the nodes of their processes.
+fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
+    let Some((run, tasks)) = state.run(run).and_then(|run| Some((run, state.job(run.job)?.tasks.as_ref()?))) else {
+        return Vec::new();
+    };
+    let stopping = tasks.running.iter().filter(|(_, task)| task.is_stopping);
+    stopping.filter_map(|(step, task)| Some((task.cores.first()?.0, stop_step(state, run, tasks, *step)))).collect()
+}
+
+fn stop_step(state: &State, run: &Run, tasks: &TaskBook, step: StepId) -> OrderSeed {
+    let grace_seconds = kill_grace(state, run);
+    // What time there is belongs to the tasks that release nodes (HPC-J-12).
+    let is_late = tasks.ending.is_some_and(|ending| ending.reason == StopReason::Walltime);
+    let most = if is_late { release_seconds(state) / 2 } else { u32::MAX };
+    OrderSeed::StopStep { run: run.id, step, grace_seconds: grace_seconds.min(most) }
+}
+
+fn kill_grace(state: &State, run: &Run) -> u32 {
+    let own = state.job(run.job).and_then(|job| job.lead().extras.as_ref()?.kill_grace_seconds);
+    own.unwrap_or(state.settings().kill_grace_seconds)
 }
 
 fn to_unended(state: &State, run: RunId, order: impl Fn(&Run) -> OrderSeed) -> Vec<(NodeId, OrderSeed)> {
@@ -121,13 +214,12 @@ fn to_unended(state: &State, run: RunId, order: impl Fn(&Run) -> OrderSeed) -> V
 }
 
 fn stop(state: &State, run: &Run) -> OrderSeed {
-    let job = state.job(run.job);
-    let own = job.and_then(|job| job.lead().extras.as_ref()?.kill_grace_seconds);
-    OrderSeed::Stop {
-        run: run.id,
-        reason: run.stopping.unwrap_or(StopReason::NodeLost),
-        grace_seconds: own.unwrap_or(state.settings().kill_grace_seconds),
-    }
+    let reason = run.stopping.unwrap_or(StopReason::NodeLost);
+    let grace_seconds = match reason {
+        StopReason::CancelledAtOnce | StopReason::FinishedAtOnce => 0,
+        _ => kill_grace(state, run),
+    };
+    OrderSeed::Stop { run: run.id, reason, grace_seconds }
 }
 
 fn walltime_orders(state: &State, job: JobId, change: &JobChange) -> Vec<(NodeId, OrderSeed)> {
@@ -143,7 +235,7 @@ fn set_walltime(state: &State, run: &Run, component: u32) -> OrderSeed {
 }
 
 /// The walltime of the alternative that was taken.
-fn walltime(job: &Job, placement: &Placement, component: u32) -> Option<u64> {
+pub(crate) fn walltime(job: &Job, placement: &Placement, component: u32) -> Option<u64> {
     let placed = placement.components.get(component as usize)?;
     let alternatives = &job.components.get(component as usize)?.shape.alternatives;
     alternatives.get(placed.alternative as usize)?.walltime_seconds
@@ -158,8 +250,18 @@ fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderS
 }
 
 fn step_launch(state: &State, run: &Run, step: StepId) -> Option<OrderSeed> {
-    let submitted_sequence = state.job(run.job)?.submitted_sequence;
+    let job = state.job(run.job)?;
+    let submitted_sequence = job.submitted_sequence;
     let started_sequence = run.steps.get(&step)?.started_sequence;
+    if let Some(tasks) = &job.tasks
+        && let Some(task) = tasks.running.get(&step)
+    {
+        return Some(if task.is_stopping {
+            stop_step(state, run, tasks, step)
+        } else {
+            OrderSeed::LaunchTask { run: run.id, step, listed_sequence: tasks.listed }
+        });
+    }
     Some(OrderSeed::LaunchStep { run: run.id, step, submitted_sequence, started_sequence })
 }
 
@@ -191,11 +293,12 @@ fn missed(state: &State, run: &Run, node: NodeId, is_known: bool) -> Vec<OrderSe
         return vec![stop(state, run)];
     }
     let mut orders = Vec::new();
-    if !is_known
-        && part.state == PartState::Launching
-        && let Some(job) = state.job(run.job)
-    {
-        orders.push(OrderSeed::Launch { run: run.id, submitted_sequence: job.submitted_sequence });
+    if !is_known && part.state == PartState::Launching {
+        orders.extend(launch(state, run));
+    }
+    let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());
+    if is_known && tasks.is_some_and(|tasks| tasks.resized.contains(&node)) {
+        orders.push(OrderSeed::Resize { run: run.id });
     }
     if run.walltime_changed {
         orders.push(set_walltime(state, run, part.component));
@@ -231,6 +334,118 @@ pub fn launch_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> 
 
 fn first_of_component(run: &Run, component: u32) -> Option<NodeId> {
     run.parts.iter().find(|part| part.component == component).map(|part| part.node)
+}
+
+/// Everything that a node needs to hold its part of a run of tasks: nothing is started by it.
+pub fn hold_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    let order = launch_order(state, run, node, spec)?;
+    Some(LaunchOrder { launch: Launch { program: Program::None, ..order.launch }, ..order })
+}
+
+/// Everything that a node needs to start an instance of a task: once, on the first of the instance's nodes. `list` is what the
+/// record of the job's tasks says.
+pub fn task_order(
+    state: &State,
+    run: RunId,
+    node: NodeId,
+    step: StepId,
+    spec: &JobSpec,
+    list: &TaskList,
+) -> Option<LaunchOrder> {
+    let run = state.run(run)?;
+    let running = state.job(run.job)?.tasks.as_ref()?.running.get(&step)?;
+    let task = list.tasks.get(running.instance.task as usize)?;
+    let component = spec.components.first()?;
+    let launch = task_launch(task, running.instance);
+    let order = order(state, run, node, spec, component, launch, &vec![0; run.parts.len()])?;
+    let nodes = running.cores.iter().zip(0..).map(|((node, _), at)| OrderNode {
+        name: state.node_name(*node).into_owned(),
+        tasks: u32::from(at == 0),
+        component: 0,
+    });
+    let cores_here = running.cores.iter().find(|(on, _)| *on == node).map_or(1, |(_, cores)| *cores);
+    let walltime_seconds = match task.kind {
+        TaskKind::NodeRelease => {
+            let most = u64::from(release_seconds(state));
+            Some(task.run_time_seconds.map_or(most, |own| own.min(most)))
+        }
+        _ => task.run_time_seconds,
+    };
+    Some(LaunchOrder {
+        step,
+        environment: task_environment(state, spec, task, running),
+        working_directory: match &task.working_directory {
+            Some(own) => with_value(own, task.kind, running.instance),
+            None => spec.working_directory.clone(),
+        },
+        nodes: nodes.collect(),
+        node_index: 0,
+        first_rank: 0,
+        total_tasks: 1,
+        cpus_per_task: cores_here,
+        cores: order.cores.difference(&given_up(state, run, node)),
+        walltime_seconds,
+        ..order
+    })
+}
+
+/// Cores of a node that a run is to give up.
+fn given_up(state: &State, run: &Run, node: NodeId) -> IndexSet {
+    let shrinking = state.job(run.job).and_then(|job| job.tasks.as_ref()?.shrinking.as_ref());
+    let removed = shrinking.into_iter().flat_map(|(removed, _)| removed.shares()).find(|share| share.node == node);
+    removed.map(|share| share.cores.clone()).unwrap_or_default()
+}
+
+/// The launch of an instance: each run of `*` in its command and in the names of its files is the value of a sweep.
+fn task_launch(task: &TaskSpec, instance: TaskInstance) -> Launch {
+    let mut launch = task.launch.clone();
+    let fill = |text: &mut String| *text = with_value(text, task.kind, instance);
+    if let Program::Tasks { argv } = &mut launch.program {
+        argv.iter_mut().for_each(fill);
+    }
+    [&mut launch.stdout, &mut launch.stderr, &mut launch.stdin].into_iter().flatten().for_each(fill);
+    launch
+}
+
+/// The text with each run of `*` as the value of a sweep, padded with zeros to as many characters (HPC-J-22).
+fn with_value(text: &str, kind: TaskKind, instance: TaskInstance) -> String {
+    let TaskKind::Sweep { start, increment, .. } = kind else { return text.to_owned() };
+    let value = i64::from(start) + i64::from(increment) * i64::from(instance.instance);
+    let mut filled = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(at) = rest.find('*') {
+        filled.push_str(&rest[..at]);
+        let after = rest[at..].trim_start_matches('*');
+        let width = rest.len() - at - after.len();
+        filled.push_str(&format!("{value:0width$}"));
+        rest = after;
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// The job's variables, over them the task's, over them what tells the instance from others.
+fn task_environment(state: &State, spec: &JobSpec, task: &TaskSpec, running: &RunningTask) -> BTreeMap<String, String> {
+    let mut variables = spec.environment.clone();
+    variables.extend(task.environment.clone());
+    let cores = running.cores.iter().map(|(node, cores)| format!("{}:{cores}", state.node_name(*node)));
+    let own = [
+        ("MUSTER_TASK_NUMBER", (u64::from(running.instance.task) + 1).to_string()),
+        ("MUSTER_TASK_INSTANCE", instance_number(task.kind, running.instance).to_string()),
+        ("MUSTER_TASK_CORES", cores.collect::<Vec<_>>().join(",")),
+    ];
+    variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    variables
+}
+
+/// What an instance is known by to its program: the value of a sweep, else which it is, from 0.
+fn instance_number(kind: TaskKind, instance: TaskInstance) -> i64 {
+    match kind {
+        TaskKind::Sweep { start, increment, .. } => {
+            i64::from(start) + i64::from(increment) * i64::from(instance.instance)
+        }
+        _ => i64::from(instance.instance),
+    }
 }
 
 /// Everything that a node needs to start its part of a step; `launch` is what the record of its start says.

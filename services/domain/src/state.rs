@@ -278,6 +278,7 @@ impl State {
         match &job.phase {
             Phase::Finished(_) => JobState::Finished,
             Phase::Settling => JobState::Finishing,
+            Phase::Active(_) if job.tasks.as_ref().is_some_and(|tasks| tasks.ending.is_some()) => JobState::Finishing,
             Phase::Active(run) => self.run(*run).map_or(JobState::Finishing, run_state),
             Phase::Waiting if job.array.as_ref().is_some_and(|array| array.running > 0) => JobState::Running,
             Phase::Waiting if self.gate_reason(job).is_some() => JobState::Held,
@@ -288,7 +289,8 @@ impl State {
     /// When [`muster_schemas::command::Command::Tick`] is next worth deciding; it can be in the past. `None` if
     /// nothing waits for a time.
     pub fn next_timer(&self) -> Option<Timestamp> {
-        if self.settings().cancel_never_met && self.has_impossible_jobs() {
+        let tasks_ready = !self.index.tasks_ready.is_empty();
+        if tasks_ready || self.settings().cancel_never_met && self.has_impossible_jobs() {
             return Some(self.time());
         }
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);

@@ -10,8 +10,10 @@ use muster_schemas::{
 };
 
 mod planning;
+mod tasks;
 
 pub(crate) use planning::{closures, filter_spec, policy, reservation};
+pub(crate) use tasks::task_list;
 
 /// Bytes of a name of anything.
 pub const MAX_NAME_BYTES: usize = 1_024;

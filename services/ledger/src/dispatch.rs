@@ -1,7 +1,7 @@
 //! Orders to nodes: the domain says which follow from a record, the log has what they launch.
 
 use crate::{
-    descriptions::job_spec,
+    descriptions::{described, job_spec},
     log::{Log, LogError},
 };
 use muster_domain::{
@@ -32,15 +32,23 @@ pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[RunId], log: &L
 /// The order of a seed. `None` if there is nothing to do any more, or the log cannot say what to launch: the node's
 /// heartbeats bring it up again.
 pub(crate) fn complete(state: &State, node: NodeId, seed: OrderSeed, log: &Log) -> Option<NodeOrder> {
+    let mut kind: fn(Box<LaunchOrder>) -> NodeOrder = NodeOrder::Launch;
     let order = match seed {
         OrderSeed::Launch { run, submitted_sequence } => launch(state, run, node, submitted_sequence, log),
         OrderSeed::LaunchStep { run, step, submitted_sequence, started_sequence } => {
             launch_step(state, run, node, step, (submitted_sequence, started_sequence), log)
         }
-        other => return other.to_order(),
+        OrderSeed::Hold { run, submitted_sequence } => {
+            kind = NodeOrder::Hold;
+            hold(state, run, node, submitted_sequence, log)
+        }
+        OrderSeed::LaunchTask { run, step, listed_sequence } => {
+            launch_task(state, run, node, step, listed_sequence, log)
+        }
+        other => return other.to_order(state, node),
     };
     match order {
-        Ok(order) => order.map(|order| NodeOrder::Launch(Box::new(order))),
+        Ok(order) => order.map(|order| kind(Box::new(order))),
         Err(error) => {
             tracing::error!(%error, "what is to be launched cannot be read");
             None
@@ -56,6 +64,29 @@ fn launch(
     log: &Log,
 ) -> Result<Option<LaunchOrder>, LogError> {
     Ok(orders::launch_order(state, run, node, &*job_spec(log, submitted)?))
+}
+
+fn hold(
+    state: &State,
+    run: RunId,
+    node: NodeId,
+    submitted: Sequence,
+    log: &Log,
+) -> Result<Option<LaunchOrder>, LogError> {
+    Ok(orders::hold_order(state, run, node, &*job_spec(log, submitted)?))
+}
+
+fn launch_task(
+    state: &State,
+    run: RunId,
+    node: NodeId,
+    step: StepId,
+    listed: Sequence,
+    log: &Log,
+) -> Result<Option<LaunchOrder>, LogError> {
+    let (spec, tasks) = described(log, listed)?;
+    let no_tasks = || LogError::DamagedRecord { sequence: listed, detail: "it should list tasks".into() };
+    Ok(orders::task_order(state, run, node, step, &spec, &*tasks.ok_or_else(no_tasks)?))
 }
 
 fn launch_step(

@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_schemas::{
     JobId, Sequence, Timestamp,
-    event::{JobChange, Owner, Record, WaitingJob},
+    event::{JobChange, Owner, Record, StopReason, WaitingJob},
     job::{self, Holds, JobSpec, Outcome},
     resources::{Alternative, IndexSet},
 };
@@ -227,15 +227,20 @@ impl State {
         }
     }
 
-    pub(super) fn job_requeued(&mut self, id: JobId, now: Timestamp) {
+    pub(super) fn job_requeued(&mut self, id: JobId, reason: StopReason, now: Timestamp) {
         let Some(job) = self.core.jobs.get(&id) else { return };
         if let Phase::Finished(_) = &job.phase {
             self.revive(id);
         }
+        // A job that is a list of tasks goes first among its equals (HPC-J-05).
+        let first = self.index.queued.first().map_or(now, |(queued, _)| queued.plus_micros(-1));
         self.change_job(id, |job| {
             job.phase = Phase::Waiting;
-            job.queued = now;
+            job.queued = if job.tasks.is_some() { job.queued.min(first) } else { now };
             job.planner_reason = None;
+            if let Some(tasks) = job.tasks.as_mut().filter(|_| reason == StopReason::Requeued) {
+                tasks.begin_again();
+            }
         });
         self.look_at_dependencies_again(id, now);
         self.refresh_dependents(id, now);

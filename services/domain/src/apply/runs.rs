@@ -153,6 +153,9 @@ impl State {
         self.count_run(id, false);
         self.note_freed();
         self.change_job(id, |job| {
+            if let Some(tasks) = &mut job.tasks {
+                tasks.run_over(outcome);
+            }
             job.phase = Phase::Settling;
             job.last_run = Some(Box::new(RunSummary {
                 run: run.id,

@@ -1,8 +1,218 @@
 //! Tasks of jobs that are lists of them, and runs that grow and shrink.
 
-use crate::state::State;
-use muster_schemas::event::Record;
+use crate::{
+    state::{Ending, Part, PartState, Run, State, Step, StepPart, TaskBook, index::TaskKeys},
+    tasking,
+};
+use muster_schemas::{
+    JobId, RunId, Sequence, StepId, Timestamp,
+    event::{Event, NodeTasks, Record, ShrinkReason},
+    resources::{NodeShare, Placement},
+    tasks::TaskInstance,
+};
+use std::sync::Arc;
 
 impl State {
-    pub(super) fn tasks_changed(&mut self, _record: &Record) {}
+    pub(super) fn tasks_changed(&mut self, record: &Record) {
+        match &record.event {
+            Event::RunGrown { job, run, added } => self.run_grown(*job, *run, added),
+            Event::RunShrinking { job, run, removed, reason } => self.run_shrinking(*job, *run, removed, *reason),
+            Event::RunShrunk { job, run, removed } => self.run_shrunk(*job, *run, removed),
+            Event::TaskStarted { job, run, step, instance, cores } => {
+                self.task_started(*job, *run, *step, *instance, cores, record.sequence);
+            }
+            Event::TasksStopping { job, reason, is_graceful, .. } => {
+                let ending = Ending { reason: *reason, is_graceful: *is_graceful };
+                self.change_tasks(*job, |tasks| tasks.end(ending));
+            }
+            _ => {}
+        }
+    }
+
+    /// Changes the tasks of a job, if it has any. What it is found by does not follow from them.
+    fn change_tasks(&mut self, id: JobId, change: impl FnOnce(&mut TaskBook)) {
+        if let Some(tasks) = self.core.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) {
+            change(tasks);
+        }
+    }
+
+    fn run_grown(&mut self, id: JobId, run: RunId, added: &Placement) {
+        if self.run(run).is_none() {
+            return;
+        }
+        for share in added.shares() {
+            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+                node.take(run, share);
+            }
+        }
+        let mut resized = Vec::new();
+        self.change_run(run, |run| {
+            for share in added.shares() {
+                if run.part(share.node).is_some() {
+                    resized.push(share.node);
+                }
+                add_share(run, share);
+            }
+        });
+        self.change_tasks(id, |tasks| tasks.resized.extend(resized));
+    }
+
+    fn run_shrinking(&mut self, id: JobId, run: RunId, removed: &Arc<Placement>, reason: ShrinkReason) {
+        let held = |share: &NodeShare| {
+            let held = self.run(run).and_then(|run| run.share(share.node));
+            (share.node, held.map_or(0, |held| crate::state::tasks::count(&held.cores.difference(&share.cores))))
+        };
+        let left: Vec<_> = removed.shares().map(held).collect();
+        self.change_tasks(id, |tasks| {
+            tasks.shrinking = Some((removed.clone(), reason));
+            if reason == ShrinkReason::TasksPreempted {
+                left.into_iter().for_each(|(node, left)| tasks.stop_beyond(node, left));
+            }
+        });
+    }
+
+    fn run_shrunk(&mut self, id: JobId, run: RunId, removed: &Placement) {
+        for share in removed.shares() {
+            let Some(held) = self.run(run).and_then(|run| run.share(share.node)) else { continue };
+            let keeps_rest = !share.cores.contains_all(&held.cores);
+            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+                node.give_back_part(run, share, keeps_rest);
+            }
+            self.change_run(run, |run| remove_share(run, share, keeps_rest));
+            self.change_tasks(id, |tasks| gave_up(tasks, share, keeps_rest));
+        }
+        self.note_freed();
+    }
+
+    fn task_started(
+        &mut self,
+        id: JobId,
+        run: RunId,
+        step: StepId,
+        instance: TaskInstance,
+        cores: &[NodeTasks],
+        started_sequence: Sequence,
+    ) {
+        let now = self.core.time;
+        self.change_run(run, |run| {
+            run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
+            // The one process of it is on its first node; on the others it only has cores.
+            let first = cores.first().map(|part| StepPart { node: part.node, tasks: 1, exit: None });
+            run.steps.insert(step, Step { started_sequence, parts: first.into_iter().collect() });
+        });
+        let cores = cores.iter().map(|part| (part.node, part.tasks)).collect();
+        self.change_tasks(id, |tasks| tasks.began(step, instance, cores, now));
+    }
+
+    pub(super) fn step_ended(&mut self, id: JobId, run: RunId, step: StepId, now: Timestamp) {
+        let mut exit = None;
+        self.change_run(run, |run| {
+            exit = run.steps.remove(&step).and_then(|step| step.parts.into_iter().next()?.exit);
+        });
+        let Some(run) = self.core.runs.get(&run) else { return };
+        let Some(tasks) = self.core.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) else { return };
+        let prep_failed = tasks.ended(step, exit.as_ref(), now);
+        if prep_failed && run.nodes().all(|node| tasks.unusable.contains(&node)) {
+            tasks.cannot_run(exit.as_ref());
+        }
+    }
+
+    /// A part of a run ended on a node that the run has left.
+    pub(super) fn left_part_ended(&mut self, run: RunId, node: muster_schemas::NodeId) {
+        let Some(id) = self.run(run).filter(|run| run.part(node).is_none()).map(|run| run.job) else { return };
+        self.change_tasks(id, |tasks| {
+            tasks.leaving.remove(&node);
+        });
+    }
+
+    /// Keeps in step what jobs that are lists of tasks are due for: it follows from all that the record may have changed.
+    pub(super) fn refresh_tasks(&mut self, record: &Record) {
+        if self.index.elastic.is_empty() && self.index.task_keys.is_empty() {
+            return;
+        }
+        let event = &record.event;
+        match event {
+            Event::SchedulingSet { .. } | Event::NodeChanged { .. } => {
+                let all: Vec<JobId> = self.index.elastic.iter().copied().collect();
+                all.into_iter().for_each(|id| self.refresh_tasks_of(id));
+            }
+            _ => {
+                let of_run = || event.run().and_then(|run| self.run(run)).map(|run| run.job);
+                if let Some(id) = event.job().or_else(of_run) {
+                    self.refresh_tasks_of(id);
+                }
+            }
+        }
+    }
+
+    fn refresh_tasks_of(&mut self, id: JobId) {
+        let keys = if self.index.elastic.contains(&id) { task_keys(self, id) } else { TaskKeys::default() };
+        self.index.move_tasks(id, keys);
+    }
+}
+
+/// What a running job that is a list of tasks is due for.
+pub(crate) fn task_keys(state: &State, id: JobId) -> TaskKeys {
+    let next = tasking::outlook(state, id, Timestamp::MIN, 1);
+    let is_ready = !next.events.is_empty();
+    TaskKeys { is_ready, due: next.later.filter(|_| !is_ready) }
+}
+
+fn add_share(run: &mut Run, added: &NodeShare) {
+    let placement = Arc::make_mut(&mut run.placement);
+    if let Some(held) =
+        placement.components.iter_mut().flat_map(|placed| &mut placed.shares).find(|s| s.node == added.node)
+    {
+        held.cores = held.cores.union(&added.cores);
+        held.gpus = held.gpus.union(&added.gpus);
+        held.memory_bytes = held.memory_bytes.saturating_add(added.memory_bytes);
+        held.exclusive |= added.exclusive;
+        return;
+    }
+    // A job that is a list of tasks has one component.
+    let Some(placed) = placement.components.last_mut() else { return };
+    placed.shares.push(added.clone());
+    let component = u32::try_from(placement.components.len() - 1).unwrap_or(0);
+    let mut parts = std::mem::take(&mut run.parts).into_vec();
+    parts.push(Part { node: added.node, component, state: PartState::Launching });
+    run.parts = parts.into();
+}
+
+fn remove_share(run: &mut Run, removed: &NodeShare, keeps_rest: bool) {
+    let placement = Arc::make_mut(&mut run.placement);
+    for placed in &mut placement.components {
+        if !keeps_rest {
+            placed.shares.retain(|share| share.node != removed.node);
+            continue;
+        }
+        for share in placed.shares.iter_mut().filter(|share| share.node == removed.node) {
+            share.cores = share.cores.difference(&removed.cores);
+            share.gpus = share.gpus.difference(&removed.gpus);
+            share.memory_bytes = share.memory_bytes.saturating_sub(removed.memory_bytes);
+        }
+    }
+    if !keeps_rest {
+        let parts = std::mem::take(&mut run.parts).into_vec();
+        run.parts = parts.into_iter().filter(|part| part.node != removed.node).collect();
+    }
+}
+
+fn gave_up(tasks: &mut TaskBook, share: &NodeShare, keeps_rest: bool) {
+    if keeps_rest {
+        tasks.resized.insert(share.node);
+    } else {
+        tasks.leaving.insert(share.node);
+        for nodes in [&mut tasks.prepared, &mut tasks.unusable, &mut tasks.released, &mut tasks.resized] {
+            nodes.remove(&share.node);
+        }
+    }
+    if let Some((removed, _)) = &mut tasks.shrinking {
+        let removed = Arc::make_mut(removed);
+        for placed in &mut removed.components {
+            placed.shares.retain(|gone| gone.node != share.node);
+        }
+        if removed.shares().next().is_none() {
+            tasks.shrinking = None;
+        }
+    }
 }

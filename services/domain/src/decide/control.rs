@@ -3,7 +3,7 @@
 use super::{
     Decision,
     access::Access,
-    conflict, invalid,
+    conflict, elastic, invalid,
     select::{Target, act_on},
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use muster_schemas::{
     JobId,
-    command::{JobSelection, Refusal},
+    command::{JobEnding, JobSelection, Refusal},
     event::{Event, StopReason},
     job::{Holds, Outcome},
     resources::IndexSet,
@@ -107,9 +107,7 @@ fn cancel_job(state: &State, job: &Job) -> Result<Vec<Event>, Refusal> {
     match &job.phase {
         Phase::Waiting => Ok(vec![Event::JobFinished { job: job.id, outcome: Outcome::Cancelled }]),
         Phase::Active(run) => {
-            let stopping = state.run(*run).and_then(|run| run.stopping);
-            let reason = StopReason::Cancelled;
-            Ok(one_if(stopping != Some(reason), || Event::RunStopping { job: job.id, run: *run, reason }))
+            state.run(*run).map_or(Ok(Vec::new()), |run| elastic::end_run(job, run, &JobEnding::default()))
         }
         _ => Err(conflict(format!("job {} is over: {}", job.id, word(state, job)))),
     }

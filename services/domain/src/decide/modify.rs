@@ -73,13 +73,26 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
     if job.is_waiting() {
         return changed_waiting(access, job, change);
     }
-    let running_only =
-        JobChange { walltime_seconds: change.walltime_seconds, component: change.component, ..JobChange::default() };
+    let running_only = JobChange {
+        walltime_seconds: change.walltime_seconds,
+        priority: change.priority,
+        component: change.component,
+        ..JobChange::default()
+    };
     if *change != running_only {
-        let message = format!("job {} does not wait any more; only its walltime can be changed", job.id);
+        let message = format!("job {} does not wait any more; only its walltime and priority can be changed", job.id);
         return Err(conflict(message));
     }
     require_component(job, change)?;
+    // It runs only because it ends before the job that it went around starts (HPC-B-12).
+    let is_backfill = job.filtering.as_ref().is_some_and(|filtering| filtering.is_backfill);
+    if is_backfill && change.walltime_seconds.is_some() {
+        let id = job.id;
+        let message = format!(
+            "[BackfillRunTimeFixed] job {id} was started around a job that waits: its walltime is fixed while it runs"
+        );
+        return Err(conflict(message));
+    }
     require_walltime(access, job, change)?;
     Ok(change.clone())
 }

@@ -110,10 +110,19 @@ fn has_run_by_now(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> bool {
 /// A repeated report, or one about a run that is over, is accepted and means nothing more.
 pub(super) fn ended(access: &Access, run: RunId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
+    if let Some(run) = access.state.run(run).filter(|run| has_left(access.state, run, node.id)) {
+        return Ok(Decision::done(vec![Event::RunNodeEnded { run: run.id, node: node.id, exit }]));
+    }
     let unended = |run: &&Run| run.part(node.id).is_some_and(|part| !part.has_ended());
     let run = access.state.run(run).filter(unended);
     let events = run.map(|run| end_part(access.state, run, node.id, exit, Reporter::Node));
     Ok(Decision::done(events.unwrap_or_default()))
+}
+
+/// Whether a run gave up all that it had of a node, and has not heard that its part there has ended.
+fn has_left(state: &State, run: &Run, node: NodeId) -> bool {
+    let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());
+    run.part(node).is_none() && tasks.is_some_and(|tasks| tasks.leaving.contains(&node))
 }
 
 /// Who says that a part ended.
@@ -204,8 +213,16 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome 
         }
         Some(StopReason::Finished | StopReason::FinishedAtOnce) => Outcome::DeclaredFinished,
         Some(StopReason::Walltime) => Outcome::TimedOut,
-        Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => outcome_of_exits(job, run, exits),
+        Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => match outcome_of_exits(job, run, exits) {
+            Outcome::Completed => outcome_of_tasks(job),
+            outcome => outcome,
+        },
     }
+}
+
+/// A job that is a list of tasks has failed if one of them has (HPC-J-21).
+fn outcome_of_tasks(job: &Job) -> Outcome {
+    job.tasks.as_ref().and_then(|tasks| tasks.failure.clone()).unwrap_or(Outcome::Completed)
 }
 
 fn outcome_of_exits(job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome {
@@ -248,6 +265,10 @@ fn aftermath(job: &Job, outcome: &Outcome) -> Event {
 fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {
     if *outcome == Outcome::Requeued {
         return Some(StopReason::Requeued);
+    }
+    // Nothing of it is lost (HPC-S-13).
+    if *outcome == Outcome::Preempted && job.tasks.is_some() {
+        return Some(StopReason::Preempted);
     }
     let default = RequeuePolicy::default();
     let policy = job.extras.as_ref().map_or(&default, |extras| &extras.requeue);

@@ -1,7 +1,10 @@
 //! What becomes due with time, and waiting jobs that can never start.
 
 use super::{Decision, access::Access, filters, planning};
-use crate::state::{Job, State, index::Due};
+use crate::{
+    state::{Job, State, index::Due},
+    tasking,
+};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     command::Refusal,
@@ -18,6 +21,7 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     let state = access.state;
     let mut events = Vec::new();
     let mut over = BTreeSet::new();
+    let mut waiting_tasks = Vec::new();
     if state.settings().cancel_never_met {
         for job in state.index.doomed.iter().take(MAX_AT_ONCE).filter_map(|id| state.job(*id)) {
             over.insert(job.id);
@@ -28,9 +32,14 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
         match due {
             Due::Job(id) if over.contains(id) => {}
             Due::Job(id) => events.extend(job_due(state, *id, now)),
+            // Those for which there is something to do now are another set.
+            Due::Tasks(id) => waiting_tasks.push(*id),
             Due::Filters(id) => events.extend(filters::due(state, *id, now)),
             Due::Run(id) => events.extend(launch_timeout(state, *id)),
         }
+    }
+    for id in waiting_tasks.into_iter().chain(state.index.tasks_ready.iter().copied()) {
+        events.extend(tasking::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
     }
     events.extend(planning::due(state, now, MAX_AT_ONCE));
     Ok(Decision::done(events))

@@ -6,6 +6,7 @@ use super::{
     job::{Job, Phase},
     planning::Reservation,
 };
+use crate::apply::tasks::task_keys;
 use muster_schemas::{JobId, NodeId, RunId, Timestamp, job::DependencyKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,6 +34,17 @@ pub(crate) struct JobKeys {
     judged: Option<i64>,
     /// When something of its filters or its hold is due.
     filters_due: Option<Timestamp>,
+    /// Whether it is a list of tasks and has a run.
+    elastic: bool,
+}
+
+/// What a running job that is a list of tasks is due for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TaskKeys {
+    /// Whether there is something to do for it now.
+    pub(crate) is_ready: bool,
+    /// If not: when there may be.
+    pub(crate) due: Option<Timestamp>,
 }
 
 impl JobKeys {
@@ -63,7 +75,8 @@ impl JobKeys {
             return Self { forget_after: Some(finished.forget_after), ..Self::default() };
         }
         if !job.is_waiting() {
-            return Self::default();
+            let elastic = job.tasks.is_some() && matches!(job.phase, Phase::Active(_));
+            return Self { elastic, ..Self::default() };
         }
         let queued = job.gates_open().then_some(job.queued);
         let blocking = queued.is_some() && job.blocks_others();
@@ -120,6 +133,8 @@ pub(crate) enum Due {
     Job(JobId),
     /// A hold until a time is over, or a runner that has a call of the job is silent.
     Filters(JobId),
+    /// A running job that is a list of tasks: a service may start again, or tasks make room for the release of nodes.
+    Tasks(JobId),
     /// The launch timeout of a run.
     Run(RunId),
 }
@@ -141,6 +156,12 @@ pub(crate) struct Index {
     pub(crate) calling: BTreeSet<JobId>,
     /// Jobs of whose priority and below none starts before the verdict on them, by priority.
     pub(crate) judged: BTreeSet<(i64, JobId)>,
+    /// Jobs that are lists of tasks and have a run.
+    pub(crate) elastic: BTreeSet<JobId>,
+    /// What each of them is due for, if it is.
+    pub(crate) task_keys: BTreeMap<JobId, TaskKeys>,
+    /// Those for which there is something to do now.
+    pub(crate) tasks_ready: BTreeSet<JobId>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
     /// For each owner and name the waiting jobs that wait for earlier ones of the same.
@@ -164,6 +185,9 @@ impl Index {
         }
         for run in state.runs() {
             index.move_run(run.id, None, run.due());
+        }
+        for id in index.elastic.clone() {
+            index.move_tasks(id, task_keys(state, id));
         }
         for node in state.nodes() {
             index.node_names.insert(node.spec.name.clone(), node.id);
@@ -203,6 +227,13 @@ impl Index {
                 self.calling.remove(&id)
             };
         }
+        if before.elastic != after.elastic {
+            if after.elastic {
+                self.elastic.insert(id)
+            } else {
+                self.elastic.remove(&id)
+            };
+        }
         if before.targets != after.targets {
             before.targets.into_iter().for_each(|target| remove_member(&mut self.dependents, &target, id));
             after.targets.into_iter().for_each(|target| {
@@ -216,6 +247,22 @@ impl Index {
             if let Some(key) = after.singleton {
                 self.singletons.entry(key).or_default().insert(id);
             }
+        }
+    }
+
+    /// What a job that is a list of tasks is due for changed.
+    pub(crate) fn move_tasks(&mut self, id: JobId, after: TaskKeys) {
+        let before = self.task_keys.get(&id).copied().unwrap_or_default();
+        move_key(&mut self.due, before.due, after.due, Due::Tasks(id));
+        if after.is_ready {
+            self.tasks_ready.insert(id);
+        } else {
+            self.tasks_ready.remove(&id);
+        }
+        if after == TaskKeys::default() {
+            self.task_keys.remove(&id);
+        } else {
+            self.task_keys.insert(id, after);
         }
     }
 

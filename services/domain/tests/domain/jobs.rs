@@ -302,8 +302,8 @@ fn changes_that_are_refused() {
     let too_large = JobChange { alternatives: Some(alternatives), ..JobChange::default() };
     cluster.refused(&ada, modify(too_large), RefusalCode::Invalid, "can never run");
     cluster.start(id, &["node1"], 1);
-    let priority = JobChange { priority: Some(1), ..JobChange::default() };
-    cluster.refused(&ada, modify(priority), RefusalCode::Conflict, "only its walltime");
+    let name = JobChange { name: Some("late".into()), ..JobChange::default() };
+    cluster.refused(&ada, modify(name), RefusalCode::Conflict, "only its walltime and priority");
 }
 
 #[test]
