@@ -58,6 +58,9 @@ pub(crate) struct Planner<'c> {
     is_plan_due: bool,
     /// When a plan is worth making without anything having happened.
     wake: Option<Timestamp>,
+    /// Which start of a planner this is, once the ledger has counted it, and how many passes it has made (HPC-F-89).
+    epoch: Option<u64>,
+    passes: u64,
 }
 
 impl<'c> Planner<'c> {
@@ -81,6 +84,8 @@ impl<'c> Planner<'c> {
             refused: Vec::new(),
             is_plan_due: true,
             wake: None,
+            epoch: None,
+            passes: 0,
         })
     }
 
@@ -171,18 +176,32 @@ impl<'c> Planner<'c> {
     async fn cycle(&mut self) -> Result<(), BusError> {
         self.is_plan_due = false;
         self.wake = None;
+        let Some(epoch) = self.hello().await else { return Ok(()) };
         WAITING.record(i64::try_from(self.projection.waiting()).unwrap_or(i64::MAX), &[]);
         let now = Timestamp::now().max(self.state().time());
         let plan = match self.external {
             None => self.plan(now),
             Some(_) => self.ask(now).await,
         };
-        let says_nothing = plan.starts.is_empty()
-            && plan.reasons.is_empty()
-            && plan.slots.is_empty()
-            && plan.predictions.is_empty()
-            && plan.reservations.is_empty();
-        if says_nothing { Ok(()) } else { self.commit_and_follow(plan).await }
+        self.passes += 1;
+        let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
+        if says_nothing(&plan) { Ok(()) } else { self.commit_and_follow(plan).await }
+    }
+
+    /// Lets the ledger count this planner, once. `None` if it does not now: then it is asked again before the next plan.
+    async fn hello(&mut self) -> Option<u64> {
+        if self.epoch.is_none() {
+            let answer = self.ledger.command(Actor::Planner, TraceContext::default(), Command::PlannerHello).await;
+            match answer.map(|answer| answer.result) {
+                Ok(Ok(Reply::Epoch(epoch))) => self.epoch = Some(epoch),
+                other => {
+                    tracing::warn!("the ledger did not count this planner: {other:?}");
+                    self.is_plan_due = true;
+                    tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+                }
+            }
+        }
+        self.epoch
     }
 
     /// Asks the ledger for what a plan says, and waits to see what came of it.
@@ -268,6 +287,19 @@ impl<'c> Planner<'c> {
         let span = |id: JobId| Some(trace::in_trace(tracing::debug_span!("plan", job = %id), job_of(id)?.trace));
         plan.starts.iter().filter_map(|start| span(start.job)).collect()
     }
+}
+
+/// Whether there is nothing in a plan that the ledger does not know.
+fn says_nothing(plan: &ProposedPlan) -> bool {
+    plan.starts.is_empty()
+        && plan.reasons.is_empty()
+        && plan.slots.is_empty()
+        && plan.predictions.is_empty()
+        && plan.reservations.is_empty()
+        && plan.growths.is_empty()
+        && plan.shrinks.is_empty()
+        && plan.preemptions.is_empty()
+        && plan.reserved.is_empty()
 }
 
 /// What was foreseen, when it is; for ever if nothing predicts.

@@ -34,6 +34,25 @@ async fn jobs_are_started_once_in_plans_of_bounded_size() {
     }
 }
 
+/// HPC-F-61, HPC-F-89: passes are counted from 1 for each planner, and each planner has an epoch of its own.
+#[tokio::test]
+async fn plans_tell_which_pass_of_which_planner_they_are() {
+    let mut ledger = Ledger::start(1, 8).await;
+    for epoch in 1..=2 {
+        let planner = start_planner(&ledger.bus, Config { predict: false, ..Config::default() }).await;
+        let mut last = 0;
+        for _ in 0..2 {
+            ledger.submit(1, None).await;
+            let (plan, _) = ledger.commit_next_plan().await;
+            assert_eq!(plan.epoch, epoch);
+            assert!(plan.pass > last, "pass {} after {last}", plan.pass);
+            assert!(last > 0 || plan.pass <= 2, "the first plan of a planner is pass {}", plan.pass);
+            last = plan.pass;
+        }
+        drop(planner);
+    }
+}
+
 #[tokio::test]
 async fn a_planner_that_comes_late_starts_what_waits() {
     let mut ledger = Ledger::start(1, 2).await;

@@ -10,7 +10,7 @@ use crate::{
     class::{ClassId, Classes},
     limits::{Limits, Usage},
     machine::{Holding, Machine, Window},
-    model::{ActiveRun, Closure, QueuedJob, Reservation, Slot},
+    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot},
     queue::{Facts, Place, Queue},
     search::Search,
     timeline::ALWAYS,
@@ -19,8 +19,10 @@ use held::JustLeft;
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
+    filter::ActivationOrdering,
     policy::Policy,
     resources::NodeSpec,
+    scheduling::SchedulingSettings,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -54,6 +56,17 @@ pub struct Engine {
     runs: HashMap<JobId, Run>,
     /// Assumed ends of runs that end.
     ends: BTreeSet<(Timestamp, JobId)>,
+    pub(crate) scheduling: Arc<SchedulingSettings>,
+    /// When shares were last levelled.
+    pub(crate) rebalanced: Option<Timestamp>,
+    /// Runs that can use more or fewer resources.
+    pub(crate) elastic: BTreeMap<JobId, ElasticRun>,
+    /// Whether a job whose filters are asked holds back others of its priority and below.
+    pub(crate) is_strict: bool,
+    /// The job that keeps others of this priority and below from starting.
+    pub(crate) queue_block: Option<(JobId, i64)>,
+    /// All filters are taken to pass at once.
+    pub(crate) assumes_passes: bool,
 }
 
 /// Whose bound it is.
@@ -63,6 +76,7 @@ pub(crate) enum Bound {
     Reservation(Arc<str>),
 }
 
+/// A run with what it holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     run: ActiveRun,
@@ -101,7 +115,49 @@ impl Engine {
             tells_reasons: true,
             runs: HashMap::new(),
             ends: BTreeSet::new(),
+            scheduling: Arc::default(),
+            rebalanced: None,
+            elastic: BTreeMap::new(),
+            is_strict: true,
+            queue_block: None,
+            assumes_passes: false,
         })
+    }
+
+    /// The same, but all activation filters pass at once, and those that are asked have passed.
+    #[must_use]
+    pub fn assuming_passes(mut self) -> Self {
+        self.assumes_passes = true;
+        self
+    }
+
+    /// Sets how resources are given to jobs, and when shares were last levelled.
+    pub fn set_scheduling(&mut self, settings: Arc<SchedulingSettings>, rebalanced: Option<Timestamp>) {
+        self.slots_in_doubt |= settings.mode != self.scheduling.mode;
+        (self.scheduling, self.rebalanced) = (settings, rebalanced);
+    }
+
+    /// Sets what may start while activation filters are asked.
+    pub fn set_ordering(&mut self, ordering: ActivationOrdering) {
+        self.is_strict = ordering == ActivationOrdering::Strict;
+    }
+
+    /// Sets the job that keeps others of a priority and below from starting.
+    pub fn set_queue_block(&mut self, block: Option<(JobId, i64)>) {
+        self.queue_block = block;
+    }
+
+    /// A run can use more or fewer resources, or not any more.
+    pub fn set_elastic(&mut self, job: JobId, run: Option<ElasticRun>) {
+        match run {
+            Some(run) => self.elastic.insert(job, run),
+            None => self.elastic.remove(&job),
+        };
+    }
+
+    /// What a run can do with more or fewer resources.
+    pub fn elastic(&self, job: JobId) -> Option<&ElasticRun> {
+        self.elastic.get(&job)
     }
 
     /// The same, but passes do not say why jobs wait, which takes time.
@@ -391,6 +447,7 @@ impl Engine {
                 arrival: entry.arrival,
                 attributes: entry.attributes.clone(),
                 slot: entry.slot.clone(),
+                activation: entry.activation.clone(),
             });
         }
         for job in jobs {

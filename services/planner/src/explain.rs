@@ -237,6 +237,7 @@ impl Engine {
             arrival: entry.arrival,
             attributes: entry.attributes.clone(),
             slot: entry.slot.clone(),
+            activation: entry.activation.clone(),
         })
     }
 

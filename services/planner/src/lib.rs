@@ -26,6 +26,7 @@ pub mod policy_file;
 pub mod predict;
 pub mod projection;
 mod queue;
+mod resize;
 mod search;
 pub mod simulate;
 mod timeline;

@@ -177,7 +177,8 @@ impl Limits {
         None
     }
 
-    fn reached_of_policy(&self, holder: &Holder, demand: &Demand, more: &Usage) -> Option<String> {
+    /// The limit of the policy, for people, that keeps a job from using that much more.
+    pub fn reached_of_policy(&self, holder: &Holder, demand: &Demand, more: &Usage) -> Option<String> {
         for (number, rule) in self.rules.iter().enumerate() {
             for name in names(rule, holder, demand) {
                 let used = self.used(&Counter::Policy(number, name.clone()));

@@ -1,5 +1,6 @@
 //! What a planner looks at: jobs that wait, runs that hold resources, and what keeps nodes from being used.
 
+use muster_domain::state::Elastic;
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement},
@@ -44,6 +45,50 @@ pub struct QueuedJob {
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
     /// What it was promised by a planner that keeps promises (backfill `conservative`); for an array, its next task.
     pub slot: Option<Slot>,
+    /// What activation filters have to do with it, if anything.
+    pub activation: Option<Arc<Activation>>,
+}
+
+/// What activation filters have to do with a job that waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activation {
+    /// Its filters are asked before it starts: it has some, and they have not passed yet.
+    pub is_filtered: bool,
+    /// Its filters are being asked, or asked to take back what they did: it is not started meanwhile (HPC-F-84).
+    pub is_pending: bool,
+    /// Until they have answered no other job of its priority or below starts (HPC-F-82).
+    pub holds_back: bool,
+    /// They are not asked again before this time (HPC-F-34).
+    pub ask_again: Option<Timestamp>,
+    /// What is kept for it, which the engine has as a run of it: it starts on that or more (HPC-F-35).
+    pub kept: Option<Arc<Placement>>,
+}
+
+/// A run of a job that can use more or fewer resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElasticRun {
+    /// The job.
+    pub job: JobId,
+    /// Its priority.
+    pub priority: i64,
+    /// When it was put into the queue.
+    pub arrival: Timestamp,
+    /// When it got its resources.
+    pub allocated: Timestamp,
+    /// What it has, and what it could use.
+    pub size: Elastic,
+    /// How many cores its tasks use on its nodes.
+    pub busy: BTreeMap<NodeId, u32>,
+    /// What it gives up as its tasks end.
+    pub shrinking: Option<Arc<Placement>>,
+    /// It is being stopped: all that it has will be free.
+    pub is_leaving: bool,
+    /// It may be given more: it is neither stopped nor suspended, did not start as backfill, and waits for no filter (HPC-B-12).
+    pub may_grow: bool,
+    /// Its filters are asked before it grows (HPC-S-11).
+    pub is_filtered: bool,
+    /// They are not asked again before this time (HPC-F-34).
+    pub ask_again: Option<Timestamp>,
 }
 
 /// The tasks of an array that wait.

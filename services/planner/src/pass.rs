@@ -1,7 +1,12 @@
 //! One planning cycle: order, gate, place, and what is promised to jobs that wait.
 
+mod balance;
 mod greedy;
+mod growth;
+mod modes;
 mod now_index;
+mod offers;
+mod preempt;
 mod promises;
 mod reasons;
 mod renewal;
@@ -9,7 +14,7 @@ pub(crate) mod turn;
 
 use crate::{
     class::ClassId,
-    engine::Engine,
+    engine::{Engine, Run},
     limits::{Usage, queues},
     machine::Holding,
     model::{ActiveRun, Demand, Holder, Slot},
@@ -17,9 +22,16 @@ use crate::{
     search::{Known, Search, Sweep},
 };
 use muster_schemas::{
-    JobId, Timestamp, command::Start, event::WaitingJob, job::WaitReason, policy::BackfillMode, resources::Placement,
+    JobId, Timestamp,
+    command::Start,
+    event::WaitingJob,
+    job::WaitReason,
+    plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
+    policy::BackfillMode,
+    resources::Placement,
 };
 use now_index::NowIndex;
+use offers::Offers;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -39,6 +51,16 @@ pub struct Plan {
     pub is_cut_short: bool,
     /// When the next cycle is due even if nothing happens.
     pub next_wake: Option<Timestamp>,
+    /// What is to be known of the starts of jobs with activation filters, and in a mode of those that go around others.
+    pub facts: Vec<StartFacts>,
+    /// More resources for runs.
+    pub growths: Vec<ProposedGrowth>,
+    /// What runs are to give up.
+    pub shrinks: Vec<ProposedShrink>,
+    /// Runs that are to make way.
+    pub preemptions: Vec<ProposedPreemption>,
+    /// What is kept for jobs from now on, where it is more than before.
+    pub reserved: Vec<Start>,
 }
 
 /// What a cycle has come to so far. What it takes for the jobs that it starts is given back when it is over: they hold it
@@ -69,6 +91,10 @@ struct Cycle<'c> {
     /// The promises that were there before the cycle, of those that changed.
     old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
     wake: Option<Timestamp>,
+    /// What is offered to activation filters, and whom they hold back.
+    offers: Offers,
+    /// Runs that hold something else, or nothing, for this cycle only: as they were.
+    swapped: Vec<Run>,
 }
 
 /// What came of a look at a job.
@@ -124,9 +150,15 @@ impl Engine {
             sweeps: HashMap::new(),
             old_slots: BTreeMap::new(),
             wake: None,
+            offers: self.open_offers(),
+            swapped: Vec::new(),
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
+        if let Some(mode) = self.scheduling.mode {
+            self.by_mode(&mut cycle, mode);
+            return cycle;
+        }
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
             let backfill = self.queue.backfill(block);
@@ -160,6 +192,10 @@ impl Engine {
             self.limits.end(&holder, &demand, &usage);
         }
         cycle.plan.starts.iter().for_each(|start| self.forget_start(start.job));
+        for run in cycle.swapped.drain(..).rev() {
+            self.lend_run(run.active().job);
+            self.hold_run(run);
+        }
         // What an array was promised went to the task that starts; the next one has nothing yet.
         for place in std::mem::take(&mut cycle.redeemed_arrays) {
             self.change_slot(&mut cycle, place, None);
@@ -171,7 +207,8 @@ impl Engine {
             }
         }
         let bound = self.bounds.iter().map(|(at, _)| *at).find(|at| *at > cycle.now && *at < Timestamp::MAX);
-        cycle.plan.next_wake = cycle.wake.into_iter().chain(bound).min();
+        let ask = self.queue.gates.next_ask(cycle.now).filter(|_| !self.assumes_passes);
+        cycle.plan.next_wake = cycle.wake.into_iter().chain(bound).chain(ask).min();
         cycle.plan
     }
 
@@ -193,7 +230,13 @@ impl Engine {
     }
 
     fn start_one(&mut self, cycle: &mut Cycle, place: Place, id: JobId) -> Verdict {
-        if cycle.is_full(self.policy.max_starts) || self.is_limited(cycle, place) {
+        if cycle.is_full(self.policy.max_starts) {
+            return Verdict::Held;
+        }
+        if let Some(kept) = self.kept(place) {
+            return self.start_on_kept(cycle, place, &kept);
+        }
+        if self.is_limited(cycle, place) {
             return Verdict::Held;
         }
         match self.place_now(cycle, place) {
@@ -257,6 +300,7 @@ impl Engine {
     }
 
     fn take_start(&mut self, cycle: &mut Cycle, place: Place, id: JobId, placement: Placement) {
+        self.note_offer(cycle, place, id, &placement);
         let Some(entry) = self.queue.get(place) else { return };
         let demand = self.classes.get(entry.class).demand.clone();
         let holder = entry.holder.clone();

@@ -3,7 +3,7 @@
 mod jobs;
 mod reserve;
 
-pub use jobs::expected_end;
+pub use jobs::{expected_end, facts_of};
 
 use crate::{
     PolicyError,
@@ -50,6 +50,10 @@ pub struct Planned {
 /// What a record can change of what the engine was told.
 struct Touched {
     jobs: Vec<(JobId, bool, Option<QueuedJob>)>,
+    /// What is kept for jobs.
+    kept: Vec<(JobId, Option<ActiveRun>)>,
+    /// The job that the event is about.
+    named: Option<JobId>,
     runs: Vec<(RunId, Option<ActiveRun>)>,
     /// The number of an array, and how many more of its tasks might run.
     array: Option<(u64, u32)>,
@@ -91,18 +95,20 @@ impl Projection {
         let event = &record.event;
         let touched = self.touched(event);
         self.state.apply(record);
-        if matches!(event, Event::PolicySet { .. }) {
+        if matches!(event, Event::PolicySet { .. } | Event::SchedulingSet { .. }) {
             *self = Self::of(std::mem::take(&mut self.state));
             return true;
         }
         self.tell_cluster(event);
-        self.tell_touched(touched);
+        self.tell_filters(event);
+        let has_other_size = self.tell_touched(touched);
         // Few records open or shut the gates of jobs that nothing named: earlier namesakes, `Before...` dependencies.
         let names_change = matches!(event, Event::JobModified { change, .. } if change.name.is_some());
-        if names_change || self.eligible != self.state.eligible_jobs() || concerns_reservations(event) {
+        let is_of_many = concerns_reservations(event) || concerns_filters(event);
+        if names_change || self.eligible != self.state.eligible_jobs() || is_of_many {
             self.tell_jobs();
         }
-        can_change_plan(event)
+        can_change_plan(event) || has_other_size
     }
 
     /// Plans for a time. Jobs are left out if a start of theirs was refused and nothing has changed since.
@@ -111,7 +117,8 @@ impl Projection {
     pub fn plan(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Planned {
         self.settle_promises();
         self.engine.set_capacity_freed(self.state.capacity_freed());
-        let Plan { starts, reasons, slots, is_cut_short, next_wake } = self.engine.pass(now, left_out);
+        let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, growths, shrinks, preemptions, reserved } =
+            self.engine.pass(now, left_out);
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
         let reservations = self.unplaced_reservations(now);
         let mut reasons = reasons;
@@ -131,6 +138,11 @@ impl Projection {
             reasons,
             slots: slots.into_iter().map(planned).collect(),
             reservations,
+            start_facts: facts,
+            growths,
+            shrinks,
+            preemptions,
+            reserved,
             ..ProposedPlan::default()
         };
         Planned { plan, is_cut_short, next_wake }
@@ -179,12 +191,36 @@ impl Projection {
         let reservations: Vec<Arc<str>> =
             self.state.reservations().map(|reservation| reservation.spec.name.as_str().into()).collect();
         reservations.iter().for_each(|name| self.tell_reservation(name));
+        self.engine.set_scheduling(self.state.scheduling().clone(), self.state.rebalanced());
+        self.engine.set_ordering(self.state.filter_settings().ordering);
+        self.engine.set_queue_block(self.state.queue_block());
         for run in self.state.runs() {
             if let Some(job) = self.state.job(run.job) {
                 self.engine.begin(self.holders.active(job, run));
+                self.engine.set_elastic(job.id, jobs::elastic(&self.state, job));
+            }
+        }
+        for job in self.state.jobs() {
+            if let Some(kept) = self.holders.kept(job) {
+                self.engine.begin(kept);
             }
         }
         self.tell_jobs();
+    }
+
+    /// Tells the engine whom filters keep from starting.
+    fn tell_filters(&mut self, event: &Event) {
+        match event {
+            Event::FilterSettingsSet { settings, .. } => self.engine.set_ordering(settings.ordering),
+            Event::RunShrinking { .. } => {
+                self.engine.set_scheduling(self.state.scheduling().clone(), self.state.rebalanced());
+            }
+            _ => {}
+        }
+        // Few events change it, but many kinds can: a job that blocks others ends in many ways.
+        if self.engine.queue_block.is_some() || matches!(event, Event::QueueBlocked { .. }) {
+            self.engine.set_queue_block(self.state.queue_block());
+        }
     }
 
     /// Tells the engine of all jobs that wait, anew.
@@ -264,10 +300,11 @@ impl Projection {
         }
         ids.sort_unstable();
         ids.dedup();
+        let kept = ids.iter().map(|id| (*id, self.kept(*id))).collect();
         let jobs = ids.into_iter().map(|id| (id, self.is_eligible(id), self.queued(id))).collect();
         let runs = run.into_iter().map(|run| (run, self.active(run))).collect();
         let array = named.and_then(|job| Some((job.number, self.headroom(job.number)?)));
-        Touched { jobs, runs, array }
+        Touched { jobs, kept, runs, named, array }
     }
 
     /// How many more tasks of an array may run; `None` if it is no array.
@@ -288,7 +325,23 @@ impl Projection {
         Some(self.holders.active(self.state.job(run.job)?, run))
     }
 
-    fn tell_touched(&mut self, touched: Touched) {
+    fn kept(&mut self, id: JobId) -> Option<ActiveRun> {
+        self.holders.kept(self.state.job(id)?)
+    }
+
+    /// Tells the engine what a running job can do with more or fewer resources; whether that is something else.
+    fn tell_elastic(&mut self, id: JobId) -> bool {
+        let elastic = self.state.job(id).and_then(|job| jobs::elastic(&self.state, job));
+        let size = |run: Option<&crate::model::ElasticRun>| run.map(|run| run.size);
+        let is_other = size(self.engine.elastic(id)) != size(elastic.as_ref());
+        if is_other || elastic.is_some() {
+            self.engine.set_elastic(id, elastic);
+        }
+        is_other
+    }
+
+    /// Whether a running job can do something else with more or fewer resources than before.
+    fn tell_touched(&mut self, touched: Touched) -> bool {
         for (id, was_eligible, before) in touched.jobs {
             self.eligible = self.eligible + usize::from(self.is_eligible(id)) - usize::from(was_eligible);
             let after = self.queued(id);
@@ -299,6 +352,14 @@ impl Projection {
             && self.headroom(number).is_some_and(|now| now != headroom)
         {
             self.tell_tasks(number);
+        }
+        for (id, before) in touched.kept {
+            let after = self.kept(id);
+            match after {
+                Some(kept) if before.as_ref() != Some(&kept) => self.engine.begin(kept),
+                None if before.is_some() => self.engine.end(id),
+                _ => {}
+            }
         }
         for (id, before) in touched.runs {
             let after = self.active(id);
@@ -311,6 +372,7 @@ impl Projection {
                 (None, None) => {}
             }
         }
+        touched.named.is_some_and(|job| self.tell_elastic(job))
     }
 
     fn note_blocked(&mut self, id: JobId, waits: bool) {
@@ -384,6 +446,11 @@ fn concerns_reservations(event: &Event) -> bool {
     matches!(event, Event::ReservationSet { .. } | Event::ReservationBegun { .. } | Event::ReservationRemoved { .. })
 }
 
+/// Whether the event gives many jobs other filters.
+fn concerns_filters(event: &Event) -> bool {
+    matches!(event, Event::FilterSettingsSet { .. } | Event::TemplateSet { .. } | Event::TemplateRemoved { .. })
+}
+
 /// Whether the event can let something start that could not start before, or make a reason untrue.
 fn can_change_plan(event: &Event) -> bool {
     match event {
@@ -393,7 +460,14 @@ fn can_change_plan(event: &Event) -> bool {
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
         Event::RunNumbersRaised { .. } => false,
         Event::RunNodeStarted { .. } | Event::RunStopping { .. } | Event::RunNodeEnded { .. } => false,
-        Event::JobSignalled { .. } => false,
+        Event::JobSignalled { .. } | Event::PlannerStarted { .. } => false,
+        Event::FilterChainStarted { .. } | Event::RunBackfilled { .. } | Event::RunGrown { .. } => false,
+        Event::ResourcesReserved { .. } | Event::RunShrinking { .. } | Event::TaskStarted { .. } => false,
+        // Only the end of a chain, and of its rollback, changes what may start.
+        Event::FilterInvoked { .. } | Event::FilterElsewhere { .. } | Event::FilterVerdict { .. } => false,
+        Event::FilterReverted { .. } | Event::FilterRevertFailed { .. } | Event::FilterRevertSkipped { .. } => false,
+        Event::FilterLateResult { .. } | Event::FilterRunnersMissing { .. } => false,
+        Event::JobWarned { .. } | Event::JobMessage { .. } => false,
         Event::StepStarted { .. } | Event::StepNodeEnded { .. } | Event::StepEnded { .. } => false,
         _ => true,
     }

@@ -7,7 +7,7 @@
 use crate::{
     PolicyError,
     class::{ClassId, Size},
-    model::{Holder, QueuedJob, QueuedTasks, Slot},
+    model::{Activation, Holder, QueuedJob, QueuedTasks, Slot},
 };
 use muster_schemas::{
     JobId, Timestamp,
@@ -20,7 +20,7 @@ use muster_schemas::{
 };
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -38,10 +38,55 @@ pub(crate) struct Entry {
     pub arrival: Timestamp,
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
     pub slot: Option<Slot>,
+    pub activation: Option<Arc<Activation>>,
     /// How much had been freed when it was last found that its slot cannot be earlier.
     pub looked_at: Option<usize>,
     block: u32,
 }
+
+/// What the activation filters of all jobs that wait together come to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gates {
+    /// How many jobs have to do with filters.
+    pub jobs: usize,
+    /// How many jobs hold back all of a priority and below.
+    holding_back: BTreeMap<i64, usize>,
+    /// When filters may be asked again.
+    asks: BTreeSet<(Timestamp, JobId)>,
+}
+
+impl Gates {
+    fn count(&mut self, entry: &Entry, is_new: bool) {
+        let Some(activation) = &entry.activation else { return };
+        self.jobs = self.jobs.saturating_add_signed(if is_new { 1 } else { -1 });
+        if let Some(at) = activation.ask_again {
+            match is_new {
+                true => self.asks.insert((at, entry.id)),
+                false => self.asks.remove(&(at, entry.id)),
+            };
+        }
+        if activation.holds_back {
+            let count = self.holding_back.entry(entry.priority).or_default();
+            *count = count.saturating_add_signed(if is_new { 1 } else { -1 });
+            if *count == 0 {
+                self.holding_back.remove(&entry.priority);
+            }
+        }
+    }
+
+    /// No job of this priority or below starts, because answers are outstanding.
+    pub fn held_back(&self) -> Option<i64> {
+        self.holding_back.last_key_value().map(|(priority, _)| *priority)
+    }
+
+    /// The next time after this one at which filters may be asked again.
+    pub fn next_ask(&self, now: Timestamp) -> Option<Timestamp> {
+        self.asks.range((now, LAST_JOB)..).map(|(at, _)| *at).find(|at| *at > now)
+    }
+}
+
+/// Behind all jobs of the same moment.
+const LAST_JOB: JobId = JobId::task(u64::MAX, u32::MAX);
 
 /// The jobs of a block, sorted when a pass asks for them.
 #[derive(Clone, Debug)]
@@ -84,6 +129,10 @@ pub(crate) struct Queue {
     entries: Vec<Option<Entry>>,
     /// The class of each entry, which is asked for far more often than the rest.
     classes: Vec<Option<ClassId>>,
+    /// Whether the filters of each entry are being asked, likewise.
+    pending: Vec<bool>,
+    /// What the activation filters of all jobs together come to.
+    pub gates: Gates,
     /// The keys of each entry, so many as the longest order has.
     keys: Vec<f64>,
     width: usize,
@@ -120,6 +169,8 @@ impl Queue {
             epoch: Timestamp(0),
             entries: Vec::new(),
             classes: Vec::new(),
+            pending: Vec::new(),
+            gates: Gates::default(),
             keys: Vec::new(),
             width,
             free: Vec::new(),
@@ -144,6 +195,23 @@ impl Queue {
     /// The class of the job at a place, if there is one.
     pub fn class_at(&self, place: Place) -> Option<ClassId> {
         self.classes[place as usize]
+    }
+
+    /// Whether the filters of the job at a place are being asked.
+    pub fn is_pending(&self, place: Place) -> bool {
+        self.pending[place as usize]
+    }
+
+    /// For each place the number of its job in the order of the last sorting, from 1.
+    pub fn ranks(&self) -> Vec<u32> {
+        let mut ranks = vec![0; self.entries.len()];
+        let blocks = self.blocks();
+        let places =
+            blocks.iter().flat_map(|block| self.sorted(*block)).filter(|place| self.class_at(**place).is_some());
+        for (rank, place) in (1..).zip(places) {
+            ranks[*place as usize] = rank;
+        }
+        ranks
     }
 
     pub fn get_mut(&mut self, place: Place) -> Option<&mut Entry> {
@@ -173,16 +241,20 @@ impl Queue {
             arrival: job.arrival,
             attributes: job.attributes,
             slot: job.slot,
+            activation: job.activation,
             looked_at: None,
             block,
         };
         let place = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             self.classes.push(None);
+            self.pending.push(false);
             self.keys.resize(self.entries.len() * self.width, 0.0);
             u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
         });
         self.by_id.insert(entry.id, place);
+        self.pending[place as usize] = entry.activation.as_ref().is_some_and(|activation| activation.is_pending);
+        self.gates.count(&entry, true);
         self.entries[place as usize] = Some(entry);
         self.classes[place as usize] = Some(class);
         self.compute_keys(place, facts, queues, Timestamp(0));
@@ -195,6 +267,7 @@ impl Queue {
         let place = self.by_id.remove(&id)?;
         let entry = self.entries[place as usize].take()?;
         self.classes[place as usize] = None;
+        self.gates.count(&entry, false);
         let block = &mut self.blocks[entry.block as usize];
         match block.fresh.iter().position(|fresh| *fresh == place) {
             Some(at) => {

@@ -1,6 +1,7 @@
 //! Whether a demand fits at a moment, and when it fits first.
 
 mod chances;
+mod more;
 mod onward;
 mod plain;
 mod pool;
@@ -245,6 +246,17 @@ impl<'s> Search<'s> {
                 best.map(|(_, found)| found)
             }
             _ => self.earliest_of(demand, None, from, bound),
+        }
+    }
+
+    /// The first moment from now on at which the demand fits in any way.
+    pub fn first_start(&self, demand: &Demand) -> Option<Timestamp> {
+        let starts = |choice| self.earliest_of(demand, choice, self.now, Timestamp::MAX).map(|found| found.start);
+        match &demand.components[..] {
+            [component] if component.alternatives.len() > 1 => {
+                (0..).zip(component.alternatives.iter()).filter_map(|(number, _)| starts(Some(number))).min()
+            }
+            _ => starts(None),
         }
     }
 

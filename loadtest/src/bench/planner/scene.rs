@@ -61,7 +61,17 @@ impl Scene {
             let arrival = scene.now.plus_seconds(number as i64 - jobs as i64);
             let (demand, holder) = (scene.one_of(&demands).clone(), scene.one_of(&holders).clone());
             let id = scene.next_id(number);
-            let job = QueuedJob { id, tasks: None, demand, holder, priority: 0, arrival, attributes: None, slot: None };
+            let job = QueuedJob {
+                id,
+                tasks: None,
+                demand,
+                holder,
+                priority: 0,
+                arrival,
+                attributes: None,
+                slot: None,
+                activation: None,
+            };
             scene.jobs.insert(id, job);
         }
         scene

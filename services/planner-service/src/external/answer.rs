@@ -6,6 +6,7 @@ use muster_domain::{State, state::Component};
 use muster_planner::{
     free::{Free, FreeNode, Undo},
     place::{Scope, place_alternative},
+    projection::facts_of,
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -51,6 +52,7 @@ pub(crate) fn propose(state: &State, cycle: &Cycle, answer: ExternalPlan) -> Pro
     for refused in &proposal.refused {
         texts.insert(refused.job, cut(format!("the external planner's start was refused: {}", refused.reason)));
     }
+    proposal.plan.start_facts = proposal.plan.starts.iter().filter_map(|start| facts_of(state, start)).collect();
     let started: BTreeSet<JobId> = proposal.plan.starts.iter().map(|start| start.job).collect();
     proposal.plan.reasons = reasons(state, cycle, &started, texts);
     proposal.plan.predictions = answer

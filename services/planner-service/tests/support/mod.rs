@@ -111,6 +111,22 @@ impl Ledger {
 
     /// Answers queries until the planner asks for a plan to be committed.
     pub async fn next_plan(&mut self) -> (Request, ProposedPlan) {
+        loop {
+            let request = self.next_command().await;
+            let envelope: CommandEnvelope = request.message.decode().expect("a command");
+            assert_eq!(envelope.actor, Actor::Planner);
+            match envelope.command {
+                Command::CommitPlan { plan } => return (request, *plan),
+                Command::PlannerHello => {
+                    let reply = self.command(&Actor::Planner, Command::PlannerHello).await;
+                    self.answer(request, reply);
+                }
+                other => panic!("unexpected command {other:?}"),
+            }
+        }
+    }
+
+    async fn next_command(&mut self) -> Request {
         let next = async {
             loop {
                 tokio::select! {
@@ -119,13 +135,7 @@ impl Ledger {
                 }
             }
         };
-        let request = tokio::time::timeout(DEADLINE, next).await.expect("a plan in time");
-        let envelope: CommandEnvelope = request.message.decode().expect("a command");
-        assert_eq!(envelope.actor, Actor::Planner);
-        match envelope.command {
-            Command::CommitPlan { plan } => (request, *plan),
-            other => panic!("unexpected command {other:?}"),
-        }
+        tokio::time::timeout(DEADLINE, next).await.expect("a command in time")
     }
 
     /// Commits the next plan; gives it, and what was refused of it.

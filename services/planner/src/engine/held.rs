@@ -1,13 +1,17 @@
 //! What holds something when the machine or the job's state changes under it.
 
-use super::Engine;
+use super::{Engine, Run};
 use crate::{
+    limits::Usage,
     machine::Holding,
     model::{ActiveRun, Slot},
     pass::expected_end,
 };
-use muster_schemas::{JobId, NodeId, resources::NodeShare};
-use std::ops::Range;
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    resources::{NodeShare, Placement},
+};
+use std::{ops::Range, sync::Arc};
 
 /// A job that has just left the queue with a promise, and the numbers of what that freed.
 #[derive(Clone, Debug)]
@@ -18,6 +22,30 @@ pub(super) struct JustLeft {
 }
 
 impl Engine {
+    /// Takes from a run what it holds, for this cycle only; see [`Engine::hold_run`].
+    pub(crate) fn lend_run(&mut self, job: JobId) -> Option<Run> {
+        let known = self.runs.remove(&job)?;
+        let Run { run, assumed_end, usage } = &known;
+        self.ends.remove(&(*assumed_end, job));
+        self.machine.lend(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
+        self.limits.end(&run.holder, &run.demand, usage);
+        Some(known)
+    }
+
+    /// Gives a run what it holds, after [`Engine::lend_run`] for this cycle.
+    pub(crate) fn hold_run(&mut self, known: Run) {
+        let Run { run, assumed_end, usage } = &known;
+        self.machine.take(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
+        self.limits.begin(&run.holder, &run.demand, usage);
+        self.ends.insert((*assumed_end, run.job));
+        self.runs.insert(run.job, known);
+    }
+
+    /// When a run is thought to end.
+    pub(crate) fn assumed_end(&self, job: JobId) -> Option<Timestamp> {
+        self.runs.get(&job).map(|run| run.assumed_end)
+    }
+
     /// What a job was promised that has just left the queue was not freed if its run holds it.
     pub(super) fn note_redeemed(&mut self, run: &ActiveRun) {
         let Some(JustLeft { job, slot, freed }) = self.just_left.take() else { return };
@@ -55,6 +83,19 @@ impl Engine {
                 self.machine.take_licence(demand, &slot.placement, Holding::Promise { start: slot.start }, name);
             }
         }
+    }
+}
+
+impl Run {
+    /// The run.
+    pub fn active(&self) -> &ActiveRun {
+        &self.run
+    }
+
+    /// The same run elsewhere.
+    pub fn on(&self, placement: Placement) -> Self {
+        let usage = Usage::of(&placement);
+        Self { run: ActiveRun { placement: Arc::new(placement), ..self.run.clone() }, usage, ..*self }
     }
 }
 

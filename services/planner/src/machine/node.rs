@@ -128,7 +128,20 @@ impl MachineNode {
     /// What can be had of the node all through a window, if it is anything.
     pub fn free_in(&self, window: Window, now: Timestamp, needs_all_cores: bool) -> Option<FreeNode<'_>> {
         let least = self.least_in(window);
-        if least.exclusive < 0 || least.cores <= 0 {
+        if least.exclusive < 0 {
+            return None;
+        }
+        self.free_of(least, window, now, needs_all_cores)
+    }
+
+    /// What the job that has the node for itself can have of it beside.
+    pub fn free_beside_holder(&self, window: Window, now: Timestamp) -> Option<FreeNode<'_>> {
+        let free = self.free_of(self.least_in(window), window, now, false)?;
+        Some(FreeNode { idle: true, ..free })
+    }
+
+    fn free_of(&self, least: Counts, window: Window, now: Timestamp, needs_all_cores: bool) -> Option<FreeNode<'_>> {
+        if least.cores <= 0 {
             return None;
         }
         let starts_now = window.from <= now;

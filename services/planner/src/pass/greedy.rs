@@ -30,6 +30,9 @@ impl Engine {
             if may_pass && promises_left == 0 {
                 return self.backfill(cycle, &sorted[number..], backfill);
             }
+            if self.is_asked(*place) {
+                continue;
+            }
             self.pass_block_on(cycle, *place);
             if !self.may_be_planned(cycle, *place) || self.start(cycle, *place) != Verdict::NoRoom {
                 continue;
@@ -61,7 +64,10 @@ impl Engine {
     /// Whether the job is there, is not left out, its queues start jobs and no earlier job holds them up.
     pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
-        !cycle.left_out.contains(&entry.id) && self.blocker(cycle, place).is_none() && self.queues_start(place)
+        !cycle.left_out.contains(&entry.id)
+            && !self.is_shut(cycle, entry)
+            && self.blocker(cycle, place).is_none()
+            && self.queues_start(place)
     }
 
     /// Nobody knows when a job can start, so no later job may have its nodes; but one that its reservation has no time
@@ -125,6 +131,12 @@ impl Engine {
 
     /// Starts candidates that fit beside what is promised.
     fn backfill(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill) {
+        cycle.offers.goes_around = true;
+        self.try_candidates(cycle, rest, backfill);
+        cycle.offers.goes_around = false;
+    }
+
+    fn try_candidates(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill) {
         let by_walltime;
         let candidates = match backfill.candidates {
             CandidateOrder::QueueOrder => rest,
@@ -156,7 +168,10 @@ impl Engine {
 
     /// Whether no job is there, or one that cannot fit now, by what is known of its class and of what is free.
     fn is_known_to_fail(&mut self, cycle: &mut Cycle, place: Place) -> bool {
-        let Some(class) = self.queue.class_at(place) else { return true };
+        let Some(class) = self.queue.class_at(place).filter(|_| !self.is_asked(place)) else { return true };
+        if self.kept(place).is_some() {
+            return false;
+        }
         if self.classes.has_failed(class, self.passes) {
             return true;
         }

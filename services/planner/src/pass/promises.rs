@@ -55,7 +55,8 @@ impl Engine {
             return;
         }
         for block in self.queue.blocks() {
-            let is_kept = self.queue.backfill(block).mode == BackfillMode::Conservative;
+            let is_kept =
+                self.scheduling.mode.is_none() && self.queue.backfill(block).mode == BackfillMode::Conservative;
             let sorted = self.queue.take_sorted(block);
             // The last ones first: where two hold the same, the earlier job keeps it.
             for place in sorted.iter().rev() {
@@ -84,6 +85,9 @@ impl Engine {
     fn make(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         if self.queue.get(place).is_none_or(|entry| entry.slot.is_some()) {
             return self.queue.get(place).is_some();
+        }
+        if self.kept(place).is_some() {
+            return self.may_be_planned(cycle, place) && self.start(cycle, place) == Verdict::Started;
         }
         if !self.may_be_planned(cycle, place) || !self.has_headroom(cycle, place) || self.is_limited(cycle, place) {
             return false;
@@ -162,7 +166,11 @@ impl Engine {
         let task = entry.tasks.as_ref().and_then(|tasks| tasks.indices.first());
         let id = task.map_or(entry.id, |index| JobId::task(entry.id.number, index));
         // A job ahead that waits for resources of unknown time does not touch what others were promised before it came.
-        if cycle.left_out.contains(&id.whole()) || !self.queues_start(place) || cycle.is_full(self.policy.max_starts) {
+        if cycle.left_out.contains(&id.whole())
+            || self.is_shut(cycle, entry)
+            || !self.queues_start(place)
+            || cycle.is_full(self.policy.max_starts)
+        {
             return;
         }
         let usage = Usage::of(&slot.placement);

@@ -1,15 +1,25 @@
 //! Jobs and runs of a state as the engine takes them.
 
 use crate::{
-    model::{ActiveRun, ComponentDemand, Demand, Holder, QueuedJob, QueuedTasks, Slot},
-    pass,
+    model::{Activation, ActiveRun, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob, QueuedTasks, Slot},
+    pass, resize,
 };
 use muster_domain::{
     State,
-    state::{Component, Job, Run},
+    state::{Component, Elastic, Entry, Filtering, Job, Run},
 };
-use muster_schemas::{Timestamp, event::Owner, plan::SlotSpec, resources::IndexSet};
-use std::{collections::HashMap, sync::Arc};
+use muster_schemas::{
+    NodeId, Timestamp,
+    command::Start,
+    event::Owner,
+    filter::{ActivationOrdering, FilterKind},
+    plan::{SlotSpec, StartFacts},
+    resources::{IndexSet, Placement},
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// A holder is shared by all jobs of the same owner and account. It is only looked up, never walked.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +38,7 @@ impl Holders {
 
     /// The job as it waits; `None` if it does not, or a gate of its own is shut. A stopped queue is none of its own.
     pub(super) fn queued(&mut self, state: &State, job: &Job) -> Option<QueuedJob> {
-        if !job.is_waiting() || !job.gates_open() || !has_begun_reservations(state, job) {
+        if !job.is_waiting() || !is_open(job) || !has_begun_reservations(state, job) {
             return None;
         }
         Some(QueuedJob {
@@ -40,6 +50,25 @@ impl Holders {
             arrival: job.queued,
             attributes: None,
             slot: job.slot.as_deref().map(slot),
+            activation: activation(state, job).map(Arc::new),
+        })
+    }
+
+    /// What is kept for a job that waits, as if it had it: nobody else gets it. It has no end that is known, unless its
+    /// start could not be after a time (HPC-B-14, HPC-B-15).
+    pub(super) fn kept(&mut self, job: &Job) -> Option<ActiveRun> {
+        let filtering = job.filtering.as_deref().filter(|_| job.is_waiting())?;
+        let (_, placement) = filtering.kept().filter(|(_, placement)| placement.shares().next().is_some())?;
+        let offer = filtering.chain.as_ref().and_then(|chain| chain.set_aside());
+        let demand = Arc::new(demand(job));
+        let latest_start = offer.and_then(|offer| offer.latest_start);
+        let latest_end = latest_start.map(|start| pass::expected_end(&demand, placement, start));
+        Some(ActiveRun {
+            job: job.id,
+            demand,
+            holder: self.of(job),
+            placement: placement.clone(),
+            expected_end: latest_end.unwrap_or(Timestamp::MAX),
         })
     }
 
@@ -49,10 +78,83 @@ impl Holders {
             job: run.job,
             demand: Arc::new(demand(job)),
             holder: self.of(job),
-            placement: run.placement.clone(),
+            placement: with_offer(job, run),
             expected_end: expected_end(job, run),
         }
     }
+}
+
+/// What a run has, with what is set aside for its growth.
+fn with_offer(job: &Job, run: &Run) -> Arc<Placement> {
+    let chain = job.filtering.as_ref().and_then(|filtering| filtering.chain.as_ref());
+    match chain.and_then(|chain| chain.set_aside()).filter(|offer| offer.growth) {
+        Some(offer) => Arc::new(resize::merged(&run.placement, &offer.placement)),
+        None => run.placement.clone(),
+    }
+}
+
+/// Whether a job is in the queue and no gate of its own is shut but that its activation filters are being asked.
+fn is_open(job: &Job) -> bool {
+    let filters_open = |filtering: &Filtering| {
+        let is_asked = filtering.chain.as_ref().is_some_and(|chain| chain.spec.kind == FilterKind::Activation);
+        filtering.is_open() || filtering.entry == Entry::Entered && filtering.hold.is_none() && is_asked
+    };
+    job.filtering.as_deref().is_none_or(filters_open) && job.components.iter().all(Component::gates_open)
+}
+
+/// What activation filters have to do with a job that waits, if anything.
+fn activation(state: &State, job: &Job) -> Option<Activation> {
+    let has_filters = state.has_activation_filters(job);
+    let Some(filtering) = job.filtering.as_deref() else {
+        return has_filters.then(|| Activation { is_filtered: true, ..Activation::default() });
+    };
+    let chain = filtering.chain.as_deref();
+    let is_strict = state.filter_settings().ordering == ActivationOrdering::Strict;
+    let activation = Activation {
+        is_filtered: has_filters && !filtering.is_granted,
+        is_pending: chain.is_some(),
+        holds_back: is_strict && chain.is_some_and(|chain| chain.holds_up_others()),
+        ask_again: filtering.refusal.as_ref().map(|refusal| refusal.ask_again).filter(|_| has_filters),
+        kept: filtering.reserved.as_ref().filter(|_| chain.is_none()).map(|kept| kept.placement.clone()),
+    };
+    (activation != Activation::default()).then_some(activation)
+}
+
+/// What is to be known of a start that somebody else than the engine decided, if the job has activation filters: it has no
+/// place in an order, and goes around nobody.
+pub fn facts_of(state: &State, start: &Start) -> Option<StartFacts> {
+    let job = state.job(start.job).or_else(|| state.job(start.job.whole()))?;
+    let unit = job.tasks.as_ref().map_or_else(|| resize::unit_of(&demand(job)), |book| book.unit);
+    let count = resize::units_in(state, unit, &start.placement).into();
+    let facts = StartFacts { job: start.job, index: 0, backfill: false, count, latest_start: None };
+    state.has_activation_filters(job).then_some(facts)
+}
+
+/// What a running job could do with more or fewer resources, if it is a list of tasks.
+pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
+    let (run, book) = (state.run(job.run()?)?, job.tasks.as_deref()?);
+    let is_leaving = run.stopping.is_some();
+    let size = state.elastic(job.id).or_else(|| is_leaving.then(Elastic::default))?;
+    let filtering = job.filtering.as_deref();
+    let mut busy: BTreeMap<NodeId, u32> = BTreeMap::new();
+    for (node, cores) in book.running.values().flat_map(|task| &task.cores) {
+        *busy.entry(*node).or_default() += cores;
+    }
+    let waits_for_filter = filtering.is_some_and(|filtering| filtering.chain.is_some());
+    let is_backfill = filtering.is_some_and(|filtering| filtering.is_backfill);
+    Some(ElasticRun {
+        job: job.id,
+        priority: job.lead().priority,
+        arrival: job.queued,
+        allocated: run.allocated,
+        size,
+        busy,
+        shrinking: book.shrinking.as_ref().map(|(removed, _)| removed.clone()),
+        is_leaving,
+        may_grow: !is_leaving && !run.is_suspended() && !waits_for_filter && !is_backfill,
+        is_filtered: state.has_activation_filters(job),
+        ask_again: filtering.and_then(|filtering| filtering.refusal.as_ref()).map(|refusal| refusal.ask_again),
+    })
 }
 
 /// A promise as the engine has it.

@@ -49,6 +49,7 @@ impl SimulatedJob {
             arrival: Timestamp::from_unix_seconds(self.submit_seconds),
             attributes: self.attributes.clone(),
             slot: None,
+            activation: None,
         }
     }
 }

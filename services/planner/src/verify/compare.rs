@@ -5,6 +5,7 @@ use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     command::Start,
     event::{Event, Record},
+    filter::ChainSpec,
     plan::{PlanRecord, PredictedStart, ProposedPlan},
     resources::Placement,
 };
@@ -101,6 +102,10 @@ impl Decision {
             match &other.event {
                 Event::RunAllocated { job, placement, .. } if other.command == record.command => {
                     content.starts.push(Start { job: *job, placement: Placement::clone(placement) });
+                }
+                // A start that the job's filters were asked about.
+                Event::FilterChainStarted { job, chain } if other.command == record.command => {
+                    content.starts.extend(offered(*job, chain));
                 }
                 Event::ReservationPlaced { name, nodes } if other.command == record.command => {
                     content.reservations.push((name.clone(), nodes.clone()));
@@ -246,6 +251,11 @@ impl Decision {
     fn difference(&self, what: What, job: JobId, recorded: Option<String>, planned: Option<String>) -> Difference {
         Difference { sequence: self.sequence, at: self.content.at, what, job: Some(job), recorded, planned }
     }
+}
+
+fn offered(job: JobId, chain: &ChainSpec) -> Option<Start> {
+    let offer = chain.offer.as_ref().filter(|offer| !offer.growth && offer.preempts.is_empty())?;
+    Some(Start { job, placement: Placement::clone(&offer.placement) })
 }
 
 /// A placement for people: `n1(0-3) n2(0)`, with GPUs behind a second colon.

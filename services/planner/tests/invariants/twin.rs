@@ -158,6 +158,7 @@ impl Twin {
             arrival: self.now,
             attributes: None,
             slot: None,
+            activation: None,
         });
     }
 

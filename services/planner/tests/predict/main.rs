@@ -53,6 +53,7 @@ fn wait(engine: &mut Engine, job: u64, user: &str, cores: u32, walltime_seconds:
         arrival: at(i64::try_from(job).expect("small")),
         attributes: None,
         slot: None,
+        activation: None,
     });
 }
 
@@ -124,6 +125,7 @@ fn an_array_is_foreseen_by_its_next_task_and_holds_up_others_with_all() {
         arrival: at(2),
         attributes: None,
         slot: None,
+        activation: None,
     });
     wait(&mut engine, 3, "ada", 4, Some(50));
     let [(2, Some(100)), (3, Some(start))] = foreseen(&engine)[..] else { panic!("{:?}", foreseen(&engine)) };

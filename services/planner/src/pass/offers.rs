@@ -1,0 +1,174 @@
+//! Starts of jobs with activation filters: they are offered, and the filters answer later. What is told of them, whom an
+//! outstanding answer holds back, and what is kept for a job.
+
+use super::{Cycle, Verdict};
+use crate::{
+    engine::Engine,
+    machine::Window,
+    queue::{Entry, Place},
+    resize,
+};
+use muster_schemas::{
+    JobId, Timestamp, command::Start, plan::StartFacts, resources::Placement, scheduling::SchedulingMode,
+};
+use std::sync::Arc;
+
+/// What a cycle knows of offers.
+#[derive(Default)]
+pub(super) struct Offers {
+    /// Whether anything but resources keeps jobs from being started.
+    has_gates: bool,
+    /// No job of this priority or below starts: the filters of one of that priority are asked.
+    held_back: Option<i64>,
+    /// For each place of the queue its number in the order, if anybody asks for it.
+    ranks: Vec<u32>,
+    /// Whether starts go around a job that waits.
+    pub goes_around: bool,
+    /// When they must be over at the latest, if that is known.
+    pub around_until: Option<Timestamp>,
+}
+
+impl Engine {
+    /// What is known of offers before a cycle.
+    pub(super) fn open_offers(&self) -> Offers {
+        let gates = &self.queue.gates;
+        if self.assumes_passes || gates.jobs == 0 && self.queue_block.is_none() && self.scheduling.mode.is_none() {
+            return Offers::default();
+        }
+        Offers {
+            has_gates: gates.jobs > 0 || self.queue_block.is_some(),
+            held_back: gates.held_back(),
+            ranks: self.queue.ranks(),
+            ..Offers::default()
+        }
+    }
+
+    /// Whether a job is not to be started whatever is free: its filters are asked or may not be asked again yet, those of
+    /// another are asked that holds it back (HPC-F-82), or one blocks it (HPC-F-31).
+    pub(super) fn is_shut(&self, cycle: &Cycle, entry: &Entry) -> bool {
+        if !cycle.offers.has_gates {
+            return false;
+        }
+        let asks_later = |at: Timestamp| at > cycle.now;
+        let activation = entry.activation.as_ref();
+        activation.is_some_and(|activation| activation.is_pending || activation.ask_again.is_some_and(asks_later))
+            || cycle.offers.held_back.is_some_and(|priority| entry.priority <= priority)
+            || self.is_blocked(entry)
+    }
+
+    /// Whether the filters of the job at a place are being asked.
+    pub(super) fn is_asked(&self, place: Place) -> bool {
+        !self.assumes_passes && self.queue.is_pending(place)
+    }
+
+    /// Whether the filter of another job keeps this one from starting.
+    pub(super) fn is_blocked(&self, entry: &Entry) -> bool {
+        self.queue_block.is_some_and(|(job, priority)| entry.priority <= priority && job != entry.id)
+    }
+
+    /// Whether others keep the job at a place from starting, by their filters.
+    pub(super) fn is_held_back(&self, cycle: &Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return true };
+        self.is_blocked(entry) || cycle.offers.held_back.is_some_and(|priority| entry.priority <= priority)
+    }
+
+    /// The place of a job in the order of this pass, from 1.
+    pub(super) fn rank(&self, cycle: &Cycle, place: Place) -> u64 {
+        cycle.offers.ranks.get(place as usize).copied().unwrap_or(0).into()
+    }
+
+    /// A job starts: tells what its filters are told, and whom their answer holds back.
+    pub(super) fn note_offer(&self, cycle: &mut Cycle, place: Place, id: JobId, placement: &Placement) {
+        let Some(entry) = self.queue.get(place).filter(|_| !cycle.offers.ranks.is_empty()) else { return };
+        let activation = entry.activation.as_ref();
+        let is_filtered = activation.is_some_and(|activation| activation.is_filtered);
+        let goes_around = cycle.offers.goes_around;
+        if !is_filtered && !(goes_around && self.scheduling.mode.is_some()) {
+            return;
+        }
+        let class = self.classes.get(entry.class);
+        let walltime = class.size.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
+        let until = cycle.offers.around_until.filter(|_| goes_around).zip(walltime);
+        let count = resize::units(&self.machine, resize::unit_of(&class.demand), placement);
+        let facts = StartFacts {
+            job: id,
+            index: self.rank(cycle, place),
+            backfill: goes_around,
+            count: count.into(),
+            latest_start: until.map(|(until, walltime)| until.plus_seconds(-walltime)),
+        };
+        let has_kept = activation.is_some_and(|activation| activation.kept.is_some());
+        let priority = entry.priority;
+        cycle.plan.facts.push(facts);
+        if is_filtered && !goes_around && !has_kept {
+            self.hold_back(cycle, priority);
+        }
+    }
+
+    /// Filters of a job of this priority are about to be asked.
+    pub(super) fn hold_back(&self, cycle: &mut Cycle, priority: i64) {
+        if self.is_strict {
+            cycle.offers.has_gates = true;
+            cycle.offers.held_back = cycle.offers.held_back.max(Some(priority));
+        }
+    }
+
+    /// What is kept for the job at a place.
+    pub(super) fn kept(&self, place: Place) -> Option<Arc<Placement>> {
+        if self.queue.gates.jobs == 0 {
+            return None;
+        }
+        self.queue.get(place)?.activation.as_ref()?.kept.clone()
+    }
+
+    /// Starts a job on what is kept for it, in queued mode with as much more as it can use.
+    pub(super) fn start_on_kept(&mut self, cycle: &mut Cycle, place: Place, kept: &Arc<Placement>) -> Verdict {
+        let Some(entry) = self.queue.get(place) else { return Verdict::Held };
+        let id = entry.id;
+        let demand = self.classes.get(entry.class).demand.clone();
+        let until = super::expected_end(&demand, kept, cycle.now);
+        let serve =
+            |node| self.machine.node(node).is_some_and(|node| node.serves(Window { from: cycle.now, until }, None));
+        if demand.components.iter().all(|one| one.reservation.is_none())
+            && !kept.shares().all(|share| serve(share.node))
+        {
+            return Verdict::Held;
+        }
+        let placement = self.extended(cycle, place, kept, until).unwrap_or_else(|| Placement::clone(kept));
+        if let Some(run) = self.lend_run(id) {
+            cycle.swapped.push(run);
+        }
+        self.take_start(cycle, place, id, placement);
+        Verdict::Started
+    }
+
+    /// Lets what is kept for a job grow, in queued mode (HPC-F-35).
+    pub(super) fn keep_more(&mut self, cycle: &mut Cycle, place: Place, kept: &Placement) {
+        let Some(id) = self.queue.get(place).map(|entry| entry.id) else { return };
+        let Some(placement) = self.extended(cycle, place, kept, Timestamp::MAX) else { return };
+        self.swap_placement(cycle, id, placement.clone());
+        cycle.plan.reserved.push(Start { job: id, placement });
+    }
+
+    /// What is kept with what can be had beside it, if that is more.
+    fn extended(&self, cycle: &Cycle, place: Place, kept: &Placement, until: Timestamp) -> Option<Placement> {
+        if self.scheduling.mode != Some(SchedulingMode::Queued) {
+            return None;
+        }
+        let demand = &self.classes.get(self.queue.class_at(place)?).demand;
+        let unit = resize::unit_of(demand);
+        let most = resize::greatest(demand, kept.components.first()?.alternative)?;
+        let missing = most.saturating_sub(resize::units(&self.machine, unit, kept));
+        let added = self.search(cycle.now).more(demand, kept, unit, missing, until)?;
+        Some(resize::merged(kept, &added))
+    }
+
+    /// A run holds something else for the rest of this cycle.
+    pub(super) fn swap_placement(&mut self, cycle: &mut Cycle, job: JobId, placement: Placement) {
+        let Some(run) = self.lend_run(job) else { return };
+        let nodes: Vec<_> = run.nodes().chain(placement.shares().map(|share| share.node)).collect();
+        self.hold_run(run.on(placement));
+        cycle.swapped.push(run);
+        cycle.index.update(&self.machine, nodes.into_iter(), cycle.now);
+    }
+}

@@ -1,0 +1,179 @@
+//! Running jobs make way for a waiting one of higher priority: no more of them than are needed, the least important first.
+
+use super::{Cycle, modes::Turns};
+use crate::{
+    engine::{Engine, Run},
+    model::{Demand, ElasticRun},
+    queue::Place,
+    resize,
+};
+use muster_schemas::{
+    JobId, event::ShrinkReason, plan::ProposedPreemption, resources::Placement, scheduling::Preemption,
+};
+use std::cmp::Reverse;
+
+/// What a job is to give up: all, or a part.
+struct Claim {
+    victim: ElasticRun,
+    /// The units that are needed of it.
+    units: u32,
+}
+
+impl Engine {
+    /// Runs that a job of a priority may take resources of, in the order in which it does: lowest priority first, of those
+    /// the one that started last (HPC-S-12).
+    pub(super) fn victims(&self, priority: i64) -> Vec<ElasticRun> {
+        let runs = self.elastic.values();
+        let mut victims: Vec<ElasticRun> = runs
+            .filter(|run| run.size.preemptable && run.priority < priority && !run.is_leaving && run.shrinking.is_none())
+            .cloned()
+            .collect();
+        victims.sort_by_key(|run| (run.priority, Reverse(run.allocated), Reverse(run.job)));
+        victims
+    }
+
+    /// A job lacks room: claims what runs of lower priority have, unless enough of it is on its way already. Whether it is
+    /// to have something of what others still hold.
+    pub(super) fn claim(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
+        let (id, class, priority) = (entry.id, entry.class, entry.priority);
+        let is_filtered = entry.activation.as_ref().is_some_and(|activation| activation.is_filtered);
+        if self.scheduling.preemption() == Preemption::None || self.elastic.is_empty() || self.assumes_passes {
+            return false;
+        }
+        let demand = self.least_demand(turns, class);
+        let mut away = self.set_leaving_aside();
+        let is_coming = !away.is_empty() && self.fits(cycle, &demand);
+        let claims = if is_coming { Vec::new() } else { self.choose(cycle, &demand, priority, &mut away) };
+        let count = self.search(cycle.now).at(&demand, cycle.now).map(|placement| self.units(&demand, &placement));
+        for run in away.into_iter().rev() {
+            self.lend_run(run.active().job);
+            self.hold_run(run);
+        }
+        if claims.is_empty() {
+            return is_coming;
+        }
+        if is_filtered {
+            self.hold_back(cycle, priority);
+        }
+        self.propose_claims(cycle, (id, self.rank(cycle, place)), claims, is_filtered, count.unwrap_or(0));
+        true
+    }
+
+    fn units(&self, demand: &Demand, placement: &Placement) -> u64 {
+        resize::units(&self.machine, resize::unit_of(demand), placement).into()
+    }
+
+    fn fits(&self, cycle: &Cycle, demand: &Demand) -> bool {
+        self.search(cycle.now).at(demand, cycle.now).is_some()
+    }
+
+    /// Takes from runs what they give up already, and in balanced mode what is shared out anew before anybody is stopped.
+    /// Gives back what they were.
+    fn set_leaving_aside(&mut self) -> Vec<Run> {
+        let mut away = Vec::new();
+        for elastic in self.elastic.values().cloned().collect::<Vec<_>>() {
+            let Some(run) = self.run(elastic.job) else { continue };
+            let spare = elastic.size.current.saturating_sub(elastic.size.min);
+            let rest = match &elastic.shrinking {
+                _ if elastic.is_leaving => None,
+                Some(removed) => Some(resize::without(&run.placement, removed)),
+                None if self.is_balanced() && spare > 0 => {
+                    let removed = resize::cut(&self.machine, &run.placement, elastic.size.unit, spare, &elastic.busy);
+                    Some(resize::without(&run.placement, &removed))
+                }
+                None => continue,
+            };
+            away.extend(self.shrink_for_now(elastic.job, rest));
+        }
+        away
+    }
+
+    fn shrink_for_now(&mut self, job: JobId, rest: Option<Placement>) -> Option<Run> {
+        let run = self.lend_run(job)?;
+        if let Some(rest) = rest {
+            self.hold_run(run.on(rest));
+        }
+        Some(run)
+    }
+
+    /// The runs that make way, as few as do; of the last of them only as much as is needed. Empty if all are not enough.
+    fn choose(&mut self, cycle: &Cycle, demand: &Demand, priority: i64, away: &mut Vec<Run>) -> Vec<Claim> {
+        let before = away.len();
+        let mut chosen: Vec<(ElasticRun, Run)> = Vec::new();
+        let mut is_enough = false;
+        for victim in self.victims(priority) {
+            let Some(run) = self.lend_run(victim.job) else { continue };
+            chosen.push((victim, run.clone()));
+            away.push(run);
+            is_enough = self.fits(cycle, demand);
+            if is_enough {
+                break;
+            }
+        }
+        if !is_enough {
+            return Vec::new();
+        }
+        // Who was chosen early may not be needed with those chosen later; the more important ones are spared first.
+        for at in (0..chosen.len()).rev() {
+            self.hold_run(chosen[at].1.clone());
+            if self.fits(cycle, demand) {
+                chosen.remove(at);
+            } else {
+                self.lend_run(chosen[at].0.job);
+            }
+        }
+        debug_assert!(away.len() >= before, "what is set aside is put back by the caller");
+        let mut claims: Vec<Claim> =
+            chosen.iter().map(|(victim, _)| Claim { units: victim.size.current, victim: victim.clone() }).collect();
+        if let Some((claim, (_, run))) = claims.last_mut().zip(chosen.last()) {
+            claim.units = self.least_claim(cycle, demand, &claim.victim, run);
+        }
+        claims
+    }
+
+    /// The fewest units of a run, which is set aside whole, without which the demand does not fit.
+    fn least_claim(&mut self, cycle: &Cycle, demand: &Demand, victim: &ElasticRun, run: &Run) -> u32 {
+        let (mut too_few, mut enough) = (0, victim.size.current);
+        while too_few + 1 < enough {
+            let tried = too_few + (enough - too_few) / 2;
+            let removed = self.part(victim, &run.active().placement, tried);
+            self.hold_run(run.on(resize::without(&run.active().placement, &removed)));
+            let fits = self.fits(cycle, demand);
+            self.lend_run(victim.job);
+            if fits { enough = tried } else { too_few = tried }
+        }
+        enough
+    }
+
+    fn part(&self, victim: &ElasticRun, placement: &Placement, units: u32) -> Placement {
+        resize::cut(&self.machine, placement, victim.size.unit, units, &victim.busy)
+    }
+
+    /// Stops the runs, or lets them shrink: by as many tasks as are needed, if that is wanted and they keep their least.
+    /// Nobody is stopped before the filters of the job that gains have passed (HPC-S-15).
+    fn propose_claims(
+        &self,
+        cycle: &mut Cycle,
+        (job, index): (JobId, u64),
+        claims: Vec<Claim>,
+        is_filtered: bool,
+        count: u64,
+    ) {
+        let is_immediate = self.scheduling.preemption() == Preemption::Immediate;
+        let by_task = is_immediate && self.scheduling.task_preemption == Some(true) && !is_filtered;
+        let (mut victims, mut parts) = (Vec::new(), Vec::new());
+        for Claim { victim, units } in claims {
+            if by_task && victim.size.current.saturating_sub(units) >= victim.size.min {
+                self.propose_shrink(cycle, &victim, units, ShrinkReason::TasksPreempted);
+                continue;
+            }
+            let placement = self.run(victim.job).map(|run| run.placement.clone()).unwrap_or_default();
+            victims.push(victim.job);
+            parts.push(self.part(&victim, &placement, units));
+        }
+        if !victims.is_empty() {
+            cycle.plan.preemptions.push(ProposedPreemption { for_job: job, victims, claims: parts, index, count });
+        }
+    }
+}
