@@ -259,6 +259,8 @@ pub struct Offer {
     /// Running jobs that make way once all filters have passed (HPC-S-15). Then nothing is set aside: the job may start
     /// without being asked again as soon as there is room.
     pub preempts: Vec<JobId>,
+    /// What each of them is to give up, in their order.
+    pub claims: Vec<Placement>,
     /// The start goes around a job that waits, and would delay it if it were later than this (HPC-B-15).
     pub latest_start: Option<Timestamp>,
 }

@@ -33,6 +33,13 @@ impl Timestamp {
         Self(self.0.saturating_add(micros))
     }
 
+    /// The same time of the year in the next year, by the calendar in UTC, as far as it can be represented.
+    pub fn one_year_later(self) -> Self {
+        let zoned = self.to_jiff().to_zoned(jiff::tz::TimeZone::UTC);
+        let later = jiff::Span::new().try_years(1).and_then(|year| zoned.checked_add(year));
+        later.map_or(Self::MAX, |later| Self(later.timestamp().as_microsecond()))
+    }
+
     /// Microseconds from `earlier` to this point; negative if it is later.
     pub const fn micros_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)

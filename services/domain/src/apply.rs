@@ -6,7 +6,9 @@
 mod cluster;
 mod dependencies;
 mod filters;
+mod intake;
 mod jobs;
+mod offers;
 mod planning;
 mod runs;
 pub(crate) mod tasks;
@@ -163,13 +165,14 @@ impl State {
         }
     }
 
-    /// Finished jobs leave the state when they are old enough. One that waiting jobs depend on stays for as long again.
+    /// Finished jobs leave the state when they are old enough. One that waiting jobs depend on, or whose filters have not
+    /// all taken back what they did, stays for as long again.
     fn forget_finished(&mut self) {
         let now = self.core.time;
         while let Some((time, id)) = self.index.retention.first().copied()
             && time < now
         {
-            if self.index.dependents.contains_key(&id) {
+            if self.index.dependents.contains_key(&id) || self.job(id).is_some_and(is_rolled_back) {
                 let again = retention_from(self, now);
                 self.change_job(id, |job| {
                     if let Phase::Finished(finished) = &mut job.phase {
@@ -186,6 +189,11 @@ impl State {
     pub(crate) fn rebuild_index(&mut self) {
         self.index = Index::of(self);
     }
+}
+
+/// Whether filters are still to take back what they did for the job.
+fn is_rolled_back(job: &Job) -> bool {
+    job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some())
 }
 
 /// Until when a job that finishes now stays in the state. At least a second, so that a loop over what is due ends.

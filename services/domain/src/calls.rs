@@ -2,7 +2,7 @@
 //!
 //! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
 
-use crate::state::{Chain, Entry, Filtering, Job, OutstandingCall, State, filtering::DEFAULT_TEMPLATE};
+use crate::state::{Chain, Filtering, Job, OutstandingCall, State, filtering::DEFAULT_TEMPLATE};
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{Event, Owner, Record},
@@ -150,13 +150,5 @@ impl OutstandingCall {
     ) -> Self {
         let id = CallId { job, kind: chain.spec.kind, chain: chain.spec.number, position, action };
         Self { id, since: at.1, offered: at.0, attempt: 1, claimed: None, absent_on: None }
-    }
-}
-
-impl Filtering {
-    /// How far a job is whose submission chain has this call outstanding.
-    pub(crate) fn entry_at(chain: &Chain) -> Entry {
-        let at_end = chain.call.as_ref().is_some_and(|call| call.id.position >= chain.end());
-        if at_end { Entry::Validating } else { Entry::Filtering }
     }
 }

@@ -106,6 +106,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::SetScheduling { settings } => tasks::set_scheduling(&access, *settings),
     }?;
     arrays::finish(state, &mut decision.events);
+    filters::consequences::add(state, &mut decision.events);
     Ok(decision)
 }
 

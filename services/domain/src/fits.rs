@@ -12,6 +12,9 @@ use muster_schemas::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What refusals of jobs that can never run say ahead of why.
+pub(crate) const NEVER: &str = "the job can never run: ";
+
 /// Why no alternative can ever be served by the nodes of the queue; `None` if one can, as far as is easily seen.
 pub(crate) fn never_fits(state: &State, queue: &QueueSpec, alternatives: &[Alternative]) -> Option<String> {
     let mut first = None;

@@ -1,8 +1,11 @@
 //! What keeps a waiting job from being planned: holds, begin times, dependencies, stopped queues, reservations.
 
-use crate::state::{ArrayState, Condition, ConditionStatus, Job, Phase, State, job::ComponentExtras};
+use crate::state::{
+    ArrayState, Chain, Condition, ConditionStatus, Entry, Filtering, Job, Phase, State, job::ComponentExtras,
+};
 use muster_schemas::{
     JobId, Timestamp,
+    filter::ChainVerdict,
     job::{Dependencies, Dependency, DependencyKind, Holds, WaitReason},
     policy::Policy,
     resources::IndexSet,
@@ -36,7 +39,8 @@ impl State {
         };
         let planned = || job.planner_reason.as_deref().filter(|reason| !is_outdated(reason)).cloned();
         let promised = || job.slot.as_deref().map(|slot| WaitReason::Reserved { start: slot.start });
-        let reason = self.gate_reason(job).or_else(|| self.limit_reason(job)).or_else(planned).or_else(promised);
+        let reason = self.gate_reason(job).or_else(|| self.limit_reason(job));
+        let reason = reason.or_else(|| self.filters_reason(job)).or_else(planned).or_else(promised);
         let behind = || {
             let ahead = self.blocker(job).or_else(|| self.first_ahead(job));
             ahead.map(|ahead| WaitReason::BehindJob(ahead.id))
@@ -97,6 +101,27 @@ impl State {
 
     /// The first gate of a waiting job that is shut. `None` if all are open.
     pub fn gate_reason(&self, job: &Job) -> Option<WaitReason> {
+        let filtering = job.filtering.as_deref().and_then(filtering_reason);
+        filtering.or_else(|| self.own_gate_reason(job)).or_else(|| self.array_reason(job))
+    }
+
+    /// Why filters keep a job with open gates from starting: its own said so, or that of a job of higher or equal priority
+    /// (HPC-J-26).
+    fn filters_reason(&self, job: &Job) -> Option<WaitReason> {
+        let refusal = job.filtering.as_ref().and_then(|filtering| filtering.refusal.as_ref());
+        let not_now = refusal.filter(|refusal| matches!(refusal.verdict, ChainVerdict::Block | ChainVerdict::Reserve));
+        let own = not_now.map(|refusal| WaitReason::ActivationFilter(refusal.filter.to_string()));
+        own.or_else(|| self.blocked_by(job).map(WaitReason::BlockedByJob))
+    }
+
+    /// The job whose activation filter keeps this one from starting, whatever is free (HPC-F-31).
+    pub fn blocked_by(&self, job: &Job) -> Option<JobId> {
+        let (blocker, priority) = self.queue_block()?;
+        (blocker != job.id && job.lead().priority <= priority).then_some(blocker)
+    }
+
+    /// The first gate of a waiting job that is shut, but for those of its filters and its array.
+    pub(crate) fn own_gate_reason(&self, job: &Job) -> Option<WaitReason> {
         let holds = job.holds();
         if !holds.is_empty() {
             return Some(WaitReason::Held(holds));
@@ -112,7 +137,7 @@ impl State {
         if !self.queues_started(job) {
             return Some(WaitReason::QueueStopped);
         }
-        self.reservation_reason(job).or_else(|| self.array_reason(job))
+        self.reservation_reason(job)
     }
 
     /// Why a job cannot run in the reservations that it names, if it is so.
@@ -226,6 +251,35 @@ impl State {
             update(&mut condition, facts, now);
         }
         condition
+    }
+}
+
+/// Why a job is not in the queue yet, or what of its filters or its hold keeps it from being planned.
+fn filtering_reason(filtering: &Filtering) -> Option<WaitReason> {
+    if filtering.entry == Entry::Configuring {
+        return Some(WaitReason::Configuring);
+    }
+    let chain = filtering.chain.as_deref();
+    let hold = || filtering.hold.map(|(until, by)| WaitReason::HeldUntil { until, by });
+    match chain.and_then(|chain| chain.failure) {
+        // What the verdict means shows at once, while the filters ahead take back what they did (HPC-F-55).
+        Some(ChainVerdict::Block | ChainVerdict::Reserve) => {
+            let refusal = filtering.refusal.as_ref()?;
+            hold().or_else(|| Some(WaitReason::ActivationFilter(refusal.filter.to_string())))
+        }
+        Some(_) => hold().or_else(|| Some(WaitReason::FilterPending("filters that take back what they did".into()))),
+        None if filtering.entry == Entry::Entered && chain.is_none() => hold(),
+        None => Some(WaitReason::FilterPending(pending(chain))),
+    }
+}
+
+/// Whose answer is outstanding, for people.
+fn pending(chain: Option<&Chain>) -> String {
+    let Some(chain) = chain else { return "its filters".into() };
+    let position = chain.call.as_ref().map_or(0, |call| call.id.position);
+    match chain.spec.filters.get(position as usize) {
+        Some(filter) => format!("{} filter '{}'", chain.spec.kind.word(), filter.spec.name),
+        None => "the check of its description".into(),
     }
 }
 

@@ -1,7 +1,12 @@
 //! What must hold after every record. For tests and simulations: a violation is a fault of this crate.
 
+mod filters;
+
 use crate::state::{Job, Node, Phase, State, index::Index, node::gpu_count};
-use muster_schemas::{RunId, resources::IndexSet};
+use muster_schemas::{
+    NodeId, RunId,
+    resources::{IndexSet, NodeShare, Placement},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks everything.
@@ -20,12 +25,14 @@ pub fn assert_invariants(state: &State) {
 /// The first thing that does not hold.
 pub fn check(state: &State) -> Result<(), String> {
     index(state)?;
-    state.nodes().try_for_each(|node| self::node(state, node))?;
+    let users = Users::of(state);
+    state.nodes().try_for_each(|node| self::node(&users, node))?;
     runs_and_jobs(state)?;
     licences(state)?;
     queues(state)?;
     state.jobs().try_for_each(|job| array(state, job))?;
     planning(state)?;
+    filters::check(state)?;
     shapes(state)
 }
 
@@ -38,16 +45,43 @@ fn index(state: &State) -> Result<(), String> {
     ensure(state.index == expected, || format!("the index is {:?}\nbut should be {expected:?}", state.index))
 }
 
+/// For each node the shares of it: of runs, of what is kept for jobs that wait, and of what is offered to running ones.
+struct Users<'a>(BTreeMap<NodeId, Vec<(RunId, &'a NodeShare)>>);
+
+impl<'a> Users<'a> {
+    fn of(state: &'a State) -> Self {
+        let mut users = Self(BTreeMap::new());
+        state.runs().for_each(|run| users.add(run.id, &run.placement));
+        for filtering in state.jobs().filter_map(|job| job.filtering.as_deref()) {
+            if let Some((run, placement)) = filtering.kept() {
+                users.add(run, placement);
+            }
+            let chain = filtering.chain.as_ref();
+            if let Some(offer) = chain.and_then(|chain| chain.set_aside()).filter(|offer| offer.growth) {
+                users.add(offer.run, &offer.placement);
+            }
+        }
+        users
+    }
+
+    fn add(&mut self, run: RunId, placement: &'a Placement) {
+        for share in placement.shares() {
+            self.0.entry(share.node).or_default().push((run, share));
+        }
+    }
+}
+
 /// Free and used are together what there is, and no part is used twice.
-fn node(state: &State, node: &Node) -> Result<(), String> {
+fn node(users: &Users, node: &Node) -> Result<(), String> {
     let name = &node.spec.name;
     let mut cores = node.free_cores.clone();
     let mut gpus = node.free_gpus.clone();
     let mut memory = node.free_memory_bytes;
     let mut exclusive = None;
-    for id in &node.runs {
-        let share = state.run(*id).and_then(|run| run.share(node.id));
-        let share = share.ok_or_else(|| format!("node {name} lists run {id}, which has no share of it"))?;
+    let users = users.0.get(&node.id).map_or(&[][..], Vec::as_slice);
+    let runs: BTreeSet<RunId> = users.iter().map(|(run, _)| *run).collect();
+    ensure(runs == node.runs, || format!("node {name} lists runs {:?}, {runs:?} have a share of it", node.runs))?;
+    for (id, share) in users {
         ensure(cores.intersection(&share.cores).is_empty(), || {
             format!("node {name}: a core of run {id} is used twice")
         })?;
@@ -92,9 +126,9 @@ fn runs_and_jobs(state: &State) -> Result<(), String> {
 
 fn licences(state: &State) -> Result<(), String> {
     let mut used: BTreeMap<&str, u32> = BTreeMap::new();
-    for run in state.runs() {
-        let Some(job) = state.job(run.job) else { continue };
-        for (component, placed) in job.components.iter().zip(&run.placement.components) {
+    let of_runs = state.runs().filter_map(|run| Some((state.job(run.job)?, &run.placement)));
+    for (job, placement) in of_runs.chain(filters::kept(state)) {
+        for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
             for (name, count) in alternative.into_iter().flat_map(|alternative| &alternative.licences) {
                 *used.entry(name).or_default() += count;
@@ -115,7 +149,7 @@ fn queues(state: &State) -> Result<(), String> {
         let jobs = state.jobs().filter(inside).filter(|job| job.id.index.is_none() && !job.is_finished()).count();
         ensure(jobs as u64 == queue.jobs, || format!("queue {name}: {jobs} jobs, {} counted", queue.jobs))?;
         let mut by_user: BTreeMap<String, u32> = BTreeMap::new();
-        for job in state.jobs().filter(inside).filter(|job| job.run().is_some()) {
+        for job in state.jobs().filter(inside).filter(|job| job.run().is_some() || filters::is_kept(job)) {
             *by_user.entry(job.owner.user.clone()).or_default() += 1;
         }
         let running: u32 = by_user.values().sum();
@@ -130,7 +164,7 @@ fn array(state: &State, whole: &Job) -> Result<(), String> {
     let Some(array) = &whole.array else { return Ok(()) };
     let id = whole.id;
     let tasks: Vec<&Job> = state.job_with_tasks(id.number).filter(|job| job.id.index.is_some()).collect();
-    let running = tasks.iter().filter(|task| task.run().is_some()).count();
+    let running = tasks.iter().filter(|task| task.run().is_some() || filters::is_kept(task)).count();
     let unfinished = tasks.iter().filter(|task| !task.is_finished()).count();
     ensure(running == array.running as usize, || format!("array {id}: {running} run, {} counted", array.running))?;
     ensure(unfinished == array.unfinished as usize, || {

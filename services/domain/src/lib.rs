@@ -6,6 +6,7 @@
 mod apply;
 pub mod calls;
 mod decide;
+pub mod filters;
 mod fits;
 mod gates;
 pub mod invariants;

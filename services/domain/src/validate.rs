@@ -12,7 +12,7 @@ use muster_schemas::{
 mod planning;
 mod tasks;
 
-pub(crate) use planning::{closures, filter_spec, policy, reservation};
+pub(crate) use planning::{closures, document, filter_spec, policy, reservation};
 pub(crate) use tasks::task_list;
 
 /// Bytes of a name of anything.

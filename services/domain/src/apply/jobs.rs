@@ -60,7 +60,7 @@ impl State {
         self.namesake_added(id);
     }
 
-    fn component(&mut self, spec: &job::Component, now: Timestamp) -> Component {
+    pub(super) fn component(&mut self, spec: &job::Component, now: Timestamp) -> Component {
         let queue = spec.queue.as_deref().unwrap_or(&self.core.settings.default_queue);
         Component {
             queue: self.pools.text.share(queue),
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Counts a job in or out of its queues.
-    fn count_job(&mut self, job: &Job, more: bool) {
+    pub(super) fn count_job(&mut self, job: &Job, more: bool) {
         if job.id.index.is_some() {
             return;
         }
@@ -153,6 +153,9 @@ impl State {
         }
         if change.queue.is_some() && job.is_waiting() {
             job.queued = now;
+        }
+        if let (Some(alternatives), Some(tasks)) = (&change.alternatives, &mut job.tasks) {
+            tasks.resize(alternatives);
         }
         self.settle_dependencies(&mut job);
         self.count_job(&job, true);
@@ -229,21 +232,34 @@ impl State {
 
     pub(super) fn job_requeued(&mut self, id: JobId, reason: StopReason, now: Timestamp) {
         let Some(job) = self.core.jobs.get(&id) else { return };
+        let queued = self.queued_again(job, reason, now);
         if let Phase::Finished(_) = &job.phase {
             self.revive(id);
         }
-        // A job that is a list of tasks goes first among its equals (HPC-J-05).
-        let first = self.index.queued.first().map_or(now, |(queued, _)| queued.plus_micros(-1));
         self.change_job(id, |job| {
             job.phase = Phase::Waiting;
-            job.queued = if job.tasks.is_some() { job.queued.min(first) } else { now };
+            job.queued = queued;
             job.planner_reason = None;
             if let Some(tasks) = job.tasks.as_mut().filter(|_| reason == StopReason::Requeued) {
                 tasks.begin_again();
             }
+            if let Some(filtering) = &mut job.filtering {
+                filtering.is_backfill = false;
+            }
         });
         self.look_at_dependencies_again(id, now);
         self.refresh_dependents(id, now);
+    }
+
+    /// The place in the order of arrival of a job that is back in the queue: the last, but for one that had to make way, has
+    /// a template or is a list of tasks, which is the first (HPC-J-05, HPC-S-13).
+    fn queued_again(&self, job: &Job, reason: StopReason, now: Timestamp) -> Timestamp {
+        let has_template = job.filtering.as_ref().is_some_and(|filtering| filtering.template.is_some());
+        if reason != StopReason::Preempted && !has_template && job.tasks.is_none() {
+            return now;
+        }
+        let first = self.index.queued.first().map(|(first, _)| first.plus_micros(-1));
+        first.map_or(job.queued, |first| first.min(job.queued))
     }
 
     /// A finished job is not over any more.
@@ -289,6 +305,9 @@ impl State {
             job.planner_reason = None;
             if let Some(array) = &mut job.array {
                 array.held.clear();
+            }
+            if let Some(filtering) = &mut job.filtering {
+                filtering.end();
             }
         });
         self.void_plans(id);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 impl State {
     pub(super) fn run_allocated(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>, now: Timestamp) {
         self.core.next_run = self.core.next_run.max(run.0.saturating_add(1));
+        self.run_takes_over(id);
         if !self.core.jobs.contains_key(&id) {
             self.materialise(id);
         }
@@ -42,7 +43,7 @@ impl State {
     }
 
     /// A task of an array becomes a job of its own.
-    fn materialise(&mut self, id: JobId) {
+    pub(super) fn materialise(&mut self, id: JobId) {
         let Some(index) = id.index else { return };
         let Some(whole) = self.core.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
         let mut components = whole.components.clone();
@@ -74,7 +75,7 @@ impl State {
             notified: None,
             slot: None,
             predicted_start: None,
-            filtering: None,
+            filtering: whole.filtering.as_ref().map(|filtering| Box::new(filtering.of_task())),
             tasks: None,
         };
         self.add_job(task);
@@ -90,7 +91,7 @@ impl State {
     }
 
     /// Counts the run of a job in or out of its queues and its array.
-    fn count_run(&mut self, id: JobId, more: bool) {
+    pub(super) fn count_run(&mut self, id: JobId, more: bool) {
         let Some(job) = self.core.jobs.get(&id) else { return };
         for name in job.queues() {
             if let Some(queue) = self.core.queues.get_mut(name) {
@@ -106,7 +107,7 @@ impl State {
         }
     }
 
-    fn use_licences(&mut self, id: JobId, placement: &Placement, change: fn(u32, u32) -> u32) {
+    pub(super) fn use_licences(&mut self, id: JobId, placement: &Placement, change: fn(u32, u32) -> u32) {
         let Some(job) = self.core.jobs.get(&id) else { return };
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
@@ -142,6 +143,7 @@ impl State {
     }
 
     pub(super) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
+        self.withdraw_growth(id);
         let Some(run) = self.core.runs.remove(&run) else { return };
         self.index.move_run(run.id, run.due(), None);
         for share in run.placement.shares() {

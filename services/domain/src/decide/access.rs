@@ -62,6 +62,14 @@ impl<'a> Access<'a> {
         self.require(*self.actor == Actor::Notifier, || "only notifiers report notifications".into())
     }
 
+    /// The name of the filter-runner that asks.
+    pub(super) fn require_runner(&self) -> Result<&'a str, Refusal> {
+        match self.actor {
+            Actor::Runner(name) => Ok(name),
+            _ => Err(refuse(RefusalCode::PermissionDenied, "only filter-runners make calls")),
+        }
+    }
+
     pub(super) fn require_ledger(&self) -> Result<(), Refusal> {
         self.require(*self.actor == Actor::Ledger, || "only the ledger itself does this".into())
     }

@@ -156,7 +156,7 @@ fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<
     let fits = validate::within(&used_cores, spec.cores)
         && validate::within(&used_gpus, gpu_count(spec))
         && used_memory <= spec.memory_bytes;
-    let job = node.runs.first().and_then(|run| state.run(*run)).map(|run| run.job);
+    let job = state.user_of(node);
     match (fits, job) {
         (false, Some(job)) => {
             Err(conflict(format!("node `{}` cannot become smaller than what runs on it uses: job {job}", spec.name)))
@@ -168,8 +168,8 @@ fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<
 fn remove_nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
     let named: BTreeSet<&str> = config.nodes.iter().map(|node| node.name.as_str()).collect();
     for node in state.nodes().filter(|node| !named.contains(node.spec.name.as_str())) {
-        if let Some(run) = node.runs.first().and_then(|run| state.run(*run)) {
-            return Err(conflict(format!("node `{}` cannot be removed: job {} runs on it", node.spec.name, run.job)));
+        if let Some(job) = state.user_of(node) {
+            return Err(conflict(format!("node `{}` cannot be removed: job {job} runs on it", node.spec.name)));
         }
         if let Some(reservation) = state.reservations_of(node.id).next() {
             let (node, name) = (&node.spec.name, &reservation.spec.name);

@@ -3,7 +3,9 @@
 use super::{
     Decision,
     access::Access,
-    conflict, elastic, invalid,
+    conflict, elastic,
+    filters::entry,
+    invalid,
     select::{Target, act_on},
 };
 use crate::{
@@ -89,25 +91,60 @@ fn word(state: &State, job: &Job) -> &'static str {
 }
 
 pub(super) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
-    act_on(access, jobs, |target| match target {
-        Target::Job(job) => cancel_job(access.state, job),
-        Target::Task(array, index) => Ok(vec![tasks_cancelled(array, IndexSet::from_range(index, index))]),
-        Target::Array(job) => match &job.array {
-            Some(array) if !array.remaining.is_empty() => Ok(vec![tasks_cancelled(job, array.remaining.clone())]),
-            _ => Err(conflict(format!("job {} has no tasks that wait, it is {}", job.id, word(access.state, job)))),
-        },
+    end(access, jobs, &JobEnding::default())
+}
+
+/// So long is a message about the end of a job (HPC-J-27).
+const MAX_MESSAGE_CHARS: usize = 128;
+
+/// Ends jobs: waiting ones at once, or as soon as the filter that judges them has answered; running ones are stopped first
+/// (HPC-C-06).
+pub(super) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> Result<Decision, Refusal> {
+    validate::label("message", &ending.message)?;
+    let chars = ending.message.chars().count();
+    if chars > MAX_MESSAGE_CHARS {
+        return Err(invalid(format!("message: {chars} characters, at most {MAX_MESSAGE_CHARS} are allowed")));
+    }
+    let outcome = if ending.is_finished { Outcome::DeclaredFinished } else { Outcome::Cancelled };
+    act_on(access, jobs, |target| {
+        let mut events = match target {
+            Target::Job(job) => end_job(access.state, job, ending, outcome.clone()),
+            Target::Task(array, index) => Ok(vec![tasks_over(array, IndexSet::from_range(index, index), &outcome)]),
+            Target::Array(job) => match &job.array {
+                Some(array) if !array.remaining.is_empty() => Ok(match judged(job, &outcome) {
+                    Some(later) => later,
+                    None => vec![tasks_over(job, array.remaining.clone(), &outcome)],
+                }),
+                _ => Err(conflict(format!("job {} has no tasks that wait, it is {}", job.id, word(access.state, job)))),
+            },
+        }?;
+        if !ending.message.is_empty() && !matches!(target, Target::Task(..)) {
+            events.insert(0, Event::JobMessage { job: target.id(), text: ending.message.clone() });
+        }
+        Ok(events)
     })
 }
 
-fn tasks_cancelled(array: &Job, indices: IndexSet) -> Event {
-    Event::TasksFinished { job: array.id, indices, outcome: Outcome::Cancelled }
+fn tasks_over(array: &Job, indices: IndexSet, outcome: &Outcome) -> Event {
+    Event::TasksFinished { job: array.id, indices, outcome: outcome.clone() }
 }
 
-fn cancel_job(state: &State, job: &Job) -> Result<Vec<Event>, Refusal> {
+/// Of a job that waits and that a runner has a call of: it ends after the answer, so that what the filter did is known
+/// (HPC-F-23, HPC-F-68).
+fn judged(job: &Job, outcome: &Outcome) -> Option<Vec<Event>> {
+    let filtering = job.filtering.as_ref().filter(|filtering| filtering.is_judged() && filtering.is_called())?;
+    let is_news = filtering.ends_after_verdict.as_ref() != Some(outcome);
+    Some(one_if(is_news, || Event::JobEndRequested { job: job.id, outcome: outcome.clone() }))
+}
+
+fn end_job(state: &State, job: &Job, ending: &JobEnding, outcome: Outcome) -> Result<Vec<Event>, Refusal> {
     match &job.phase {
-        Phase::Waiting => Ok(vec![Event::JobFinished { job: job.id, outcome: Outcome::Cancelled }]),
+        Phase::Waiting => Ok(match judged(job, &outcome) {
+            Some(later) => later,
+            None => vec![Event::JobFinished { job: job.id, outcome }],
+        }),
         Phase::Active(run) => {
-            state.run(*run).map_or(Ok(Vec::new()), |run| elastic::end_run(job, run, &JobEnding::default()))
+            state.run(*run).map_or(Ok(Vec::new()), |run| elastic::end_run(job, run, ending))
         }
         _ => Err(conflict(format!("job {} is over: {}", job.id, word(state, job)))),
     }
@@ -152,11 +189,12 @@ fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refu
 }
 
 pub(super) fn requeue(access: &Access, jobs: &JobSelection, hold: bool) -> Result<Decision, Refusal> {
+    let mut chain = access.state.next_chain();
     act_on(access, jobs, |target| {
         let Target::Job(job) = target else {
             return Err(conflict(format!("job {} has not been started", target.id())));
         };
-        let mut events = vec![requeue_job(access.state, job)?];
+        let mut events = requeue_job(access.state, job, &mut chain)?;
         let holds = Holds { user: true, ..Holds::default() };
         if hold && !job.holds().user {
             events.push(Event::JobHeld { job: job.id, holds, reason: "requeued and held".into() });
@@ -165,26 +203,27 @@ pub(super) fn requeue(access: &Access, jobs: &JobSelection, hold: bool) -> Resul
     })
 }
 
-fn requeue_job(state: &State, job: &Job) -> Result<Event, Refusal> {
+fn requeue_job(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Event>, Refusal> {
     let reason = StopReason::Requeued;
     match &job.phase {
         Phase::Active(run) if state.run(*run).is_some_and(|run| run.stopping.is_none()) => {
-            Ok(Event::RunStopping { job: job.id, run: *run, reason })
+            Ok(vec![Event::RunStopping { job: job.id, run: *run, reason }])
         }
         Phase::Active(_) | Phase::Settling => Err(conflict(format!("job {} is being stopped already", job.id))),
         Phase::Waiting => Err(conflict(format!("job {} waits already", job.id))),
         Phase::Finished(_) if job.id.index.is_some() && state.job(job.id.whole()).is_none() => {
             Err(conflict(format!("the array of job {} ended too long ago", job.id)))
         }
-        Phase::Finished(_) => requeue_finished(state, job),
+        Phase::Finished(_) => requeue_finished(state, job, chain),
     }
 }
 
-fn requeue_finished(state: &State, job: &Job) -> Result<Event, Refusal> {
+/// A job that is over goes through its submission filters again (HPC-F-22).
+fn requeue_finished(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Event>, Refusal> {
     let gone = job.queues().find(|name| state.queue(name).is_none());
     match gone {
         Some(queue) => Err(conflict(format!("queue `{queue}` of job {} has been removed", job.id))),
-        None => Ok(Event::JobRequeued { job: job.id, reason: StopReason::Requeued }),
+        None => entry::enter_again(state, job, chain),
     }
 }
 

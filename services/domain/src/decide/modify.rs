@@ -7,7 +7,11 @@ use super::{
     select::{Target, act_on},
     submit,
 };
-use crate::{fits::Wish, state::Job, validate};
+use crate::{
+    fits::Wish,
+    state::{Entry, Job},
+    validate,
+};
 use muster_schemas::{
     Timestamp,
     command::{JobSelection, Refusal},
@@ -100,6 +104,9 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
 /// The change of a job that waits, with what it leaves open filled in.
 fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
     require_component(job, change)?;
+    if job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered) {
+        return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
+    }
     if let Some(dependencies) = &change.dependencies {
         submit::require_dependencies(access, dependencies, Some(job.id))?;
     }

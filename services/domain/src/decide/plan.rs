@@ -1,17 +1,20 @@
 //! The planner's decisions, each checked against the state and what the same plan has started before it.
 
+mod checks;
+mod elastic;
+mod offers;
+
+pub(super) use elastic::make_way;
+pub(super) use offers::{recheck_growth, recheck_start};
+
 use super::{Decision, access::Access, invalid, planning};
-use crate::{
-    requests::{self, Minimum},
-    state::{Component, Job, Licence, Node, Queue, State, node::gpu_count},
-    validate,
-};
+use crate::state::{Job, Licence, Node, Queue, State};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
     event::{Event, WaitingJob},
-    plan::{PlanRecord, PlannedSlot, PredictedStart, ProposedPlan},
-    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
+    plan::{PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, StartFacts},
+    resources::Placement,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,19 +25,26 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     access.require_planner()?;
     let state = access.state;
     let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
+    let ProposedPlan { start_facts, growths, shrinks, preemptions, reserved, pass, epoch, .. } = proposed;
     if seen > state.sequence() {
         return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
     }
     let mut events = planning::place_reservations(state, reservations);
     let mut plan = Plan::new(state, now);
+    plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
+    (plan.pass, plan.epoch) = (pass, epoch);
     let mut refused = Vec::new();
     events.reserve(starts.len() + 1);
-    for Start { job, placement } in starts {
-        match plan.start(job, &placement) {
-            Ok(run) => events.push(Event::RunAllocated { job, run, placement: Arc::new(placement) }),
-            Err(reason) => refused.push(RefusedStart { job, reason }),
-        }
-    }
+    let mut take = |job: JobId, follows: Result<Vec<Event>, String>| match follows {
+        Ok(follows) => events.extend(follows),
+        Err(reason) => refused.push(RefusedStart { job, reason }),
+    };
+    // What is given up first can be given to others by the next plan; growth goes ahead of starts (HPC-S-03).
+    shrinks.into_iter().for_each(|shrink| take(shrink.job, plan.shrink(shrink)));
+    growths.into_iter().for_each(|growth| take(growth.job, plan.grow(growth)));
+    reserved.into_iter().for_each(|Start { job, placement }| take(job, plan.keep(job, placement)));
+    starts.into_iter().for_each(|Start { job, placement }| take(job, plan.start(job, placement)));
+    preemptions.into_iter().for_each(|preemption| take(preemption.for_job, plan.preempt(preemption)));
     let record = PlanRecord {
         seen,
         at,
@@ -54,12 +64,22 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     Ok(Decision { events, reply: Reply::Planned(refused) })
 }
 
-/// The state with the starts that were accepted so far on top.
+/// The state with what was accepted so far of the plan on top.
 struct Plan<'a> {
     state: &'a State,
     now: Timestamp,
     next_run: RunId,
+    next_chain: u64,
+    /// What the planner says of starts beside their placement.
+    facts: BTreeMap<JobId, StartFacts>,
+    pass: u64,
+    epoch: u64,
+    /// No job of this priority or below starts before the verdict on another (HPC-F-82).
+    judged: Option<i64>,
+    /// Jobs that start, are judged, grow or shrink by the plan.
     started: BTreeSet<JobId>,
+    /// Runs that are stopped by the plan.
+    stopping: BTreeSet<RunId>,
     nodes: BTreeMap<NodeId, Node>,
     licences: BTreeMap<String, Licence>,
     queues: BTreeMap<String, Queue>,
@@ -72,7 +92,13 @@ impl<'a> Plan<'a> {
             state,
             now,
             next_run: state.next_run(),
+            next_chain: state.next_chain(),
+            facts: BTreeMap::new(),
+            pass: 0,
+            epoch: 0,
+            judged: state.judged_priority(),
             started: BTreeSet::new(),
+            stopping: BTreeSet::new(),
             nodes: BTreeMap::new(),
             licences: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -80,16 +106,37 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn start(&mut self, id: JobId, placement: &Placement) -> Result<RunId, String> {
+    /// A start: at once, or an offer if filters judge it.
+    fn start(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
+        self.may_start(job)?;
         self.check_array(job, id)?;
-        self.check_queues(job)?;
-        self.check_placement(job, placement)?;
-        let run = self.next_run;
-        self.next_run = RunId(run.0 + 1);
+        self.give_back_kept(job);
+        if let Err(why) = self.check_queues(job).and_then(|()| self.check_placement(job, &placement)) {
+            self.take_kept_again(job);
+            return Err(why);
+        }
+        let run = self.run_number(job);
         self.started.insert(id);
-        self.take(job, id, run, placement);
-        Ok(run)
+        self.take(job, id, run, &placement);
+        if self.is_asked(job) {
+            return Ok(vec![self.offer(job, id, run, placement)]);
+        }
+        let mut events = vec![Event::RunAllocated { job: id, run, placement: Arc::new(placement) }];
+        if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
+            events.push(Event::RunBackfilled { job: id, run });
+        }
+        Ok(events)
+    }
+
+    /// The number of a new run; of a job that has something kept for it the one that was given then.
+    fn run_number(&mut self, job: &Job) -> RunId {
+        let kept = job.filtering.as_ref().and_then(|filtering| filtering.reserved.as_ref());
+        kept.map(|kept| kept.run).unwrap_or_else(|| {
+            let run = self.next_run;
+            self.next_run = RunId(run.0 + 1);
+            run
+        })
     }
 
     /// The job, or for a task that has never started its array, if its gates are open.
@@ -141,91 +188,6 @@ impl<'a> Plan<'a> {
             let of_user = queue.running_of(&job.owner.user);
             if queue.spec.max_running_jobs_per_user.is_some_and(|most| of_user >= most) {
                 return Err(format!("as many jobs of user {} run in queue `{name}` as may", job.owner.user));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_placement(&self, job: &Job, placement: &Placement) -> Result<(), String> {
-        if placement.components.len() != job.components.len() {
-            let (placed, wanted) = (placement.components.len(), job.components.len());
-            return Err(format!("{placed} components are placed, the job has {wanted}"));
-        }
-        let mut seen = BTreeSet::new();
-        if !placement.shares().all(|share| seen.insert(share.node)) {
-            return Err("two components, or one twice, are placed on the same node".into());
-        }
-        let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
-        for (component, placed) in job.components.iter().zip(&placement.components) {
-            let alternative = component.shape.alternatives.get(placed.alternative as usize);
-            let alternative = alternative.ok_or("the alternative does not exist")?;
-            self.check_component(component, alternative, placed)?;
-            self.check_reservations(job, component, placed)?;
-            for (name, count) in &alternative.licences {
-                *licences.entry(name).or_default() += u64::from(*count);
-            }
-        }
-        self.check_licences(&licences)
-    }
-
-    fn check_licences(&self, wanted: &BTreeMap<&str, u64>) -> Result<(), String> {
-        for (name, count) in wanted {
-            let free = self.licences.get(*name).or_else(|| self.state.licence(name)).map_or(0, Licence::free);
-            if u64::from(free) < *count {
-                return Err(format!("{free} of licence `{name}` are free, {count} are needed"));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_component(
-        &self,
-        component: &Component,
-        alternative: &Alternative,
-        placed: &ComponentPlacement,
-    ) -> Result<(), String> {
-        let queue = self.state.queue(&component.queue).ok_or("its queue does not exist")?;
-        for share in &placed.shares {
-            let node = self.nodes.get(&share.node).or_else(|| self.state.node(share.node));
-            let node = node.ok_or_else(|| format!("node {} does not exist", share.node))?;
-            let name = &node.spec.name;
-            if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(name) {
-                return Err(format!("node {name} does not serve queue `{}`", component.queue));
-            }
-            if !alternative.requests.iter().any(|request| requests::node_serves(&node.spec, request)) {
-                return Err(format!("node {name} is not of the kind that the job asks for"));
-            }
-            if let Some(closure) = node.closure_at(self.now) {
-                let because = if closure.reason.is_empty() { String::new() } else { format!(": {}", closure.reason) };
-                return Err(format!("node {name} is closed until {}{because}", closure.until));
-            }
-            check_share(node, share)?;
-        }
-        check_amounts(self.state, alternative, placed)
-    }
-
-    /// Whether the placement of a component keeps to the reservation that it names, and off all others.
-    fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
-        let own = component.reservation();
-        if let Some(name) = own {
-            let reservation =
-                self.state.reservation(name).ok_or_else(|| format!("reservation `{name}` does not exist"))?;
-            if !reservation.is_active(self.now) {
-                return Err(format!("reservation `{name}` has not begun, or is over"));
-            }
-            if !reservation.admits(&job.owner.user, component.account.as_deref()) {
-                return Err(format!("user {} may not use reservation `{name}`", job.owner.user));
-            }
-            if let Some(outside) = placed.shares.iter().find(|share| !reservation.nodes.contains(&share.node)) {
-                let node = self.state.node_name(outside.node);
-                return Err(format!("node {node} is not one of reservation `{name}`"));
-            }
-        }
-        for share in &placed.shares {
-            let mut others = self.state.reservations_of(share.node).filter(|other| other.is_active(self.now));
-            if let Some(other) = others.find(|other| own.is_none_or(|own| **own != *other.spec.name)) {
-                let (node, name) = (self.state.node_name(share.node), &other.spec.name);
-                return Err(format!("node {node} is kept for reservation `{name}`"));
             }
         }
         Ok(())
@@ -285,58 +247,5 @@ impl<'a> Plan<'a> {
     fn is_new_prediction(&self, predicted: &PredictedStart) -> bool {
         let known = |job: &&Job| job.predicted_start.filter(|_| !self.is_void(job)) == predicted.start;
         self.waiting(predicted.job).is_some_and(|job| job.gates_open() && !known(&job))
-    }
-}
-
-/// Whether a share is free on its node.
-fn check_share(node: &Node, share: &NodeShare) -> Result<(), String> {
-    let name = &node.spec.name;
-    let problem = if !node.is_available() {
-        "is not available"
-    } else if node.exclusive.is_some() {
-        "is used exclusively by another job"
-    } else if share.exclusive && !node.runs.is_empty() {
-        "is not empty, and the job wants it for itself"
-    } else if !validate::within(&share.cores, node.spec.cores) || !node.free_cores.contains_all(&share.cores) {
-        "does not have these cores free"
-    } else if !validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus) {
-        "does not have these GPUs free"
-    } else if share.memory_bytes > node.free_memory_bytes {
-        "does not have this memory free"
-    } else if share.cores.is_empty() {
-        "gives no core"
-    } else {
-        return Ok(());
-    };
-    Err(format!("node {name} {problem}"))
-}
-
-/// Whether a placement is enough for an alternative.
-fn check_amounts(state: &State, alternative: &Alternative, placed: &ComponentPlacement) -> Result<(), String> {
-    let mut least = Minimum::default();
-    for request in &alternative.requests {
-        let minimum = requests::minimum(request, state.settings());
-        // Requests that are met together may share nodes, but never cores, GPUs or memory.
-        least.nodes = least.nodes.max(minimum.nodes);
-        least.tasks = least.tasks.saturating_add(minimum.tasks);
-        least.cores = least.cores.saturating_add(minimum.cores);
-        least.gpus = least.gpus.saturating_add(minimum.gpus);
-        least.memory_bytes = least.memory_bytes.saturating_add(minimum.memory_bytes);
-        if request.sharing != Sharing::Shared && placed.shares.iter().any(|share| !share.exclusive) {
-            return Err("the job wants its nodes for itself, the placement does not give them so".into());
-        }
-    }
-    let sum =
-        |of: &dyn Fn(&NodeShare) -> u64| placed.shares.iter().fold(0, |sum: u64, share| sum.saturating_add(of(share)));
-    let enough = [
-        ("nodes", placed.shares.len() as u64, least.nodes),
-        ("tasks", sum(&|share| u64::from(share.tasks)), least.tasks),
-        ("cores", sum(&|share| share.cores.len()), least.cores),
-        ("GPUs", sum(&|share| share.gpus.len()), least.gpus),
-        ("bytes of memory", sum(&|share| share.memory_bytes), least.memory_bytes),
-    ];
-    match enough.iter().find(|(_, given, wanted)| given < wanted) {
-        Some((what, given, wanted)) => Err(format!("{given} {what} are given, the job asks for {wanted}")),
-        None => Ok(()),
     }
 }

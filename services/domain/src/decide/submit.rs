@@ -1,6 +1,6 @@
 //! Submission: validation, defaults, limits, and whether a job can ever run.
 
-use super::{Decision, access::Access, conflict, invalid, not_found, refuse};
+use super::{Decision, access::Access, conflict, filters::entry, invalid, not_found, refuse};
 use crate::{
     fits::{self, Wish},
     state::{Job, Queue, State},
@@ -21,7 +21,7 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
     if jobs.is_empty() || jobs.len() > validate::MAX_JOBS {
         return Err(invalid(format!("jobs: {} given, 1 to {} can be in one command", jobs.len(), validate::MAX_JOBS)));
     }
-    let mut submission = Submission { state, access, owner, now, fitting: Vec::new(), queued: BTreeMap::new() };
+    let mut submission = Submission::new(access, owner, now, None);
     submission.require_room(jobs.len())?;
     let owner = Arc::new(owner.clone());
     let single = jobs.len() == 1;
@@ -38,6 +38,9 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         next += spec.components.len() as u64;
         ids.push(job);
         events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec) });
+        if state.filter_settings().submission.is_some() {
+            events.extend(entry::chain(state, job, None, state.next_chain() + ids.len() as u64 - 1));
+        }
     }
     Ok(Decision { events, reply: Reply::Submitted(ids) })
 }
@@ -45,19 +48,26 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
 /// So many requests of a submission are remembered as fitting.
 const MAX_FITTING: usize = 32;
 
-struct Submission<'a> {
+pub(super) struct Submission<'a> {
     state: &'a State,
     access: &'a Access<'a>,
     owner: &'a Owner,
     now: Timestamp,
+    /// The job, if it is known already and is to become something else.
+    own: Option<&'a Job>,
     /// Requests that were found to fit, with their queues: jobs of one submission mostly ask for the same.
     fitting: Vec<(String, Vec<Alternative>)>,
     /// For each queue with a limit how many jobs of this submission enter it.
     queued: BTreeMap<String, u64>,
 }
 
-impl Submission<'_> {
-    fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
+impl<'a> Submission<'a> {
+    /// Of jobs of an owner; of one that is known already if it is to become something else.
+    pub(super) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
+        Self { state: access.state, access, owner, now, own, fitting: Vec::new(), queued: BTreeMap::new() }
+    }
+
+    pub(super) fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
         let most = self.state.settings().max_jobs;
         if self.state.unfinished_jobs().saturating_add(jobs as u64) > most {
             return Err(refuse(RefusalCode::LimitReached, format!("the cluster takes at most {most} jobs at a time")));
@@ -65,8 +75,30 @@ impl Submission<'_> {
         Ok(())
     }
 
+    /// Fills in what a job leaves open that is to be checked later, and leaves out what only counts then: its
+    /// dependencies, its reservation, and a queue that does not exist.
+    pub(super) fn complete_provisionally(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
+        validate::job(spec)?;
+        let default = self.state.settings().default_queue.clone();
+        if spec.components.is_empty() {
+            spec.components.push(Component::default());
+        }
+        for component in &mut spec.components {
+            let known = component.queue.take().filter(|name| self.state.queue(name).is_some());
+            let queue = find_queue(self.state, component.queue.insert(known.unwrap_or_else(|| default.clone())))?;
+            component.priority.get_or_insert(queue.spec.default_job_priority);
+            complete_alternatives(&mut component.alternatives, queue, true)?;
+            component.dependencies = Dependencies::default();
+            component.reservation = None;
+        }
+        if spec.name.is_empty() {
+            spec.name = default_name(&spec.components[0]);
+        }
+        Ok(())
+    }
+
     /// Checks a job and fills in what it leaves open.
-    fn complete(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
+    pub(super) fn complete(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
         validate::job(spec)?;
         if spec.components.is_empty() {
             spec.components.push(Component::default());
@@ -98,7 +130,7 @@ impl Submission<'_> {
         }
         require_reservation(state, component.reservation.as_deref(), self.owner, component.account.as_deref())?;
         require_holds(self.access, component)?;
-        require_dependencies(self.access, &component.dependencies, None)
+        require_dependencies(self.access, &component.dependencies, self.own.map(|job| job.id))
     }
 
     /// Whether the components of a job can ever run at the same time.
@@ -128,7 +160,8 @@ impl Submission<'_> {
         for (at, component) in spec.components.iter().enumerate() {
             let queue = find_queue(self.state, component.queue.as_deref().unwrap_or_default())?;
             let repeated = spec.components[..at].iter().any(|earlier| earlier.queue == component.queue);
-            let Some(most) = queue.spec.max_jobs.filter(|_| !repeated) else { continue };
+            let is_inside = self.own.is_some_and(|job| job.queues().any(|name| **name == *queue.spec.name));
+            let Some(most) = queue.spec.max_jobs.filter(|_| !repeated && !is_inside) else { continue };
             let entering = self.queued.entry(queue.spec.name.clone()).or_default();
             *entering += 1;
             if queue.jobs + *entering > u64::from(most) {
@@ -218,7 +251,7 @@ pub(super) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: b
 /// Whether the cluster as configured can ever serve one of the alternatives.
 pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternative]) -> Result<(), Refusal> {
     match fits::never_fits(state, &queue.spec, alternatives) {
-        Some(why) => Err(refuse(RefusalCode::Invalid, format!("the job can never run: {why}"))),
+        Some(why) => Err(refuse(RefusalCode::Invalid, format!("{}{why}", fits::NEVER))),
         None => Ok(()),
     }
 }
@@ -226,7 +259,7 @@ pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternat
 /// Whether the cluster as configured can ever serve all of these at the same time.
 pub(super) fn require_fit_together(state: &State, wishes: &[Wish]) -> Result<(), Refusal> {
     match fits::never_fit_together(state, wishes) {
-        Some(why) => Err(invalid(format!("the job can never run: {why}"))),
+        Some(why) => Err(invalid(format!("{}{why}", fits::NEVER))),
         None => Ok(()),
     }
 }

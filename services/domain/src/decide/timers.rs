@@ -57,7 +57,7 @@ fn impossible(job: &Job) -> Event {
 }
 
 /// The end of a job that waits, or of all tasks of an array that do.
-fn given_up(job: &Job, outcome: Outcome) -> Event {
+pub(super) fn given_up(job: &Job, outcome: Outcome) -> Event {
     match &job.array {
         Some(array) => Event::TasksFinished { job: job.id, indices: array.remaining.clone(), outcome },
         None => Event::JobFinished { job: job.id, outcome },

@@ -1,9 +1,9 @@
 //! What the state knows of filters: templates and settings, and for each job that they concern its chain, what is set aside
 //! or kept for it, and until when it is held.
 
-use super::Job;
+use super::{Job, Node};
 use muster_schemas::{
-    JobId, RunId, Sequence, Timestamp,
+    JobId, NodeId, RunId, Sequence, Timestamp,
     event::HoldBy,
     filter::{
         ActivationOrdering, CallId, ChainFilter, ChainSpec, ChainVerdict, FilterKind, FilterSettings, JobWarning,
@@ -185,9 +185,40 @@ impl Filtering {
 
     /// What is set aside or kept for it: the candidates of an activation chain for a start, or what its filter reserved.
     pub fn kept(&self) -> Option<(RunId, &Arc<Placement>)> {
-        let offered = self.chain.as_ref().and_then(|chain| chain.set_aside()).filter(|offer| !offer.growth);
+        let offered = self.chain.as_ref().and_then(|chain| chain.set_aside());
+        let offered = offered.filter(|offer| !offer.growth && offer.preempts.is_empty());
         let offered = offered.map(|offer| (offer.run, &offer.placement));
         offered.or_else(|| self.reserved.as_ref().map(|kept| (kept.run, &kept.placement)))
+    }
+
+    /// Whether a chain is under way, or one granted a start, or something is kept.
+    pub(crate) fn has_claims(&self) -> bool {
+        self.chain.is_some() || self.reserved.is_some() || self.granted_by.is_some()
+    }
+
+    /// What of it a task of an array has that is judged by itself.
+    pub(crate) fn of_task(&self) -> Self {
+        Self {
+            template: self.template.clone(),
+            revision: self.revision,
+            original: self.original,
+            received: self.received,
+            validated: self.validated,
+            ..Self::default()
+        }
+    }
+
+    /// The job is over. Filters that are still to take back what they did are called all the same.
+    pub(crate) fn end(&mut self) {
+        if self.entry != Entry::Entered {
+            self.entry = Entry::Refused;
+        }
+        if self.chain.as_ref().is_some_and(|chain| chain.spec.filters.is_empty()) {
+            self.chain = None;
+        }
+        self.hold = None;
+        self.refusal = None;
+        self.ends_after_verdict = None;
     }
 
     /// The call that is outstanding.
@@ -280,6 +311,11 @@ impl super::State {
         self.index.judged.last().map(|(priority, _)| *priority).filter(|_| is_strict)
     }
 
+    /// The number of the next chain.
+    pub(crate) fn next_chain(&self) -> u64 {
+        self.filters.last_chain + 1
+    }
+
     /// How many planners have begun their work.
     pub fn planner_epoch(&self) -> u64 {
         self.filters.planner_epoch
@@ -292,6 +328,21 @@ impl super::State {
             .iter()
             .max_by_key(|(job, priority)| (**priority, std::cmp::Reverse(**job)))
             .map(|(job, priority)| (*job, *priority))
+    }
+
+    /// A job that uses a node, by a run or by what is kept for it.
+    pub(crate) fn user_of(&self, node: &Node) -> Option<JobId> {
+        let by_run = || node.runs.iter().find_map(|run| self.run(*run)).map(|run| run.job);
+        by_run().or_else(|| self.kept_on(node.id).next())
+    }
+
+    /// The jobs that have a part of a node kept for them.
+    pub(crate) fn kept_on(&self, node: NodeId) -> impl Iterator<Item = JobId> {
+        let has_share = move |job: &&Job| {
+            let kept = job.filtering.as_ref().and_then(|filtering| filtering.kept());
+            kept.is_some_and(|(_, placement)| placement.shares().any(|share| share.node == node))
+        };
+        self.index.kept.iter().filter_map(|id| self.job(*id)).filter(has_share).map(|job| job.id)
     }
 
     /// Calls that are outstanding, by job.

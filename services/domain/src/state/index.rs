@@ -32,6 +32,8 @@ pub(crate) struct JobKeys {
     calling: bool,
     /// Its priority, if jobs of that priority and below must not start before the verdict on it.
     judged: Option<i64>,
+    /// Whether a chain is under way for it, or something is kept for it.
+    kept: bool,
     /// When something of its filters or its hold is due.
     filters_due: Option<Timestamp>,
     /// Whether it is a list of tasks and has a run.
@@ -64,6 +66,7 @@ impl JobKeys {
             due: self.due.filter(|_| !is_judged),
             doomed: self.doomed && !is_judged,
             calling: filtering.call().is_some(),
+            kept: filtering.has_claims(),
             judged: holds_up.then(|| job.lead().priority),
             filters_due: filtering.due(job),
             ..self
@@ -154,6 +157,8 @@ pub(crate) struct Index {
     pub(crate) blocking: BTreeSet<JobId>,
     /// Jobs with an outstanding call of a filter.
     pub(crate) calling: BTreeSet<JobId>,
+    /// Jobs that have a chain under way, or something kept for them.
+    pub(crate) kept: BTreeSet<JobId>,
     /// Jobs of whose priority and below none starts before the verdict on them, by priority.
     pub(crate) judged: BTreeSet<(i64, JobId)>,
     /// Jobs that are lists of tasks and have a run.
@@ -232,6 +237,13 @@ impl Index {
                 self.elastic.insert(id)
             } else {
                 self.elastic.remove(&id)
+            };
+        }
+        if before.kept != after.kept {
+            if after.kept {
+                self.kept.insert(id)
+            } else {
+                self.kept.remove(&id)
             };
         }
         if before.targets != after.targets {

@@ -5,7 +5,7 @@ use muster_schemas::{
     JobId, NodeId, Sequence, StepId, Timestamp,
     event::{EndCause, NodeExit, ShrinkReason, StopReason},
     job::{ExitStatus, Outcome},
-    resources::{IndexSet, Placement},
+    resources::{Alternative, Count, IndexSet, Placement},
     scheduling::SchedulingSettings,
     tasks::{SizeUnit, TaskInstance, TaskKind, TaskList, TaskSpec},
 };
@@ -229,6 +229,19 @@ impl TaskBook {
             preemptable: list.preemptable,
             tasks: list.tasks.iter().map(Task::of).collect(),
             ..Self::default()
+        }
+    }
+
+    /// The job asks for another size: that of the deepest level with a range of what it asks for first.
+    pub(crate) fn resize(&mut self, alternatives: &[Alternative]) {
+        let request = alternatives.first().and_then(|alternative| alternative.requests.first());
+        let ranges = request.into_iter().flat_map(|request| request.path.iter().rev());
+        let range = ranges.filter_map(|part| match part.count {
+            Count::Range { min, max } => Some((min, max)),
+            Count::All | Count::Best => None,
+        });
+        if let Some((min, max)) = range.into_iter().next() {
+            (self.min, self.max) = (min, max);
         }
     }
 

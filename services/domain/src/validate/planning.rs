@@ -1,10 +1,10 @@
 //! Policies, reservations, closures and filters.
 
-use super::{MAX_COUNT, MAX_NODE_NAMES, count, filter, identifier, invalid, name, number, path, shown, text};
+use super::{MAX_COUNT, MAX_NODE_NAMES, bytes, count, filter, identifier, invalid, name, number, path, shown, text};
 use muster_schemas::{
     Timestamp,
     command::Refusal,
-    filter::FilterSpec,
+    filter::{FilterSpec, JobDocument},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
     policy::Policy,
 };
@@ -64,6 +64,17 @@ pub(crate) fn closures(closures: &[NodeClosure], most: usize) -> Result<(), Refu
         )),
         None => Ok(()),
     }
+}
+
+/// Bytes of a description as it is kept: it is one record, and has to fit into one message of the bus (8 MB).
+const MAX_DOCUMENT_BYTES: usize = 6 << 20;
+
+/// A description of a job as somebody wrote it.
+pub(crate) fn document(document: &JobDocument) -> Result<(), Refusal> {
+    if !matches!(document.format.as_str(), "xml" | "json") {
+        return invalid(format!("document.format: `{}` is neither `xml` nor `json`", shown(&document.format)));
+    }
+    bytes("document: as it is kept, compressed if it is so", document.bytes.len(), MAX_DOCUMENT_BYTES)
 }
 
 /// A filter: its path must be absolute; whether there is a program is up to the runners (HPC-F-72).

@@ -1,0 +1,142 @@
+//! Resources that are set aside while filters judge who is to have them, and that are kept for jobs that wait.
+
+use crate::state::{Kept, State};
+use muster_schemas::{JobId, RunId, filter::ChainSpec, filter::Offer, resources::Placement};
+use std::sync::Arc;
+
+impl State {
+    /// Sets aside what a chain offers. What was kept for the job already is part of it.
+    pub(super) fn set_aside(&mut self, id: JobId, chain: &ChainSpec) {
+        let Some(offer) = &chain.offer else { return };
+        self.core.next_run = self.core.next_run.max(offer.run.0.saturating_add(1));
+        if offer.growth {
+            self.take_shares(offer.run, &offer.placement);
+        } else if offer.preempts.is_empty() {
+            self.give_back_reserved(id);
+            self.take_kept(id, offer.run, &offer.placement);
+        }
+    }
+
+    /// Takes what a chain of the job had set aside.
+    fn offer_of(&self, id: JobId) -> Option<Offer> {
+        let chain = self.job(id)?.filtering.as_ref()?.chain.as_ref()?;
+        chain.set_aside().cloned()
+    }
+
+    /// What a chain of the job has set aside is free. The caller ends or withdraws the chain.
+    pub(super) fn give_back_offer(&mut self, id: JobId) {
+        let Some(offer) = self.offer_of(id) else { return };
+        if offer.growth {
+            self.give_back_addition(offer.run, &offer.placement);
+        } else if offer.preempts.is_empty() {
+            self.give_back_kept(id, offer.run, &offer.placement);
+        }
+        self.note_freed();
+    }
+
+    /// What is kept for the job is taken again, after a chain had it as a part of more.
+    pub(super) fn take_reserved_again(&mut self, id: JobId) {
+        let Some(offer) = self.offer_of(id) else { return };
+        if offer.growth || !offer.preempts.is_empty() {
+            return;
+        }
+        if let Some(Kept { run, placement }) = self.reserved(id) {
+            self.take_kept(id, run, &placement);
+        }
+    }
+
+    pub(super) fn resources_reserved(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>) {
+        self.core.next_run = self.core.next_run.max(run.0.saturating_add(1));
+        self.give_back_reserved(id);
+        self.take_kept(id, run, placement);
+        self.change_filtering(id, |filtering| filtering.reserved = Some(Kept { run, placement: placement.clone() }));
+    }
+
+    pub(super) fn resources_released(&mut self, id: JobId) {
+        let is_start = self.offer_of(id).is_some_and(|offer| !offer.growth && offer.preempts.is_empty());
+        if is_start {
+            self.give_back_offer(id);
+        } else {
+            self.give_back_reserved(id);
+        }
+        self.change_filtering(id, |filtering| {
+            filtering.reserved = None;
+            if let Some(chain) = filtering.chain.as_mut().filter(|_| is_start) {
+                chain.is_withdrawn = true;
+            }
+        });
+        self.note_freed();
+    }
+
+    /// A run is over: what was offered to it cannot be added any more.
+    pub(super) fn withdraw_growth(&mut self, id: JobId) {
+        if self.offer_of(id).is_none_or(|offer| !offer.growth) {
+            return;
+        }
+        self.give_back_offer(id);
+        self.change_filtering(id, |filtering| {
+            if let Some(chain) = &mut filtering.chain {
+                chain.is_withdrawn = true;
+            }
+        });
+    }
+
+    /// A run begins: it takes the place of what was kept for the job, and what its filters said is past.
+    pub(super) fn run_takes_over(&mut self, id: JobId) {
+        if self.job(id).is_none_or(|job| job.filtering.is_none()) {
+            return;
+        }
+        self.give_back_reserved(id);
+        self.change_filtering(id, |filtering| {
+            filtering.reserved = None;
+            filtering.refusal = None;
+            filtering.hold = None;
+            filtering.is_granted = false;
+            filtering.granted_by = None;
+            filtering.is_backfill = false;
+        });
+    }
+
+    fn reserved(&self, id: JobId) -> Option<Kept> {
+        self.job(id)?.filtering.as_ref()?.reserved.clone()
+    }
+
+    fn give_back_reserved(&mut self, id: JobId) {
+        if let Some(Kept { run, placement }) = self.reserved(id) {
+            self.give_back_kept(id, run, &placement);
+        }
+    }
+
+    fn take_kept(&mut self, id: JobId, run: RunId, placement: &Placement) {
+        self.take_shares(run, placement);
+        self.use_licences(id, placement, u32::saturating_add);
+        self.count_run(id, true);
+    }
+
+    fn give_back_kept(&mut self, id: JobId, run: RunId, placement: &Placement) {
+        for share in placement.shares() {
+            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+                node.give_back(run, share);
+            }
+        }
+        self.use_licences(id, placement, u32::saturating_sub);
+        self.count_run(id, false);
+    }
+
+    fn take_shares(&mut self, run: RunId, placement: &Placement) {
+        for share in placement.shares() {
+            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+                node.take(run, share);
+            }
+        }
+    }
+
+    fn give_back_addition(&mut self, run: RunId, addition: &Placement) {
+        for share in addition.shares() {
+            let keeps_rest = self.run(run).is_some_and(|run| run.share(share.node).is_some());
+            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+                node.give_back_part(run, share, keeps_rest);
+            }
+        }
+    }
+}

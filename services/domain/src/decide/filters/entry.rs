@@ -1,0 +1,235 @@
+//! The way of a job into the queue: received, changed by who makes it, judged, checked.
+
+use super::{holds, warned};
+use crate::{
+    decide::{
+        Decision,
+        access::Access,
+        conflict, invalid,
+        select::{Target, find},
+        submit::Submission,
+    },
+    state::{Entry, Filtering, Job, Phase, State, filtering::DEFAULT_TEMPLATE},
+    validate,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{Refusal, Reply},
+    event::{Event, Intake, Owner, StopReason},
+    filter::{ChainSpec, FilterKind},
+    job::JobSpec,
+    tasks::TaskList,
+};
+use std::sync::Arc;
+
+/// A job with a description, a template or tasks of its own. With a description nothing but its own bounds is checked
+/// here: the check behind the filters does that (HPC-J-03).
+pub(super) fn submit_document(
+    access: &Access,
+    mut spec: JobSpec,
+    intake: Intake,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let state = access.state;
+    let owner = access.require_user()?;
+    validate::name("owner", &owner.user)?;
+    let mut submission = Submission::new(access, owner, now, None);
+    submission.require_room(1)?;
+    complete(&mut submission, &mut spec, &intake)?;
+    validate_intake(access, &spec, &intake, owner, now)?;
+    let job = JobId::job(state.next_job_number());
+    let warnings = intake.warnings.clone();
+    let template = intake.template.clone();
+    let is_configuring = intake.is_configuring;
+    let received =
+        Event::JobReceived { job, owner: Arc::new(owner.clone()), spec: Arc::new(spec), intake: Arc::new(intake) };
+    let mut events = vec![received];
+    events.extend(warned(job, warnings));
+    if !is_configuring {
+        events.extend(chain(state, job, template.as_deref().or(Some(DEFAULT_TEMPLATE)), state.next_chain()));
+    }
+    Ok(Decision { events, reply: Reply::Submitted(vec![job]) })
+}
+
+fn complete(submission: &mut Submission, spec: &mut JobSpec, intake: &Intake) -> Result<(), Refusal> {
+    if intake.document.is_some() { submission.complete_provisionally(spec) } else { submission.complete(spec) }
+}
+
+fn validate_intake(
+    access: &Access,
+    spec: &JobSpec,
+    intake: &Intake,
+    owner: &Owner,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    intake.template.as_ref().map_or(Ok(()), |name| validate::name("template", name))?;
+    if let Some(document) = &intake.document {
+        validate::document(document)?;
+        return Ok(());
+    }
+    validate_tasks(spec, intake.tasks.as_ref())?;
+    intake.hold_until.map_or(Ok(()), |until| holds::require_bounds(until, now))?;
+    let template = intake.template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
+    let is_judged = !access.state.filters(FilterKind::Submission, Some(template)).is_empty();
+    // A filter may still name another template (HPC-F-19).
+    if is_judged { Ok(()) } else { require_template(access.state, template, owner).map_err(invalid) }
+}
+
+fn validate_tasks(spec: &JobSpec, tasks: Option<&TaskList>) -> Result<(), Refusal> {
+    let Some(tasks) = tasks else { return Ok(()) };
+    if spec.components.len() != 1 || spec.array.is_some() {
+        return Err(invalid("tasks: a job that is a list of tasks has one component, and is no array"));
+    }
+    let walltime_seconds = spec.components[0].alternatives.iter().find_map(|alternative| alternative.walltime_seconds);
+    validate::task_list(tasks, walltime_seconds)
+}
+
+/// Whether an owner may submit with a template, and there is one of that name (HPC-T-08).
+fn require_template(state: &State, name: &str, owner: &Owner) -> Result<(), String> {
+    match state.template(name) {
+        None if name.eq_ignore_ascii_case(DEFAULT_TEMPLATE) => Ok(()),
+        None => Err(format!("[TemplateNotFound] template '{}' does not exist", validate::shown(name))),
+        Some(template) if template.users.is_empty() || template.users.contains(&owner.user) => Ok(()),
+        Some(template) => {
+            Err(format!("[TemplateDenied] user {} may not submit with template '{}'", owner.user, template.name))
+        }
+    }
+}
+
+/// The beginning of the chain of submission filters, if there are any for a job of this template.
+pub(in crate::decide) fn chain(state: &State, job: JobId, template: Option<&str>, number: u64) -> Option<Event> {
+    let kind = FilterKind::Submission;
+    let filters = state.filters(kind, template);
+    if filters.is_empty() {
+        return None;
+    }
+    let limit_seconds = state.filter_settings().timeout_seconds(kind);
+    Some(Event::FilterChainStarted {
+        job,
+        chain: Arc::new(ChainSpec { number, kind, filters, limit_seconds, offer: None }),
+    })
+}
+
+/// Another specification and description of a job that is still being made (HPC-C-04).
+pub(super) fn configure(
+    access: &Access,
+    id: JobId,
+    mut spec: JobSpec,
+    intake: Intake,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let job = being_made(access, id)?;
+    let mut submission = Submission::new(access, &job.owner, now, Some(job));
+    complete(&mut submission, &mut spec, &intake)?;
+    validate_intake(access, &spec, &intake, &job.owner, now)?;
+    if spec.components.len() != job.components.len() {
+        let message = format!("components: job {id} has {} and keeps that number", job.components.len());
+        return Err(invalid(message));
+    }
+    let warnings = intake.warnings.clone();
+    let mut events = vec![Event::JobConfigured { job: id, spec: Arc::new(spec), intake: Arc::new(intake) }];
+    events.extend(warned(id, warnings));
+    Ok(Decision { events, reply: Reply::Jobs(vec![id]) })
+}
+
+fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
+    let target = find(access.state, id)?;
+    access.require_management(target.job())?;
+    let entry = |job: &Job| job.filtering.as_ref().map(|filtering| filtering.entry);
+    match target {
+        Target::Job(job) | Target::Array(job) if job.is_waiting() && entry(job) == Some(Entry::Configuring) => Ok(job),
+        _ => Err(conflict(format!("job {id} is not being made any more"))),
+    }
+}
+
+/// A job that was being made, or that was refused before it was in the queue, is to enter it.
+pub(super) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decision, Refusal> {
+    let target = find(access.state, id)?;
+    access.require_management(target.job())?;
+    let job = target.job();
+    let filtering = job.filtering.as_deref();
+    let entry = filtering.map(|filtering| filtering.entry);
+    let mut numbers = access.state.next_chain();
+    let events = match (&job.phase, entry) {
+        (Phase::Finished(_), Some(Entry::Refused)) => enter_again(access.state, job, &mut numbers)?,
+        (Phase::Waiting, Some(Entry::Configuring)) => {
+            let has_document = filtering.is_some_and(|filtering| filtering.received.is_some());
+            let until = filtering.and_then(|filtering| filtering.hold).filter(|_| !has_document);
+            until.map_or(Ok(()), |(until, _)| holds::require_bounds(until, now))?;
+            entering(access.state, job, &mut numbers)
+        }
+        _ => {
+            return Err(conflict(format!("job {id} is not being made, and was not refused on its way into the queue")));
+        }
+    };
+    Ok(Decision { events, reply: Reply::Jobs(vec![id]) })
+}
+
+/// A job enters the queue: what it goes through. `number` is that of the next chain, and is counted on.
+fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
+    let filtering = job.filtering.as_deref();
+    let mut events = Vec::new();
+    if filtering.is_some_and(|filtering| filtering.received.is_some() || filtering.entry != Entry::Entered) {
+        events.push(Event::JobEntered { job: job.id });
+    }
+    events.extend(chain(state, job.id, filtering.and_then(|filtering| filtering.template.as_deref()), *number));
+    *number += u64::from(!events.is_empty());
+    events
+}
+
+/// A job that is over is queued again: its submission filters judge it from the start, as it was submitted (HPC-F-22).
+pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<Vec<Event>, Refusal> {
+    if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
+        let message = "filters are still taking back what they did for it; try again when they have";
+        return Err(conflict(format!("job {}: {message}", job.id)));
+    }
+    let mut events = vec![Event::JobRequeued { job: job.id, reason: StopReason::Requeued }];
+    if job.id.index.is_none() {
+        events.extend(entering(state, job, number));
+    }
+    Ok(events)
+}
+
+/// The check behind the filters, as far as it needs the state: whether the owner may use the template and the queue, and
+/// the cluster can ever serve the job (HPC-J-03, HPC-J-16, HPC-T-08). The specification, with what it leaves open filled in.
+///
+/// # Errors
+/// The text with which the job is refused: a code in brackets, and why.
+pub(super) fn check(
+    state: &State,
+    job: &Job,
+    (template, tasks): (Option<&str>, Option<&TaskList>),
+    mut spec: JobSpec,
+    now: Timestamp,
+) -> Result<JobSpec, String> {
+    let known = job.filtering.as_deref().and_then(|filtering: &Filtering| filtering.template.as_deref());
+    if let Some(template) = template.or(known) {
+        require_template(state, template, &job.owner)?;
+    }
+    let actor = muster_schemas::event::Actor::User((*job.owner).clone());
+    let access = Access { state, actor: &actor };
+    let mut submission = Submission::new(&access, &job.owner, now, Some(job));
+    if spec.components.len() != job.components.len() {
+        let (now_has, had) = (spec.components.len(), job.components.len());
+        return Err(format!("[JobNotValid] {now_has} components, the job was submitted with {had}"));
+    }
+    submission.complete(&mut spec).map_err(|refusal| coded(&refusal))?;
+    validate_tasks(&spec, tasks).map_err(|refusal| format!("[TaskNotValid] {}", refusal.message))?;
+    Ok(spec)
+}
+
+/// As [`check`], of a job that no filter changed and that has no description.
+pub(super) fn check_unchanged(state: &State, job: &Job) -> Result<(), String> {
+    let template = job.filtering.as_deref().and_then(|filtering| filtering.template.as_deref());
+    template.map_or(Ok(()), |template| require_template(state, template, &job.owner))
+}
+
+/// A refusal as a job ends with it.
+fn coded(refusal: &Refusal) -> String {
+    let message = &refusal.message;
+    match message {
+        _ if message.starts_with('[') => message.clone(),
+        _ if message.contains(crate::fits::NEVER) => format!("[ClusterTooSmall] {message}"),
+        _ => format!("[JobNotValid] {message}"),
+    }
+}

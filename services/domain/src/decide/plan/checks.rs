@@ -1,0 +1,177 @@
+//! Whether a placement can be given: the nodes are of the kind and free, and enough is given.
+
+use super::Plan;
+use crate::{
+    requests::{self, Minimum},
+    state::{Component, Job, Licence, Node, Run, State, node::gpu_count},
+    validate,
+};
+use muster_schemas::{
+    RunId,
+    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Plan<'_> {
+    pub(super) fn check_placement(&self, job: &Job, placement: &Placement) -> Result<(), String> {
+        if placement.components.len() != job.components.len() {
+            let (placed, wanted) = (placement.components.len(), job.components.len());
+            return Err(format!("{placed} components are placed, the job has {wanted}"));
+        }
+        let mut seen = BTreeSet::new();
+        if !placement.shares().all(|share| seen.insert(share.node)) {
+            return Err("two components, or one twice, are placed on the same node".into());
+        }
+        let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
+        for (component, placed) in job.components.iter().zip(&placement.components) {
+            let alternative = component.shape.alternatives.get(placed.alternative as usize);
+            let alternative = alternative.ok_or("the alternative does not exist")?;
+            self.check_component(component, alternative, placed, None)?;
+            check_amounts(self.state, alternative, placed)?;
+            self.check_reservations(job, component, placed)?;
+            for (name, count) in &alternative.licences {
+                *licences.entry(name).or_default() += u64::from(*count);
+            }
+        }
+        self.check_licences(&licences)
+    }
+
+    fn check_licences(&self, wanted: &BTreeMap<&str, u64>) -> Result<(), String> {
+        for (name, count) in wanted {
+            let free = self.licences.get(*name).or_else(|| self.state.licence(name)).map_or(0, Licence::free);
+            if u64::from(free) < *count {
+                return Err(format!("{free} of licence `{name}` are free, {count} are needed"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what is added to a run can be given to it.
+    pub(super) fn check_addition(&self, job: &Job, run: &Run, added: &Placement) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        if added.shares().next().is_none() || !added.shares().all(|share| seen.insert(share.node)) {
+            return Err("nothing is added, or one node twice".into());
+        }
+        let is_like = |(new, old): (&ComponentPlacement, &ComponentPlacement)| new.alternative == old.alternative;
+        let are_like = added.components.iter().zip(&run.placement.components).all(is_like);
+        if added.components.len() != run.placement.components.len() || !are_like {
+            return Err("what is added is not of the alternative that runs".into());
+        }
+        for (component, placed) in job.components.iter().zip(&added.components) {
+            let alternative = component.shape.alternatives.get(placed.alternative as usize);
+            let alternative = alternative.ok_or("the alternative does not exist")?;
+            self.check_component(component, alternative, placed, Some(run.id))?;
+            self.check_reservations(job, component, placed)?;
+        }
+        Ok(())
+    }
+
+    /// `own` is the run that gets it, if it has something of the nodes already.
+    fn check_component(
+        &self,
+        component: &Component,
+        alternative: &Alternative,
+        placed: &ComponentPlacement,
+        own: Option<RunId>,
+    ) -> Result<(), String> {
+        let queue = self.state.queue(&component.queue).ok_or("its queue does not exist")?;
+        for share in &placed.shares {
+            let node = self.nodes.get(&share.node).or_else(|| self.state.node(share.node));
+            let node = node.ok_or_else(|| format!("node {} does not exist", share.node))?;
+            let name = &node.spec.name;
+            if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(name) {
+                return Err(format!("node {name} does not serve queue `{}`", component.queue));
+            }
+            if !alternative.requests.iter().any(|request| requests::node_serves(&node.spec, request)) {
+                return Err(format!("node {name} is not of the kind that the job asks for"));
+            }
+            if let Some(closure) = node.closure_at(self.now) {
+                let because = if closure.reason.is_empty() { String::new() } else { format!(": {}", closure.reason) };
+                return Err(format!("node {name} is closed until {}{because}", closure.until));
+            }
+            check_share(node, share, own)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the placement of a component keeps to the reservation that it names, and off all others.
+    fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
+        let own = component.reservation();
+        if let Some(name) = own {
+            let reservation =
+                self.state.reservation(name).ok_or_else(|| format!("reservation `{name}` does not exist"))?;
+            if !reservation.is_active(self.now) {
+                return Err(format!("reservation `{name}` has not begun, or is over"));
+            }
+            if !reservation.admits(&job.owner.user, component.account.as_deref()) {
+                return Err(format!("user {} may not use reservation `{name}`", job.owner.user));
+            }
+            if let Some(outside) = placed.shares.iter().find(|share| !reservation.nodes.contains(&share.node)) {
+                let node = self.state.node_name(outside.node);
+                return Err(format!("node {node} is not one of reservation `{name}`"));
+            }
+        }
+        for share in &placed.shares {
+            let mut others = self.state.reservations_of(share.node).filter(|other| other.is_active(self.now));
+            if let Some(other) = others.find(|other| own.is_none_or(|own| **own != *other.spec.name)) {
+                let (node, name) = (self.state.node_name(share.node), &other.spec.name);
+                return Err(format!("node {node} is kept for reservation `{name}`"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a share is free on its node.
+fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(), String> {
+    let name = &node.spec.name;
+    let is_other = |run: &RunId| Some(*run) != own;
+    let problem = if !node.is_available() {
+        "is not available"
+    } else if node.exclusive.as_ref().is_some_and(is_other) {
+        "is used exclusively by another job"
+    } else if share.exclusive && node.runs.iter().any(is_other) {
+        "is not empty, and the job wants it for itself"
+    } else if !validate::within(&share.cores, node.spec.cores) || !node.free_cores.contains_all(&share.cores) {
+        "does not have these cores free"
+    } else if !validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus) {
+        "does not have these GPUs free"
+    } else if share.memory_bytes > node.free_memory_bytes {
+        "does not have this memory free"
+    } else if share.cores.is_empty() {
+        "gives no core"
+    } else {
+        return Ok(());
+    };
+    Err(format!("node {name} {problem}"))
+}
+
+/// Whether a placement is enough for an alternative.
+fn check_amounts(state: &State, alternative: &Alternative, placed: &ComponentPlacement) -> Result<(), String> {
+    let mut least = Minimum::default();
+    for request in &alternative.requests {
+        let minimum = requests::minimum(request, state.settings());
+        // Requests that are met together may share nodes, but never cores, GPUs or memory.
+        least.nodes = least.nodes.max(minimum.nodes);
+        least.tasks = least.tasks.saturating_add(minimum.tasks);
+        least.cores = least.cores.saturating_add(minimum.cores);
+        least.gpus = least.gpus.saturating_add(minimum.gpus);
+        least.memory_bytes = least.memory_bytes.saturating_add(minimum.memory_bytes);
+        if request.sharing != Sharing::Shared && placed.shares.iter().any(|share| !share.exclusive) {
+            return Err("the job wants its nodes for itself, the placement does not give them so".into());
+        }
+    }
+    let sum =
+        |of: &dyn Fn(&NodeShare) -> u64| placed.shares.iter().fold(0, |sum: u64, share| sum.saturating_add(of(share)));
+    let enough = [
+        ("nodes", placed.shares.len() as u64, least.nodes),
+        ("tasks", sum(&|share| u64::from(share.tasks)), least.tasks),
+        ("cores", sum(&|share| share.cores.len()), least.cores),
+        ("GPUs", sum(&|share| share.gpus.len()), least.gpus),
+        ("bytes of memory", sum(&|share| share.memory_bytes), least.memory_bytes),
+    ];
+    match enough.iter().find(|(_, given, wanted)| given < wanted) {
+        Some((what, given, wanted)) => Err(format!("{given} {what} are given, the job asks for {wanted}")),
+        None => Ok(()),
+    }
+}
