@@ -1,0 +1,421 @@
+//! A cluster that does what the planner says: an engine, and a clock that is moved by hand.
+
+use muster_domain::state::Elastic;
+use muster_planner::{
+    Engine,
+    model::{Activation, ActiveRun, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob},
+    pass::Plan,
+};
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    cluster::QueueSpec,
+    policy::Policy,
+    resources::{
+        Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Placement, PropertyValue, Request, Sharing,
+    },
+    scheduling::{SchedulingMode, SchedulingSettings},
+    tasks::SizeUnit,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The priorities of the examples.
+pub const BELOW_NORMAL: i64 = 1000;
+pub const NORMAL: i64 = 2000;
+pub const ABOVE_NORMAL: i64 = 3000;
+
+/// A job as the examples describe it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub unit: SizeUnit,
+    pub min: u32,
+    pub max: u32,
+    pub minutes: Option<u64>,
+    pub priority: i64,
+    /// How many more units it could use than it has, while it runs.
+    pub work: u32,
+    pub preemptable: bool,
+    /// Only nodes of this group.
+    pub group: Option<&'static str>,
+    pub is_filtered: bool,
+}
+
+/// A job of so many cores.
+pub fn cores(min: u32, max: u32) -> Job {
+    Job {
+        unit: SizeUnit::Core,
+        min,
+        max,
+        minutes: None,
+        priority: NORMAL,
+        work: 0,
+        preemptable: true,
+        group: None,
+        is_filtered: false,
+    }
+}
+
+/// A job of so many whole nodes.
+pub fn nodes(min: u32, max: u32) -> Job {
+    Job { unit: SizeUnit::Node, ..cores(min, max) }
+}
+
+impl Job {
+    pub fn minutes(self, minutes: u64) -> Self {
+        Self { minutes: Some(minutes), ..self }
+    }
+
+    pub fn priority(self, priority: i64) -> Self {
+        Self { priority, ..self }
+    }
+
+    pub fn work(self, work: u32) -> Self {
+        Self { work, ..self }
+    }
+
+    pub fn group(self, group: &'static str) -> Self {
+        Self { group: Some(group), ..self }
+    }
+
+    pub fn filtered(self) -> Self {
+        Self { is_filtered: true, ..self }
+    }
+
+    pub fn demand(&self) -> Arc<Demand> {
+        let level = if self.unit == SizeUnit::Node { Level::Node } else { Level::Core };
+        let request = Request {
+            path: vec![LevelCount { level, count: Count::Range { min: self.min, max: self.max } }],
+            filter: self.group.map(|group| NodeFilter::Has(group.into())),
+            sharing: if self.unit == SizeUnit::Node { Sharing::WholeNodes } else { Sharing::Shared },
+            ..Request::default()
+        };
+        let walltime_seconds = self.minutes.map(|minutes| minutes * 60);
+        let alternative = Alternative { requests: vec![request], walltime_seconds, ..Alternative::default() };
+        let component =
+            ComponentDemand { queue: "default".into(), reservation: None, alternatives: Arc::new([alternative]) };
+        Arc::new(Demand { components: vec![component] })
+    }
+}
+
+#[derive(Clone)]
+pub struct Cluster {
+    pub engine: Engine,
+    pub now: Timestamp,
+    jobs: BTreeMap<JobId, Job>,
+    running: BTreeMap<JobId, ActiveRun>,
+    allocated: BTreeMap<JobId, Timestamp>,
+    /// Runs that went around others, which do not grow.
+    backfilled: BTreeSet<JobId>,
+    last: u64,
+}
+
+pub fn settings(mode: SchedulingMode) -> SchedulingSettings {
+    SchedulingSettings { mode: Some(mode), ..SchedulingSettings::default() }
+}
+
+pub fn queued() -> SchedulingSettings {
+    settings(SchedulingMode::Queued)
+}
+
+pub fn balanced() -> SchedulingSettings {
+    settings(SchedulingMode::Balanced)
+}
+
+impl Cluster {
+    /// Nodes with so many cores each; the first half of them is in group `a`, the others are in group `b`.
+    pub fn new(nodes: u32, cores: u32, settings: SchedulingSettings) -> Self {
+        let order = Policy { order: vec![muster_schemas::policy::OrderKey::Priority], ..Policy::default() };
+        let mut engine = Engine::new(Arc::new(order)).expect("a plain policy");
+        for number in 1..=nodes {
+            let group = if number <= nodes / 2 { "a" } else { "b" };
+            let spec = NodeSpec {
+                name: format!("n{number}"),
+                cores,
+                sockets: 1,
+                memory_bytes: 1 << 30,
+                gpus: Vec::new(),
+                properties: [(group.to_owned(), PropertyValue::Flag(true))].into(),
+            };
+            engine.set_node(NodeId(number), Arc::new(spec), true);
+        }
+        engine.set_queue(&QueueSpec { name: "default".into(), ..QueueSpec::default() });
+        engine.set_scheduling(Arc::new(settings), None);
+        Self {
+            engine,
+            now: Timestamp::from_unix_seconds(1_000_000),
+            jobs: BTreeMap::new(),
+            running: BTreeMap::new(),
+            allocated: BTreeMap::new(),
+            backfilled: BTreeSet::new(),
+            last: 0,
+        }
+    }
+
+    pub fn set(&mut self, settings: SchedulingSettings) {
+        self.engine.set_scheduling(Arc::new(settings), None);
+    }
+
+    pub fn pass_seconds(&mut self, seconds: i64) {
+        self.now = self.now.plus_seconds(seconds);
+    }
+
+    pub fn pass_minutes(&mut self, minutes: i64) {
+        self.pass_seconds(60 * minutes);
+    }
+
+    fn holder() -> Arc<Holder> {
+        Arc::new(Holder { user: "ada".into(), group: 100, account: None })
+    }
+
+    /// Puts a job into the queue.
+    pub fn wait(&mut self, job: Job) -> JobId {
+        self.last += 1;
+        let id = JobId::job(self.last);
+        let activation = job.is_filtered.then(|| Activation { is_filtered: true, ..Activation::default() });
+        self.jobs.insert(id, job);
+        self.wait_with(id, activation);
+        id
+    }
+
+    /// Says what activation filters have to do with a job that waits.
+    pub fn wait_with(&mut self, id: JobId, activation: Option<Activation>) {
+        let job = &self.jobs[&id];
+        let arrival = Timestamp::from_unix_seconds(i64::try_from(id.number).expect("small"));
+        self.engine.enqueue(QueuedJob {
+            id,
+            tasks: None,
+            demand: job.demand(),
+            holder: Self::holder(),
+            priority: job.priority,
+            arrival,
+            attributes: None,
+            slot: None,
+            activation: activation.map(Arc::new),
+        });
+    }
+
+    /// Keeps resources for a job that waits, as the verdict of its filter says.
+    pub fn keep(&mut self, id: JobId, placement: Placement, ask_again: Timestamp) {
+        let kept = Arc::new(placement);
+        let run = ActiveRun {
+            job: id,
+            demand: self.jobs[&id].demand(),
+            holder: Self::holder(),
+            placement: kept.clone(),
+            expected_end: Timestamp::MAX,
+        };
+        self.engine.begin(run);
+        let activation =
+            Activation { is_filtered: true, ask_again: Some(ask_again), kept: Some(kept), ..Activation::default() };
+        self.wait_with(id, Some(activation));
+    }
+
+    /// Plans. The same engine plans the same.
+    pub fn plan(&mut self) -> Plan {
+        let again = self.engine.clone().pass(self.now, &BTreeSet::new());
+        let plan = self.engine.pass(self.now, &BTreeSet::new());
+        assert_eq!(plan, again, "equal inputs give equal plans");
+        let once_more = self.engine.pass(self.now, &BTreeSet::new());
+        assert_eq!(plan, once_more, "a pass changes nothing that the next one sees");
+        plan
+    }
+
+    /// Does what a plan says, as the ledger would if all filters passed at once. Runs that are to shrink do so at once, as if
+    /// no task were there, and those that are to make way are put back into the queue.
+    pub fn commit(&mut self, plan: &Plan) {
+        for shrink in &plan.shrinks {
+            let run = self.running[&shrink.job].clone();
+            let placement = Arc::new(without(&run.placement, &shrink.removed));
+            self.hold(ActiveRun { placement, ..run });
+        }
+        for victim in plan.preemptions.iter().flat_map(|preemption| &preemption.victims) {
+            self.end(*victim);
+            self.wait_with(*victim, None);
+        }
+        for growth in &plan.growths {
+            let run = self.running[&growth.job].clone();
+            let placement = Arc::new(merged(&run.placement, &growth.added));
+            self.hold(ActiveRun { placement, ..run });
+        }
+        let around: BTreeSet<JobId> = plan.facts.iter().filter(|facts| facts.backfill).map(|facts| facts.job).collect();
+        for start in &plan.starts {
+            if around.contains(&start.job) {
+                self.backfilled.insert(start.job);
+            }
+            self.begin(start.job, start.placement.clone());
+        }
+    }
+
+    /// Plans and does what the plan says.
+    pub fn go(&mut self) -> Plan {
+        let plan = self.plan();
+        self.commit(&plan);
+        plan
+    }
+
+    /// Plans and does what the plans say until nothing more starts or grows. The jobs that were started.
+    pub fn settle(&mut self) -> Vec<JobId> {
+        let mut started = Vec::new();
+        for _ in 0..100 {
+            let plan = self.go();
+            started.extend(plan.starts.iter().map(|start| start.job));
+            if plan.starts.is_empty() && plan.growths.is_empty() && plan.shrinks.is_empty() {
+                return started;
+            }
+        }
+        panic!("it does not come to rest");
+    }
+
+    fn begin(&mut self, id: JobId, placement: Placement) {
+        self.engine.dequeue(id);
+        let job = &self.jobs[&id];
+        let expected_end = job
+            .minutes
+            .map_or(Timestamp::MAX, |minutes| self.now.plus_seconds(60 * i64::try_from(minutes).expect("few")));
+        self.allocated.insert(id, self.now);
+        let (demand, holder) = (job.demand(), Self::holder());
+        self.hold(ActiveRun { job: id, demand, holder, placement: Arc::new(placement), expected_end });
+    }
+
+    fn hold(&mut self, run: ActiveRun) {
+        let id = run.job;
+        self.engine.begin(run.clone());
+        self.running.insert(id, run);
+        self.assert_nothing_is_given_twice();
+        self.tell_elastic(id);
+    }
+
+    fn tell_elastic(&mut self, id: JobId) {
+        let job = &self.jobs[&id];
+        let current = self.size(id);
+        let size = Elastic {
+            unit: job.unit,
+            min: job.min,
+            max: job.max,
+            current,
+            wanted: job.work,
+            idle: 0,
+            preemptable: job.preemptable,
+        };
+        let elastic = ElasticRun {
+            job: id,
+            priority: job.priority,
+            arrival: Timestamp::from_unix_seconds(i64::try_from(id.number).expect("small")),
+            allocated: self.allocated[&id],
+            size,
+            busy: BTreeMap::new(),
+            shrinking: None,
+            is_leaving: false,
+            may_grow: !self.backfilled.contains(&id),
+            is_filtered: job.is_filtered,
+            ask_again: None,
+        };
+        self.engine.set_elastic(id, Some(elastic));
+    }
+
+    /// Changes what is known of a run that can use more or fewer resources.
+    pub fn change_elastic(&mut self, id: JobId, change: impl FnOnce(&mut ElasticRun)) {
+        let mut elastic = self.engine.elastic(id).expect("it runs").clone();
+        change(&mut elastic);
+        self.engine.set_elastic(id, Some(elastic));
+    }
+
+    /// The end of a run.
+    pub fn end(&mut self, id: JobId) {
+        self.engine.end(id);
+        self.engine.set_elastic(id, None);
+        self.running.remove(&id).expect("it runs");
+    }
+
+    /// Ends the runs whose time is over.
+    pub fn end_all_due(&mut self) {
+        let due: Vec<JobId> =
+            self.running.values().filter(|run| run.expected_end <= self.now).map(|run| run.job).collect();
+        due.into_iter().for_each(|id| self.end(id));
+    }
+
+    /// The units that a job runs on; 0 if it does not run.
+    pub fn size(&self, id: JobId) -> u32 {
+        let unit = self.jobs[&id].unit;
+        self.running.get(&id).map_or(0, |run| units(unit, &run.placement))
+    }
+
+    pub fn job(&self, id: JobId) -> &Job {
+        &self.jobs[&id]
+    }
+
+    /// The jobs that do not run and have not run.
+    pub fn waiting(&self) -> Vec<JobId> {
+        self.jobs.keys().copied().filter(|id| !self.allocated.contains_key(id)).collect()
+    }
+
+    /// The order of the queue.
+    pub fn place(&self, id: JobId) -> impl Ord + use<> {
+        (std::cmp::Reverse(self.jobs[&id].priority), id)
+    }
+
+    /// Whether one job stands before another, and could use some of the same nodes.
+    pub fn is_ahead(&self, one: JobId, other: JobId) -> bool {
+        let (ahead, behind) = (&self.jobs[&one], &self.jobs[&other]);
+        let meets = ahead.group.is_none() || behind.group.is_none() || ahead.group == behind.group;
+        self.place(one) < self.place(other) && meets
+    }
+
+    pub fn running(&self) -> Vec<JobId> {
+        self.running.keys().copied().collect()
+    }
+
+    pub fn is_running(&self, id: JobId) -> bool {
+        self.running.contains_key(&id)
+    }
+
+    pub fn run(&self, id: JobId) -> &ActiveRun {
+        &self.running[&id]
+    }
+
+    fn assert_nothing_is_given_twice(&self) {
+        let mut given = BTreeSet::new();
+        for run in self.running.values() {
+            for share in run.placement.shares() {
+                for core in share.cores.iter() {
+                    assert!(given.insert((share.node, core)), "core {core} of {:?} is given twice", share.node);
+                }
+            }
+        }
+    }
+}
+
+pub fn units(unit: SizeUnit, placement: &Placement) -> u32 {
+    let of_share = |cores: u64| if unit == SizeUnit::Node { 1 } else { u32::try_from(cores).expect("few") };
+    placement.shares().map(|share| of_share(share.cores.len())).sum()
+}
+
+/// The jobs that a plan starts.
+pub fn started(plan: &Plan) -> Vec<JobId> {
+    plan.starts.iter().map(|start| start.job).collect()
+}
+
+pub fn merged(base: &Placement, added: &Placement) -> Placement {
+    let mut all = base.clone();
+    for share in added.shares() {
+        let shares = &mut all.components[0].shares;
+        match shares.iter_mut().find(|known| known.node == share.node) {
+            Some(known) => known.cores = known.cores.union(&share.cores),
+            None => shares.push(share.clone()),
+        }
+    }
+    all
+}
+
+fn without(base: &Placement, removed: &Placement) -> Placement {
+    let mut rest = base.clone();
+    for share in removed.shares() {
+        for known in rest.components[0].shares.iter_mut().filter(|known| known.node == share.node) {
+            known.cores = known.cores.difference(&share.cores);
+        }
+    }
+    rest.components[0].shares.retain(|share| !share.cores.is_empty());
+    rest
+}

@@ -1,0 +1,9 @@
+//! Scheduling modes: windows, growth, shares and preemption, and what activation filters have to do with plans.
+
+mod driver;
+mod gates;
+mod growth;
+mod preemption;
+mod properties;
+mod shares;
+mod windows;
