@@ -83,7 +83,7 @@ pub struct ElasticRun {
     pub shrinking: Option<Arc<Placement>>,
     /// It is being stopped: all that it has will be free.
     pub is_leaving: bool,
-    /// It may be given more: it is neither stopped nor suspended, did not start as backfill, and waits for no filter (HPC-B-12).
+    /// It may be given more: it has started and goes on, not as backfill, and waits for no filter (HPC-B-12).
     pub may_grow: bool,
     /// Its filters are asked before it grows (HPC-S-11).
     pub is_filtered: bool,

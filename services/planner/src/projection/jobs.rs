@@ -110,11 +110,12 @@ fn activation(state: &State, job: &Job) -> Option<Activation> {
     };
     let chain = filtering.chain.as_deref();
     let is_strict = state.filter_settings().ordering == ActivationOrdering::Strict;
+    let is_filtered = has_filters && !filtering.is_granted;
     let activation = Activation {
-        is_filtered: has_filters && !filtering.is_granted,
+        is_filtered,
         is_pending: chain.is_some(),
         holds_back: is_strict && chain.is_some_and(|chain| chain.holds_up_others()),
-        ask_again: filtering.refusal.as_ref().map(|refusal| refusal.ask_again).filter(|_| has_filters),
+        ask_again: filtering.refusal.as_ref().filter(|_| is_filtered).map(|refusal| refusal.ask_again),
         kept: filtering.reserved.as_ref().filter(|_| chain.is_none()).map(|kept| kept.placement.clone()),
     };
     (activation != Activation::default()).then_some(activation)
@@ -140,6 +141,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
     for (node, cores) in book.running.values().flat_map(|task| &task.cores) {
         *busy.entry(*node).or_default() += cores;
     }
+    let goes_on = run.started.is_some() && !is_leaving && !run.is_suspended() && book.ending.is_none();
     let waits_for_filter = filtering.is_some_and(|filtering| filtering.chain.is_some());
     let is_backfill = filtering.is_some_and(|filtering| filtering.is_backfill);
     Some(ElasticRun {
@@ -151,7 +153,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
         busy,
         shrinking: book.shrinking.as_ref().map(|(removed, _)| removed.clone()),
         is_leaving,
-        may_grow: !is_leaving && !run.is_suspended() && !waits_for_filter && !is_backfill,
+        may_grow: goes_on && !waits_for_filter && !is_backfill,
         is_filtered: state.has_activation_filters(job),
         ask_again: filtering.and_then(|filtering| filtering.refusal.as_ref()).map(|refusal| refusal.ask_again),
     })

@@ -6,4 +6,6 @@ mod growth;
 mod preemption;
 mod properties;
 mod shares;
+mod verdicts;
 mod windows;
+mod world;
