@@ -1,6 +1,7 @@
 //! What must hold after every record. For tests and simulations: a violation is a fault of this crate.
 
 mod filters;
+mod tasks;
 
 use crate::state::{Job, Node, Phase, State, index::Index, node::gpu_count};
 use muster_schemas::{
@@ -33,6 +34,7 @@ pub fn check(state: &State) -> Result<(), String> {
     state.jobs().try_for_each(|job| array(state, job))?;
     planning(state)?;
     filters::check(state)?;
+    tasks::check(state)?;
     shapes(state)
 }
 

@@ -86,7 +86,9 @@ impl State {
             if let Some(until) = validated.hold_until.filter(|until| *until > now) {
                 filtering.hold = Some((until, HoldBy::User));
             }
-            job.tasks = validated.tasks.as_ref().map(|tasks| Box::new(TaskBook::of(tasks, record.sequence)));
+            let before = job.tasks.take();
+            let renewed = |tasks| TaskBook::of(tasks, record.sequence).going_on_from(before.as_deref());
+            job.tasks = validated.tasks.as_ref().map(|tasks| Box::new(renewed(tasks)));
         });
     }
 

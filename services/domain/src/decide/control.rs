@@ -143,9 +143,7 @@ fn end_job(state: &State, job: &Job, ending: &JobEnding, outcome: Outcome) -> Re
             Some(later) => later,
             None => vec![Event::JobFinished { job: job.id, outcome }],
         }),
-        Phase::Active(run) => {
-            state.run(*run).map_or(Ok(Vec::new()), |run| elastic::end_run(job, run, ending))
-        }
+        Phase::Active(run) => state.run(*run).map_or(Ok(Vec::new()), |run| elastic::end_run(job, run, ending)),
         _ => Err(conflict(format!("job {} is over: {}", job.id, word(state, job)))),
     }
 }

@@ -245,6 +245,25 @@ impl TaskBook {
         }
     }
 
+    /// As it is, but for what has become of the tasks of another book, if they are the same: the job was checked anew, and
+    /// what has ended well is not run again.
+    pub(crate) fn going_on_from(self, before: Option<&Self>) -> Self {
+        let same = |(one, other): (&Task, &Task)| one.kind == other.kind;
+        let before = before
+            .filter(|before| before.tasks.len() == self.tasks.len() && before.tasks.iter().zip(&self.tasks).all(same));
+        let Some(before) = before else { return self };
+        let carried = |(new, old): (Task, &Task)| Task {
+            next: old.next,
+            again: old.again.clone(),
+            finished: old.finished,
+            failed: old.failed.clone(),
+            is_doomed: old.is_doomed,
+            ..new
+        };
+        let tasks = self.tasks.into_iter().zip(&before.tasks).map(carried).collect();
+        Self { tasks, failure: before.failure.clone(), ..self }
+    }
+
     /// The task of a kind that there is at most one of, with its place in the list.
     pub(crate) fn of_kind(&self, kind: TaskKind) -> Option<u32> {
         self.tasks.iter().zip(0..).find(|(task, _)| task.kind == kind).map(|(_, place)| place)
