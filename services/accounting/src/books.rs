@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, Timestamp,
     event::{Event, JobChange, NodeExit, Record},
-    job::{Outcome, Usage},
+    job::{JobSpec, Outcome, Usage},
     resources::{ComponentPlacement, Placement},
     usage::{UsageAmounts, UsageAnswer, UsageDimension, UsageQuery, UsageRow},
 };
@@ -98,7 +98,11 @@ impl Books {
     pub fn learn(&mut self, history: &[Record]) {
         for record in history {
             match &record.event {
-                Event::JobSubmitted { .. } | Event::JobModified { .. } => self.apply_event(record),
+                Event::JobSubmitted { .. }
+                | Event::JobReceived { .. }
+                | Event::JobConfigured { .. }
+                | Event::JobValidated { .. }
+                | Event::JobModified { .. } => self.apply_event(record),
                 _ => {}
             }
         }
@@ -118,10 +122,11 @@ impl Books {
 
     fn apply_event(&mut self, record: &Record) {
         match &record.event {
-            Event::JobSubmitted { job, owner, spec } => {
-                let charges = self.shared.share(charges_of(owner, spec));
-                self.jobs.insert(*job, charges);
+            Event::JobSubmitted { job, owner, spec } | Event::JobReceived { job, owner, spec, .. } => {
+                self.charge(*job, &owner.user, spec);
             }
+            Event::JobConfigured { job, spec, .. } => self.charge_anew(*job, spec),
+            Event::JobValidated { job, validated } => self.charge_anew(*job, &validated.spec),
             Event::JobModified { job, change } => {
                 if let Some(charges) = self.charges(*job) {
                     let charges = self.shared.share(changed(charges, change));
@@ -136,6 +141,8 @@ impl Books {
                 self.runs.insert(*run, open);
             }
             Event::RunStarted { run, .. } => self.start(*run, record.time),
+            Event::RunGrown { run, added, .. } => self.resize(*run, added, record.time, u64::saturating_add),
+            Event::RunShrunk { run, removed, .. } => self.resize(*run, removed, record.time, u64::saturating_sub),
             Event::RunEnded { run, last, outcome, usage, .. } => {
                 if let (Some(run), Some(last)) = (self.runs.get_mut(run), last) {
                     run.trust_measure(record.time, &last.exit);
@@ -146,6 +153,41 @@ impl Books {
                 self.jobs.remove(job);
             }
             _ => {}
+        }
+    }
+
+    fn charge(&mut self, job: JobId, user: &str, spec: &JobSpec) {
+        let charges = self.shared.share(charges_of(user, spec));
+        self.jobs.insert(job, charges);
+    }
+
+    /// A job became something else before it was in the queue; whose it is stays.
+    fn charge_anew(&mut self, job: JobId, spec: &JobSpec) {
+        let user = self.charges(job).and_then(|charges| charges.first()).map(|charge| charge.to.user.clone());
+        if let Some(user) = user {
+            self.charge(job, &user, spec);
+        }
+    }
+
+    /// A run has more or less from now on: what it had counts up to now, and it goes on as one that starts now with what is
+    /// left of its walltime, in whole seconds.
+    fn resize(&mut self, run: RunId, part: &Placement, time: Timestamp, change: fn(u64, u64) -> u64) {
+        let Some(run) = self.runs.get_mut(&run) else { return };
+        if let Some(started) = run.started {
+            let mut before = run.clone();
+            before.parts.iter_mut().for_each(|part| part.walltime_seconds = None);
+            add_run_time(self.windows, &before, time, |key, amounts| *self.amounts.entry(key).or_default() += amounts);
+            let elapsed = u64::try_from(time.micros_since(started)).unwrap_or(0) / 1_000_000;
+            for part in &mut run.parts {
+                part.walltime_seconds = part.walltime_seconds.map(|seconds| seconds.saturating_sub(elapsed));
+            }
+            run.started = Some(time);
+            // What its nodes measure is of all of it, and counts no more.
+            run.allocated = time;
+        }
+        for (held, placed) in run.parts.iter_mut().zip(&part.components) {
+            held.cores = change(held.cores, placed.shares.iter().map(|share| share.cores.len()).sum());
+            held.gpus = change(held.gpus, placed.shares.iter().map(|share| share.gpus.len()).sum());
         }
     }
 

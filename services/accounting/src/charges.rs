@@ -1,9 +1,6 @@
 //! Whom a job is charged to, by component.
 
-use muster_schemas::{
-    event::{JobChange, Owner},
-    job::JobSpec,
-};
+use muster_schemas::{event::JobChange, job::JobSpec};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -28,10 +25,10 @@ pub(crate) struct Payer {
 pub(crate) type Charges = Arc<[Charge]>;
 
 /// The charges of a job as submitted.
-pub(crate) fn charges_of(owner: &Owner, spec: &JobSpec) -> Vec<Charge> {
+pub(crate) fn charges_of(user: &str, spec: &JobSpec) -> Vec<Charge> {
     let charge = |component: &muster_schemas::job::Component| Charge {
         to: Payer {
-            user: owner.user.clone(),
+            user: user.to_owned(),
             account: component.account.clone(),
             queue: component.queue.clone().unwrap_or_default(),
         },

@@ -3,7 +3,7 @@
 use muster_accounting::Books;
 use muster_schemas::{
     CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
-    event::{Actor, EndCause, Event, JobChange, NodeExit, NodePart, Owner, Record, TraceContext},
+    event::{Actor, EndCause, Event, JobChange, NodeExit, NodePart, Owner, Record, TraceContext, Validated},
     job::{Component, JobSpec, Outcome, Usage},
     resources::{Alternative, ComponentPlacement, IndexSet, NodeShare, Placement},
     usage::{UsageAmounts, UsageDimension, UsageQuery},
@@ -148,6 +148,57 @@ fn a_run_whose_start_was_reported_late_counts_what_its_node_measured() {
         let used = total(&history.books(86_400), 100).used_core_micros;
         assert_eq!(used, expected * 2 * SECOND, "allocated {allocated}, started {started}, lasted {lasted}");
     }
+}
+
+fn part(cores: u32) -> Arc<Placement> {
+    let share = NodeShare {
+        node: NodeId(1),
+        cores: IndexSet::first_n(cores),
+        gpus: IndexSet::new(),
+        memory_bytes: 0,
+        tasks: 1,
+        exclusive: false,
+    };
+    Arc::new(Placement { components: vec![ComponentPlacement { alternative: 0, shares: vec![share] }] })
+}
+
+/// HPC-S-09, HPC-S-10
+#[test]
+fn a_run_that_grows_and_shrinks_counts_what_it_had_when() {
+    let mut history = History::default();
+    let job = JobId::job(1);
+    history.submit(0, 1, "ada", None, Some(100));
+    history.allocate(0, job, 1, 2);
+    history.start(0, job, 1);
+    history.add(10, Event::RunGrown { job, run: RunId(1), added: part(2) });
+    assert_eq!(total(&history.books(3600), 15).used_core_micros, (2 * 10 + 4 * 5) * SECOND, "while it runs");
+    history.add(30, Event::RunShrunk { job, run: RunId(1), removed: part(1) });
+    history.end_measured(50, job, 1, Outcome::Completed, Some(50));
+    let amounts = total(&history.books(20), 50);
+    assert_eq!(amounts.used_core_micros, (2 * 10 + 4 * 20 + 3 * 20) * SECOND);
+    assert_eq!(amounts.asked_core_micros, (2 * 10 + 4 * 20 + 3 * 70) * SECOND);
+    assert_eq!((amounts.used_gpu_micros, amounts.started_runs), (50 * SECOND, 1));
+}
+
+#[test]
+fn a_job_with_a_description_is_charged_as_it_was_checked() {
+    let mut history = History::default();
+    let job = JobId::job(1);
+    let spec = |account: &str| JobSpec {
+        components: vec![Component { account: Some(account.into()), ..Component::default() }],
+        ..JobSpec::default()
+    };
+    let owner = Arc::new(Owner { user: "ada".into(), uid: 1000, gid: 1000 });
+    history.add(0, Event::JobReceived { job, owner, spec: Arc::new(spec("first")), intake: Arc::default() });
+    let validated = Validated { spec: spec("checked"), ..Validated::default() };
+    history.add(1, Event::JobValidated { job, validated: Arc::new(validated) });
+    history.allocate(2, job, 1, 1);
+    history.start(2, job, 1);
+    let rows = history
+        .books(3600)
+        .answer(&by(&[UsageDimension::User, UsageDimension::Account]), Timestamp::from_unix_seconds(3));
+    let payers: Vec<_> = rows.rows.iter().map(|row| (row.user.as_deref(), row.account.as_deref())).collect();
+    assert_eq!(payers, [(Some("ada"), Some("checked"))]);
 }
 
 #[test]

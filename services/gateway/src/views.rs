@@ -330,6 +330,16 @@ pub(crate) fn runs(records: &[Record], names: &dyn Names) -> Vec<RunView> {
                     view.started = Some(record.time);
                 }
             }
+            Event::RunGrown { run, added, .. } => {
+                if let Some(view) = runs.get_mut(run) {
+                    run_nodes(added, names).into_iter().for_each(|more| add_node(&mut view.nodes, more));
+                }
+            }
+            Event::RunShrunk { run, removed, .. } => {
+                if let Some(view) = runs.get_mut(run) {
+                    run_nodes(removed, names).iter().for_each(|gone| remove_node(&mut view.nodes, gone));
+                }
+            }
             Event::RunNodeEnded { run, node, exit } => {
                 if let Some(view) = runs.get_mut(run) {
                     set_exit(view, &NodePart { node: *node, exit: exit.clone() }, names);
@@ -360,6 +370,28 @@ fn set_exit(view: &mut RunView, part: &NodePart, names: &dyn Names) {
     if let Some(node) = view.nodes.iter_mut().find(|node| node.node == name) {
         node.exit = Some(part.exit.clone());
     }
+}
+
+/// A run has more from now on.
+fn add_node(nodes: &mut Vec<RunNodeView>, more: RunNodeView) {
+    match nodes.iter_mut().find(|held| held.node == more.node) {
+        Some(held) => {
+            held.cores = held.cores.union(&more.cores);
+            held.gpus = held.gpus.union(&more.gpus);
+            held.memory_bytes = held.memory_bytes.saturating_add(more.memory_bytes);
+        }
+        None => nodes.push(more),
+    }
+}
+
+/// A run has less from now on.
+fn remove_node(nodes: &mut Vec<RunNodeView>, gone: &RunNodeView) {
+    for held in nodes.iter_mut().filter(|held| held.node == gone.node) {
+        held.cores = held.cores.difference(&gone.cores);
+        held.gpus = held.gpus.difference(&gone.gpus);
+        held.memory_bytes = held.memory_bytes.saturating_sub(gone.memory_bytes);
+    }
+    nodes.retain(|held| held.node != gone.node || !held.cores.is_empty());
 }
 
 fn run_nodes(placement: &Placement, names: &dyn Names) -> Vec<RunNodeView> {

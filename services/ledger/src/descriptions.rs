@@ -29,11 +29,14 @@ pub(crate) fn job_spec(log: &Log, sequence: Sequence) -> Result<Arc<JobSpec>, Lo
     described(log, sequence).map(|(spec, _)| spec)
 }
 
+/// All of a job, and its tasks if it is a list of them.
+pub(crate) type Described = (Arc<JobSpec>, Option<Arc<TaskList>>);
+
 /// All of a job and its tasks, as this record has them.
 ///
 /// # Errors
 /// The record cannot be read, or has no job.
-pub(crate) fn described(log: &Log, sequence: Sequence) -> Result<(Arc<JobSpec>, Option<Arc<TaskList>>), LogError> {
+pub(crate) fn described(log: &Log, sequence: Sequence) -> Result<Described, LogError> {
     match log.record(sequence)?.map(|record| record.event) {
         Some(Event::JobSubmitted { spec, .. }) => Ok((spec, None)),
         Some(Event::JobReceived { spec, intake, .. } | Event::JobConfigured { spec, intake, .. }) => {

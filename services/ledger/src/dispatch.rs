@@ -1,7 +1,7 @@
 //! Orders to nodes: the domain says which follow from a record, the log has what they launch.
 
 use crate::{
-    descriptions::{described, job_spec},
+    descriptions::{Described, described, job_spec},
     log::{Log, LogError},
 };
 use muster_domain::{
@@ -26,12 +26,39 @@ pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
 /// What a node that reports may have missed.
 pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[RunId], log: &Log) -> Vec<NodeOrder> {
     let seeds = orders::reconcile(state, node, reported);
-    seeds.into_iter().filter_map(|seed| complete(state, node, seed, log)).collect()
+    let mut lists = Lists::default();
+    seeds.into_iter().filter_map(|seed| complete(state, node, seed, log, &mut lists)).collect()
+}
+
+/// The job with a list of tasks that was last asked for. Orders about one mostly come together, and the record of a long
+/// list takes time to read.
+#[derive(Default)]
+pub(crate) struct Lists {
+    last: Option<(Sequence, Described)>,
+}
+
+impl Lists {
+    fn described(&mut self, log: &Log, sequence: Sequence) -> Result<Described, LogError> {
+        match &self.last {
+            Some((known, found)) if *known == sequence => Ok(found.clone()),
+            _ => {
+                let found = described(log, sequence)?;
+                self.last = Some((sequence, found.clone()));
+                Ok(found)
+            }
+        }
+    }
 }
 
 /// The order of a seed. `None` if there is nothing to do any more, or the log cannot say what to launch: the node's
 /// heartbeats bring it up again.
-pub(crate) fn complete(state: &State, node: NodeId, seed: OrderSeed, log: &Log) -> Option<NodeOrder> {
+pub(crate) fn complete(
+    state: &State,
+    node: NodeId,
+    seed: OrderSeed,
+    log: &Log,
+    lists: &mut Lists,
+) -> Option<NodeOrder> {
     let mut kind: fn(Box<LaunchOrder>) -> NodeOrder = NodeOrder::Launch;
     let order = match seed {
         OrderSeed::Launch { run, submitted_sequence } => launch(state, run, node, submitted_sequence, log),
@@ -40,10 +67,10 @@ pub(crate) fn complete(state: &State, node: NodeId, seed: OrderSeed, log: &Log) 
         }
         OrderSeed::Hold { run, submitted_sequence } => {
             kind = NodeOrder::Hold;
-            hold(state, run, node, submitted_sequence, log)
+            lists.described(log, submitted_sequence).map(|(spec, _)| orders::hold_order(state, run, node, &spec))
         }
         OrderSeed::LaunchTask { run, step, listed_sequence } => {
-            launch_task(state, run, node, step, listed_sequence, log)
+            launch_task(state, run, node, step, listed_sequence, (log, lists))
         }
         other => return other.to_order(state, node),
     };
@@ -66,25 +93,15 @@ fn launch(
     Ok(orders::launch_order(state, run, node, &*job_spec(log, submitted)?))
 }
 
-fn hold(
-    state: &State,
-    run: RunId,
-    node: NodeId,
-    submitted: Sequence,
-    log: &Log,
-) -> Result<Option<LaunchOrder>, LogError> {
-    Ok(orders::hold_order(state, run, node, &*job_spec(log, submitted)?))
-}
-
 fn launch_task(
     state: &State,
     run: RunId,
     node: NodeId,
     step: StepId,
     listed: Sequence,
-    log: &Log,
+    (log, lists): (&Log, &mut Lists),
 ) -> Result<Option<LaunchOrder>, LogError> {
-    let (spec, tasks) = described(log, listed)?;
+    let (spec, tasks) = lists.described(log, listed)?;
     let no_tasks = || LogError::DamagedRecord { sequence: listed, detail: "it should list tasks".into() };
     Ok(orders::task_order(state, run, node, step, &spec, &*tasks.ok_or_else(no_tasks)?))
 }

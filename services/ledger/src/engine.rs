@@ -468,8 +468,9 @@ impl Engine {
             return;
         }
         self.outlets.committed(&Arc::new(Commit { records }), notices);
+        let mut lists = dispatch::Lists::default();
         for (node, seed) in orders {
-            let order = dispatch::complete(&self.state, node, seed, log);
+            let order = dispatch::complete(&self.state, node, seed, log, &mut lists);
             if let (Some(order), Some(node)) = (order, self.state.node(node)) {
                 self.outlets.order(node.spec.name.clone(), order);
             }

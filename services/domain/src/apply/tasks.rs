@@ -45,16 +45,19 @@ impl State {
                 node.take(run, share);
             }
         }
-        let mut resized = Vec::new();
+        let now = self.core.time;
+        let (mut resized, mut joined) = (Vec::new(), Vec::new());
         self.change_run(run, |run| {
             for share in added.shares() {
-                if run.part(share.node).is_some() {
-                    resized.push(share.node);
-                }
+                let nodes = if run.part(share.node).is_some() { &mut resized } else { &mut joined };
+                nodes.push(share.node);
                 add_share(run, share);
             }
         });
-        self.change_tasks(id, |tasks| tasks.resized.extend(resized));
+        self.change_tasks(id, |tasks| {
+            tasks.resized.extend(resized);
+            tasks.joined.extend(joined.into_iter().map(|node| (node, now)));
+        });
     }
 
     fn run_shrinking(&mut self, id: JobId, run: RunId, removed: &Arc<Placement>, reason: ShrinkReason) {
@@ -202,6 +205,7 @@ fn gave_up(tasks: &mut TaskBook, share: &NodeShare, keeps_rest: bool) {
         tasks.resized.insert(share.node);
     } else {
         tasks.leaving.insert(share.node);
+        tasks.joined.remove(&share.node);
         for nodes in [&mut tasks.prepared, &mut tasks.unusable, &mut tasks.released, &mut tasks.resized] {
             nodes.remove(&share.node);
         }

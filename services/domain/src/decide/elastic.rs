@@ -72,7 +72,8 @@ pub(super) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
 }
 
 /// A running job makes way for another: at once, or for a graceful preemption by giving up what is claimed when its tasks
-/// there have ended; without a claim that is all it has (HPC-S-12).
+/// there have ended; without a claim that is all it has (HPC-S-12). If only as many tasks as needed are to be stopped, those
+/// on what is claimed are (HPC-S-14).
 ///
 /// # Errors
 /// Why it does not.
@@ -93,16 +94,18 @@ pub(super) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         return Ok(Vec::new());
     }
     let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
+    // Else nothing of it runs that could end by itself, or be stopped singly.
+    let is_running = run.started.is_some() && !run.is_suspended();
+    let has_claim = claim.shares().next().is_some();
+    let give_up = |removed, reason| shrink(state, victim, removed, reason).map(|event| vec![event]);
     match state.scheduling().preemption() {
         Preemption::None => Err("running jobs do not make way".into()),
-        Preemption::Immediate => Ok(vec![stop]),
-        // Nothing of it runs yet that could end by itself.
-        Preemption::Graceful if run.started.is_none() || run.is_suspended() => Ok(vec![stop]),
-        Preemption::Graceful => {
-            let has_claim = claim.shares().next().is_some();
-            let removed = if has_claim { claim.clone() } else { (*run.placement).clone() };
-            shrink(state, victim, removed, ShrinkReason::Preempted).map(|event| vec![event])
+        Preemption::Graceful if is_running && has_claim => give_up(claim.clone(), ShrinkReason::Preempted),
+        Preemption::Graceful if is_running => give_up((*run.placement).clone(), ShrinkReason::Preempted),
+        Preemption::Immediate if is_running && has_claim && state.scheduling().task_preemption.unwrap_or(false) => {
+            give_up(claim.clone(), ShrinkReason::TasksPreempted)
         }
+        Preemption::Graceful | Preemption::Immediate => Ok(vec![stop]),
     }
 }
 

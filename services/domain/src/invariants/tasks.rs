@@ -55,7 +55,7 @@ fn used(job: &Job, tasks: &TaskBook, run: &Run) -> Result<(), String> {
         ensure(holds, || format!("job {id}: it is to give up what it does not have of node {}", share.node))?;
     }
     let joined = [&tasks.prepared, &tasks.unusable, &tasks.released, &tasks.resized];
-    let all_here = joined.into_iter().flatten().all(|node| run.part(*node).is_some());
+    let all_here = joined.into_iter().flatten().chain(tasks.joined.keys()).all(|node| run.part(*node).is_some());
     ensure(all_here, || format!("job {id}: it remembers nodes that its run does not have"))?;
     let back = tasks.leaving.iter().find(|node| run.part(**node).is_some());
     ensure(back.is_none(), || format!("job {id}: it came to node {back:?} before it had left it"))
@@ -69,6 +69,7 @@ fn idle(job: &Job, tasks: &TaskBook) -> Result<(), String> {
         prepared: Default::default(),
         unusable: Default::default(),
         released: Default::default(),
+        joined: BTreeMap::new(),
         leaving: Default::default(),
         resized: Default::default(),
         shrinking: None,

@@ -6,7 +6,7 @@ use super::{
 };
 use muster_schemas::{
     NodeId,
-    event::{NodeTasks, ShrinkReason},
+    event::NodeTasks,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
     tasks::{SizeUnit, TaskKind},
 };
@@ -136,8 +136,8 @@ pub(super) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> E
         preemptable: book.preemptable && book.ending.is_none() && run.stopping.is_none(),
     };
     let goes_on = run.started.is_some() && run.stopping.is_none() && !run.is_suspended() && book.ending.is_none();
-    let is_claimed = matches!(book.shrinking, Some((_, ShrinkReason::Preempted | ShrinkReason::TasksPreempted)));
-    if !goes_on || is_claimed {
+    // One thing after the other: what it is to give up goes first.
+    if !goes_on || book.shrinking.is_some() {
         return fixed;
     }
     let free = Room::of(state, book, run).free().saturating_add(coming_units(state, book, run));
@@ -151,7 +151,11 @@ pub(super) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> E
     let may_grow = !is_backfill && !(book.fail_on_task_failure && book.failure.is_some());
     Elastic {
         wanted: if may_grow { now.saturating_sub(free).min(book.max.saturating_sub(current)) } else { 0 },
-        idle: if book.until_cancelled { 0 } else { free.saturating_sub(ever).min(current.saturating_sub(book.min)) },
+        idle: if book.until_cancelled {
+            0
+        } else {
+            free.saturating_sub(ever).min(current.saturating_sub(book.min)).min(spare_units(state, book, run))
+        },
         ..fixed
     }
 }
@@ -170,13 +174,30 @@ fn coming_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     coming.map(of_share).fold(0, u32::saturating_add)
 }
 
+/// Shares of which something could be given up without stopping a task, with the units that is. What cannot be used is kept,
+/// so that the node is not taken for another.
+fn spare<'a>(
+    state: &'a State,
+    book: &'a TaskBook,
+    run: &'a Run,
+) -> impl Iterator<Item = (&'a NodeShare, Measure, u32)> {
+    let usable = run.placement.shares().filter(|share| !book.unusable.contains(&share.node));
+    usable.map(move |share| {
+        let measure = Measure::of(state, book.unit, share);
+        (share, measure, measure.units(free_cores(book, share)))
+    })
+}
+
+fn spare_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
+    spare(state, book, run).fold(0, |sum: u32, (_, _, units)| sum.saturating_add(units))
+}
+
 pub(super) fn unused(state: &State, book: &TaskBook, run: &Run, units: u32) -> Placement {
     let mut left = units;
     let mut shares = Vec::new();
-    let all: Vec<&NodeShare> = run.placement.shares().collect();
-    for share in all.into_iter().rev() {
-        let measure = Measure::of(state, book.unit, share);
-        let here = measure.units(free_cores(book, share)).min(left);
+    let all: Vec<_> = spare(state, book, run).collect();
+    for (share, measure, units) in all.into_iter().rev() {
+        let here = units.min(left);
         if here > 0 {
             left -= here;
             shares.push(part_of(share, here.saturating_mul(measure.grain), book));

@@ -53,6 +53,8 @@ pub struct TaskBook {
     pub unusable: BTreeSet<NodeId>,
     /// Nodes of the run whose release has ended, in whatever way.
     pub released: BTreeSet<NodeId>,
+    /// Nodes that have joined the run after its start, with when.
+    pub joined: BTreeMap<NodeId, Timestamp>,
     /// Nodes that the run has left and that have not said that its part there has ended.
     pub leaving: BTreeSet<NodeId>,
     /// Nodes of which the run has had another share before.
@@ -397,6 +399,7 @@ impl TaskBook {
         self.prepared.clear();
         self.unusable.clear();
         self.released.clear();
+        self.joined.clear();
         self.leaving.clear();
         self.resized.clear();
         self.shrinking = None;

@@ -2,15 +2,15 @@
 
 use crate::{lists::*, support::*};
 use muster_domain::{
-    orders::{OrderSeed, follow_up, reconcile},
+    orders::{OrderSeed, follow_up, hold_order, reconcile},
     state::Elastic,
 };
 use muster_schemas::{
     JobId, NodeId, RunId, StepId,
-    command::{Command, JobSelection, Reply},
+    command::{Command, JobSelection, RefusalCode, Reply, Start},
     event::{Actor, EndCause, Event, JobChange, NodeExit, ShrinkReason, StopReason},
     job::{ExitStatus, JobState, Outcome},
-    plan::{ProposedPlan, ProposedPreemption},
+    plan::{ProposedPlan, ProposedPreemption, StartFacts},
     resources::Placement,
     scheduling::{Preemption, SchedulingSettings},
     tasks::{SizeUnit, TaskKind, TaskList, TaskSpec},
@@ -78,6 +78,29 @@ fn a_run_grows_on_its_node_and_to_others() {
     let problem = cluster.grow(job, cluster.placement(&["node3"], 2)).unwrap_err();
     assert!(problem.contains('6'), "{problem}");
     cluster.assert_replays();
+}
+
+/// HPC-J-11
+#[test]
+fn the_walltime_of_a_run_counts_from_its_start_on_nodes_that_join_later_too() {
+    let mut cluster = Cluster::new();
+    let list = list(1, 4, vec![sweep(9)]);
+    let mut spec = spec_of(&list);
+    spec.components[0].alternatives[0].walltime_seconds = Some(100);
+    let job = cluster.submit_list_as("ada", spec.clone(), &list);
+    let run = cluster.start(job, &["node1"], 1);
+    cluster.settle();
+    cluster.pass(30);
+    cluster.grow(job, cluster.placement(&["node2"], 2)).unwrap();
+    let walltime_on = |cluster: &Cluster, node: &str| {
+        hold_order(&cluster.state, run, cluster.node_id(node), &spec).unwrap().walltime_seconds
+    };
+    assert_eq!((walltime_on(&cluster, "node1"), walltime_on(&cluster, "node2")), (Some(100), Some(70)));
+    let change = JobChange { walltime_seconds: Some(50), ..JobChange::default() };
+    cluster.ok(&root(), Command::Modify { jobs: ids(&[job]), change });
+    let orders = orders_of_last(&cluster, |event| matches!(event, Event::JobModified { .. }));
+    let set = |seconds| OrderSeed::SetWalltime { run, walltime_seconds: Some(seconds) };
+    assert_eq!(orders, [(cluster.node_id("node1"), set(50)), (cluster.node_id("node2"), set(20))]);
 }
 
 /// HPC-J-22
@@ -239,6 +262,48 @@ fn immediate_preemption_stops_without_release_and_requeues() {
     assert_eq!(begun(&events).iter().map(|began| began.instance.instance).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert!(cluster.state.run(run).is_some());
     cluster.assert_replays();
+}
+
+/// HPC-S-14
+#[test]
+fn immediate_preemption_of_tasks_stops_only_those_on_what_is_claimed() {
+    let settings = SchedulingSettings {
+        preemption: Some(Preemption::Immediate),
+        task_preemption: Some(true),
+        ..SchedulingSettings::default()
+    };
+    let (mut cluster, victim, run, _) = preempted(settings, &list(1, 4, vec![sweep(6)]), &[2, 3]);
+    for step in [3, 4] {
+        let killed = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+        cluster.end_step_with(run, StepId(step), killed);
+    }
+    assert_eq!(held(&cluster, run), [(cluster.node_id("node1"), 2)]);
+    assert_eq!(cluster.state.job_state(cluster.state.job(victim).unwrap()), JobState::Running);
+    let events = cluster.end_step(run, StepId(1), OK);
+    assert_eq!(begun(&events)[0].instance.instance, 2, "what was stopped runs again first");
+}
+
+/// HPC-B-12
+#[test]
+fn a_backfilled_job_keeps_its_walltime_while_it_runs() {
+    let mut cluster = Cluster::new();
+    let list = list(1, 4, vec![sweep(6)]);
+    let mut spec = spec_of(&list);
+    spec.components[0].alternatives[0].walltime_seconds = Some(600);
+    let job = cluster.submit_list_as("ada", spec, &list);
+    let start = Start { job, placement: cluster.placement(&["node1"], 1) };
+    let facts = StartFacts { job, index: 2, backfill: true, count: 1, latest_start: None };
+    let plan = ProposedPlan { starts: vec![start], start_facts: vec![facts], ..ProposedPlan::default() };
+    let run = cluster.state.next_run();
+    cluster.ok(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
+    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.settle();
+    let change = JobChange { walltime_seconds: Some(60), ..JobChange::default() };
+    let modify = Command::Modify { jobs: ids(&[job]), change };
+    cluster.refused(&root(), modify, RefusalCode::Conflict, "[BackfillRunTimeFixed]");
+    assert_eq!(cluster.state.elastic(job).unwrap().wanted, 0);
+    let problem = cluster.grow(job, cluster.placement(&["node1"], 1)).unwrap_err();
+    assert!(problem.contains("does not grow"), "{problem}");
 }
 
 #[test]

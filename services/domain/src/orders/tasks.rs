@@ -1,0 +1,166 @@
+//! Orders about runs of tasks: parts that hold resources, grow and shrink, and the instances of tasks in them.
+
+use super::{OrderSeed, kill_grace, launch, launch_order, order};
+use crate::{
+    state::{Part, PartState, Run, RunningTask, State, TaskBook},
+    tasking::release_seconds,
+};
+use muster_schemas::{
+    NodeId, RunId, StepId,
+    event::StopReason,
+    job::{JobSpec, Launch, Program},
+    node::{LaunchOrder, OrderNode},
+    resources::{IndexSet, NodeShare, Placement},
+    tasks::{TaskInstance, TaskKind, TaskList, TaskSpec},
+};
+use std::collections::BTreeMap;
+
+/// What is new of a run is to be held, and what is more is to be used.
+pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
+    let parts = added.shares().filter_map(|share| run.part(share.node));
+    let order = |part: &Part| match part.state {
+        PartState::Launching => launch(state, run),
+        _ => Some(OrderSeed::Resize { run: run.id }),
+    };
+    parts.filter_map(|part| Some((part.node, order(part)?))).collect()
+}
+
+/// The part of a run that has left a node ends there, without the run.
+pub(super) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(id) else { return Vec::new() };
+    let order = |share: &NodeShare| match run.part(share.node) {
+        Some(_) => OrderSeed::Resize { run: id },
+        None => OrderSeed::Stop { run: id, reason: StopReason::PeerEnded, grace_seconds: 0 },
+    };
+    removed.shares().map(|share| (share.node, order(share))).collect()
+}
+
+/// The instances of tasks of a run that are to be stopped, on the nodes of their processes.
+pub(super) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
+    let Some((run, tasks)) = state.run(run).and_then(|run| Some((run, state.job(run.job)?.tasks.as_ref()?))) else {
+        return Vec::new();
+    };
+    let stopping = tasks.running.iter().filter(|(_, task)| task.is_stopping);
+    stopping.filter_map(|(step, task)| Some((task.cores.first()?.0, stop_step(state, run, tasks, *step)))).collect()
+}
+
+pub(super) fn stop_step(state: &State, run: &Run, tasks: &TaskBook, step: StepId) -> OrderSeed {
+    let grace_seconds = kill_grace(state, run);
+    // What time there is belongs to the tasks that release nodes (HPC-J-12).
+    let is_late = tasks.ending.is_some_and(|ending| ending.reason == StopReason::Walltime);
+    let most = if is_late { release_seconds(state) / 2 } else { u32::MAX };
+    OrderSeed::StopStep { run: run.id, step, grace_seconds: grace_seconds.min(most) }
+}
+
+/// Everything that a node needs to hold its part of a run of tasks: nothing is started by it.
+pub fn hold_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    let order = launch_order(state, run, node, spec)?;
+    Some(LaunchOrder { launch: Launch { program: Program::None, ..order.launch }, ..order })
+}
+
+/// Everything that a node needs to start an instance of a task: once, on the first of the instance's nodes. `list` is what the
+/// record of the job's tasks says.
+pub fn task_order(
+    state: &State,
+    run: RunId,
+    node: NodeId,
+    step: StepId,
+    spec: &JobSpec,
+    list: &TaskList,
+) -> Option<LaunchOrder> {
+    let run = state.run(run)?;
+    let running = state.job(run.job)?.tasks.as_ref()?.running.get(&step)?;
+    let task = list.tasks.get(running.instance.task as usize)?;
+    let component = spec.components.first()?;
+    let launch = task_launch(task, running.instance);
+    let order = order(state, run, node, spec, component, launch, &vec![0; run.parts.len()])?;
+    let nodes = running.cores.iter().zip(0..).map(|((node, _), at)| OrderNode {
+        name: state.node_name(*node).into_owned(),
+        tasks: u32::from(at == 0),
+        component: 0,
+    });
+    let cores_here = running.cores.iter().find(|(on, _)| *on == node).map_or(1, |(_, cores)| *cores);
+    let walltime_seconds = match task.kind {
+        TaskKind::NodeRelease => {
+            let most = u64::from(release_seconds(state));
+            Some(task.run_time_seconds.map_or(most, |own| own.min(most)))
+        }
+        _ => task.run_time_seconds,
+    };
+    Some(LaunchOrder {
+        step,
+        environment: task_environment(state, spec, task, running),
+        working_directory: match &task.working_directory {
+            Some(own) => with_value(own, task.kind, running.instance),
+            None => spec.working_directory.clone(),
+        },
+        nodes: nodes.collect(),
+        node_index: 0,
+        first_rank: 0,
+        total_tasks: 1,
+        cpus_per_task: cores_here,
+        cores: order.cores.difference(&given_up(state, run, node)),
+        walltime_seconds,
+        ..order
+    })
+}
+
+/// Cores of a node that a run is to give up.
+fn given_up(state: &State, run: &Run, node: NodeId) -> IndexSet {
+    let shrinking = state.job(run.job).and_then(|job| job.tasks.as_ref()?.shrinking.as_ref());
+    let removed = shrinking.into_iter().flat_map(|(removed, _)| removed.shares()).find(|share| share.node == node);
+    removed.map(|share| share.cores.clone()).unwrap_or_default()
+}
+
+/// The launch of an instance: each run of `*` in its command and in the names of its files is the value of a sweep.
+fn task_launch(task: &TaskSpec, instance: TaskInstance) -> Launch {
+    let mut launch = task.launch.clone();
+    let fill = |text: &mut String| *text = with_value(text, task.kind, instance);
+    if let Program::Tasks { argv } = &mut launch.program {
+        argv.iter_mut().for_each(fill);
+    }
+    [&mut launch.stdout, &mut launch.stderr, &mut launch.stdin].into_iter().flatten().for_each(fill);
+    launch
+}
+
+/// The text with each run of `*` as the value of a sweep, padded with zeros to as many characters (HPC-J-22).
+fn with_value(text: &str, kind: TaskKind, instance: TaskInstance) -> String {
+    let TaskKind::Sweep { start, increment, .. } = kind else { return text.to_owned() };
+    let value = i64::from(start) + i64::from(increment) * i64::from(instance.instance);
+    let mut filled = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(at) = rest.find('*') {
+        filled.push_str(&rest[..at]);
+        let after = rest[at..].trim_start_matches('*');
+        let width = rest.len() - at - after.len();
+        filled.push_str(&format!("{value:0width$}"));
+        rest = after;
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// The job's variables, over them the task's, over them what tells the instance from others.
+fn task_environment(state: &State, spec: &JobSpec, task: &TaskSpec, running: &RunningTask) -> BTreeMap<String, String> {
+    let mut variables = spec.environment.clone();
+    variables.extend(task.environment.clone());
+    let cores = running.cores.iter().map(|(node, cores)| format!("{}:{cores}", state.node_name(*node)));
+    let own = [
+        ("MUSTER_TASK_NUMBER", (u64::from(running.instance.task) + 1).to_string()),
+        ("MUSTER_TASK_INSTANCE", instance_number(task.kind, running.instance).to_string()),
+        ("MUSTER_TASK_CORES", cores.collect::<Vec<_>>().join(",")),
+    ];
+    variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    variables
+}
+
+/// What an instance is known by to its program: the value of a sweep, else which it is, from 0.
+fn instance_number(kind: TaskKind, instance: TaskInstance) -> i64 {
+    match kind {
+        TaskKind::Sweep { start, increment, .. } => {
+            i64::from(start) + i64::from(increment) * i64::from(instance.instance)
+        }
+        _ => i64::from(instance.instance),
+    }
+}
