@@ -5,7 +5,10 @@ use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// What a job asks for, with everything that decides where it fits and how long it lasts. Jobs with equal demands are
 /// interchangeable when it comes to whether they fit, so they share one search.
@@ -79,6 +82,8 @@ pub struct ElasticRun {
     pub size: Elastic,
     /// How many cores its tasks use on its nodes.
     pub busy: BTreeMap<NodeId, u32>,
+    /// Nodes where it gets nothing: its preparation failed there, or it gave the node up and has not left it yet.
+    pub barred: BTreeSet<NodeId>,
     /// What it gives up as its tasks end.
     pub shrinking: Option<Arc<Placement>>,
     /// It is being stopped: all that it has will be free.

@@ -8,7 +8,7 @@ pub use jobs::{expected_end, facts_of};
 use crate::{
     PolicyError,
     engine::Engine,
-    model::{ActiveRun, Closure, QueuedJob, Reservation},
+    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation},
     pass::Plan,
 };
 use jobs::Holders;
@@ -20,7 +20,10 @@ use muster_schemas::{
     plan::{PlannedSlot, ProposedPlan, SlotSpec},
     policy::Policy,
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The state of a cluster and an engine that plans for it, in step.
 #[derive(Clone, Debug)]
@@ -332,8 +335,9 @@ impl Projection {
     /// Tells the engine what a running job can do with more or fewer resources; whether that is something else.
     fn tell_elastic(&mut self, id: JobId) -> bool {
         let elastic = self.state.job(id).and_then(|job| jobs::elastic(&self.state, job));
-        let size = |run: Option<&crate::model::ElasticRun>| run.map(|run| run.size);
-        let is_other = size(self.engine.elastic(id)) != size(elastic.as_ref());
+        // Which cores its tasks use now changes all the time, and opens nothing.
+        let shown = |run: Option<&ElasticRun>| run.map(|run| ElasticRun { busy: BTreeMap::new(), ..run.clone() });
+        let is_other = shown(self.engine.elastic(id)) != shown(elastic.as_ref());
         if is_other || elastic.is_some() {
             self.engine.set_elastic(id, elastic);
         }

@@ -99,7 +99,9 @@ impl Engine {
         };
         let unit = elastic.size.unit;
         let search = self.search(cycle.now);
-        let Some(added) = search.more(&run.demand, &run.placement, unit, most, until) else { return 0 };
+        let Some(added) = search.more(&run.demand, &run.placement, unit, most, until, &elastic.barred) else {
+            return 0;
+        };
         let more = Usage { jobs: 0, ..Usage::of(&added) };
         if self.limits.reached_of_policy(&run.holder, &run.demand, &more).is_some() {
             return 0;

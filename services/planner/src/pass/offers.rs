@@ -11,7 +11,7 @@ use crate::{
 use muster_schemas::{
     JobId, Timestamp, command::Start, plan::StartFacts, resources::Placement, scheduling::SchedulingMode,
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// What a cycle knows of offers.
 #[derive(Default)]
@@ -159,7 +159,7 @@ impl Engine {
         let unit = resize::unit_of(demand);
         let most = resize::greatest(demand, kept.components.first()?.alternative)?;
         let missing = most.saturating_sub(resize::units(&self.machine, unit, kept));
-        let added = self.search(cycle.now).more(demand, kept, unit, missing, until)?;
+        let added = self.search(cycle.now).more(demand, kept, unit, missing, until, &BTreeSet::new())?;
         Some(resize::merged(kept, &added))
     }
 

@@ -151,6 +151,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
         allocated: run.allocated,
         size,
         busy,
+        barred: book.leaving.iter().chain(&book.unusable).copied().collect(),
         shrinking: book.shrinking.as_ref().map(|(removed, _)| removed.clone()),
         is_leaving,
         may_grow: goes_on && !waits_for_filter && !is_backfill,

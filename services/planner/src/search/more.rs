@@ -16,7 +16,8 @@ use muster_schemas::{
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Search<'_> {
-    /// As many more units as can be had from now on until then, up to so many, beside what is held for the same job.
+    /// As many more units as can be had from now on until then, up to so many, beside what is held for the same job, and on
+    /// none of the nodes barred.
     /// `None` if that is none, or the demand is of a form that cannot grow.
     pub fn more(
         &self,
@@ -25,6 +26,7 @@ impl Search<'_> {
         unit: SizeUnit,
         most: u32,
         until: Timestamp,
+        barred: &BTreeSet<NodeId>,
     ) -> Option<Placement> {
         let ([component], [placed]) = (&demand.components[..], &held.components[..]) else { return None };
         let alternative = component.alternatives.get(placed.alternative as usize)?;
@@ -45,7 +47,7 @@ impl Search<'_> {
         });
         let scope = Scope {
             queue_nodes: self.queue_nodes(component),
-            taken_nodes: &BTreeSet::new(),
+            taken_nodes: barred,
             default_memory_per_core_bytes: self.default_memory_per_core_bytes,
         };
         let mut free = Free::new(free, []);

@@ -306,6 +306,7 @@ impl Cluster {
             allocated: self.allocated[&id],
             size,
             busy: BTreeMap::new(),
+            barred: BTreeSet::new(),
             shrinking: None,
             is_leaving: false,
             may_grow: !self.backfilled.contains(&id),

@@ -3,6 +3,7 @@
 mod driver;
 mod gates;
 mod growth;
+mod histories;
 mod preemption;
 mod properties;
 mod shares;

@@ -162,6 +162,43 @@ fn a_filter_that_is_not_there_reserves_with_a_warning() {
     assert_eq!(scene.world.asked_at(scene.one), [0, 10]);
 }
 
+/// HPC-B-13, HPC-B-15, HPC-F-37: a job that goes around another is told so, and does not start if the answer comes so late
+/// that it would not be over in time.
+#[test]
+fn a_start_around_another_job_waits_for_its_verdict_only_so_long() {
+    for (seconds, starts) in [(10, true), (11, false)] {
+        let settings = SchedulingSettings { preemption: Some(Preemption::None), ..queued() };
+        let mut world = World::new(2, settings);
+        world.submit(&Wanted { minutes: 6, ..cores(2, 2) });
+        world.to(50);
+        let first = world.submit(&cores(4, 4));
+        let around = world.submit_filtered(&cores(1, 2), vec![(seconds, FilterExit::Code(0))]);
+        world.to(50);
+        let (second, job, told) = world.asked[0];
+        assert_eq!((second, job, told.backfill, told.count, told.index), (50, around, true, 2, 2));
+        world.to(61);
+        assert_eq!((world.is_running(around), world.is_running(first)), (starts, false));
+        world.to(360);
+        assert!(world.is_running(first), "it starts when it was foreseen to");
+    }
+}
+
+/// HPC-F-37: a job that may not go around another now blocks and reserves nothing; the next one may try.
+#[test]
+fn a_no_to_a_start_around_another_job_only_means_not_now() {
+    for code in [1, 2, 9] {
+        let mut world = World::new(2, SchedulingSettings { preemption: Some(Preemption::None), ..queued() });
+        world.submit(&Wanted { minutes: 6, ..cores(2, 2) });
+        world.to(0);
+        world.submit(&cores(4, 4));
+        let one = world.submit_filtered(&cores(2, 2), vec![(1, FilterExit::Code(code))]);
+        let two = world.submit(&cores(2, 2));
+        world.to(1);
+        assert_eq!((world.is_running(one), world.is_running(two), world.kept(one)), (false, true, 0), "code {code}");
+        assert_eq!(world.state().queue_block(), None);
+    }
+}
+
 /// two dual-core nodes; J1 runs on two cores with tasks that wait, and two come free while J2 waits for them. Up to
 /// the verdict in second 61.
 fn growing(exit: FilterExit) -> (World, JobId, JobId) {

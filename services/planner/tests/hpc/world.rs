@@ -8,7 +8,10 @@ use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
     command::{CallOutcome, CallReport, Command, Reply},
     event::{Actor, EndCause, Event, Intake, NodeExit, Owner, Record, TraceContext},
-    filter::{ActivationParameters, CallId, FilterExit, FilterForm, FilterReport, FilterSpec, TemplateSpec},
+    filter::{
+        ActivationOrdering, ActivationParameters, CallId, FilterExit, FilterForm, FilterReport, FilterSettings,
+        FilterSpec, TemplateSpec,
+    },
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
     resources::{Alternative, Count, Level, LevelCount, NodeSpec, Request},
     scheduling::SchedulingSettings,
@@ -42,6 +45,7 @@ pub struct World {
     pub asked: Vec<(i64, JobId, ActivationParameters)>,
 }
 
+#[derive(Clone, Debug)]
 pub struct Wanted {
     pub min: u32,
     pub max: u32,
@@ -98,6 +102,11 @@ impl World {
             TemplateSpec { name: FILTERED.into(), activation_filters: vec![filter], ..TemplateSpec::default() };
         world.command(&Actor::Ledger, Command::SetTemplate { template: Box::new(template) });
         world
+    }
+
+    pub fn set_ordering(&mut self, ordering: ActivationOrdering) {
+        let settings = FilterSettings { ordering, ..FilterSettings::default() };
+        self.command(&Actor::Ledger, Command::SetFilterSettings { settings: Box::new(settings) });
     }
 
     pub fn state(&self) -> &State {

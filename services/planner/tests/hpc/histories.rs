@@ -1,0 +1,83 @@
+//! Random histories with filters that answer as they like: nothing that the planner proposes is refused, and the ledger's
+//! invariants hold after every command (the world looks).
+
+use crate::{
+    driver::{balanced, queued},
+    world::{Wanted, World, cores},
+};
+use muster_schemas::{
+    JobId,
+    filter::{ActivationOrdering, FilterExit},
+    scheduling::{Preemption, SchedulingSettings},
+};
+use proptest::{prelude::*, sample::select};
+
+#[derive(Clone, Debug)]
+struct Arrival {
+    second: i64,
+    wanted: Wanted,
+    /// What its filter answers, if it has one.
+    answers: Option<Vec<(i64, u8)>>,
+}
+
+prop_compose! {
+    fn arrivals()(
+        second in 0_i64..300,
+        min in 1_u32..4,
+        more in 0_u32..5,
+        minutes in 1_i64..6,
+        priority in select(vec![1000_i64, 2000, 2000, 3000]),
+        tasks in select(vec![0_u32, 0, 6, 30]),
+        answers in prop::option::weighted(0.6, prop::collection::vec((0_i64..16, select(vec![0_u8, 0, 0, 1, 2, 3, 4, 9])), 1..4)),
+    ) -> Arrival {
+        Arrival { second, wanted: Wanted { min, max: min + more, minutes, priority, tasks }, answers }
+    }
+}
+
+fn modes() -> impl Strategy<Value = SchedulingSettings> {
+    let preemption = || select(vec![Preemption::None, Preemption::Graceful, Preemption::Immediate]);
+    let mode = select(vec![queued(), balanced(), SchedulingSettings::default()]);
+    (mode, preemption(), any::<bool>(), any::<bool>()).prop_map(|(settings, preemption, by_task, by_growth)| {
+        SchedulingSettings {
+            preemption: Some(preemption),
+            balanced_preemption: Some(preemption),
+            task_preemption: Some(by_task),
+            growth_by_preemption: Some(by_growth),
+            ..settings
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// HPC-F-31, HPC-F-35, HPC-F-82, HPC-F-84, HPC-S-12: what the planner proposes is never refused, so it starts no job that
+    /// is blocked, held back, or being asked, and touches nothing that is kept for others.
+    #[test]
+    fn what_is_proposed_is_never_refused(
+        settings in modes(),
+        ordering in select(vec![ActivationOrdering::Strict, ActivationOrdering::Relaxed]),
+        mut arrivals in prop::collection::vec(arrivals(), 1..14),
+    ) {
+        arrivals.sort_by_key(|arrival| arrival.second);
+        let mut world = World::new(3, settings);
+        world.set_ordering(ordering);
+        let mut jobs: Vec<JobId> = Vec::new();
+        for Arrival { second, wanted, answers } in arrivals {
+            world.to(second);
+            jobs.push(match answers {
+                None => world.submit(&wanted),
+                Some(answers) => {
+                    let answers = answers.into_iter().map(|(seconds, code)| (seconds, FilterExit::Code(code)));
+                    world.submit_filtered(&wanted, answers.collect())
+                }
+            });
+        }
+        world.to(1200);
+        for job in jobs {
+            let known = world.state().job(job).expect("nothing is forgotten so soon");
+            let waits = known.is_waiting().then(|| world.reason(job));
+            prop_assert!(waits != Some(None), "job {job} waits without a reason");
+        }
+    }
+}
