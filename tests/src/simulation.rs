@@ -1,7 +1,7 @@
 //! The whole system in one thread, under a seeded scheduler, with every fault that the world knows.
 //!
 //! The ledger's decide loop and its log in RocksDB, the domain and the planner are the production code. Bus, clock,
-//! executors and users are models: messages come late, twice, out of order or never; ledger, planner, executors and whole
+//! executors, filter-runners and users are models: messages come late, twice, out of order or never; ledger, planner, executors and whole
 //! nodes stop at any point and come back later; the disk tears the write that was under way at any byte.
 //!
 //! After every step it is checked that no acknowledged command is lost, that no run is started twice on a node, that
@@ -10,10 +10,13 @@
 //!
 //! The same seed gives the same history: [`run`] is what one command repeats.
 
+mod chains;
+mod filters;
 mod ledger;
 mod network;
 mod node;
 mod planner;
+mod runner;
 mod truth;
 mod user;
 
@@ -31,6 +34,7 @@ use network::{Network, Parcel, Party};
 use node::NodeHost;
 use planner::PlannerHost;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
+use runner::{Attempt, RunnerHost};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use truth::Truth;
 use user::UserHost;
@@ -44,11 +48,13 @@ pub struct Options {
     pub users: usize,
     /// For so many simulated seconds there are faults and new commands.
     pub troubled_seconds: i64,
+    /// Filter-runners; with none there are no filters.
+    pub runners: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { nodes: 3, users: 3, troubled_seconds: 60 }
+        Self { nodes: 3, users: 3, troubled_seconds: 60, runners: 0 }
     }
 }
 
@@ -67,6 +73,18 @@ pub struct Report {
     pub torn_writes: u64,
     /// Records in the log at the end.
     pub records: u64,
+    /// Chains of filters that came to their end.
+    pub chains: u64,
+    /// Filters that were asked to take back what they had done.
+    pub reverts: u64,
+    /// Stops of anything while a submission chain was under way.
+    pub kills_in_submission: u64,
+    /// Stops of anything while an activation chain was under way.
+    pub kills_in_activation: u64,
+    /// Stops of anything while a chain was being rolled back.
+    pub kills_in_rollback: u64,
+    /// Runners that were stopped while they made a call.
+    pub kills_of_runners: u64,
 }
 
 impl Report {
@@ -78,6 +96,12 @@ impl Report {
         self.crashes += other.crashes;
         self.torn_writes += other.torn_writes;
         self.records += other.records;
+        self.chains += other.chains;
+        self.reverts += other.reverts;
+        self.kills_in_submission += other.kills_in_submission;
+        self.kills_in_activation += other.kills_in_activation;
+        self.kills_in_rollback += other.kills_in_rollback;
+        self.kills_of_runners += other.kills_of_runners;
     }
 }
 
@@ -122,6 +146,9 @@ enum Happening {
     RunEnds { node: usize, run: RunId },
     UserActs(usize),
     AskAgain(Party, CommandId),
+    RunnerReturns(usize),
+    CallEnds { runner: usize, attempt: Attempt },
+    OfferCalls,
     Trouble,
     Peace,
 }
@@ -149,6 +176,7 @@ struct World {
     planner: PlannerHost,
     nodes: Vec<NodeHost>,
     users: Vec<UserHost>,
+    runners: Vec<RunnerHost>,
     truth: Truth,
     troubled: bool,
     /// When the ledger wakes by itself.
@@ -190,6 +218,7 @@ impl World {
             planner: PlannerHost::default(),
             nodes: (0..options.nodes).map(NodeHost::new).collect(),
             users: (0..options.users).map(UserHost::new).collect(),
+            runners: (0..options.runners).map(|_| RunnerHost::new()).collect(),
             truth: Truth::default(),
             troubled: true,
             wake_at: None,
@@ -209,6 +238,9 @@ impl World {
         if let Some(policy) = Policy::built_in(name) {
             let command = Command::SetPolicy { policy: Box::new(policy) };
             world.ask(Party::Operator, operator_command(command, CommandId::derived(&[b"policy"])));
+        }
+        if options.runners > 0 {
+            world.set_filters();
         }
         Ok(world)
     }
@@ -263,6 +295,19 @@ impl World {
                 self.ask_again(party, id);
                 Ok(())
             }
+            Happening::RunnerReturns(runner) => {
+                self.runners[runner].starts();
+                Ok(())
+            }
+            Happening::CallEnds { runner, attempt } => {
+                self.call_ends(runner, attempt);
+                Ok(())
+            }
+            Happening::OfferCalls => {
+                self.offer_calls();
+                self.agenda.after(SECOND, Happening::OfferCalls);
+                Ok(())
+            }
             Happening::Trouble => {
                 self.trouble();
                 Ok(())
@@ -310,6 +355,10 @@ impl World {
                 }
                 Ok(())
             }
+            Parcel::Offered { runner, attempt } => {
+                self.call_offered(runner, attempt);
+                Ok(())
+            }
             Parcel::Commit(commit) | Parcel::Replay(commit) => {
                 self.planner.receives(&commit);
                 self.planner_looks()
@@ -332,6 +381,14 @@ impl World {
                     self.node_order(node, &order);
                 }
             }
+            Party::Runner(runner) => {
+                if let Some(attempt) = self.runners[runner].answered(id, answer) {
+                    // Some calls last longer than anybody waits for them.
+                    let longest = if self.troubled && self.random.random_range(0..30) == 0 { 40 } else { 2 };
+                    let micros = self.random.random_range(SECOND / 100..longest * SECOND);
+                    self.agenda.after(micros, Happening::CallEnds { runner, attempt });
+                }
+            }
             Party::User(_) | Party::Operator => {}
         }
         Ok(())
@@ -346,8 +403,9 @@ impl World {
         for parcel in outcome.parcels {
             self.send(parcel);
         }
+        self.offer_calls();
         if outcome.crashed {
-            self.report.crashes += 1;
+            self.count_kill();
             self.report.torn_writes += u64::from(outcome.torn);
             let pause = self.random.random_range(SECOND / 20..20 * SECOND);
             self.agenda.after(pause, Happening::LedgerReturns);
@@ -395,7 +453,8 @@ impl World {
         if !self.troubled {
             return;
         }
-        let command = self.users[user].command(&mut self.random, self.truth.state());
+        let has_filters = !self.runners.is_empty();
+        let command = self.users[user].command(&mut self.random, self.truth.state(), has_filters);
         let id = self.fresh_id();
         let actor = Actor::User(self.users[user].owner());
         self.ask(Party::User(user), CommandEnvelope { id, actor, trace: TraceContext::default(), command });
@@ -452,7 +511,7 @@ impl World {
         self.nodes[node].stops();
         // Who is gone asks no more; after its return it asks anew, under the same ids.
         self.network.open.retain(|_, (party, _)| *party != Party::Node(node));
-        self.report.crashes += 1;
+        self.count_kill();
     }
 
     fn node_asks(&mut self, node: usize, commands: Vec<(CommandId, Command)>) {
@@ -468,10 +527,13 @@ impl World {
             return;
         }
         let back_after = self.random.random_range(SECOND / 10..15 * SECOND);
+        if !self.runners.is_empty() && self.random.random_range(0..2) == 0 {
+            self.stop_runner();
+        }
         match self.random.random_range(0..10) {
             0..=2 => {
                 self.planner.stop();
-                self.report.crashes += 1;
+                self.count_kill();
                 self.agenda.after(back_after, Happening::PlannerReturns);
             }
             3..=6 => {
@@ -503,6 +565,7 @@ impl World {
             Command::ResumeNodes { nodes: (0..self.nodes.len()).map(node::name).collect() },
             Command::Release { jobs: all(), holds },
             Command::Resume { jobs: all() },
+            Command::HoldUntil { jobs: all(), until: None },
         ];
         for command in commands {
             let id = self.fresh_id();
@@ -516,6 +579,8 @@ impl World {
         services_up
             && self.network.open.is_empty()
             && self.nodes.iter().all(NodeHost::is_idle)
+            && self.runners.iter().all(RunnerHost::is_idle)
+            && self.truth.chains().open().next().is_none()
             && self.truth.state().unfinished_jobs() == 0
     }
 
@@ -554,6 +619,8 @@ impl World {
             jobs: self.truth.acknowledged_jobs(),
             starts: self.truth.starts(),
             records: self.truth.state().sequence().0,
+            chains: self.truth.chains().completed,
+            reverts: self.truth.chains().reverts,
             ..self.report
         }
     }

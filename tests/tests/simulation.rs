@@ -22,10 +22,10 @@ fn seeds(part: u64) -> Range<u64> {
     }
 }
 
-fn simulate(seeds: Range<u64>) -> Report {
+fn simulate(seeds: Range<u64>, options: Options) -> Report {
     let mut total = Report::default();
     for seed in seeds.clone() {
-        let report = simulation::run(seed, Options::default()).unwrap_or_else(|failure| panic!("{failure}"));
+        let report = simulation::run(seed, options).unwrap_or_else(|failure| panic!("{failure}"));
         total.add(report);
     }
     println!("seeds {seeds:?}: {total:?}");
@@ -36,7 +36,7 @@ fn simulate(seeds: Range<u64>) -> Report {
 fn check(part: u64) {
     let seeds = seeds(part);
     let count = seeds.end - seeds.start;
-    let total = simulate(seeds);
+    let total = simulate(seeds, Options::default());
     if count >= SEEDS_PER_PART {
         assert!(total.starts > 100 * count, "too few runs were started: {total:?}");
         assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
@@ -69,4 +69,30 @@ fn the_same_seed_gives_the_same_history() {
     let options = Options { troubled_seconds: 20, ..Options::default() };
     let [one, other] = [0, 1].map(|_| simulation::run(7, options).unwrap_or_else(|failure| panic!("{failure}")));
     assert_eq!(one, other);
+}
+
+/// As [`check`], with filters and the runners that call them.
+fn check_filters(part: u64) {
+    let seeds = seeds(part);
+    let count = seeds.end - seeds.start;
+    let total = simulate(seeds, Options { runners: 3, ..Options::default() });
+    if count >= SEEDS_PER_PART {
+        assert!(total.chains > 30 * count, "too few chains came to their end: {total:?}");
+        assert!(total.reverts > 10 * count, "too little was taken back: {total:?}");
+        let kills = [total.kills_in_submission, total.kills_in_activation, total.kills_in_rollback];
+        assert!(kills.iter().all(|kills| *kills > count), "too few stops hit a chain: {total:?}");
+        assert!(total.kills_of_runners > count, "too few runners were stopped in a call: {total:?}");
+    }
+}
+
+/// Chains of filters under faults: each verdict and each revert is recorded once, in order, whatever is stopped
+/// (HPC-F-51, HPC-F-55, HPC-F-84..F-88).
+#[test]
+fn filter_chains_keep_every_promise_under_faults() {
+    check_filters(0);
+}
+
+#[test]
+fn filter_chains_keep_every_promise_under_faults_second_part() {
+    check_filters(1);
 }

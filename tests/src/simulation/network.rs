@@ -1,5 +1,6 @@
 //! The bus as it is on a bad day.
 
+use super::runner::Attempt;
 use muster_schemas::{
     CommandId, Sequence,
     command::{Answer, CommandEnvelope},
@@ -16,18 +17,39 @@ pub(super) enum Party {
     Node(usize),
     User(usize),
     Operator,
+    Runner(usize),
 }
 
 /// What is on its way.
 #[derive(Clone, Debug)]
 pub(super) enum Parcel {
-    Command { from: Party, envelope: Arc<CommandEnvelope> },
-    Answer { to: Party, id: CommandId, answer: Arc<Answer> },
-    Heartbeat { node: usize, heartbeat: Heartbeat },
-    Orders { node: usize, orders: Arc<Vec<NodeOrder>> },
+    Command {
+        from: Party,
+        envelope: Arc<CommandEnvelope>,
+    },
+    Answer {
+        to: Party,
+        id: CommandId,
+        answer: Arc<Answer>,
+    },
+    Heartbeat {
+        node: usize,
+        heartbeat: Heartbeat,
+    },
+    Orders {
+        node: usize,
+        orders: Arc<Vec<NodeOrder>>,
+    },
     Commit(Arc<Commit>),
-    WantsReplay { from: Sequence },
+    WantsReplay {
+        from: Sequence,
+    },
     Replay(Arc<Commit>),
+    /// A call that a runner may make.
+    Offered {
+        runner: usize,
+        attempt: Attempt,
+    },
 }
 
 /// The bus.

@@ -1,14 +1,20 @@
 //! What the world knows to be so, held against what the system says.
 
-use super::ledger::{Round, StoredRecord};
+use super::{
+    chains::Chains,
+    ledger::{Round, StoredRecord},
+};
 use muster_domain::{State, invariants};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence,
     command::{Answer, Reply},
     event::Event,
-    job::Outcome,
+    job::{JobSpec, Outcome},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Truth {
@@ -23,11 +29,23 @@ pub(super) struct Truth {
     promised: Sequence,
     /// Parts of runs whose processes were started: run and node.
     started: BTreeMap<(RunId, usize), u32>,
+    /// What the log says of chains of filters.
+    chains: Chains,
+    /// Jobs as they were submitted.
+    specs: BTreeMap<JobId, Arc<JobSpec>>,
 }
 
 impl Truth {
     pub(super) fn state(&self) -> &State {
         &self.replayed
+    }
+
+    pub(super) fn chains(&self) -> &Chains {
+        &self.chains
+    }
+
+    pub(super) fn spec(&self, job: JobId) -> Option<&Arc<JobSpec>> {
+        self.specs.get(&job)
     }
 
     pub(super) fn acknowledged_jobs(&self) -> u64 {
@@ -76,6 +94,7 @@ impl Truth {
         self.replayed = State::new();
         self.last_hash = [0; 32];
         self.submitted.clear();
+        self.chains = Chains::default();
         self.replay(log)
     }
 
@@ -88,11 +107,13 @@ impl Truth {
             if stored.previous_hash != self.last_hash {
                 return Err(format!("the hash chain is broken at record {sequence}"));
             }
-            if let Event::JobSubmitted { job, .. } = stored.record.event
-                && !self.submitted.insert(job)
-            {
-                return Err(format!("job {job} was submitted twice"));
+            if let Event::JobSubmitted { job, spec, .. } | Event::JobReceived { job, spec, .. } = &stored.record.event {
+                self.specs.insert(*job, Arc::clone(spec));
+                if !self.submitted.insert(*job) {
+                    return Err(format!("job {job} was submitted twice"));
+                }
             }
+            self.chains.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.last_hash = stored.hash;
             self.replayed.apply(&stored.record);
         }
@@ -140,6 +161,9 @@ impl Truth {
         }
         if let Some(job) = self.acknowledged.iter().find(|job| !ended.contains_key(job)) {
             return Err(format!("job {job} was acknowledged and never came to an end"));
+        }
+        if let Some(job) = self.chains.open().next() {
+            return Err(format!("a chain of job {job} never came to an end"));
         }
         if let Some(run) = completed_runs.iter().find(|run| !self.was_started(**run)) {
             return Err(format!("run {run} is said to have completed, and no node ever started it"));

@@ -3,8 +3,9 @@
 use muster_domain::State;
 use muster_schemas::{
     JobId,
-    command::{Command, JobSelection},
-    event::{JobChange, Owner},
+    command::{Command, JobEnding, JobSelection},
+    event::{Intake, JobChange, Owner},
+    filter::JobDocument,
     job::{
         ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, Launch, Program, RequeuePolicy,
     },
@@ -30,7 +31,7 @@ impl UserHost {
     }
 
     /// Something that a user asks for. It need not make sense: what does not must be refused and change nothing.
-    pub(super) fn command(&self, random: &mut SmallRng, state: &State) -> Command {
+    pub(super) fn command(&self, random: &mut SmallRng, state: &State, has_filters: bool) -> Command {
         let jobs: Vec<JobId> = state.jobs().map(|job| job.id).collect();
         let some_job = |random: &mut SmallRng| {
             let known = !jobs.is_empty() && random.random_range(0..20) > 0;
@@ -38,6 +39,9 @@ impl UserHost {
             JobSelection::Ids(vec![job])
         };
         let user_hold = Holds { user: true, ..Holds::default() };
+        if has_filters && random.random_range(0..2) == 0 {
+            return self.filtered(random, state, &jobs, some_job);
+        }
         match random.random_range(0..24) {
             0..=11 => Command::Submit { jobs: (0..random.random_range(1..4)).map(|_| job(random, &jobs)).collect() },
             12..=13 => Command::Cancel { jobs: some_job(random) },
@@ -56,6 +60,45 @@ impl UserHost {
                     ..JobChange::default()
                 };
                 Command::Modify { jobs: some_job(random), change }
+            }
+        }
+    }
+}
+
+impl UserHost {
+    /// Something that has to do with filters and holds until a time.
+    fn filtered(
+        &self,
+        random: &mut SmallRng,
+        state: &State,
+        jobs: &[JobId],
+        some_job: impl Fn(&mut SmallRng) -> JobSelection,
+    ) -> Command {
+        match random.random_range(0..12) {
+            0..=8 => {
+                let template = match random.random_range(0..8) {
+                    0 => None,
+                    1 => Some("unknown".to_owned()),
+                    2..=4 => Some("small".to_owned()),
+                    _ => Some("licensed".to_owned()),
+                };
+                let document = random.random_bool(0.5).then(|| JobDocument::xml(*b"<Job/>"));
+                let spec = JobSpec { array: None, ..job(random, jobs) };
+                Command::SubmitDocument {
+                    spec: Box::new(spec),
+                    intake: Box::new(Intake { template, document, ..Intake::default() }),
+                }
+            }
+            9 => Command::HoldUntil { jobs: some_job(random), until: Some(state.time().plus_seconds(20)) },
+            10 => Command::HoldUntil { jobs: some_job(random), until: None },
+            _ => {
+                let ending = JobEnding {
+                    is_finished: random.random_bool(0.5),
+                    is_forced: random.random_bool(0.3),
+                    is_graceful: random.random_bool(0.3),
+                    message: "enough".into(),
+                };
+                Command::EndJobs { jobs: some_job(random), ending }
             }
         }
     }

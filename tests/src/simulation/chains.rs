@@ -1,0 +1,153 @@
+//! What the log must say of every chain of filters: each call is judged once and in order, and what has passed in a chain
+//! that did not is taken back once, last first, before the next chain of the job begins.
+
+use muster_schemas::{
+    JobId,
+    event::Event,
+    filter::{CallId, ChainSpec, FilterAction, FilterExit, FilterForm, FilterKind},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The chains of a log.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    /// Chains that are not over, by job.
+    open: BTreeMap<JobId, Chain>,
+    /// Calls whose end is recorded.
+    ended: BTreeSet<CallId>,
+    /// How often a call was handed out.
+    attempts: BTreeMap<CallId, u32>,
+    /// How many are over.
+    pub(super) completed: u64,
+    /// How many reverts are recorded.
+    pub(super) reverts: u64,
+}
+
+#[derive(Debug)]
+struct Chain {
+    spec: Arc<ChainSpec>,
+    passed: Vec<u32>,
+    is_rolling_back: bool,
+}
+
+impl Chains {
+    /// What the chains that are not over judge, and whether they are being rolled back.
+    pub(super) fn phases(&self) -> impl Iterator<Item = (FilterKind, bool)> {
+        self.open.values().map(|chain| (chain.spec.kind, chain.is_rolling_back))
+    }
+
+    /// How many filters the chain of a job has that is not over.
+    pub(super) fn filters(&self, job: JobId) -> Option<usize> {
+        self.open.get(&job).map(|chain| chain.spec.filters.len())
+    }
+
+    /// Jobs with a chain that is not over.
+    pub(super) fn open(&self) -> impl Iterator<Item = JobId> {
+        self.open.keys().copied()
+    }
+
+    /// Takes an event in.
+    pub(super) fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::FilterChainStarted { job, chain } => {
+                let chain = Chain { spec: Arc::clone(chain), passed: Vec::new(), is_rolling_back: false };
+                match self.open.insert(*job, chain) {
+                    Some(earlier) => Err(format!("a chain of job {job} begins while another is open: {earlier:?}")),
+                    None => Ok(()),
+                }
+            }
+            Event::FilterInvoked { call, attempt, .. } => self.invoked(*call, *attempt),
+            Event::FilterVerdict { call, report } => self.judged(*call, &report.exit),
+            Event::FilterChainPassed { job, .. } => self.chain_passed(*job),
+            Event::FilterChainFailed { job, .. } => self.chain_failed(*job),
+            Event::FilterReverted { call, .. }
+            | Event::FilterRevertFailed { call, .. }
+            | Event::FilterRevertSkipped { call, .. } => self.reverted(*call),
+            Event::FilterRollbackCompleted { job, .. } => self.rolled_back(*job),
+            _ => Ok(()),
+        }
+    }
+
+    fn invoked(&mut self, call: CallId, attempt: u32) -> Result<(), String> {
+        let last = self.attempts.insert(call, attempt).unwrap_or(0);
+        if self.ended.contains(&call) {
+            return Err(format!("call {call} is handed out after its end"));
+        }
+        if attempt <= last || attempt > 3 {
+            return Err(format!("call {call} is handed out as attempt {attempt} after attempt {last}"));
+        }
+        Ok(())
+    }
+
+    fn judged(&mut self, call: CallId, exit: &FilterExit) -> Result<(), String> {
+        if call.action != FilterAction::Filter || !self.ended.insert(call) {
+            return Err(format!("a second verdict on {call}"));
+        }
+        let chain = self.open.get_mut(&call.job).ok_or_else(|| format!("a verdict on {call}, which is of no chain"))?;
+        let is_next = chain.spec.number == call.chain && chain.passed.len() == call.position as usize;
+        if !is_next || chain.is_rolling_back {
+            return Err(format!("a verdict on {call} out of order: {chain:?}"));
+        }
+        let passes = match (exit, call.kind) {
+            (FilterExit::Code(0), _) => true,
+            (FilterExit::Code(1), FilterKind::Submission) => true,
+            _ => false,
+        };
+        if passes {
+            chain.passed.push(call.position);
+        }
+        Ok(())
+    }
+
+    fn chain_passed(&mut self, job: JobId) -> Result<(), String> {
+        let chain = self.open.remove(&job).ok_or_else(|| format!("job {job} has no chain that could pass"))?;
+        self.completed += 1;
+        if chain.is_rolling_back || chain.passed.len() != chain.spec.filters.len() {
+            return Err(format!("the chain of job {job} is said to have passed: {chain:?}"));
+        }
+        Ok(())
+    }
+
+    fn chain_failed(&mut self, job: JobId) -> Result<(), String> {
+        let chain = self.open.get_mut(&job).ok_or_else(|| format!("job {job} has no chain that could fail"))?;
+        if std::mem::replace(&mut chain.is_rolling_back, true) {
+            return Err(format!("the chain of job {job} fails a second time"));
+        }
+        Ok(())
+    }
+
+    fn reverted(&mut self, call: CallId) -> Result<(), String> {
+        if call.action != FilterAction::Revert || !self.ended.insert(call) {
+            return Err(format!("a second revert {call}"));
+        }
+        self.reverts += 1;
+        let chain = self.open.get_mut(&call.job).ok_or_else(|| format!("revert {call} is of no chain"))?;
+        let may_be_unknown = chain.passed.last() != Some(&call.position) && reverts_unknown(chain, call.position);
+        if may_be_unknown {
+            return Ok(());
+        }
+        match chain.passed.pop() {
+            Some(last) if last == call.position && chain.is_rolling_back => Ok(()),
+            last => Err(format!("revert {call} where {last:?} is to be taken back next: {chain:?}")),
+        }
+    }
+
+    fn rolled_back(&mut self, job: JobId) -> Result<(), String> {
+        let chain = self.open.remove(&job).ok_or_else(|| format!("job {job} has no chain to roll back"))?;
+        self.completed += 1;
+        if !chain.is_rolling_back || !chain.passed.is_empty() {
+            return Err(format!("the chain of job {job} is not rolled back: {chain:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the filter that ended the chain is taken back, too, because nobody knows how far it came.
+fn reverts_unknown(chain: &Chain, position: u32) -> bool {
+    let filter = chain.spec.filters.get(position as usize);
+    filter.is_some_and(|filter| filter.spec.revert_on_unknown && filter.spec.form != FilterForm::Exec)
+        && position as usize == chain.passed.len()
+}

@@ -1,0 +1,149 @@
+//! Filter-runners as models: they claim calls that they are offered, make them for a while, and report; or stop in the
+//! middle and know nothing of it afterwards.
+
+use muster_schemas::{
+    CommandId, Timestamp,
+    command::{Answer, CallOutcome, CallReport, Command, Reply},
+    event::Validated,
+    filter::{
+        CallId, FileAfter, FilterAction, FilterExit, FilterHold, FilterKind, FilterReport, JobDocument, PropertyChange,
+    },
+    job::JobSpec,
+};
+use rand::{Rng, rngs::SmallRng};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A delivery of a call.
+pub(super) type Attempt = (CallId, u32);
+
+#[derive(Debug)]
+pub(super) struct RunnerHost {
+    is_up: bool,
+    /// Claims that were sent and not answered.
+    claims: BTreeMap<CommandId, Attempt>,
+    /// Calls that are being made.
+    calls: BTreeSet<Attempt>,
+}
+
+/// The name of a runner.
+pub(super) fn name(number: usize) -> String {
+    format!("runner{}", number + 1)
+}
+
+impl RunnerHost {
+    pub(super) fn new() -> Self {
+        Self { is_up: true, claims: BTreeMap::new(), calls: BTreeSet::new() }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.claims.is_empty() && self.calls.is_empty()
+    }
+
+    /// Whether calls are being made.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &CallId> {
+        self.calls.iter().map(|(call, _)| call)
+    }
+
+    pub(super) fn stops(&mut self) {
+        *self = Self { is_up: false, ..Self::new() };
+    }
+
+    pub(super) fn starts(&mut self) {
+        self.is_up = true;
+    }
+
+    /// The claim of a call that it is offered, unless it has it already.
+    pub(super) fn offered(&mut self, attempt: Attempt, id: CommandId) -> Option<Command> {
+        let known = self.calls.contains(&attempt) || self.claims.values().any(|claimed| *claimed == attempt);
+        if !self.is_up || known {
+            return None;
+        }
+        self.claims.insert(id, attempt);
+        Some(Command::ClaimCalls { calls: vec![attempt] })
+    }
+
+    /// The call that it begins to make after this answer.
+    pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) -> Option<Attempt> {
+        let attempt = self.claims.remove(&id)?;
+        let is_mine = matches!(&answer.result, Ok(Reply::Claimed(mine)) if mine.first() == Some(&true));
+        if is_mine {
+            self.calls.insert(attempt);
+        }
+        is_mine.then_some(attempt)
+    }
+
+    /// The report on a call that comes to its end now; `None` if the runner has stopped meanwhile.
+    pub(super) fn ends(&mut self, attempt: Attempt, outcome: CallOutcome, has_others: bool) -> Option<Command> {
+        self.calls.remove(&attempt).then(|| {
+            let (call, attempt) = attempt;
+            Command::ReportCalls { reports: vec![CallReport { call, attempt, outcome }], has_others }
+        })
+    }
+}
+
+/// What a call comes to, at random; in peace all say yes.
+pub(super) fn outcome(random: &mut SmallRng, call: CallId, work: Work, troubled: bool, now: Timestamp) -> CallOutcome {
+    match work {
+        Work::Validation(spec) => validation(random, *spec, troubled, now),
+        Work::Filter => CallOutcome::Called(Box::new(report(random, call, troubled, now))),
+    }
+}
+
+/// What a call is of.
+pub(super) enum Work {
+    Filter,
+    /// The check behind the filters, of this job.
+    Validation(Box<JobSpec>),
+}
+
+fn validation(random: &mut SmallRng, spec: JobSpec, troubled: bool, now: Timestamp) -> CallOutcome {
+    if troubled && random.random_range(0..6) == 0 {
+        return CallOutcome::Refused("[TemplateValueTooLarge] template 'small': RunTime = 2:0, allowed 1:0".into());
+    }
+    let hold = troubled && random.random_range(0..10) == 0;
+    CallOutcome::Validated(Box::new(Validated {
+        template: Some("small".into()),
+        revision: 1,
+        spec,
+        document: Some(JobDocument::xml(*b"<Job/>")),
+        hold_until: hold.then(|| now.plus_seconds(90)),
+        ..Validated::default()
+    }))
+}
+
+fn report(random: &mut SmallRng, call: CallId, troubled: bool, now: Timestamp) -> FilterReport {
+    let exit = if troubled { exit(random, call) } else { FilterExit::Code(0) };
+    let file = if call.kind == FilterKind::Submission && exit == FilterExit::Code(1) {
+        FileAfter::Changed {
+            document: JobDocument::xml(format!("<Job Name=\"{}\"/>", random.random_range(0..100)).into_bytes()),
+            changes: vec![PropertyChange { property: "Priority".into(), old: None, new: Some("Lowest".into()) }],
+        }
+    } else {
+        FileAfter::Unchanged
+    };
+    let hold_until = match random.random_range(0..3) {
+        0 => None,
+        1 => Some(FilterHold::Seconds(random.random_range(-5..100))),
+        _ => Some(FilterHold::At(now.plus_seconds(random.random_range(-5..100)))),
+    };
+    FilterReport { exit, file, hold_until, duration_micros: 1_000, ..FilterReport::runner_lost() }
+}
+
+fn exit(random: &mut SmallRng, call: CallId) -> FilterExit {
+    let refusals: u8 = match (call.action, call.kind) {
+        (FilterAction::Revert, _) => 1,
+        (FilterAction::Filter, FilterKind::Submission) => 2,
+        (FilterAction::Filter, FilterKind::Activation) => 5,
+    };
+    match random.random_range(0..20) {
+        0 => FilterExit::TimedOut,
+        1 => FilterExit::NotFound("/no/such/filter".into()),
+        2 => FilterExit::Signal(9),
+        3..=7 => FilterExit::Code(random.random_range(1..=refusals)),
+        _ => FilterExit::Code(0),
+    }
+}
