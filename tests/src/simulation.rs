@@ -26,6 +26,7 @@ use muster_schemas::{
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::{Command, CommandEnvelope, JobFilter, JobSelection},
     event::{Actor, Owner, TraceContext},
+    filter_order::FilterOrder,
     job::Holds,
     policy::{BUILT_IN_POLICIES, Policy},
     resources::NodeSpec,
@@ -34,7 +35,7 @@ use network::{Network, Parcel, Party};
 use node::NodeHost;
 use planner::PlannerHost;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use runner::{Attempt, RunnerHost};
+use runner::RunnerHost;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use truth::Truth;
 use user::UserHost;
@@ -147,7 +148,7 @@ enum Happening {
     UserActs(usize),
     AskAgain(Party, CommandId),
     RunnerReturns(usize),
-    CallEnds { runner: usize, attempt: Attempt },
+    CallEnds { runner: usize, order: Arc<FilterOrder> },
     OfferCalls,
     Trouble,
     Peace,
@@ -177,6 +178,8 @@ struct World {
     nodes: Vec<NodeHost>,
     users: Vec<UserHost>,
     runners: Vec<RunnerHost>,
+    /// The work queue of filters: what nobody has taken.
+    queue: BTreeMap<String, Arc<FilterOrder>>,
     truth: Truth,
     troubled: bool,
     /// When the ledger wakes by itself.
@@ -219,6 +222,7 @@ impl World {
             nodes: (0..options.nodes).map(NodeHost::new).collect(),
             users: (0..options.users).map(UserHost::new).collect(),
             runners: (0..options.runners).map(|_| RunnerHost::new()).collect(),
+            queue: BTreeMap::new(),
             truth: Truth::default(),
             troubled: true,
             wake_at: None,
@@ -299,8 +303,8 @@ impl World {
                 self.runners[runner].starts();
                 Ok(())
             }
-            Happening::CallEnds { runner, attempt } => {
-                self.call_ends(runner, attempt);
+            Happening::CallEnds { runner, order } => {
+                self.call_ends(runner, &order);
                 Ok(())
             }
             Happening::OfferCalls => {
@@ -355,8 +359,8 @@ impl World {
                 }
                 Ok(())
             }
-            Parcel::Offered { runner, attempt } => {
-                self.call_offered(runner, attempt);
+            Parcel::Offered { runner, order } => {
+                self.call_offered(runner, order);
                 Ok(())
             }
             Parcel::Commit(commit) | Parcel::Replay(commit) => {
@@ -382,12 +386,7 @@ impl World {
                 }
             }
             Party::Runner(runner) => {
-                if let Some(attempt) = self.runners[runner].answered(id, answer) {
-                    // Some calls last longer than anybody waits for them.
-                    let longest = if self.troubled && self.random.random_range(0..30) == 0 { 40 } else { 2 };
-                    let micros = self.random.random_range(SECOND / 100..longest * SECOND);
-                    self.agenda.after(micros, Happening::CallEnds { runner, attempt });
-                }
+                self.claim_answered(runner, id, answer);
             }
             Party::User(_) | Party::Operator => {}
         }
@@ -403,7 +402,7 @@ impl World {
         for parcel in outcome.parcels {
             self.send(parcel);
         }
-        self.offer_calls();
+        self.enqueue_calls(outcome.calls);
         if outcome.crashed {
             self.count_kill();
             self.report.torn_writes += u64::from(outcome.torn);

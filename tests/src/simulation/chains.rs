@@ -39,11 +39,6 @@ impl Chains {
         self.open.values().map(|chain| (chain.spec.kind, chain.is_rolling_back))
     }
 
-    /// How many filters the chain of a job has that is not over.
-    pub(super) fn filters(&self, job: JobId) -> Option<usize> {
-        self.open.get(&job).map(|chain| chain.spec.filters.len())
-    }
-
     /// Jobs with a chain that is not over.
     pub(super) fn open(&self) -> impl Iterator<Item = JobId> {
         self.open.keys().copied()

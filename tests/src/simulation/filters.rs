@@ -3,17 +3,17 @@
 use super::{
     Happening, SECOND, World,
     network::{Parcel, Party},
-    operator_command,
-    runner::{self, Attempt, Work},
+    operator_command, runner,
 };
 use muster_schemas::{
     CommandId, Timestamp,
-    command::{Command, CommandEnvelope},
+    command::{Answer, Command, CommandEnvelope},
     event::{Actor, TraceContext},
-    filter::{ActivationOrdering, CallId, FilterForm, FilterKind, FilterSettings, FilterSpec, TemplateSpec},
-    job::JobSpec,
+    filter::{ActivationOrdering, FilterForm, FilterKind, FilterSettings, FilterSpec, TemplateSpec},
+    filter_order::FilterOrder,
 };
 use rand::Rng;
+use std::sync::Arc;
 
 impl World {
     /// Two templates with filters, and cluster-wide ones, of all forms.
@@ -59,45 +59,53 @@ impl World {
         self.agenda.after(SECOND, Happening::OfferCalls);
     }
 
-    /// Offers the calls that nobody has claimed, each to one runner or two.
-    pub(super) fn offer_calls(&mut self) {
-        if self.runners.is_empty() {
-            return;
-        }
-        let unclaimed = self.truth.state().outstanding_calls().filter(|call| call.claimed.is_none());
-        let attempts: Vec<Attempt> = unclaimed.map(|call| (call.id, call.attempt)).collect();
-        for attempt in attempts {
-            let runner = self.random.random_range(0..self.runners.len());
-            self.send(Parcel::Offered { runner, attempt });
+    /// What the ledger hands out lies in the queue until a runner has taken it.
+    pub(super) fn enqueue_calls(&mut self, calls: Vec<(String, FilterOrder)>) {
+        for (key, order) in calls {
+            let order = Arc::new(order);
+            self.queue.insert(key, Arc::clone(&order));
+            self.offer(order);
         }
     }
 
-    pub(super) fn call_offered(&mut self, runner: usize, attempt: Attempt) {
+    /// The queue hands out again what nobody has taken.
+    pub(super) fn offer_calls(&mut self) {
+        let orders: Vec<_> = self.queue.values().map(Arc::clone).collect();
+        orders.into_iter().for_each(|order| self.offer(order));
+    }
+
+    fn offer(&mut self, order: Arc<FilterOrder>) {
+        if !self.runners.is_empty() {
+            let runner = self.random.random_range(0..self.runners.len());
+            self.send(Parcel::Offered { runner, order });
+        }
+    }
+
+    pub(super) fn call_offered(&mut self, runner: usize, order: Arc<FilterOrder>) {
         let id = self.fresh_id();
-        if let Some(command) = self.runners[runner].offered(attempt, id) {
+        if let Some(command) = self.runners[runner].offered(order, id) {
             self.runner_asks(runner, id, command);
         }
     }
 
-    pub(super) fn call_ends(&mut self, runner: usize, attempt: Attempt) {
-        let (call, _) = attempt;
-        let work = match self.truth.spec(call.job) {
-            Some(spec) if self.is_validation(call) => Work::Validation(Box::new(JobSpec::clone(spec))),
-            _ => Work::Filter,
-        };
-        let now = Timestamp(self.agenda.now);
-        let outcome = runner::outcome(&mut self.random, call, work, self.troubled, now);
+    pub(super) fn claim_answered(&mut self, runner: usize, id: CommandId, answer: &Answer) {
+        let Some(claim) = self.runners[runner].answered(id, answer) else { return };
+        self.queue.retain(|_, order| (order.call, order.attempt) != (claim.order.call, claim.order.attempt));
+        if claim.is_mine {
+            // Some calls last longer than anybody waits for them.
+            let longest = if self.troubled && self.random.random_range(0..30) == 0 { 40 } else { 2 };
+            let micros = self.random.random_range(SECOND / 100..longest * SECOND);
+            self.agenda.after(micros, Happening::CallEnds { runner, order: claim.order });
+        }
+    }
+
+    pub(super) fn call_ends(&mut self, runner: usize, order: &FilterOrder) {
+        let outcome = runner::outcome(&mut self.random, order, self.troubled, Timestamp(self.agenda.now));
         let has_others = self.runners.iter().filter(|runner| runner.is_up()).count() > 1;
-        if let Some(command) = self.runners[runner].ends(attempt, outcome, has_others) {
+        if let Some(command) = self.runners[runner].ends(order, outcome, has_others) {
             let id = self.fresh_id();
             self.runner_asks(runner, id, command);
         }
-    }
-
-    /// Whether a call is of the check behind the filters of its chain.
-    fn is_validation(&self, call: CallId) -> bool {
-        let filters = self.truth.chains().filters(call.job);
-        call.kind == FilterKind::Submission && filters.is_none_or(|filters| call.position as usize >= filters)
     }
 
     fn runner_asks(&mut self, runner: usize, id: CommandId, command: Command) {

@@ -3,7 +3,7 @@
 
 use super::network::Parcel;
 use muster_ledger::stepped::{Input, Stepped};
-use muster_schemas::{Sequence, Timestamp, codec, event::Record};
+use muster_schemas::{Sequence, Timestamp, codec, event::Record, filter_order::FilterOrder};
 use rand::{Rng, rngs::SmallRng};
 use std::{fs, path::PathBuf, sync::Arc};
 use tempfile::TempDir;
@@ -47,6 +47,8 @@ pub(super) struct Round {
     pub(super) written: Vec<StoredRecord>,
     pub(super) state_digest: Option<[u8; 32]>,
     pub(super) parcels: Vec<Parcel>,
+    /// For the work queue of filters, by key.
+    pub(super) calls: Vec<(String, FilterOrder)>,
     pub(super) crashed: bool,
     pub(super) torn: bool,
 }
@@ -118,6 +120,7 @@ impl LedgerHost {
         let output = ledger.round(inputs(&inbox), now);
         round.written = read(ledger, before.next())?;
         round.state_digest = Some(ledger.state_digest());
+        round.calls = output.calls;
         round.parcels.extend(output.commits.into_iter().map(Parcel::Commit));
         round.parcels.extend(output.orders.into_iter().filter_map(|(name, order)| {
             Some(Parcel::Orders { node: node_number(&name)?, orders: Arc::new(vec![order]) })
@@ -149,6 +152,7 @@ impl LedgerHost {
         round.crashed = true;
         let told = if crash == Crash::InTheAnswers { random.random_range(0..=round.parcels.len()) } else { 0 };
         round.parcels.truncate(told);
+        round.calls.clear();
         if crash != Crash::InTheWrite {
             return Ok(());
         }

@@ -1,10 +1,10 @@
 //! The bus as it is on a bad day.
 
-use super::runner::Attempt;
 use muster_schemas::{
     CommandId, Sequence,
     command::{Answer, CommandEnvelope},
     event::Commit,
+    filter_order::FilterOrder,
     node::{Heartbeat, NodeOrder},
 };
 use rand::{Rng, rngs::SmallRng};
@@ -48,7 +48,7 @@ pub(super) enum Parcel {
     /// A call that a runner may make.
     Offered {
         runner: usize,
-        attempt: Attempt,
+        order: Arc<FilterOrder>,
     },
 }
 

@@ -8,21 +8,29 @@ use muster_schemas::{
     filter::{
         CallId, FileAfter, FilterAction, FilterExit, FilterHold, FilterKind, FilterReport, JobDocument, PropertyChange,
     },
+    filter_order::{FilterOrder, FilterWork},
     job::JobSpec,
 };
 use rand::{Rng, rngs::SmallRng};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// A delivery of a call.
-pub(super) type Attempt = (CallId, u32);
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 #[derive(Debug)]
 pub(super) struct RunnerHost {
     is_up: bool,
     /// Claims that were sent and not answered.
-    claims: BTreeMap<CommandId, Attempt>,
+    claims: BTreeMap<CommandId, Arc<FilterOrder>>,
     /// Calls that are being made.
-    calls: BTreeSet<Attempt>,
+    calls: BTreeSet<(CallId, u32)>,
+}
+
+/// A claim that was answered.
+pub(super) struct Claim {
+    pub(super) order: Arc<FilterOrder>,
+    /// Whether the call is the runner's to make.
+    pub(super) is_mine: bool,
 }
 
 /// The name of a runner.
@@ -57,50 +65,44 @@ impl RunnerHost {
     }
 
     /// The claim of a call that it is offered, unless it has it already.
-    pub(super) fn offered(&mut self, attempt: Attempt, id: CommandId) -> Option<Command> {
-        let known = self.calls.contains(&attempt) || self.claims.values().any(|claimed| *claimed == attempt);
-        if !self.is_up || known {
+    pub(super) fn offered(&mut self, order: Arc<FilterOrder>, id: CommandId) -> Option<Command> {
+        let attempt = (order.call, order.attempt);
+        let is_claimed = self.claims.values().any(|claimed| (claimed.call, claimed.attempt) == attempt);
+        if !self.is_up || is_claimed || self.calls.contains(&attempt) {
             return None;
         }
-        self.claims.insert(id, attempt);
+        self.claims.insert(id, order);
         Some(Command::ClaimCalls { calls: vec![attempt] })
     }
 
-    /// The call that it begins to make after this answer.
-    pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) -> Option<Attempt> {
-        let attempt = self.claims.remove(&id)?;
+    /// What came of the claim that this answers.
+    pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) -> Option<Claim> {
+        let order = self.claims.remove(&id)?;
         let is_mine = matches!(&answer.result, Ok(Reply::Claimed(mine)) if mine.first() == Some(&true));
         if is_mine {
-            self.calls.insert(attempt);
+            self.calls.insert((order.call, order.attempt));
         }
-        is_mine.then_some(attempt)
+        Some(Claim { order, is_mine })
     }
 
     /// The report on a call that comes to its end now; `None` if the runner has stopped meanwhile.
-    pub(super) fn ends(&mut self, attempt: Attempt, outcome: CallOutcome, has_others: bool) -> Option<Command> {
-        self.calls.remove(&attempt).then(|| {
-            let (call, attempt) = attempt;
-            Command::ReportCalls { reports: vec![CallReport { call, attempt, outcome }], has_others }
-        })
+    pub(super) fn ends(&mut self, order: &FilterOrder, outcome: CallOutcome, has_others: bool) -> Option<Command> {
+        let (call, attempt) = (order.call, order.attempt);
+        self.calls
+            .remove(&(call, attempt))
+            .then(|| Command::ReportCalls { reports: vec![CallReport { call, attempt, outcome }], has_others })
     }
 }
 
 /// What a call comes to, at random; in peace all say yes.
-pub(super) fn outcome(random: &mut SmallRng, call: CallId, work: Work, troubled: bool, now: Timestamp) -> CallOutcome {
-    match work {
-        Work::Validation(spec) => validation(random, *spec, troubled, now),
-        Work::Filter => CallOutcome::Called(Box::new(report(random, call, troubled, now))),
+pub(super) fn outcome(random: &mut SmallRng, order: &FilterOrder, troubled: bool, now: Timestamp) -> CallOutcome {
+    match order.work {
+        FilterWork::Validate { .. } => validation(random, &order.job.spec, troubled, now),
+        FilterWork::Filter { .. } => CallOutcome::Called(Box::new(report(random, order.call, troubled, now))),
     }
 }
 
-/// What a call is of.
-pub(super) enum Work {
-    Filter,
-    /// The check behind the filters, of this job.
-    Validation(Box<JobSpec>),
-}
-
-fn validation(random: &mut SmallRng, spec: JobSpec, troubled: bool, now: Timestamp) -> CallOutcome {
+fn validation(random: &mut SmallRng, spec: &JobSpec, troubled: bool, now: Timestamp) -> CallOutcome {
     if troubled && random.random_range(0..6) == 0 {
         return CallOutcome::Refused("[TemplateValueTooLarge] template 'small': RunTime = 2:0, allowed 1:0".into());
     }
@@ -108,7 +110,7 @@ fn validation(random: &mut SmallRng, spec: JobSpec, troubled: bool, now: Timesta
     CallOutcome::Validated(Box::new(Validated {
         template: Some("small".into()),
         revision: 1,
-        spec,
+        spec: spec.clone(),
         document: Some(JobDocument::xml(*b"<Job/>")),
         hold_until: hold.then(|| now.plus_seconds(90)),
         ..Validated::default()

@@ -9,12 +9,9 @@ use muster_schemas::{
     CommandId, JobId, RunId, Sequence,
     command::{Answer, Reply},
     event::Event,
-    job::{JobSpec, Outcome},
+    job::Outcome,
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(super) struct Truth {
@@ -31,8 +28,6 @@ pub(super) struct Truth {
     started: BTreeMap<(RunId, usize), u32>,
     /// What the log says of chains of filters.
     chains: Chains,
-    /// Jobs as they were submitted.
-    specs: BTreeMap<JobId, Arc<JobSpec>>,
 }
 
 impl Truth {
@@ -42,10 +37,6 @@ impl Truth {
 
     pub(super) fn chains(&self) -> &Chains {
         &self.chains
-    }
-
-    pub(super) fn spec(&self, job: JobId) -> Option<&Arc<JobSpec>> {
-        self.specs.get(&job)
     }
 
     pub(super) fn acknowledged_jobs(&self) -> u64 {
@@ -107,8 +98,7 @@ impl Truth {
             if stored.previous_hash != self.last_hash {
                 return Err(format!("the hash chain is broken at record {sequence}"));
             }
-            if let Event::JobSubmitted { job, spec, .. } | Event::JobReceived { job, spec, .. } = &stored.record.event {
-                self.specs.insert(*job, Arc::clone(spec));
+            if let Event::JobSubmitted { job, .. } | Event::JobReceived { job, .. } = &stored.record.event {
                 if !self.submitted.insert(*job) {
                     return Err(format!("job {job} was submitted twice"));
                 }
