@@ -5,6 +5,7 @@ use super::{
     network::{Parcel, Party},
     operator_command, runner,
 };
+use muster_domain::state::OutstandingCall;
 use muster_schemas::{
     CommandId, Timestamp,
     command::{Answer, Command, CommandEnvelope},
@@ -90,10 +91,14 @@ impl World {
 
     pub(super) fn claim_answered(&mut self, runner: usize, id: CommandId, answer: &Answer) {
         let Some(claim) = self.runners[runner].answered(id, answer) else { return };
-        self.queue.retain(|_, order| (order.call, order.attempt) != (claim.order.call, claim.order.attempt));
+        let taken = (claim.order.call, claim.order.attempt);
+        let still_waits = |call: &OutstandingCall| (call.id, call.attempt) == taken && call.claimed.is_none();
+        if claim.is_mine || !self.truth.state().outstanding_calls().any(still_waits) {
+            self.queue.retain(|_, order| (order.call, order.attempt) != taken);
+        }
         if claim.is_mine {
             // Some calls last longer than anybody waits for them.
-            let longest = if self.troubled && self.random.random_range(0..30) == 0 { 40 } else { 2 };
+            let longest = if self.troubled && self.random.random_range(0..30) == 0 { 40 } else { 4 };
             let micros = self.random.random_range(SECOND / 100..longest * SECOND);
             self.agenda.after(micros, Happening::CallEnds { runner, order: claim.order });
         }

@@ -141,7 +141,7 @@ fn exit(random: &mut SmallRng, call: CallId) -> FilterExit {
         (FilterAction::Filter, FilterKind::Submission) => 2,
         (FilterAction::Filter, FilterKind::Activation) => 5,
     };
-    match random.random_range(0..20) {
+    match random.random_range(0..40) {
         0 => FilterExit::TimedOut,
         1 => FilterExit::NotFound("/no/such/filter".into()),
         2 => FilterExit::Signal(9),

@@ -91,7 +91,7 @@ fn follow(state: &State, event: &Event, settled: &mut Settled) -> (Vec<Event>, V
 }
 
 /// A job is over: its chain goes first, if it has not ended yet, and what it leaves behind follows.
-fn over(state: &State, id: JobId, settled: &Settled) -> (Vec<Event>, Vec<Event>) {
+fn over(state: &State, id: JobId, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
     let mut chain = chain_over(state, id, settled).into_iter();
     let before = chain.next().into_iter().collect();
     let mut after: Vec<Event> = unblocked(state, id, settled);
@@ -102,8 +102,10 @@ fn over(state: &State, id: JobId, settled: &Settled) -> (Vec<Event>, Vec<Event>)
 }
 
 /// The end of a chain that still judges.
-fn chain_over(state: &State, id: JobId, settled: &Settled) -> Vec<Event> {
+fn chain_over(state: &State, id: JobId, settled: &mut Settled) -> Vec<Event> {
     let Some(chain) = judging(state, id).filter(|_| !settled.ended.contains(&id)) else { return Vec::new() };
+    // The end of the last tasks of an array is followed by that of the array.
+    settled.ended.push(id);
     let message = "the job is over".to_owned();
     let failure = Failure { verdict: ChainVerdict::NotNow, position: chain.end(), message };
     filters::fail(id, chain, None, failure, Vec::new())
