@@ -180,9 +180,32 @@ pub struct JobDocument {
     pub format: String,
     /// Whether the bytes are compressed (gzip).
     pub is_compressed: bool,
-    /// The bytes.
-    #[schema(value_type = Vec<u8>)]
+    /// The bytes; in JSON as base64.
+    #[schema(value_type = String, content_encoding = "base64")]
+    #[serde(with = "base64_in_text")]
     pub bytes: Arc<[u8]>,
+}
+
+/// Bytes as they are in what is stored, and as base64 in JSON.
+mod base64_in_text {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
+    use std::sync::Arc;
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return serializer.serialize_str(&STANDARD.encode(bytes));
+        }
+        bytes.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Arc::deserialize(deserializer);
+        }
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map(Arc::from).map_err(|error| D::Error::custom(format!("expected base64: {error}")))
+    }
 }
 
 impl fmt::Debug for JobDocument {

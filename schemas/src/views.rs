@@ -2,10 +2,12 @@
 //! ever added.
 
 mod explanation;
+mod filtering;
 mod reservations;
 mod timetable;
 
 pub use explanation::*;
+pub use filtering::*;
 pub use reservations::*;
 pub use timetable::*;
 
@@ -304,6 +306,12 @@ pub struct JobView {
     pub predicted_start: Option<Timestamp>,
     /// What has become of the tasks, if it is an array.
     pub array: Option<ArrayView>,
+    /// What filters, a template or a hold until a time have to do with it; most jobs have none of it.
+    #[serde(default)]
+    pub filtering: Option<Box<FilteringView>>,
+    /// Its size and its tasks, if it is a list of tasks.
+    #[serde(default)]
+    pub elastic: Option<ElasticView>,
 }
 
 /// What has become of the tasks of an array.
@@ -377,6 +385,9 @@ pub struct JobDetail {
     pub redacted: bool,
     /// Its runs, oldest first. Of an array: none, ask for its tasks.
     pub runs: Vec<RunView>,
+    /// Its tasks, if it is a list of them. What they run is in its description.
+    #[serde(default)]
+    pub tasks: Vec<TaskView>,
 }
 
 /// A page of jobs.

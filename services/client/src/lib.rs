@@ -4,6 +4,7 @@
 mod connection;
 mod error;
 mod events;
+mod filters;
 mod plans;
 mod query;
 mod reservations;

@@ -1,7 +1,9 @@
 //! The API's addresses.
 
 mod commands;
+mod described;
 mod events;
+mod filters;
 mod jobs;
 mod log;
 mod plans;
@@ -19,7 +21,7 @@ use axum::{
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
-    routing::{delete, get, post},
+    routing::{delete, get, post, put},
 };
 use muster_schemas::{
     JobId,
@@ -39,7 +41,14 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/actions/requeue", post(commands::requeue))
         .route("/v1/jobs/actions/signal", post(commands::signal))
         .route("/v1/jobs/actions/modify", post(commands::modify))
+        .route("/v1/jobs/actions/hold-until", post(described::hold_until))
+        .route("/v1/jobs/actions/end", post(described::end))
+        .route("/v1/jobs/described", post(described::submit))
         .route("/v1/jobs/{id}", get(jobs::show))
+        .route("/v1/jobs/{id}/described", put(described::configure))
+        .route("/v1/jobs/{id}/enter", post(described::enter))
+        .route("/v1/jobs/{id}/description", get(described::description))
+        .route("/v1/jobs/{id}/document", get(described::document))
         .route("/v1/jobs/{id}/events", get(jobs::events))
         .route("/v1/jobs/{id}/explanation", get(plans::explanation))
         .route("/v1/jobs/{id}/wait", get(jobs::wait))
@@ -52,6 +61,10 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/actions/set-closures", post(reservations::set_closures))
         .route("/v1/reservations", get(reservations::list).post(reservations::reserve))
         .route("/v1/reservations/{name}", delete(reservations::remove))
+        .route("/v1/templates", get(filters::templates))
+        .route("/v1/templates/{name}", put(filters::set_template).delete(filters::remove_template))
+        .route("/v1/filters", get(filters::filters).put(filters::set_filters))
+        .route("/v1/scheduling", get(filters::scheduling).put(filters::set_scheduling))
         .route("/v1/plan", get(plans::plan))
         .route("/v1/plan/accuracy", get(plans::accuracy))
         .route("/v1/queues", get(state::queues))
@@ -120,6 +133,20 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::resume_nodes,
         commands::configure,
         commands::set_policy,
+        described::submit,
+        described::configure,
+        described::enter,
+        described::hold_until,
+        described::end,
+        described::description,
+        described::document,
+        filters::templates,
+        filters::set_template,
+        filters::remove_template,
+        filters::filters,
+        filters::set_filters,
+        filters::scheduling,
+        filters::set_scheduling,
         reservations::reserve,
         reservations::remove,
         reservations::set_closures,

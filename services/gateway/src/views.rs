@@ -1,5 +1,7 @@
 //! From the state to what the API shows.
 
+mod filtering;
+
 use muster_domain::state::{ArrayState, Component, Job, Node, Phase, Reservation, RunSummary, State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
@@ -14,6 +16,8 @@ use muster_schemas::{
     },
 };
 use std::collections::BTreeMap;
+
+pub(crate) use filtering::{task_views, templates_page};
 
 /// What a run has had so far, whether it is over or not.
 struct Latest<'a> {
@@ -63,12 +67,14 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
         tasks: size.tasks,
         cores: size.cores,
         components: u32::try_from(job.components.len()).unwrap_or(u32::MAX),
-        run: latest.map(|latest| latest.run),
+        run: latest.as_ref().map(|latest| latest.run),
         runs: job.attempts,
         reservation: lead.reservation().map(|name| name.to_string()),
         slot_start: job.slot.as_ref().map(|slot| slot.start),
         predicted_start: job.predicted_start,
         array: job.array.as_deref().map(array_view),
+        filtering: filtering::filtering_view(state, job),
+        elastic: filtering::elastic_view(state, job, placed.map(|latest| latest.placement)),
     }
 }
 

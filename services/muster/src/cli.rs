@@ -1,9 +1,11 @@
 //! The grammar of the command line.
 
+mod hpcpack;
 mod plans;
 mod reservations;
 mod simulations;
 
+pub use hpcpack::HpcpackVerb;
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
@@ -147,6 +149,23 @@ pub enum Command {
     Config(ConfigCommand),
     /// Say what is wrong with this installation
     Doctor(DoctorOptions),
+    /// HPC Pack: show and change job templates and their filters; `jobtemplate /help` lists the verbs
+    Jobtemplate {
+        /// What stands behind it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+    },
+    /// HPC Pack: show and set settings of filters and scheduling: `setparams`, `listparams`, `view`
+    Cluscfg {
+        /// What stands behind it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+    },
+    /// Make links by which muster is the commands of its dialects: `job`, `jobtemplate`, `cluscfg`
+    InstallCommands {
+        /// The folder; made if it is missing.
+        dir: PathBuf,
+    },
     /// Print completions for a shell
     Completions {
         /// The shell.
@@ -418,6 +437,9 @@ pub enum JobCommand {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<JobId>,
     },
+    /// Verbs of the HPC Pack dialect.
+    #[command(flatten)]
+    Hpcpack(HpcpackVerb),
 }
 
 /// `muster job modify`.

@@ -5,6 +5,8 @@ mod config;
 mod doctor;
 mod events;
 mod explain;
+mod hpcpack;
+mod install;
 mod job;
 mod lists;
 mod manual;
@@ -15,6 +17,8 @@ mod simulate;
 mod submit;
 mod usage;
 mod whatif;
+
+pub use hpcpack::{is_link, rewritten};
 
 use crate::{
     cli::{Cli, Command},
@@ -48,6 +52,9 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Whatif(options) => whatif::whatif(connection, &options),
         Command::Config(command) => config::run(connection, &command),
         Command::Doctor(options) => doctor::doctor(connection, &options),
+        Command::Jobtemplate { words } => hpcpack::template(connection, &words),
+        Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
+        Command::InstallCommands { dir } => install::install(&dir),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::man(&dir),
     }

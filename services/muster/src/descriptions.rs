@@ -50,7 +50,8 @@ impl Descriptions for Dialect {
         default_template: Option<&TemplateSpec>,
         now: Timestamp,
     ) -> Result<Validated, String> {
-        let has_access_list = |template: Option<&TemplateSpec>| template.is_some_and(|it| !it.users.is_empty());
+        // Only an access list that names groups asks for them; it is in the template's text.
+        let has_access_list = |template: Option<&TemplateSpec>| template.is_some_and(|it| it.text.contains("Group="));
         let groups = if has_access_list(template) { groups_of(&job.owner) } else { Vec::new() };
         jobs::validate(job, &groups, template, default_template, now)
     }

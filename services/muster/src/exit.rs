@@ -61,7 +61,12 @@ impl Failure {
 
     /// A file is wrong at a position.
     pub fn in_file(position: impl fmt::Display, message: impl fmt::Display) -> Self {
-        Self { status: Status::Usage, message: format!("{position}: {message}"), positioned: true }
+        Self::at(Status::Usage, position, message)
+    }
+
+    /// A file was refused at a position, with this status.
+    pub fn at(status: Status, position: impl fmt::Display, message: impl fmt::Display) -> Self {
+        Self { status, message: format!("{position}: {message}"), positioned: true }
     }
 
     /// Prints the reason and gives the status to exit with.

@@ -32,7 +32,7 @@ static EARLY: extern "C" fn() = {
     extern "C" fn early() {
         muster_executor::serve_shims_if_asked();
         muster_filter_runner::supervise_filters_if_asked();
-        if std::env::args_os().nth(1).is_some_and(|first| first == "submit") {
+        if is_submission() {
             leave_at_once(finish(commands::run(parse())));
         }
     }
@@ -60,10 +60,18 @@ fn finish(result: exit::CommandResult) -> u8 {
     }
 }
 
+/// Whether this is `muster submit`. A dialect's command of that name is called through a link of another name.
+fn is_submission() -> bool {
+    let mut arguments = std::env::args_os();
+    let is_link = arguments.next().is_some_and(|path| commands::is_link(&path));
+    !is_link && arguments.next().is_some_and(|first| first == "submit")
+}
+
 fn parse() -> Cli {
-    let is_submission = std::env::args_os().nth(1).is_some_and(|first| first == "submit");
+    let is_submission = is_submission();
     let grammar = if is_submission { SubmitCli::command() } else { Cli::command() };
-    let matches = grammar.get_matches();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let matches = grammar.get_matches_from(if is_submission { arguments } else { commands::rewritten(arguments) });
     let parsed = if is_submission {
         SubmitCli::from_arg_matches(&matches).map(Cli::from)
     } else {

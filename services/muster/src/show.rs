@@ -198,6 +198,8 @@ mod tests {
             slot_start: None,
             predicted_start: None,
             array: None,
+            filtering: None,
+            elastic: None,
         }
     }
 

@@ -6,12 +6,14 @@ mod demand;
 mod describe;
 mod document;
 mod list;
+mod modify;
 mod own;
 mod spec;
 
 pub use check::{readable, validate};
 pub use describe::{Described, describe, described_in_both, exported};
 pub use document::{MOST_STORED_BYTES, pack, unpack};
+pub use modify::change_of;
 pub use spec::{hold_of, provisional, template_of};
 
 /// The attribute of a job that was submitted with a description: how that is written. Jobs without it have none of their own.

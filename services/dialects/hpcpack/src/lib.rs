@@ -4,6 +4,7 @@
 
 pub mod changes;
 pub mod codes;
+pub mod core_settings;
 pub mod description;
 pub mod hold;
 pub mod jobs;
@@ -13,7 +14,9 @@ pub mod priority;
 pub mod result_file;
 pub mod run_time;
 pub mod settings;
+pub mod shown;
 pub mod size;
+pub mod stored_template;
 pub mod tasks;
 pub mod template;
 pub mod verdict;

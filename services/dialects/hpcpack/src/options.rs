@@ -212,6 +212,21 @@ pub fn others<'a>(
     if errors.is_empty() { Ok(OtherCommand { options: options.into_iter().collect(), words }) } else { Err(errors) }
 }
 
+impl Verb {
+    /// The options of the verb, one on each line, as they are written.
+    pub fn help(self) -> String {
+        let line = |option: &table::Known| match option.takes {
+            Takes::Value => format!("  /{}:VALUE", option.name),
+            Takes::MaybeEmpty => format!("  /{}:[VALUE]", option.name),
+            Takes::Truth => format!("  /{}[:true|false]", option.name),
+            Takes::Nothing => format!("  /{}", option.name),
+        };
+        let mut lines: Vec<String> = self.options().iter().map(line).collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    }
+}
+
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -8,7 +8,7 @@ use crate::{
     names::{Names, Runs},
     params::{At, MomentParams, NoParams, Params, list, words},
     reader::unexpected,
-    views::{job_view, runs, task_view},
+    views::{job_view, runs, task_view, task_views},
 };
 use axum::{
     extract::{Path, State},
@@ -21,7 +21,7 @@ use muster_schemas::{
     command::{Query, QueryAnswer},
     event::{EndCause, Event, NodeExit, Owner, Record},
     job::{JobSpec, JobState, Launch},
-    views::{ErrorBody, JobDetail, JobView, JobsPage, StepView},
+    views::{ErrorBody, JobDetail, JobView, JobsPage, StepView, TaskView},
 };
 use serde::Deserialize;
 use std::time::Duration;
@@ -127,6 +127,10 @@ fn view_of(state: &ClusterState, id: JobId) -> Option<JobView> {
     task_view(state, state.job(id.whole())?, id.index?)
 }
 
+fn tasks_of(state: &ClusterState, id: JobId) -> Vec<TaskView> {
+    state.job(id).map(task_views).unwrap_or_default()
+}
+
 /// List jobs
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(MomentParams, JobsParams),
     responses((status = 200, body = JobsPage), (status = "default", body = ErrorBody)))]
@@ -152,6 +156,8 @@ pub(crate) async fn list_jobs(
 pub(super) struct Found {
     pub(super) view: JobView,
     pub(super) up_to: Option<Sequence>,
+    /// Its tasks, if it is a list of them.
+    pub(super) tasks: Vec<TaskView>,
 }
 
 /// Finds a job in the state of the moment, or in the log if it has left the state.
@@ -159,12 +165,13 @@ pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<F
     app.reader.catch_up(moment.wait_seq).await?;
     let past = app.reader.past_of(moment).await?;
     let up_to = past.as_ref().map(|state| state.sequence());
+    let look = |state: &ClusterState| Some((view_of(state, id)?, tasks_of(state, id)));
     let view = match &past {
-        Some(state) => view_of(state, id),
-        None => app.reader.projection().read(|state| view_of(state, id)),
+        Some(state) => look(state),
+        None => app.reader.projection().read(look),
     };
-    if let Some(view) = view {
-        return Ok(Found { view, up_to });
+    if let Some((view, tasks)) = view {
+        return Ok(Found { view, up_to, tasks });
     }
     let unknown = || ApiError::not_found(format!("there is no job {id}"));
     let history = app.reader.job_history(id, up_to).await?;
@@ -178,7 +185,7 @@ pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<F
     let end = history.iter().rev().find(is_end).ok_or_else(unknown)?.sequence;
     let state = app.reader.past(end).await?;
     let view = view_of(&state, id).ok_or_else(unknown)?;
-    Ok(Found { view, up_to })
+    Ok(Found { view, up_to, tasks: tasks_of(&state, id) })
 }
 
 /// Show a job
@@ -192,7 +199,7 @@ pub(crate) async fn show(
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<JobDetail>, ApiError> {
     let id = job_id(&id)?;
-    let Found { view, up_to } = find(&app, moment, id).await?;
+    let Found { view, up_to, tasks } = find(&app, moment, id).await?;
     let mut spec = match app.ledger.query(&Query::JobSpec { job: id.whole() }).await? {
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
@@ -208,10 +215,10 @@ pub(crate) async fn show(
         let known = Runs::in_records(&history);
         app.reader.projection().read(|state| runs(&history, &Names::new(state, &known)))
     };
-    Ok(axum::Json(JobDetail { job: view, spec, redacted, runs }))
+    Ok(axum::Json(JobDetail { job: view, spec, redacted, runs, tasks }))
 }
 
-fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {
+pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {
     caller.user == view.owner || app.is_operator(caller)
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn explanation(
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<Explanation>, ApiError> {
     let id = job_id(&id)?;
-    let jobs::Found { view, up_to } = jobs::find(&app, moment, id).await?;
+    let jobs::Found { view, up_to, .. } = jobs::find(&app, moment, id).await?;
     let (sequence, now, waiting) = match view.state {
         JobState::Held | JobState::Queued => {
             let (projection, now) = projection_of(&app, moment).await?;

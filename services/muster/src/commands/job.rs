@@ -2,7 +2,7 @@
 
 use crate::{
     cli::{ConnectionOptions, FilterOptions, HoldKinds, JobCommand, ModifyOptions, SelectionOptions},
-    commands::{events, submit},
+    commands::{events, hpcpack, submit},
     exit::{CommandResult, Failure},
     show,
     table::{Table, left, right},
@@ -35,6 +35,7 @@ pub fn run(connection: &ConnectionOptions, command: JobCommand) -> CommandResult
             }
             return Ok(0);
         }
+        JobCommand::Hpcpack(verb) => return hpcpack::job(connection, &verb.words()),
         JobCommand::Events { json, id } => return events::of_job(client, id, json),
         JobCommand::Wait { ids } => return submit::wait_for_all(connection, client, &ids),
         JobCommand::Cancel(jobs) => client.cancel(id, &request(jobs))?,

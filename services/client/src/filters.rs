@@ -1,0 +1,132 @@
+//! Jobs with descriptions, templates and filters.
+
+use crate::{Client, ClientError, Moment, query::encode};
+use muster_schemas::{
+    CommandId, JobId,
+    filter::{FilterSettings, TemplateSpec},
+    scheduling::SchedulingSettings,
+    views::{CommandAnswer, DescribedJobRequest, DescriptionView, EndRequest, HoldUntilRequest, TemplatesPage},
+};
+
+impl Client {
+    /// Submits a job with a description, a template or tasks of its own. It is on the ledger's disk when this returns.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_described(
+        &mut self,
+        id: CommandId,
+        request: &DescribedJobRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/described", request)
+    }
+
+    /// Changes a job that is still being made.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn configure_job(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        request: &DescribedJobRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "PUT", &format!("/v1/jobs/{job}/described"), request)
+    }
+
+    /// Lets a job that was being made, or that was refused, enter the queue.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn enter_job(&mut self, id: CommandId, job: JobId) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/enter"), &serde_json::json!({}))
+    }
+
+    /// Holds jobs until a time, or not any longer.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn hold_until(&mut self, id: CommandId, request: &HoldUntilRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/hold-until", request)
+    }
+
+    /// Ends jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn end_jobs(&mut self, id: CommandId, request: &EndRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/end", request)
+    }
+
+    /// What a job was described with.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn description(&mut self, job: JobId) -> Result<DescriptionView, ClientError> {
+        self.get(&format!("/v1/jobs/{job}/description"))
+    }
+
+    /// All job templates.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn templates(&mut self, moment: Moment) -> Result<TemplatesPage, ClientError> {
+        self.get(&moment.add_to("/v1/templates".to_owned()))
+    }
+
+    /// Makes or changes a job template.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn set_template(&mut self, id: CommandId, template: &TemplateSpec) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "PUT", &format!("/v1/templates/{}", encode(&template.name)), template)
+    }
+
+    /// Removes a job template.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn remove_template(&mut self, id: CommandId, name: &str) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "DELETE", &format!("/v1/templates/{}", encode(name)), &serde_json::json!({}))
+    }
+
+    /// The cluster-wide filters, and how filters are called.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn filter_settings(&mut self, moment: Moment) -> Result<FilterSettings, ClientError> {
+        self.get(&moment.add_to("/v1/filters".to_owned()))
+    }
+
+    /// Sets the cluster-wide filters, and how filters are called.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn set_filter_settings(
+        &mut self,
+        id: CommandId,
+        settings: &FilterSettings,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "PUT", "/v1/filters", settings)
+    }
+
+    /// How resources are given to jobs.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn scheduling(&mut self, moment: Moment) -> Result<SchedulingSettings, ClientError> {
+        self.get(&moment.add_to("/v1/scheduling".to_owned()))
+    }
+
+    /// Sets how resources are given to jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn set_scheduling(
+        &mut self,
+        id: CommandId,
+        settings: &SchedulingSettings,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "PUT", "/v1/scheduling", settings)
+    }
+}

@@ -1,0 +1,134 @@
+//! The settings of `cluscfg` as those of the core, and back (HPC-C-09).
+
+use crate::settings::{ActivationOrdering, PreemptionType, PriorityBias, SchedulingMode, Settings};
+use muster_schemas::{
+    filter::{ActivationOrdering as CoreOrdering, FilterForm, FilterSettings, FilterSpec},
+    scheduling::{Preemption, PriorityBias as CoreBias, SchedulingMode as CoreMode, SchedulingSettings},
+};
+
+/// The settings that the core has in force; what it leaves open is the default.
+pub fn with_core(filters: &FilterSettings, scheduling: &SchedulingSettings) -> Settings {
+    let default = Settings::default();
+    let path = |filter: &Option<FilterSpec>| filter.as_ref().map(|filter| filter.path.clone());
+    Settings {
+        submission_filter_program: path(&filters.submission),
+        activation_filter_program: path(&filters.activation),
+        submission_filter_timeout_seconds: filters.submission_timeout_seconds,
+        activation_filter_timeout_seconds: filters.activation_timeout_seconds,
+        filter_retry_interval_seconds: filters.retry_interval_seconds,
+        activation_ordering: match filters.ordering {
+            CoreOrdering::Strict => ActivationOrdering::Strict,
+            CoreOrdering::Relaxed => ActivationOrdering::Relaxed,
+        },
+        default_hold_duration_seconds: filters.default_hold_seconds,
+        backfill_look_ahead: scheduling.backfill_look_ahead.unwrap_or(default.backfill_look_ahead),
+        scheduling_mode: match scheduling.mode {
+            Some(CoreMode::Balanced) => SchedulingMode::Balanced,
+            Some(CoreMode::Queued) | None => SchedulingMode::Queued,
+        },
+        preemption_type: scheduling.preemption.map_or(default.preemption_type, from_preemption),
+        preemption_balanced_mode: scheduling
+            .balanced_preemption
+            .map_or(default.preemption_balanced_mode, from_preemption),
+        priority_bias: match scheduling.bias {
+            None => default.priority_bias,
+            Some(CoreBias::None) => PriorityBias::NoBias,
+            Some(CoreBias::Medium) => PriorityBias::MediumBias,
+            Some(CoreBias::High) => PriorityBias::HighBias,
+        },
+        rebalancing_interval_seconds: scheduling.rebalance_seconds.unwrap_or(default.rebalancing_interval_seconds),
+        node_release_task_timeout_seconds: scheduling
+            .release_timeout_seconds
+            .unwrap_or(default.node_release_task_timeout_seconds),
+        automatic_growth_enabled: scheduling.growth.unwrap_or(default.automatic_growth_enabled),
+        automatic_shrink_enabled: scheduling.shrink.unwrap_or(default.automatic_shrink_enabled),
+        grow_by_preemption_enabled: scheduling.growth_by_preemption.unwrap_or(default.grow_by_preemption_enabled),
+        task_immediate_preemption_enabled: scheduling
+            .task_preemption
+            .unwrap_or(default.task_immediate_preemption_enabled),
+    }
+}
+
+/// The filter settings of the core with these. A program that is set anew is a filter of the name of its file, called
+/// in the Microsoft way (HPC-F-60); one that stays is left as it is.
+pub fn to_filters(settings: &Settings, before: &FilterSettings) -> FilterSettings {
+    FilterSettings {
+        submission: filter(&settings.submission_filter_program, &before.submission),
+        activation: filter(&settings.activation_filter_program, &before.activation),
+        submission_timeout_seconds: settings.submission_filter_timeout_seconds,
+        activation_timeout_seconds: settings.activation_filter_timeout_seconds,
+        retry_interval_seconds: settings.filter_retry_interval_seconds,
+        ordering: match settings.activation_ordering {
+            ActivationOrdering::Strict => CoreOrdering::Strict,
+            ActivationOrdering::Relaxed => CoreOrdering::Relaxed,
+        },
+        default_hold_seconds: settings.default_hold_duration_seconds,
+    }
+}
+
+fn filter(path: &Option<String>, before: &Option<FilterSpec>) -> Option<FilterSpec> {
+    let path = path.as_ref()?;
+    if let Some(before) = before.as_ref().filter(|before| before.path == *path) {
+        return Some(before.clone());
+    }
+    let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+    Some(FilterSpec { name, path: path.clone(), form: FilterForm::Exec, revert_on_unknown: false })
+}
+
+/// The scheduling settings of the core with these. If nothing is said of them they stay as they are; as soon as anything is,
+/// the mode decides how resources are given, and not the policy alone.
+pub fn to_scheduling(settings: &Settings, is_mentioned: bool, core: &SchedulingSettings) -> SchedulingSettings {
+    if !is_mentioned {
+        return core.clone();
+    }
+    SchedulingSettings {
+        mode: Some(match settings.scheduling_mode {
+            SchedulingMode::Queued => CoreMode::Queued,
+            SchedulingMode::Balanced => CoreMode::Balanced,
+        }),
+        backfill_look_ahead: Some(settings.backfill_look_ahead),
+        preemption: Some(to_preemption(settings.preemption_type)),
+        balanced_preemption: Some(to_preemption(settings.preemption_balanced_mode)),
+        bias: Some(match settings.priority_bias {
+            PriorityBias::NoBias => CoreBias::None,
+            PriorityBias::MediumBias => CoreBias::Medium,
+            PriorityBias::HighBias => CoreBias::High,
+        }),
+        rebalance_seconds: Some(settings.rebalancing_interval_seconds),
+        release_timeout_seconds: Some(settings.node_release_task_timeout_seconds),
+        growth: Some(settings.automatic_growth_enabled),
+        shrink: Some(settings.automatic_shrink_enabled),
+        growth_by_preemption: Some(settings.grow_by_preemption_enabled),
+        task_preemption: Some(settings.task_immediate_preemption_enabled),
+    }
+}
+
+/// Whether a setting, of any case, is about filters rather than about how resources are given.
+pub fn is_about_filters(name: &str) -> bool {
+    const ABOUT_FILTERS: [&str; 7] = [
+        "SubmissionFilterProgram",
+        "ActivationFilterProgram",
+        "SubmissionFilterTimeout",
+        "ActivationFilterTimeout",
+        "FilterRetryInterval",
+        "ActivationOrdering",
+        "DefaultHoldDuration",
+    ];
+    ABOUT_FILTERS.iter().any(|known| known.eq_ignore_ascii_case(name.trim()))
+}
+
+fn from_preemption(preemption: Preemption) -> PreemptionType {
+    match preemption {
+        Preemption::None => PreemptionType::None,
+        Preemption::Graceful => PreemptionType::Graceful,
+        Preemption::Immediate => PreemptionType::Immediate,
+    }
+}
+
+fn to_preemption(preemption: PreemptionType) -> Preemption {
+    match preemption {
+        PreemptionType::None => Preemption::None,
+        PreemptionType::Graceful => Preemption::Graceful,
+        PreemptionType::Immediate => Preemption::Immediate,
+    }
+}

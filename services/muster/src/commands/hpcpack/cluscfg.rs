@@ -1,0 +1,110 @@
+//! `cluscfg setparams`, `listparams` and `view` (HPC-C-08, C-09).
+
+use super::connection as reach;
+use crate::{
+    cli::ConnectionOptions,
+    exit::{CommandResult, Failure},
+    show::print_fields,
+    table::{Table, left},
+    terminal,
+};
+use muster_client::{Client, Moment};
+use muster_hpcpack::{
+    codes::Code,
+    core_settings::{is_about_filters, to_filters, to_scheduling, with_core},
+    options::{self, Takes},
+    settings::Settings,
+};
+use muster_schemas::{CommandId, job::JobState};
+use std::path::Path;
+
+const USAGE: &str = "usage: cluscfg setparams NAME=VALUE ... | listparams | view";
+
+/// Does what a command line of `cluscfg` asks.
+pub fn run(connection: &ConnectionOptions, words: &[String]) -> CommandResult {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let known = [("scheduler", Takes::Value), ("help", Takes::Nothing)];
+    let command = options::others(&words, &known).map_err(|errors| super::wrong(&errors))?;
+    if command.options.contains_key("help") {
+        println!("{USAGE}");
+        return Ok(0);
+    }
+    let connection = &reach(connection, command.options.get("scheduler").map(String::as_str));
+    let Some((verb, arguments)) = command.words.split_first() else { return Err(Failure::usage(USAGE)) };
+    match (verb.to_lowercase().as_str(), arguments) {
+        ("setparams", [_, ..]) => set(connection, arguments),
+        ("listparams", []) => list(connection),
+        ("view", []) => view(connection),
+        _ => Err(Failure::usage(USAGE)),
+    }
+}
+
+/// The settings in force.
+fn current(client: &mut Client) -> Result<Settings, Failure> {
+    Ok(with_core(&client.filter_settings(Moment::Now)?, &client.scheduling(Moment::Now)?))
+}
+
+/// Sets all that is named, or nothing.
+fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
+    let mut client = connection.client()?;
+    let (filters, scheduling) = (client.filter_settings(Moment::Now)?, client.scheduling(Moment::Now)?);
+    let before = with_core(&filters, &scheduling);
+    let after = before.with(assignments).map_err(|bad| {
+        let lines: Vec<String> = bad.iter().map(ToString::to_string).collect();
+        Failure::failed(format!("nothing was changed:\n{}", lines.join("\n")))
+    })?;
+    for program in [&after.submission_filter_program, &after.activation_filter_program].into_iter().flatten() {
+        if !Path::new(program).exists() {
+            let text = format!("{program} does not exist on this host; it has to be there for the filter-runners");
+            eprintln!("muster: warning: {}", Code::FilterProgramMissing.message(text));
+        }
+    }
+    let name = |assignment: &&str| assignment.split_once('=').map_or("", |(name, _)| name).to_owned();
+    let is_scheduling = assignments.iter().any(|assignment| !is_about_filters(&name(assignment)));
+    let new_filters = to_filters(&after, &filters);
+    let new_scheduling = to_scheduling(&after, is_scheduling, &scheduling);
+    if new_filters != filters {
+        client.set_filter_settings(CommandId::new_now(), &new_filters)?;
+    }
+    if new_scheduling != scheduling {
+        client.set_scheduling(CommandId::new_now(), &new_scheduling)?;
+    }
+    Ok(0)
+}
+
+fn list(connection: &ConnectionOptions) -> CommandResult {
+    let mut client = connection.client()?;
+    let settings = current(&mut client)?;
+    let is_by_policy = client.scheduling(Moment::Now)?.mode.is_none();
+    let mut table = Table::new([left("NAME"), left("VALUE"), left("DEFAULT"), left("RANGE")]);
+    for row in settings.list() {
+        let value = match row.name {
+            "SchedulingMode" if is_by_policy => "(not set: the policy decides)".to_owned(),
+            _ => row.value,
+        };
+        table.push([row.name.to_owned(), value, row.default, row.range.to_owned()].map(Into::into));
+    }
+    terminal::print_table(&table)?;
+    Ok(0)
+}
+
+fn view(connection: &ConnectionOptions) -> CommandResult {
+    let mut client = connection.client()?;
+    let info = client.info(Moment::Now)?;
+    let count = |number: u64| Some(number.to_string());
+    let nodes = client.nodes(Moment::Now)?.nodes;
+    let cores: u64 = nodes.iter().map(|node| u64::from(node.spec.cores)).sum();
+    let used: u64 = nodes.iter().map(|node| u64::from(node.cores_used)).sum();
+    let jobs = |state| info.jobs.get(&state).copied().unwrap_or(0);
+    print_fields(&[
+        ("Cluster Name", Some(info.cluster.clone())),
+        ("Cluster Version", Some(info.version.clone())),
+        ("Total Nodes", count(nodes.len() as u64)),
+        ("Total Cores", count(cores)),
+        ("Cores in Use", count(used)),
+        ("Queued Jobs", count(jobs(JobState::Queued) + jobs(JobState::Held))),
+        ("Running Jobs", count(jobs(JobState::Launching) + jobs(JobState::Running) + jobs(JobState::Suspended))),
+        ("Finished Jobs", count(jobs(JobState::Finished))),
+    ])?;
+    Ok(0)
+}
