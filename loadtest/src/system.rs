@@ -47,7 +47,7 @@ impl System {
     pub fn start(options: &Options, data: &Path) -> Result<Self> {
         let mut command = Command::new(&options.muster);
         command.args(["up", "--nodes", &options.nodes.to_string(), "--cpus", &options.cpus.to_string()]);
-        Self::spawn(command, &options.muster, data)
+        Self::start_as(command, &options.muster, data)
     }
 
     /// Starts roles on a data folder, as a configuration file says, and waits until they are ready.
@@ -57,10 +57,14 @@ impl System {
     pub fn serve(muster: &Path, roles: &[&str], config: &Path, data: &Path) -> Result<Self> {
         let mut command = Command::new(muster);
         command.arg("serve").args(roles).arg("--config").arg(config);
-        Self::spawn(command, muster, data)
+        Self::start_as(command, muster, data)
     }
 
-    fn spawn(mut command: Command, muster: &Path, data: &Path) -> Result<Self> {
+    /// Starts what a command line says, to which the data folder is added, and waits until it is ready.
+    ///
+    /// # Errors
+    /// As [`System::start`].
+    pub fn start_as(mut command: Command, muster: &Path, data: &Path) -> Result<Self> {
         std::fs::create_dir_all(data)?;
         let log = data.join("loadtest.log");
         let begin = Instant::now();

@@ -2,6 +2,7 @@
 
 mod fanout;
 mod figure;
+mod filters;
 mod history;
 mod memory;
 mod planner;
@@ -84,6 +85,14 @@ enum Row {
     Whatif,
     /// Simulation of the traces in the folder `--traces`.
     Simulate,
+    /// A no-op program as submission filter, beside bare fork, exec and wait.
+    FilterProgram,
+    /// A persistent submission filter.
+    FilterPersistent,
+    /// Four filter-runners against one.
+    FilterScaling,
+    /// Jobs without filters while filters of others hang.
+    FilterHung,
 }
 
 /// What the benchmarks share.
@@ -147,6 +156,10 @@ impl Bench {
             Row::Explain => self.compute(planner::explain).await,
             Row::Whatif => self.compute(planner::whatif).await,
             Row::Simulate => self.compute(planner::simulate).await,
+            Row::FilterProgram => filters::program(self).await,
+            Row::FilterPersistent => filters::persistent(self).await,
+            Row::FilterScaling => filters::scaling(self).await,
+            Row::FilterHung => filters::hung(self).await,
         }
     }
 }

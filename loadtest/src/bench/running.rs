@@ -21,7 +21,7 @@ use std::{
 /// A job that has not begun within this time never will.
 const BEGIN_WITHIN: Duration = Duration::from_secs(10);
 /// The trivial command.
-const TRIVIAL: &str = "/bin/true";
+pub const TRIVIAL: &str = "/bin/true";
 /// Jobs in a request of the throughput benchmark.
 const BULK: usize = 1_000;
 
@@ -103,7 +103,7 @@ async fn wait_for_ends(mut ends: EventStream, jobs: usize) -> Result<()> {
 }
 
 /// How many times a second the trivial command is forked, executed and waited for.
-fn bare_rate(count: usize) -> Result<f64> {
+pub fn bare_rate(count: usize) -> Result<f64> {
     let threads = std::thread::available_parallelism()?.get();
     let begin = Instant::now();
     std::thread::scope(|scope| {

@@ -52,8 +52,9 @@ fn read(path: &Path) -> String {
 #[test]
 fn every_role_of_the_units_and_of_the_passwords_has_a_user_on_nats() {
     let nats = read(&common::repository().join("ops/nats/nats.conf"));
-    for role in ["ledger", "planner", "executor", "notifier", "accounting", "gateway"] {
-        assert!(nats.contains(&format!("user: \"{role}\", password: ${role}_password")), "{role}");
+    for role in ["ledger", "planner", "executor", "filter-runner", "notifier", "accounting", "gateway"] {
+        let password = role.replace('-', "_");
+        assert!(nats.contains(&format!("user: \"{role}\", password: ${password}_password")), "{role}");
         let unit = read(&common::repository().join(format!("ops/systemd/muster-{role}.service")));
         assert!(unit.contains(&format!("muster serve {role} --config /etc/muster/{role}.toml")), "{role}");
     }
@@ -75,5 +76,5 @@ fn every_unit_has_its_data_in_a_folder_that_is_its_users() {
             assert_eq!(owners.entry(folder).or_insert_with(|| user.clone()), &user, "{name}");
         }
     }
-    assert_eq!(owners.len(), 3, "{owners:?}");
+    assert_eq!(owners.len(), 4, "{owners:?}");
 }

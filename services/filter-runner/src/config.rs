@@ -59,6 +59,13 @@ impl Default for RunnerConfig {
     }
 }
 
+impl RunnerConfig {
+    /// Why nothing can be run under the account of this configuration by who asks, if that is so (HPC-F-70).
+    pub fn account_fault(&self) -> Option<String> {
+        crate::account::to_switch_to(&self.account).err().map(|error| error.to_string())
+    }
+}
+
 /// `/run` is in memory on every system of today, but only root may write to it; other users have a folder there each.
 fn default_scratch() -> PathBuf {
     if nix::unistd::Uid::effective().is_root() {

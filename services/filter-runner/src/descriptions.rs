@@ -4,7 +4,7 @@ use crate::Answer;
 use bytes::Bytes;
 use muster_schemas::{
     event::Validated,
-    filter::{self, FilterAction, FilterHold, FilterKind, JobWarning, TemplateSpec},
+    filter::{self, FilterAction, FilterHold, FilterKind, FilterReport, JobWarning, TemplateSpec},
     filter_order::DescribedJob,
     time::Timestamp,
 };
@@ -29,6 +29,25 @@ pub struct Judgement {
     pub hold_until: Option<FilterHold>,
     /// What was left out or not understood.
     pub warnings: Vec<JobWarning>,
+}
+
+impl Judgement {
+    /// All that there is to say of a call: what its filter was told, how its program ended, and what that says.
+    pub fn into_report(self, told: &Description, answer: Answer) -> FilterReport {
+        FilterReport {
+            duration_micros: u64::try_from(answer.duration.as_micros()).unwrap_or(u64::MAX),
+            program_hash: answer.program_hash,
+            input_hash: blake3::hash(&told.xml).to_hex().to_string(),
+            file: self.file,
+            message: self.message,
+            hold_until: self.hold_until,
+            warnings: self.warnings,
+            stdout: answer.stdout.text(),
+            stderr: answer.stderr.text(),
+            is_output_cut: answer.stdout.truncated || answer.stderr.truncated,
+            exit: answer.result,
+        }
+    }
 }
 
 /// Reads and writes descriptions of jobs. It is called from many threads.

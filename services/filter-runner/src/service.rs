@@ -113,7 +113,8 @@ pub async fn serve(
     let (ended, broken_off) = (TaskTracker::new(), CancellationToken::new());
     let making =
         calls::Making { service: Arc::clone(&service), reports, tasks: ended.clone(), stop: broken_off.clone() };
-    taking.spawn(until(shutdown.clone(), claims::run(making, to_claim)));
+    // It ends with the takers, so that nothing is claimed at the end and then not made.
+    taking.spawn(claims::run(making, to_claim));
     let reporter = tokio::spawn(reports::run(Arc::clone(&service), to_report));
     let _ = ready.send(());
 
@@ -132,7 +133,7 @@ fn runner(config: RunnerConfig) -> Result<Result<Runner, String>, SetupError> {
             Ok(Ok(runner))
         }
         Err(error) if may_lack_programs => {
-            tracing::warn!("{error}");
+            tracing::info!("{error}");
             Ok(Err(error.to_string()))
         }
         Err(error) => Err(error),

@@ -481,6 +481,9 @@ impl Engine {
     fn offer_calls(&mut self, offered: Vec<JobId>) {
         let now = self.clock.monotonic();
         let is_free = self.runners.is_one_free(now);
+        if now >= self.offers.next_look() {
+            self.metrics.calls_wait(self.state.unclaimed_calls().count());
+        }
         let overdue = self.offers.overdue(&self.state, is_free, self.outlets.losses(), now);
         for job in offered.into_iter().chain(overdue) {
             let Some(offer) = self.offers.offer(&self.state, job, now) else { continue };

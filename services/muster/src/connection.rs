@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Where root's instance is, if it exists.
 const SYSTEM_DATA: &str = "/var/lib/muster";
+/// What filters find the system by (HPC-F-62): the address of a gateway, or a data folder. It is there when nothing else is.
+const SCHEDULER: &str = "CCP_SCHEDULER";
 /// The gateway's socket in a data folder.
 pub const SOCKET: &str = "muster.sock";
 
@@ -18,6 +20,9 @@ impl ConnectionOptions {
     pub fn data_dir(&self) -> Result<PathBuf, Failure> {
         if let Some(data) = &self.data {
             return std::path::absolute(data).map_err(|error| Failure::usage(format!("--data: {error}")));
+        }
+        if let Some(folder) = scheduler().filter(|address| address.starts_with('/')) {
+            return Ok(folder.into());
         }
         if nix::unistd::geteuid().is_root() && Path::new(SYSTEM_DATA).is_dir() {
             return Ok(SYSTEM_DATA.into());
@@ -30,7 +35,8 @@ impl ConnectionOptions {
 
     /// Where the gateway is.
     pub fn endpoint(&self) -> Result<Endpoint, Failure> {
-        match &self.server {
+        let of_filters = || scheduler().filter(|address| self.data.is_none() && address.contains("://"));
+        match self.server.clone().or_else(of_filters) {
             Some(server) => {
                 let endpoint: Endpoint =
                     server.parse().map_err(|error| Failure::usage(format!("--server: {error}")))?;
@@ -44,6 +50,10 @@ impl ConnectionOptions {
     pub fn client(&self) -> Result<Client, Failure> {
         Ok(Client::new(self.endpoint()?))
     }
+}
+
+fn scheduler() -> Option<String> {
+    std::env::var(SCHEDULER).ok()
 }
 
 impl QueryOptions {

@@ -31,7 +31,10 @@ static SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     metrics::duration_seconds("muster_filter_call_seconds", "A call of a filter, from its start to its end, by filter.")
 });
 static IN_HAND: LazyLock<UpDownCounter<i64>> = LazyLock::new(|| {
-    metrics::up_down_counter("muster_filter_calls_in_hand", "Calls that this runner has claimed and not reported yet.")
+    metrics::up_down_counter(
+        "muster_filter_calls_outstanding",
+        "Calls that this runner has claimed and not reported yet.",
+    )
 });
 
 /// The ledger offers a call to others when its runner has been silent for the limit and so long (HPC-F-85).
@@ -40,8 +43,10 @@ const SILENCE: Duration = Duration::from_secs(10);
 const ABSENT_FOR: Duration = Duration::from_secs(10);
 /// A slot of a machine that cannot make calls rests for so long, so that its runner does not take the calls of all others.
 const MACHINE_RESTS_FOR: Duration = Duration::from_secs(5);
-/// Larger descriptions are read and written on a thread of their own.
-const LARGE_BYTES: usize = 256 << 10;
+/// The number of the signal that ends filters.
+const SIGTERM: u8 = libc::SIGTERM as u8;
+/// Larger descriptions, which may be compressed, are read and written on a thread of their own.
+const LARGE_BYTES: usize = 32 << 10;
 
 /// The calls that a runner has.
 #[derive(Debug, Default)]
@@ -119,29 +124,51 @@ pub(super) struct Making {
 pub(super) fn begin(making: &Making, order: FilterOrder, room: Room, asked: Instant, trace: TraceContext) {
     let (service, reports) = (Arc::clone(&making.service), making.reports.clone());
     let (stop, given_up) = (making.stop.clone(), making.service.calls.ending(order.call));
-    let id = order.call;
-    let span = tracing::debug_span!("filter call", job = %id.job, call = %id, attempt = order.attempt);
+    let (id, attempt) = (order.call, order.attempt);
+    let is_filter = matches!(order.work, FilterWork::Filter { .. });
+    let span = tracing::debug_span!("filter call", job = %id.job, call = %id, attempt);
+    let in_hand = InHand { service: Arc::clone(&service), call: Some(id) };
     let work = async move {
         let made = make(&service, order, room, asked);
-        let ended = async {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = given_up.cancelled() => tracing::debug!("nobody waits for the call any more"),
-            }
-        };
         // Dropping the call ends its processes (HPC-F-23).
         let report = tokio::select! {
             report = made => report,
-            () = ended => None,
+            () = stop.cancelled() => None,
+            () = given_up.cancelled(), if is_filter => Some(ended(id, attempt)),
         };
-        if let Some(report) = report {
-            // The reporter lives as long as anybody has something to report.
-            let _ = reports.send(report).await;
-        } else {
-            service.calls.drop_call(id);
-        }
+        let Some(report) = report else { return };
+        in_hand.until_it_is_reported();
+        // The reporter lives as long as anybody has something to report.
+        let _ = reports.send(report).await;
     };
     making.tasks.spawn(work.instrument(trace::in_trace(span, trace)));
+}
+
+/// A call that is out of hand when this is dropped, whatever became of it.
+struct InHand {
+    service: Arc<Service>,
+    call: Option<CallId>,
+}
+
+impl InHand {
+    /// From here on the reporter looks after it.
+    fn until_it_is_reported(mut self) {
+        self.call = None;
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        if let Some(call) = self.call {
+            self.service.calls.drop_call(call);
+        }
+    }
+}
+
+/// The report on a call that was ended with SIGTERM because its job was cancelled.
+fn ended(call: CallId, attempt: u32) -> CallReport {
+    let report = FilterReport { exit: FilterExit::Signal(SIGTERM), ..FilterReport::runner_lost() };
+    CallReport { call, attempt, outcome: CallOutcome::Called(Box::new(report)) }
 }
 
 /// What a call came to; `None` if nobody knows, and others are to make it.
@@ -190,7 +217,7 @@ impl AskedFor {
             Ok(told) => told,
             Err(why) => return Some(never_called(format!("its job cannot be described: {why}"))),
         };
-        let _turn = match &room {
+        let turn = match &room {
             Room::Lane(place) => Some(place.turn().await?),
             Room::Slot(_) => None,
         };
@@ -222,7 +249,7 @@ impl AskedFor {
         if let Room::Lane(place) = &mut room {
             place.took(answer.duration);
         }
-        drop(room);
+        drop((turn, room));
         self.observe(&answer);
         if answer.result.is_absent() {
             service.calls.note_absent(self.id);
@@ -249,20 +276,8 @@ impl AskedFor {
         let (descriptions, id) = (Arc::clone(&service.descriptions), self.id);
         let size = told.xml.len();
         off_thread(size, move || {
-            let judged = descriptions.judge(id.kind, id.action, &told, &answer);
-            FilterReport {
-                duration_micros: u64::try_from(answer.duration.as_micros()).unwrap_or(u64::MAX),
-                program_hash: answer.program_hash,
-                input_hash: blake3::hash(&told.xml).to_hex().to_string(),
-                file: judged.file,
-                message: judged.message,
-                hold_until: judged.hold_until,
-                warnings: judged.warnings,
-                stdout: answer.stdout.text(),
-                stderr: answer.stderr.text(),
-                is_output_cut: answer.stdout.truncated || answer.stderr.truncated,
-                exit: answer.result,
-            }
+            let judgement = descriptions.judge(id.kind, id.action, &told, &answer);
+            judgement.into_report(&told, answer)
         })
         .await
     }

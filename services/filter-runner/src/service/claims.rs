@@ -5,17 +5,20 @@ use super::{
     lanes::Place,
     takers::acknowledge,
 };
-use muster_bus::WorkItem;
+use muster_bus::{LedgerClient, WorkItem, WorkQueue};
 use muster_schemas::{
     command::{Command, Reply},
     event::TraceContext,
     filter_order::FilterOrder,
 };
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// At most so many calls are claimed together.
 const AT_A_TIME: usize = 256;
+
+/// Without an answer within this time the items come again anyway.
+const ANSWER_WITHIN: Duration = WorkQueue::FILTERS.redeliver_after;
 
 /// A call to be claimed, and the room that there is for it.
 pub(super) struct Claim {
@@ -34,22 +37,23 @@ pub(super) enum Room {
 
 /// Claims calls, and has those made that could be claimed.
 pub(super) async fn run(making: Making, mut claims: mpsc::Receiver<Claim>) {
+    let ledger = making.service.ledger.clone().with_patience(ANSWER_WITHIN);
     let mut batch = Vec::new();
     while claims.recv_many(&mut batch, AT_A_TIME).await > 0 {
         // A call that came twice within a moment.
         batch.retain(|claim| making.service.calls.take(claim.order.call));
         if !batch.is_empty() {
-            claim(&making, std::mem::take(&mut batch)).await;
+            claim(&making, &ledger, std::mem::take(&mut batch)).await;
         }
     }
 }
 
-async fn claim(making: &Making, batch: Vec<Claim>) {
+async fn claim(making: &Making, ledger: &LedgerClient, batch: Vec<Claim>) {
     let service = &making.service;
     let command =
         Command::ClaimCalls { calls: batch.iter().map(|claim| (claim.order.call, claim.order.attempt)).collect() };
     let asked = Instant::now();
-    let answer = service.ledger.command(service.actor(), TraceContext::default(), command).await;
+    let answer = ledger.command(service.actor(), TraceContext::default(), command).await;
     let claimed = match answer.map(|answer| answer.result) {
         Ok(Ok(Reply::Claimed(claimed))) => claimed,
         Ok(Ok(_)) => Vec::new(),

@@ -21,7 +21,7 @@ pub(super) async fn run(service: Arc<Service>, mut reports: mpsc::Receiver<CallR
     while reports.recv_many(&mut arrived, AT_A_TIME).await > 0 {
         for batch in batches(std::mem::take(&mut arrived), service.max_payload_bytes.saturating_sub(OVERHEAD_BYTES)) {
             let calls: Vec<CallId> = batch.iter().map(|report| report.call).collect();
-            report(&service, batch).await;
+            report_all(&service, batch).await;
             calls.into_iter().for_each(|call| service.calls.drop_call(call));
         }
     }
@@ -62,8 +62,20 @@ fn fitting(mut report: CallReport, max_bytes: usize) -> (CallReport, usize) {
     (report, after)
 }
 
-/// Tells the ledger until it has answered. It may be gone for long; then these reports are late, and recorded all the same.
-async fn report(service: &Service, reports: Vec<CallReport>) {
+/// Reports together, or if that is refused each for itself, so that one that cannot be taken spoils no other.
+async fn report_all(service: &Service, reports: Vec<CallReport>) {
+    let single = if reports.len() > 1 { reports.clone() } else { Vec::new() };
+    if report(service, reports).await {
+        return;
+    }
+    for one in single {
+        report(service, vec![one]).await;
+    }
+}
+
+/// Tells the ledger until it has answered; whether it took the reports. It may be gone for long; then they are late, and
+/// recorded all the same.
+async fn report(service: &Service, reports: Vec<CallReport>) -> bool {
     let envelope = CommandEnvelope {
         id: CommandId::new_now(),
         actor: service.actor(),
@@ -72,10 +84,14 @@ async fn report(service: &Service, reports: Vec<CallReport>) {
     };
     loop {
         match service.ledger.send(&envelope).await.map(|answer| answer.result) {
-            Ok(Ok(_)) => return,
-            Ok(Err(refusal)) => return tracing::error!("the ledger does not take what calls came to: {refusal}"),
+            Ok(Ok(_)) => return true,
+            Ok(Err(refusal)) => {
+                tracing::error!("the ledger does not take what calls came to: {refusal}");
+                return false;
+            }
             Err(error) if !error.is_retryable() => {
-                return tracing::error!(%error, "what calls came to cannot be reported");
+                tracing::error!(%error, "what calls came to cannot be reported");
+                return false;
             }
             Err(error) => tracing::warn!(%error, "reporting what calls came to again"),
         }

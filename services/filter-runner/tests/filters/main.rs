@@ -6,4 +6,5 @@ mod ending;
 mod examples;
 mod persistent;
 mod security;
+mod service;
 mod site;

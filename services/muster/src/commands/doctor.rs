@@ -58,6 +58,7 @@ pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> Comman
     findings.clock();
     findings.containment(loaded.as_ref().map(|loaded| loaded.configuration.executor.containment).unwrap_or_default());
     if let Some(loaded) = &loaded {
+        findings.filters(loaded);
         findings.secrets(loaded);
         if loaded.file.names("bus", "url") {
             findings.nats(loaded.configuration.bus.clone());
@@ -165,6 +166,20 @@ impl Findings {
             } else {
                 self.add("NATS secret", Verdict::Bad, format!("{} does not exist", path.display()));
             }
+        }
+    }
+
+    /// Whether a filter-runner that this user starts could run filters.
+    fn filters(&mut self, loaded: &Loaded) {
+        const WHAT: &str = "filters";
+        match loaded.configuration.filter_runner.account_fault() {
+            None if nix::unistd::Uid::effective().is_root() => {
+                let account = &loaded.configuration.filter_runner.account;
+                self.add(WHAT, Verdict::Good, format!("they would run as `{account}`"));
+            }
+            None => self.add(WHAT, Verdict::Good, "for runners of this user: they would run as this user"),
+            // Only who has filters needs it.
+            Some(fault) => self.add(WHAT, Verdict::Warning, fault),
         }
     }
 
