@@ -84,9 +84,6 @@ impl Offers {
 
     /// Jobs whose calls wait for a runner and are in no queue: they were never put in, or the queue has lost them.
     pub(crate) fn overdue(&mut self, state: &State, is_runner_free: bool, losses: u64, now: Instant) -> Vec<JobId> {
-        if now < self.next_look {
-            return Vec::new();
-        }
         self.next_look = now + LOOK_EVERY;
         if losses != self.losses {
             self.losses = losses;

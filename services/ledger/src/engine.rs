@@ -480,16 +480,20 @@ impl Engine {
     /// Has calls put into their queues: those that this round offered, and those that are in no queue.
     fn offer_calls(&mut self, offered: Vec<JobId>) {
         let now = self.clock.monotonic();
-        let is_free = self.runners.is_one_free(now);
-        if now >= self.offers.next_look() {
-            self.metrics.calls_wait(self.state.unclaimed_calls().count());
+        offered.into_iter().for_each(|job| self.offer_call(job, now));
+        if now < self.offers.next_look() {
+            return;
         }
+        self.metrics.calls_wait(self.state.unclaimed_calls().count());
+        let is_free = self.runners.is_one_free(now);
         let overdue = self.offers.overdue(&self.state, is_free, self.outlets.losses(), now);
-        for job in offered.into_iter().chain(overdue) {
-            let Some(offer) = self.offers.offer(&self.state, job, now) else { continue };
-            if !self.outlets.call(offer) {
-                self.offers.forget(job);
-            }
+        overdue.into_iter().for_each(|job| self.offer_call(job, now));
+    }
+
+    fn offer_call(&mut self, job: JobId, now: Instant) {
+        let Some(offer) = self.offers.offer(&self.state, job, now) else { return };
+        if !self.outlets.call(offer) {
+            self.offers.forget(job);
         }
     }
 
