@@ -245,6 +245,7 @@ impl State {
             }
             if let Some(filtering) = &mut job.filtering {
                 filtering.is_backfill = false;
+                filtering.ends_after_verdict = None;
             }
         });
         self.look_at_dependencies_again(id, now);
@@ -307,7 +308,7 @@ impl State {
                 array.held.clear();
             }
             if let Some(filtering) = &mut job.filtering {
-                filtering.end();
+                filtering.end(outcome);
             }
         });
         self.void_plans(id);

@@ -208,8 +208,9 @@ impl Filtering {
         }
     }
 
-    /// The job is over. Filters that are still to take back what they did are called all the same.
-    pub(crate) fn end(&mut self) {
+    /// The job is over. Filters that are still to take back what they did are called all the same, and one that a runner is
+    /// asking now when it has answered.
+    pub(crate) fn end(&mut self, outcome: &Outcome) {
         if self.entry != Entry::Entered {
             self.entry = Entry::Refused;
         }
@@ -218,7 +219,7 @@ impl Filtering {
         }
         self.hold = None;
         self.refusal = None;
-        self.ends_after_verdict = None;
+        self.ends_after_verdict = self.is_judged().then(|| outcome.clone());
     }
 
     /// The call that is outstanding.

@@ -5,6 +5,7 @@ mod cluster;
 mod dependencies;
 mod digest;
 mod elastic;
+mod filters;
 mod jobs;
 mod lists;
 mod notifications;

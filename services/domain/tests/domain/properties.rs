@@ -372,7 +372,7 @@ impl Model {
 }
 
 /// A placement by first fit over what is free and not yet used by this plan; a wild one does not look.
-fn place(
+pub fn place(
     state: &muster_domain::State,
     job: &muster_domain::state::Job,
     used: &mut BTreeMap<muster_schemas::NodeId, IndexSet>,

@@ -60,7 +60,6 @@ fn concerns(state: &State, event: &Event) -> bool {
     match event {
         Event::NodeLost { .. } | Event::NodeDrained { .. } => true,
         Event::JobFinished { job, .. }
-        | Event::TasksFinished { job, .. }
         | Event::JobHeld { job, .. }
         | Event::JobHeldUntil { job, .. }
         | Event::JobModified { job, .. }
@@ -73,8 +72,6 @@ fn concerns(state: &State, event: &Event) -> bool {
 fn follow(state: &State, event: &Event, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
     match event {
         Event::JobFinished { job, .. } => over(state, *job, settled),
-        // Of an array that is still on its way into the queue all tasks are over at once.
-        Event::TasksFinished { job, .. } => (Vec::new(), chain_over(state, *job, settled)),
         Event::JobHeld { job, .. } | Event::JobHeldUntil { job, .. } => {
             let mut after = unblocked(state, *job, settled);
             after.extend(released(state, *job, settled));
@@ -91,21 +88,23 @@ fn follow(state: &State, event: &Event, settled: &mut Settled) -> (Vec<Event>, V
 }
 
 /// A job is over: its chain goes first, if it has not ended yet, and what it leaves behind follows.
-fn over(state: &State, id: JobId, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
+fn over(state: &State, id: JobId, settled: &Settled) -> (Vec<Event>, Vec<Event>) {
     let mut chain = chain_over(state, id, settled).into_iter();
-    let before = chain.next().into_iter().collect();
+    let before: Vec<Event> = chain.next().into_iter().collect();
     let mut after: Vec<Event> = unblocked(state, id, settled);
-    after.extend(released_of(state, id, settled));
+    let chain_goes_on = before.is_empty() && !settled.ended.contains(&id);
+    after.extend(if chain_goes_on { released(state, id, settled) } else { released_of(state, id, settled) });
     after.extend(chain);
     after.extend(not_granted(state, id, "the job is over"));
     (before, after)
 }
 
-/// The end of a chain that still judges.
-fn chain_over(state: &State, id: JobId, settled: &mut Settled) -> Vec<Event> {
-    let Some(chain) = judging(state, id).filter(|_| !settled.ended.contains(&id)) else { return Vec::new() };
-    // The end of the last tasks of an array is followed by that of the array.
-    settled.ended.push(id);
+/// The end of a chain that still judges. While a runner has its call the chain goes on: what the filter does is taken back
+/// when it has answered.
+fn chain_over(state: &State, id: JobId, settled: &Settled) -> Vec<Event> {
+    let is_free = |chain: &&Chain| chain.call.as_ref().is_none_or(|call| call.claimed.is_none());
+    let chain = judging(state, id).filter(is_free).filter(|_| !settled.ended.contains(&id));
+    let Some(chain) = chain else { return Vec::new() };
     let message = "the job is over".to_owned();
     let failure = Failure { verdict: ChainVerdict::NotNow, position: chain.end(), message };
     filters::fail(id, chain, None, failure, Vec::new())

@@ -78,7 +78,8 @@ pub(super) fn called(
 fn ended(job: &Job, chain: &Chain, last: Option<u32>, outcome: Outcome) -> Vec<Event> {
     let message = format!("the job was ended while it was judged: {}", outcome.word());
     let failure = Failure { verdict: ChainVerdict::NotNow, position: chain.end(), message };
-    filters::fail(job.id, chain, last, failure, vec![timers::given_up(job, outcome)])
+    let follows = if job.is_finished() { Vec::new() } else { vec![timers::given_up(job, outcome)] };
+    filters::fail(job.id, chain, last, failure, follows)
 }
 
 fn submission(

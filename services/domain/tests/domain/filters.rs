@@ -1,0 +1,12 @@
+//! Chains of filters: what they are asked, what their answers mean, what is taken back.
+
+mod activation;
+mod chains;
+mod growth;
+mod histories;
+mod holds;
+mod intake;
+mod settings;
+mod submission;
+mod support;
+mod verdicts;

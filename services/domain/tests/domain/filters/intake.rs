@@ -1,0 +1,101 @@
+//! Jobs that are made step by step, and what a submission with a description takes in.
+
+use super::support::*;
+use crate::support::*;
+use muster_schemas::{
+    command::{Command, RefusalCode},
+    event::{Intake, Validated},
+    filter::{JobDocument, JobWarning},
+    job::WaitReason,
+};
+
+fn being_made(text: &str) -> Intake {
+    Intake {
+        template: Some("t".into()),
+        document: Some(JobDocument::xml(text.as_bytes())),
+        is_configuring: true,
+        ..Intake::default()
+    }
+}
+
+/// HPC-C-04, HPC-F-22, HPC-J-03
+#[test]
+fn a_job_that_is_being_made_is_judged_only_when_it_enters() {
+    let mut cluster = Cluster::new();
+    cluster.set_template("t", &[filter("A")], &[]);
+    let (id, events) = cluster.intake(job(1, 1), being_made("x0"));
+    assert_eq!(words(&events), ["job.submitted"]);
+    assert_eq!((cluster.asked(id), cluster.reason(id)), (None, Some(WaitReason::Configuring)));
+    let configure = Command::ConfigureJob { job: id, spec: Box::new(job(1, 2)), intake: Box::new(being_made("x1")) };
+    cluster.refused(&user("bob"), configure.clone(), RefusalCode::PermissionDenied, "belongs to ada");
+    cluster.ok(&user("ada"), configure.clone());
+    cluster.pass(60);
+    let events = cluster.ok(&user("ada"), Command::EnterJob { job: id });
+    assert_eq!(words(&events), ["job.entered", "filter.chain_started"]);
+    assert_eq!(cluster.state.job(id).map(|job| job.submitted), Some(cluster.now), "it counts as submitted now");
+    assert_eq!(cluster.asked(id).as_deref(), Some("A submission filter x1"));
+    cluster.refused(&user("ada"), configure, RefusalCode::Conflict, "not being made any more");
+    cluster.answer(id, code(4));
+    assert_eq!(
+        words(&cluster.ok(&user("ada"), Command::EnterJob { job: id })),
+        ["job.requeued", "job.entered", "filter.chain_started"]
+    );
+    cluster.answer(id, code(0));
+    cluster.pass_check(id, job(1, 2));
+    cluster.refused(&user("ada"), Command::EnterJob { job: id }, RefusalCode::Conflict, "not being made");
+    cluster.assert_replays();
+}
+
+/// HPC-J-03: a change waits until the job is in the queue, since the check makes the job anew.
+#[test]
+fn a_job_that_is_judged_is_not_changed() {
+    let mut cluster = Cluster::new();
+    cluster.set_template("t", &[filter("A")], &[]);
+    let (id, _) = cluster.describe("t", job(1, 1));
+    let change = muster_schemas::event::JobChange { priority: Some(5), ..Default::default() };
+    let command = Command::Modify { jobs: ids(&[id]), change };
+    cluster.refused(&user("ada"), command, RefusalCode::Conflict, "not in the queue yet");
+}
+
+/// HPC-J-46, HPC-J-45
+#[test]
+fn warnings_of_description_and_check_are_kept_on_the_job() {
+    let mut cluster = Cluster::new();
+    let warning = |code: &str| JobWarning { code: code.into(), text: "x".into() };
+    let intake = Intake {
+        document: Some(JobDocument::xml(b"x0".as_slice())),
+        warnings: vec![warning("UnknownJobTerm")],
+        ..Intake::default()
+    };
+    let (id, events) = cluster.intake(job(1, 1), intake);
+    assert_eq!(words(&events), ["job.submitted", "job.warning"]);
+    let warnings = vec![warning("UnusedSizeAttribute")];
+    cluster.pass_check_as(id, Validated { spec: job(1, 1), warnings, ..Validated::default() });
+    assert_eq!(cluster.warnings(id), ["UnknownJobTerm", "UnusedSizeAttribute"]);
+}
+
+/// HPC-T-01
+#[test]
+fn a_job_that_names_no_template_has_the_default_one() {
+    let mut cluster = Cluster::new();
+    cluster.set_template("Default", &[filter("D")], &[]);
+    let intake = Intake { document: Some(JobDocument::xml(b"x0".as_slice())), ..Intake::default() };
+    let (id, _) = cluster.intake(job(1, 1), intake);
+    assert_eq!(cluster.asked(id).as_deref(), Some("D submission filter x0"));
+    assert_eq!(cluster.seed(id).and_then(|seed| seed.template).as_deref(), Some("Default"));
+}
+
+/// HPC-J-05
+#[test]
+fn a_requeued_job_goes_first_among_its_equals_and_keeps_its_submit_time() {
+    let mut cluster = Cluster::new();
+    let first = cluster.queue("Default", job(1, 1));
+    let submitted = cluster.state.job(first).map(|job| job.submitted);
+    cluster.pass(5);
+    let second = cluster.submit("ada", job(1, 1));
+    let run = cluster.start(first, &["node1"], 1);
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false });
+    cluster.end(run, "node1", muster_schemas::job::ExitStatus::Signal(15));
+    assert_eq!(cluster.waiting(), [first, second]);
+    assert_eq!(cluster.state.job(first).map(|job| job.submitted), submitted);
+}
