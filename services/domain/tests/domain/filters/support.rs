@@ -3,7 +3,7 @@
 use crate::support::*;
 use muster_domain::calls::{self, CallSeed, DocumentSeed};
 use muster_schemas::{
-    JobId, RunId, Sequence, Timestamp,
+    JobId, RunId, Sequence,
     command::{CallOutcome, CallReport, Command, Reply, Start},
     event::{Actor, Event, Intake, Validated},
     filter::{
@@ -282,10 +282,6 @@ impl Cluster {
             Ok((_, Reply::Planned(refused))) if refused.len() == 1 => refused[0].reason.clone(),
             other => panic!("start of job {job}: {other:?}"),
         }
-    }
-
-    pub fn since_start(&self, seconds: i64) -> Timestamp {
-        Timestamp::from_unix_seconds(1_000_000).plus_seconds(seconds)
     }
 }
 
