@@ -134,7 +134,7 @@ impl Engine {
         let Some(entry) = self.queue.get(place).filter(|entry| !cycle.left_out.contains(&entry.id)) else { return };
         let asks_later = entry.activation.as_ref().and_then(|one| one.ask_again).is_some_and(|at| at > cycle.now);
         let class = entry.class;
-        if asks_later && !self.is_held_back(cycle, place) {
+        if asks_later && !self.is_held_back(cycle, entry) {
             let ground = self.ground(turns, class);
             if !turns.fronts.iter().any(|front| front.ground.meets(&ground)) {
                 self.keep_more(cycle, place, kept);

@@ -52,8 +52,7 @@ impl Engine {
         let asks_later = |at: Timestamp| at > cycle.now;
         let activation = entry.activation.as_ref();
         activation.is_some_and(|activation| activation.is_pending || activation.ask_again.is_some_and(asks_later))
-            || cycle.offers.held_back.is_some_and(|priority| entry.priority <= priority)
-            || self.is_blocked(entry)
+            || self.is_held_back(cycle, entry)
     }
 
     /// Whether the filters of the job at a place are being asked.
@@ -61,15 +60,11 @@ impl Engine {
         !self.assumes_passes && self.queue.is_pending(place)
     }
 
-    /// Whether the filter of another job keeps this one from starting.
-    pub(super) fn is_blocked(&self, entry: &Entry) -> bool {
-        self.queue_block.is_some_and(|(job, priority)| entry.priority <= priority && job != entry.id)
-    }
-
-    /// Whether others keep the job at a place from starting, by their filters.
-    pub(super) fn is_held_back(&self, cycle: &Cycle, place: Place) -> bool {
-        let Some(entry) = self.queue.get(place) else { return true };
-        self.is_blocked(entry) || cycle.offers.held_back.is_some_and(|priority| entry.priority <= priority)
+    /// Whether the filters of other jobs keep a job from starting.
+    pub(super) fn is_held_back(&self, cycle: &Cycle, entry: &Entry) -> bool {
+        let is_blocked = |(job, priority): (JobId, i64)| entry.priority <= priority && job != entry.id;
+        self.queue_block.is_some_and(is_blocked)
+            || cycle.offers.held_back.is_some_and(|priority| entry.priority <= priority)
     }
 
     /// The place of a job in the order of this pass, from 1.
@@ -83,7 +78,8 @@ impl Engine {
         let activation = entry.activation.as_ref();
         let is_filtered = activation.is_some_and(|activation| activation.is_filtered);
         let goes_around = cycle.offers.goes_around;
-        if !is_filtered && !(goes_around && self.scheduling.mode.is_some()) {
+        let is_news = is_filtered || goes_around && self.scheduling.mode.is_some();
+        if !is_news {
             return;
         }
         let class = self.classes.get(entry.class);

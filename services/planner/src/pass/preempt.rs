@@ -99,7 +99,6 @@ impl Engine {
 
     /// The runs that make way, as few as do; of the last of them only as much as is needed. Empty if all are not enough.
     fn choose(&mut self, cycle: &Cycle, demand: &Demand, priority: i64, away: &mut Vec<Run>) -> Vec<Claim> {
-        let before = away.len();
         let mut chosen: Vec<(ElasticRun, Run)> = Vec::new();
         let mut is_enough = false;
         for victim in self.victims(priority) {
@@ -123,7 +122,6 @@ impl Engine {
                 self.lend_run(chosen[at].0.job);
             }
         }
-        debug_assert!(away.len() >= before, "what is set aside is put back by the caller");
         let mut claims: Vec<Claim> =
             chosen.iter().map(|(victim, _)| Claim { units: victim.size.current, victim: victim.clone() }).collect();
         if let Some((claim, (_, run))) = claims.last_mut().zip(chosen.last()) {

@@ -39,6 +39,8 @@ pub struct Job {
     pub preemptable: bool,
     /// Only nodes of this group.
     pub group: Option<&'static str>,
+    /// Instead, only nodes of one of these groups, all of the same.
+    pub one_of: &'static [&'static str],
     pub is_filtered: bool,
 }
 
@@ -53,6 +55,7 @@ pub fn cores(min: u32, max: u32) -> Job {
         work: 0,
         preemptable: true,
         group: None,
+        one_of: &[],
         is_filtered: false,
     }
 }
@@ -85,16 +88,24 @@ impl Job {
 
     pub fn demand(&self) -> Arc<Demand> {
         let level = if self.unit == SizeUnit::Node { Level::Node } else { Level::Core };
-        let request = Request {
-            path: vec![LevelCount { level, count: Count::Range { min: self.min, max: self.max } }],
-            filter: self.group.map(|group| NodeFilter::Has(group.into())),
+        let request = |group: Option<&str>| Request {
+            path: vec![LevelCount { level: level.clone(), count: Count::Range { min: self.min, max: self.max } }],
+            filter: group.map(|group| NodeFilter::Has(group.into())),
             sharing: if self.unit == SizeUnit::Node { Sharing::WholeNodes } else { Sharing::Shared },
             ..Request::default()
         };
         let walltime_seconds = self.minutes.map(|minutes| minutes * 60);
-        let alternative = Alternative { requests: vec![request], walltime_seconds, ..Alternative::default() };
+        let alternative = |group: Option<&str>| Alternative {
+            requests: vec![request(group)],
+            walltime_seconds,
+            ..Alternative::default()
+        };
+        let alternatives: Vec<Alternative> = match self.one_of {
+            [] => vec![alternative(self.group)],
+            groups => groups.iter().map(|group| alternative(Some(group))).collect(),
+        };
         let component =
-            ComponentDemand { queue: "default".into(), reservation: None, alternatives: Arc::new([alternative]) };
+            ComponentDemand { queue: "default".into(), reservation: None, alternatives: alternatives.into() };
         Arc::new(Demand { components: vec![component] })
     }
 }
@@ -177,6 +188,11 @@ impl Cluster {
         self.jobs.insert(id, job);
         self.wait_with(id, activation);
         id
+    }
+
+    /// Puts a job into the queue that is to be served by one of these groups alone.
+    pub fn wait_for_one_of(&mut self, job: Job, one_of: &'static [&'static str]) -> JobId {
+        self.wait(Job { one_of, ..job })
     }
 
     /// Says what activation filters have to do with a job that waits.

@@ -3,7 +3,7 @@
 
 use crate::{
     driver::{balanced, queued},
-    world::{Wanted, World, cores},
+    world::{Wanted, World},
 };
 use muster_schemas::{
     JobId,

@@ -141,6 +141,25 @@ fn jobs_start_in_order_with_as_much_as_they_can_use() {
     assert_eq!((cluster.size(first), cluster.size(second), cluster.size(third)), (6, 2, 0));
 }
 
+/// HPC-J-17: of node groups of which one is to serve the job alone the first does that has enough free, also if none of the
+/// ways has an end that is known.
+#[test]
+fn one_of_several_groups_serves_the_job_alone() {
+    for minutes in [None, Some(10)] {
+        let mut cluster = Cluster::new(4, 2, queued());
+        let of = |job: crate::driver::Job| minutes.map_or(job.clone(), |minutes| job.minutes(minutes));
+        let in_a = cluster.wait(of(cores(1, 1).group("a")));
+        cluster.settle();
+        let either = cluster.wait_for_one_of(of(cores(4, 4)), &["a", "b"]);
+        let too_large = cluster.wait_for_one_of(of(cores(4, 4)), &["a", "b"]);
+        assert_eq!(cluster.settle(), [either], "the third core of `a` does not help");
+        assert!(cluster.run(either).placement.shares().all(|share| share.node.0 > 2));
+        cluster.end(in_a);
+        assert_eq!(cluster.settle(), [too_large]);
+        assert!(cluster.run(too_large).placement.shares().all(|share| share.node.0 <= 2));
+    }
+}
+
 /// HPC-B-12: what went around somebody does not grow.
 #[test]
 fn what_went_around_somebody_does_not_grow() {
