@@ -1,10 +1,12 @@
 //! The grammar of the command line.
 
+mod filters;
 mod hpcpack;
 mod plans;
 mod reservations;
 mod simulations;
 
+pub use filters::{FilterCommand, FilterTestOptions};
 pub use hpcpack::HpcpackVerb;
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
@@ -127,6 +129,9 @@ pub enum Command {
     Reservations(ReservationsOptions),
     /// List queues and licences
     Queues(QueryOptions),
+    /// List filters, or try one out
+    #[command(subcommand)]
+    Filter(FilterCommand),
     /// Why a job waits and what would start it now, or how its start came about
     Explain(ExplainOptions),
     /// What runs, is reserved and is foreseen, as a table or a chart

@@ -5,6 +5,7 @@ mod config;
 mod doctor;
 mod events;
 mod explain;
+mod filter;
 mod hpcpack;
 mod install;
 mod job;
@@ -42,6 +43,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Unreserve { name } => reservations::unreserve(connection, &name),
         Command::Reservations(options) => reservations::list(connection, &options),
         Command::Queues(options) => lists::queues(connection, &options),
+        Command::Filter(command) => filter::run(connection, command),
         Command::Explain(options) => explain::explain(connection, &options),
         Command::Plan(options) => plan::plan(connection, &options),
         Command::Events(options) => events::events(connection, &options),

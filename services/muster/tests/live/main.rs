@@ -3,6 +3,7 @@
 mod end_to_end;
 mod explain;
 mod external_planner;
+mod filters;
 mod reservations;
 mod system;
 mod whatif;
