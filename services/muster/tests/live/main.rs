@@ -4,6 +4,7 @@ mod end_to_end;
 mod explain;
 mod external_planner;
 mod filters;
+mod hpcpack;
 mod reservations;
 mod system;
 mod whatif;

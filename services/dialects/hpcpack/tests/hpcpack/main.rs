@@ -7,6 +7,7 @@ mod jobs;
 mod options;
 mod properties;
 mod settings;
+mod shown;
 mod support;
 mod templates;
 mod verdicts;

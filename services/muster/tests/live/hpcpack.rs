@@ -1,0 +1,213 @@
+//! The HPC Pack dialect on a live system, by the commands that people type.
+
+use crate::system::{Output, System};
+
+fn submitted(told: &str) -> String {
+    let id = told.rsplit("ID: ").next().unwrap_or_default();
+    id.trim().trim_end_matches('.').to_owned()
+}
+
+fn submit(system: &System, arguments: &[&str]) -> String {
+    submitted(&system.ok(&[&["job", "submit"], arguments].concat()))
+}
+
+/// The value of a line of `job view`.
+fn shown(system: &System, job: &str, field: &str) -> String {
+    let told = system.ok(&["job", "view", job]);
+    let line = told.lines().find_map(|line| line.strip_prefix(field));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+/// HPC-C-01, HPC-C-02, HPC-C-05
+#[test]
+fn wrong_usage_is_told_and_nothing_is_submitted() {
+    let system = System::start(1);
+    for (arguments, expected) in [
+        (&["job", "submit", "/numcoers:2", "hostname"][..], "nearest known is /numcores"),
+        (&["job", "submit", "/numcores:2", "/numnodes:1", "hostname"], "cannot be given together"),
+        (&["job", "view"], "needs a job id"),
+        (&["cluscfg", "setparam"], "usage: cluscfg"),
+        (&["jobtemplate", "list", "/kind:x"], "has no option /kind"),
+    ] {
+        let Output { status, stderr, .. } = system.run(arguments);
+        assert_eq!((status, stderr.contains(expected)), (2, true), "{arguments:?}: {stderr}");
+    }
+    assert_eq!(system.run(&["job", "view", "99"]).status, 4);
+    assert_eq!(system.run(&["job", "submit", "/priority:High", "hostname"]).status, 1);
+    assert_eq!(system.run(&["--data", "/nonexistent", "job", "list"]).status, 5);
+    assert!(system.ok(&["job", "list", "/all"]).contains("0 matching jobs"));
+}
+
+/// HPC-C-01
+#[test]
+fn the_commands_work_through_links() {
+    let system = System::start(1);
+    let told = system.ok(&["install-commands", "bin"]);
+    assert_eq!(told.lines().count(), 3, "{told}");
+    let run = |name: &str, arguments: &[&str]| {
+        let mut command = std::process::Command::new(system.path("bin").join(name));
+        command.args(arguments).env("MUSTER_DATA", system.path("data")).env_remove("MUSTER_SERVER");
+        let output = command.output().expect("the link can be run");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let job = submitted(&run("job", &["submit", "/jobname:linked", "true"]));
+    assert!(run("job", &["view", &job]).contains("linked"));
+    assert!(run("jobtemplate", &["list"]).contains("Default"));
+    assert!(run("cluscfg", &["listparams"]).contains("BackfillLookAhead"));
+    system.ok(&["install-commands", "bin"]);
+    std::fs::remove_file(system.path("bin/job")).unwrap();
+    system.write("bin/job", "something else");
+    assert_eq!(system.run(&["install-commands", "bin"]).status, 1);
+    assert_eq!(system.read("bin/job"), "something else");
+}
+
+/// HPC-C-03, HPC-J-02, HPC-J-22
+#[test]
+fn a_submitted_job_is_in_the_queue_and_its_tasks_run() {
+    let system = System::start(1);
+    let xml = "<Job Name='sweep' MaxCores='2'><Tasks>\
+               <Task Type='ParametricSweep' StartValue='1' EndValue='3' CommandLine='echo ran * > out.*'/></Tasks></Job>";
+    system.write("job.xml", xml);
+    let job = submit(&system, &["/jobfile:job.xml"]);
+    system.wait_until("the job has finished", || shown(&system, &job, "State") == "Finished");
+    for value in 1..=3 {
+        assert_eq!(system.read(&format!("out.{value}")), format!("ran {value}\n"));
+    }
+    assert!(system.ok(&["job", "listtasks", &job]).contains("3 Finished"));
+    let history = system.ok(&["job", "view", &job, "/history"]);
+    let wanted = ["job.submitted", "job.validated", "job.queued", "job.started", "job.finished"];
+    let mut rest = history.as_str();
+    for name in wanted {
+        let at = rest.find(name).unwrap_or_else(|| panic!("{name} is not in order in\n{history}"));
+        rest = &rest[at + name.len()..];
+    }
+}
+
+/// HPC-C-04
+#[test]
+fn a_job_can_be_made_step_by_step() {
+    let system = System::start(1);
+    let job = submitted(&system.ok(&["job", "new", "/jobname:steps", "/numcores:1"]));
+    assert_eq!(shown(&system, &job, "State"), "Configuring");
+    system.ok(&["job", "add", &job, "/name:first", "sh", "-c", "echo one > first"]);
+    system.ok(&["job", "add", &job, "/depend:first", "sh", "-c", "cat first > second"]);
+    system.ok(&["job", "modify", &job, "/priority:Highest"]);
+    system.ok(&["job", "submit", &format!("/id:{job}")]);
+    system.wait_until("the job has finished", || shown(&system, &job, "State") == "Finished");
+    assert_eq!(system.read("second"), "one\n");
+    assert_eq!(shown(&system, &job, "Priority"), "Highest");
+}
+
+/// HPC-J-04, HPC-J-23, HPC-T-05, HPC-T-08
+#[test]
+fn a_job_that_breaks_rules_fails_and_stays_readable() {
+    let system = System::start(1);
+    system.ok(&["jobtemplate", "new", "Short"]);
+    system.ok(&["jobtemplate", "set", "Short", "RunTime", "/max:60"]);
+    system.ok(&["jobtemplate", "set", "Short", "MaxCores", "/max:2"]);
+    let breaking = system.run(&["job", "submit", "/jobtemplate:Short", "/numcores:3", "true"]);
+    assert_eq!(breaking.status, 1, "{}", breaking.stderr);
+    for part in ["[TemplateValueTooLarge] template 'Short': RunTime = none", "MaxCores = 3, allowed at most 2"] {
+        assert!(breaking.stderr.contains(part), "{part} in {}", breaking.stderr);
+    }
+    let job = submitted(&breaking.stdout);
+    assert_eq!(shown(&system, &job, "State"), "Failed");
+    assert_eq!(shown(&system, &job, "Error Code"), "TemplateValueTooLarge");
+    let unknown = system.run(&["job", "submit", "/jobtemplate:Nosuch", "true"]);
+    assert!(unknown.status == 1 && unknown.stderr.contains("[TemplateNotFound]"), "{}", unknown.stderr);
+    system.write(
+        "mixed.xml",
+        "<Job><Tasks><Task Type='Service' CommandLine='a'/><Task Name='b' CommandLine='b'/></Tasks></Job>",
+    );
+    let mixed = system.run(&["job", "submit", "/jobfile:mixed.xml"]);
+    assert!(mixed.status == 1 && mixed.stderr.contains("[TaskNotValid]"), "{}", mixed.stderr);
+    assert_eq!(system.run(&["jobtemplate", "delete", "Default"]).status, 1);
+    submit(&system, &["/jobtemplate:Short", "/runtime:1", "true"]);
+}
+
+/// HPC-J-47
+#[test]
+fn a_file_that_cannot_be_read_is_told_with_its_place_and_no_job_is_made() {
+    let system = System::start(1);
+    system.write("bad.xml", "<Job>\n  <Tasks>\n</Job>");
+    let Output { status, stderr, .. } = system.run(&["job", "submit", "/jobfile:bad.xml"]);
+    assert_eq!(status, 1);
+    assert!(stderr.starts_with("bad.xml:3:") && stderr.contains("[JobXmlNotValid]"), "{stderr}");
+    assert!(system.ok(&["job", "list", "/all"]).contains("0 matching jobs"));
+}
+
+/// HPC-J-48, HPC-J-26, HPC-H-07, HPC-H-08
+#[test]
+fn a_held_job_can_be_changed_exported_and_let_go() {
+    let system = System::start(1);
+    let job = submit(&system, &["/jobname:held", "/holduntil:60", "/numcores:1-2", "true"]);
+    assert_eq!(shown(&system, &job, "Pending Reason"), "HeldByUser");
+    system.ok(&["job", "modify", &job, "/priority:Lowest+7", "/runtime:5"]);
+    assert_eq!((shown(&system, &job, "Priority"), shown(&system, &job, "Run Time")), ("Lowest+7".into(), "5".into()));
+    let late = system.run(&["job", "modify", &job, "/holduntil:2001-01-01T00:00:00Z"]);
+    assert!(late.status == 1 && late.stderr.contains("HoldUntilNotValid"), "{}", late.stderr);
+    let xml = system.ok(&["job", "view", &job, "/xml"]);
+    system.write("again.xml", &xml);
+    let again = submit(&system, &["/jobfile:again.xml"]);
+    for field in ["Job Name", "Priority", "Run Time", "Resource Request", "Job Template"] {
+        assert_eq!(shown(&system, &again, field), shown(&system, &job, field), "{field}");
+    }
+    for held in [&job, &again] {
+        system.ok(&["job", "modify", held, "/holduntil:0"]);
+        system.wait_until("it has finished", || shown(&system, held, "State") == "Finished");
+    }
+}
+
+/// HPC-C-06
+#[test]
+fn jobs_are_canceled_and_finished_with_a_message() {
+    let system = System::start(1);
+    let canceled = submit(&system, &["sleep", "600"]);
+    let finished = submit(&system, &["sleep", "600"]);
+    for job in [&canceled, &finished] {
+        system.wait_until("it runs", || shown(&system, job, "State") == "Running");
+    }
+    system.ok(&["job", "cancel", &canceled, "/force", "/message:enough"]);
+    system.ok(&["job", "finish", &finished]);
+    system.wait_until("it is canceled", || shown(&system, &canceled, "State") == "Canceled");
+    system.wait_until("it is finished", || shown(&system, &finished, "State") == "Finished");
+    assert_eq!(shown(&system, &canceled, "Message"), "enough");
+}
+
+/// HPC-C-08, HPC-C-09, HPC-H-02
+#[test]
+fn settings_are_set_all_or_none() {
+    let system = System::start(1);
+    let bad = system.run(&["cluscfg", "setparams", "defaultholdduration=59", "BackfillLookAhead=5"]);
+    assert!(bad.status == 1 && bad.stderr.contains("60..604800"), "{}", bad.stderr);
+    let value = |name: &str| {
+        let told = system.ok(&["cluscfg", "listparams"]);
+        let line = told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        line.split_whitespace().nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!((value("DefaultHoldDuration"), value("BackfillLookAhead")), ("900".into(), "1000".into()));
+    system.ok(&["cluscfg", "setparams", "defaultHoldDuration=60", "BackfillLookAhead=5", "SchedulingMode=balanced"]);
+    assert_eq!((value("DefaultHoldDuration"), value("BackfillLookAhead")), ("60".into(), "5".into()));
+    assert_eq!(value("SchedulingMode"), "Balanced");
+    assert_eq!(system.run(&["cluscfg", "setparams", "SubmissionFilterProgram=relative"]).status, 1);
+}
+
+/// HPC-T-01, HPC-T-02
+#[test]
+fn a_template_goes_out_as_xml_and_comes_in_again() {
+    let system = System::start(1);
+    system.ok(&["jobtemplate", "new", "T", "/description:for tests"]);
+    system.ok(&["jobtemplate", "set", "T", "Priority", "/default:BelowNormal", "/max:2000"]);
+    system.ok(&["jobtemplate", "allow", "T", "/group:staff", "/only"]);
+    system.ok(&["jobtemplate", "add-filter", "T", "quota", "/kind:activation", "/path:/opt/quota", "/revertonunknown"]);
+    let first = system.ok(&["jobtemplate", "export", "T"]);
+    system.ok(&["jobtemplate", "export", "T", "t.xml"]);
+    system.ok(&["jobtemplate", "delete", "T"]);
+    assert_eq!(system.run(&["jobtemplate", "view", "T"]).status, 4);
+    system.ok(&["jobtemplate", "import", "t.xml"]);
+    assert_eq!(system.ok(&["jobtemplate", "export", "T"]), first);
+    let shown = system.ok(&["jobtemplate", "view", "T"]);
+    assert!(shown.contains("allow group staff") && shown.contains("quota") && shown.contains("BelowNormal"), "{shown}");
+    assert!(system.ok(&["jobtemplate", "list"]).contains("Default"));
+}
