@@ -10,6 +10,7 @@ pub(crate) mod pool;
 pub(crate) mod room;
 pub mod run;
 pub mod shape;
+pub(crate) mod task;
 pub mod tasks;
 
 pub use array::ArrayState;
@@ -19,7 +20,8 @@ pub use node::{Licence, Node, Queue};
 pub use planning::Reservation;
 pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
 pub use shape::{Shape, ShapeId, Shapes};
-pub use tasks::{Elastic, Ending, RunningTask, Task, TaskBook};
+pub use task::Task;
+pub use tasks::{Elastic, Ending, RunningTask, TaskBook};
 
 use filtering::FilterState;
 use index::Index;

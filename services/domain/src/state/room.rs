@@ -1,9 +1,6 @@
 //! Where in a run there is room for more tasks, and what of it nobody needs.
 
-use super::{
-    Elastic, Job, PartState, Run, State, TaskBook,
-    tasks::{Task, count},
-};
+use super::{Elastic, Job, PartState, Run, State, Task, TaskBook, tasks::count};
 use muster_schemas::{
     NodeId,
     event::NodeTasks,
