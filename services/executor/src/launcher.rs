@@ -15,6 +15,7 @@ use crate::{
 use muster_schemas::{
     JobId, RunId, StepId, Timestamp,
     event::{EndCause, NodeExit, TraceContext},
+    job::Program,
     node::LaunchOrder,
     resources::IndexSet,
 };
@@ -100,11 +101,14 @@ pub struct About {
     pub job: JobId,
     /// Its trace.
     pub trace: TraceContext,
+    /// Whether it only holds resources here, and can come to this node again.
+    pub holds_only: bool,
 }
 
 impl From<&LaunchOrder> for About {
     fn from(order: &LaunchOrder) -> Self {
-        Self { job: order.job, trace: order.trace }
+        let holds_only = order.launch.program == Program::None;
+        Self { job: order.job, trace: order.trace, holds_only }
     }
 }
 

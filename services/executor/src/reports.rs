@@ -90,9 +90,9 @@ impl Reports {
         }
     }
 
-    /// The id follows from what is told: told again it is the same command. The times are in it because a run of tasks can
-    /// leave a node and come to it again, and then it is told of once more; an end has its time from the spool, so that
-    /// it is the same after a restart too.
+    /// The id follows from what is told: told again, also after a restart, it is the same command. Of what only holds
+    /// resources, or never came, the time is in it too, because it can come to this node again and is told of once more
+    /// then; the ledger takes a report twice.
     fn envelope(&self, key: RunKey, about: Option<About>, report: &Report) -> CommandEnvelope {
         let (kind, time, command): (&[u8], _, _) = match report {
             Report::Started(since) => (b"node started", *since, Command::NodeStarted { run: key.run }),
@@ -102,8 +102,11 @@ impl Reports {
             }
             Report::Ended(exit) => (b"node ended", exit.ended, Command::NodeEnded { run: key.run, exit: exit.clone() }),
         };
+        let can_come_again = about.is_none_or(|about| about.holds_only);
+        let time = if can_come_again { time.0.to_le_bytes().to_vec() } else { Vec::new() };
+        let parts: [&[u8]; 4] = [kind, self.node.as_bytes(), &key.to_bytes(), &time];
         CommandEnvelope {
-            id: CommandId::derived(&[kind, self.node.as_bytes(), &key.to_bytes(), &time.0.to_le_bytes()]),
+            id: CommandId::derived(if can_come_again { &parts } else { &parts[..3] }),
             actor: Actor::Executor(self.node.clone()),
             trace: about.map(|about| about.trace).unwrap_or_default(),
             command,
