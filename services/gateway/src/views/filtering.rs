@@ -2,9 +2,8 @@
 
 use super::node_names;
 use muster_domain::state::{
-    Job, State,
+    Job, State, Task, TaskBook,
     filtering::{Chain, Entry, Filtering},
-    tasks::{Task, TaskBook},
 };
 use muster_schemas::{
     resources::{NodeShare, Placement},
