@@ -31,10 +31,10 @@ impl fmt::Display for EventData {
                     Some(array) => write!(f, "array {} of {} tasks", data.job, array.indices.len())?,
                 }
                 write!(f, " ({}) was submitted by {}", data.name, data.owner)?;
-                match data.components.first().and_then(|component| component.queue.as_ref()) {
-                    Some(queue) => write!(f, " to queue {queue}"),
-                    None => Ok(()),
+                if let Some(queue) = data.components.first().and_then(|component| component.queue.as_ref()) {
+                    write!(f, " to queue {queue}")?;
                 }
+                data.template.as_ref().map_or(Ok(()), |template| write!(f, " with template {template}"))
             }
             Self::JobHeld(data) if data.until.is_some() => write!(f, "job {} is {}", data.job, data.reason),
             Self::JobHeld(data) => {
