@@ -87,7 +87,9 @@ pub(super) fn report(
         };
         require_kind(chain, &call, &outcome)?;
         answered.insert(call);
-        if has_others && outstanding.absent_on.is_none() && is_absent(&outcome) {
+        // Another runner is another attempt, of which there are only so many.
+        let may_go_on = outstanding.absent_on.is_none() && outstanding.attempt < MAX_ATTEMPTS;
+        if has_others && may_go_on && is_absent(&outcome) {
             events.push(Event::FilterElsewhere { call, runner: runner.to_owned() });
             continue;
         }
