@@ -98,10 +98,10 @@ impl Truth {
             if stored.previous_hash != self.last_hash {
                 return Err(format!("the hash chain is broken at record {sequence}"));
             }
-            if let Event::JobSubmitted { job, .. } | Event::JobReceived { job, .. } = &stored.record.event {
-                if !self.submitted.insert(*job) {
-                    return Err(format!("job {job} was submitted twice"));
-                }
+            if let Event::JobSubmitted { job, .. } | Event::JobReceived { job, .. } = &stored.record.event
+                && !self.submitted.insert(*job)
+            {
+                return Err(format!("job {job} was submitted twice"));
             }
             self.chains.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.last_hash = stored.hash;

@@ -145,7 +145,8 @@ pub(super) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> E
     let now = demand(&mut work().filter(|task| book.is_ready(task)));
     let ever = demand(&mut work());
     let is_backfill = job.filtering.as_ref().is_some_and(|filtering| filtering.is_backfill);
-    let may_grow = !is_backfill && !(book.fail_on_task_failure && book.failure.is_some());
+    let is_failing = book.fail_on_task_failure && book.failure.is_some();
+    let may_grow = !is_backfill && !is_failing;
     Elastic {
         wanted: if may_grow { now.saturating_sub(free).min(book.max.saturating_sub(current)) } else { 0 },
         idle: if book.until_cancelled {

@@ -76,12 +76,12 @@ fn kinds(list: &TaskList) -> Result<(), Refusal> {
     let of_kind = |wanted: fn(TaskKind) -> bool| {
         list.tasks.iter().zip(1..).filter(move |(task, _)| wanted(task.kind)).map(|(task, number)| called(task, number))
     };
-    let rules: [(&str, fn(TaskKind) -> bool); 2] = [
-        ("prepares nodes", |kind| kind == TaskKind::NodePrep),
-        ("releases nodes", |kind| kind == TaskKind::NodeRelease),
+    let rules = [
+        ("prepares nodes", of_kind(|kind| kind == TaskKind::NodePrep).nth(1)),
+        ("releases nodes", of_kind(|kind| kind == TaskKind::NodeRelease).nth(1)),
     ];
-    for (what, wanted) in rules {
-        if let Some(second) = of_kind(wanted).nth(1) {
+    for (what, second) in rules {
+        if let Some(second) = second {
             return invalid(format!("{second}: {what}, and another task does so too; one may"));
         }
     }

@@ -197,7 +197,8 @@ fn verdict_3_holds_the_job() {
     assert_eq!(example.cluster.kept(example.jobs[0]), 0);
     example.at(5);
     assert_eq!(example.row()[3], "runs on 2");
-    for job in example.jobs[1..].to_vec() {
+    let others = example.jobs[1..].to_vec();
+    for job in others {
         example.cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[job]) });
         end_all(&mut example.cluster, job);
     }
