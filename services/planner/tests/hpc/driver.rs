@@ -373,13 +373,6 @@ impl Cluster {
         (std::cmp::Reverse(self.jobs[&id].priority), id)
     }
 
-    /// Whether one job stands before another, and could use some of the same nodes.
-    pub fn is_ahead(&self, one: JobId, other: JobId) -> bool {
-        let (ahead, behind) = (&self.jobs[&one], &self.jobs[&other]);
-        let meets = ahead.group.is_none() || behind.group.is_none() || ahead.group == behind.group;
-        self.place(one) < self.place(other) && meets
-    }
-
     pub fn running(&self) -> Vec<JobId> {
         self.running.keys().copied().collect()
     }

@@ -1,12 +1,14 @@
 //! What holds for every history of a cluster in a mode.
 
-use crate::driver::{Cluster, Job, balanced, cores, nodes, queued};
-use muster_planner::model::Activation;
+use crate::driver::{Cluster, Job, balanced, cores, nodes, queued, started};
+use muster_planner::{model::Activation, pass::Plan};
 use muster_schemas::{
     JobId, Timestamp,
     scheduling::{Preemption, SchedulingSettings},
+    tasks::SizeUnit,
 };
 use proptest::{prelude::*, sample::select};
+use std::collections::BTreeSet;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -80,24 +82,108 @@ fn happen(cluster: &mut Cluster, step: &Step) {
     }
 }
 
-/// When a job alone could start as runs end by their walltimes: it is let wait with nobody else there.
-fn start_alone(cluster: &Cluster, others: &[JobId], job: JobId) -> Option<Timestamp> {
-    let mut alone = cluster.clone();
-    others.iter().filter(|other| **other != job).for_each(|other| alone.engine.dequeue(*other));
-    alone.set(SchedulingSettings { preemption: Some(Preemption::None), growth: Some(false), ..queued() });
+/// When a job starts as runs end by their walltimes.
+fn start_in_turn(cluster: &Cluster, job: JobId) -> Option<Timestamp> {
+    let mut ahead = cluster.clone();
     for _ in 0..200 {
-        let plan = alone.plan();
-        if plan.starts.iter().any(|start| start.job == job) {
-            return Some(alone.now);
+        ahead.go();
+        if ahead.is_running(job) {
+            return Some(ahead.now);
         }
-        let next = alone.running().iter().map(|id| alone.run(*id).expected_end).min()?;
+        let next = ahead.running().iter().map(|id| ahead.run(*id).expected_end).min()?;
         if next >= Timestamp::MAX {
             return None;
         }
-        alone.now = next;
-        alone.end_all_due();
+        ahead.now = next;
+        ahead.end_all_due();
     }
     None
+}
+
+/// When a job alone could start: it is let wait with nobody else there.
+fn start_alone(cluster: &Cluster, job: JobId) -> Option<Timestamp> {
+    let mut alone = cluster.clone();
+    cluster.waiting().into_iter().filter(|other| *other != job).for_each(|other| alone.engine.dequeue(other));
+    start_in_turn(&alone, job)
+}
+
+/// The first of those that wait for the same nodes, or for nodes of one another.
+struct Top {
+    job: JobId,
+    /// The groups whose nodes it or those behind it could use.
+    groups: BTreeSet<&'static str>,
+    /// When it can start.
+    start: Option<Timestamp>,
+}
+
+/// Whether there are as many nodes or cores as a job needs at least. Who never fits keeps nobody from starting.
+fn may_ever_start(job: &Job) -> bool {
+    let nodes = if job.group.is_some() { 2 } else { 4 };
+    job.min <= if job.unit == SizeUnit::Node { nodes } else { 2 * nodes }
+}
+
+/// Plans and does what the plan says, and looks whether it keeps to the order. Who waits behind another starts before that
+/// one only by going around it, even on nodes that the other cannot use: so no start is foreseen for it that somebody might
+/// delay, but who goes around both must be over when the first of them starts.
+fn go_in_order(cluster: &mut Cluster) -> Plan {
+    let plan = cluster.plan();
+    let around: BTreeSet<JobId> = plan.facts.iter().filter(|facts| facts.backfill).map(|facts| facts.job).collect();
+    // As it is at the turn of a job: those before it have started.
+    let mut at_turn = cluster.clone();
+    let mut queue = cluster.waiting();
+    queue.sort_by_key(|job| cluster.place(*job));
+    let mut tops: Vec<Top> = Vec::new();
+    for id in queue {
+        let job = cluster.job(id);
+        let groups: BTreeSet<&str> = job.group.map_or_else(|| ["a", "b"].into(), |group| [group].into());
+        let mut ahead: Vec<&mut Top> = tops.iter_mut().filter(|top| !top.groups.is_disjoint(&groups)).collect();
+        if let Some(start) = plan.starts.iter().find(|start| start.job == id) {
+            assert_eq!(around.contains(&id), !ahead.is_empty(), "whether {id} goes around somebody");
+            for top in ahead {
+                let end =
+                    job.minutes.map(|minutes| cluster.now.plus_seconds(60 * i64::try_from(minutes).expect("few")));
+                let is_over = end.zip(top.start).is_some_and(|(end, start)| end <= start);
+                assert!(is_over, "{id} ends {end:?}, {} starts {:?}", top.job, top.start);
+            }
+            at_turn.commit(&Plan { starts: vec![start.clone()], ..Plan::default() });
+        } else if !ahead.is_empty() {
+            ahead.iter_mut().for_each(|top| top.groups.extend(&groups));
+        } else if may_ever_start(job) {
+            let start = if around.is_empty() { None } else { start_alone(&at_turn, id) };
+            tops.push(Top { job: id, groups, start });
+        }
+    }
+    cluster.commit(&plan);
+    for top in tops.iter().filter(|top| top.start.is_some()) {
+        let now = start_alone(cluster, top.job);
+        assert!(now.is_some() && now <= top.start, "{}: {:?}, now {now:?}", top.job, top.start);
+    }
+    plan
+}
+
+/// Nobody takes anything from others that wait or run.
+fn plain() -> SchedulingSettings {
+    SchedulingSettings { preemption: Some(Preemption::None), growth: Some(false), ..queued() }
+}
+
+/// HPC-S-04, HPC-B-10: the second that waits could use what is free beside the nodes for which the first waits, and alone it
+/// would start earlier than the first. It waits for the first all the same, so that who is over by then does not delay it.
+#[test]
+fn who_goes_around_two_is_over_when_the_first_of_them_starts() {
+    let mut cluster = Cluster::new(4, 2, plain());
+    let in_a = cluster.wait(cores(4, 4).group("a").minutes(30));
+    let in_b = cluster.wait(cores(1, 1).group("b").minutes(1));
+    assert_eq!(cluster.settle(), [in_a, in_b]);
+    let first = cluster.wait(cores(1, 1).group("a"));
+    let second = cluster.wait(nodes(2, 2));
+    let foreseen = Some(cluster.run(in_a).expected_end);
+    assert_eq!(start_alone(&cluster, second), Some(cluster.run(in_b).expected_end));
+    assert_eq!([first, second].map(|job| start_in_turn(&cluster, job)), [foreseen; 2]);
+    let too_long = cluster.wait(cores(1, 1).group("b").minutes(31));
+    let around = cluster.wait(cores(1, 1).group("b").minutes(2));
+    assert_eq!(started(&go_in_order(&mut cluster)), [around]);
+    assert_eq!([first, second].map(|job| start_in_turn(&cluster, job)), [foreseen; 2]);
+    assert!(!cluster.is_running(too_long));
 }
 
 proptest! {
@@ -123,33 +209,13 @@ proptest! {
         }
     }
 
-    /// HPC-B-10: nobody that goes around the first makes it start later.
+    /// HPC-S-05, HPC-B-05, HPC-B-07, HPC-B-10: nobody that goes around the first makes it start later.
     #[test]
     fn who_goes_around_the_first_does_not_delay_it(steps in steps()) {
-        let none = SchedulingSettings { preemption: Some(Preemption::None), growth: Some(false), ..queued() };
-        let mut cluster = Cluster::new(4, 2, none);
+        let mut cluster = Cluster::new(4, 2, plain());
         for step in &steps {
             happen(&mut cluster, step);
-            let plan = cluster.plan();
-            let Some(facts) = plan.facts.iter().find(|facts| facts.backfill) else {
-                cluster.commit(&plan);
-                continue;
-            };
-            let normal: Vec<JobId> =
-                plan.facts.iter().filter(|facts| facts.backfill).map(|facts| facts.job).collect();
-            let mut before = cluster.clone();
-            let mut straight = plan.clone();
-            straight.starts.retain(|start| !normal.contains(&start.job));
-            before.commit(&straight);
-            let waiting = before.waiting();
-            // The first job that waits in front of the one that goes around it.
-            let ahead = waiting.iter().copied().filter(|job| before.is_ahead(*job, facts.job));
-            let first = ahead.min_by_key(|job| before.place(*job)).expect("it goes around somebody");
-            let foreseen = start_alone(&before, &waiting, first);
-            cluster.commit(&plan);
-            let waiting = cluster.waiting();
-            let now = start_alone(&cluster, &waiting, first);
-            prop_assert!(foreseen.is_none() || now <= foreseen && now.is_some(), "{first}: {foreseen:?}, now {now:?}");
+            go_in_order(&mut cluster);
         }
     }
 
