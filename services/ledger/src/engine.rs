@@ -478,8 +478,11 @@ impl Engine {
     }
 
     /// Has calls put into their queues: those that this round offered, and those that are in no queue.
-    fn offer_calls(&mut self, offered: Vec<JobId>) {
+    fn offer_calls(&mut self, mut offered: Vec<JobId>) {
         let now = self.clock.monotonic();
+        // A job that is received waits for its check until the next record begins its chain: only the last call is real.
+        offered.sort_unstable();
+        offered.dedup();
         offered.into_iter().for_each(|job| self.offer_call(job, now));
         if now < self.offers.next_look() {
             return;

@@ -43,17 +43,6 @@ async fn next(bus: &SharedBus, queue: &WorkQueue) -> (WorkItem, FilterOrder) {
     (item, order)
 }
 
-/// The next call of a job's filters. What the queue hands out a second time goes.
-async fn next_of(bus: &SharedBus, job: JobId) -> (WorkItem, FilterOrder) {
-    loop {
-        let (item, order) = next(bus, &WorkQueue::FILTERS).await;
-        if order.call.job == job {
-            return (item, order);
-        }
-        item.ack().await.unwrap();
-    }
-}
-
 async fn as_runner(ledger: &Ledger, name: &str, command: Command) -> Reply {
     let actor = Actor::Runner(name.into());
     ledger.client.command(actor, TraceContext::default(), command).await.expect("an answer").result.expect("accepted")
@@ -209,11 +198,11 @@ async fn a_missing_program_is_put_to_another_runner_only_if_there_is_one() {
     let beat = RunnerHeartbeat { runner: "r2".into(), is_free: true, calls: Vec::new() };
     ledger.client.runner_heartbeat(&beat).await.expect("an answer");
     let two = submit_described(&ledger).await;
-    let (item, order) = next_of(&ledger.bus, two).await;
+    let (item, order) = next(&ledger.bus, &WorkQueue::FILTERS).await;
     assert!(claim(&ledger, "r1", &order).await);
     item.ack().await.unwrap();
     report(&ledger, "r1", &order, missing(), FileAfter::Unchanged).await;
-    let (_, again) = next_of(&ledger.bus, two).await;
+    let (_, again) = next(&ledger.bus, &WorkQueue::FILTERS).await;
     assert_eq!(again.call, order.call);
     assert!(!claim(&ledger, "r1", &again).await);
     assert!(claim(&ledger, "r2", &again).await);
