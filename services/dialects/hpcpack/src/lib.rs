@@ -19,5 +19,4 @@ pub mod size;
 pub mod stored_template;
 pub mod tasks;
 pub mod template;
-pub mod verdict;
 mod xml;
