@@ -1,7 +1,7 @@
 //! Any number of seeds of the simulation with faults, of which the tests run some hundred.
 
 use anyhow::Context as _;
-use muster_tests::simulation::{self, Options, Report};
+use muster_tests::simulation::{self, Kills, Options, Report};
 use std::{sync::Mutex, thread};
 
 /// Options of `muster-loadtest simulation`.
@@ -19,6 +19,9 @@ pub struct Args {
     /// Nodes of the simulated cluster
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=100))]
     nodes: u8,
+    /// Filter-runners; with none there are no filters
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    runners: u8,
 }
 
 /// Runs the seeds on all processors.
@@ -26,7 +29,12 @@ pub struct Args {
 /// # Errors
 /// The first promise that was broken.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let options = Options { nodes: args.nodes.into(), troubled_seconds: args.troubled_seconds, ..Options::default() };
+    let options = Options {
+        nodes: args.nodes.into(),
+        troubled_seconds: args.troubled_seconds,
+        runners: args.runners.into(),
+        ..Options::default()
+    };
     let next = Mutex::new((args.from, Report::default()));
     let end = args.from.saturating_add(args.seeds);
     let work = || -> anyhow::Result<()> {
@@ -51,6 +59,21 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             .try_for_each(|worker| worker.join().map_err(|_| anyhow::anyhow!("a simulation panicked"))?)
     })?;
     let total = next.lock().map_err(|_| anyhow::anyhow!("a simulation panicked"))?.1;
-    println!("{} seeds kept every promise: {total:?}", args.seeds);
+    print!("{}", summary(args.seeds, &total));
     Ok(())
+}
+
+/// What all seeds together came to, a line for each thing.
+fn summary(seeds: u64, total: &Report) -> String {
+    let Report { steps, jobs, starts, crashes, torn_writes, records, chains, reverts, kills } = total;
+    let Kills { of_runners, in_rollback, in_activation, in_submission } = kills;
+    let hits = kills.total();
+    format!(
+        "{seeds} seeds kept every promise\n\
+         {steps} steps, {records} records, {jobs} jobs, {starts} starts on nodes\n\
+         {crashes} stops, {torn_writes} of them with a torn write\n\
+         {chains} chains of filters, {reverts} reverts\n\
+         {hits} stops hit a chain: {in_submission} in submission, {in_activation} in activation, {in_rollback} in \
+         rollback, {of_runners} of a runner with a call\n"
+    )
 }

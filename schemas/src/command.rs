@@ -5,12 +5,13 @@ use crate::{
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
-    job::{Holds, JobSpec, JobState, Launch, Occasion},
+    job::{ExitStatus, Holds, JobSpec, JobState, Launch, Occasion},
     node::NodeOrder,
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
     resources::Placement,
     scheduling::SchedulingSettings,
+    steps::{StepSpec, TaskStatus},
     tasks::TaskList,
     time::Timestamp,
 };
@@ -257,6 +258,9 @@ pub enum Command {
     ConfigureJob {
         /// The job.
         job: JobId,
+        /// The [`JobDocuments::version`] that the change was made of: refused if the job has become another since, so that
+        /// of two who change it at once neither undoes what the other did. `None` replaces whatever it is.
+        made_from: Option<Sequence>,
         /// All of it from now on.
         spec: Box<JobSpec>,
         /// What comes with it from now on.
@@ -320,6 +324,62 @@ pub enum Command {
     },
     /// A planner begins its work; the answer carries its epoch.
     PlannerHello,
+    /// Launch a step inside a running job, on cores of it that no other step uses. The job's owner. Refused as
+    /// [`RefusalCode::Busy`] if it fits as soon as other steps have ended.
+    LaunchStep {
+        /// The job.
+        job: JobId,
+        /// All of it.
+        spec: Box<StepSpec>,
+    },
+    /// Send a signal to the processes of a step. The job's owner.
+    SignalStep {
+        /// The job.
+        job: JobId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component; `None` means on all of the step's.
+        component: Option<u32>,
+        /// Its number, 1 to 64.
+        signal: u8,
+    },
+    /// End a step that [`Command::LaunchStep`] launched: SIGTERM, after its grace SIGKILL. The job's owner.
+    EndStep {
+        /// The job.
+        job: JobId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component, the others go on; `None` means all of it (SL-M-15).
+        component: Option<u32>,
+        /// Without grace.
+        is_forced: bool,
+    },
+    /// All tasks of a step that [`Command::LaunchStep`] launched are gone from the node.
+    NodeTasksEnded {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// How, taken together.
+        exit: NodeExit,
+        /// How each task ended; tasks that were not started are not among them.
+        statuses: Vec<TaskStatus>,
+    },
+    /// End a job that only holds resources for its client, because the client is done. The job's owner.
+    ConcludeJob {
+        /// The job.
+        job: JobId,
+        /// What the client came to: the job ends as a script with this status.
+        status: ExitStatus,
+    },
+    /// The client of a job lives. If it is not heard of for so long from now on, nor for as long again, the job is
+    /// cancelled. The job's owner.
+    KeepJob {
+        /// The job.
+        job: JobId,
+        /// 10 to 86,400; `None` means that it need not be heard of any more.
+        seconds: Option<u32>,
+    },
 }
 
 /// How jobs are to end (HPC-C-06).
@@ -446,6 +506,8 @@ pub enum RefusalCode {
     StorageFailed,
     /// Not now; the same command may succeed later.
     Unavailable,
+    /// Others use what it needs at the moment; asked anew, it may succeed as soon as they have ended (SL-R-08).
+    Busy,
 }
 
 /// What can be read from the ledger over the bus.
@@ -498,6 +560,11 @@ pub enum Query {
         /// The job or array.
         job: JobId,
     },
+    /// Which record led to each of these, as [`crate::cause`] says (HPC-E-01).
+    Causes {
+        /// Those asked about.
+        of: Vec<Sequence>,
+    },
 }
 
 /// The answers to queries.
@@ -544,11 +611,15 @@ pub enum QueryAnswer {
     Refused(Refusal),
     /// What a job was described with.
     JobDocuments(Box<JobDocuments>),
+    /// What led to each record that was asked about, in the same order; `None` where something began.
+    Causes(Vec<Option<Sequence>>),
 }
 
 /// What a job was described with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobDocuments {
+    /// The record that says what the job is, until it is described or checked anew.
+    pub version: Sequence,
     /// Its description as it was received last, byte for byte (HPC-J-46); `None` if it came without one.
     pub received: Option<JobDocument>,
     /// Its description with all defaults, as it was checked last (HPC-F-38); `None` if it was not checked.

@@ -15,6 +15,7 @@ use crate::{
     policy::Policy,
     resources::{IndexSet, NodeSpec, Placement},
     scheduling::SchedulingSettings,
+    steps::{StepShare, StepSpec, TaskStatus},
     tasks::{TaskInstance, TaskList},
     time::Timestamp,
 };
@@ -110,6 +111,8 @@ pub enum StopReason {
     CancelledAtOnce,
     /// As declared finished, without grace.
     FinishedAtOnce,
+    /// The client that it held resources for is done, with this status.
+    Concluded(ExitStatus),
 }
 
 /// A change to a job that waits (or, for some fields, runs). `None` leaves a field as it is.
@@ -808,6 +811,68 @@ pub enum Event {
         /// Whether tasks that run may end by themselves; else they are stopped.
         is_graceful: bool,
     },
+    /// A step was launched inside a run.
+    StepLaunched {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// All of it.
+        spec: Arc<StepSpec>,
+        /// What it takes of each of its nodes, in the order of its places.
+        shares: Vec<StepShare>,
+    },
+    /// A signal was sent to the processes of a step.
+    StepSignalled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component.
+        component: Option<u32>,
+        /// The signal's number.
+        signal: u8,
+    },
+    /// A step, or the part of it in one component, is being ended.
+    StepStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component.
+        component: Option<u32>,
+        /// Without grace.
+        is_forced: bool,
+    },
+    /// The tasks of a step on one node have ended.
+    StepTasksEnded {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The node.
+        node: NodeId,
+        /// How, taken together.
+        exit: NodeExit,
+        /// How each task ended; tasks that were not started are not among them.
+        statuses: Vec<TaskStatus>,
+    },
+    /// The client of a job has to be heard of from now on.
+    JobKept {
+        /// The job.
+        job: JobId,
+        /// Within so long from now; `None` means that it need not be heard of any more.
+        seconds: Option<u32>,
+        /// It was not heard of in time, and has as long again, since nobody may have been there to hear it. Then the job is
+        /// cancelled.
+        is_late: bool,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1012,6 +1077,11 @@ impl Event {
             Self::FilterOfferedAgain { .. } => ("filter", "offered_again"),
             Self::JobEndRequested { .. } => ("job", "end_requested"),
             Self::TasksStopping { .. } => ("job", "tasks_stopping"),
+            Self::StepLaunched { .. } => ("step", "launched"),
+            Self::StepSignalled { .. } => ("step", "signalled"),
+            Self::StepStopping { .. } => ("step", "stopping"),
+            Self::StepTasksEnded { .. } => ("step", "tasks_ended"),
+            Self::JobKept { .. } => ("job", "kept"),
         }
     }
 
@@ -1062,7 +1132,11 @@ impl Event {
             | Self::JobQueued { job }
             | Self::GrowthRejected { job, .. }
             | Self::JobEndRequested { job, .. }
-            | Self::TasksStopping { job, .. } => Some(*job),
+            | Self::TasksStopping { job, .. }
+            | Self::StepLaunched { job, .. }
+            | Self::StepSignalled { job, .. }
+            | Self::StepStopping { job, .. }
+            | Self::JobKept { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
@@ -1096,7 +1170,11 @@ impl Event {
             | Self::RunShrunk { run, .. }
             | Self::TaskStarted { run, .. }
             | Self::GrowthRejected { run, .. }
-            | Self::TasksStopping { run, .. } => Some(*run),
+            | Self::TasksStopping { run, .. }
+            | Self::StepLaunched { run, .. }
+            | Self::StepSignalled { run, .. }
+            | Self::StepStopping { run, .. }
+            | Self::StepTasksEnded { run, .. } => Some(*run),
             _ => None,
         }
     }

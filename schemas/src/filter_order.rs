@@ -6,6 +6,7 @@ use crate::{
     filter::{ActivationParameters, CallId, FilterForm, FilterSpec, JobDocument, TemplateSpec},
     ids::JobId,
     job::{JobSpec, JobState},
+    resources::Alternative,
     tasks::TaskList,
     time::Timestamp,
 };
@@ -112,4 +113,6 @@ pub struct DescribedJob {
     pub priority: i64,
     /// Its walltime now.
     pub walltime_seconds: Option<u64>,
+    /// What its first component asks for now.
+    pub alternatives: Arc<[Alternative]>,
 }

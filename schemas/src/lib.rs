@@ -1,6 +1,7 @@
 //! What crosses the bus and what is stored: ids, the job model, commands, events, node orders, their bytes, and the
 //! public form of events.
 
+pub mod cause;
 pub mod cluster;
 pub mod codec;
 pub mod command;
@@ -17,6 +18,8 @@ pub mod policy;
 pub mod public;
 pub mod resources;
 pub mod scheduling;
+pub mod step_io;
+pub mod steps;
 pub mod subjects;
 pub mod tasks;
 pub mod time;

@@ -6,6 +6,7 @@ use crate::{
     ids::{JobId, RunId, StepId},
     job::{Checkpoint, Launch},
     resources::IndexSet,
+    steps::StepTasks,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -77,6 +78,27 @@ pub enum NodeOrder {
         /// From SIGTERM to SIGKILL.
         grace_seconds: u32,
     },
+    /// Start the node's tasks of a step.
+    LaunchTasks(Box<TasksOrder>),
+    /// Send a signal to all processes of a step.
+    SignalStep {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The signal's number.
+        signal: u8,
+    },
+}
+
+/// The node's tasks of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TasksOrder {
+    /// What every launch says. Its nodes are those of the step, in order; its program, its files and its first rank do not
+    /// count.
+    pub launch: LaunchOrder,
+    /// What is special to a step.
+    pub tasks: StepTasks,
 }
 
 /// Everything a node needs to start its part of a run or of a step.

@@ -15,6 +15,7 @@ use crate::{
     plan::{NodeClosure, PlanRecord, ReservationSpec},
     policy::Policy,
     resources::{Alternative, IndexSet, NodeSpec, Placement},
+    steps::{StepShare, TaskStatus},
     subjects,
     time::Timestamp,
     views::{OutcomeView, ReasonView},
@@ -48,8 +49,8 @@ pub struct PublicEvent {
     pub json: String,
 }
 
-/// The public form of a record.
-pub fn cloud_event(record: &Record, names: &dyn Names, cluster: &str) -> PublicEvent {
+/// The public form of a record, and of what led to it as [`crate::cause`] says.
+pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names, cluster: &str) -> PublicEvent {
     let (kind, verb) = record.event.kind_verb();
     let data = EventData::of(record, names);
     let subject = data.subject(cluster);
@@ -63,6 +64,7 @@ pub fn cloud_event(record: &Record, names: &dyn Names, cluster: &str) -> PublicE
         datacontenttype: "application/json",
         traceparent: record.trace.to_traceparent(),
         actor: actor_text(&record.actor),
+        causedby: cause.map(|cause| cause.to_string()),
         summary: data.to_string(),
         data: &data,
     };
@@ -103,6 +105,9 @@ struct CloudEvent<'a> {
     traceparent: Option<String>,
     /// Who asked for it: `user:NAME`, `node:NAME`, `runner:NAME`, `planner`, `notifier` or `ledger`.
     actor: String,
+    /// The `id` of the event that led to this one; left out where something began (HPC-E-01).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causedby: Option<String>,
     /// One sentence for people. Its wording is not stable.
     summary: String,
     /// What belongs to this type of event.
@@ -829,6 +834,71 @@ public_events! {
         /// What it gave up.
         nodes: Vec<AllocatedNode>,
     }
+    /// A step was launched inside a job.
+    "step" "launched" StepLaunched {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// What people call it.
+        name: String,
+        /// What it takes of each of its nodes, in their order.
+        nodes: Vec<StepPart>,
+        /// How long it may run, in seconds; `null` means as long as its job.
+        walltime_seconds: Option<u64>,
+    }
+    /// A signal was sent to the processes of a step.
+    "step" "signalled" StepSignalled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component.
+        component: Option<u32>,
+        /// The signal's number.
+        signal: u8,
+    }
+    /// A step, or the part of it in one component, is being ended.
+    "step" "stopping" StepStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component.
+        component: Option<u32>,
+        /// Without grace.
+        is_forced: bool,
+    }
+    /// The tasks of a step on one node have ended.
+    "step" "tasks_ended" StepTasksEnded {
+        /// The job; `null` if it is no longer known.
+        job: Option<JobId>,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The node's name.
+        node: String,
+        /// How, taken together.
+        exit: NodeExit,
+        /// How each task ended, those that ended alike together.
+        statuses: Vec<TaskStatus>,
+    }
+    /// The client of a job has to be heard of, or its job is cancelled.
+    "job" "kept" JobKept {
+        /// The job.
+        job: JobId,
+        /// Within so long from now; `null` means that it need not be heard of any more.
+        seconds: Option<u32>,
+        /// It was not heard of in time, and has as long again.
+        is_late: bool,
+    }
     /// A task of a running job was started, as a step of it.
     "task" "started" TaskStarted {
         /// The job.
@@ -1006,6 +1076,19 @@ pub struct StepNode {
     pub node: String,
     /// How many tasks.
     pub tasks: u32,
+}
+
+/// What a step takes of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct StepPart {
+    /// The node's name.
+    pub node: String,
+    /// Which component of the job it serves.
+    pub component: u32,
+    /// How many tasks run there.
+    pub tasks: u32,
+    /// The cores that they may use.
+    pub cores: IndexSet,
 }
 
 impl EventData {
@@ -1194,6 +1277,33 @@ impl EventData {
             Event::RunShrunk { job, run, removed } => {
                 JobShrunk { job: *job, run: *run, nodes: allocated(removed, names) }.into()
             }
+            Event::StepLaunched { job, run, step, spec, shares } => StepLaunched {
+                job: *job,
+                run: *run,
+                step: *step,
+                name: spec.name.clone(),
+                nodes: shares.iter().map(|share| step_part(share, names)).collect(),
+                walltime_seconds: spec.walltime_seconds,
+            }
+            .into(),
+            Event::StepSignalled { job, run, step, component, signal } => {
+                StepSignalled { job: *job, run: *run, step: *step, component: *component, signal: *signal }.into()
+            }
+            Event::StepStopping { job, run, step, component, is_forced } => {
+                StepStopping { job: *job, run: *run, step: *step, component: *component, is_forced: *is_forced }.into()
+            }
+            Event::StepTasksEnded { run, step, node: id, exit, statuses } => StepTasksEnded {
+                job: names.job_of_run(*run),
+                run: *run,
+                step: *step,
+                node: node(id),
+                exit: exit.clone(),
+                statuses: statuses.clone(),
+            }
+            .into(),
+            Event::JobKept { job, seconds, is_late } => {
+                JobKept { job: *job, seconds: *seconds, is_late: *is_late }.into()
+            }
             Event::TaskStarted { job, run, step, instance, cores } => TaskStarted {
                 job: *job,
                 run: *run,
@@ -1301,6 +1411,11 @@ impl EventData {
             Self::JobShrinking(data) => data.job.to_string(),
             Self::JobShrunk(data) => data.job.to_string(),
             Self::TaskStarted(data) => data.job.to_string(),
+            Self::StepLaunched(data) => data.job.to_string(),
+            Self::StepSignalled(data) => data.job.to_string(),
+            Self::StepStopping(data) => data.job.to_string(),
+            Self::StepTasksEnded(data) => run_subject(&data.job, &data.run),
+            Self::JobKept(data) => data.job.to_string(),
         }
     }
 }
@@ -1450,6 +1565,15 @@ fn allocated(placement: &Placement, names: &dyn Names) -> Vec<AllocatedNode> {
         }));
     }
     nodes
+}
+
+fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
+    StepPart {
+        node: node_name(names, share.node).into_owned(),
+        component: share.component,
+        tasks: share.tasks,
+        cores: share.cores.clone(),
+    }
 }
 
 fn finished(job: JobId, outcome: &Outcome) -> JobFinished {

@@ -1,5 +1,7 @@
 //! The names of bus subjects and streams. They are a contract with integrations and with the permissions in `ops/nats`.
 
+use crate::ids::{JobId, StepId};
+
 /// JetStream stream of the log: one message for each group commit, on [`LOG_SUBJECT`].
 pub const LOG_STREAM: &str = "MUSTER_LOG";
 /// Subject of the log's messages.
@@ -57,6 +59,17 @@ pub fn heartbeat(node: &str) -> String {
 /// Orders to a node.
 pub fn node_orders(node: &str) -> String {
     format!("muster.node.{}.order", token(node))
+}
+
+/// The streams of the tasks of a step on a node: request/reply, `muster.io.JOB.STEP.TASK.VERB.NODE`. The task is a rank, or
+/// `all`.
+pub fn step_io(job: JobId, step: StepId, task: &str, verb: &str, node: &str) -> String {
+    format!("muster.io.{}.{step}.{task}.{verb}.{}", token(&job.to_string()), token(node))
+}
+
+/// All streams of the steps on a node.
+pub fn node_io(node: &str) -> String {
+    format!("muster.io.*.*.*.*.{}", token(node))
 }
 
 /// The public event's subject.

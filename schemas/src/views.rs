@@ -4,11 +4,16 @@
 mod explanation;
 mod filtering;
 mod reservations;
+mod steps;
 mod timetable;
 
 pub use explanation::*;
 pub use filtering::*;
 pub use reservations::*;
+pub use steps::{
+    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
+    StepTerminalRequest, StepsPage,
+};
 pub use timetable::*;
 
 use crate::{
@@ -724,6 +729,8 @@ pub enum ErrorCode {
     Unavailable,
     /// HTTP 507: the ledger cannot write: disk full or broken.
     StorageFailed,
+    /// HTTP 409: others use what it needs at the moment; asked anew, it may succeed as soon as they have ended.
+    Busy,
 }
 
 impl ErrorCode {
@@ -740,6 +747,7 @@ impl ErrorCode {
             Self::LimitReached => 429,
             Self::Unavailable => 503,
             Self::StorageFailed => 507,
+            Self::Busy => 409,
         }
     }
 }
@@ -754,6 +762,7 @@ impl From<RefusalCode> for ErrorCode {
             RefusalCode::LimitReached => Self::LimitReached,
             RefusalCode::StorageFailed => Self::StorageFailed,
             RefusalCode::Unavailable => Self::Unavailable,
+            RefusalCode::Busy => Self::Busy,
         }
     }
 }

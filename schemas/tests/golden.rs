@@ -27,6 +27,8 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 #[path = "golden/chains.rs"]
 mod chains;
+#[path = "golden/steps.rs"]
+mod steps;
 
 /// What samples have in common.
 #[derive(Clone)]
@@ -310,6 +312,7 @@ fn events() -> Vec<Event> {
         Event::ReservationBegun { name: "course".into() },
     ];
     events.extend(chains::events(&fixture));
+    events.extend(steps::events(&fixture));
     events
 }
 

@@ -11,7 +11,9 @@
 //! The same seed gives the same history: [`run`] is what one command repeats.
 
 mod chains;
+mod effects;
 mod filters;
+mod kills;
 mod ledger;
 mod network;
 mod node;
@@ -20,7 +22,9 @@ mod runner;
 mod truth;
 mod user;
 
-use ledger::{Crash, LedgerHost};
+pub use kills::Kills;
+use kills::{Blow, Phase, Victim};
+use ledger::LedgerHost;
 use muster_schemas::{
     CommandId, RunId, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
@@ -78,14 +82,8 @@ pub struct Report {
     pub chains: u64,
     /// Filters that were asked to take back what they had done.
     pub reverts: u64,
-    /// Stops of anything while a submission chain was under way.
-    pub kills_in_submission: u64,
-    /// Stops of anything while an activation chain was under way.
-    pub kills_in_activation: u64,
-    /// Stops of anything while a chain was being rolled back.
-    pub kills_in_rollback: u64,
-    /// Runners that were stopped while they made a call.
-    pub kills_of_runners: u64,
+    /// What of that hit a chain of filters.
+    pub kills: Kills,
 }
 
 impl Report {
@@ -99,10 +97,7 @@ impl Report {
         self.records += other.records;
         self.chains += other.chains;
         self.reverts += other.reverts;
-        self.kills_in_submission += other.kills_in_submission;
-        self.kills_in_activation += other.kills_in_activation;
-        self.kills_in_rollback += other.kills_in_rollback;
-        self.kills_of_runners += other.kills_of_runners;
+        self.kills.add(other.kills);
     }
 }
 
@@ -150,6 +145,8 @@ enum Happening {
     RunnerReturns(usize),
     CallEnds { runner: usize, order: Arc<FilterOrder> },
     OfferCalls,
+    TakeAim(Phase),
+    Strike { victim: Victim, phase: Phase, runner: usize },
     Trouble,
     Peace,
 }
@@ -182,6 +179,8 @@ struct World {
     queue: BTreeMap<String, Arc<FilterOrder>>,
     truth: Truth,
     troubled: bool,
+    /// How the next call of a filter is hit, by phase.
+    aims: BTreeMap<Phase, Blow>,
     /// When the ledger wakes by itself.
     wake_at: Option<i64>,
     /// When the planner last wanted to be woken.
@@ -225,6 +224,7 @@ impl World {
             queue: BTreeMap::new(),
             truth: Truth::default(),
             troubled: true,
+            aims: BTreeMap::new(),
             wake_at: None,
             planner_wakes_at: None,
             report: Report::default(),
@@ -312,6 +312,14 @@ impl World {
                 self.agenda.after(SECOND, Happening::OfferCalls);
                 Ok(())
             }
+            Happening::TakeAim(phase) => {
+                self.take_aim(phase);
+                Ok(())
+            }
+            Happening::Strike { victim, phase, runner } => {
+                self.strike(victim, phase, runner);
+                Ok(())
+            }
             Happening::Trouble => {
                 self.trouble();
                 Ok(())
@@ -394,8 +402,12 @@ impl World {
     }
 
     fn ledger_round(&mut self) -> Result<(), String> {
-        let crash = if self.troubled { Crash::perhaps(&mut self.random) } else { None };
-        let Some(outcome) = self.ledger.round(Timestamp(self.agenda.now), crash, &mut self.random)? else {
+        if !self.ledger.is_up() {
+            return Ok(());
+        }
+        let crash = self.crash_of_round();
+        let now = Timestamp(self.agenda.now);
+        let Some(outcome) = self.ledger.round(now, crash.map(|(crash, _)| crash), &mut self.random)? else {
             return Ok(());
         };
         self.truth.round(&outcome)?;
@@ -403,11 +415,8 @@ impl World {
             self.send(parcel);
         }
         self.enqueue_calls(outcome.calls);
-        if outcome.crashed {
-            self.count_kill();
-            self.report.torn_writes += u64::from(outcome.torn);
-            let pause = self.random.random_range(SECOND / 20..20 * SECOND);
-            self.agenda.after(pause, Happening::LedgerReturns);
+        if let Some((_, aimed_at)) = crash {
+            self.ledger_crashed(aimed_at, outcome.torn);
         }
         self.set_alarm();
         Ok(())
@@ -493,7 +502,7 @@ impl World {
         }
         self.node_asks(node, effects.commands);
         if crash {
-            self.stop_executor(node);
+            self.stop_executor(node, None);
             self.agenda.after(SECOND, Happening::ExecutorReturns(node));
         }
     }
@@ -506,51 +515,11 @@ impl World {
         }
     }
 
-    fn stop_executor(&mut self, node: usize) {
-        self.nodes[node].stops();
-        // Who is gone asks no more; after its return it asks anew, under the same ids.
-        self.network.open.retain(|_, (party, _)| *party != Party::Node(node));
-        self.count_kill();
-    }
-
     fn node_asks(&mut self, node: usize, commands: Vec<(CommandId, Command)>) {
         for (id, command) in commands {
             let actor = Actor::Executor(node::name(node));
             self.ask(Party::Node(node), CommandEnvelope { id, actor, trace: TraceContext::default(), command });
         }
-    }
-
-    /// Stops something, and lets it come back.
-    fn trouble(&mut self) {
-        if !self.troubled {
-            return;
-        }
-        let back_after = self.random.random_range(SECOND / 10..15 * SECOND);
-        if !self.runners.is_empty() && self.random.random_range(0..2) == 0 {
-            self.stop_runner();
-        }
-        match self.random.random_range(0..10) {
-            0..=2 => {
-                self.planner.stop();
-                self.count_kill();
-                self.agenda.after(back_after, Happening::PlannerReturns);
-            }
-            3..=6 => {
-                let node = self.random.random_range(0..self.nodes.len());
-                self.stop_executor(node);
-                self.agenda.after(back_after, Happening::ExecutorReturns(node));
-            }
-            7 => {
-                let node = self.random.random_range(0..self.nodes.len());
-                self.stop_executor(node);
-                self.nodes[node].reboots(Timestamp(self.agenda.now));
-                // Some nodes stay away for longer than the ledger waits.
-                self.agenda.after(back_after * 3, Happening::ExecutorReturns(node));
-            }
-            _ => self.network.cut_until = self.agenda.now + back_after,
-        }
-        let pause = self.random.random_range(SECOND..6 * SECOND);
-        self.agenda.after(pause, Happening::Trouble);
     }
 
     /// From here on everything works, and nobody asks for anything new but to let go what is held. It is asked again and

@@ -54,6 +54,13 @@ fn every_id_of_the_map_stands_once_and_is_known() {
     }
 }
 
+#[test]
+fn every_requirement_of_hpc_pack_has_its_row() {
+    let ids: BTreeSet<String> = rows().into_iter().map(|(id, ..)| id).collect();
+    let missing = known_ids().unwrap_or_default().into_iter().filter(|id| id.starts_with("HPC-") && !ids.contains(id));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
 /// The ids of all specifications, which lie beside the repository where it is developed.
 fn known_ids() -> Option<BTreeSet<String>> {
     let list = fs::read_to_string(repository().join("../shared/spec/ids.tsv")).ok()?;

@@ -2,6 +2,7 @@
 
 use muster_bus::{LocalBus, Published, SharedBus, Subscription};
 use muster_client::{Client, Endpoint, Moment};
+use muster_ledger::limits::NoLimits;
 use muster_schemas::{
     CommandId, JobId,
     cluster::{ClusterConfig, QueueSpec},
@@ -24,7 +25,7 @@ use std::{
     io::{Read as _, Write as _},
     os::unix::net::UnixStream,
     path::PathBuf,
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
     thread,
     time::{Duration, Instant},
 };
@@ -62,7 +63,7 @@ impl System {
             cluster: Some(cluster()),
             ..muster_ledger::Config::default()
         };
-        system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, ready, stop));
+        system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, Arc::new(NoLimits), ready, stop));
         system.add(|bus, ready, stop| muster_planner_service::serve(bus, Default::default(), ready, stop));
         system.add(|bus, ready, stop| muster_notifier::serve(bus, Default::default(), ready, stop));
         system.add(|bus, ready, stop| muster_accounting::serve(bus, Default::default(), ready, stop));

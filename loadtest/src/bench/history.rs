@@ -9,6 +9,7 @@ use crate::http::Connection;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use muster_bus::{LedgerClient, LocalBus, SharedBus};
 use muster_domain::{State, decide};
+use muster_ledger::limits::NoLimits;
 use muster_schemas::{
     CommandId, Timestamp, codec,
     event::{Record, TraceContext},
@@ -123,7 +124,8 @@ async fn write_history(bench: &Bench, data: &Path) -> Result<u64> {
     let config = muster_ledger::Config { data_dir: data.to_owned(), ..muster_ledger::Config::default() };
     let (ready, is_ready) = oneshot::channel();
     let shutdown = CancellationToken::new();
-    let mut ledger = tokio::spawn(muster_ledger::serve(bus.clone(), config, ready, shutdown.clone()));
+    let mut ledger =
+        tokio::spawn(muster_ledger::serve(bus.clone(), config, Arc::new(NoLimits), ready, shutdown.clone()));
     if is_ready.await.is_err() {
         (&mut ledger).await??;
         bail!("the ledger ended before it was ready");

@@ -7,6 +7,7 @@ mod history;
 mod memory;
 mod planner;
 mod running;
+mod steps;
 mod submission;
 mod workload;
 
@@ -63,6 +64,8 @@ enum Row {
     Latency,
     /// Trivial jobs run to the end, beside bare fork, exec and wait of the same command.
     Throughput,
+    /// Trivial tasks of a step of a job that runs, beside those of a job.
+    Steps,
     /// Decode and fold of a log.
     Fold,
     /// Restart with 1,000,000 events and 100,000 live jobs.
@@ -77,6 +80,8 @@ enum Row {
     Planner,
     /// Full passes of the planner over numbers of jobs, nodes and distinct requests, as a table.
     PlannerCurve,
+    /// Passes of the planner while filters of many jobs are asked.
+    PlannerVerdicts,
     /// Memory of the planner of a very large site.
     PlannerMemory,
     /// Explanations of why a job waits, of 10,000 that do.
@@ -145,6 +150,7 @@ impl Bench {
             Row::CliSubmit => submission::command_line(self).await,
             Row::Latency => running::latency(self).await,
             Row::Throughput => running::throughput(self).await,
+            Row::Steps => steps::steps(self).await,
             Row::Fold => self.compute(history::fold).await,
             Row::Restart => history::restart(self).await,
             Row::PastQuery => history::past_query(self).await,
@@ -152,6 +158,7 @@ impl Bench {
             Row::Memory => memory::memory(self).await,
             Row::Planner => self.compute(planner::planner).await,
             Row::PlannerCurve => self.compute(planner::curve).await,
+            Row::PlannerVerdicts => self.compute(planner::verdicts).await,
             Row::PlannerMemory => self.compute(planner::memory).await,
             Row::Explain => self.compute(planner::explain).await,
             Row::Whatif => self.compute(planner::whatif).await,

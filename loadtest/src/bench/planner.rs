@@ -11,7 +11,8 @@ use super::{
     figure::{Figure, Target, quantile},
 };
 use anyhow::{Context as _, Result};
-use muster_schemas::policy::Policy;
+use muster_planner::Engine;
+use muster_schemas::{filter::ActivationOrdering, policy::Policy};
 use scene::Scene;
 use std::{
     collections::BTreeSet,
@@ -38,6 +39,8 @@ const LONG: Duration = Duration::from_secs(5);
 const ENDS: usize = 1_000;
 /// The same where each takes long.
 const ENDS_WITH_PROMISES: usize = 50;
+/// Jobs whose activation filters are asked at a time.
+const VERDICTS: usize = 10_000;
 /// Distinct requests of the curve: few, and many.
 const SHAPES: [usize; 2] = [10, 10_000];
 
@@ -58,6 +61,49 @@ pub fn planner(bench: &Bench) -> Result<Vec<Figure>> {
     let measure = format!("full pass, `easy`, {}", scene.words());
     figures.push(Figure::time(measure, full_pass(&scene)?, 2_000.0));
     Ok(figures)
+}
+
+/// Passes after one job has ended, beside those of the same site where many verdicts of activation filters are
+/// outstanding: by turns, so that both find the machine alike.
+pub fn verdicts(bench: &Bench) -> Result<Vec<Figure>> {
+    let size = scaled(bench, USUAL);
+    let mut plain = settled("easy", size)?;
+    let mut asking = settled("easy", size)?.asking(bench.count(VERDICTS));
+    let words = plain.words();
+    let mut full = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        for (scene, times) in [&plain, &asking].into_iter().zip(&mut full) {
+            times.push(full_pass(scene)?);
+        }
+    }
+    let mut engines = [relaxed(&plain)?, relaxed(&asking)?];
+    plain.plan(&mut engines[0]);
+    asking.plan(&mut engines[1]);
+    let mut after_end = [Vec::new(), Vec::new()];
+    for _ in 0..bench.count(ENDS) {
+        for (scene, (engine, times)) in
+            [&mut plain, &mut asking].into_iter().zip(engines.iter_mut().zip(&mut after_end))
+        {
+            times.push(pass_after_end(scene, engine));
+        }
+    }
+    let figure = |kind: &str, times: &mut [Vec<Duration>; 2]| {
+        let [without, with] = times.each_mut().map(|times| quantile(times, 0.5).as_secs_f64() * 1e3);
+        let measure = format!(
+            "{kind}, `easy`, {words}, p50, with {} verdicts outstanding, as a part of that without \
+             ({without:.3} ms and {with:.3} ms)",
+            bench.count(VERDICTS)
+        );
+        Figure { measure, value: with / without * 100.0, unit: "%", target: Target::AtMost(105.0) }
+    };
+    Ok(vec![figure("full pass", &mut full), figure("pass after one job ended", &mut after_end)])
+}
+
+/// Nobody is held back, so that a pass has as much to do as without filters.
+fn relaxed(scene: &Scene) -> Result<Engine> {
+    let mut engine = scene.engine(&scene.policy)?;
+    engine.set_ordering(ActivationOrdering::Relaxed);
+    Ok(engine)
 }
 
 /// What a planner of a very large site needs. By itself in a process, so that nothing else counts.
@@ -120,7 +166,7 @@ fn full_pass(scene: &Scene) -> Result<Duration> {
     let mut times = Vec::with_capacity(ROUNDS);
     let first = Instant::now();
     while times.len() < ROUNDS && first.elapsed() < LONG {
-        let mut engine = scene.engine(&scene.policy)?;
+        let mut engine = relaxed(scene)?;
         let begin = Instant::now();
         engine.pass(scene.now, &BTreeSet::new());
         times.push(begin.elapsed());
@@ -134,13 +180,18 @@ fn passes_after_ends(scene: &mut Scene, ends: usize) -> Result<Vec<Duration>> {
     scene.plan(&mut engine);
     let mut times = Vec::new();
     for _ in 0..ends {
-        scene.end_one(&mut engine);
-        let begin = Instant::now();
-        let plan = engine.pass(scene.now, &BTreeSet::new());
-        times.push(begin.elapsed());
-        scene.follow(&mut engine, &plan);
+        times.push(pass_after_end(scene, &mut engine));
     }
     Ok(times)
+}
+
+fn pass_after_end(scene: &mut Scene, engine: &mut Engine) -> Duration {
+    scene.end_one(engine);
+    let begin = Instant::now();
+    let plan = engine.pass(scene.now, &BTreeSet::new());
+    let time = begin.elapsed();
+    scene.follow(engine, &plan);
+    time
 }
 
 /// The resident memory of this process.

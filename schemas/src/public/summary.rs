@@ -205,6 +205,31 @@ impl fmt::Display for EventData {
                 let (job, task, instance) = (data.job, data.task + 1, data.instance + 1);
                 write!(f, "task {task}.{instance} of job {job} started as step {}", data.step)
             }
+            Self::StepLaunched(data) => {
+                let tasks: u64 = data.nodes.iter().map(|node| u64::from(node.tasks)).sum();
+                let nodes = data.nodes.len();
+                write!(f, "step {} of job {} was launched with {tasks} tasks on {nodes} nodes", data.step, data.job)
+            }
+            Self::StepSignalled(data) => {
+                write!(f, "step {} of job {} was sent signal {}", data.step, data.job, data.signal)
+            }
+            Self::StepStopping(data) => {
+                write!(f, "step {} of job {} is being ended", data.step, data.job)?;
+                data.component.map_or(Ok(()), |component| write!(f, " in component {component}"))
+            }
+            Self::StepTasksEnded(data) => {
+                let part = Part(data.job, data.run);
+                write!(f, "step {} of {part} ended on {}: {}", data.step, data.node, Exit(&data.exit))
+            }
+            Self::JobKept(data) => match data.seconds {
+                Some(seconds) if data.is_late => {
+                    write!(f, "the client of job {} was not heard of, and has {seconds} s more", data.job)
+                }
+                Some(seconds) => {
+                    write!(f, "the client of job {} was heard of, and is to be within {seconds} s", data.job)
+                }
+                None => write!(f, "the client of job {} need not be heard of any more", data.job),
+            },
             Self::ConfigChanged(data) => match (&data.old, &data.new) {
                 (None, _) => write!(f, "{} was made", data.what),
                 (_, None) => write!(f, "{} was removed", data.what),
@@ -304,5 +329,6 @@ const fn stop_text(reason: StopReason) -> &'static str {
         StopReason::Walltime => "its walltime is almost over",
         StopReason::CancelledAtOnce => "it was cancelled without grace",
         StopReason::FinishedAtOnce => "it was declared finished without grace",
+        StopReason::Concluded(_) => "its client is done",
     }
 }

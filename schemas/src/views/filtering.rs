@@ -6,6 +6,7 @@ use crate::{
     filter::{ChainVerdict, FilterAction, FilterKind, JobDocument, JobWarning, TemplateSpec},
     ids::Sequence,
     job::JobSpec,
+    resources::Alternative,
     tasks::{SizeUnit, TaskKind, TaskList},
     time::Timestamp,
 };
@@ -139,6 +140,8 @@ pub struct TaskView {
 /// What a job was described with. Only its owner and operators see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DescriptionView {
+    /// The record that says what the job is: it changes whenever the job is described or checked anew.
+    pub version: Sequence,
     /// Its description as it was received last, byte for byte; `null` if it came without one.
     pub received: Option<JobDocument>,
     /// Its description with all defaults, as it was checked last; `null` if it was not checked.
@@ -149,12 +152,28 @@ pub struct DescriptionView {
     pub tasks: Option<TaskList>,
     /// The template that it names.
     pub template: Option<String>,
+    /// What its first component asks for at that moment: a queued job can be given another demand.
+    pub alternatives: Vec<Alternative>,
 }
 
 /// A job with a description, a template or tasks of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribedJobRequest {
+    /// The job as far as it can be told before the checks; provisional if there is a description.
+    pub spec: JobSpec,
+    /// What comes with it.
+    pub intake: Intake,
+}
+
+/// All of a job that is still being made, from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigureJobRequest {
+    /// The `version` of the description that this was made of. If the job has become another since, the change is refused
+    /// with `conflict`, and can be made anew of what the job is now. Without it, the job is replaced whatever it is.
+    #[serde(default)]
+    pub made_from: Option<Sequence>,
     /// The job as far as it can be told before the checks; provisional if there is a description.
     pub spec: JobSpec,
     /// What comes with it.

@@ -5,7 +5,10 @@ use muster_schemas::{
     CommandId, JobId,
     filter::{FilterSettings, TemplateSpec},
     scheduling::SchedulingSettings,
-    views::{CommandAnswer, DescribedJobRequest, DescriptionView, EndRequest, HoldUntilRequest, TemplatesPage},
+    views::{
+        CommandAnswer, ConfigureJobRequest, DescribedJobRequest, DescriptionView, EndRequest, HoldUntilRequest,
+        TemplatesPage,
+    },
 };
 
 impl Client {
@@ -24,12 +27,12 @@ impl Client {
     /// Changes a job that is still being made.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
+    /// As [`submit`](Self::submit); with the code `conflict` if it is not what the change was made of any more.
     pub fn configure_job(
         &mut self,
         id: CommandId,
         job: JobId,
-        request: &DescribedJobRequest,
+        request: &ConfigureJobRequest,
     ) -> Result<CommandAnswer, ClientError> {
         self.command(id, "PUT", &format!("/v1/jobs/{job}/described"), request)
     }

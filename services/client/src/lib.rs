@@ -8,11 +8,13 @@ mod filters;
 mod plans;
 mod query;
 mod reservations;
+mod steps;
 
 pub use connection::{Endpoint, EndpointError, Response};
 pub use error::ClientError;
 pub use events::{EventStream, ServerEvent};
 pub use query::{JobQuery, Moment};
+pub use steps::{OutputReader, StepAddress};
 
 use connection::Connection;
 use muster_schemas::{

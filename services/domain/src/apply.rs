@@ -11,6 +11,7 @@ mod jobs;
 mod offers;
 mod planning;
 mod runs;
+mod sessions;
 pub(crate) mod tasks;
 
 use crate::state::{
@@ -125,7 +126,12 @@ impl State {
             | Event::RunShrunk { .. }
             | Event::TaskStarted { .. }
             | Event::TasksStopping { .. } => self.tasks_changed(record),
+            Event::StepLaunched { .. }
+            | Event::StepStopping { .. }
+            | Event::StepTasksEnded { .. }
+            | Event::JobKept { .. } => self.sessions_changed(record),
             Event::JobSignalled { .. }
+            | Event::StepSignalled { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }
             | Event::FilterLateResult { .. } => {}

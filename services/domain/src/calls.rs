@@ -2,13 +2,14 @@
 //!
 //! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
 
-use crate::state::{Chain, Filtering, Job, OutstandingCall, State, filtering::DEFAULT_TEMPLATE};
+use crate::state::{Chain, Filtering, Job, OutstandingCall, State};
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{Event, Owner, Record},
     filter::{CallId, FilterAction, FilterKind},
     filter_order::FilterWork,
     job::JobState,
+    resources::Alternative,
 };
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct CallSeed {
     pub priority: i64,
     /// Its walltime in seconds, as filters of this chain are told.
     pub walltime_seconds: Option<u64>,
+    /// What its first component asks for, as filters of this chain are told.
+    pub alternatives: Arc<[Alternative]>,
     /// What is to be done.
     pub work: FilterWork,
 }
@@ -94,6 +97,7 @@ pub fn call_seed(state: &State, job: JobId) -> Option<CallSeed> {
         name: chain.told.name.to_string(),
         priority: chain.told.priority,
         walltime_seconds: chain.told.walltime_seconds,
+        alternatives: chain.told.alternatives.clone(),
         work: work(state, filtering, chain, call),
     })
 }
@@ -126,7 +130,7 @@ fn work(state: &State, filtering: &Filtering, chain: &Chain, call: &OutstandingC
         },
         None => FilterWork::Validate {
             template: filtering.template.as_deref().and_then(|name| state.template(name)).cloned(),
-            default_template: state.template(DEFAULT_TEMPLATE).cloned(),
+            default_template: state.default_template().cloned(),
             now: state.time(),
         },
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod arrays;
+mod clients;
 mod configure;
 mod control;
 mod elastic;
@@ -103,6 +104,18 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         | Command::ReportCalls { .. }
         | Command::RunnersMissing { .. }
         | Command::PlannerHello) => filters::decide(&access, command, now),
+        Command::LaunchStep { job, spec } => steps::launch::launch(&access, job, *spec),
+        Command::SignalStep { job, step, component, signal } => {
+            steps::launch::signal(&access, job, step, component, signal)
+        }
+        Command::EndStep { job, step, component, is_forced } => {
+            steps::launch::end(&access, job, step, component, is_forced)
+        }
+        Command::NodeTasksEnded { run, step, exit, statuses } => {
+            steps::launch::tasks_ended(&access, run, step, exit, statuses)
+        }
+        Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
+        Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
         Command::SetScheduling { settings } => tasks::set_scheduling(&access, *settings),
     }?;
     arrays::finish(state, &mut decision.events);

@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{
     NodeId,
     cluster::{ClusterSettings, QueueSpec},
-    resources::{Alternative, Level, NodeSpec, Request},
+    resources::{Alternative, Level, NodeFilter, NodeSpec, Request},
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,6 +79,46 @@ fn too_much(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, settings:
         .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
         .or_else(|| has("bytes of memory", memory_bytes, total(&|node| node.memory_bytes)))
         .or_else(|| has("cores for a task on one node", u64::from(request.cpus_per_task), largest(nodes)))
+}
+
+/// The text with which a job is refused that names nodes or groups of nodes which do not exist; `None` if there are all
+/// (HPC-J-18). It is no matter of size: even a job that other nodes could serve meant something else.
+pub(crate) fn unknown_name(state: &State, alternatives: &[Alternative]) -> Option<String> {
+    alternatives.iter().flat_map(|alternative| &alternative.requests).find_map(|request| {
+        let mut nodes = request.nodes.iter().chain(&request.excluded_nodes);
+        if let Some(unknown) = nodes.find(|name| state.node_by_name(name).is_none()) {
+            return Some(format!("[NodeNotFound] there is no node `{}`", crate::validate::shown(unknown)));
+        }
+        let unknown = request.filter.as_ref().and_then(|filter| empty_group(state, filter))?;
+        Some(format!("[NodeGroupNotFound] there is no node group `{}`", crate::validate::shown(unknown)))
+    })
+}
+
+/// A property that nodes are to have and no node has.
+fn empty_group<'a>(state: &State, filter: &'a NodeFilter) -> Option<&'a str> {
+    match filter {
+        NodeFilter::Has(name) => {
+            let is_known = state.nodes().any(|node| requests::matches(&node.spec, filter));
+            (!is_known).then_some(name)
+        }
+        NodeFilter::All(filters) | NodeFilter::Any(filters) => {
+            filters.iter().find_map(|filter| empty_group(state, filter))
+        }
+        NodeFilter::Compare { .. } | NodeFilter::Not(_) => None,
+    }
+}
+
+/// Why the nodes that are excluded are the only reason that the job can never run; `None` if it could not run with them
+/// either, or can run without (HPC-J-18).
+pub(crate) fn too_many_excluded(state: &State, queue: &QueueSpec, alternatives: &[Alternative]) -> Option<String> {
+    let why = never_fits(state, queue, alternatives)?;
+    let mut with_all = alternatives.to_vec();
+    let requests = with_all.iter_mut().flat_map(|alternative| &mut alternative.requests);
+    requests.for_each(|request| request.excluded_nodes.clear());
+    match never_fits(state, queue, &with_all) {
+        Some(_) => None,
+        None => Some(format!("[TooManyNodesExcluded] with the nodes that it excludes {NEVER}{why}")),
+    }
 }
 
 /// What a component asks for and where.

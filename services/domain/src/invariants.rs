@@ -1,6 +1,7 @@
 //! What must hold after every record. For tests and simulations: a violation is a fault of this crate.
 
 mod filters;
+mod sessions;
 mod tasks;
 
 use crate::state::{Job, Node, Phase, State, index::Index, node::gpu_count};
@@ -35,6 +36,7 @@ pub fn check(state: &State) -> Result<(), String> {
     planning(state)?;
     filters::check(state)?;
     tasks::check(state)?;
+    sessions::check(state)?;
     shapes(state)
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Orders can be lost or come twice. An executor obeys each once, by run and step, so repeating them is harmless.
 
+mod steps;
 mod tasks;
 
+pub use steps::tasks_order;
 pub use tasks::{hold_order, task_order};
 
 use crate::state::{Job, Part, PartState, Phase, Run, State, Suspension};
@@ -27,7 +29,7 @@ pub enum OrderSeed {
         /// The record of the job's submission.
         submitted_sequence: Sequence,
     },
-    /// Launch the node's part of a step: [`step_order`] with what the record `started_sequence` says.
+    /// Launch the node's part of a step: [`step_order`] or [`tasks_order`] with what the record `started_sequence` says.
     LaunchStep {
         /// The run.
         run: RunId,
@@ -68,6 +70,15 @@ pub enum OrderSeed {
         step: StepId,
         /// From SIGTERM to SIGKILL.
         grace_seconds: u32,
+    },
+    /// See [`NodeOrder::SignalStep`].
+    SignalStep {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The signal's number.
+        signal: u8,
     },
     /// See [`NodeOrder::Signal`].
     Signal {
@@ -119,6 +130,7 @@ impl OrderSeed {
                 Some(NodeOrder::Resize { run, cores: share.cores.clone(), memory_bytes: share.memory_bytes })
             }
             Self::StopStep { run, step, grace_seconds } => Some(NodeOrder::StopStep { run, step, grace_seconds }),
+            Self::SignalStep { run, step, signal } => Some(NodeOrder::SignalStep { run, step, signal }),
             Self::Signal { run, signal } => Some(NodeOrder::Signal { run, signal }),
             Self::Suspend { run } => Some(NodeOrder::Suspend { run }),
             Self::Resume { run } => Some(NodeOrder::Resume { run }),
@@ -144,7 +156,18 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         Event::JobSuspended { run, .. } => to_unended(state, *run, |run| OrderSeed::Suspend { run: run.id }),
         Event::JobResumed { run, .. } => to_unended(state, *run, |run| OrderSeed::Resume { run: run.id }),
         Event::JobModified { job, change } => walltime_orders(state, *job, change),
-        Event::StepStarted { run, step, .. } => step_launches(state, *run, *step),
+        Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => {
+            step_launches(state, *run, *step)
+        }
+        Event::StepStopping { run, step, component, .. } => {
+            steps::to_parts(state, *run, *step, *component, |run, launched, part| {
+                steps::stop(state, run, *step, launched, part)
+            })
+        }
+        Event::StepSignalled { run, step, component, signal, .. } => {
+            let order = OrderSeed::SignalStep { run: *run, step: *step, signal: *signal };
+            steps::to_parts(state, *run, *step, *component, |_, _, _| Some(order))
+        }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
         _ => Vec::new(),
     }
@@ -216,11 +239,16 @@ fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderS
     let Some(nodes) = run.steps.get(&step).map(|step| step.parts.iter().filter(|part| part.exit.is_none())) else {
         return Vec::new();
     };
-    nodes.filter_map(|part| Some((part.node, step_launch(state, run, step)?))).collect()
+    nodes.filter_map(|part| Some((part.node, step_launch(state, run, part.node, step)?))).collect()
 }
 
-fn step_launch(state: &State, run: &Run, step: StepId) -> Option<OrderSeed> {
+fn step_launch(state: &State, run: &Run, node: NodeId, step: StepId) -> Option<OrderSeed> {
     let job = state.job(run.job)?;
+    let launched = state.launched_step(run.id, step);
+    let stopping = launched.and_then(|launched| steps::stop(state, run, step, launched, launched.part(node)?));
+    if stopping.is_some() {
+        return stopping;
+    }
     let submitted_sequence = job.submitted_sequence;
     let started_sequence = run.steps.get(&step)?.started_sequence;
     if let Some(tasks) = &job.tasks
@@ -280,7 +308,7 @@ fn missed(state: &State, run: &Run, node: NodeId, is_known: bool) -> Vec<OrderSe
     }
     for (id, step) in &run.steps {
         if step.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
-            orders.extend(step_launch(state, run, *id));
+            orders.extend(step_launch(state, run, node, *id));
         }
     }
     orders

@@ -3,6 +3,7 @@
 use crate::state::{
     Core, State,
     planning::{Additions, Further},
+    sessions::Sessions,
 };
 use muster_schemas::codec::{self, CodecError};
 
@@ -14,12 +15,16 @@ impl State {
     pub fn to_snapshot_bytes(&self) -> Result<Vec<u8>, CodecError> {
         let mut bytes = codec::encode(&self.core)?;
         let (additions, further) = (self.additions(), self.further());
-        let has_further = further != Further::default();
+        let has_sessions = self.sessions != Sessions::default();
+        let has_further = has_sessions || further != Further::default();
         if has_further || additions != Additions::default() {
             codec::encode_into(&additions, &mut bytes)?;
         }
         if has_further {
             codec::encode_into(&further, &mut bytes)?;
+        }
+        if has_sessions {
+            codec::encode_into(&self.sessions, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -46,7 +51,11 @@ impl State {
             let (additions, further) = codec::split(additions)?;
             state.restore(codec::decode(additions)?);
             if !further.is_empty() {
+                let (further, sessions) = codec::split(further)?;
                 state.restore_further(codec::decode(further)?);
+                if !sessions.is_empty() {
+                    state.sessions = codec::decode(sessions)?;
+                }
             }
         }
         state.share_again();
@@ -58,7 +67,9 @@ impl State {
     /// they were folded from the log or read from a snapshot.
     pub fn digest(&self) -> [u8; 32] {
         let (additions, further) = (self.additions(), self.further());
-        if further != Further::default() {
+        if self.sessions != Sessions::default() {
+            codec::digest(&(&self.core, &additions, &further, &self.sessions))
+        } else if further != Further::default() {
             codec::digest(&(&self.core, &additions, &further))
         } else if additions == Additions::default() {
             codec::digest(&self.core)

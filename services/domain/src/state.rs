@@ -9,6 +9,7 @@ pub mod planning;
 pub(crate) mod pool;
 pub(crate) mod room;
 pub mod run;
+pub mod sessions;
 pub mod shape;
 pub(crate) mod task;
 pub mod tasks;
@@ -19,6 +20,7 @@ pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, P
 pub use node::{Licence, Node, Queue};
 pub use planning::Reservation;
 pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
+pub use sessions::{AtOnce, KeptJob, LaunchedPart, LaunchedStep};
 pub use shape::{Shape, ShapeId, Shapes};
 pub use task::Task;
 pub use tasks::{Elastic, Ending, RunningTask, TaskBook};
@@ -28,7 +30,7 @@ use index::Index;
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, Timestamp,
     cluster::ClusterSettings,
-    event::Owner,
+    event::{Actor, Owner},
     job::{JobState, WaitReason},
     policy::Policy,
     resources::IndexSet,
@@ -37,6 +39,7 @@ use muster_schemas::{
 use planning::{Additions, Further, Planning};
 use pool::Pool;
 use serde::{Deserialize, Serialize};
+use sessions::Sessions;
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// The cluster after some record of its log.
@@ -47,6 +50,7 @@ pub struct State {
     pub(crate) filters: FilterState,
     pub(crate) scheduling: Arc<SchedulingSettings>,
     pub(crate) rebalanced: Option<Timestamp>,
+    pub(crate) sessions: Sessions,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
@@ -118,6 +122,15 @@ impl State {
     /// Whose log it is; `None` before the first record.
     pub fn cluster(&self) -> Option<&ClusterIdentity> {
         self.core.cluster.as_ref()
+    }
+
+    /// Whether the actor may do everything: `root`, the administrators of the settings, the ledger itself.
+    pub fn is_administrator(&self, actor: &Actor) -> bool {
+        match actor {
+            Actor::Ledger => true,
+            Actor::User(owner) => owner.uid == 0 || self.settings().administrators.contains(&owner.user),
+            _ => false,
+        }
     }
 
     /// The settings of the cluster.
@@ -297,7 +310,8 @@ impl State {
         }
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);
         let closure = self.index.closures_due.first().map(|(time, _)| *time);
-        self.index.due.first().map(|(time, _)| *time).into_iter().chain(reservation).chain(closure).min()
+        let kept = self.sessions.kept.values().map(|kept| kept.until).min();
+        self.index.due.first().map(|(time, _)| *time).into_iter().chain(reservation).chain(closure).chain(kept).min()
     }
 
     /// What there is beyond the core.

@@ -75,9 +75,14 @@ impl Next<'_> {
         self.prepare_nodes();
         self.start_work();
         self.give_up();
-        let is_done = self.book.is_done() && self.book.running.is_empty() && !self.book.until_cancelled;
-        if self.outlook.events.is_empty() && is_done {
+        if !self.outlook.events.is_empty() || !self.book.running.is_empty() {
+            return;
+        }
+        if self.book.is_done() && !self.book.until_cancelled {
             self.end(StopReason::TasksEnded);
+        } else if !self.has_usable_node() {
+            // What is left are nodes that could not be prepared, and those that served it are gone: it waits for others.
+            self.stop(StopReason::Preempted);
         }
     }
 
@@ -159,8 +164,10 @@ impl Next<'_> {
         let before = self.book.tasks.get(place as usize).map_or(0, |task| task.next);
         let instance =
             TaskInstance { task: place, instance: before.saturating_add(self.step.0 - self.run.next_step.0) };
-        let cores = self.run.share(node).map_or(1, |share| count(&share.cores));
-        self.start(instance, vec![NodeTasks { node, tasks: cores }]);
+        let all = self.run.share(node).map_or(1, |share| count(&share.cores));
+        // A part that is to be given up goes as soon as nothing uses it; a node that is to be left whole goes after this task.
+        let staying = Some(all.saturating_sub(self.book.given_up(node))).filter(|staying| *staying > 0);
+        self.start(instance, vec![NodeTasks { node, tasks: staying.unwrap_or(all) }]);
     }
 
     fn uses(&self, node: NodeId) -> u32 {

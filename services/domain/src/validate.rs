@@ -8,11 +8,14 @@ use muster_schemas::{
     },
     resources::{Alternative, Count, IndexSet, Level, NodeFilter, NodeSpec, Request},
 };
+use std::collections::BTreeMap;
 
 mod planning;
+mod steps;
 mod tasks;
 
 pub(crate) use planning::{closures, document, filter_spec, policy, reservation};
+pub(crate) use steps::step;
 pub(crate) use tasks::task_list;
 
 /// Bytes of a name of anything.
@@ -151,7 +154,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     if !spec.working_directory.is_empty() && !spec.working_directory.starts_with('/') {
         return invalid(format!("working_directory: `{}` does not begin with `/`", shown(&spec.working_directory)));
     }
-    environment(spec)?;
+    environment(&spec.environment)?;
     if let Some(umask) = spec.umask {
         number("umask", u64::from(umask), 0, 0o777)?;
     }
@@ -164,7 +167,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
-    attributes(spec)?;
+    attributes(&spec.attributes)?;
     bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
 }
 
@@ -190,10 +193,10 @@ fn array(array: &ArraySpec, components: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn environment(spec: &JobSpec) -> Result<(), Refusal> {
-    let total = spec.environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+fn environment(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let total = variables.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     bytes("environment", total, MAX_ENVIRONMENT_BYTES)?;
-    for (name, value) in &spec.environment {
+    for (name, value) in variables {
         if name.is_empty() {
             return invalid("environment: a variable has no name".into());
         }
@@ -206,10 +209,10 @@ fn environment(spec: &JobSpec) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn attributes(spec: &JobSpec) -> Result<(), Refusal> {
-    let total = spec.attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
+fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let total = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
     bytes("attributes", total, MAX_ATTRIBUTE_BYTES)?;
-    spec.attributes.keys().try_for_each(|key| name("attributes: a name", key))
+    attributes.keys().try_for_each(|key| name("attributes: a name", key))
 }
 
 fn notification(notification: &Notification) -> Result<(), Refusal> {

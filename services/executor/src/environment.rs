@@ -1,17 +1,36 @@
 //! The environment of a job's processes.
 
 use crate::{identity::Identity, spool::SpooledOrder};
-use muster_schemas::{job::Program, node::LaunchOrder};
-use std::{collections::BTreeMap, ffi::CString, path::Path};
+use muster_schemas::{
+    job::Program,
+    node::LaunchOrder,
+    steps::{StepTasks, TaskVariable},
+};
+use std::{collections::BTreeMap, ffi::CString, path::Path, sync::OnceLock};
 
 /// Ties processes to a run of one spool, also when they have left its process tree. See [`crate::containment`].
 pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
+
+/// What a dialect adds to the environment of a job's processes.
+pub type AddedVariables = fn(&LaunchOrder) -> BTreeMap<String, String>;
+
+static ADDED: OnceLock<AddedVariables> = OnceLock::new();
+
+/// Lets a dialect add variables to the environment of what is launched: only at a launch it is known where a job runs. The
+/// first call counts; it is for the beginning of a program, before shims are served.
+pub fn add_variables(added: AddedVariables) {
+    // A program says this once, where it is put together; what a second caller wants does not count.
+    let _ = ADDED.set(added);
+}
 
 /// The variables that all tasks of a launch on this node have in common: the submitter's, and over them muster's own.
 pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, String> {
     let order = &spooled.order;
     let mut variables = order.environment.clone();
     add_login_defaults(&mut variables, &spooled.identity);
+    if let Some(added) = ADDED.get() {
+        variables.extend(added(order));
+    }
     let file = |name: &str| run_folder.join(name).to_string_lossy().into_owned();
     let node = &order.nodes[order.node_index as usize];
     let names: Vec<&str> = order.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -54,9 +73,34 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, Str
     variables
 }
 
+/// The variable that has the rank of a task.
+pub const MUSTER_TASK_RANK: &str = "MUSTER_TASK_RANK";
+/// The variable that says which of the tasks on its node a task is.
+pub const MUSTER_LOCAL_RANK: &str = "MUSTER_LOCAL_RANK";
+
 /// The variables that a task has of its own.
 pub fn of_task(rank: u32, local_rank: u32) -> [(&'static str, String); 2] {
-    [("MUSTER_TASK_RANK", rank.to_string()), ("MUSTER_LOCAL_RANK", local_rank.to_string())]
+    [(MUSTER_TASK_RANK, rank.to_string()), (MUSTER_LOCAL_RANK, local_rank.to_string())]
+}
+
+/// As [`of_task`], of a task of a step with places of its own, in the process of the task: with what the step wants to have told.
+pub fn of_step_task(spooled: &SpooledOrder, tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, String)> {
+    let order = &spooled.order;
+    let text = |variable: TaskVariable| match variable {
+        TaskVariable::Rank => rank.to_string(),
+        TaskVariable::LocalRank => local_rank.to_string(),
+        TaskVariable::NodeIndex => order.node_index.to_string(),
+        TaskVariable::NodeName => order.nodes[order.node_index as usize].name.clone(),
+        TaskVariable::ProcessId => std::process::id().to_string(),
+        TaskVariable::TasksOnNode => tasks.ranks.len().to_string(),
+        TaskVariable::RanksOnNode => tasks.ranks.iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(","),
+        TaskVariable::CoresOnNode => order.cores.len().to_string(),
+        TaskVariable::Cores => order.cores.to_string(),
+        TaskVariable::StepsBefore => order.step.0.saturating_sub(1).to_string(),
+    };
+    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), value));
+    let wanted = tasks.variables.iter().map(|(name, variable)| (name.clone(), text(*variable)));
+    own.into_iter().chain(wanted).collect()
 }
 
 /// What a login would set and a job can hardly do without.

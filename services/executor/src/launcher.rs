@@ -10,14 +10,15 @@ use crate::{
     journal::Journal,
     key::RunKey,
     shim,
-    spool::{RunFolder, Spool, SpooledOrder},
+    spool::{End, RunFolder, Spool, SpooledOrder},
 };
 use muster_schemas::{
     JobId, RunId, StepId, Timestamp,
     event::{EndCause, NodeExit, TraceContext},
     job::Program,
-    node::LaunchOrder,
+    node::{LaunchOrder, TasksOrder},
     resources::IndexSet,
+    steps::StepTasks,
 };
 use std::{
     collections::HashSet,
@@ -38,6 +39,8 @@ const MAX_BATCH: usize = 512;
 pub enum Work {
     /// Start this, unless it was started before.
     Launch(Box<LaunchOrder>),
+    /// As that, of a step with places of its own.
+    LaunchTasks(Box<TasksOrder>),
     /// Make and hold the containment of this run, also if it was held before: no process is started by it.
     Hold(Box<LaunchOrder>),
     /// Bind and limit what runs of this run, and what will, to so much.
@@ -75,7 +78,7 @@ pub enum Finding {
         /// Whose it is, if that is known.
         about: Option<About>,
         /// How.
-        exit: NodeExit,
+        end: End,
     },
     /// Nothing is known of it.
     Unknown(RunKey),
@@ -103,12 +106,27 @@ pub struct About {
     pub trace: TraceContext,
     /// Whether it only holds resources here, and can come to this node again.
     pub holds_only: bool,
+    /// Whether its tasks say something to a client.
+    pub has_output: bool,
 }
 
 impl From<&LaunchOrder> for About {
     fn from(order: &LaunchOrder) -> Self {
         let holds_only = order.launch.program == Program::None;
-        Self { job: order.job, trace: order.trace, holds_only }
+        Self { job: order.job, trace: order.trace, holds_only, has_output: false }
+    }
+}
+
+impl From<&TasksOrder> for About {
+    fn from(order: &TasksOrder) -> Self {
+        Self { has_output: order.tasks.streams.has_output(), ..(&order.launch).into() }
+    }
+}
+
+impl From<&SpooledOrder> for About {
+    fn from(spooled: &SpooledOrder) -> Self {
+        let has_output = spooled.tasks.as_ref().is_some_and(|tasks| tasks.streams.has_output());
+        Self { has_output, ..(&spooled.order).into() }
     }
 }
 
@@ -134,6 +152,23 @@ enum Again {
     Never,
     /// It only holds resources.
     May,
+}
+
+/// What is to be launched.
+struct Asked {
+    order: LaunchOrder,
+    tasks: Option<StepTasks>,
+    again: Again,
+}
+
+impl Asked {
+    fn once(order: LaunchOrder, tasks: Option<StepTasks>) -> Self {
+        Self { order, tasks, again: Again::Never }
+    }
+
+    fn to_hold(order: LaunchOrder) -> Self {
+        Self { order, tasks: None, again: Again::May }
+    }
 }
 
 /// A launch that is not known yet.
@@ -218,8 +253,9 @@ impl Launcher {
         let (mut launches, mut others) = (Vec::new(), Vec::new());
         for work in batch {
             match work {
-                Work::Launch(order) => launches.push((*order, Again::Never)),
-                Work::Hold(order) => launches.push((*order, Again::May)),
+                Work::Launch(order) => launches.push(Asked::once(*order, None)),
+                Work::LaunchTasks(order) => launches.push(Asked::once(order.launch, Some(order.tasks))),
+                Work::Hold(order) => launches.push(Asked::to_hold(*order)),
                 other => others.push(other),
             }
         }
@@ -231,8 +267,9 @@ impl Launcher {
 
     fn work_on(&mut self, work: Work) {
         match work {
-            Work::Launch(order) => self.launch(vec![(*order, Again::Never)]),
-            Work::Hold(order) => self.launch(vec![(*order, Again::May)]),
+            Work::Launch(order) => self.launch(vec![Asked::once(*order, None)]),
+            Work::LaunchTasks(order) => self.launch(vec![Asked::once(order.launch, Some(order.tasks))]),
+            Work::Hold(order) => self.launch(vec![Asked::to_hold(*order)]),
             Work::Resize(run, size) => self.resize(run, &size),
             Work::Bury(key) => self.bury(key),
             Work::Check(key) if matches!(self.spool.run(key).is_held(), Ok(true)) => {}
@@ -267,10 +304,12 @@ impl Launcher {
     }
 
     /// Spools the orders, remembers them with one write that reaches the disk, then has them started.
-    fn launch(&mut self, orders: Vec<(LaunchOrder, Again)>) {
-        let mut begun: Vec<Begun> = Vec::with_capacity(orders.len());
-        for (order, again) in orders {
-            let (key, about) = (RunKey { run: order.run, step: order.step }, About::from(&order));
+    fn launch(&mut self, asked: Vec<Asked>) {
+        let mut begun: Vec<Begun> = Vec::with_capacity(asked.len());
+        for Asked { order, tasks, again } in asked {
+            let has_output = tasks.as_ref().is_some_and(|tasks| tasks.streams.has_output());
+            let key = RunKey { run: order.run, step: order.step };
+            let about = About { has_output, ..(&order).into() };
             if begun.iter().any(|known| known.key == key) {
                 continue;
             }
@@ -280,7 +319,7 @@ impl Launcher {
                 let cause = EndCause::Lost("it was launched here before, and nothing is left of it".into());
                 self.report_unstarted(key, Some(about), cause);
             } else {
-                begun.push(Begun { key, about, spooled: self.spool_order(order) });
+                begun.push(Begun { key, about, spooled: self.spool_order(order, tasks) });
             }
         }
         self.start(begun);
@@ -311,10 +350,10 @@ impl Launcher {
     }
 
     fn report_unstarted(&self, key: RunKey, about: Option<About>, cause: EndCause) {
-        self.report(Finding::Ended { key, about, exit: shim::exit_without_start(cause) });
+        self.report(Finding::Ended { key, about, end: shim::exit_without_start(cause).into() });
     }
 
-    fn spool_order(&mut self, order: LaunchOrder) -> Result<(), String> {
+    fn spool_order(&mut self, order: LaunchOrder, tasks: Option<StepTasks>) -> Result<(), String> {
         let identity = self.identities.of(&order.owner.user)?;
         let spooled = SpooledOrder {
             boot_id: self.settings.boot_id.clone(),
@@ -323,6 +362,7 @@ impl Launcher {
             hierarchies: self.settings.hierarchies.clone(),
             open_files: self.settings.open_files,
             order,
+            tasks,
         };
         self.spool.create(&spooled).map_err(|error| format!("the order cannot be written to the node's spool: {error}"))
     }
@@ -385,19 +425,19 @@ impl Launcher {
             self.report(Finding::Unknown(key));
             return Ok(());
         };
-        if log.claimed && log.exit.is_none() {
+        if log.claimed && log.end.is_none() {
             if folder.is_held()? {
                 let Some(order) = &log.order else { return Ok(()) };
-                self.report(Finding::Alive { key, about: (&order.order).into(), started: log.started.is_some() });
+                self.report(Finding::Alive { key, about: order.into(), started: log.started.is_some() });
                 return Ok(());
             }
             // It may have ended in an orderly way since the log was read.
             log = folder.log()?.unwrap_or_default();
         }
-        let about = log.order.as_ref().map(|spooled| About::from(&spooled.order));
+        let about = log.order.as_ref().map(About::from);
         let same_boot = log.order.as_ref().is_some_and(|spooled| spooled.boot_id == self.settings.boot_id);
-        match (log.exit, about) {
-            (Some(exit), about) => self.report(Finding::Ended { key, about, exit }),
+        match (log.end, about) {
+            (Some(end), about) => self.report(Finding::Ended { key, about, end }),
             (None, about) if log.claimed => self.end_abandoned(key, folder.clone(), about, log.started, same_boot),
             (None, Some(about)) if same_boot => {
                 self.report(Finding::Alive { key, about, started: false });
@@ -431,7 +471,7 @@ impl Launcher {
     fn give_up(&self, key: RunKey, folder: &RunFolder, about: Option<About>, why: &str) -> io::Result<()> {
         let exit = shim::exit_without_start(EndCause::Lost(why.into()));
         folder.close(&exit)?;
-        self.report(Finding::Ended { key, about, exit });
+        self.report(Finding::Ended { key, about, end: exit.into() });
         Ok(())
     }
 
@@ -456,7 +496,7 @@ impl Launcher {
             let why = if same_boot { "its shim was killed" } else { "the node was restarted" };
             let exit = NodeExit { started, ..shim::exit_without_start(EndCause::Lost(why.into())) };
             match folder.close(&exit) {
-                Ok(()) => drop(findings.send(Finding::Ended { key, about, exit })),
+                Ok(()) => drop(findings.send(Finding::Ended { key, about, end: exit.into() })),
                 Err(error) => tracing::error!(%key, %error, "the end of a run cannot be written to the spool"),
             }
             being_ended.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);

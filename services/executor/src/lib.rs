@@ -12,6 +12,7 @@
 //! - The *spool* ([`spool`]) is what they share, and what a restarted executor continues from.
 //! - The *containment* ([`containment`]) keeps the processes of a run together, so that none is left behind.
 
+mod clients;
 pub mod config;
 mod contact;
 pub mod containment;
@@ -32,6 +33,7 @@ mod testing;
 
 pub use config::Config;
 pub use containment::ContainmentMode;
+pub use environment::{AddedVariables, add_variables};
 pub use fork_server::{serve_shims_if_asked, shim_server_main};
 pub use key::RunKey;
 pub use service::serve;

@@ -8,7 +8,8 @@ pub fn default_pattern(job: JobId) -> &'static str {
 }
 
 /// Fills in a pattern for the task of a rank: `%j` job, `%A` number of the job or array, `%a` index in it, `%x` name, `%N` node,
-/// `%t` rank, `%u` user, `%%` a per cent sign. Anything else stays as it is.
+/// `%t` rank, `%u` user, `%%` a per cent sign; in a step `%s` how many steps of its run came before, `%n` the node's place in
+/// it. Anything else stays as it is.
 pub fn expand(pattern: &str, order: &LaunchOrder, node: &str, rank: u32) -> String {
     let mut path = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern;
@@ -22,6 +23,8 @@ pub fn expand(pattern: &str, order: &LaunchOrder, node: &str, rank: u32) -> Stri
             Some('x') => path.push_str(&as_file_name(&order.name)),
             Some('N') => path.push_str(&as_file_name(node)),
             Some('t') => path.push_str(&rank.to_string()),
+            Some('s') if order.step.0 > 0 => path.push_str(&(order.step.0 - 1).to_string()),
+            Some('n') if order.step.0 > 0 => path.push_str(&order.node_index.to_string()),
             Some('u') => path.push_str(&as_file_name(&order.owner.user)),
             Some('%') => path.push('%'),
             Some(other) => path.extend(['%', other]),

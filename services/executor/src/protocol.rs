@@ -1,7 +1,7 @@
 //! What executor and shims tell each other.
 
 use crate::key::RunKey;
-use muster_schemas::{codec, event::StopReason};
+use muster_schemas::{codec, event::StopReason, steps::TerminalSize};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     io::{self, Write as _},
@@ -36,6 +36,12 @@ pub enum Control {
     },
     /// It may run so long from its start; `None` means without limit.
     SetWalltime(Option<u64>),
+    /// The client has all output before this offset.
+    Acknowledged(u64),
+    /// There is more input, or its end.
+    Input,
+    /// The client's terminal has this size.
+    Resize(TerminalSize),
 }
 
 /// From a shim to the executor. A notice may be lost: the files tell the same.
@@ -54,6 +60,8 @@ pub enum News {
     Started,
     /// Its result is in the spool.
     Ended,
+    /// There is more output in the spool.
+    Output,
 }
 
 /// The bytes of a message.

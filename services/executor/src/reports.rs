@@ -1,11 +1,11 @@
 //! What the ledger has to be told, and has been.
 
-use crate::{RunKey, launcher::About};
+use crate::{RunKey, launcher::About, spool::End};
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
     CommandId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
-    event::{Actor, NodeExit},
+    event::Actor,
 };
 use std::{collections::VecDeque, time::Duration};
 use tokio::task::JoinSet;
@@ -23,7 +23,7 @@ pub enum Report {
     /// Its processes have been started; and when this executor came to know of it.
     Started(Timestamp),
     /// It has ended.
-    Ended(NodeExit),
+    Ended(End),
 }
 
 /// What came of telling it.
@@ -96,11 +96,18 @@ impl Reports {
     fn envelope(&self, key: RunKey, about: Option<About>, report: &Report) -> CommandEnvelope {
         let (kind, time, command): (&[u8], _, _) = match report {
             Report::Started(since) => (b"node started", *since, Command::NodeStarted { run: key.run }),
-            Report::Ended(exit) if key.is_step() => {
-                let command = Command::NodeStepEnded { run: key.run, step: key.step, exit: exit.clone() };
-                (b"node step ended", exit.ended, command)
+            Report::Ended(End { exit, statuses }) if key.is_step() => {
+                let (run, step, exit) = (key.run, key.step, exit.clone());
+                let ended = exit.ended;
+                let command = match &statuses[..] {
+                    [] => Command::NodeStepEnded { run, step, exit },
+                    statuses => Command::NodeTasksEnded { run, step, exit, statuses: statuses.to_vec() },
+                };
+                (b"node step ended", ended, command)
             }
-            Report::Ended(exit) => (b"node ended", exit.ended, Command::NodeEnded { run: key.run, exit: exit.clone() }),
+            Report::Ended(End { exit, .. }) => {
+                (b"node ended", exit.ended, Command::NodeEnded { run: key.run, exit: exit.clone() })
+            }
         };
         let can_come_again = about.is_none_or(|about| about.holds_only);
         let time = if can_come_again { time.0.to_le_bytes().to_vec() } else { Vec::new() };

@@ -2,20 +2,21 @@
 
 use crate::{
     Config, RunKey,
+    clients::{self, Clients},
     contact::{Contact, Moment},
     containment::{self, Hierarchies},
     fork_server,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
     protocol::{self, Control, News, Notice},
     reports::{Report, Reports, Told},
-    spool::{CONTROL, EXECUTOR_SOCKET, RunFolder, RunLog, Spool},
+    spool::{CONTROL, EXECUTOR_SOCKET, End, RunFolder, RunLog, Spool},
 };
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
     RunId, StepId, Timestamp,
     command::{Query, QueryAnswer},
-    event::{NodeExit, StopReason},
+    event::StopReason,
     node::{LaunchOrder, NodeOrder},
     subjects,
 };
@@ -27,7 +28,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    sync::{LazyLock, mpsc},
+    sync::{Arc, LazyLock, mpsc},
     time::{Duration, Instant},
 };
 use tokio::{
@@ -92,6 +93,10 @@ struct Executor {
     /// The highest run that this node remembers.
     highest_run: Option<RunId>,
     reports: Reports,
+    clients: Arc<Clients>,
+    clients_task: tokio::task::JoinHandle<()>,
+    /// Steps whose end is on the log and whose output a client may still want, with when they were through here.
+    lingering: BTreeMap<RunKey, Instant>,
     /// Starts to report, in order of time.
     starts: VecDeque<(time::Instant, RunKey)>,
     /// Runs with controls that their shim has not taken.
@@ -121,7 +126,7 @@ struct Run {
 enum Stage {
     Launching,
     Running,
-    Ended(NodeExit),
+    Ended(End),
 }
 
 impl Executor {
@@ -143,6 +148,9 @@ impl Executor {
         let steps_share_groups = settings.hierarchies.has_groups();
         let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
         let highest_run = launcher.highest_run();
+        let clients = Arc::new(Clients::default());
+        let asked = clients::requests(&bus, &config.node).await?;
+        let clients_task = tokio::spawn(clients.clone().serve(asked, spool_root.clone()));
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
@@ -157,6 +165,9 @@ impl Executor {
             fork_server_death: None,
             runs: BTreeMap::new(),
             highest_run,
+            clients,
+            clients_task,
+            lingering: BTreeMap::new(),
             starts: VecDeque::new(),
             undelivered: BTreeSet::new(),
             next_delivery: None,
@@ -168,6 +179,7 @@ impl Executor {
     /// Lets the launcher end, and with it the fork server.
     async fn stop(&mut self) {
         self.launcher = None;
+        self.clients_task.abort();
         if let Some(thread) = self.launcher_thread.take() {
             // It ends within about a second; a panic in it has been logged.
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
@@ -190,6 +202,7 @@ impl Executor {
                 moment = contact.next() => match moment {
                     Moment::Speak => {
                         self.check_runs();
+                        self.forget_lingering();
                         contact.speak(self.runs_to_tell(), self.highest_run);
                     }
                     Moment::Orders(orders) => self.answered(orders),
@@ -258,8 +271,12 @@ impl Executor {
 
     fn obey(&mut self, order: NodeOrder) {
         match order {
-            NodeOrder::Launch(order) => self.launch(order, Work::Launch),
-            NodeOrder::Hold(order) => self.launch(order, Work::Hold),
+            NodeOrder::Launch(order) => self.launch(key_of(&order), (&*order).into(), Work::Launch(order)),
+            NodeOrder::Hold(order) => self.launch(key_of(&order), (&*order).into(), Work::Hold(order)),
+            NodeOrder::LaunchTasks(order) => {
+                self.launch(key_of(&order.launch), (&*order).into(), Work::LaunchTasks(order));
+            }
+            NodeOrder::SignalStep { run, step, signal } => self.control(RunKey { run, step }, Control::Signal(signal)),
             NodeOrder::Signal { run, signal } => {
                 // With groups the run's shim reaches the processes of its steps too.
                 let steps_too = !self.steps_share_groups;
@@ -285,15 +302,14 @@ impl Executor {
     }
 
     /// What is known here was ordered before, and is not launched again.
-    fn launch(&mut self, order: Box<LaunchOrder>, work: fn(Box<LaunchOrder>) -> Work) {
-        let key = RunKey { run: order.run, step: order.step };
+    fn launch(&mut self, key: RunKey, about: About, work: Work) {
         if self.runs.contains_key(&key) {
             return;
         }
         LAUNCHES.add(1, &[]);
-        tracing::debug!(job = %order.job, %key, node = self.config.node, "launching");
-        self.add(key, Some((&*order).into()), Stage::Launching);
-        self.ask(work(order));
+        tracing::debug!(job = %about.job, %key, node = self.config.node, "launching");
+        self.add(key, Some(about), Stage::Launching);
+        self.ask(work);
     }
 
     /// The order comes again and again, since nobody says that it was heard.
@@ -342,12 +358,26 @@ impl Executor {
         }
     }
 
+    /// All of it goes, unless a client may still want its output.
     fn forget(&mut self, key: RunKey) {
+        let has_output = self.runs.get(&key).and_then(|run| run.about).is_some_and(|about| about.has_output);
+        let through = *self.lingering.entry(key).or_insert_with(Instant::now);
+        if has_output && !self.clients.is_done(key, &self.spool_root, through) {
+            return;
+        }
+        self.lingering.remove(&key);
+        self.clients.forget(key);
         if self.runs.remove(&key).is_some() {
             RUNS.add(-1, &[]);
         }
         self.undelivered.remove(&key);
         self.ask(Work::Forget(key));
+    }
+
+    fn forget_lingering(&mut self) {
+        for key in self.lingering.keys().copied().collect::<Vec<_>>() {
+            self.forget(key);
+        }
     }
 
     fn add(&mut self, key: RunKey, about: Option<About>, stage: Stage) {
@@ -406,8 +436,9 @@ impl Executor {
         match news {
             _ if !self.runs.contains_key(&key) => self.ask(Work::Inspect(key)),
             News::Started => self.started(key),
+            News::Output => self.clients.has_news(key),
             News::Ended => match RunFolder::of(&self.spool_root, key).log() {
-                Ok(Some(RunLog { exit: Some(exit), .. })) => self.ended(key, exit),
+                Ok(Some(RunLog { end: Some(end), .. })) => self.ended(key, end),
                 _ => self.ask(Work::Inspect(key)),
             },
         }
@@ -427,9 +458,9 @@ impl Executor {
                     self.started(key);
                 }
             }
-            Finding::Ended { key, about, exit } => {
+            Finding::Ended { key, about, end } => {
                 self.know(key, about);
-                self.ended(key, exit);
+                self.ended(key, end);
             }
             Finding::Unknown(key) => {
                 if self.runs.remove(&key).is_some() {
@@ -459,7 +490,7 @@ impl Executor {
         self.deliver(key);
     }
 
-    fn ended(&mut self, key: RunKey, exit: NodeExit) {
+    fn ended(&mut self, key: RunKey, end: End) {
         let Some(run) = self.runs.get_mut(&key) else { return };
         match run.stage {
             Stage::Ended(_) => return,
@@ -467,9 +498,10 @@ impl Executor {
             Stage::Running => {}
         }
         let job = run.about.map(|about| tracing::field::display(about.job));
-        tracing::debug!(parent: &run.span, job, %key, node = self.config.node, cause = ?exit.cause, "ended");
-        run.stage = Stage::Ended(exit);
+        tracing::debug!(parent: &run.span, job, %key, node = self.config.node, cause = ?end.exit.cause, "ended");
+        run.stage = Stage::Ended(end);
         run.controls.clear();
+        self.clients.has_ended(key);
         self.undelivered.remove(&key);
         self.tell(key);
     }
@@ -487,7 +519,7 @@ impl Executor {
     fn tell(&mut self, key: RunKey) {
         let Some(run) = self.runs.get_mut(&key) else { return };
         let report = match &run.stage {
-            Stage::Ended(exit) => Report::Ended(exit.clone()),
+            Stage::Ended(end) => Report::Ended(end.clone()),
             Stage::Running if !run.told_start => Report::Started(run.known_since),
             _ => return,
         };
@@ -507,6 +539,10 @@ impl Executor {
         }
         self.tell(told.key);
     }
+}
+
+fn key_of(order: &LaunchOrder) -> RunKey {
+    RunKey { run: order.run, step: order.step }
 }
 
 /// Never comes if there is no such time.

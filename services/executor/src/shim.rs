@@ -1,8 +1,11 @@
 //! The shim: one small process for each run and step, which owns its processes from before the first until after the
 //! last, and outlives the executor. It has a single thread, asks nobody for anything, and tells what happened by files.
 
+mod feed;
 mod files;
 mod launch;
+mod step;
+mod streams;
 mod supervise;
 mod task;
 mod timeline;
@@ -10,7 +13,7 @@ mod timeline;
 use crate::{
     key::RunKey,
     protocol::{self, News, Notice},
-    spool::{self, CONTROL, Claim, EXECUTOR_SOCKET, RunFolder},
+    spool::{self, CONTROL, Claim, EXECUTOR_SOCKET, End, RunFolder},
 };
 use muster_schemas::{
     event::{EndCause, NodeExit},
@@ -41,12 +44,12 @@ pub fn run(spool: &Path, key: RunKey) -> io::Result<()> {
     supervise::become_shim()?;
     let Some(claim) = folder.claim(key)? else { return Ok(()) };
     let shim = Shim { spool: spool.to_owned(), key, folder, claim };
-    let exit = catch_unwind(AssertUnwindSafe(|| shim.execute())).unwrap_or_else(|_| {
+    let end = catch_unwind(AssertUnwindSafe(|| shim.execute())).unwrap_or_else(|_| {
         supervise::end_children();
-        exit_without_start(EndCause::Lost("the shim failed; see shims.log in the spool".into()))
+        exit_without_start(EndCause::Lost("the shim failed; see shims.log in the spool".into())).into()
     });
     // The disk may be full; the result waits here until there is room.
-    while let Err(error) = shim.claim.ended(&exit) {
+    while let Err(error) = shim.claim.ended(&end) {
         eprintln!("shim {key}: its result cannot be written: {error}");
         std::thread::sleep(RESULT_RETRY);
     }
@@ -59,7 +62,7 @@ pub fn run(spool: &Path, key: RunKey) -> io::Result<()> {
 /// # Errors
 /// If the spool refuses.
 pub fn refuse(folder: &RunFolder, key: RunKey, cause: EndCause) -> io::Result<()> {
-    folder.claim(key)?.map_or(Ok(()), |claim| claim.ended(&exit_without_start(cause)))
+    folder.claim(key)?.map_or(Ok(()), |claim| claim.ended(&exit_without_start(cause).into()))
 }
 
 /// The end of a run of which no process was started.
@@ -75,8 +78,8 @@ struct Shim {
 }
 
 impl Shim {
-    fn execute(&self) -> NodeExit {
-        let launch_failed = |why| exit_without_start(EndCause::LaunchFailed(why));
+    fn execute(&self) -> End {
+        let launch_failed = |why| exit_without_start(EndCause::LaunchFailed(why)).into();
         // Opened for writing too, so that it does not end each time a writer goes.
         let control =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(self.folder.file(CONTROL));
@@ -105,11 +108,21 @@ impl Shim {
     }
 
     fn tell(&self, news: News) {
-        let sent = UnixDatagram::unbound().and_then(|socket| {
-            socket.set_write_timeout(Some(NOTICE_TIMEOUT))?;
-            protocol::send(&socket, &self.spool, EXECUTOR_SOCKET, &Notice { key: self.key, news })
-        });
         // Without an executor nobody listens; the next one reads the spool.
-        drop(sent);
+        drop(self.send(news, Some(NOTICE_TIMEOUT)));
+    }
+
+    /// Tells that there is more output, without waiting. Whether it is to be told again: the executor is there and busy.
+    fn tell_of_output(&self) -> bool {
+        self.send(News::Output, None).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    fn send(&self, news: News, timeout: Option<Duration>) -> io::Result<()> {
+        let socket = UnixDatagram::unbound()?;
+        match timeout {
+            Some(timeout) => socket.set_write_timeout(Some(timeout))?,
+            None => socket.set_nonblocking(true)?,
+        }
+        protocol::send(&socket, &self.spool, EXECUTOR_SOCKET, &Notice { key: self.key, news })
     }
 }

@@ -10,6 +10,10 @@
 //!     log                   what to start, who started it and when, how it ended; locked while its shim lives
 //!     control               pipe: orders to the shim
 //!     script nodes tmp      what the job's processes see
+//!     output                what the tasks of a step say to its client
+//!     output.released       how much of that has gone
+//!     input input.end       what its client says to them, and that nothing comes behind it
+//!     input.taken           how far they have read that
 //! SPOOL/free/UID.RUN/       folders for further runs of that user
 //! ```
 //!
@@ -28,7 +32,13 @@
 //! what will be another user's script.
 
 use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames};
-use muster_schemas::{codec, event::NodeExit, node::LaunchOrder, time::Timestamp};
+use muster_schemas::{
+    codec,
+    event::NodeExit,
+    node::LaunchOrder,
+    steps::{StepTasks, TaskStatus},
+    time::Timestamp,
+};
 use nix::{
     errno::Errno,
     fcntl::{Flock, FlockArg},
@@ -53,6 +63,17 @@ pub const TEMPORARY: &str = "tmp";
 pub const SCRIPT: &str = "script";
 /// The name of the pipe to the shim in a run folder.
 pub const CONTROL: &str = "control";
+/// The name of the file with what tasks say to a client.
+pub const OUTPUT: &str = "output";
+/// The name of the file with what a client says to tasks.
+pub const INPUT: &str = "input";
+/// Its presence in a run folder says that no more input comes.
+pub const INPUT_END: &str = "input.end";
+/// The name of the file that says how far tasks have read their input.
+pub const INPUT_TAKEN: &str = "input.taken";
+/// The name of the file that says how much of the output is no longer on the disk.
+const RELEASED: &str = "output.released";
+const STREAMS: [&str; 5] = [OUTPUT, RELEASED, INPUT, INPUT_END, INPUT_TAKEN];
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
 const LOG: &str = "log";
@@ -188,7 +209,7 @@ impl Spool {
             }
         };
         let folder = self.root.join(FREE).join(&name);
-        let filled = overwrite(&folder.join(LOG), 0o600, &encode(&Entry::Ordered(Box::new(order.clone())))?);
+        let filled = overwrite(&folder.join(LOG), 0o600, &encode(&ordered(order))?);
         // Also a spool that was left by an earlier executor can hold the run's folder; then it is not replaced.
         let placed = filled.and_then(|()| fs::rename(&folder, self.run(order.key()).path()));
         if placed.is_err() {
@@ -205,8 +226,12 @@ impl Spool {
         let folder = self.run(key);
         let uid = match folder.log()? {
             None => return Ok(()),
-            Some(log) => log.order.map(|order| order.identity.uid),
+            Some(log) => log.order,
         };
+        if uid.as_ref().is_some_and(|order| order.tasks.is_some()) {
+            folder.remove_streams()?;
+        }
+        let uid = uid.map(|order| order.identity.uid);
         if let Some(uid) = uid.filter(|_| self.free_count < MAX_FREE) {
             let name = format!("{uid}.{key}");
             if fs::rename(folder.path(), self.root.join(FREE).join(&name)).is_ok() {
@@ -271,6 +296,9 @@ pub struct SpooledOrder {
     pub cpus: Vec<u32>,
     /// The soft limit of open files that the processes start with.
     pub open_files: u64,
+    /// What is special to a step with places of its own; it stands beside this in the spool.
+    #[serde(skip)]
+    pub tasks: Option<StepTasks>,
 }
 
 impl SpooledOrder {
@@ -302,6 +330,32 @@ enum Entry {
     Started(Timestamp),
     /// Nothing follows.
     Ended(NodeExit),
+    /// As `Ordered`, of a step with places of its own.
+    OrderedTasks(Box<SpooledOrder>, Box<StepTasks>),
+    /// As `Ended`, with how each task did.
+    EndedTasks(NodeExit, Vec<TaskStatus>),
+}
+
+fn ordered(order: &SpooledOrder) -> Entry {
+    match &order.tasks {
+        None => Entry::Ordered(Box::new(order.clone())),
+        Some(tasks) => Entry::OrderedTasks(Box::new(order.clone()), Box::new(tasks.clone())),
+    }
+}
+
+/// How a run or step ended on the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// How, taken together.
+    pub exit: NodeExit,
+    /// How each task of a step with places of its own ended; none for others.
+    pub statuses: Vec<TaskStatus>,
+}
+
+impl From<NodeExit> for End {
+    fn from(exit: NodeExit) -> Self {
+        Self { exit, statuses: Vec::new() }
+    }
 }
 
 /// What the log of a run says.
@@ -314,7 +368,7 @@ pub struct RunLog {
     /// When the first process of the job was started.
     pub started: Option<Timestamp>,
     /// How it ended.
-    pub exit: Option<NodeExit>,
+    pub end: Option<End>,
 }
 
 impl RunLog {
@@ -326,7 +380,9 @@ impl RunLog {
                 Entry::Ordered(order) => log.order = Some(*order),
                 Entry::Claimed { .. } => log.claimed = true,
                 Entry::Started(at) => log.started = Some(at),
-                Entry::Ended(exit) => log.exit = Some(exit),
+                Entry::Ended(exit) => log.end = Some(exit.into()),
+                Entry::OrderedTasks(order, tasks) => log.order = Some(SpooledOrder { tasks: Some(*tasks), ..*order }),
+                Entry::EndedTasks(exit, statuses) => log.end = Some(End { exit, statuses }),
             }
         }
         log
@@ -354,8 +410,12 @@ impl Claim {
     ///
     /// # Errors
     /// If the disk refuses.
-    pub fn ended(&self, exit: &NodeExit) -> io::Result<()> {
-        append(&self.file, &Entry::Ended(exit.clone()))
+    pub fn ended(&self, end: &End) -> io::Result<()> {
+        let exit = end.exit.clone();
+        append(
+            &self.file,
+            &if end.statuses.is_empty() { Entry::Ended(exit) } else { Entry::EndedTasks(exit, end.statuses.clone()) },
+        )
     }
 }
 
@@ -452,6 +512,28 @@ impl RunFolder {
             Err((_, Errno::EWOULDBLOCK)) => Ok(None),
             Err((_, errno)) => Err(errno.into()),
         }
+    }
+
+    /// Output before this is no longer on the disk.
+    pub fn released(&self) -> u64 {
+        let bytes = fs::read(self.file(RELEASED)).unwrap_or_default();
+        bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+    }
+
+    /// Says that output before an offset will not be on the disk any more.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn set_released(&self, offset: u64) -> io::Result<()> {
+        overwrite(&self.file(RELEASED), 0o600, &offset.to_le_bytes())
+    }
+
+    /// Removes what clients and tasks said to each other, so that the folder can serve another run.
+    fn remove_streams(&self) -> io::Result<()> {
+        STREAMS.iter().try_for_each(|name| match fs::remove_file(self.file(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        })
     }
 
     /// Brings the result to the disk: it may have to stay for long.
@@ -570,10 +652,10 @@ mod tests {
         assert!(!run.is_held().unwrap());
         assert!(run.claim(KEY).unwrap().is_none());
         let log = run.log().unwrap().unwrap();
-        assert_eq!((log.claimed, log.started, log.exit), (true, Some(Timestamp(9)), None));
+        assert_eq!((log.claimed, log.started, log.end), (true, Some(Timestamp(9)), None));
         run.close(&exit()).unwrap();
         run.sync_result().unwrap();
-        assert_eq!(run.log().unwrap().unwrap().exit, Some(exit()));
+        assert_eq!(run.log().unwrap().unwrap().end, Some(exit().into()));
     }
 
     #[test]
@@ -607,7 +689,7 @@ mod tests {
         assert_eq!(run.log().unwrap(), Some(RunLog::default()));
         assert!(run.claim(KEY).unwrap().is_none());
         run.close(&exit()).unwrap();
-        assert_eq!(run.log().unwrap().unwrap().exit, Some(exit()));
+        assert_eq!(run.log().unwrap().unwrap().end, Some(exit().into()));
     }
 
     #[test]

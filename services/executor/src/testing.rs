@@ -58,6 +58,7 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         hierarchies: Hierarchies::detect(ContainmentMode::Process, "test").expect("the process tree is always there"),
         cpus: vec![],
         open_files: 1024,
+        tasks: None,
         order,
     }
 }

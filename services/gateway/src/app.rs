@@ -8,6 +8,7 @@ use crate::{
     metrics::Metrics,
     planning::Planning,
     reader::Reader,
+    steps::StepBook,
 };
 use anyhow::Context as _;
 use axum::{
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: LedgerClient,
     pub(crate) reader: Arc<Reader>,
     pub(crate) planning: Planning,
+    pub(crate) steps: StepBook,
     pub(crate) live: Arc<Live>,
     pub(crate) callers: Callers,
     /// Taken by whoever parses a large body.
@@ -77,6 +79,7 @@ impl App {
             ledger,
             reader,
             planning: Planning::default(),
+            steps: StepBook::default(),
             live: Arc::new(Live::new(head)),
             callers,
             large_bodies: Semaphore::new(1),
@@ -181,6 +184,17 @@ pub(crate) struct Asked {
     owner: Arc<Owner>,
     id: CommandId,
     trace: TraceContext,
+}
+
+impl Asked {
+    /// Another try of the same: for the first it is the command itself.
+    pub(crate) fn attempt(&self, number: u32) -> Self {
+        let id = match number {
+            0 => self.id,
+            number => CommandId::derived(&[b"attempt", self.id.0.as_bytes(), &number.to_le_bytes()]),
+        };
+        Self { id, ..self.clone() }
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Asked {

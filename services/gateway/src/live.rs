@@ -93,14 +93,14 @@ struct Batch {
 }
 
 impl Batch {
-    /// The events of records, in order.
-    fn of(records: &[Record], names: &Names<'_>) -> Self {
+    /// The events of records, in order, with what led to each.
+    fn of(records: &[Record], causes: &[Option<Sequence>], names: &Names<'_>) -> Self {
         let mut text = String::with_capacity(records.len() * 512);
         let mut frames = Vec::with_capacity(records.len());
-        for record in records {
+        for (record, cause) in records.iter().zip(causes) {
             let start = text.len();
             let (kind, verb) = record.event.kind_verb();
-            let json = cloud_event(record, names, names.cluster()).json;
+            let json = cloud_event(record, *cause, names, names.cluster()).json;
             // Writing to memory cannot fail.
             let _ = write!(text, "id: {}\nevent: {}\ndata: {json}\n\n", record.sequence, type_name(kind, verb));
             let of_run = || record.event.run().and_then(|run| names.job_of_run(run));
@@ -227,8 +227,16 @@ impl Live {
         if let Err(error) = reader.projection().wait_for(commit.last(), NAMES_TIMEOUT).await {
             tracing::warn!(%error, "events are sent without all names");
         }
-        for records in commit.records.chunks(BATCH_RECORDS) {
-            let batch = reader.projection().read(|state| Batch::of(records, &Names::new(state, runs)));
+        let causes = match reader.causes(&commit.records).await {
+            Ok(causes) => causes,
+            Err(error) => {
+                // Whoever listens reads them from the log, as after every gap.
+                tracing::warn!(error = %error.0.message, "what led to new events is not known");
+                return self.ring().clear();
+            }
+        };
+        for (records, causes) in commit.records.chunks(BATCH_RECORDS).zip(causes.chunks(BATCH_RECORDS)) {
+            let batch = reader.projection().read(|state| Batch::of(records, causes, &Names::new(state, runs)));
             self.ring().push(batch);
         }
     }
@@ -340,7 +348,8 @@ impl Subscriber {
             tokio::time::sleep(LEDGER_PAUSE).await;
             return Ok(());
         }
-        let batch = self.batch(&records, None);
+        let causes = self.reader.causes(&records).await?;
+        let batch = self.batch(&records, &causes, None);
         self.take(&batch);
         Ok(())
     }
@@ -352,7 +361,8 @@ impl Subscriber {
             self.position = head.next();
             return Ok(());
         };
-        let batch = self.batch(&records, Some(job));
+        let causes = self.reader.causes(&records).await?;
+        let batch = self.batch(&records, &causes, Some(job));
         let kinds = Filter { job: None, kinds: self.filter.kinds.clone() };
         let pieces = batch.pieces(self.position, &kinds);
         self.ready.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
@@ -360,11 +370,11 @@ impl Subscriber {
         Ok(())
     }
 
-    fn batch(&self, records: &[Record], of_job: Option<JobId>) -> Batch {
+    fn batch(&self, records: &[Record], causes: &[Option<Sequence>], of_job: Option<JobId>) -> Batch {
         let runs = Runs::in_records(records);
         self.reader.projection().read(|state| {
             let names = Names::new(state, &runs);
-            Batch::of(records, &of_job.into_iter().fold(names, Names::of_job))
+            Batch::of(records, causes, &of_job.into_iter().fold(names, Names::of_job))
         })
     }
 
@@ -383,10 +393,12 @@ impl Subscriber {
     }
 }
 
-/// The records of a job as a JSON list of CloudEvents.
-pub(crate) fn json_list(job: JobId, records: &[Record], state: &State) -> String {
+/// The records of a job, with what led to each, as a JSON list of CloudEvents.
+pub(crate) fn json_list(job: JobId, records: &[Record], causes: &[Option<Sequence>], state: &State) -> String {
     let runs = Runs::in_records(records);
     let names = Names::new(state, &runs).of_job(job);
-    let events: Vec<String> = records.iter().map(|record| cloud_event(record, &names, names.cluster()).json).collect();
+    let event =
+        |(record, cause): (&Record, &Option<Sequence>)| cloud_event(record, *cause, &names, names.cluster()).json;
+    let events: Vec<String> = records.iter().zip(causes).map(event).collect();
     format!("[{}]", events.join(","))
 }

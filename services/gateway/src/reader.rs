@@ -30,6 +30,8 @@ const KEEP_TIME: Duration = Duration::from_secs(30);
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of records asked for at a time.
 const PAGE_BYTES: u32 = 4 << 20;
+/// The ledger is asked for what led to so many records at a time.
+const CAUSES_AT_A_TIME: usize = 10_000;
 
 /// Reads states.
 pub(crate) struct Reader {
@@ -207,6 +209,19 @@ impl Reader {
                 return Ok(records);
             }
         }
+    }
+
+    /// What led to each of these records.
+    pub(crate) async fn causes(&self, records: &[Record]) -> Result<Vec<Option<Sequence>>, ApiError> {
+        let mut causes = Vec::with_capacity(records.len());
+        for records in records.chunks(CAUSES_AT_A_TIME) {
+            let of: Vec<Sequence> = records.iter().map(|record| record.sequence).collect();
+            match self.ledger.query(&Query::Causes { of }).await? {
+                QueryAnswer::Causes(some) if some.len() == records.len() => causes.extend(some),
+                other => return Err(unexpected(&other)),
+            }
+        }
+        Ok(causes)
     }
 
     /// Records of a job from a sequence on, as many as the ledger gives at a time.

@@ -9,11 +9,13 @@ mod log;
 mod plans;
 mod reservations;
 mod state;
+mod steps;
 mod system;
 
 use crate::{
     app::{App, authenticate},
     error::ApiError,
+    params::MomentParams,
 };
 use axum::{
     Router,
@@ -52,7 +54,16 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/{id}/events", get(jobs::events))
         .route("/v1/jobs/{id}/explanation", get(plans::explanation))
         .route("/v1/jobs/{id}/wait", get(jobs::wait))
-        .route("/v1/jobs/{id}/steps", post(commands::start_step))
+        .route("/v1/jobs/{id}/steps", get(steps::of_job).post(commands::start_step))
+        .route("/v1/jobs/{id}/steps/launch", post(steps::launch))
+        .route("/v1/jobs/{id}/steps/{step}/signal", post(steps::signal))
+        .route("/v1/jobs/{id}/steps/{step}/end", post(steps::end))
+        .route("/v1/jobs/{id}/steps/{step}/output", get(steps::output))
+        .route("/v1/jobs/{id}/steps/{step}/input", post(steps::input))
+        .route("/v1/jobs/{id}/steps/{step}/terminal", post(steps::terminal))
+        .route("/v1/jobs/{id}/conclude", post(steps::conclude))
+        .route("/v1/jobs/{id}/keep", post(steps::keep))
+        .route("/v1/steps", get(steps::running))
         .route("/v1/jobs/{id}/steps/{step}/wait", get(jobs::wait_for_step))
         .route("/v1/nodes", get(state::nodes))
         .route("/v1/nodes/{name}", get(state::node))
@@ -94,6 +105,11 @@ async fn no_such_address() -> ApiError {
 async fn wrong_method() -> Response {
     let body = ErrorBody { code: ErrorCode::Malformed, message: "this address has no such method".to_owned() };
     (StatusCode::METHOD_NOT_ALLOWED, axum::Json(body)).into_response()
+}
+
+/// The login name of the owner of a job, also of one that has left the state.
+pub(crate) async fn owner_of(app: &App, job: JobId) -> Result<String, ApiError> {
+    Ok(jobs::find(app, MomentParams::default(), job).await?.view.owner)
 }
 
 /// The id of a job in an address.
@@ -158,6 +174,16 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         plans::plan,
         plans::accuracy,
         jobs::wait_for_step,
+        steps::launch,
+        steps::of_job,
+        steps::running,
+        steps::signal,
+        steps::end,
+        steps::output,
+        steps::input,
+        steps::terminal,
+        steps::conclude,
+        steps::keep,
         state::nodes,
         state::node,
         state::queues,

@@ -137,6 +137,7 @@ pub(crate) fn complete(seed: CallSeed, log: &Log) -> Result<FilterOrder, LogErro
         name: seed.name,
         priority: seed.priority,
         walltime_seconds: seed.walltime_seconds,
+        alternatives: seed.alternatives,
     };
     Ok(FilterOrder { call: seed.call, attempt: seed.attempt, job, work: seed.work })
 }

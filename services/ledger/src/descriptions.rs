@@ -73,22 +73,26 @@ pub(crate) fn documents(log: &Log, job: JobId) -> Result<Option<JobDocuments>, L
 
 /// Adds what an older record has to say; whether that is all.
 fn add(found: &mut Option<JobDocuments>, record: Record) -> bool {
+    let version = record.sequence;
     match record.event {
         Event::JobValidated { validated, .. } => {
             let Validated { spec, tasks, template, document: effective, .. } = Arc::unwrap_or_clone(validated);
-            found.get_or_insert(JobDocuments { received: None, effective, spec, tasks, template });
+            found.get_or_insert(JobDocuments { version, received: None, effective, spec, tasks, template });
             false
         }
         Event::JobReceived { spec, intake, .. } | Event::JobConfigured { spec, intake, .. } => {
             let Intake { document, tasks, template, .. } = Arc::unwrap_or_clone(intake);
-            let as_received =
-                || JobDocuments { received: None, effective: None, spec: Arc::unwrap_or_clone(spec), tasks, template };
+            let as_received = || {
+                let spec = Arc::unwrap_or_clone(spec);
+                JobDocuments { version, received: None, effective: None, spec, tasks, template }
+            };
             found.get_or_insert_with(as_received).received = document;
             true
         }
         Event::JobSubmitted { spec, .. } => {
             let spec = Arc::unwrap_or_clone(spec);
-            found.get_or_insert(JobDocuments { received: None, effective: None, spec, tasks: None, template: None });
+            let (received, effective, tasks, template) = (None, None, None, None);
+            found.get_or_insert(JobDocuments { version, received, effective, spec, tasks, template });
             true
         }
         _ => false,

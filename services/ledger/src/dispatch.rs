@@ -13,10 +13,8 @@ use muster_schemas::{
     cluster::NodeCondition,
     event::Event,
     ids::{NodeId, RunId, Sequence, StepId},
-    job::Launch,
     node::{LaunchOrder, NodeOrder},
 };
-use std::sync::Arc;
 
 /// Whether the log knows that a node is up since this boot, so that a sign of life is no news.
 pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
@@ -63,7 +61,7 @@ pub(crate) fn complete(
     let order = match seed {
         OrderSeed::Launch { run, submitted_sequence } => launch(state, run, node, submitted_sequence, log),
         OrderSeed::LaunchStep { run, step, submitted_sequence, started_sequence } => {
-            launch_step(state, run, node, step, (submitted_sequence, started_sequence), log)
+            return given(launch_step(state, run, node, step, (submitted_sequence, started_sequence), log));
         }
         OrderSeed::Hold { run, submitted_sequence } => {
             kind = NodeOrder::Hold;
@@ -74,13 +72,14 @@ pub(crate) fn complete(
         }
         other => return other.to_order(state, node),
     };
-    match order {
-        Ok(order) => order.map(|order| kind(Box::new(order))),
-        Err(error) => {
-            tracing::error!(%error, "what is to be launched cannot be read");
-            None
-        }
-    }
+    given(order.map(|order| order.map(|order| kind(Box::new(order)))))
+}
+
+fn given(order: Result<Option<NodeOrder>, LogError>) -> Option<NodeOrder> {
+    order.unwrap_or_else(|error| {
+        tracing::error!(%error, "what is to be launched cannot be read");
+        None
+    })
 }
 
 fn launch(
@@ -113,15 +112,17 @@ fn launch_step(
     step: StepId,
     (submitted, started): (Sequence, Sequence),
     log: &Log,
-) -> Result<Option<LaunchOrder>, LogError> {
+) -> Result<Option<NodeOrder>, LogError> {
     let spec = job_spec(log, submitted)?;
-    let launch = step_launch(log, started)?;
-    Ok(orders::step_order(state, run, node, step, &spec, &launch))
-}
-
-fn step_launch(log: &Log, started: Sequence) -> Result<Arc<Launch>, LogError> {
     match log.record(started)?.map(|record| record.event) {
-        Some(Event::StepStarted { launch, .. }) => Ok(launch),
+        Some(Event::StepStarted { launch, .. }) => {
+            let order = orders::step_order(state, run, node, step, &spec, &launch);
+            Ok(order.map(|order| NodeOrder::Launch(Box::new(order))))
+        }
+        Some(Event::StepLaunched { spec: launched, .. }) => {
+            let order = orders::tasks_order(state, run, node, step, &spec, &launched);
+            Ok(order.map(|order| NodeOrder::LaunchTasks(Box::new(order))))
+        }
         _ => Err(LogError::DamagedRecord { sequence: started, detail: "it should be the start of a step".into() }),
     }
 }

@@ -11,11 +11,13 @@ use crate::{
     calls::{self, Offers},
     clock::Clock,
     dispatch,
+    limits::{self, TemplateLimits},
     liveness::Liveness,
     log::{Added, Batch, CommandKey, Head, Log, LogError},
     metrics::Metrics,
     outbox::Outlets,
     runners::{self, Runners},
+    service::Opened,
     signing::{self, Signer},
     storage::{StateAfter, Storage},
 };
@@ -116,6 +118,7 @@ struct Round<'log> {
 pub(crate) struct Engine {
     storage: Arc<Storage>,
     signer: Arc<Signer>,
+    limits: Arc<dyn TemplateLimits>,
     state: State,
     head: Head,
     clock: Clock,
@@ -130,15 +133,9 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// A loop that goes on behind the end of the log, which `state` is the state after.
-    pub(crate) fn new(
-        storage: Arc<Storage>,
-        signer: Arc<Signer>,
-        state: State,
-        head: Head,
-        clock: Clock,
-        outlets: Outlets,
-    ) -> Self {
+    /// A loop that goes on behind the end of the log.
+    pub(crate) fn new(opened: Opened, limits: Arc<dyn TemplateLimits>, clock: Clock, outlets: Outlets) -> Self {
+        let Opened { storage, signer, state, head } = opened;
         let now = clock.monotonic();
         let liveness = Liveness::new(now);
         let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
@@ -146,6 +143,7 @@ impl Engine {
         Self {
             storage,
             signer,
+            limits,
             state,
             head,
             clock,
@@ -382,6 +380,10 @@ impl Engine {
             round.batch.remove_notice(*of, *notification);
         }
         let decision = muster_domain::decide_owned(&self.state, &actor, command, round.now);
+        let decision = decision.and_then(|decision| {
+            limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
+            Ok(decision)
+        });
         let asked_by = AskedBy { actor: Arc::new(actor), command: id, trace };
         let (result, has_events) = match decision {
             Err(refusal) => (Err(refusal), false),

@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod bundle;
 mod calls;
+mod causes;
 mod clock;
 mod descriptions;
 mod dispatch;
@@ -13,6 +14,7 @@ mod engine;
 pub mod export;
 mod intake;
 mod keeper;
+pub mod limits;
 mod liveness;
 pub mod log;
 mod metrics;

@@ -355,6 +355,20 @@ impl Log {
             .map(|key| key.map(|key| Sequence(number(&key[16..]))))
     }
 
+    /// Sequences of the records of exactly this job, array as a whole, or task, that stand before another, newest first.
+    pub fn indexed_before(
+        &self,
+        job: JobId,
+        before: Sequence,
+    ) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(job_key(job, Sequence(0)));
+        let last = job_key(job, Sequence(before.0.saturating_sub(1)));
+        self.db.iterator_cf_opt(self.family(BY_JOB), options, IteratorMode::From(&last, Direction::Reverse)).map(
+            |entry| entry.map(|(key, _)| Sequence(number(&key[16..]))).map_err(|error| self.storage("read", error)),
+        )
+    }
+
     /// Sequences of the records of all tasks of an array, in no order.
     fn indexed_tasks(&self, array: JobId) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
         let first = job_key(JobId::task(array.number, 0), Sequence(0)).to_vec();

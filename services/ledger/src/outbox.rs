@@ -3,6 +3,7 @@
 
 use crate::{
     calls::{self, Offer},
+    causes::CausesInLog,
     log::{Head, LogError},
     names::Names,
     storage::Storage,
@@ -275,6 +276,7 @@ async fn publish_commits(bus: SharedBus, mut source: Source) {
 }
 
 async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
+    let mut causes = CausesInLog::default();
     let mut noted = tokio::time::Instant::now();
     while let Some(commit) = source.next().await {
         let wanted = bus.wants_public_events();
@@ -282,7 +284,12 @@ async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
         for record in &commit.records {
             names.learn(record);
             if wanted {
-                let public::PublicEvent { bus_subject, json } = public::cloud_event(record, &names, names.cluster());
+                let cause = causes.of(record, &source.storage).unwrap_or_else(|error| {
+                    tracing::error!(%error, record = %record.sequence, "what led to a record cannot be read");
+                    None
+                });
+                let event = public::cloud_event(record, cause, &names, names.cluster());
+                let public::PublicEvent { bus_subject, json } = event;
                 let message = Message::new(json).with_trace(record.trace);
                 events.push(PublicEvent { sequence: record.sequence, subject: bus_subject, message });
             }

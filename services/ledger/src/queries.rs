@@ -2,7 +2,7 @@
 
 use crate::{
     bundle::BundleError,
-    descriptions,
+    causes, descriptions,
     log::{Head, LogError},
     storage::Storage,
     verify::Verification,
@@ -79,6 +79,10 @@ impl Queries {
             Query::JobDocuments { job } => match descriptions::documents(&log, job)? {
                 Some(documents) => QueryAnswer::JobDocuments(Box::new(documents)),
                 None => refused(RefusalCode::NotFound, format!("there is no job {job}")),
+            },
+            Query::Causes { of } => match of.iter().max().filter(|newest| **newest > self.head.borrow().sequence) {
+                Some(newest) => refused(RefusalCode::NotFound, format!("there is no record {newest} yet")),
+                None => QueryAnswer::Causes(causes::of_all(&of, &self.storage)?),
             },
             Query::Verify { from, max_records } => self.verify(from, max_records)?,
         })

@@ -5,6 +5,7 @@ use crate::{
     engine::{Engine, Work, own},
     intake::{self, EngineHandle},
     keeper::Keeper,
+    limits::TemplateLimits,
     log::{Head, Identity, LogError},
     names::Names,
     outbox,
@@ -97,7 +98,8 @@ pub(crate) struct Opened {
     pub(crate) head: Head,
 }
 
-/// Runs the ledger until `shutdown`; says `ready` when it answers. A clean stop signs the state.
+/// Runs the ledger until `shutdown`; says `ready` when it answers. A clean stop signs the state. `limits` reads those of job
+/// templates.
 ///
 /// # Errors
 /// If the data folder cannot be used: in use, damaged, from a newer program, another cluster's key; if the configured
@@ -106,24 +108,25 @@ pub(crate) struct Opened {
 pub async fn serve(
     bus: SharedBus,
     config: Config,
+    limits: Arc<dyn TemplateLimits>,
     ready: oneshot::Sender<()>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     config.check()?;
     let opening = config.clone();
     let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
-    let Opened { storage, signer, state, head } = opened;
+    let (storage, signer, head) = (Arc::clone(&opened.storage), Arc::clone(&opened.signer), opened.head);
 
     let stream_end = outbox::stream_end(&bus, head.sequence).await?;
     let events_end = outbox::events_end(&bus, &storage, head.sequence).await?;
-    let names = names_at(&storage, &state, events_end).await?;
+    let names = names_at(&storage, &opened.state, events_end).await?;
 
     let (outlets, inlets) = outbox::channels(head, bus.losses());
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
     let handle = EngineHandle::new(inbox, head_now.clone());
     let clock = Clock::new(head.time);
-    let engine = Engine::new(Arc::clone(&storage), Arc::clone(&signer), state, head, clock, outlets);
+    let engine = Engine::new(opened, limits, clock, outlets);
     let mut engine = run_engine(engine, work)?;
 
     let told = CancellationToken::new();

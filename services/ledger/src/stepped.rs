@@ -5,9 +5,10 @@ use crate::{
     calls::{self, Offer},
     clock::Clock,
     engine::{Engine, Work},
+    limits::NoLimits,
     log::{Head, LogError},
     outbox::{self, Inlets},
-    service::{self, Config, Opened},
+    service::{self, Config},
     storage::Storage,
 };
 use muster_schemas::{
@@ -64,9 +65,10 @@ impl Stepped {
     /// As [`service::serve`](crate::serve), as far as it is about the folder.
     pub fn open(data_dir: &Path, now: Timestamp) -> anyhow::Result<Self> {
         let config = Config { data_dir: data_dir.to_owned(), ..Config::default() };
-        let Opened { storage, signer, state, head } = service::open(&config, now)?;
+        let opened = service::open(&config, now)?;
+        let (storage, head) = (Arc::clone(&opened.storage), opened.head);
         let (outlets, inlets) = outbox::channels(head, watch::channel(0).1);
-        let engine = Engine::new(Arc::clone(&storage), signer, state, head, Clock::stepped(head.time, now), outlets);
+        let engine = Engine::new(opened, Arc::new(NoLimits), Clock::stepped(head.time, now), outlets);
         Ok(Self { storage, engine, inlets })
     }
 

@@ -5,12 +5,14 @@ mod hpcpack;
 mod plans;
 mod reservations;
 mod simulations;
+mod steps;
 
 pub use filters::{FilterCommand, FilterTestOptions};
 pub use hpcpack::HpcpackVerb;
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
+pub use steps::{StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
 
 use crate::{
     job_options::JobOptions,
@@ -108,6 +110,9 @@ pub enum Command {
     Submit(Box<SubmitOptions>),
     /// Start a step inside a job and wait for it
     Run(RunOptions),
+    /// Run commands inside running jobs with their input and output here, list and end them
+    #[command(subcommand)]
+    Step(StepCommand),
     /// List jobs
     Jobs(JobsOptions),
     /// Show or change one job, or several
@@ -166,7 +171,13 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
-    /// Make links by which muster is the commands of its dialects: `job`, `jobtemplate`, `cluscfg`
+    /// Slurm: sbatch, squeue, sinfo, scancel, scontrol, sacct; `muster slurm NAME --help` lists the options
+    Slurm {
+        /// The command and what stands behind it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+    },
+    /// Make links by which muster is the commands of its dialects: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue` ...
     InstallCommands {
         /// The folder; made if it is missing.
         dir: PathBuf,

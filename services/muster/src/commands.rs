@@ -15,11 +15,14 @@ mod plan;
 mod replay;
 mod reservations;
 mod simulate;
+mod slurm;
+mod step;
 mod submit;
 mod usage;
 mod whatif;
 
 pub use hpcpack::{is_link, rewritten};
+pub use slurm::{link as slurm_link, variables as slurm_variables};
 
 use crate::{
     cli::{Cli, Command},
@@ -35,6 +38,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Serve(options) => roles::serve(connection, &options),
         Command::Submit(options) => submit::submit(connection, *options),
         Command::Run(options) => submit::run_step(connection, options),
+        Command::Step(command) => step::run(connection, command),
         Command::Jobs(options) => lists::jobs(connection, options),
         Command::Job(command) => job::run(connection, command),
         Command::Nodes(options) => lists::nodes(connection, &options),
@@ -56,6 +60,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Doctor(options) => doctor::doctor(connection, &options),
         Command::Jobtemplate { words } => hpcpack::template(connection, &words),
         Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
+        Command::Slurm { words } => Ok(slurm::words(connection, words)),
         Command::InstallCommands { dir } => install::install(&dir),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::man(&dir),

@@ -81,7 +81,8 @@ impl From<ClientError> for Failure {
                 | ErrorCode::TooLarge
                 | ErrorCode::Invalid
                 | ErrorCode::LimitReached
-                | ErrorCode::StorageFailed => Status::Failed,
+                | ErrorCode::StorageFailed
+                | ErrorCode::Busy => Status::Failed,
             },
         };
         Self::new(status, error.to_string())

@@ -1,4 +1,5 @@
-//! How filter-runners read and write job descriptions: the HPC Pack dialect's job XML, also for jobs of other dialects.
+//! How filter-runners read and write job descriptions: the HPC Pack dialect's job XML, also for jobs of other dialects. And
+//! how the ledger reads the limits of templates.
 
 use bytes::Bytes;
 use muster_filter_runner::{Answer, Description, Descriptions, FileAfter as Left, Judgement};
@@ -8,6 +9,7 @@ use muster_hpcpack::{
     jobs,
     result_file::{self, ResultFile},
 };
+use muster_ledger::limits::{self as ledger, TemplateLimits};
 use muster_schemas::{
     Timestamp,
     event::{Owner, Validated},
@@ -54,6 +56,23 @@ impl Descriptions for Dialect {
         let has_access_list = |template: Option<&TemplateSpec>| template.is_some_and(|it| it.text.contains("Group="));
         let groups = if has_access_list(template) { groups_of(&job.owner) } else { Vec::new() };
         jobs::validate(job, &groups, template, default_template, now)
+    }
+}
+
+/// Changes are held against templates by the ledger (HPC-T-10).
+impl TemplateLimits for Dialect {
+    fn refusal(&self, changed: &ledger::ChangedJob) -> Option<String> {
+        let has_limits = |template: Option<&TemplateSpec>| template.is_some_and(|template| !template.text.is_empty());
+        let ledger::ChangedJob { change, asked, is_task_list, by_administrator, template, default_template } = *changed;
+        if !has_limits(template) && !has_limits(default_template) {
+            return None;
+        }
+        let changed = jobs::ChangedJob { change, asked, is_own: is_task_list, by_administrator };
+        match jobs::change_breaches(changed, template, default_template) {
+            Ok(breaches) if breaches.is_empty() => None,
+            Ok(breaches) => Some(breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+            Err(refusal) => Some(refusal.to_string()),
+        }
     }
 }
 

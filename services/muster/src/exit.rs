@@ -25,9 +25,11 @@ impl From<RefusalCode> for Status {
             RefusalCode::PermissionDenied => Self::NoPermission,
             RefusalCode::NotFound => Self::NotFound,
             RefusalCode::Unavailable => Self::Unreachable,
-            RefusalCode::Invalid | RefusalCode::Conflict | RefusalCode::LimitReached | RefusalCode::StorageFailed => {
-                Self::Failed
-            }
+            RefusalCode::Invalid
+            | RefusalCode::Conflict
+            | RefusalCode::LimitReached
+            | RefusalCode::StorageFailed
+            | RefusalCode::Busy => Self::Failed,
         }
     }
 }

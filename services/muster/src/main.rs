@@ -13,6 +13,7 @@ mod records;
 mod roles;
 mod script;
 mod show;
+mod story;
 mod table;
 mod terminal;
 #[cfg(test)]
@@ -25,13 +26,17 @@ use cli::{Cli, Command, SubmitCli};
 use std::process::ExitCode;
 
 /// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server and the
-/// supervisors of filters, whose memory all that they start would copy, and `muster submit`.
+/// supervisors of filters, whose memory all that they start would copy, `muster submit`, and the commands of Slurm.
 #[used]
 #[unsafe(link_section = ".init_array.00100")]
 static EARLY: extern "C" fn() = {
     extern "C" fn early() {
+        muster_executor::add_variables(commands::slurm_variables);
         muster_executor::serve_shims_if_asked();
         muster_filter_runner::supervise_filters_if_asked();
+        if let Some(status) = commands::slurm_link() {
+            leave_at_once(status);
+        }
         if is_submission() {
             leave_at_once(finish(commands::run(parse())));
         }

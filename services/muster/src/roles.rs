@@ -181,7 +181,9 @@ impl Host {
         match role {
             Role::Ledger => {
                 let config = muster_ledger::Config { data_dir: self.data_dir.clone(), ..configuration.ledger.clone() };
-                self.group.start_ledger(|ready, stop| muster_ledger::serve(bus, config, ready, stop)).await
+                self.group
+                    .start_ledger(|ready, stop| muster_ledger::serve(bus, config, Arc::new(Dialect), ready, stop))
+                    .await
             }
             Role::Planner => {
                 let config = configuration.planner.clone();

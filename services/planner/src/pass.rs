@@ -159,6 +159,7 @@ impl Engine {
             self.by_mode(&mut cycle, mode);
             return cycle;
         }
+        self.ask_on_kept(&mut cycle);
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
             let backfill = self.queue.backfill(block);
@@ -234,6 +235,10 @@ impl Engine {
             return Verdict::Held;
         }
         if let Some(kept) = self.kept(place) {
+            // It may have been offered ahead of its turn.
+            if cycle.swapped.iter().any(|run| run.active().job == id) {
+                return Verdict::Held;
+            }
             return self.start_on_kept(cycle, place, &kept);
         }
         if self.is_limited(cycle, place) {

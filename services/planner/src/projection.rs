@@ -472,6 +472,8 @@ fn can_change_plan(event: &Event) -> bool {
         Event::FilterReverted { .. } | Event::FilterRevertFailed { .. } | Event::FilterRevertSkipped { .. } => false,
         Event::FilterLateResult { .. } | Event::FilterRunnersMissing { .. } => false,
         Event::JobWarned { .. } | Event::JobMessage { .. } => false,
+        Event::StepLaunched { .. } | Event::StepSignalled { .. } | Event::StepStopping { .. } => false,
+        Event::StepTasksEnded { .. } | Event::JobKept { .. } => false,
         Event::StepStarted { .. } | Event::StepNodeEnded { .. } | Event::StepEnded { .. } => false,
         _ => true,
     }

@@ -49,6 +49,10 @@ pub(crate) struct Entry {
 pub(crate) struct Gates {
     /// How many jobs have to do with filters.
     pub jobs: usize,
+    /// For how many of them something is kept.
+    pub kept: usize,
+    /// Of how many of them the filters are being asked.
+    pub pending: usize,
     /// How many jobs hold back all of a priority and below.
     holding_back: BTreeMap<i64, usize>,
     /// When filters may be asked again.
@@ -58,7 +62,14 @@ pub(crate) struct Gates {
 impl Gates {
     fn count(&mut self, entry: &Entry, is_new: bool) {
         let Some(activation) = &entry.activation else { return };
-        self.jobs = self.jobs.saturating_add_signed(if is_new { 1 } else { -1 });
+        let one = if is_new { 1 } else { -1 };
+        self.jobs = self.jobs.saturating_add_signed(one);
+        if activation.kept.is_some() {
+            self.kept = self.kept.saturating_add_signed(one);
+        }
+        if activation.is_pending {
+            self.pending = self.pending.saturating_add_signed(one);
+        }
         if let Some(at) = activation.ask_again {
             match is_new {
                 true => self.asks.insert((at, entry.id)),
@@ -67,7 +78,7 @@ impl Gates {
         }
         if activation.holds_back {
             let count = self.holding_back.entry(entry.priority).or_default();
-            *count = count.saturating_add_signed(if is_new { 1 } else { -1 });
+            *count = count.saturating_add_signed(one);
             if *count == 0 {
                 self.holding_back.remove(&entry.priority);
             }

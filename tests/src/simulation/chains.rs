@@ -1,6 +1,7 @@
 //! What the log must say of every chain of filters: each call is judged once and in order, and what has passed in a chain
 //! that did not is taken back once, last first, before the next chain of the job begins.
 
+use super::kills::Phase;
 use muster_schemas::{
     JobId,
     event::Event,
@@ -34,9 +35,9 @@ struct Chain {
 }
 
 impl Chains {
-    /// What the chains that are not over judge, and whether they are being rolled back.
-    pub(super) fn phases(&self) -> impl Iterator<Item = (FilterKind, bool)> {
-        self.open.values().map(|chain| (chain.spec.kind, chain.is_rolling_back))
+    /// The phases of the chains that are not over.
+    pub(super) fn phases(&self) -> impl Iterator<Item = Phase> {
+        self.open.values().map(|chain| Phase::of(chain.spec.kind, chain.is_rolling_back))
     }
 
     /// Jobs with a chain that is not over.

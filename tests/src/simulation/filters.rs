@@ -2,19 +2,23 @@
 
 use super::{
     Happening, SECOND, World,
+    kills::{Phase, Step},
     network::{Parcel, Party},
     operator_command, runner,
 };
 use muster_domain::state::OutstandingCall;
 use muster_schemas::{
     CommandId, Timestamp,
-    command::{Answer, Command, CommandEnvelope},
+    command::{Answer, CallOutcome, Command, CommandEnvelope},
     event::{Actor, TraceContext},
-    filter::{ActivationOrdering, FilterForm, FilterKind, FilterSettings, FilterSpec, TemplateSpec},
+    filter::{ActivationOrdering, FilterForm, FilterSettings, FilterSpec, TemplateSpec},
     filter_order::FilterOrder,
 };
 use rand::Rng;
 use std::sync::Arc;
+
+/// About as long an answer takes.
+const ANSWER_MICROS: i64 = 30_000;
 
 impl World {
     /// Two templates with filters, and cluster-wide ones, of all forms.
@@ -27,7 +31,7 @@ impl World {
         };
         let settings = FilterSettings {
             submission: self.random.random_bool(0.5).then(|| filter("any", FilterForm::Exec, false)),
-            activation: self.random.random_bool(0.3).then(|| filter("licences", FilterForm::Exec, false)),
+            activation: self.random.random_bool(0.7).then(|| filter("licences", FilterForm::Exec, false)),
             ordering: if self.random.random_bool(0.5) {
                 ActivationOrdering::Strict
             } else {
@@ -58,6 +62,9 @@ impl World {
             self.ask(Party::Operator, operator_command(command, id));
         }
         self.agenda.after(SECOND, Happening::OfferCalls);
+        for phase in [Phase::Submission, Phase::Activation, Phase::Rollback] {
+            self.agenda.after(2 * SECOND, Happening::TakeAim(phase));
+        }
     }
 
     /// What the ledger hands out lies in the queue until a runner has taken it.
@@ -84,8 +91,10 @@ impl World {
 
     pub(super) fn call_offered(&mut self, runner: usize, order: Arc<FilterOrder>) {
         let id = self.fresh_id();
+        let call = order.call;
         if let Some(command) = self.runners[runner].offered(order, id) {
             self.runner_asks(runner, id, command);
+            self.call_reaches(Step::Claimed, call, runner, ANSWER_MICROS);
         }
     }
 
@@ -100,41 +109,28 @@ impl World {
             // Some calls last longer than anybody waits for them.
             let longest = if self.troubled && self.random.random_range(0..30) == 0 { 40 } else { 4 };
             let micros = self.random.random_range(SECOND / 100..longest * SECOND);
+            self.call_reaches(Step::Made, claim.order.call, runner, micros);
             self.agenda.after(micros, Happening::CallEnds { runner, order: claim.order });
         }
     }
 
     pub(super) fn call_ends(&mut self, runner: usize, order: &FilterOrder) {
         let outcome = runner::outcome(&mut self.random, order, self.troubled, Timestamp(self.agenda.now));
+        let exit = match &outcome {
+            CallOutcome::Called(report) => Some(report.exit.clone()),
+            _ => None,
+        };
         let has_others = self.runners.iter().filter(|runner| runner.is_up()).count() > 1;
         if let Some(command) = self.runners[runner].ends(order, outcome, has_others) {
             let id = self.fresh_id();
             self.runner_asks(runner, id, command);
+            exit.into_iter().for_each(|exit| self.truth.called(order.call, exit));
+            self.call_reaches(Step::Reported, order.call, runner, ANSWER_MICROS);
         }
     }
 
     fn runner_asks(&mut self, runner: usize, id: CommandId, command: Command) {
         let actor = Actor::Runner(runner::name(runner));
         self.ask(Party::Runner(runner), CommandEnvelope { id, actor, trace: TraceContext::default(), command });
-    }
-
-    pub(super) fn stop_runner(&mut self) {
-        let runner = self.random.random_range(0..self.runners.len());
-        self.report.kills_of_runners += u64::from(self.runners[runner].calls().next().is_some());
-        self.runners[runner].stops();
-        self.network.open.retain(|_, (party, _)| *party != Party::Runner(runner));
-        self.count_kill();
-        let back_after = self.random.random_range(SECOND / 10..40 * SECOND);
-        self.agenda.after(back_after, Happening::RunnerReturns(runner));
-    }
-
-    /// Something was stopped: in the middle of what.
-    pub(super) fn count_kill(&mut self) {
-        self.report.crashes += 1;
-        let phases: Vec<_> = self.truth.chains().phases().collect();
-        let any = |wanted| u64::from(phases.contains(&wanted));
-        self.report.kills_in_submission += any((FilterKind::Submission, false));
-        self.report.kills_in_activation += any((FilterKind::Activation, false));
-        self.report.kills_in_rollback += any((FilterKind::Submission, true)) | any((FilterKind::Activation, true));
     }
 }

@@ -3,7 +3,9 @@
 
 use super::network::Parcel;
 use muster_ledger::stepped::{Input, Stepped};
-use muster_schemas::{Sequence, Timestamp, codec, event::Record, filter_order::FilterOrder};
+use muster_schemas::{
+    Sequence, Timestamp, codec, command::Command, event::Record, filter::CallId, filter_order::FilterOrder,
+};
 use rand::{Rng, rngs::SmallRng};
 use std::{fs, path::PathBuf, sync::Arc};
 use tempfile::TempDir;
@@ -22,14 +24,15 @@ pub(super) enum Crash {
 }
 
 impl Crash {
+    /// Now and then, somewhere.
     pub(super) fn perhaps(random: &mut SmallRng) -> Option<Self> {
-        match random.random_range(0..240) {
-            0 => Some(Self::BeforeTheWrite),
-            1 => Some(Self::InTheWrite),
-            2 => Some(Self::AfterTheWrite),
-            3 => Some(Self::InTheAnswers),
-            _ => None,
-        }
+        (random.random_range(0..60) == 0).then(|| Self::any(random))
+    }
+
+    /// Somewhere.
+    pub(super) fn any(random: &mut SmallRng) -> Self {
+        let all = [Self::BeforeTheWrite, Self::InTheWrite, Self::AfterTheWrite, Self::InTheAnswers];
+        all[random.random_range(0..all.len())]
     }
 }
 
@@ -49,7 +52,6 @@ pub(super) struct Round {
     pub(super) parcels: Vec<Parcel>,
     /// For the work queue of filters, by key.
     pub(super) calls: Vec<(String, FilterOrder)>,
-    pub(super) crashed: bool,
     pub(super) torn: bool,
 }
 
@@ -73,6 +75,25 @@ impl LedgerHost {
 
     pub(super) fn is_up(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// Stops it between two rounds. What has arrived is lost.
+    pub(super) fn stop(&mut self) {
+        self.running = None;
+        self.inbox.clear();
+    }
+
+    /// The calls of filters that the next round decides on.
+    pub(super) fn waiting_calls(&self) -> impl Iterator<Item = CallId> {
+        let commands = self.inbox.iter().filter_map(|parcel| match parcel {
+            Parcel::Command { envelope, .. } => Some(&envelope.command),
+            _ => None,
+        });
+        commands.flat_map(|command| match command {
+            Command::ClaimCalls { calls } => calls.iter().map(|(call, _)| *call).collect(),
+            Command::ReportCalls { reports, .. } => reports.iter().map(|report| report.call).collect(),
+            _ => Vec::new(),
+        })
     }
 
     /// Starts it, if it is not there; what the log then holds.
@@ -112,7 +133,7 @@ impl LedgerHost {
         let inbox = std::mem::take(&mut self.inbox);
         if crash == Some(Crash::BeforeTheWrite) {
             self.running = None;
-            return Ok(Some(Round { crashed: true, ..Round::default() }));
+            return Ok(Some(Round::default()));
         }
         let before = ledger.head();
         let log_bytes = wal_bytes(&self.folder)?;
@@ -149,7 +170,6 @@ impl LedgerHost {
         random: &mut SmallRng,
     ) -> Result<(), String> {
         self.running = None;
-        round.crashed = true;
         let told = if crash == Crash::InTheAnswers { random.random_range(0..=round.parcels.len()) } else { 0 };
         round.parcels.truncate(told);
         round.calls.clear();

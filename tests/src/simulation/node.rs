@@ -147,6 +147,7 @@ impl NodeHost {
         match order {
             NodeOrder::Launch(order) if order.step.0 == 0 => self.launch(order, now, crash, random, &mut effects),
             NodeOrder::Hold(_) | NodeOrder::Resize { .. } | NodeOrder::StopStep { .. } => {}
+            NodeOrder::LaunchTasks(_) | NodeOrder::SignalStep { .. } => {}
             NodeOrder::Stop { run, .. } => self.stop(*run, now, random, &mut effects),
             NodeOrder::Suspend { run } => self.set_suspended(*run, true),
             NodeOrder::Resume { run } => self.set_suspended(*run, false),

@@ -51,11 +51,6 @@ impl RunnerHost {
         self.claims.is_empty() && self.calls.is_empty()
     }
 
-    /// Whether calls are being made.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &CallId> {
-        self.calls.iter().map(|(call, _)| call)
-    }
-
     pub(super) fn stops(&mut self) {
         *self = Self { is_up: false, ..Self::new() };
     }

@@ -2,6 +2,7 @@
 
 use super::{
     chains::Chains,
+    effects::Effects,
     ledger::{Round, StoredRecord},
 };
 use muster_domain::{State, invariants};
@@ -9,6 +10,7 @@ use muster_schemas::{
     CommandId, JobId, RunId, Sequence,
     command::{Answer, Reply},
     event::Event,
+    filter::{CallId, FilterExit},
     job::Outcome,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +30,8 @@ pub(super) struct Truth {
     started: BTreeMap<(RunId, usize), u32>,
     /// What the log says of chains of filters.
     chains: Chains,
+    /// What filters did.
+    effects: Effects,
 }
 
 impl Truth {
@@ -49,6 +53,11 @@ impl Truth {
 
     pub(super) fn started(&mut self, run: RunId, node: usize) {
         *self.started.entry((run, node)).or_default() += 1;
+    }
+
+    /// A filter came to its end.
+    pub(super) fn called(&mut self, call: CallId, exit: FilterExit) {
+        self.effects.made(call, exit);
     }
 
     /// A command was answered, perhaps not for the first time.
@@ -104,6 +113,7 @@ impl Truth {
                 return Err(format!("job {job} was submitted twice"));
             }
             self.chains.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
+            self.effects.check(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.last_hash = stored.hash;
             self.replayed.apply(&stored.record);
         }

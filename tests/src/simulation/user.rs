@@ -79,7 +79,7 @@ impl UserHost {
                 let template = match random.random_range(0..8) {
                     0 => None,
                     1 => Some("unknown".to_owned()),
-                    2..=4 => Some("small".to_owned()),
+                    2 => Some("small".to_owned()),
                     _ => Some("licensed".to_owned()),
                 };
                 let document = random.random_bool(0.5).then(|| JobDocument::xml(*b"<Job/>"));

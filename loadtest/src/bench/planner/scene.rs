@@ -3,7 +3,7 @@
 use anyhow::Result;
 use muster_planner::{
     Engine,
-    model::{ActiveRun, ComponentDemand, Demand, Holder, QueuedJob},
+    model::{Activation, ActiveRun, ComponentDemand, Demand, Holder, QueuedJob},
     pass::Plan,
 };
 use muster_schemas::{
@@ -26,6 +26,8 @@ const GIB: u64 = 1 << 30;
 const QUEUE: &str = "main";
 /// People who submit.
 const USERS: usize = 200;
+/// How long jobs have waited whose filters are asked: longer than all others.
+const WAITED_SECONDS: i64 = 10_000_000;
 /// The longest walltime.
 const DAY_SECONDS: u64 = 86_400;
 const SEED: u64 = 20_261_120;
@@ -38,6 +40,8 @@ pub struct Scene {
     shapes: usize,
     jobs: BTreeMap<JobId, QueuedJob>,
     runs: BTreeMap<JobId, ActiveRun>,
+    /// Of the runs, those that have not begun: their jobs wait for what their activation filters say.
+    asked: BTreeSet<JobId>,
     random: SmallRng,
 }
 
@@ -52,6 +56,7 @@ impl Scene {
             shapes,
             jobs: BTreeMap::new(),
             runs: BTreeMap::new(),
+            asked: BTreeSet::new(),
             random: SmallRng::seed_from_u64(SEED),
         };
         let holders: Vec<Arc<Holder>> = (0..USERS).map(holder).collect();
@@ -61,20 +66,15 @@ impl Scene {
             let arrival = scene.now.plus_seconds(number as i64 - jobs as i64);
             let (demand, holder) = (scene.one_of(&demands).clone(), scene.one_of(&holders).clone());
             let id = scene.next_id(number);
-            let job = QueuedJob {
-                id,
-                tasks: None,
-                demand,
-                holder,
-                priority: 0,
-                arrival,
-                attributes: None,
-                slot: None,
-                activation: None,
-            };
-            scene.jobs.insert(id, job);
+            scene.jobs.insert(id, queued(id, demand, holder, arrival));
         }
         scene
+    }
+
+    /// The same site, but so many of its runs are offers: their resources are taken, and their filters are being asked.
+    pub fn asking(mut self, offers: usize) -> Self {
+        self.asked = self.runs.keys().copied().take(offers).collect();
+        self
     }
 
     /// The site in words.
@@ -91,6 +91,11 @@ impl Scene {
         }
         engine.set_queue(&QueueSpec { name: QUEUE.to_owned(), ..QueueSpec::default() });
         self.runs.values().for_each(|run| engine.begin(run.clone()));
+        for run in self.asked.iter().filter_map(|job| self.runs.get(job)) {
+            let job = queued(run.job, run.demand.clone(), run.holder.clone(), self.now.plus_seconds(-WAITED_SECONDS));
+            let activation = Activation { is_filtered: true, is_pending: true, ..Activation::default() };
+            engine.enqueue(QueuedJob { activation: Some(Arc::new(activation)), ..job });
+        }
         self.jobs.values().for_each(|job| engine.enqueue(job.clone()));
         Ok(engine)
     }
@@ -124,6 +129,9 @@ impl Scene {
         if let Some(job) = self.runs.keys().nth(at).copied() {
             self.runs.remove(&job);
             engine.end(job);
+            if self.asked.remove(&job) {
+                engine.dequeue(job);
+            }
             engine.set_capacity_freed(true);
         }
     }
@@ -178,6 +186,10 @@ impl Scene {
     fn next_id(&self, waiting: usize) -> JobId {
         JobId::job((self.runs.len() + waiting) as u64 + 1)
     }
+}
+
+fn queued(id: JobId, demand: Arc<Demand>, holder: Arc<Holder>, arrival: Timestamp) -> QueuedJob {
+    QueuedJob { id, tasks: None, demand, holder, priority: 0, arrival, attributes: None, slot: None, activation: None }
 }
 
 fn holder(number: usize) -> Arc<Holder> {

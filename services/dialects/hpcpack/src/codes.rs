@@ -120,11 +120,6 @@ codes! {
 }
 
 impl Code {
-    /// Whether the job goes on nevertheless.
-    pub const fn is_warning(self) -> bool {
-        self as u8 >= Self::UnusedSizeAttribute as u8
-    }
-
     /// The message of a refusal or failure: `[Code] text` (HPC-E-10).
     pub fn message(self, text: impl fmt::Display) -> String {
         format!("[{self}] {text}")
@@ -159,7 +154,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Warnings as they come. Of very many the first are kept and the others counted.
+/// Warnings as they come, each once. Of very many the first are kept and the others counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings {
     kept: Vec<Warning>,
@@ -171,8 +166,12 @@ impl Warnings {
     const MOST: usize = 100;
 
     pub(crate) fn push(&mut self, code: Code, text: impl Into<String>) {
+        let warning = Warning::new(code, text);
+        if self.kept.contains(&warning) {
+            return;
+        }
         if self.kept.len() < Self::MOST {
-            self.kept.push(Warning::new(code, text));
+            self.kept.push(warning);
         } else {
             self.more += 1;
         }

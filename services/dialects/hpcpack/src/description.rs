@@ -136,9 +136,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the bytes seem to have: JSON if they begin with `{`.
+    /// The format that the bytes seem to have: JSON if the text begins with `{`.
     pub fn of(bytes: &[u8]) -> Self {
-        match bytes.trim_ascii_start().first() {
+        // Byte-order marks and the zeros of UTF-16 are no text.
+        let is_text = |byte: &u8| !byte.is_ascii_whitespace() && !matches!(byte, 0 | 0xef | 0xbb | 0xbf | 0xfe | 0xff);
+        match bytes.iter().copied().find(is_text) {
             Some(b'{') => Self::Json,
             _ => Self::Xml,
         }

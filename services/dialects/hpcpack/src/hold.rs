@@ -1,23 +1,14 @@
-//! Holds: until when (HPC-H-02..04, HPC-H-07).
+//! Holds: until when (HPC-H-02, HPC-H-07).
 
 use crate::{
     codes::{Code, Refusal},
-    description::values::{JobState, Value as _},
+    description::values::Value as _,
 };
 use muster_schemas::{policy::words::shorten, time::Timestamp};
 use std::ops::RangeInclusive;
 
 /// Allowed values of `DefaultHoldDuration`, in seconds (HPC-H-02).
 pub const DEFAULT_DURATION_RANGE: RangeInclusive<i64> = 60..=604_800;
-
-/// Until when a job is held after verdict 3: until its `HoldUntil` if that is in the future, else for the default
-/// duration (HPC-H-03, H-04).
-pub fn after_verdict(verdict_time: Timestamp, hold_until: Option<Timestamp>, default_seconds: u32) -> Timestamp {
-    match hold_until {
-        Some(time) if time > verdict_time => time,
-        _ => verdict_time.plus_seconds(default_seconds.into()),
-    }
-}
 
 /// Reads what a user gives to `/holduntil`: a time, or minutes from now. Empty or `0` clears the hold: `None`
 /// (HPC-H-07).
@@ -62,26 +53,4 @@ fn one_year_after(now: Timestamp) -> Option<Timestamp> {
     let now = now.to_jiff().to_zoned(jiff::tz::TimeZone::UTC);
     let later = now.checked_add(jiff::Span::new().try_years(1).ok()?).ok()?;
     Some(Timestamp(later.timestamp().as_microsecond()))
-}
-
-/// Whether a job in this state can be held: one that was not started yet (HPC-H-07).
-///
-/// # Errors
-/// `HoldWrongState` if it is running or has ended.
-pub fn check_state(state: JobState) -> Result<(), Refusal> {
-    match state {
-        JobState::Configuring
-        | JobState::Submitted
-        | JobState::ExternalValidation
-        | JobState::Validating
-        | JobState::Queued => Ok(()),
-        JobState::Running
-        | JobState::Finishing
-        | JobState::Finished
-        | JobState::Failed
-        | JobState::Canceling
-        | JobState::Canceled => {
-            Err(Refusal::new(Code::HoldWrongState, format!("a job that is {state} cannot be held")))
-        }
-    }
 }

@@ -3,8 +3,10 @@
 
 mod check;
 mod demand;
+mod demanded;
 mod describe;
 mod document;
+mod limits;
 mod list;
 mod modify;
 mod own;
@@ -13,6 +15,7 @@ mod spec;
 pub use check::{readable, validate};
 pub use describe::{Described, describe, described_in_both, exported};
 pub use document::{MOST_STORED_BYTES, pack, unpack};
+pub use limits::{ChangedJob, change_breaches};
 pub use modify::change_of;
 pub use spec::{hold_of, provisional, template_of};
 

@@ -8,7 +8,6 @@ pub mod core_settings;
 pub mod description;
 pub mod hold;
 pub mod jobs;
-pub mod nodes;
 pub mod options;
 pub mod priority;
 pub mod result_file;

@@ -107,13 +107,18 @@ pub fn error(job: &JobView) -> Option<String> {
             None => "a task failed".to_owned(),
         }),
         OutcomeWord::Preempted => Some(Code::Preempted.message("its resources went to a job of higher priority")),
-        OutcomeWord::Cancelled => Some(match job.filtering.as_ref().and_then(|filtering| filtering.message.as_ref()) {
+        OutcomeWord::Cancelled => Some(match message(job) {
             Some(message) => format!("canceled: {message}"),
             None => "canceled".to_owned(),
         }),
         OutcomeWord::Refused | OutcomeWord::LaunchFailed => outcome.detail.clone(),
         _ => Some(outcome.to_string()),
     }
+}
+
+/// What its last filter had to say, or whoever canceled it (HPC-F-66, HPC-C-06).
+pub fn message(job: &JobView) -> Option<&str> {
+    job.filtering.as_ref()?.message.as_deref()
 }
 
 /// The code in brackets that a message begins with.
@@ -147,12 +152,13 @@ pub const fn unit(unit: SizeUnit) -> &'static str {
 
 /// The size of a job: what it holds now, if it runs, and between what it may.
 pub fn size(job: &JobView) -> String {
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
     let Some(ElasticView { unit, min, max, current, .. }) = &job.elastic else {
-        return format!("{} cores", job.cores);
+        return format!("{} core{}", job.cores, plural(job.cores));
     };
-    let plural = |count: u32| if count == 1 { "" } else { "s" };
     let name = self::unit(*unit).to_lowercase();
-    let range = if min == max { format!("{min} {name}{}", plural(*max)) } else { format!("{min}-{max} {name}s") };
+    let range =
+        if min == max { format!("{min} {name}{}", plural((*max).into())) } else { format!("{min}-{max} {name}s") };
     match current {
         0 => range,
         current => format!("{current} of {range}"),
@@ -184,10 +190,10 @@ pub fn fields(
     add("Hold Until", filtering.and_then(|filtering| filtering.hold_until).map(&time));
     add("Pending Reason", pending_reason(job, ahead).map(str::to_owned));
     add("Pending Detail", job.reason.as_ref().map(|reason| reason.text.clone()));
-    let message = error(job);
-    add("Error Code", message.as_deref().and_then(code_of).map(str::to_owned));
-    add("Error Message", message);
-    add("Message", filtering.and_then(|filtering| filtering.message.clone()));
+    let error = error(job);
+    add("Error Code", error.as_deref().and_then(code_of).map(str::to_owned));
+    add("Error Message", error);
+    add("Message", message(job).map(str::to_owned));
     for warning in filtering.iter().flat_map(|filtering| &filtering.warnings) {
         add("Warning", Some(format!("[{}] {}", warning.code, warning.text)));
     }
@@ -256,15 +262,19 @@ fn task_state(task: &TaskView) -> String {
     word.to_owned()
 }
 
-/// How events of a job are called in its history: what ends it has a name for each way (HPC-E-02).
-pub fn event_name(kind: &str, outcome: Option<&str>) -> String {
+/// How events of a job are called in its history: what ends it, and who makes way, has a name for each way (HPC-E-02).
+/// `data` is that of the event.
+pub fn event_name(kind: &str, data: &serde_json::Value) -> String {
     let name = kind.strip_prefix("muster.").unwrap_or(kind);
     let name = name.rsplit_once(".v").map_or(name, |(name, _)| name);
+    let outcome = data["outcome"].as_str();
     let is_well = |outcome: &str| [Outcome::Completed.word(), Outcome::DeclaredFinished.word()].contains(&outcome);
     let is_cancelled = |outcome: &str| [Outcome::Cancelled.word(), Outcome::TimedOut.word()].contains(&outcome);
     match (name, outcome) {
-        ("job.finished", Some(outcome)) if is_cancelled(outcome) => "job.canceled".to_owned(),
-        ("job.finished", Some(outcome)) if !is_well(outcome) => "job.failed".to_owned(),
-        _ => name.to_owned(),
+        ("job.finished", Some(outcome)) if is_cancelled(outcome) => "job.canceled",
+        ("job.finished", Some(outcome)) if !is_well(outcome) => "job.failed",
+        ("job.stopping" | "job.shrinking", _) if data["reason"] == "preempted" => "job.preempted",
+        (name, _) => name,
     }
+    .to_owned()
 }

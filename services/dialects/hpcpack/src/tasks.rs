@@ -63,31 +63,6 @@ impl Sweep {
     pub const fn steps(self) -> u32 {
         self.steps
     }
-
-    /// The values, in their order.
-    pub fn values(self) -> impl Iterator<Item = i32> {
-        // The last value is at most the end, so no sum overflows.
-        (0..self.steps).map(move |step| (i64::from(self.start) + i64::from(step) * i64::from(self.increment)) as i32)
-    }
-}
-
-/// A command or path of a sweep with each run of `*` replaced by the value, padded with zeros to the length of the run
-/// (HPC-J-22).
-pub fn with_value(text: &str, value: i32) -> String {
-    let mut replaced = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        if character != '*' {
-            replaced.push(character);
-            continue;
-        }
-        let mut width = 1;
-        while characters.next_if_eq(&'*').is_some() {
-            width += 1;
-        }
-        replaced.push_str(&format!("{value:0width$}"));
-    }
-    replaced
 }
 
 /// Everything that is wrong with the tasks of a job (HPC-J-22..24), each naming its task. Empty if they may run.

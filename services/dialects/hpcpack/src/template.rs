@@ -12,7 +12,8 @@ use crate::{
         attributes::{Attribute, JobAttributes, check_text},
     },
 };
-pub use check::{Breach, breaches, priority_breach};
+pub(crate) use check::breaches_among;
+pub use check::{Breach, breaches};
 pub(crate) use filters::check_path;
 pub use filters::{Access, AccessEntry, FilterDefinition, Mode, Who, check_filters};
 use std::collections::BTreeMap;
@@ -165,53 +166,4 @@ fn limits_of(property: Attribute, limits: Limits) -> Result<Limits, Refusal> {
     let allowed = limits.allowed.iter().map(written).collect::<Result<_, Refusal>>()?;
     let required = limits.required.iter().map(written).collect::<Result<_, Refusal>>()?;
     Ok(Limits { allowed, required, ..limits })
-}
-
-/// The templates of a cluster. `Default` is always among them (HPC-T-01).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Templates(BTreeMap<String, Template>);
-
-impl Default for Templates {
-    fn default() -> Self {
-        Self([(DEFAULT.to_lowercase(), Template::new(DEFAULT))].into())
-    }
-}
-
-impl Templates {
-    /// The template of this name, in any case.
-    ///
-    /// # Errors
-    /// `TemplateNotFound` (HPC-T-08).
-    pub fn find(&self, name: &str) -> Result<&Template, Refusal> {
-        let found = self.0.get(&name.to_lowercase());
-        found.ok_or_else(|| Refusal::new(Code::TemplateNotFound, format!("there is no template '{name}'")))
-    }
-
-    /// The template `Default`.
-    pub fn default_template(&self) -> &Template {
-        // It is made with the set, and `remove` does not take it away.
-        &self.0[&DEFAULT.to_lowercase()]
-    }
-
-    /// Adds a template, or replaces the one of the same name.
-    pub fn put(&mut self, template: Template) {
-        self.0.insert(template.name.to_lowercase(), template);
-    }
-
-    /// Takes a template away.
-    ///
-    /// # Errors
-    /// `TemplateFixed` for `Default` (HPC-T-01), `TemplateNotFound` for one that is not there.
-    pub fn remove(&mut self, name: &str) -> Result<Template, Refusal> {
-        if name.eq_ignore_ascii_case(DEFAULT) {
-            return Err(Refusal::new(Code::TemplateFixed, "the template 'Default' cannot be deleted"));
-        }
-        let found = self.0.remove(&name.to_lowercase());
-        found.ok_or_else(|| Refusal::new(Code::TemplateNotFound, format!("there is no template '{name}'")))
-    }
-
-    /// Every template, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Template> {
-        self.0.values()
-    }
 }

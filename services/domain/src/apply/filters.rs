@@ -264,6 +264,7 @@ fn told(job: &crate::state::Job) -> Told {
         name: job.name.clone(),
         priority: lead.priority,
         walltime_seconds: lead.shape.alternatives.first().and_then(|alternative| alternative.walltime_seconds),
+        alternatives: lead.shape.alternatives.clone(),
     }
 }
 

@@ -296,6 +296,7 @@ impl State {
         if job.is_finished() {
             return;
         }
+        self.sessions.kept.remove(&id);
         if id.index.is_none() {
             self.namesake_removed(id);
             self.core.unfinished_jobs = self.core.unfinished_jobs.saturating_sub(1);
@@ -339,6 +340,12 @@ impl State {
             array.impossible = array.impossible.difference(indices);
             array.held.retain(|index, _| !indices.contains(*index));
             array.record_outcome(indices, outcome);
+            if array.remaining.is_empty()
+                && let Some(filtering) = &mut job.filtering
+            {
+                // No task is left that a hold could keep from starting.
+                filtering.hold = None;
+            }
         });
         if self.job(id).is_some_and(|job| !job.is_waiting()) {
             self.void_plans(id);

@@ -145,6 +145,7 @@ impl State {
     pub(super) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
         self.withdraw_growth(id);
         let Some(run) = self.core.runs.remove(&run) else { return };
+        self.sessions.launched.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
         for share in run.placement.shares() {
             if let Some(node) = self.core.nodes.get_mut(&share.node) {

@@ -109,6 +109,7 @@ impl State {
 
     pub(super) fn step_ended(&mut self, id: JobId, run: RunId, step: StepId, now: Timestamp) {
         let mut exit = None;
+        self.forget_step(run, step);
         self.change_run(run, |run| {
             exit = run.steps.remove(&step).and_then(|step| step.parts.into_iter().next()?.exit);
         });

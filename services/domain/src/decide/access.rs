@@ -16,11 +16,7 @@ pub(super) struct Access<'a> {
 impl<'a> Access<'a> {
     /// Whether the actor may do everything: `root`, the administrators of the settings, the ledger itself.
     pub(super) fn is_administrator(&self) -> bool {
-        match self.actor {
-            Actor::Ledger => true,
-            Actor::User(owner) => owner.uid == 0 || self.state.settings().administrators.contains(&owner.user),
-            _ => false,
-        }
+        self.state.is_administrator(self.actor)
     }
 
     /// Whether the actor may manage everybody's jobs and nodes.

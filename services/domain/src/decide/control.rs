@@ -137,7 +137,7 @@ fn judged(job: &Job, outcome: &Outcome) -> Option<Vec<Event>> {
     Some(one_if(is_news, || Event::JobEndRequested { job: job.id, outcome: outcome.clone() }))
 }
 
-fn end_job(state: &State, job: &Job, ending: &JobEnding, outcome: Outcome) -> Result<Vec<Event>, Refusal> {
+pub(super) fn end_job(state: &State, job: &Job, ending: &JobEnding, outcome: Outcome) -> Result<Vec<Event>, Refusal> {
     match &job.phase {
         Phase::Waiting => Ok(match judged(job, &outcome) {
             Some(later) => later,
@@ -211,6 +211,10 @@ fn requeue_job(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Event>, 
         Phase::Waiting => Err(conflict(format!("job {} waits already", job.id))),
         Phase::Finished(_) if job.id.index.is_some() && state.job(job.id.whole()).is_none() => {
             Err(conflict(format!("the array of job {} ended too long ago", job.id)))
+        }
+        // What has ended well is not run again, so there would be nothing to run (HPC-F-22, HPC-S-13).
+        Phase::Finished(finished) if job.tasks.is_some() && finished.outcome == Outcome::Completed => {
+            Err(conflict(format!("job {} completed: all of its tasks have run", job.id)))
         }
         Phase::Finished(_) => requeue_finished(state, job, chain),
     }

@@ -20,7 +20,9 @@ use std::sync::Arc;
 pub(super) fn decide(access: &Access, command: Command, now: Timestamp) -> Result<Decision, Refusal> {
     match command {
         Command::SubmitDocument { spec, intake } => entry::submit_document(access, *spec, *intake, now),
-        Command::ConfigureJob { job, spec, intake } => entry::configure(access, job, *spec, *intake, now),
+        Command::ConfigureJob { job, made_from, spec, intake } => {
+            entry::configure(access, (job, made_from), *spec, *intake, now)
+        }
         Command::EnterJob { job } => entry::enter(access, job, now),
         Command::HoldUntil { jobs, until } => holds::hold_until(access, &jobs, until, now),
         Command::EndJobs { jobs, ending } => control::end(access, &jobs, &ending),

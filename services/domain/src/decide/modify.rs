@@ -8,7 +8,7 @@ use super::{
     submit,
 };
 use crate::{
-    fits::Wish,
+    fits::{self, Wish},
     state::{Entry, Job},
     validate,
 };
@@ -120,6 +120,7 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
                 let queue = submit::find_queue(access.state, queue)?;
                 let mut asked = change.alternatives.clone().unwrap_or_else(|| component.shape.alternatives.to_vec());
                 submit::complete_alternatives(&mut asked, queue, access.is_operator())?;
+                require_names(access, job, &change)?;
                 submit::require_fit(access.state, queue, &asked)?;
                 if change.queue.is_some() {
                     submit::require_entry(access, queue, &job.owner)?;
@@ -132,6 +133,13 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
         require_fit_together(access, job, &change)?;
     }
     Ok(change)
+}
+
+/// The nodes and groups that a job with a description is changed to name exist, as when it was submitted (HPC-J-18).
+fn require_names(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let is_described = job.filtering.as_ref().is_some_and(|filtering| filtering.received.is_some());
+    let asked = change.alternatives.as_deref().filter(|_| is_described).unwrap_or_default();
+    fits::unknown_name(access.state, asked).map_or(Ok(()), |unknown| Err(invalid(unknown)))
 }
 
 /// Whether a change is of the component of this number.

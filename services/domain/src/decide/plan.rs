@@ -78,6 +78,8 @@ struct Plan<'a> {
     judged: Option<i64>,
     /// Jobs that start, are judged, grow or shrink by the plan.
     started: BTreeSet<JobId>,
+    /// Jobs that others make way for by the plan. They wait on.
+    gaining: BTreeSet<JobId>,
     /// Runs that are stopped by the plan.
     stopping: BTreeSet<RunId>,
     nodes: BTreeMap<NodeId, Node>,
@@ -98,6 +100,7 @@ impl<'a> Plan<'a> {
             epoch: 0,
             judged: state.judged_priority(),
             started: BTreeSet::new(),
+            gaining: BTreeSet::new(),
             stopping: BTreeSet::new(),
             nodes: BTreeMap::new(),
             licences: BTreeMap::new(),

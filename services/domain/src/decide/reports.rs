@@ -212,6 +212,8 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome 
             Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
         }
         Some(StopReason::Finished | StopReason::FinishedAtOnce) => Outcome::DeclaredFinished,
+        Some(StopReason::Concluded(status)) if status.is_success() => Outcome::Completed,
+        Some(StopReason::Concluded(status)) => Outcome::Failed(status),
         Some(StopReason::Walltime) => Outcome::TimedOut,
         Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => match outcome_of_exits(job, run, exits) {
             Outcome::Completed => outcome_of_tasks(job),

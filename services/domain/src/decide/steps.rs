@@ -1,5 +1,7 @@
 //! Steps that are started from inside a running job.
 
+pub(super) mod launch;
+
 use super::{Decision, access::Access, conflict, invalid, not_found};
 use crate::{
     state::{Run, Step},
@@ -80,6 +82,9 @@ pub(super) fn ended(access: &Access, run: RunId, step: StepId, exit: NodeExit) -
     let Some((run, known)) = access.state.run(run).and_then(|run| Some((run, run.steps.get(&step)?))) else {
         return Ok(Decision::done(Vec::new()));
     };
+    if access.state.launched_step(run.id, step).is_some() {
+        return launch::tasks_ended(access, run.id, step, exit, Vec::new());
+    }
     if !known.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
         return Ok(Decision::done(Vec::new()));
     }

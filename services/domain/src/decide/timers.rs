@@ -1,6 +1,6 @@
 //! What becomes due with time, and waiting jobs that can never start.
 
-use super::{Decision, access::Access, filters, planning};
+use super::{Decision, access::Access, clients, filters, planning};
 use crate::{
     state::{Job, State, index::Due},
     tasking,
@@ -41,6 +41,7 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     for id in waiting_tasks.into_iter().chain(state.index.tasks_ready.iter().copied()) {
         events.extend(tasking::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
     }
+    events.extend(clients::due(state, now, MAX_AT_ONCE));
     events.extend(planning::due(state, now, MAX_AT_ONCE));
     Ok(Decision::done(events))
 }

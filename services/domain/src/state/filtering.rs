@@ -10,7 +10,7 @@ use muster_schemas::{
         Offer, TemplateSpec,
     },
     job::Outcome,
-    resources::Placement,
+    resources::{Alternative, Placement},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
@@ -125,6 +125,8 @@ pub struct Told {
     pub priority: i64,
     /// Its walltime, in seconds.
     pub walltime_seconds: Option<u64>,
+    /// What its first component asks for.
+    pub alternatives: Arc<[Alternative]>,
 }
 
 /// A filter that has passed.
@@ -279,6 +281,11 @@ impl super::State {
     /// The template of a name; names ignore case.
     pub fn template(&self, name: &str) -> Option<&Arc<TemplateSpec>> {
         self.filters.templates.get(&name.to_lowercase())
+    }
+
+    /// The template whose defaults and limits apply where that of a job has none, if anybody made it.
+    pub fn default_template(&self) -> Option<&Arc<TemplateSpec>> {
+        self.template(DEFAULT_TEMPLATE)
     }
 
     /// All templates, by name.

@@ -5,7 +5,7 @@ use muster_schemas::{
     JobId, NodeId, Sequence, StepId, Timestamp,
     event::{EndCause, NodeExit, ShrinkReason, StopReason},
     job::Outcome,
-    resources::{Alternative, Count, IndexSet, Placement},
+    resources::{Alternative, Count, IndexSet, Level, Placement},
     scheduling::SchedulingSettings,
     tasks::{SizeUnit, TaskInstance, TaskKind, TaskList},
 };
@@ -123,16 +123,18 @@ impl TaskBook {
         }
     }
 
-    /// The job asks for another size: that of the deepest level with a range of what it asks for first.
+    /// The job asks for another size: that of the deepest level with a range of what it asks for first (HPC-J-13).
     pub(crate) fn resize(&mut self, alternatives: &[Alternative]) {
         let request = alternatives.first().and_then(|alternative| alternative.requests.first());
         let ranges = request.into_iter().flat_map(|request| request.path.iter().rev());
-        let range = ranges.filter_map(|part| match part.count {
-            Count::Range { min, max } => Some((min, max)),
-            Count::All | Count::Best => None,
+        let mut sizes = ranges.filter_map(|part| match (&part.level, part.count) {
+            (Level::Node, Count::Range { min, max }) => Some((SizeUnit::Node, min, max)),
+            (Level::Socket, Count::Range { min, max }) => Some((SizeUnit::Socket, min, max)),
+            (Level::Core, Count::Range { min, max }) => Some((SizeUnit::Core, min, max)),
+            _ => None,
         });
-        if let Some((min, max)) = range.into_iter().next() {
-            (self.min, self.max) = (min, max);
+        if let Some(size) = sizes.next() {
+            (self.unit, self.min, self.max) = size;
         }
     }
 
@@ -279,8 +281,14 @@ impl TaskBook {
         for (_, RunningTask { instance, .. }) in std::mem::take(&mut self.running) {
             let Some(task) = self.tasks.get_mut(instance.task as usize) else { continue };
             task.running = task.running.saturating_sub(1);
-            if matches!(task.kind, TaskKind::Basic | TaskKind::Sweep { .. }) {
-                task.put_back(instance.instance, task.rerunnable || *outcome == Outcome::Requeued);
+            if !matches!(task.kind, TaskKind::Basic | TaskKind::Sweep { .. }) {
+                continue;
+            }
+            let runs_again = task.rerunnable || *outcome == Outcome::Requeued;
+            task.put_back(instance.instance, runs_again);
+            if !runs_again {
+                self.failure.get_or_insert_with(|| failure(instance.task, None));
+                self.doom_dependents(instance.task);
             }
         }
         self.tasks.iter_mut().for_each(|task| task.not_before = None);

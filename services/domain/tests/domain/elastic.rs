@@ -55,6 +55,29 @@ fn a_run_wants_what_its_tasks_can_use_and_can_spare_what_they_never_will() {
     assert_eq!(unused.components[0].shares[0].cores.to_string(), "2-3", "its highest cores");
 }
 
+/// HPC-J-13, HPC-S-09: what a queued list of tasks is changed to ask for is the size that it runs and grows with.
+#[test]
+fn the_size_of_a_list_of_tasks_is_what_it_was_last_changed_to_ask_for() {
+    let mut cluster = Cluster::new();
+    let job = cluster.submit_list(&list(1, 2, vec![sweep(40)]));
+    let change_to = |cluster: &mut Cluster, size: TaskList| {
+        let alternatives = spec_of(&size).components[0].alternatives.clone();
+        let change = JobChange { alternatives: Some(alternatives), ..JobChange::default() };
+        let jobs = JobSelection::Ids(vec![job]);
+        cluster.ok(&user("ada"), Command::Modify { jobs, change });
+        let book = cluster.state.job(job).and_then(|job| job.tasks.as_deref()).expect("a list of tasks");
+        assert_eq!((book.unit, book.min, book.max), (size.unit, size.min, size.max));
+    };
+    change_to(&mut cluster, TaskList { unit: SizeUnit::Node, ..list(2, 3, Vec::new()) });
+    change_to(&mut cluster, TaskList { unit: SizeUnit::Socket, ..list(1, 3, Vec::new()) });
+    change_to(&mut cluster, list(2, 7, Vec::new()));
+    cluster.start(job, &["node1"], 2);
+    cluster.settle();
+    let Elastic { unit, min, max, wanted, .. } = cluster.state.elastic(job).unwrap();
+    assert_eq!((unit, min, max, wanted), (SizeUnit::Core, 2, 7, 5));
+    cluster.assert_replays();
+}
+
 /// HPC-S-09
 #[test]
 fn a_run_grows_on_its_node_and_to_others() {

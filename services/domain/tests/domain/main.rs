@@ -7,6 +7,7 @@ mod digest;
 mod elastic;
 mod filters;
 mod jobs;
+mod launched;
 mod lists;
 mod notifications;
 mod orders;

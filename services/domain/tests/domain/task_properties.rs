@@ -204,7 +204,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     /// HPC-S-13
     #[test]
@@ -220,7 +220,7 @@ proptest! {
         let ended: u64 = tasks.tasks.iter().map(|task| u64::from(task.finished) + task.failed.len()).sum();
         match world.cluster.outcome(world.job) {
             Some(Outcome::Completed) => prop_assert_eq!(world.finished.len() as u64, all),
-            Some(Outcome::Failed(_)) => {
+            Some(Outcome::Failed(_) | Outcome::LaunchFailed(_)) => {
                 let doomed = tasks.tasks.iter().any(|task| task.is_doomed);
                 prop_assert!(doomed || tasks.tasks.iter().any(|task| !task.is_work()) || ended == all, "{:?}", tasks);
             }

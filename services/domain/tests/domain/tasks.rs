@@ -354,6 +354,8 @@ fn a_requeued_list_runs_again_what_has_not_ended_well() {
     }
     cluster.end_parts(run);
     assert_eq!(cluster.outcome(job), Some(Outcome::Completed), "what failed was asked to run again");
+    let again = Command::Requeue { jobs: ids(&[job]), hold: false };
+    cluster.refused(&user("ada"), again, RefusalCode::Conflict, "all of its tasks have run");
     cluster.assert_replays();
 }
 

@@ -1,7 +1,7 @@
 //! The files that tasks read and write.
 
 use crate::output;
-use muster_schemas::node::LaunchOrder;
+use muster_schemas::{node::LaunchOrder, steps::StepStreams};
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, Flock, FlockArg, OFlag, fcntl},
@@ -21,28 +21,37 @@ const EMPTIED_BY: &CStr = c"user.muster.run";
 /// The files of tasks; one that several tasks write to is opened once.
 pub struct Files<'a> {
     order: &'a LaunchOrder,
+    /// Whether output files keep what they have.
+    keeps: bool,
     open: HashMap<String, Rc<File>>,
 }
 
 impl<'a> Files<'a> {
     /// None open yet.
     pub fn of(order: &'a LaunchOrder) -> Self {
-        Self { order, open: HashMap::new() }
+        let keeps = order.launch.append_output || order.step.0 != 0 && order.launch.stdout.is_none();
+        Self { order, keeps, open: HashMap::new() }
+    }
+
+    /// As above, for a step with places of its own.
+    pub fn of_step(order: &'a LaunchOrder, streams: &StepStreams) -> Self {
+        Self { order, keeps: streams.append_output, open: HashMap::new() }
     }
 
     /// Standard output and standard error of a task.
     pub fn outputs(&mut self, rank: u32) -> Result<(Rc<File>, Rc<File>), String> {
         let launch = &self.order.launch;
         let pattern = launch.stdout.as_deref().unwrap_or(output::default_pattern(self.order.job));
-        let stdout = self.output(pattern, rank)?;
+        let stdout = self.output_to(pattern, rank)?;
         let stderr = match &launch.stderr {
-            Some(pattern) => self.output(pattern, rank)?,
+            Some(pattern) => self.output_to(pattern, rank)?,
             None => stdout.clone(),
         };
         Ok((stdout, stderr))
     }
 
-    fn output(&mut self, pattern: &str, rank: u32) -> Result<Rc<File>, String> {
+    /// The file of a task that a pattern names, for output.
+    pub fn output_to(&mut self, pattern: &str, rank: u32) -> Result<Rc<File>, String> {
         let path = self.expand(pattern, rank);
         if let Some(file) = self.open.get(&path) {
             return Ok(file.clone());
@@ -58,8 +67,12 @@ impl<'a> Files<'a> {
 
     /// Standard input of a task.
     pub fn input(&mut self, rank: u32) -> Result<Rc<File>, String> {
-        let path =
-            self.order.launch.stdin.as_deref().map_or_else(|| "/dev/null".into(), |pattern| self.expand(pattern, rank));
+        self.input_from(self.order.launch.stdin.as_deref().unwrap_or("/dev/null"), rank)
+    }
+
+    /// The file of a task that a pattern names, for input.
+    pub fn input_from(&mut self, pattern: &str, rank: u32) -> Result<Rc<File>, String> {
+        let path = self.expand(pattern, rank);
         if let Some(file) = self.open.get(&path).filter(|_| path == "/dev/null") {
             return Ok(file.clone());
         }
@@ -79,8 +92,7 @@ impl<'a> Files<'a> {
     /// Empties a file that the run has just opened. Of several nodes that write to the same file only the first does,
     /// whichever that is: it marks the file. Where files cannot be marked, the run's first node does.
     fn empty(&self, file: &File) -> io::Result<()> {
-        let keeps = self.order.launch.append_output || self.order.step.0 != 0 && self.order.launch.stdout.is_none();
-        if keeps || !file.metadata()?.is_file() {
+        if self.keeps || !file.metadata()?.is_file() {
             return Ok(());
         }
         if self.order.nodes.iter().filter(|node| node.tasks > 0).count() > 1 {

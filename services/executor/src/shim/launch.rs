@@ -2,6 +2,8 @@
 
 use super::{
     files::{Files, plain},
+    step,
+    streams::Streams,
     task::{Forked, ProgramPath, Task, become_task, fork_into},
 };
 use crate::{
@@ -10,7 +12,12 @@ use crate::{
     identity::Identity,
     spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
-use muster_schemas::{job::Program, node::LaunchOrder, time::Timestamp};
+use muster_schemas::{
+    job::Program,
+    node::LaunchOrder,
+    steps::{StepInput, StepTasks},
+    time::Timestamp,
+};
 use nix::{
     errno::Errno,
     fcntl::OFlag,
@@ -32,7 +39,6 @@ use std::{
 const DEFAULT_UMASK: u32 = 0o022;
 
 /// The processes of a run on this node, just started.
-#[derive(Debug)]
 pub struct Launched {
     /// What keeps them together; a step's is its run's.
     pub containment: Containment,
@@ -42,6 +48,8 @@ pub struct Launched {
     pub failures: File,
     /// Just before the first was started.
     pub started: Timestamp,
+    /// What they and a client say to each other, if they do.
+    pub streams: Option<Streams>,
 }
 
 /// Starts the tasks of an order that are for this node.
@@ -55,9 +63,23 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Launched, St
     }
     make_job_files(spooled, folder)?;
     umask(Mode::from_bits_truncate(order.umask.unwrap_or(DEFAULT_UMASK) & 0o777));
-    let tasks = as_user(&spooled.identity, || prepare(spooled, folder))?;
+    let mut streams = open_streams(spooled, folder)?;
+    let tasks = as_user(&spooled.identity, || match &spooled.tasks {
+        Some(tasks) => step::prepare(spooled, tasks, folder, &mut streams),
+        None => prepare(spooled, folder),
+    })?;
     let containment = contain(spooled)?;
-    start(spooled, containment, tasks)
+    let launched = start(spooled, containment, tasks)?;
+    Ok(Launched { streams, ..launched })
+}
+
+/// The streams of a step whose tasks have a client.
+fn open_streams(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<Streams>, String> {
+    let has_client = |tasks: &&StepTasks| {
+        tasks.streams.has_output() || matches!(tasks.streams.stdin, StepInput::AllTasks | StepInput::Task(_))
+    };
+    let streams = spooled.tasks.as_ref().filter(has_client).map(|_| Streams::new(folder));
+    streams.transpose().map_err(|error| format!("the output of the step cannot be kept in the spool: {error}"))
 }
 
 /// The files that the job's processes see: node file, temporary folder, script.
@@ -139,13 +161,15 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Vec<Task>, Stri
                 stdout,
                 stderr,
                 environment: environment.clone(),
+                has_terminal: false,
+                cpus: Vec::new(),
             })
         })
         .collect()
 }
 
 /// Relative paths of the order are meant from here.
-fn enter_directory(path: &str) -> Result<File, String> {
+pub(super) fn enter_directory(path: &str) -> Result<File, String> {
     let failed = |error: io::Error| format!("the working directory `{path}` cannot be entered: {}", plain(&error));
     let directory =
         OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path).map_err(failed)?;
@@ -159,14 +183,14 @@ fn script_program(path: &Path, args: &[String]) -> Result<ProgramPath, String> {
     Ok(ProgramPath { argv: argv.collect::<Result<_, _>>()?, path })
 }
 
-fn command_program(argv: &[String], search: &str) -> Result<ProgramPath, String> {
+pub(super) fn command_program(argv: &[String], search: &str) -> Result<ProgramPath, String> {
     let name = argv.first().ok_or("the command is empty")?;
     let path = find_command(name, search)?;
     let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
     Ok(ProgramPath { path: c_string(path.as_os_str().as_bytes())?, argv })
 }
 
-fn c_string(bytes: &[u8]) -> Result<CString, String> {
+pub(super) fn c_string(bytes: &[u8]) -> Result<CString, String> {
     CString::new(bytes).map_err(|_| "an argument holds a NUL byte".to_owned())
 }
 
@@ -214,12 +238,15 @@ fn start(spooled: &SpooledOrder, containment: Containment, tasks: Vec<Task>) -> 
     for task in &tasks {
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),
-            Ok(Forked::Child { joined }) => become_task(spooled, task, &entrance, joined, affinity, &failures_of_tasks),
+            Ok(Forked::Child { joined }) => {
+                let affinity = if spooled.tasks.is_some() { &task.cpus } else { affinity };
+                become_task(spooled, task, &entrance, joined, affinity, &failures_of_tasks)
+            }
             Err(errno) => {
                 return Err(give_up(&containment, format!("task {} cannot be started: {}", task.rank, errno.desc())));
             }
         }
     }
     drop(failures_of_tasks);
-    Ok(Launched { containment, tasks: processes, failures: failures.into(), started })
+    Ok(Launched { containment, tasks: processes, failures: failures.into(), started, streams: None })
 }

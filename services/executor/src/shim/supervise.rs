@@ -3,17 +3,19 @@
 use super::{
     Shim,
     launch::Launched,
+    streams::Streams,
     task::Failure,
     timeline::{Due, Timeline},
 };
 use crate::{
     containment::{Containment, processes},
     protocol::{self, Control},
-    spool::{SpooledOrder, TEMPORARY},
+    spool::{End, SpooledOrder, TEMPORARY},
 };
 use muster_schemas::{
     event::{EndCause, NodeExit, StopReason},
     job::{ExitStatus, Usage},
+    steps,
     time::Timestamp,
 };
 use nix::{
@@ -35,6 +37,8 @@ use std::{
     time::Duration,
 };
 
+/// How soon an executor that was busy is told again of output.
+const NOTICE_RETRY: Duration = Duration::from_millis(5);
 /// How often a run that is being ended is looked at, once its tasks are gone and others of its processes are not.
 const ENDING_POLL: Duration = Duration::from_millis(50);
 
@@ -53,7 +57,7 @@ pub fn become_shim() -> io::Result<()> {
 }
 
 /// Stays with the processes of a run until none is left, and says how they ended.
-pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> NodeExit {
+pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> End {
     let mut run = Supervised::new(shim, &shim.claim.order, launched);
     if let Err(error) = run.watch(&mut control) {
         run.failed = Some(EndCause::Lost(format!("the shim failed: {error}")));
@@ -77,6 +81,9 @@ struct Supervised<'a> {
     failures: Option<fs::File>,
     launched: Timestamp,
     reaped: Reaped,
+    streams: Option<Streams>,
+    /// Whether there is output that the executor has still to be told of.
+    untold: bool,
     timeline: Timeline,
     stopped: Option<StopReason>,
     timed_out: bool,
@@ -88,6 +95,8 @@ struct Supervised<'a> {
 #[derive(Default)]
 struct Reaped {
     statuses: BTreeMap<u32, ExitStatus>,
+    /// Tasks of which nobody has been told yet.
+    news: Vec<(u32, ExitStatus)>,
     cpu_time_micros: u64,
     task_memory_bytes: u64,
     other_memory_bytes: u64,
@@ -104,6 +113,8 @@ impl<'a> Supervised<'a> {
             failures: Some(launched.failures),
             launched: launched.started,
             reaped: Reaped::default(),
+            streams: launched.streams,
+            untold: false,
             timeline: Timeline::new(&spooled.order, now()),
             stopped: None,
             timed_out: false,
@@ -117,20 +128,26 @@ impl<'a> Supervised<'a> {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
         let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        // The client may have said something before there was a shim to be told of it.
+        self.with_streams(Streams::feed_all);
         while !self.is_over() {
             let mut polled =
                 vec![PollFd::new(children.as_fd(), PollFlags::POLLIN), PollFd::new(control.as_fd(), PollFlags::POLLIN)];
             polled.extend(self.failures.as_ref().map(|failures| PollFd::new(failures.as_fd(), PollFlags::POLLIN)));
+            let streams = self.streams.as_ref().and_then(Streams::ready);
+            polled.extend(streams.map(|ready| PollFd::new(ready, PollFlags::POLLIN)));
             match poll(&mut polled, self.poll_timeout()) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            let starts = polled.get(2).is_some_and(|failures| failures.any().unwrap_or(true));
+            let starts =
+                self.failures.is_some() && polled.get(2).is_some_and(|failures| failures.any().unwrap_or(true));
             while children.read_signal()?.is_some() {}
             reap(&mut self.tasks, &mut self.reaped);
             if starts {
                 self.take_failures()?;
             }
+            self.move_streams();
             self.take_controls(control)?;
             self.do_what_is_due();
         }
@@ -139,12 +156,36 @@ impl<'a> Supervised<'a> {
 
     fn poll_timeout(&self) -> PollTimeout {
         let mut wait = self.timeline.wait(now());
+        if let Some(retry) = self.streams.as_ref().and_then(Streams::wait) {
+            wait = Some(wait.map_or(retry, |wait| wait.min(retry)));
+        }
+        if self.untold {
+            wait = Some(wait.map_or(NOTICE_RETRY, |wait| wait.min(NOTICE_RETRY)));
+        }
         if self.tasks.is_empty() && self.timeline.is_ending() {
             wait = Some(wait.map_or(ENDING_POLL, |wait| wait.min(ENDING_POLL)));
         }
         // Rounded up, so that the time has come when poll returns; a long wait is cut into pieces.
         let millis = wait.map(|wait| wait.as_micros().div_ceil(1_000).min(i32::MAX as u128) as i32);
         millis.map_or(PollTimeout::NONE, |millis| PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX))
+    }
+
+    /// What tasks have said, and which have ended.
+    fn move_streams(&mut self) {
+        let news = std::mem::take(&mut self.reaped.news);
+        let ends_all = self.spooled.tasks.as_ref().is_some_and(|tasks| tasks.ends_on_failure);
+        if ends_all && self.stopped.is_none() && news.iter().any(|(_, status)| !status.is_success()) {
+            self.stop(StopReason::PeerEnded, self.spooled.order.kill_grace_seconds);
+        }
+        let Some(streams) = &mut self.streams else { return };
+        let mut has_more = streams.serve();
+        for (rank, status) in news {
+            streams.ended(rank, status);
+        }
+        has_more |= streams.flush();
+        if has_more || self.untold {
+            self.untold = self.shim.tell_of_output();
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -206,6 +247,15 @@ impl<'a> Supervised<'a> {
             Control::Resume => self.resume(),
             Control::SetWalltime(walltime_seconds) => self.timeline.set_walltime(walltime_seconds),
             Control::Stop { reason, grace_seconds } => self.stop(reason, grace_seconds),
+            Control::Acknowledged(offset) => self.with_streams(|streams| streams.acknowledge(offset)),
+            Control::Input => self.with_streams(Streams::feed_all),
+            Control::Resize(size) => self.with_streams(|streams| streams.resize(size)),
+        }
+    }
+
+    fn with_streams(&mut self, act: impl FnOnce(&mut Streams)) {
+        if let Some(streams) = &mut self.streams {
+            act(streams);
         }
     }
 
@@ -275,7 +325,7 @@ impl<'a> Supervised<'a> {
     }
 
     /// Ends what is left and tells how it was.
-    fn finish(mut self) -> NodeExit {
+    fn finish(mut self) -> End {
         let ran_out_of_memory = self.containment.ran_out_of_memory();
         // The accounts of a run's groups are not those of a step in it.
         let accounts = if self.shim.key.is_step() { (None, None) } else { self.containment.usage() };
@@ -286,15 +336,32 @@ impl<'a> Supervised<'a> {
         if !self.containment.has_groups() && self.shim.has_steps() {
             self.containment.end_marked(reap_silently);
         }
+        self.close_streams();
         self.empty_temporary();
         let launch_failed = matches!(self.failed, Some(EndCause::LaunchFailed(_)));
         let started = !launch_failed && !self.holds_only;
-        NodeExit {
+        let exit = NodeExit {
             status: self.reaped.status().filter(|_| started),
             cause: self.cause(ran_out_of_memory),
             usage: self.reaped.usage(accounts),
             started: started.then_some(self.launched),
             ended: Timestamp::now(),
+        };
+        let statuses = match self.spooled.tasks {
+            Some(_) if started => steps::grouped(std::mem::take(&mut self.reaped.statuses)),
+            _ => Vec::new(),
+        };
+        End { exit, statuses }
+    }
+
+    /// What the last processes have said is in the spool before the end of the step is.
+    fn close_streams(&mut self) {
+        let news = std::mem::take(&mut self.reaped.news);
+        if let Some(streams) = &mut self.streams {
+            for (rank, status) in news {
+                streams.ended(rank, status);
+            }
+            streams.close();
         }
     }
 
@@ -349,6 +416,7 @@ fn reap(tasks: &mut BTreeMap<i32, u32>, reaped: &mut Reaped) {
         match tasks.remove(&process) {
             Some(rank) => {
                 reaped.statuses.insert(rank, status);
+                reaped.news.push((rank, status));
                 reaped.task_memory_bytes += usage.peak_memory_bytes;
             }
             None => reaped.other_memory_bytes = reaped.other_memory_bytes.max(usage.peak_memory_bytes),

@@ -30,6 +30,10 @@ pub struct Task {
     pub stdout: Rc<File>,
     pub stderr: Rc<File>,
     pub environment: Rc<Vec<CString>>,
+    /// Whether its streams are a terminal, which is to be its own.
+    pub has_terminal: bool,
+    /// The CPUs that it is bound to, in a step with places of its own; none if it is not bound.
+    pub cpus: Vec<u32>,
 }
 
 /// What a task becomes.
@@ -101,11 +105,25 @@ pub fn become_task(
         Err(failure) => failure,
         Ok(never) => match never {},
     };
+    if let (Stage::Execute, Some(_)) = (stage, &spooled.tasks) {
+        say_and_end(task, errno);
+    }
     let report = Failure { rank: task.rank, stage: stage as u8, errno: errno as i32 }.to_bytes();
     // SAFETY: the buffer has the length given, and _exit leaves what the shim has open to the shim.
     unsafe {
         libc::write(failures.as_raw_fd(), report.as_ptr().cast(), report.len());
         libc::_exit(127)
+    }
+}
+
+/// A task of a step that has no program ends with the number of the error, and says it to its client (SL-R-23).
+fn say_and_end(task: &Task, errno: Errno) -> ! {
+    let name = task.program.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let text = format!("error: execve(): {name}: {}\n", errno.desc());
+    // SAFETY: the buffer has the length given, and _exit leaves what the shim has open to the shim.
+    unsafe {
+        libc::write(2, text.as_ptr().cast(), text.len());
+        libc::_exit(errno as i32)
     }
 }
 
@@ -130,13 +148,24 @@ fn try_become(
         // SAFETY: the standard streams of the shim are not used in this process any more.
         Errno::result(unsafe { libc::dup2(file.as_raw_fd(), number) }).map_err(at(Stage::Files))?;
     }
-    reset_signals().map_err(at(Stage::Execute))?;
-    let own = environment::of_task(task.rank, task.local_rank);
+    if task.has_terminal {
+        // SAFETY: the call has no effect on memory. This process leads its session.
+        Errno::result(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map_err(at(Stage::Files))?;
+    }
+    reset_signals().map_err(at(Stage::Files))?;
+    let own = own_variables(spooled, task);
     let own: Vec<CString> = own.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
     let environment: Vec<_> = task.environment.iter().chain(&own).collect();
     match nix::unistd::execve(&task.program.path, &task.program.argv, &environment) {
         Err(errno) => Err((Stage::Execute, errno)),
         Ok(never) => match never {},
+    }
+}
+
+fn own_variables(spooled: &SpooledOrder, task: &Task) -> Vec<(String, String)> {
+    match &spooled.tasks {
+        Some(tasks) => environment::of_step_task(spooled, tasks, task.rank, task.local_rank),
+        None => environment::of_task(task.rank, task.local_rank).map(|(name, value)| (name.to_owned(), value)).into(),
     }
 }
 

@@ -5,6 +5,7 @@ use muster_bus::{LocalBus, Message, SharedBus};
 use muster_executor::{
     Config, ContainmentMode, RunKey,
     containment::Hierarchies,
+    protocol,
     spool::{RunFolder, Spool},
 };
 use muster_schemas::{
@@ -235,7 +236,7 @@ impl Node {
     /// Whether the result of a run is in the spool.
     pub fn has_result(&self, run: u64) -> bool {
         let folder = RunFolder::of(self.spool(), RunKey::whole(RunId(run)));
-        folder.log().unwrap().is_some_and(|log| log.exit.is_some())
+        folder.log().unwrap().is_some_and(|log| log.end.is_some())
     }
 
     /// The processes of a run, by the mark in their environment.
@@ -260,6 +261,9 @@ impl Drop for Node {
             let run =
                 entry.file_name().to_string_lossy().split('.').next().and_then(|run| run.parse().ok()).unwrap_or(0);
             muster_executor::containment::processes::signal_all(&self.processes_of(run), libc::SIGKILL);
+            // A shim that only holds has no process that could be found.
+            let stop = protocol::Control::Stop { reason: StopReason::NodeLost, grace_seconds: 0 };
+            drop(protocol::write_to_pipe(&entry.path().join("control"), &stop));
         }
         let begun = Instant::now();
         while Spool::open(self.spool()).is_err() && begun.elapsed() < DEADLINE {

@@ -223,6 +223,7 @@ fn described(job: u64, name: &str) -> DescribedJob {
         name: name.into(),
         priority: 0,
         walltime_seconds: None,
+        alternatives: Arc::default(),
     }
 }
 

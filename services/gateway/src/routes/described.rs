@@ -23,9 +23,13 @@ use muster_schemas::{
     command::{Command, JobDocuments, Query, QueryAnswer},
     event::Owner,
     filter::JobDocument,
-    views::{CommandAnswer, DescribedJobRequest, DescriptionView, EndRequest, ErrorBody, ErrorCode, HoldUntilRequest},
+    resources::Alternative,
+    views::{
+        CommandAnswer, ConfigureJobRequest, DescribedJobRequest, DescriptionView, EndRequest, ErrorBody, ErrorCode,
+        HoldUntilRequest,
+    },
 };
-use std::io::Read as _;
+use std::{io::Read as _, sync::Arc};
 
 /// The largest description, in bytes.
 const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
@@ -40,7 +44,7 @@ pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): 
 }
 
 /// Change a job that is still being made
-#[utoipa::path(put, path = "/v1/jobs/{id}/described", tag = "jobs", request_body = DescribedJobRequest,
+#[utoipa::path(put, path = "/v1/jobs/{id}/described", tag = "jobs", request_body = ConfigureJobRequest,
     params(("id" = String, Path, description = "The job."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -48,10 +52,11 @@ pub(crate) async fn configure(
     State(app): State<App>,
     Path(id): Path<String>,
     asked: Asked,
-    Json(request): Json<DescribedJobRequest>,
+    Json(request): Json<ConfigureJobRequest>,
 ) -> Answered {
-    let DescribedJobRequest { spec, intake } = request;
-    let command = Command::ConfigureJob { job: job_id(&id)?, spec: Box::new(spec), intake: Box::new(intake) };
+    let ConfigureJobRequest { made_from, spec, intake } = request;
+    let (job, spec, intake) = (job_id(&id)?, Box::new(spec), Box::new(intake));
+    let command = Command::ConfigureJob { job, made_from, spec, intake };
     app.jobs_command(asked, command).await
 }
 
@@ -96,9 +101,10 @@ pub(crate) async fn description(
     Caller(caller): Caller,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<DescriptionView>, ApiError> {
-    let JobDocuments { received, effective, spec, tasks, template } =
-        documents(&app, moment, job_id(&id)?, &caller).await?;
-    Ok(axum::Json(DescriptionView { received, effective, spec, tasks, template }))
+    let (documents, alternatives) = documents(&app, moment, job_id(&id)?, &caller).await?;
+    let JobDocuments { version, received, effective, spec, tasks, template } = documents;
+    let alternatives = alternatives.to_vec();
+    Ok(axum::Json(DescriptionView { version, received, effective, spec, tasks, template, alternatives }))
 }
 
 /// Show a job's description as it was received, byte for byte
@@ -113,7 +119,7 @@ pub(crate) async fn document(
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
-    let received = documents(&app, moment, id, &caller).await?.received;
+    let received = documents(&app, moment, id, &caller).await?.0.received;
     let received = received.ok_or_else(|| ApiError::not_found(format!("job {id} came without a description")))?;
     let kind = match received.format.as_str() {
         "xml" => "application/xml",
@@ -123,15 +129,20 @@ pub(crate) async fn document(
     Ok(([(header::CONTENT_TYPE, kind)], plain(&received)?).into_response())
 }
 
-/// What a job was described with, for its owner and operators.
-async fn documents(app: &App, moment: MomentParams, job: JobId, caller: &Owner) -> Result<JobDocuments, ApiError> {
+/// What a job was described with and what it asks for, for its owner and operators.
+async fn documents(
+    app: &App,
+    moment: MomentParams,
+    job: JobId,
+    caller: &Owner,
+) -> Result<(JobDocuments, Arc<[Alternative]>), ApiError> {
     let found = find(app, moment, job).await?;
     if !may_see_all(app, caller, &found.view) {
         let message = format!("only its owner and operators may see what job {job} was described with");
         return Err(ApiError::new(ErrorCode::PermissionDenied, message));
     }
     match app.ledger.query(&Query::JobDocuments { job: job.whole() }).await? {
-        QueryAnswer::JobDocuments(documents) => Ok(*documents),
+        QueryAnswer::JobDocuments(documents) => Ok((*documents, found.alternatives)),
         other => Err(unexpected(&other)),
     }
 }

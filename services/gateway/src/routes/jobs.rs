@@ -21,10 +21,11 @@ use muster_schemas::{
     command::{Query, QueryAnswer},
     event::{EndCause, Event, NodeExit, Owner, Record},
     job::{JobSpec, JobState, Launch},
+    resources::Alternative,
     views::{ErrorBody, JobDetail, JobView, JobsPage, StepView, TaskView},
 };
 use serde::Deserialize;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
@@ -127,6 +128,11 @@ fn view_of(state: &ClusterState, id: JobId) -> Option<JobView> {
     task_view(state, state.job(id.whole())?, id.index?)
 }
 
+/// What its first component asks for.
+fn alternatives_of(state: &ClusterState, id: JobId) -> Arc<[Alternative]> {
+    state.job(id).map_or_else(Arc::default, |job| job.lead().shape.alternatives.clone())
+}
+
 fn tasks_of(state: &ClusterState, id: JobId) -> Vec<TaskView> {
     state.job(id).map(task_views).unwrap_or_default()
 }
@@ -158,6 +164,8 @@ pub(super) struct Found {
     pub(super) up_to: Option<Sequence>,
     /// Its tasks, if it is a list of them.
     pub(super) tasks: Vec<TaskView>,
+    /// What its first component asks for.
+    pub(super) alternatives: Arc<[Alternative]>,
 }
 
 /// Finds a job in the state of the moment, or in the log if it has left the state.
@@ -165,13 +173,13 @@ pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<F
     app.reader.catch_up(moment.wait_seq).await?;
     let past = app.reader.past_of(moment).await?;
     let up_to = past.as_ref().map(|state| state.sequence());
-    let look = |state: &ClusterState| Some((view_of(state, id)?, tasks_of(state, id)));
+    let look = |state: &ClusterState| Some((view_of(state, id)?, tasks_of(state, id), alternatives_of(state, id)));
     let view = match &past {
         Some(state) => look(state),
         None => app.reader.projection().read(look),
     };
-    if let Some((view, tasks)) = view {
-        return Ok(Found { view, up_to, tasks });
+    if let Some((view, tasks, alternatives)) = view {
+        return Ok(Found { view, up_to, tasks, alternatives });
     }
     let unknown = || ApiError::not_found(format!("there is no job {id}"));
     let history = app.reader.job_history(id, up_to).await?;
@@ -185,7 +193,7 @@ pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<F
     let end = history.iter().rev().find(is_end).ok_or_else(unknown)?.sequence;
     let state = app.reader.past(end).await?;
     let view = view_of(&state, id).ok_or_else(unknown)?;
-    Ok(Found { view, up_to, tasks: tasks_of(&state, id) })
+    Ok(Found { view, up_to, tasks: tasks_of(&state, id), alternatives: alternatives_of(&state, id) })
 }
 
 /// Show a job
@@ -199,7 +207,7 @@ pub(crate) async fn show(
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<JobDetail>, ApiError> {
     let id = job_id(&id)?;
-    let Found { view, up_to, tasks } = find(&app, moment, id).await?;
+    let Found { view, up_to, tasks, .. } = find(&app, moment, id).await?;
     let mut spec = match app.ledger.query(&Query::JobSpec { job: id.whole() }).await? {
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
@@ -250,7 +258,8 @@ pub(crate) async fn events(
     if history.is_empty() {
         return Err(ApiError::not_found(format!("there is no job {id}")));
     }
-    let json = app.reader.projection().read(|state| live::json_list(id, &history, state));
+    let causes = app.reader.causes(&history).await?;
+    let json = app.reader.projection().read(|state| live::json_list(id, &history, &causes, state));
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
 
@@ -301,7 +310,11 @@ pub(crate) async fn wait(
 }
 
 /// Waits for a change of the state; false at the end of the time, and when the gateway stops.
-async fn changed(app: &App, changes: &mut tokio::sync::watch::Receiver<Sequence>, deadline: Instant) -> bool {
+pub(super) async fn changed(
+    app: &App,
+    changes: &mut tokio::sync::watch::Receiver<Sequence>,
+    deadline: Instant,
+) -> bool {
     tokio::select! {
         changed = changes.changed() => changed.is_ok(),
         () = tokio::time::sleep_until(deadline) => false,
@@ -358,10 +371,14 @@ fn step_view(history: &[Record], of_run: RunId, of_step: StepId) -> Option<StepV
     let mut view = None;
     for record in history {
         match &record.event {
-            Event::StepStarted { run, step, .. } if (*run, *step) == (of_run, of_step) => {
+            Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. }
+                if (*run, *step) == (of_run, of_step) =>
+            {
                 view = Some(StepView { run: of_run, step: of_step, ended: true, exit_status: None, detail: None });
             }
-            Event::StepNodeEnded { run, step, exit, .. } if (*run, *step) == (of_run, of_step) => {
+            Event::StepNodeEnded { run, step, exit, .. } | Event::StepTasksEnded { run, step, exit, .. }
+                if (*run, *step) == (of_run, of_step) =>
+            {
                 if let (Some(view), Some(text)) = (&mut view, cause_text(exit)) {
                     let before = view.detail.take().map(|before| before + "; ").unwrap_or_default();
                     view.detail = Some(before + &text);

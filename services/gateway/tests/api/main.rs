@@ -271,6 +271,23 @@ fn events_are_replayed_and_go_on_live() {
     assert_eq!(cloud_event["actor"], "user:root");
 }
 
+/// HPC-E-01
+#[test]
+fn an_event_says_what_led_to_it_live_and_from_the_log() {
+    let system = System::start();
+    let mut client = system.client();
+    let mut live = client.events(None, None, &["job".to_owned()]).unwrap();
+    let both = client.submit(CommandId::new_now(), vec![job("a"), job("b")]).unwrap();
+    let parsed = |json: &str| -> serde_json::Value { serde_json::from_str(json).unwrap() };
+    let [first, second] = [(); 2].map(|()| parsed(&live.next().unwrap().json));
+    assert_eq!(first["causedby"], serde_json::Value::Null);
+    assert_eq!(second["causedby"], first["id"]);
+    let from_log = client.job_events(both.jobs[1], Moment::Now).unwrap();
+    assert_eq!(from_log, std::slice::from_ref(&second));
+    let mut replayed = client.events(Some(both.sequence), None, &[]).unwrap();
+    assert_eq!(parsed(&replayed.next_until_caught_up().unwrap().unwrap().json), second);
+}
+
 #[test]
 fn event_streams_go_on_behind_the_last_event() {
     let mut system = System::start();

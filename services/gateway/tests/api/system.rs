@@ -2,6 +2,7 @@
 
 use muster_bus::{LedgerClient, LocalBus, SharedBus};
 use muster_client::{Client, ClientError, Endpoint, Moment};
+use muster_ledger::limits::NoLimits;
 use muster_schemas::{
     CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
@@ -17,6 +18,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     os::unix::{fs::PermissionsExt as _, net::UnixStream},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 use tokio::{runtime::Runtime, sync::oneshot, task::JoinHandle};
@@ -108,7 +110,7 @@ impl System {
     pub fn start_ledger(&mut self) {
         let config = muster_ledger::Config { data_dir: self.folder.path().to_path_buf(), ..Default::default() };
         let (bus, shutdown, (ready, is_ready)) = (self.bus.clone(), CancellationToken::new(), oneshot::channel());
-        let task = self.runtime.spawn(muster_ledger::serve(bus, config, ready, shutdown.clone()));
+        let task = self.runtime.spawn(muster_ledger::serve(bus, config, Arc::new(NoLimits), ready, shutdown.clone()));
         self.runtime.block_on(is_ready).expect("the ledger starts");
         self.ledger = Some(Service { task, shutdown });
     }

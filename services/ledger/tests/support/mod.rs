@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use muster_bus::{LedgerClient, LocalBus, SharedBus};
-use muster_ledger::{Config, serve};
+use muster_ledger::{Config, limits::NoLimits, serve};
 use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, Reply},
@@ -11,7 +11,7 @@ use muster_schemas::{
     job::{Component, JobSpec, Launch, Program},
     resources::NodeSpec,
 };
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +56,7 @@ impl Ledger {
     pub async fn try_start_on(bus: SharedBus, config: Config) -> anyhow::Result<Self> {
         let (ready, is_ready) = oneshot::channel();
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(serve(bus.clone(), config, ready, shutdown.clone()));
+        let task = tokio::spawn(serve(bus.clone(), config, Arc::new(NoLimits), ready, shutdown.clone()));
         if is_ready.await.is_err() {
             task.await??;
             anyhow::bail!("it ended before it was ready");

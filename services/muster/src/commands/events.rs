@@ -4,6 +4,7 @@ use crate::{
     cli::{ConnectionOptions, EventsOptions},
     exit::{CommandResult, Failure},
     show,
+    story::Story,
     table::printable,
     terminal::waiting,
 };
@@ -12,6 +13,9 @@ use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{JobId, Sequence, Timestamp};
 use serde::Deserialize;
 use std::{io::Write, time::Duration};
+
+/// Lines below an event begin so far to the right.
+const BELOW: usize = 11;
 
 /// What is shown of a CloudEvent.
 #[derive(Deserialize)]
@@ -71,9 +75,17 @@ fn wait_after(error: &ClientError, lost: &mut bool) {
 /// Prints what happened to a job.
 pub fn of_job(client: &mut Client, job: JobId, json: bool) -> CommandResult {
     let events = waiting("reading the history of the job", || client.job_events(job, Moment::Now))?;
-    let mut printer = Printer::new(json);
+    let (mut printer, mut story) = (Printer::new(json), Story::default());
     for event in events {
-        printer.print(&event.to_string())?;
+        if json {
+            printer.print(&event.to_string())?;
+            continue;
+        }
+        let (sentence, below) = story.tell(&event);
+        printer.line(&parse(&event.to_string())?, &sentence)?;
+        for line in below {
+            writeln!(printer.out, "{:>BELOW$}{line}", "")?;
+        }
     }
     printer.out.flush()?;
     Ok(0)
@@ -101,9 +113,13 @@ impl Printer {
             return Ok(());
         }
         let shown = parse(json)?;
-        let time = show::local_time_column(shown.time, &self.zone);
-        let (actor, summary) = (printable(&shown.actor), printable(&shown.summary));
-        writeln!(self.out, "{:>7}  {time}  {actor:<14}  {summary}", shown.id)?;
+        self.line(&shown, &printable(&shown.summary))
+    }
+
+    /// The line of an event, with this sentence.
+    fn line(&mut self, event: &Shown, sentence: &str) -> Result<(), Failure> {
+        let time = show::local_time_column(event.time, &self.zone);
+        writeln!(self.out, "{:>7}  {time}  {:<14}  {sentence}", event.id, printable(&event.actor))?;
         Ok(())
     }
 }

@@ -11,13 +11,15 @@ mod template;
 pub use call::{TOOLS, is_link, rewritten};
 pub use cluscfg::run as cluscfg;
 pub use job::run as job;
+pub use make::read_file;
 pub use template::run as template;
 
 use crate::{
     cli::ConnectionOptions,
     exit::{Failure, Status},
 };
-use muster_hpcpack::options::OptionError;
+use muster_hpcpack::{codes::Code, options::OptionError};
+use std::path::Path;
 
 /// Options that are wrong: all of them are told, and nothing was changed.
 fn wrong(errors: &[OptionError]) -> Failure {
@@ -27,6 +29,15 @@ fn wrong(errors: &[OptionError]) -> Failure {
     };
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Failure::new(status, lines.join("\n"))
+}
+
+/// Warns of a filter whose program is not on this host. It may be right: programs live on the hosts of filter-runners
+/// (HPC-F-72).
+fn warn_if_missing(program: &str) {
+    if !Path::new(program).exists() {
+        let text = format!("{program} does not exist on this host; it has to be there for the filter-runners");
+        eprintln!("muster: warning: {}", Code::FilterProgramMissing.message(text));
+    }
 }
 
 /// Which instance is meant: what was typed, else what `/scheduler` names, else `CCP_SCHEDULER`, which filters and tasks

@@ -1,6 +1,6 @@
 //! `muster install-commands`: links by which the program is the commands of its dialects.
 
-use super::hpcpack::TOOLS;
+use super::{hpcpack, slurm};
 use crate::exit::{CommandResult, Failure};
 use std::{
     io::ErrorKind,
@@ -13,13 +13,13 @@ pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
     std::fs::create_dir_all(dir).map_err(|error| Failure::failed(format!("{}: {error}", dir.display())))?;
-    let taken: Vec<PathBuf> =
-        TOOLS.iter().map(|name| dir.join(name)).filter(|path| is_foreign(path, &program)).collect();
+    let tools = || hpcpack::TOOLS.into_iter().chain(slurm::TOOLS);
+    let taken: Vec<PathBuf> = tools().map(|name| dir.join(name)).filter(|path| is_foreign(path, &program)).collect();
     if let [first, ..] = taken.as_slice() {
         let message = format!("{} is there and is no link to muster; nothing was changed", first.display());
         return Err(Failure::failed(message));
     }
-    for name in TOOLS {
+    for name in tools() {
         let path = dir.join(name);
         let old = std::fs::remove_file(&path);
         if let Err(error) = old

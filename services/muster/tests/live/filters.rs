@@ -28,7 +28,7 @@ exit 0
 fn system() -> System {
     let mut system = System::stopped();
     std::fs::set_permissions(system.path(""), Permissions::from_mode(0o755)).unwrap();
-    system.write("filters.toml", "[filter_runner]\naccount = \"nobody\"\n");
+    system.write("filters.toml", "[cluster]\noperators = [\"nobody\"]\n[filter_runner]\naccount = \"nobody\"\n");
     let config = system.path("filters.toml");
     system.restart(&["--nodes", "1", "--cpus", "4", "--memory", "4G", "--config", config.to_str().unwrap()]);
     system
@@ -81,6 +81,90 @@ fn a_submission_filter_decides_which_jobs_enter_the_queue() {
     let told = format!("[SubmissionFilterNotFound] submission filter 'judge' was not found: {missing}");
     let (outcome, shown) = outcome(&system, "any");
     assert!(outcome == "refused" && shown.contains(&told), "{shown}");
+}
+
+/// HPC-C-03, HPC-F-66
+#[test]
+fn who_submits_is_told_what_the_filter_has_to_say_and_need_not_wait_for_it() {
+    let system = system();
+    judged_by(&system, &program(&system, "judge", JUDGE));
+    let refused = system.run(&["job", "submit", "/jobname:code-7", "true"]);
+    let told = "[SubmissionFilterFailed] submission filter 'judge' failed the job (exit code 7)\njudged 7\n";
+    assert!(refused.status == 1 && refused.stderr.ends_with(told), "{}", refused.stderr);
+    let id = refused.stdout.trim().rsplit(' ').next().unwrap().trim_end_matches('.').to_owned();
+    assert!(system.ok(&["job", "view", &id]).contains("judged 7"));
+    let slow = system.run(&["job", "submit", "/nowait", "/jobname:slow", "true"]);
+    assert_eq!(slow.status, 0, "{}", slow.stderr);
+    let id = slow.stdout.trim().rsplit(' ').next().unwrap().trim_end_matches('.').to_owned();
+    system.wait_until("its filter was ended", || system.ok(&["job", "view", &id]).contains("SubmissionFilterTimedOut"));
+}
+
+/// HPC-C-07
+#[test]
+fn the_story_of_a_job_names_its_filters_and_shows_what_they_wrote() {
+    let system = system();
+    judged_by(&system, &program(&system, "judge", "#!/bin/sh\necho 'no seat left' >&2\nexit 9\n"));
+    let job = system.submit(&["--", "true"]);
+    system.wait_for_state(&job, "finished");
+    for story in [system.ok(&["job", "events", &job]), system.ok(&["job", "view", &job, "/history"])] {
+        assert!(story.contains("call of submission filter 'judge' gave exit code 9\n"), "{story}");
+        assert!(story.contains("  stderr | no seat left\n"), "{story}");
+    }
+}
+
+/// HPC-F-68: the command line is called on the very job that is judged.
+#[test]
+fn a_filter_can_cancel_the_job_that_it_judges() {
+    let system = system();
+    // Where it was built the filters' account may not look.
+    std::fs::copy(env!("CARGO_BIN_EXE_muster"), system.path("job")).unwrap();
+    let cancel = format!("{} cancel $MUSTER_JOB_ID /message:by-filter", system.path("job").display());
+    judged_by(&system, &program(&system, "judge", &format!("#!/bin/sh\n{cancel} || exit 3\nexit 0\n")));
+    // Longer than it takes to start the command on a busy machine.
+    system.ok(&["cluscfg", "setparams", "SubmissionFilterTimeout=60"]);
+    let job = system.submit(&["--", "true"]);
+    system.wait_for_state(&job, "finished");
+    let shown = system.ok(&["job", "view", &job]);
+    assert!(shown.contains("Canceled") && shown.contains("by-filter"), "{shown}");
+}
+
+/// Writes down its calls, and fails the second task of an array.
+const NOTES: &str = r#"#!/bin/sh
+echo "$MUSTER_FILTER_KIND $MUSTER_JOB_ID $MUSTER_RESOURCE_COUNT" >>CALLS
+case $MUSTER_FILTER_KIND-$MUSTER_JOB_ID in
+  submission-*) sed -i 's/Name="sweep"/Name="renamed"/' "$1"; exit 1 ;;
+  activation-*_2) exit 4 ;;
+esac
+exit 0
+"#;
+
+/// HPC-F-01, HPC-F-02: the submission filter judges an array as one job, the activation filter each task of it.
+#[test]
+fn the_tasks_of_an_array_are_judged_one_by_one_and_the_array_once() {
+    let system = system();
+    system.write("calls", "");
+    std::fs::set_permissions(system.path("calls"), Permissions::from_mode(0o666)).unwrap();
+    let notes = program(&system, "notes", &NOTES.replace("CALLS", &system.path("calls").display().to_string()));
+    let filter = FilterSpec { name: "notes".into(), path: notes, form: FilterForm::Exec, revert_on_unknown: false };
+    let settings =
+        FilterSettings { submission: Some(filter.clone()), activation: Some(filter), ..FilterSettings::default() };
+    let mut client = Client::new(Endpoint::Unix(system.path("data/muster.sock")));
+    client.set_filter_settings(CommandId::new_now(), &settings).unwrap();
+    let array = system.submit(&["--name", "sweep", "--array", "1-3", "--", "true"]);
+    system.wait_for_state(&array, "finished");
+    let shown = |id: &str| system.json(&["job", "show", id, "--json"]);
+    assert_eq!(shown(&array)["job"]["name"], "renamed");
+    let outcomes = ["1", "2", "3"].map(|index| {
+        let task = shown(&format!("{array}_{index}"));
+        task["job"]["outcome"]["outcome"].as_str().unwrap_or_default().to_owned()
+    });
+    assert_eq!(outcomes, ["completed", "refused", "completed"]);
+    let calls = system.read("calls");
+    let mut calls: Vec<&str> = calls.lines().collect();
+    calls.sort_unstable();
+    let expected = [1, 2, 3].map(|index| format!("activation {array}_{index} 1"));
+    assert_eq!(calls[..3], expected);
+    assert_eq!(calls[3..], [format!("submission {array} ")]);
 }
 
 /// HPC-F-69

@@ -43,10 +43,11 @@ fn wrong_usage_is_told_and_nothing_is_submitted() {
 fn the_commands_work_through_links() {
     let system = System::start(1);
     let told = system.ok(&["install-commands", "bin"]);
-    assert_eq!(told.lines().count(), 3, "{told}");
+    assert_eq!(told.lines().count(), 9, "{told}");
     let run = |name: &str, arguments: &[&str]| {
         let mut command = std::process::Command::new(system.path("bin").join(name));
         command.args(arguments).env("MUSTER_DATA", system.path("data")).env_remove("MUSTER_SERVER");
+        command.current_dir(system.path(""));
         let output = command.output().expect("the link can be run");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -67,12 +68,12 @@ fn the_commands_work_through_links() {
 fn a_submitted_job_is_in_the_queue_and_its_tasks_run() {
     let system = System::start(1);
     let xml = "<Job Name='sweep' MaxCores='2'><Tasks>\
-               <Task Type='ParametricSweep' StartValue='1' EndValue='3' CommandLine='echo ran * > out.*'/></Tasks></Job>";
+               <Task Type='ParametricSweep' StartValue='1' EndValue='3' CommandLine='echo ran * > out.***'/></Tasks></Job>";
     system.write("job.xml", xml);
     let job = submit(&system, &["/jobfile:job.xml"]);
     system.wait_until("the job has finished", || shown(&system, &job, "State") == "Finished");
     for value in 1..=3 {
-        assert_eq!(system.read(&format!("out.{value}")), format!("ran {value}\n"));
+        assert_eq!(system.read(&format!("out.{value:03}")), format!("ran {value}\n"));
     }
     assert!(system.ok(&["job", "listtasks", &job]).contains("3 Finished"));
     let history = system.ok(&["job", "view", &job, "/history"]);
@@ -97,6 +98,63 @@ fn a_job_can_be_made_step_by_step() {
     system.wait_until("the job has finished", || shown(&system, &job, "State") == "Finished");
     assert_eq!(system.read("second"), "one\n");
     assert_eq!(shown(&system, &job, "Priority"), "Highest");
+}
+
+/// HPC-C-04
+#[test]
+fn tasks_that_are_added_at_the_same_time_are_all_in_the_job() {
+    let system = System::start(1);
+    let job = submitted(&system.ok(&["job", "new", "/numcores:1"]));
+    let names: Vec<String> = (1..=8).map(|number| format!("t{number}")).collect();
+    std::thread::scope(|scope| {
+        for name in &names {
+            let (system, job) = (&system, &job);
+            scope.spawn(move || system.ok(&["job", "add", job, &format!("/name:{name}"), "touch", name]));
+        }
+    });
+    system.ok(&["job", "submit", &format!("/id:{job}")]);
+    system.wait_until("the job has finished", || shown(&system, &job, "State") == "Finished");
+    let missing: Vec<&String> = names.iter().filter(|name| !system.path(name).exists()).collect();
+    assert!(missing.is_empty(), "these tasks were lost: {missing:?}");
+}
+
+/// HPC-J-18
+#[test]
+fn unknown_nodes_and_groups_are_named() {
+    let system = System::start(1);
+    let excluding = "<Job ExcludedNodes='nosuch'><Tasks><Task CommandLine='true'/></Tasks></Job>";
+    system.write("excluding.xml", excluding);
+    for (option, told) in [
+        ("/requestednodes:nosuch", "[NodeNotFound] there is no node `nosuch`"),
+        ("/jobfile:excluding.xml", "[NodeNotFound] there is no node `nosuch`"),
+        ("/nodegroup:nosuch", "[NodeGroupNotFound] there is no node group `nosuch`"),
+    ] {
+        let Output { status, stdout, stderr } = match option.starts_with("/jobfile") {
+            true => system.run(&["job", "submit", option]),
+            false => system.run(&["job", "submit", option, "true"]),
+        };
+        assert!(status == 1 && stderr.contains(told), "{option}: {stderr}");
+        let job = submitted(&stdout);
+        assert_eq!(shown(&system, &job, "State"), "Failed");
+    }
+    let queued = submit(&system, &["/holduntil:60", "true"]);
+    let Output { status, stderr, .. } = system.run(&["job", "modify", &queued, "/requestednodes:nosuch"]);
+    assert!(status == 1 && stderr.contains("[NodeNotFound] there is no node `nosuch`"), "{stderr}");
+}
+
+/// HPC-C-05, HPC-J-13
+#[test]
+fn a_queued_job_can_be_given_another_size_and_unit() {
+    let system = System::start(1);
+    let job = submit(&system, &["/holduntil:60", "/numcores:1-2", "true"]);
+    for (option, size) in [("/numcores:2-3", "2-3 cores"), ("/numnodes:1", "1 node"), ("/numsockets:1", "1 socket")] {
+        system.ok(&["job", "modify", &job, option]);
+        assert_eq!(shown(&system, &job, "Resource Request"), size, "{option}");
+    }
+    let xml = system.ok(&["job", "view", &job, "/xml"]);
+    assert!(xml.contains("UnitType=\"Socket\"") && xml.contains("MinSockets=\"1\""), "{xml}");
+    system.ok(&["job", "modify", &job, "/holduntil:0"]);
+    system.wait_until("it has finished", || shown(&system, &job, "State") == "Finished");
 }
 
 /// HPC-J-04, HPC-J-23, HPC-T-05, HPC-T-08
@@ -124,6 +182,31 @@ fn a_job_that_breaks_rules_fails_and_stays_readable() {
     assert!(mixed.status == 1 && mixed.stderr.contains("[TaskNotValid]"), "{}", mixed.stderr);
     assert_eq!(system.run(&["jobtemplate", "delete", "Default"]).status, 1);
     submit(&system, &["/jobtemplate:Short", "/runtime:1", "true"]);
+}
+
+/// HPC-T-10: muster's own commands know nothing of templates, and lead no job out of its limits either.
+#[test]
+fn no_command_leads_a_job_out_of_the_limits_of_its_template() {
+    let system = System::start(1);
+    system.ok(&["jobtemplate", "new", "Short"]);
+    system.ok(&["jobtemplate", "set", "Short", "RunTime", "/max:600"]);
+    system.ok(&["jobtemplate", "set", "Short", "MaxCores", "/max:2"]);
+    system.ok(&["jobtemplate", "set", "Short", "Project", "/allowed:wing,wheel"]);
+    let job = submit(
+        &system,
+        &["/jobtemplate:Short", "/holduntil:60", "/runtime:5", "/numcores:1-2", "/projectname:wing", "true"],
+    );
+    for (change, told) in [
+        (&["--time", "11m"][..], "[TemplateValueTooLarge] template 'Short': RunTime = 11, allowed at most 10"),
+        (&["--set-account", "tail"], "[TemplateValueInvalid] template 'Short': Project = tail, allowed wing, wheel"),
+        (&["/numcores:1-3"], "MaxCores = 3, allowed at most 2"),
+    ] {
+        let Output { status, stderr, .. } = system.run(&[&["job", "modify", &job], change].concat());
+        assert!(status == 1 && stderr.contains(told), "{change:?}: {stderr}");
+    }
+    system.ok(&["job", "modify", &job, "--time", "10m", "--set-account", "wheel"]);
+    let shown = ["Run Time", "Resource Request", "Project"].map(|field| self::shown(&system, &job, field));
+    assert_eq!(shown, ["10", "1-2 cores", "wheel"]);
 }
 
 /// HPC-J-47
@@ -210,4 +293,30 @@ fn a_template_goes_out_as_xml_and_comes_in_again() {
     let shown = system.ok(&["jobtemplate", "view", "T"]);
     assert!(shown.contains("allow group staff") && shown.contains("quota") && shown.contains("BelowNormal"), "{shown}");
     assert!(system.ok(&["jobtemplate", "list"]).contains("Default"));
+}
+
+/// HPC-J-11
+#[test]
+fn a_job_whose_run_time_is_over_is_canceled_with_its_code() {
+    let system = System::start(1);
+    system.write("short.xml", "<Job RuntimeSeconds='1'><Tasks><Task CommandLine='sleep 600'/></Tasks></Job>");
+    let job = submit(&system, &["/jobfile:short.xml"]);
+    system.wait_until("its run time is over", || shown(&system, &job, "State") == "Canceled");
+    assert_eq!(shown(&system, &job, "Error Message"), "[RunTimeExpired] the run time of 1 s is over");
+    assert!(system.ok(&["job", "view", &job, "/xml"]).contains("State=\"Canceled\""));
+    let changed = system.run(&["job", "modify", &job, "/priority:Highest"]);
+    assert!(changed.status == 1 && changed.stderr.contains("is Canceled"), "{}", changed.stderr);
+}
+
+/// HPC-J-25
+#[test]
+fn a_job_whose_parent_failed_stays_in_the_queue_and_says_so() {
+    let system = System::start(1);
+    let parent = submit(&system, &["/holduntil:60", "false"]);
+    let child = submit(&system, &[&format!("/parentjobids:{parent}"), "true"]);
+    system.wait_until("it is looked at", || shown(&system, &child, "Pending Reason") == "ParentJobsNotFinished");
+    system.ok(&["job", "modify", &parent, "/holduntil:0"]);
+    let reason = "ParentJobsCanceledOrFailed";
+    system.wait_until("its parent has failed", || shown(&system, &child, "Pending Reason") == reason);
+    assert_eq!((shown(&system, &parent, "State"), shown(&system, &child, "State")), ("Failed".into(), "Queued".into()));
 }

@@ -6,5 +6,7 @@ mod external_planner;
 mod filters;
 mod hpcpack;
 mod reservations;
+mod slurm;
+mod steps;
 mod system;
 mod whatif;

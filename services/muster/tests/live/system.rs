@@ -6,7 +6,7 @@ use nix::{
 };
 use serde_json::Value;
 use std::{
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -134,6 +134,21 @@ impl System {
     /// Runs a command to its end.
     pub fn run(&self, arguments: &[&str]) -> Output {
         let output = self.command(arguments).output().expect("muster starts");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Output {
+            status: output.status.code().expect("no signal ended it"),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Runs a command to its end, which reads this.
+    pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut command = self.command(arguments);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("muster starts");
+        child.stdin.take().expect("it is piped").write_all(input).expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Output {
             status: output.status.code().expect("no signal ended it"),

@@ -20,7 +20,7 @@ pub(super) struct Offers {
     has_gates: bool,
     /// No job of this priority or below starts: the filters of one of that priority are asked.
     held_back: Option<i64>,
-    /// For each place of the queue its number in the order, if anybody asks for it.
+    /// For each place of the queue its number in the order; empty if no start of this cycle has anything to tell.
     ranks: Vec<u32>,
     /// Whether starts go around a job that waits.
     pub goes_around: bool,
@@ -35,10 +35,12 @@ impl Engine {
         if self.assumes_passes || gates.jobs == 0 && self.queue_block.is_none() && self.scheduling.mode.is_none() {
             return Offers::default();
         }
+        // Jobs whose filters are being asked do not start, so that their number costs nothing here.
+        let may_tell = gates.jobs > gates.pending || self.scheduling.mode.is_some();
         Offers {
             has_gates: gates.jobs > 0 || self.queue_block.is_some(),
             held_back: gates.held_back(),
-            ranks: self.queue.ranks(),
+            ranks: if may_tell { self.queue.ranks() } else { Vec::new() },
             ..Offers::default()
         }
     }
@@ -111,10 +113,27 @@ impl Engine {
 
     /// What is kept for the job at a place.
     pub(super) fn kept(&self, place: Place) -> Option<Arc<Placement>> {
-        if self.queue.gates.jobs == 0 {
+        if self.queue.gates.kept == 0 {
             return None;
         }
         self.queue.get(place)?.activation.as_ref()?.kept.clone()
+    }
+
+    /// Offers the jobs for which something is kept what is kept for them, before all others: they take it from nobody, and
+    /// who is ahead of them can be waiting for just that (HPC-F-82).
+    pub(super) fn ask_on_kept(&mut self, cycle: &mut Cycle) {
+        if self.queue.gates.kept == 0 {
+            return;
+        }
+        for block in self.queue.blocks() {
+            let sorted = self.queue.take_sorted(block);
+            for place in &sorted {
+                if self.kept(*place).is_some() && self.may_be_planned(cycle, *place) {
+                    self.start(cycle, *place);
+                }
+            }
+            self.queue.restore(block, sorted);
+        }
     }
 
     /// Starts a job on what is kept for it, in queued mode with as much more as it can use.

@@ -106,6 +106,8 @@ impl Decision {
                 // A start that the job's filters were asked about.
                 Event::FilterChainStarted { job, chain } if other.command == record.command => {
                     content.starts.extend(offered(*job, chain));
+                    // Of a job that is asked first whether others are to make way for it no reason is recorded.
+                    touched.insert(*job);
                 }
                 Event::ReservationPlaced { name, nodes } if other.command == record.command => {
                     content.reservations.push((name.clone(), nodes.clone()));

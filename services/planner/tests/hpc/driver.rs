@@ -9,7 +9,7 @@ use muster_planner::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::QueueSpec,
-    policy::Policy,
+    policy::{Backfill, Policy},
     resources::{
         Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Placement, PropertyValue, Request, Sharing,
     },
@@ -137,7 +137,13 @@ pub fn balanced() -> SchedulingSettings {
 impl Cluster {
     /// Nodes with so many cores each; the first half of them is in group `a`, the others are in group `b`.
     pub fn new(nodes: u32, cores: u32, settings: SchedulingSettings) -> Self {
-        let order = Policy { order: vec![muster_schemas::policy::OrderKey::Priority], ..Policy::default() };
+        Self::with_backfill(nodes, cores, settings, Backfill::default())
+    }
+
+    /// With this backfill while there is no scheduling mode.
+    pub fn with_backfill(nodes: u32, cores: u32, settings: SchedulingSettings, backfill: Backfill) -> Self {
+        let order = vec![muster_schemas::policy::OrderKey::Priority];
+        let order = Policy { order, backfill, ..Policy::default() };
         let mut engine = Engine::new(Arc::new(order)).expect("a plain policy");
         for number in 1..=nodes {
             let group = if number <= nodes / 2 { "a" } else { "b" };

@@ -5,6 +5,7 @@ use muster_planner::model::Activation;
 use muster_schemas::{
     JobId,
     filter::ActivationOrdering,
+    policy::{Backfill, BackfillMode},
     resources::Placement,
     scheduling::{Preemption, SchedulingSettings},
     tasks::SizeUnit,
@@ -115,6 +116,24 @@ fn who_is_asked_again_on_what_is_kept_holds_up_nobody() {
     let now = cluster.now;
     cluster.keep(one, kept, now);
     assert_eq!(started(&cluster.plan()), [one, two, three]);
+}
+
+/// HPC-F-82: nor does anybody hold him up, also not one ahead of him who waits for what is kept.
+#[test]
+fn who_is_asked_again_on_what_is_kept_waits_for_nobody() {
+    for mode in [BackfillMode::None, BackfillMode::Easy] {
+        let backfill = Backfill { mode, ..Backfill::default() };
+        let mut cluster = Cluster::with_backfill(4, 2, SchedulingSettings::default(), backfill);
+        let one = cluster.wait(cores(2, 4).minutes(5).filtered());
+        let kept = placement_of(&mut cluster, one);
+        let again = cluster.now.plus_seconds(10);
+        cluster.keep(one, kept, again);
+        let all = cluster.wait(cores(8, 8).priority(ABOVE_NORMAL));
+        assert!(!started(&cluster.plan()).contains(&one), "{mode:?}: it may not be asked yet");
+        cluster.pass_seconds(10);
+        let starts = started(&cluster.plan());
+        assert!(starts.contains(&one) && !starts.contains(&all), "{mode:?}: {starts:?}");
+    }
 }
 
 /// HPC-F-35: in queued mode more is kept as it becomes free, up to the job's maximum.

@@ -1,5 +1,5 @@
-//! Random histories with filters that answer as they like: nothing that the planner proposes is refused, and the ledger's
-//! invariants hold after every command (the world looks).
+//! Random histories with filters that answer as they like: nothing that the planner proposes is refused, the ledger's
+//! invariants hold after every command (the world looks), and the log gives the same decisions again.
 
 use crate::{
     driver::{balanced, queued},
@@ -79,5 +79,8 @@ proptest! {
             let waits = known.is_waiting().then(|| world.reason(job));
             prop_assert!(waits != Some(None), "job {job} waits without a reason");
         }
+        let again = world.verdict();
+        prop_assert!(again.decisions > 0 && again.out_of_reach == 0, "{again:?}");
+        prop_assert_eq!(again.differences, []);
     }
 }

@@ -2,7 +2,10 @@
 //! after a time from a table, and the clock goes from one thing that is due to the next.
 
 use muster_domain::{State, decide, invariants::assert_invariants, state::Chain};
-use muster_planner::projection::Projection;
+use muster_planner::{
+    projection::Projection,
+    verify::{Verdict, Verifier},
+};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
@@ -43,6 +46,8 @@ pub struct World {
     passes: u64,
     /// What activation filters were told, by job, with the second.
     pub asked: Vec<(i64, JobId, ActivationParameters)>,
+    /// Everything that happened.
+    records: Vec<Record>,
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +90,7 @@ impl World {
             wake: None,
             passes: 0,
             asked: Vec::new(),
+            records: Vec::new(),
         };
         world.command(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false });
         for number in 1..=nodes {
@@ -121,14 +127,15 @@ impl World {
     fn command(&mut self, actor: &Actor, command: Command) -> Reply {
         let decision = decide(self.state(), actor, &command, self.now)
             .unwrap_or_else(|refusal| panic!("{command:?} is refused: {refusal}"));
+        let id = CommandId::derived(&[&self.state().sequence().0.to_le_bytes()]);
         for event in decision.events {
-            self.record(actor, event);
+            self.record(actor, id, event);
         }
         assert_invariants(self.state());
         decision.reply
     }
 
-    fn record(&mut self, actor: &Actor, event: Event) {
+    fn record(&mut self, actor: &Actor, command: CommandId, event: Event) {
         if let Event::FilterChainStarted { job, chain } = &event
             && let Some(offer) = &chain.offer
         {
@@ -139,11 +146,19 @@ impl World {
             sequence,
             time: self.now,
             actor: Arc::new(actor.clone()),
-            command: CommandId::derived(&[&sequence.0.to_le_bytes()]),
+            command,
             trace: TraceContext::default(),
             event,
         };
         self.plan_is_due |= self.projection.apply(&record);
+        self.records.push(record);
+    }
+
+    /// Makes every decision of the planner again, from the records.
+    pub fn verdict(&self) -> Verdict {
+        let mut verifier = Verifier::new(State::new(), 10);
+        self.records.iter().for_each(|record| verifier.read(record));
+        verifier.finish()
     }
 
     pub fn submit(&mut self, wanted: &Wanted) -> JobId {

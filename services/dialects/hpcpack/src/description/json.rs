@@ -2,12 +2,14 @@
 //! `Tasks` is an array of objects, `Dependencies` one of `{"Parent": 1, "Child": 2}`.
 
 use super::{
-    DescriptionError, GroupDependency, JobDescription, MOST_BYTES, Place, SystemValues, TaskDescription, Terms,
-    VERSION,
+    DescriptionError, GroupDependency, JobDescription, Place, SystemValues, TaskDescription, Terms, VERSION,
     attributes::{Attribute, TaskAttribute, check_variable},
     document::{Document, EXPANDED_PRIORITY, Given, Givens, Kind, RUNTIME_SECONDS, add, task_attributes},
 };
-use crate::{codes::Warnings, xml::not_valid};
+use crate::{
+    codes::Warnings,
+    xml::{self, not_valid},
+};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt};
@@ -38,10 +40,8 @@ impl<'de> Deserialize<'de> for Members {
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<Document, DescriptionError> {
-    if bytes.len() > MOST_BYTES {
-        return Err(not_valid(format!("larger than {} MiB", MOST_BYTES >> 20), None));
-    }
-    let Members(members) = serde_json::from_slice(bytes).map_err(|error| {
+    let text = xml::decode(bytes)?;
+    let Members(members) = serde_json::from_str(&text).map_err(|error| {
         let place = Place { line: error.line(), column: error.column() };
         not_valid(format!("not a job description in JSON: {error}"), Some(place))
     })?;

@@ -180,13 +180,6 @@ impl Value for JobIds {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitCodes(pub Vec<(i32, i32)>);
 
-impl ExitCodes {
-    /// Whether a task that exits so has succeeded.
-    pub fn contain(&self, code: i32) -> bool {
-        self.0.iter().any(|(first, last)| (*first..=*last).contains(&code))
-    }
-}
-
 impl Value for ExitCodes {
     fn read(text: &str) -> Result<Self, Refusal> {
         let range = |item: &str| {

@@ -92,7 +92,7 @@ impl Templates {
 }
 
 /// The items of a stored template.
-fn read(stored: &TemplateSpec) -> Result<Template, Refusal> {
+pub(super) fn read(stored: &TemplateSpec) -> Result<Template, Refusal> {
     if stored.text.trim().is_empty() {
         return Ok(Template::new(stored.name.clone()));
     }

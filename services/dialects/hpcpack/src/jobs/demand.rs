@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// The largest number of anything that a request can ask for.
 pub(super) const MOST_UNITS: u32 = 10_000_000;
 /// Bytes of a megabyte as HPC Pack counts memory.
-const MEGABYTE: u64 = 1 << 20;
+pub(super) const MEGABYTE: u64 = 1 << 20;
 
 /// The ways to serve the job: one, or with `Uniform` one for each node group in turn (HPC-J-17).
 ///

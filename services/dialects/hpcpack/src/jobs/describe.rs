@@ -1,10 +1,15 @@
 //! What filters get to see of a job (HPC-F-14, F-20, F-38, HPC-T-01).
 
-use super::{document::unpack, own};
+use super::{FORMAT_ATTRIBUTE, demanded, document::unpack, own};
 use crate::{
-    description::{DescriptionError, Format, JobDescription, SystemValues, values::SystemAttribute},
+    description::{
+        DescriptionError, Format, JobDescription, SystemValues,
+        attributes::JobAttributes,
+        values::{self, SystemAttribute},
+    },
     priority::Priority,
     run_time::RunTime,
+    size,
     template::DEFAULT,
 };
 use muster_schemas::{filter_order::DescribedJob, job::JobState, time::Timestamp};
@@ -50,17 +55,23 @@ fn told(job: &DescribedJob) -> Result<(Format, JobDescription), DescriptionError
 }
 
 /// The description of a job for whoever wants to submit it again (HPC-J-48): as it is in force, or as it was received if
-/// it has not been checked, without a hold that is over.
+/// it has not been checked, without a hold that is over. Its `State` is the one given: that of a job in the eyes of filters
+/// does not tell how it ended.
 ///
 /// # Errors
 /// A stored description that cannot be read.
-pub fn exported(job: &DescribedJob, format: Format, now: Timestamp) -> Result<String, DescriptionError> {
+pub fn exported(
+    job: &DescribedJob,
+    state: values::JobState,
+    format: Format,
+    now: Timestamp,
+) -> Result<String, DescriptionError> {
     let (_, mut description) = current(job)?;
     if !job.is_entering {
         bring_up_to_date(&mut description, job);
     }
     description.attributes.hold_until = description.attributes.hold_until.filter(|time| *time > now);
-    Ok(description.write_as(format, &system_values(job)))
+    Ok(description.write_as(format, &system_values(job).with(SystemAttribute::State, state)))
 }
 
 /// The description that counts, with a template.
@@ -91,6 +102,22 @@ fn bring_up_to_date(description: &mut JobDescription, job: &DescribedJob) {
         Some(run_time) => attributes.run_time = Some(run_time),
         None if attributes.run_time.is_some() => attributes.run_time = Some(RunTime::Infinite),
         None => {}
+    }
+    take_demand(attributes, job);
+}
+
+/// What is asked for, as far as it was changed: the rest stays as it was written.
+fn take_demand(attributes: &mut JobAttributes, job: &DescribedJob) {
+    let Some(before) = job.spec.components.first() else { return };
+    let is_own = job.spec.attributes.contains_key(FORMAT_ATTRIBUTE);
+    let asked = |alternatives| demanded::attributes(alternatives, is_own);
+    let differences = demanded::differences(&asked(&before.alternatives), &asked(&job.alternatives));
+    for (attribute, value) in differences {
+        // What no description can hold, such as a very long list of licences, stays as it was.
+        let _ = attributes.set(attribute, value.as_deref());
+        if size::unit_of(attribute).is_some() {
+            (attributes.auto_calculate_min, attributes.auto_calculate_max) = (None, None);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::codes::{Code, Refusal};
 use muster_schemas::{
     event::{JobChange, Validated},
     job::JobSpec,
-    tasks::TaskList,
+    tasks::{SizeUnit, TaskList},
 };
 
 /// What has to be changed of a job so that it is as the changed description says. `before` and `after` are what its
@@ -62,7 +62,7 @@ pub fn change_of(before: &Validated, after: &Validated) -> Result<JobChange, Ref
 /// The tasks without the size of the job, which goes with what it asks for.
 fn without_size(tasks: &Option<TaskList>) -> Option<TaskList> {
     let mut tasks = tasks.clone()?;
-    (tasks.min, tasks.max) = (0, 0);
+    (tasks.unit, tasks.min, tasks.max) = (SizeUnit::Core, 0, 0);
     tasks.tasks.iter_mut().for_each(|task| task.max = task.min);
     Some(tasks)
 }

@@ -15,6 +15,7 @@ use crate::{
     },
     options::quoted,
     run_time::RunTime,
+    size::Size,
 };
 use muster_schemas::{
     filter_order::DescribedJob,
@@ -29,7 +30,7 @@ pub(super) fn description(job: &DescribedJob) -> JobDescription {
     let spec = &*job.spec;
     let lead = spec.components.first();
     let requests: Vec<&Request> = first_alternatives(spec).flat_map(|alternative| &alternative.requests).collect();
-    let (min, max) = cores(&requests);
+    let Size { min, max, .. } = size(&requests);
     let request = requests.first();
     let account = lead.and_then(|component| component.account.as_deref());
     let nodes = |names: &[String]| (!names.is_empty()).then(|| Names(names.to_vec()));
@@ -39,8 +40,8 @@ pub(super) fn description(job: &DescribedJob) -> JobDescription {
         priority: Some(priority_of(job.priority)),
         run_time: job.walltime_seconds.and_then(RunTime::from_seconds),
         unit_type: Some(UnitType::Core),
-        min_cores: Some(min),
-        max_cores: Some(max),
+        min_cores: i32::try_from(min).ok(),
+        max_cores: i32::try_from(max).ok(),
         is_exclusive: Some(requests.iter().any(|request| request.sharing != Sharing::Shared)),
         requested_nodes: request.and_then(|request| nodes(&request.nodes)),
         excluded_nodes: request.and_then(|request| nodes(&request.excluded_nodes)),
@@ -72,7 +73,7 @@ fn fitting(field: &str, text: &str) -> String {
 }
 
 /// The cores that are asked for, at least and at most.
-fn cores(requests: &[&Request]) -> (i32, i32) {
+pub(super) fn size(requests: &[&Request]) -> Size {
     let of = |request: &Request, pick: fn(Count) -> u64| {
         let path = request.path.iter().filter(|part| part.level != Level::Gpu).map(|part| pick(part.count));
         let units = path.fold(1u64, u64::saturating_mul);
@@ -81,7 +82,7 @@ fn cores(requests: &[&Request]) -> (i32, i32) {
     };
     let sum = |pick: fn(Count) -> u64| {
         let sum = requests.iter().fold(0u64, |sum, request| sum.saturating_add(of(request, pick)));
-        i32::try_from(sum.max(1)).unwrap_or(i32::MAX)
+        u32::try_from(sum.clamp(1, i32::MAX as u64)).unwrap_or(1)
     };
     let least = |count: Count| match count {
         Count::Range { min, .. } => u64::from(min),
@@ -92,7 +93,7 @@ fn cores(requests: &[&Request]) -> (i32, i32) {
         Count::All | Count::Best => u64::from(demand::MOST_UNITS),
     };
     let min = sum(least);
-    (min, sum(most).max(min))
+    Size { unit: UnitType::Core, min, max: sum(most).max(min) }
 }
 
 fn software_license(spec: &JobSpec) -> Option<SoftwareLicense> {

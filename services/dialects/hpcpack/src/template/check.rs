@@ -68,30 +68,24 @@ pub(super) const fn is_list(property: Attribute) -> bool {
 pub fn breaches(values: &JobAttributes, size: Size, template: &Template, default_template: &Template) -> Vec<Breach> {
     let mut values = values.clone();
     size.write_to(&mut values);
-    let check = |property: &Attribute| {
-        // Sizes in other units take no part (HPC-J-14).
-        if size::unit_of(*property).is_some_and(|unit| unit != size.unit) {
-            return Vec::new();
-        }
-        match in_force(*property, template, default_template) {
-            Some((name, limits)) => of_property(name, *property, &values, limits),
-            None => Vec::new(),
-        }
-    };
-    Attribute::ALL.iter().flat_map(check).collect()
+    // Sizes in other units take no part (HPC-J-14).
+    let takes_part = |property: &Attribute| size::unit_of(*property).is_none_or(|unit| unit == size.unit);
+    let properties: Vec<Attribute> = Attribute::ALL.iter().copied().filter(takes_part).collect();
+    breaches_among(&properties, &values, template, default_template)
 }
 
-/// Whether somebody may set the priority of a queued or running job so: an administrator any, others within the limits of
-/// the template (HPC-T-10).
-pub fn priority_breach(
-    priority: Priority,
-    is_administrator: bool,
+/// The breaches of these properties only.
+pub(crate) fn breaches_among(
+    properties: &[Attribute],
+    values: &JobAttributes,
     template: &Template,
     default_template: &Template,
-) -> Option<Breach> {
-    let (name, limits) = in_force(Attribute::Priority, template, default_template).filter(|_| !is_administrator)?;
-    let values = JobAttributes { priority: Some(priority), ..JobAttributes::default() };
-    of_property(name, Attribute::Priority, &values, limits).into_iter().next()
+) -> Vec<Breach> {
+    let check = |property: &Attribute| match in_force(*property, template, default_template) {
+        Some((name, limits)) => of_property(name, *property, values, limits),
+        None => Vec::new(),
+    };
+    properties.iter().flat_map(check).collect()
 }
 
 /// Whether a default is outside the limits of its own item.

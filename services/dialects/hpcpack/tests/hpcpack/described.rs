@@ -3,7 +3,7 @@
 use crate::support::job_with_tasks;
 use muster_hpcpack::{
     changes,
-    description::{Format, JobDescription, SystemValues},
+    description::{Format, JobDescription, SystemValues, values},
     jobs::{self, describe, exported, pack, readable, unpack, validate},
 };
 use muster_schemas::{
@@ -18,16 +18,16 @@ use muster_schemas::{
 use proptest::prelude::*;
 use std::sync::Arc;
 
-const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
-const NO_GROUPS: &[String] = &[];
+pub const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
+pub const NO_GROUPS: &[String] = &[];
 
 /// A job that was submitted with this description.
-fn received(description: &JobDescription) -> DescribedJob {
+pub fn received(description: &JobDescription) -> DescribedJob {
     let bytes = description.write(&SystemValues::default());
     with_bytes(bytes.as_bytes(), Format::Xml)
 }
 
-fn with_bytes(bytes: &[u8], format: Format) -> DescribedJob {
+pub fn with_bytes(bytes: &[u8], format: Format) -> DescribedJob {
     let (description, _) = JobDescription::read_as(format, bytes).unwrap();
     let mut spec = jobs::provisional(&description, format);
     spec.working_directory = "/home/ann".into();
@@ -39,7 +39,7 @@ fn with_bytes(bytes: &[u8], format: Format) -> DescribedJob {
     }
 }
 
-fn without_description(spec: JobSpec) -> DescribedJob {
+pub fn without_description(spec: JobSpec) -> DescribedJob {
     DescribedJob {
         id: JobId::job(7),
         owner: Owner { user: "ann".into(), uid: 1000, gid: 1000 },
@@ -49,6 +49,12 @@ fn without_description(spec: JobSpec) -> DescribedJob {
         name: spec.name.clone(),
         priority: spec.components.first().and_then(|component| component.priority).unwrap_or(0),
         walltime_seconds: None,
+        alternatives: spec
+            .components
+            .first()
+            .map(|component| component.alternatives.clone())
+            .unwrap_or_default()
+            .into(),
         spec: Arc::new(spec),
         tasks: None,
         template: None,
@@ -61,7 +67,7 @@ fn check(description: &JobDescription) -> Result<Validated, String> {
     validate(&received(description), NO_GROUPS, None, None, NOW.plus_seconds(5))
 }
 
-fn checked(attributes: &str, tasks: &str) -> Validated {
+pub fn checked(attributes: &str, tasks: &str) -> Validated {
     check(&job_with_tasks(attributes, tasks)).unwrap_or_else(|text| panic!("{text}"))
 }
 
@@ -69,7 +75,7 @@ fn refused(attributes: &str, tasks: &str) -> String {
     check(&job_with_tasks(attributes, tasks)).map(|_| ()).expect_err("it is taken")
 }
 
-const TASK: &str = "<Task CommandLine='hostname'/>";
+pub const TASK: &str = "<Task CommandLine='hostname'/>";
 
 fn request(validated: &Validated) -> &Request {
     &validated.spec.components[0].alternatives[0].requests[0]
@@ -299,7 +305,8 @@ fn what_is_exported_can_be_submitted_again() {
     (job.document, job.is_entering, job.state) = (first.document.clone(), false, JobState::Queued);
     (job.priority, job.walltime_seconds) = (3999, Some(5400));
     for format in [Format::Xml, Format::Json] {
-        let text = exported(&job, format, NOW).unwrap();
+        let text = exported(&job, values::JobState::Canceled, format, NOW).unwrap();
+        assert!(text.contains("Canceled") && !text.contains("\"Queued\""), "{text}");
         let again = validate(&with_bytes(text.as_bytes(), format), NO_GROUPS, None, None, NOW).unwrap();
         assert_eq!((&again.spec.components, &again.tasks), (&first.spec.components, &first.tasks));
         assert_eq!((&again.spec.name, &again.spec.environment), (&first.spec.name, &first.spec.environment));

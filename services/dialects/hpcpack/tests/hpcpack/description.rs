@@ -7,6 +7,7 @@ use muster_hpcpack::{
         Format, JobDescription, Place, SystemValues,
         values::{NodeGroupOp, SystemAttribute},
     },
+    jobs::readable,
 };
 
 const GOLDEN_XML: &str = include_str!("golden/job.xml");
@@ -119,13 +120,19 @@ fn system_attributes_are_ignored_and_unknown_ones_warned_of() {
     assert!(["Colour", "Wheels", "Sound", "Door"].iter().all(|name| texts.contains(name)), "{texts}");
 }
 
+fn unknown(elements: u32) -> String {
+    (0..elements).map(|number| format!("<a{number}/>")).collect()
+}
+
 /// HPC-J-45
 #[test]
 fn of_very_many_warnings_the_first_are_told() {
-    let (_, warnings) =
-        JobDescription::read(format!("<Job>{}</Job>", "<a/>".repeat(5000)).as_bytes()).expect("job XML");
+    let (_, warnings) = JobDescription::read(format!("<Job>{}</Job>", unknown(5000)).as_bytes()).expect("job XML");
     assert_eq!(warnings.len(), 101);
     assert!(warnings[100].text.starts_with("4900 more"), "{}", warnings[100]);
+    let (_, warnings) =
+        JobDescription::read(format!("<Job>{}</Job>", "<a/>".repeat(5000)).as_bytes()).expect("job XML");
+    assert_eq!(codes(&warnings), [Code::UnknownJobTerm], "the same is told once");
 }
 
 fn utf16(text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
@@ -148,6 +155,16 @@ fn utf_8_and_utf_16_are_read_with_and_without_mark() {
     ] {
         let (description, _) = JobDescription::read(&bytes).unwrap_or_else(|error| panic!("{error}: {bytes:?}"));
         assert_eq!(description.attributes.name.as_deref(), Some("Größe 𝛼"));
+    }
+    let json = "\u{feff}{\"Name\":\"Größe 𝛼\"}";
+    for bytes in [
+        json.as_bytes().to_vec(),
+        utf16(json, u16::to_le_bytes),
+        utf16(json, u16::to_be_bytes),
+        utf16(&json[3..], u16::to_le_bytes),
+    ] {
+        let (format, description, _) = readable(&bytes).unwrap_or_else(|error| panic!("{error}: {bytes:?}"));
+        assert_eq!((format, description.attributes.name.as_deref()), (Format::Json, Some("Größe 𝛼")));
     }
 }
 

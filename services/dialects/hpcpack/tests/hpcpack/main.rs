@@ -1,5 +1,6 @@
 //! The HPC Pack dialect against its specification. The ids above the tests are those of its requirements.
 
+mod changed;
 mod changes;
 mod described;
 mod description;

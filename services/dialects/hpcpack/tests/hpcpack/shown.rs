@@ -123,11 +123,15 @@ fn a_job_shows_its_error_with_code_its_template_and_its_warnings() {
 /// HPC-E-02
 #[test]
 fn the_end_of_a_job_has_a_name_for_each_way() {
-    let name = |outcome: Option<&str>| shown::event_name("muster.job.finished.v1", outcome);
-    assert_eq!(name(Some("completed")), "job.finished");
-    assert_eq!(name(Some("cancelled")), "job.canceled");
-    assert_eq!(name(Some("refused")), "job.failed");
-    assert_eq!(shown::event_name("muster.filter.verdict.v1", None), "filter.verdict");
+    let name = |outcome: &str| shown::event_name("muster.job.finished.v1", &json!({"outcome": outcome}));
+    assert_eq!(name("completed"), "job.finished");
+    assert_eq!(name("cancelled"), "job.canceled");
+    assert_eq!(name("refused"), "job.failed");
+    let stops = |kind: &str, reason: &str| shown::event_name(kind, &json!({"reason": reason}));
+    assert_eq!(stops("muster.job.stopping.v1", "preempted"), "job.preempted");
+    assert_eq!(stops("muster.job.shrinking.v1", "preempted"), "job.preempted");
+    assert_eq!(stops("muster.job.stopping.v1", "cancelled"), "job.stopping");
+    assert_eq!(shown::event_name("muster.filter.verdict.v1", &json!({})), "filter.verdict");
 }
 
 /// HPC-C-09

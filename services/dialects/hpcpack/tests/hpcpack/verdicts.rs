@@ -3,7 +3,6 @@
 use crate::support::codes;
 use muster_hpcpack::{
     codes::Code,
-    description::values::JobState,
     hold,
     result_file::{HoldUntil, MOST_BYTES, ResultFile},
 };
@@ -52,22 +51,6 @@ fn the_default_hold_has_bounds() {
     assert!(!range.contains(&59) && range.contains(&60) && range.contains(&604_800) && !range.contains(&604_801));
 }
 
-/// HPC-H-03
-#[test]
-fn a_hold_without_a_future_time_takes_the_default_duration() {
-    let now = at("2026-11-20T08:00:00Z");
-    for given in [None, Some(now), Some(at("2026-11-20T07:59:59Z"))] {
-        assert_eq!(hold::after_verdict(now, given, 900), at("2026-11-20T08:15:00Z"));
-    }
-}
-
-/// HPC-H-04
-#[test]
-fn a_hold_with_a_future_time_takes_it_exactly() {
-    let (now, later) = (at("2026-11-20T08:00:00Z"), at("2026-11-20T08:00:00.000001Z"));
-    assert_eq!(hold::after_verdict(now, Some(later), 900), later);
-}
-
 /// HPC-H-07
 #[test]
 fn users_hold_until_a_time_or_for_minutes() {
@@ -82,16 +65,6 @@ fn users_hold_until_a_time_or_for_minutes() {
     assert_eq!(parse("2027-11-20T08:00:00Z"), Ok(Some(at("2027-11-20T08:00:00Z"))));
     for text in ["2027-11-20T08:00:01Z", "525601", "99999999999"] {
         assert_eq!(parse(text), Err(Code::HoldUntilTooLong), "{text}");
-    }
-}
-
-/// HPC-H-07
-#[test]
-fn only_jobs_that_have_not_started_can_be_held() {
-    let before = JobState::ALL.iter().position(|state| *state == JobState::Running).expect("a state");
-    for (index, state) in JobState::ALL.iter().enumerate() {
-        let held = hold::check_state(*state).map_err(|refusal| refusal.code);
-        assert_eq!(held, if index < before { Ok(()) } else { Err(Code::HoldWrongState) }, "{state}");
     }
 }
 
@@ -138,6 +111,4 @@ fn codes_have_the_names_of_the_specification() {
     ] {
         assert!(names.contains(&name), "{name}");
     }
-    assert!(Code::RevertFailed.is_warning() && Code::UnusedSizeAttribute.is_warning());
-    assert!(!Code::Preempted.is_warning() && !Code::PriorityNotValid.is_warning());
 }

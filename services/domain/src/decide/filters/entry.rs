@@ -9,11 +9,12 @@ use crate::{
         select::{Target, find},
         submit::Submission,
     },
+    fits,
     state::{Entry, Filtering, Job, Phase, State, filtering::DEFAULT_TEMPLATE},
     validate,
 };
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, Sequence, Timestamp,
     command::{Refusal, Reply},
     event::{Event, Intake, Owner, StopReason},
     filter::{ChainSpec, FilterKind},
@@ -110,15 +111,20 @@ pub(in crate::decide) fn chain(state: &State, job: JobId, template: Option<&str>
     })
 }
 
-/// Another specification and description of a job that is still being made (HPC-C-04).
+/// Another specification and description of a job that is still being made (HPC-C-04). Whoever says what it was made of is
+/// refused if the job has become another since.
 pub(super) fn configure(
     access: &Access,
-    id: JobId,
+    (id, made_from): (JobId, Option<Sequence>),
     mut spec: JobSpec,
     intake: Intake,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     let job = being_made(access, id)?;
+    if made_from.is_some_and(|version| version != job.submitted_sequence) {
+        let message = format!("job {id} was changed meanwhile; make the change again of what it is now");
+        return Err(conflict(message));
+    }
     let mut submission = Submission::new(access, &job.owner, now, Some(job));
     complete(&mut submission, &mut spec, &intake)?;
     validate_intake(access, &spec, &intake, &job.owner, now)?;
@@ -190,8 +196,8 @@ pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64)
     Ok(events)
 }
 
-/// The check behind the filters, as far as it needs the state: whether the owner may use the template and the queue, and
-/// the cluster can ever serve the job (HPC-J-03, HPC-J-16, HPC-T-08). The specification, with what it leaves open filled in.
+/// The check behind the filters, as far as it needs the state: whether the owner may use the template and the queue, the
+/// nodes that are named exist, and the cluster can ever serve the job (HPC-J-03, J-16, J-18, HPC-T-08). The specification, with what it leaves open filled in.
 ///
 /// # Errors
 /// The text with which the job is refused: a code in brackets, and why.
@@ -213,7 +219,11 @@ pub(super) fn check(
         let (now_has, had) = (spec.components.len(), job.components.len());
         return Err(format!("[JobNotValid] {now_has} components, the job was submitted with {had}"));
     }
-    submission.complete(&mut spec).map_err(|refusal| coded(&refusal))?;
+    let is_described = job.filtering.as_ref().is_some_and(|filtering| filtering.received.is_some());
+    if is_described && let Some(unknown) = unknown_name(state, &spec) {
+        return Err(unknown);
+    }
+    submission.complete(&mut spec).map_err(|refusal| coded(state, &spec, &refusal))?;
     validate_tasks(&spec, tasks).map_err(|refusal| format!("[TaskNotValid] {}", refusal.message))?;
     Ok(spec)
 }
@@ -224,12 +234,23 @@ pub(super) fn check_unchanged(state: &State, job: &Job) -> Result<(), String> {
     template.map_or(Ok(()), |template| require_template(state, template, &job.owner))
 }
 
-/// A refusal as a job ends with it.
-fn coded(refusal: &Refusal) -> String {
+fn unknown_name(state: &State, spec: &JobSpec) -> Option<String> {
+    spec.components.iter().find_map(|component| fits::unknown_name(state, &component.alternatives))
+}
+
+/// A refusal as a job ends with it. If the cluster can never serve the job, that can be for what it names.
+fn coded(state: &State, spec: &JobSpec, refusal: &Refusal) -> String {
     let message = &refusal.message;
-    match message {
-        _ if message.starts_with('[') => message.clone(),
-        _ if message.contains(crate::fits::NEVER) => format!("[ClusterTooSmall] {message}"),
-        _ => format!("[JobNotValid] {message}"),
+    if message.starts_with('[') {
+        return message.clone();
     }
+    if !message.contains(fits::NEVER) {
+        return format!("[JobNotValid] {message}");
+    }
+    let too_many_excluded = spec.components.iter().find_map(|component| {
+        let queue = state.queue(component.queue.as_deref()?)?;
+        fits::too_many_excluded(state, &queue.spec, &component.alternatives)
+    });
+    let named = unknown_name(state, spec).or(too_many_excluded);
+    named.unwrap_or_else(|| format!("[ClusterTooSmall] {message}"))
 }

@@ -76,13 +76,17 @@ impl<'a> Plan<'a> {
         }
         let job = self.startable(id)?;
         self.may_start(job)?;
+        if self.gaining.contains(&id) {
+            return Err("the plan has others make way for it already".into());
+        }
         for (victim, claim) in victims.iter().zip(&claims) {
             elastic::make_way(self.state, *victim, id, claim)?;
         }
-        self.started.insert(id);
         if !self.is_asked(job) {
+            self.gaining.insert(id);
             return Ok(make_way(self.state, job, victims.into_iter().zip(claims), &mut self.stopping));
         }
+        self.started.insert(id);
         self.hold_up(job);
         let facts = StartFacts { job: id, index, backfill: false, count, latest_start: None };
         let parameters = self.parameters(&facts, 0);

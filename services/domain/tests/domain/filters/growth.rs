@@ -1,43 +1,25 @@
 //! Activation filters of running jobs that could grow.
 
 use super::support::*;
-use crate::support::*;
+use crate::{
+    lists::{basic, list},
+    support::*,
+};
 use muster_schemas::{
     JobId,
     command::{CallOutcome, Command},
     event::{Actor, Event, Intake},
     filter::FilterExit,
-    job::{JobSpec, Launch, Program, WaitReason},
+    job::{JobSpec, Launch, WaitReason},
     plan::{ProposedGrowth, ProposedPlan},
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
-    tasks::{SizeUnit, TaskKind, TaskList, TaskSpec},
 };
 
 /// A list of ten tasks of one core, on two to four cores.
 fn tasks_of(cluster: &mut Cluster, template: &str) -> JobId {
     let mut spec: JobSpec = cores(2, 4, 2000);
     spec.components[0].launch = Launch::default();
-    let task = TaskSpec {
-        name: "t".into(),
-        kind: TaskKind::Basic,
-        min: 1,
-        max: 1,
-        run_time_seconds: None,
-        after: Vec::new(),
-        launch: Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() },
-        environment: Default::default(),
-        working_directory: None,
-        valid_exit_codes: Vec::new(),
-        rerunnable: true,
-    };
-    let tasks = TaskList {
-        unit: SizeUnit::Core,
-        min: 2,
-        max: 4,
-        tasks: vec![task; 10],
-        preemptable: true,
-        ..TaskList::default()
-    };
+    let tasks = list(2, 4, vec![basic(); 10]);
     let intake = Intake { template: Some(template.into()), tasks: Some(tasks), ..Intake::default() };
     cluster.intake(spec, intake).0
 }

@@ -3,6 +3,7 @@
 use super::support::*;
 use crate::support::*;
 use muster_schemas::{
+    JobId, Sequence,
     command::{Command, RefusalCode},
     event::{Intake, Validated},
     filter::{JobDocument, JobWarning},
@@ -18,6 +19,27 @@ fn being_made(text: &str) -> Intake {
     }
 }
 
+fn configure(job: JobId, made_from: Option<Sequence>, text: &str) -> Command {
+    let (spec, intake) = (Box::new(crate::support::job(1, 2)), Box::new(being_made(text)));
+    Command::ConfigureJob { job, made_from, spec, intake }
+}
+
+/// HPC-C-04
+#[test]
+fn a_job_that_two_change_at_once_loses_neither_change() {
+    let mut cluster = Cluster::new();
+    let (id, _) = cluster.intake(job(1, 1), being_made("x0"));
+    let version = |cluster: &Cluster| cluster.state.job(id).map(|job| job.submitted_sequence);
+    let seen_by_both = version(&cluster);
+    cluster.ok(&user("ada"), configure(id, seen_by_both, "x0 and a"));
+    let late = configure(id, seen_by_both, "x0 and b");
+    cluster.refused(&user("ada"), late, RefusalCode::Conflict, "was changed meanwhile");
+    let again = configure(id, version(&cluster), "x0 and a and b");
+    cluster.ok(&user("ada"), again);
+    cluster.ok(&user("ada"), Command::EnterJob { job: id });
+    assert_eq!(cluster.asked(id).as_deref(), Some("check x0 and a and b"));
+}
+
 /// HPC-C-04, HPC-F-22, HPC-J-03
 #[test]
 fn a_job_that_is_being_made_is_judged_only_when_it_enters() {
@@ -26,7 +48,7 @@ fn a_job_that_is_being_made_is_judged_only_when_it_enters() {
     let (id, events) = cluster.intake(job(1, 1), being_made("x0"));
     assert_eq!(words(&events), ["job.submitted"]);
     assert_eq!((cluster.asked(id), cluster.reason(id)), (None, Some(WaitReason::Configuring)));
-    let configure = Command::ConfigureJob { job: id, spec: Box::new(job(1, 2)), intake: Box::new(being_made("x1")) };
+    let configure = configure(id, None, "x1");
     cluster.refused(&user("bob"), configure.clone(), RefusalCode::PermissionDenied, "belongs to ada");
     cluster.ok(&user("ada"), configure.clone());
     cluster.pass(60);

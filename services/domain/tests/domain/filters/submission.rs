@@ -6,9 +6,10 @@ use muster_domain::state::Entry;
 use muster_schemas::{
     JobId,
     command::{CallOutcome, Command, JobEnding, RefusalCode},
-    event::{Event, Intake, Validated},
+    event::{Event, Intake, JobChange, Validated},
     filter::{FileAfter, FilterExit, FilterReport, FilterSettings, JobDocument},
-    job::{Outcome, WaitReason},
+    job::{JobSpec, Outcome, WaitReason},
+    resources::{Count, Level, LevelCount, NodeFilter, PropertyValue, Request},
 };
 
 /// Template filters A and B, then the cluster-wide C (HPC-F-03).
@@ -220,6 +221,91 @@ fn a_job_that_the_cluster_can_never_serve_is_refused_by_the_check_and_stays_list
     let outcome = cluster.outcome(id);
     assert!(matches!(&outcome, Some(Outcome::Refused(text)) if text.starts_with("[ClusterTooSmall]")), "{outcome:?}");
     assert!(!cluster.is_waiting(id));
+}
+
+/// Node 1 and 2 are in group A, node 2 and 3 in group B.
+fn with_groups() -> Cluster {
+    let mut wanted = config();
+    for (node, groups) in wanted.nodes.iter_mut().zip([&["A"][..], &["A", "B"], &["B"]]) {
+        node.properties = groups.iter().map(|group| ((*group).to_owned(), PropertyValue::Flag(true))).collect();
+    }
+    Cluster::with(wanted)
+}
+
+/// A job on so many cores of what the request leaves.
+fn asking(cores: u32, request: Request) -> JobSpec {
+    let mut spec = job(1, 1);
+    let path = vec![LevelCount { level: Level::Core, count: Count::exactly(cores) }];
+    spec.components[0].alternatives[0].requests = vec![Request { path, ..request }];
+    spec
+}
+
+fn named(nodes: &[&str]) -> Vec<String> {
+    nodes.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn in_groups(all: fn(Vec<NodeFilter>) -> NodeFilter, groups: &[&str]) -> Request {
+    let groups = groups.iter().map(|group| NodeFilter::Has((*group).to_owned())).collect();
+    Request { filter: Some(all(groups)), ..Request::default() }
+}
+
+/// What becomes of a job that comes out of the check like this.
+fn checked(cluster: &mut Cluster, spec: JobSpec) -> Option<Outcome> {
+    let (id, _) = cluster.describe("Default", job(1, 1));
+    cluster.pass_check(id, spec);
+    cluster.outcome(id)
+}
+
+/// HPC-J-18
+#[test]
+fn unknown_nodes_and_groups_are_refused_by_name_and_so_are_too_many_exclusions() {
+    let mut cluster = with_groups();
+    let nodes = |nodes: &[&str]| Request { nodes: named(nodes), ..Request::default() };
+    let excluded = |nodes: &[&str]| Request { excluded_nodes: named(nodes), ..Request::default() };
+    let too_many = "[TooManyNodesExcluded] with the nodes that it excludes the job can never run: \
+                    it asks for 5 cores, the nodes of queue `default` have 4";
+    for (cores, request, text) in [
+        (1, nodes(&["node1", "x9"]), "[NodeNotFound] there is no node `x9`"),
+        (1, excluded(&["x9"]), "[NodeNotFound] there is no node `x9`"),
+        (1, in_groups(NodeFilter::All, &["A", "Z"]), "[NodeGroupNotFound] there is no node group `Z`"),
+        (1, in_groups(NodeFilter::Any, &["A", "Z"]), "[NodeGroupNotFound] there is no node group `Z`"),
+        (5, excluded(&["node1", "node3"]), too_many),
+    ] {
+        assert_eq!(checked(&mut cluster, asking(cores, request)), refused(text));
+    }
+    let too_small = checked(&mut cluster, asking(13, excluded(&["node1"])));
+    assert!(
+        matches!(&too_small, Some(Outcome::Refused(text)) if text.starts_with("[ClusterTooSmall]")),
+        "{too_small:?}"
+    );
+    assert_eq!(checked(&mut cluster, asking(4, excluded(&["node1", "node3"]))), None);
+}
+
+/// HPC-J-17
+#[test]
+fn a_job_must_find_its_least_among_the_nodes_of_its_groups() {
+    let mut cluster = with_groups();
+    let mut serves = |cores: u32, request: Request| checked(&mut cluster, asking(cores, request)).is_none();
+    assert!(serves(4, in_groups(NodeFilter::All, &["A", "B"])) && !serves(5, in_groups(NodeFilter::All, &["A", "B"])));
+    assert!(serves(12, in_groups(NodeFilter::Any, &["A", "B"])) && !serves(9, in_groups(NodeFilter::All, &["A"])));
+    let left = Request { nodes: named(&["node1", "node2"]), ..in_groups(NodeFilter::All, &["B"]) };
+    assert!(serves(4, left.clone()) && !serves(5, left.clone()));
+    assert!(!serves(1, Request { excluded_nodes: named(&["node2"]), ..left }));
+}
+
+/// HPC-J-18
+#[test]
+fn a_queued_job_is_not_changed_to_name_what_does_not_exist() {
+    let mut cluster = with_groups();
+    let id = cluster.queue("Default", job(1, 1));
+    for (request, text) in [
+        (Request { excluded_nodes: named(&["x9"]), ..Request::default() }, "there is no node `x9`"),
+        (in_groups(NodeFilter::Any, &["A", "Z"]), "there is no node group `Z`"),
+    ] {
+        let alternatives = asking(1, request).components[0].alternatives.clone();
+        let change = JobChange { alternatives: Some(alternatives), ..JobChange::default() };
+        cluster.refused(&user("ada"), Command::Modify { jobs: ids(&[id]), change }, RefusalCode::Invalid, text);
+    }
 }
 
 /// HPC-F-58

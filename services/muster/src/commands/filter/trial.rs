@@ -1,7 +1,7 @@
 //! `muster filter test`: one call of a filter under the same account, limits and environment as any other, of a job that does
 //! not exist.
 
-use super::read;
+use super::{super::hpcpack, read};
 use crate::{
     cli::{ConnectionOptions, FilterTestOptions, QueryOptions},
     config,
@@ -141,7 +141,7 @@ fn template(connection: &ConnectionOptions, name: &str) -> TemplateSpec {
 /// The job of a file as a filter would be told of it: as it was specified, or for an activation with all defaults.
 fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateSpec) -> Result<Description, Failure> {
     let name = file.display();
-    let bytes = std::fs::read(file).map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
+    let bytes = hpcpack::read_file(&name.to_string())?;
     let refused = |error: String| Failure::failed(format!("{name}: {error}"));
     let (format, description, _) = jobs::readable(&bytes).map_err(|error| refused(error.to_string()))?;
     let spec = jobs::provisional(&description, format);
@@ -154,6 +154,7 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
         name: spec.name.clone(),
         priority: priority(&spec),
         walltime_seconds: None,
+        alternatives: Arc::default(),
         spec: Arc::new(spec),
         tasks: None,
         template: jobs::template_of(&description),
@@ -167,6 +168,7 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
         let component = validated.spec.components.first();
         let alternative = component.and_then(|component| component.alternatives.first());
         job.walltime_seconds = alternative.and_then(|alternative| alternative.walltime_seconds);
+        job.alternatives = component.map(|component| component.alternatives.clone()).unwrap_or_default().into();
         job.name.clone_from(&validated.spec.name);
         job.priority = priority(&validated.spec);
         job.document = validated.document;

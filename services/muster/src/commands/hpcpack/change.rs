@@ -1,6 +1,6 @@
 //! `job modify` (HPC-C-01, HPC-H-07, HPC-F-22, HPC-T-10).
 
-use super::make::{Draft, described, refused, require_configuring};
+use super::make::{Draft, described, refused, remake};
 use crate::{
     cli::ConnectionOptions,
     exit::{CommandResult, Failure},
@@ -11,6 +11,7 @@ use muster_hpcpack::{
     hold,
     jobs::{change_of, describe, pack, validate},
     options::{Edit, JobCommand},
+    shown,
     template::{Access, DEFAULT, Template},
 };
 use muster_schemas::{
@@ -39,15 +40,13 @@ pub(super) fn modify(connection: &ConnectionOptions, job: JobId, command: &JobCo
 }
 
 fn configure(connection: &ConnectionOptions, client: &mut Client, job: JobId, command: &JobCommand) -> CommandResult {
-    require_configuring(client, job)?;
-    let view = client.description(job)?;
-    let mut draft = match (command.other("jobfile"), &view.received) {
-        (Some(path), _) => Draft::read(path)?,
-        (None, Some(document)) => Draft::of_document(document)?,
-        (None, None) => return Err(Failure::failed(format!("job {job} has no description"))),
-    };
-    draft.edit(command, Timestamp::now())?;
-    client.configure_job(CommandId::new_now(), job, &draft.request(connection, true)?)?;
+    let described_anew = command.other("jobfile").map(Draft::read).transpose()?;
+    remake(connection, client, job, |draft| {
+        if let Some(anew) = &described_anew {
+            draft.clone_from(anew);
+        }
+        draft.edit(command, Timestamp::now())
+    })?;
     Ok(0)
 }
 
@@ -60,6 +59,10 @@ fn change(client: &mut Client, view: &JobView, command: &JobCommand) -> CommandR
     let until = command.other("holduntil").map(|text| hold::parse(text, now)).transpose().map_err(refused)?;
     let jobs = JobSelection::Ids(vec![view.id]);
     if !command.edits.is_empty() {
+        if view.outcome.is_some() {
+            let state = shown::state(view);
+            return Err(Failure::failed(format!("job {} is {state}: a job that is over is not changed", view.id)));
+        }
         let change = job_change(client, view, &command.edits, now)?;
         if change != JobChange::default() {
             client.modify(CommandId::new_now(), &ModifyRequest { jobs: jobs.clone(), change })?;

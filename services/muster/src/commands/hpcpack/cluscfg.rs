@@ -10,13 +10,11 @@ use crate::{
 };
 use muster_client::{Client, Moment};
 use muster_hpcpack::{
-    codes::Code,
     core_settings::{is_about_filters, to_filters, to_scheduling, with_core},
     options::{self, Takes},
     settings::Settings,
 };
 use muster_schemas::{CommandId, job::JobState};
-use std::path::Path;
 
 const USAGE: &str = "usage: cluscfg setparams NAME=VALUE ... | listparams | view";
 
@@ -53,11 +51,11 @@ fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
         let lines: Vec<String> = bad.iter().map(ToString::to_string).collect();
         Failure::failed(format!("nothing was changed:\n{}", lines.join("\n")))
     })?;
-    for program in [&after.submission_filter_program, &after.activation_filter_program].into_iter().flatten() {
-        if !Path::new(program).exists() {
-            let text = format!("{program} does not exist on this host; it has to be there for the filter-runners");
-            eprintln!("muster: warning: {}", Code::FilterProgramMissing.message(text));
-        }
+    for (before, after) in [
+        (&before.submission_filter_program, &after.submission_filter_program),
+        (&before.activation_filter_program, &after.activation_filter_program),
+    ] {
+        after.iter().filter(|_| before != after).for_each(|program| super::warn_if_missing(program));
     }
     let name = |assignment: &&str| assignment.split_once('=').map_or("", |(name, _)| name).to_owned();
     let is_scheduling = assignments.iter().any(|assignment| !is_about_filters(&name(assignment)));

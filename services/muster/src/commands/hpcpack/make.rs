@@ -5,6 +5,7 @@ use crate::{
     cli::ConnectionOptions,
     exit::{CommandResult, Failure, Status},
     job_options::Caller,
+    table::printable,
 };
 use muster_client::{Client, ClientError, Moment};
 use muster_hpcpack::{
@@ -21,7 +22,7 @@ use muster_schemas::{
     filter::{JobDocument, JobWarning},
     filter_order::DescribedJob,
     job::JobSpec,
-    views::{DescribedJobRequest, DescriptionView, EntryWord, JobDetail, JobView},
+    views::{ConfigureJobRequest, DescribedJobRequest, DescriptionView, EntryWord, ErrorCode, JobDetail, JobView},
 };
 use std::{
     io::Read as _,
@@ -35,6 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A description on its way to the gateway.
+#[derive(Clone)]
 pub(super) struct Draft {
     pub(super) description: JobDescription,
     format: Format,
@@ -92,7 +94,9 @@ impl Draft {
         if document.bytes.len() > MOST_STORED_BYTES {
             let (is, most) = (document.bytes.len(), MOST_STORED_BYTES);
             return Err(Failure::failed(format!(
-                "the description takes {is} bytes compressed, at most {most} are kept"
+                "[JobXmlNotValid] the description takes {is} bytes even when it is compressed, and at most {most} can be \
+                 kept, whatever it has uncompressed (up to {} MiB); no job was created",
+                MOST_BYTES >> 20
             )));
         }
         Ok(document)
@@ -137,8 +141,8 @@ fn in_file(path: &str, error: &DescriptionError) -> Failure {
     }
 }
 
-/// A file, but no more of it than a description may have.
-fn read_file(path: &str) -> Result<Vec<u8>, Failure> {
+/// A file, or standard input for `-`, but no more of it than a description may have and one byte.
+pub fn read_file(path: &str) -> Result<Vec<u8>, Failure> {
     let most = MOST_BYTES as u64 + 1;
     let mut bytes = Vec::new();
     let read = match path {
@@ -181,19 +185,48 @@ pub(super) fn clone(connection: &ConnectionOptions, job: JobId) -> CommandResult
 
 /// `job add`: one more task, or those of a file, for a job that is still being made.
 pub(super) fn add(connection: &ConnectionOptions, job: JobId, command: &JobCommand) -> CommandResult {
-    let mut client = connection.client()?;
-    require_configuring(&mut client, job)?;
-    let view = client.description(job)?;
-    let document = view.received.ok_or_else(|| Failure::failed(format!("job {job} has no description")))?;
-    let mut draft = Draft::of_document(&document)?;
-    draft.edit(command, Timestamp::now())?;
-    if let Some(path) = command.other("taskfile") {
-        draft.description.tasks.extend(read_tasks(path)?);
-        draft.bytes = None;
-    }
-    client.configure_job(CommandId::new_now(), job, &draft.request(connection, true)?)?;
-    println!("Task {job}.{} added", draft.description.tasks.len());
+    let tasks = command.other("taskfile").map_or_else(|| Ok(Vec::new()), read_tasks)?;
+    let changed = remake(connection, &mut connection.client()?, job, |draft| {
+        draft.edit(command, Timestamp::now())?;
+        if !tasks.is_empty() {
+            draft.description.tasks.extend(tasks.iter().cloned());
+            draft.bytes = None;
+        }
+        Ok(())
+    })?;
+    println!("Task {job}.{} added", changed.description.tasks.len());
     Ok(0)
+}
+
+/// Changes the description of a job that is still being made, and returns it as it is now. If somebody else changes it at
+/// the same time, the change is made again of what they left, so that both are in.
+pub(super) fn remake(
+    connection: &ConnectionOptions,
+    client: &mut Client,
+    job: JobId,
+    change: impl Fn(&mut Draft) -> Result<(), Failure>,
+) -> Result<Draft, Failure> {
+    let mut tried = None;
+    loop {
+        require_configuring(client, job)?;
+        let view = client.description(job)?;
+        if let Some((version, refusal)) = tried
+            && version == view.version
+        {
+            // Nobody changed it: it is refused for another reason.
+            return Err(ClientError::into(refusal));
+        }
+        let document = view.received.ok_or_else(|| Failure::failed(format!("job {job} has no description")))?;
+        let mut draft = Draft::of_document(&document)?;
+        change(&mut draft)?;
+        let DescribedJobRequest { spec, intake } = draft.request(connection, true)?;
+        let request = ConfigureJobRequest { made_from: Some(view.version), spec, intake };
+        match client.configure_job(CommandId::new_now(), job, &request) {
+            Ok(_) => return Ok(draft),
+            Err(refusal) if refusal.code() == Some(ErrorCode::Conflict) => tried = Some((view.version, refusal)),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 pub(super) fn require_configuring(client: &mut Client, job: JobId) -> Result<(), Failure> {
@@ -250,9 +283,14 @@ pub(super) fn submit(connection: &ConnectionOptions, command: &JobCommand) -> Co
     }
     let view = wait_until_decided(&mut client, job)?;
     match shown::error(&view).filter(|_| view.outcome.as_ref().is_some_and(|outcome| outcome.detail.is_some())) {
-        Some(message) => Err(Failure::failed(format!("job {job}: {message}"))),
+        Some(error) => Err(Failure::failed(format!("job {job}: {error}{}", below(shown::message(&view))))),
         None => Ok(0),
     }
+}
+
+/// What a filter has to say to whoever submitted, on a line of its own (HPC-F-66).
+fn below(message: Option<&str>) -> String {
+    message.map_or_else(String::new, |message| format!("\n{}", printable(message)))
 }
 
 pub(super) fn parse_job(text: &str) -> Result<JobId, Failure> {
@@ -301,12 +339,12 @@ fn look(
 pub(super) fn exported(client: &mut Client, job: JobId, format: Format) -> Result<String, Failure> {
     let view = client.job(job, Moment::Now)?.job;
     let description = client.description(job)?;
-    jobs::exported(&described(&view, description), format, Timestamp::now()).map_err(refused)
+    jobs::exported(&described(&view, description), shown::state(&view), format, Timestamp::now()).map_err(refused)
 }
 
 /// A job as its description is written from. One that was not checked yet has what was received.
 pub(super) fn described(view: &JobView, description: DescriptionView) -> DescribedJob {
-    let DescriptionView { received, effective, spec, tasks, template } = description;
+    let DescriptionView { version: _, received, effective, spec, tasks, template, alternatives } = description;
     let is_entering = effective.is_none() && received.is_some();
     DescribedJob {
         id: view.id,
@@ -322,6 +360,7 @@ pub(super) fn described(view: &JobView, description: DescriptionView) -> Describ
         name: view.name.clone(),
         priority: view.priority,
         walltime_seconds: view.walltime_seconds,
+        alternatives: alternatives.into(),
     }
 }
 

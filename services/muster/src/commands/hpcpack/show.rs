@@ -5,6 +5,7 @@ use crate::{
     cli::ConnectionOptions,
     exit::{CommandResult, Failure},
     show::{local_time, print_fields},
+    story::Story,
     table::{Table, left, printable, right},
     terminal,
 };
@@ -53,15 +54,16 @@ fn priority_ahead(client: &mut Client, job: &JobView) -> Option<i64> {
 fn history(client: &mut Client, job: JobId) -> CommandResult {
     let events = client.job_events(job, Moment::Now)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut story = Story::default();
     for event in events {
         let text = |key: &str| event[key].as_str().unwrap_or_default();
-        let outcome = event.pointer("/data/outcome").and_then(|outcome| {
-            outcome.as_str().or_else(|| outcome.get("outcome").and_then(serde_json::Value::as_str))
-        });
-        let name = shown::event_name(text("type"), outcome);
+        let name = shown::event_name(text("type"), &event["data"]);
         let (id, time) = (text("id"), text("time"));
-        let (actor, summary) = (printable(text("actor")), printable(text("summary")));
-        writeln!(out, "{id:>7}  {time}  {name:<26}  {actor:<14}  {summary}")?;
+        let (actor, (sentence, below)) = (printable(text("actor")), story.tell(&event));
+        writeln!(out, "{id:>7}  {time}  {name:<26}  {actor:<14}  {sentence}")?;
+        for line in below {
+            writeln!(out, "{:9}{line}", "")?;
+        }
     }
     out.flush()?;
     Ok(0)

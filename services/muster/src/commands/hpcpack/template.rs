@@ -16,7 +16,7 @@ use muster_hpcpack::{
     template::{Access, AccessEntry, DEFAULT, FilterDefinition, Limits, Mode, Template, Who, check_filters},
 };
 use muster_schemas::{CommandId, filter::TemplateSpec};
-use std::{collections::BTreeMap, io::Read as _, path::Path};
+use std::collections::BTreeMap;
 
 const USAGE: &str = "usage: jobtemplate VERB ...
   list                       every template
@@ -139,13 +139,6 @@ fn find(client: &mut Client, name: &str) -> Result<(Template, u64), Failure> {
 }
 
 fn put(client: &mut Client, template: &Template) -> CommandResult {
-    for filter in template.submission_filters.iter().chain(&template.activation_filters) {
-        if !Path::new(&filter.path).exists() {
-            let text =
-                format!("{} does not exist on this host; it has to be there for the filter-runners", filter.path);
-            eprintln!("muster: warning: {}", Code::FilterProgramMissing.message(text));
-        }
-    }
     client.set_template(CommandId::new_now(), &to_stored(template))?;
     Ok(0)
 }
@@ -257,19 +250,16 @@ fn new(client: &mut Client, name: &str, options: &Options) -> CommandResult {
     if find(client, name).is_ok_and(|(_, revision)| revision > 0) || name.eq_ignore_ascii_case(DEFAULT) {
         return Err(Failure::failed(format!("there is a template '{name}' already")));
     }
+    if name.trim().is_empty() {
+        return Err(Failure::usage("a template needs a name"));
+    }
     let mut template = Template::new(name);
     template.description = options.get("description").cloned().unwrap_or_default();
     put(client, &template)
 }
 
 fn import(client: &mut Client, file: &str, name: Option<&String>) -> CommandResult {
-    let mut bytes = Vec::new();
-    let read = match file {
-        "-" => std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
-        file => std::fs::read(file).map(|read| bytes = read),
-    };
-    read.map_err(|error| Failure::failed(format!("{file}: {error}")))?;
-    let (mut template, warnings) = Template::read(&bytes).map_err(|error| match error.place {
+    let (mut template, warnings) = Template::read(&super::read_file(file)?).map_err(|error| match error.place {
         Some(place) => {
             let message = format!("[{}] {}", error.code, error.text);
             Failure::at(Status::Failed, format!("{file}:{}:{}", place.line, place.column), message)
@@ -282,6 +272,8 @@ fn import(client: &mut Client, file: &str, name: Option<&String>) -> CommandResu
     if let Some(name) = name {
         template.name.clone_from(name);
     }
+    let filters = template.submission_filters.iter().chain(&template.activation_filters);
+    filters.for_each(|filter| super::warn_if_missing(&filter.path));
     put(client, &template)
 }
 
@@ -374,6 +366,7 @@ fn add_filter(template: &mut Template, name: &str, options: &Options) -> Result<
             position.ok_or_else(expected)? - 1
         }
     };
+    super::warn_if_missing(&filter.path);
     filters.insert(position, filter);
     check_filters(filters).map_err(refused)
 }

@@ -1,0 +1,118 @@
+//! How fast the tasks of a step run, beside those of a job.
+
+use super::{
+    Bench, Running,
+    figure::{Figure, Target, quantile},
+    running::TRIVIAL,
+};
+use crate::{
+    api::{self, PublicEvent},
+    http::Connection,
+};
+use anyhow::{Context as _, Result, ensure};
+use muster_schemas::{
+    JobId,
+    job::Program,
+    resources::{Count, IndexSet, Level, LevelCount, Request},
+    steps::{StepGroup, StepPlace, StepProgram, StepSpec},
+    views::{JobView, StepAnswer, StepView},
+};
+use std::time::Duration;
+
+const NODES: u32 = 4;
+const TASKS: u32 = 1_000;
+
+/// 1,000 trivial tasks on four emulated nodes as a step of a job that holds them, beside the same tasks as a job of their own:
+/// from the record that orders them to the record of their end. The streams of the step's tasks go to a client.
+pub async fn steps(bench: &Bench) -> Result<Vec<Figure>> {
+    let each = TASKS / NODES;
+    let running = bench.start(NODES, each)?;
+    let mut connection = running.system.connect().await?;
+    let (mut bare, mut step) = (Vec::new(), Vec::new());
+    for _ in 0..bench.count(10) {
+        bare.push(of_job(&mut connection, each).await?);
+        step.push(of_step(&mut connection, each).await?);
+    }
+    let Running { system, .. } = running;
+    system.stop()?;
+    let rate = |times: &mut [Duration]| f64::from(TASKS) / quantile(times, 0.5).as_secs_f64();
+    let (bare, step) = (rate(&mut bare), rate(&mut step));
+    let bare_rate = Figure {
+        measure: format!("{TASKS} trivial tasks of a job on {NODES} emulated nodes, median"),
+        value: bare,
+        unit: "tasks/s",
+        target: Target::AtLeast(1_000.0),
+    };
+    let share = Figure {
+        measure: format!("the same as a step with a client, as a part of that ({step:.0} tasks/s)"),
+        value: step / bare * 100.0,
+        unit: "%",
+        target: Target::AtLeast(90.0),
+    };
+    Ok(vec![bare_rate, share])
+}
+
+fn on_all_nodes(each: u32) -> Request {
+    let path = vec![
+        LevelCount { level: Level::Node, count: Count::exactly(NODES) },
+        LevelCount { level: Level::Core, count: Count::exactly(each) },
+    ];
+    Request { path, tasks: Some(TASKS), tasks_per_node: Some(each), ..Request::default() }
+}
+
+async fn of_job(connection: &mut Connection, each: u32) -> Result<Duration> {
+    let program = Program::Tasks { argv: vec![TRIVIAL.to_owned()] };
+    let job = api::submit(connection, vec![api::job("bare", program, on_all_nodes(each))]).await?[0];
+    wait(connection, job).await?;
+    between(connection, job, "job.allocated", "run.ended").await
+}
+
+async fn of_step(connection: &mut Connection, each: u32) -> Result<Duration> {
+    let job = api::submit(connection, vec![api::job("holder", Program::None, on_all_nodes(each))]).await?[0];
+    let places = (0..NODES).map(|at| StepPlace {
+        node: format!("node{}", at + 1),
+        ranks: IndexSet::from_range(at * each, (at + 1) * each - 1),
+        cores: None,
+    });
+    let programs = vec![StepProgram { ranks: IndexSet::first_n(TASKS), argv: vec![TRIVIAL.to_owned()] }];
+    let group = StepGroup { places: places.collect(), programs, ..StepGroup::default() };
+    let spec = StepSpec { groups: vec![group], ..StepSpec::default() };
+    started(connection, job).await?;
+    let body = serde_json::to_vec(&spec)?.into();
+    let answer = connection.post(&format!("/v1/jobs/{job}/steps/launch?wait_seconds=30"), body).await?;
+    let StepAnswer { run, step, .. } = serde_json::from_slice(&answer)?;
+    let path = format!("/v1/jobs/{job}/steps/{step}/wait?run={run}&timeout_seconds=60");
+    let view: StepView = connection.get(&path).await?;
+    ensure!(view.exit_status.is_some_and(|status| status.is_success()), "the step ended badly: {view:?}");
+    let time = between(connection, job, "step.launched", "step.ended").await?;
+    let done = serde_json::json!({ "status": { "code": 0 } });
+    connection.post(&format!("/v1/jobs/{job}/conclude"), serde_json::to_vec(&done)?.into()).await?;
+    wait(connection, job).await?;
+    Ok(time)
+}
+
+/// Waits until a job has its nodes.
+async fn started(connection: &mut Connection, job: JobId) -> Result<()> {
+    loop {
+        let page: muster_schemas::views::JobsPage = connection.get(&format!("/v1/jobs?id={job}")).await?;
+        if page.jobs.first().is_some_and(|view| view.started.is_some()) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+async fn wait(connection: &mut Connection, job: JobId) -> Result<()> {
+    let view: JobView = connection.get(&format!("/v1/jobs/{job}/wait?timeout_seconds=60")).await?;
+    let outcome = view.outcome.context("the job has not ended")?;
+    ensure!(outcome.shell_code() == 0, "job {job} ended badly: {outcome}");
+    Ok(())
+}
+
+/// From one record of a job to another.
+async fn between(connection: &mut Connection, job: JobId, from: &str, to: &str) -> Result<Duration> {
+    let events: Vec<PublicEvent> = connection.get(&format!("/v1/jobs/{job}/events")).await?;
+    let time = |kind: &str| events.iter().find(|event| event.kind_verb() == kind).map(|event| event.time);
+    let (from, to) = time(from).zip(time(to)).with_context(|| format!("job {job} has no {from} or no {to}"))?;
+    Ok(Duration::from_micros(u64::try_from(to.micros_since(from))?))
+}

@@ -1,0 +1,252 @@
+//! Steps of running jobs, what their tasks and their client say to each other, and jobs that hold resources for a client.
+
+use crate::{Client, ClientError, Moment, RETRY_PAUSE, accepted};
+use muster_schemas::{
+    CommandId, JobId, RunId, StepId, codec,
+    job::ExitStatus,
+    step_io::{Frame, MAX_WRITE_BYTES, OutputPage, OutputPart},
+    steps::{StepSpec, TerminalSize},
+    views::{
+        CommandAnswer, ConcludeRequest, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer, StepSignalRequest,
+        StepTerminalRequest, StepsPage,
+    },
+};
+use std::time::Instant;
+
+/// Which step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepAddress {
+    /// The job.
+    pub job: JobId,
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepId,
+}
+
+impl StepAddress {
+    fn path(&self, what: &str) -> String {
+        format!("/v1/jobs/{}/steps/{}/{what}", self.job, self.step)
+    }
+}
+
+impl Client {
+    /// A client of the same gateway with a connection of its own: while one waits for output, another sends input.
+    pub fn another(&self) -> Self {
+        Self::new(self.endpoint.clone()).with_patience(self.patience)
+    }
+
+    /// Launches a step inside a running job. For cores that other steps use it waits up to so many seconds, at most 60, and
+    /// is refused with [`muster_schemas::views::ErrorCode::Busy`] then; to wait longer, ask again with another id.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn launch_step(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        spec: &StepSpec,
+        wait_seconds: u32,
+    ) -> Result<StepAnswer, ClientError> {
+        let wait = wait_seconds.min(60);
+        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/launch?wait_seconds={wait}"), spec)
+    }
+
+    /// The steps of a job, also those that have ended.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn steps(&mut self, job: JobId, moment: Moment) -> Result<StepsPage, ClientError> {
+        self.get(&moment.add_to(format!("/v1/jobs/{job}/steps")))
+    }
+
+    /// The steps of all jobs that run.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn running_steps(&mut self, moment: Moment) -> Result<StepsPage, ClientError> {
+        self.get(&moment.add_to("/v1/steps".to_owned()))
+    }
+
+    /// Sends a signal to the processes of a step.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn signal_step(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        step: StepId,
+        request: &StepSignalRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/{step}/signal"), request)
+    }
+
+    /// Ends a step.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn end_step(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        step: StepId,
+        request: &StepEndRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/{step}/end"), request)
+    }
+
+    /// Says something to the tasks of a step, all of it, however long they take to read it. `offset` is how much was said
+    /// before; the new offset is returned. With `is_last` nothing may be said behind it.
+    ///
+    /// # Errors
+    /// The request was refused, or not answered and the gateway could not be reached again within this client's patience.
+    pub fn say(&mut self, address: StepAddress, offset: u64, bytes: &[u8], is_last: bool) -> Result<u64, ClientError> {
+        let end = offset + bytes.len() as u64;
+        let mut done = offset;
+        let mut last_contact = Instant::now();
+        loop {
+            let left = &bytes[(done - offset) as usize..];
+            let piece = &left[..left.len().min(MAX_WRITE_BYTES)];
+            let ends = is_last && piece.len() == left.len();
+            let query = format!("input?run={}&offset={done}&is_last={ends}&wait_seconds=10", address.run);
+            let answer = self.ask("POST", &address.path(&query), piece, None).and_then(accepted);
+            match answer.and_then(|body| crate::parse::<StepInputAnswer>(&body)) {
+                Ok(StepInputAnswer { length }) => {
+                    done = length.clamp(done, end);
+                    last_contact = Instant::now();
+                    if done == end {
+                        return Ok(end);
+                    }
+                }
+                Err(error) => self.wait_after(error, last_contact)?,
+            }
+        }
+    }
+
+    /// Says how large the terminal is that a step has.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn resize_terminal(&mut self, address: StepAddress, size: TerminalSize) -> Result<(), ClientError> {
+        let request = StepTerminalRequest { run: address.run, size };
+        let json = serde_json::to_vec(&request).map_err(|error| ClientError::Protocol(error.to_string()))?;
+        self.ask("POST", &address.path("terminal"), &json, None).and_then(accepted).map(drop)
+    }
+
+    /// Ends a job that holds resources for this client.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn conclude_job(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        status: ExitStatus,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/conclude"), &ConcludeRequest { status })
+    }
+
+    /// Says that this client lives. If it does not say so again within so many seconds, nor within as many again, the job is
+    /// cancelled.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn keep_job(&mut self, id: CommandId, job: JobId, seconds: Option<u32>) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/keep"), &KeepRequest { seconds })
+    }
+
+    /// After an error that another try may mend: waits, or gives up when the gateway was last reached too long ago.
+    fn wait_after(&self, error: ClientError, last_contact: Instant) -> Result<(), ClientError> {
+        if error.is_refusal() && !error.is_unavailable() || last_contact.elapsed() >= self.patience {
+            return Err(error);
+        }
+        std::thread::sleep(RETRY_PAUSE);
+        Ok(())
+    }
+}
+
+/// Reads what the tasks of a step say, each byte once, whatever is started anew in between.
+#[derive(Clone, Debug)]
+pub struct OutputReader {
+    address: StepAddress,
+    id: u64,
+    watches: bool,
+    /// For each node how far it is; none before the first answer.
+    nodes: Vec<Progress>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    offset: u64,
+    /// The beginning of a frame whose rest has not come.
+    partial: Vec<u8>,
+    is_over: bool,
+}
+
+impl OutputReader {
+    /// The client of a step, for whom its output is kept until it has it. There is one at a time.
+    pub fn of(address: StepAddress) -> Self {
+        let (id, _) = CommandId::new_now().0.as_u64_pair();
+        let (_, random) = CommandId::new_now().0.as_u64_pair();
+        Self { address, id: id ^ random, watches: false, nodes: Vec::new() }
+    }
+
+    /// Somebody who only watches, and may miss what the client already has.
+    pub fn watching(address: StepAddress) -> Self {
+        Self { watches: true, ..Self::of(address) }
+    }
+
+    /// Waits up to some seconds for output and hands over what has come. Whether there can be more.
+    ///
+    /// # Errors
+    /// The request was refused, or not answered and the gateway could not be reached again within the client's patience.
+    pub fn read(&mut self, client: &mut Client, mut take: impl FnMut(Frame<'_>)) -> Result<bool, ClientError> {
+        let path = self.path();
+        let last_contact = Instant::now();
+        let page = loop {
+            match client.ask("GET", &path, &[], None).and_then(accepted) {
+                Ok(body) => break body,
+                Err(error) => client.wait_after(error, last_contact)?,
+            }
+        };
+        let page: OutputPage =
+            codec::decode(&page).map_err(|error| ClientError::Protocol(format!("output is damaged: {error}")))?;
+        self.nodes.resize_with(page.nodes as usize, Progress::default);
+        for part in page.parts {
+            self.take(part, &mut take)?;
+        }
+        Ok(self.nodes.iter().any(|node| !node.is_over))
+    }
+
+    fn path(&self) -> String {
+        let offsets = self.nodes.iter().map(|node| match node.is_over {
+            true => "-".to_owned(),
+            false => node.offset.to_string(),
+        });
+        let offsets = offsets.collect::<Vec<_>>().join(",");
+        let from = if offsets.is_empty() { String::new() } else { format!("&from={offsets}") };
+        let StepAddress { run, .. } = self.address;
+        self.address.path(&format!("output?run={run}&reader={}&watch={}{from}", self.id, self.watches))
+    }
+
+    fn take(&mut self, part: OutputPart, take: &mut impl FnMut(Frame<'_>)) -> Result<(), ClientError> {
+        let Some(node) = self.nodes.get_mut(part.node as usize) else { return Ok(()) };
+        if part.from != node.offset {
+            // It went on without this reader.
+            node.partial.clear();
+        }
+        node.offset = part.from + part.bytes.len() as u64;
+        node.is_over = part.is_last;
+        let bytes = if node.partial.is_empty() { part.bytes } else { [&node.partial[..], &part.bytes].concat() };
+        let mut done = 0;
+        while let Some((frame, length)) =
+            Frame::first_of(&bytes[done..]).map_err(|error| ClientError::Protocol(error.to_string()))?
+        {
+            take(frame);
+            done += length;
+        }
+        node.partial = bytes[done..].to_vec();
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! What a job keeps of its Slurm options because the job model has no place for it, so that `scontrol show job` and
+//! `squeue` can show it as it was given.
+//!
+//! A job-wide attribute has the key `slurm.NAME`, one of a component `slurm.OFFSET.NAME` (`slurm.1.comment`). NAME is
+//! the long name of the option, the value its argument as it was given; an option without argument has the value
+//! [`SET`]. An option that was not given has no attribute.
+
+use std::collections::BTreeMap;
+
+/// The attribute of an option without argument.
+pub const SET: &str = "yes";
+
+/// Names of job-wide attributes.
+pub mod job {
+    /// The command that submitted the job: [`BATCH`], [`SALLOC`] or [`SRUN`].
+    pub const KIND: &str = "kind";
+    /// A value of [`KIND`]: `sbatch`.
+    pub const BATCH: &str = "sbatch";
+    /// A value of [`KIND`]: `salloc`.
+    pub const SALLOC: &str = "salloc";
+    /// A value of [`KIND`]: `srun` outside of an allocation.
+    pub const SRUN: &str = "srun";
+    /// The script's path, or the command, with its arguments: `Command=` of `scontrol show job`.
+    pub const COMMAND: &str = "command";
+    /// The whole command line: `SubmitLine` of `sacct`.
+    pub const SUBMIT_LINE: &str = "submit-line";
+    /// The host on which the job was submitted, and the session there: `AllocNode:Sid=` of `scontrol show job`.
+    pub const SUBMIT_HOST: &str = "submit-host";
+    /// See [`SUBMIT_HOST`].
+    pub const SUBMIT_SESSION: &str = "submit-session";
+    /// The words that mark staging directives, with commas between them, if the script has any (SL-B-01); see
+    /// [`crate::burst_buffer::script_of`].
+    pub const DIRECTIVE_WORDS: &str = "directive-words";
+    /// The name of the submitter's group.
+    pub const GROUP: &str = "group";
+}
+
+/// Names of the attributes of a component that are shown. Each other option that the model has no place for is kept in
+/// the same way, under its long name.
+pub mod component {
+    /// `--acctg-freq`.
+    pub const ACCTG_FREQ: &str = "acctg-freq";
+    /// `--bb`, or the directives of the component's part of the script, one to a line (SL-B-05).
+    pub const BURST_BUFFER: &str = "bb";
+    /// `--clusters`.
+    pub const CLUSTERS: &str = "clusters";
+    /// `--comment`.
+    pub const COMMENT: &str = "comment";
+    /// `--constraint` as it was written.
+    pub const CONSTRAINT: &str = "constraint";
+    /// `--contiguous`.
+    pub const CONTIGUOUS: &str = "contiguous";
+    /// `--core-spec`.
+    pub const CORE_SPEC: &str = "core-spec";
+    /// `--cpus-per-task`; the model does not tell 1 from not given.
+    pub const CPUS_PER_TASK: &str = "cpus-per-task";
+    /// `--delay-boot`.
+    pub const DELAY_BOOT: &str = "delay-boot";
+    /// `--dependency` as it was written, if the model lacks a part of it.
+    pub const DEPENDENCY: &str = "dependency";
+    /// `--distribution`.
+    pub const DISTRIBUTION: &str = "distribution";
+    /// `--exclusive` with its argument, such as `user`.
+    pub const EXCLUSIVE: &str = "exclusive";
+    /// `--export`.
+    pub const EXPORT: &str = "export";
+    /// `--extra`.
+    pub const EXTRA: &str = "extra";
+    /// `--gres`.
+    pub const GRES: &str = "gres";
+    /// `--job-name`, where it differs from the job's name.
+    pub const JOB_NAME: &str = "job-name";
+    /// `--licenses` as it was written.
+    pub const LICENSES: &str = "licenses";
+    /// `--mail-type` as it was written, of the leader alone (SL-M-06).
+    pub const MAIL_TYPE: &str = "mail-type";
+    /// `--mail-user`, of the leader alone.
+    pub const MAIL_USER: &str = "mail-user";
+    /// `--mcs-label`.
+    pub const MCS_LABEL: &str = "mcs-label";
+    /// `--mincpus`.
+    pub const MINCPUS: &str = "mincpus";
+    /// `--network`.
+    pub const NETWORK: &str = "network";
+    /// `--nice`, as a number (`--nice` alone is 100).
+    pub const NICE: &str = "nice";
+    /// `--no-requeue`.
+    pub const NO_REQUEUE: &str = "no-requeue";
+    /// `--nodes` as it was written; the model does not tell one node from not given.
+    pub const NODES: &str = "nodes";
+    /// `--ntasks`, if it was given; the model does not tell a number worked out from one given.
+    pub const NTASKS: &str = "ntasks";
+    /// `--overcommit`.
+    pub const OVERCOMMIT: &str = "overcommit";
+    /// `--oversubscribe`.
+    pub const OVERSUBSCRIBE: &str = "oversubscribe";
+    /// `--partition`, if it is a list.
+    pub const PARTITION: &str = "partition";
+    /// `--reboot`.
+    pub const REBOOT: &str = "reboot";
+    /// `--reservation`, if it is a list.
+    pub const RESERVATION: &str = "reservation";
+    /// `--signal` as it was written.
+    pub const SIGNAL: &str = "signal";
+    /// `--spread-job`.
+    pub const SPREAD_JOB: &str = "spread-job";
+    /// `--switches`.
+    pub const SWITCHES: &str = "switches";
+    /// `--thread-spec`.
+    pub const THREAD_SPEC: &str = "thread-spec";
+    /// `--time-min`.
+    pub const TIME_MIN: &str = "time-min";
+    /// `--tmp`.
+    pub const TMP: &str = "tmp";
+    /// `--wckey`.
+    pub const WCKEY: &str = "wckey";
+}
+
+/// The key of a job-wide attribute.
+pub fn job_key(name: &str) -> String {
+    format!("slurm.{name}")
+}
+
+/// The key of an attribute of the component at an offset.
+pub fn component_key(offset: usize, name: &str) -> String {
+    format!("slurm.{offset}.{name}")
+}
+
+/// The Slurm attributes of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Attributes<'a>(pub &'a BTreeMap<String, String>);
+
+impl<'a> Attributes<'a> {
+    /// A job-wide attribute.
+    pub fn job(self, name: &str) -> Option<&'a str> {
+        self.0.get(&job_key(name)).map(String::as_str)
+    }
+
+    /// An attribute of the component at an offset.
+    pub fn component(self, offset: usize, name: &str) -> Option<&'a str> {
+        self.0.get(&component_key(offset, name)).map(String::as_str)
+    }
+}

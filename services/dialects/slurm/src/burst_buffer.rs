@@ -1,0 +1,101 @@
+//! Staging directives in batch scripts: one script for each component is made of the job's script (SL-B-01 to B-07).
+
+use crate::{
+    attributes::{self, Attributes},
+    script::{comment_lines, separates_components},
+};
+use muster_schemas::job::{JobSpec, Program};
+
+/// The words that mark a directive where the site configures no others (SL-B-01).
+pub const DIRECTIVE_WORDS: [&str; 2] = ["BB", "DW"];
+
+/// The script of one component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ComponentScript {
+    /// What `scontrol write batch_script` prints (SL-B-05, SL-B-06).
+    pub text: String,
+    /// Its own directives, as they stand in the script.
+    pub directives: Vec<String>,
+}
+
+/// The scripts of the components of a job, if its script has directives; `None` if it has none, or if no word marks one
+/// because no plugin is configured (SL-B-07). Of a job with one component the script stays as it is.
+///
+/// The first component's script keeps its own comment lines, the line that begins the next component and all that follows,
+/// with the directives of others switched off; the script of a later one has its comment lines and `exit 0`. Blank lines
+/// vanish (SL-B-03, SL-B-04).
+pub fn scripts(text: &str, words: &[&str]) -> Option<Vec<ComponentScript>> {
+    let sections = sections(text);
+    let directives: Vec<Vec<String>> = sections.iter().map(|section| own_directives(section, words)).collect();
+    if directives.iter().all(Vec::is_empty) {
+        return None;
+    }
+    if sections.len() == 1 {
+        return directives
+            .into_iter()
+            .next()
+            .map(|directives| vec![ComponentScript { text: text.to_owned(), directives }]);
+    }
+    let texts = std::iter::once(leader_script(text, &sections, words)).chain(sections[1..].iter().map(|section| {
+        let first = text.lines().next();
+        lines(first.into_iter().chain(section.iter().copied()).chain(["exit 0"]))
+    }));
+    let scripts = texts.zip(directives).map(|(text, directives)| ComponentScript { text, directives });
+    Some(scripts.collect())
+}
+
+/// The script of a component of a submitted job, as `scontrol write batch_script` prints it (SL-B-05, SL-B-06): rebuilt if
+/// the job's script has directives, else the job's script. `None` if the job has no script.
+pub fn script_of(job: &JobSpec, offset: usize) -> Option<String> {
+    let Program::Script { text, .. } = &job.components.first()?.launch.program else { return None };
+    let words = Attributes(&job.attributes).job(attributes::job::DIRECTIVE_WORDS).unwrap_or_default();
+    let words: Vec<&str> = words.split(',').collect();
+    let rebuilt = scripts(text, &words).and_then(|scripts| scripts.into_iter().nth(offset));
+    Some(rebuilt.map_or_else(|| text.clone(), |script| script.text))
+}
+
+/// The comment lines of each component that are not blank, without the script's first line and without the lines that
+/// begin a component.
+fn sections(text: &str) -> Vec<Vec<&str>> {
+    let mut sections = vec![Vec::new()];
+    for (number, line) in comment_lines(text) {
+        if separates_components(line) {
+            sections.push(Vec::new());
+        } else if let Some(section) = sections.last_mut().filter(|_| number > 1 && !line.trim().is_empty()) {
+            section.push(line);
+        }
+    }
+    sections
+}
+
+fn own_directives(section: &[&str], words: &[&str]) -> Vec<String> {
+    section.iter().filter(|line| is_directive(line, words)).map(|line| (*line).to_owned()).collect()
+}
+
+fn leader_script(text: &str, sections: &[Vec<&str>], words: &[&str]) -> String {
+    let own = text.lines().next().into_iter().chain(sections[0].iter().copied()).map(str::to_owned);
+    let rest = text.lines().skip_while(|line| !separates_components(line)).filter(|line| !line.trim().is_empty());
+    let rest = rest.map(|line| match line.strip_prefix('#') {
+        Some(directive) if is_directive(line, words) => format!("#EXCLUDED {directive}"),
+        _ => line.to_owned(),
+    });
+    lines(own.chain(rest))
+}
+
+/// Whether a line begins with `#` and one of the words.
+fn is_directive(line: &str, words: &[&str]) -> bool {
+    let Some(text) = line.strip_prefix('#') else { return false };
+    let end = text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len());
+    words.contains(&&text[..end])
+}
+
+fn lines(lines: impl Iterator<Item = impl AsRef<str>>) -> String {
+    lines.fold(String::new(), |text, line| text + line.as_ref() + "\n")
+}
+
+/// The script with the lines of a `--bbf` file behind its first line (SL-B-08).
+pub fn with_directives(text: &str, file: &str) -> String {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let separator = if file.ends_with('\n') || file.is_empty() { "" } else { "\n" };
+    format!("{first}\n{file}{separator}{rest}")
+}

@@ -1,0 +1,85 @@
+//! The environment: defaults of options that come from it, what of it a job gets, and the variables that jobs, allocation
+//! commands and tasks see (SL-E).
+
+mod output;
+
+use crate::options::{Argument, Command, Given, OPTIONS};
+pub use output::{
+    ArrayFacts, ComponentFacts, JobFacts, StepFacts, StepPart, of_allocation, of_batch_script, of_task, with_pack_names,
+};
+use std::collections::BTreeMap;
+
+/// The defaults of a command's options that the environment gives (SL-E-11). A flag is set by the presence of its variable.
+///
+/// With a component, for a step in a heterogeneous job: a variable with the suffix `_HET_GROUP_n` goes first, and a plain
+/// variable about sizes is that of the first component and does not count.
+pub fn defaults(command: Command, component: Option<u32>, lookup: impl Fn(&str) -> Option<String>) -> Vec<Given> {
+    let of_command = OPTIONS.iter().filter(|option| option.commands.contains(command));
+    let mut given = Vec::new();
+    for option in of_command {
+        let with_suffix = |name: &String| component.and_then(|offset| lookup(&format!("{name}_HET_GROUP_{offset}")));
+        let plain = |name: &String| lookup(name).filter(|_| component.is_none() || !is_sizing(option.name));
+        let Some(value) = option.variables_of(command).find_map(|name| with_suffix(&name).or_else(|| plain(&name)))
+        else {
+            continue;
+        };
+        match option.argument {
+            Argument::Flag => given.push(Given { option, value: None }),
+            Argument::Optional(_) => given.push(Given { option, value: Some(value).filter(|value| !value.is_empty()) }),
+            Argument::Required(_) if value.is_empty() => {}
+            Argument::Required(_) => given.push(Given { option, value: Some(value) }),
+        }
+    }
+    given
+}
+
+/// Options whose variables are set by component in a heterogeneous job (SL-E-03).
+fn is_sizing(name: &str) -> bool {
+    matches!(name, "ntasks" | "nodes" | "cpus-per-task" | "ntasks-per-node" | "mem" | "mem-per-cpu")
+}
+
+/// How often `-v` is asked for by the environment: the value of `SBATCH_DEBUG`, `SALLOC_DEBUG` or `SLURM_DEBUG`.
+pub fn verbosity(command: Command, lookup: impl Fn(&str) -> Option<String>) -> usize {
+    let value = lookup(&format!("{}DEBUG", command.variable_prefix()));
+    value.map_or(0, |value| value.trim().parse().unwrap_or(0)).min(9)
+}
+
+/// What a job or step gets of the environment of the command that submits it (SL-E-13): with `ALL` (the default)
+/// everything, with `NONE` and `NIL` nothing, with names those, with `NAME=VALUE` that. Variables of Slurm always pass.
+pub fn of_job(export: Option<&str>, environment: &[(String, String)]) -> BTreeMap<String, String> {
+    let entries = export.map_or_else(|| vec!["ALL".to_owned()], split_entries);
+    let is = |word: &str| entries.iter().any(|entry| entry.eq_ignore_ascii_case(word));
+    let everything = is("ALL");
+    let is_own = |name: &str| name.starts_with("SLURM_") || name.starts_with("SPANK_");
+    let mut chosen: BTreeMap<String, String> =
+        environment.iter().filter(|(name, _)| everything || is_own(name)).cloned().collect();
+    if is("NONE") || is("NIL") {
+        return chosen;
+    }
+    for entry in entries.iter().filter(|entry| !entry.eq_ignore_ascii_case("ALL")) {
+        match entry.split_once('=') {
+            Some((name, value)) if !name.is_empty() => {
+                chosen.insert(name.to_owned(), value.to_owned());
+            }
+            Some(_) => {}
+            None => chosen.extend(environment.iter().filter(|(name, _)| name == entry).cloned()),
+        }
+    }
+    chosen
+}
+
+/// The entries between the commas that stand outside of quotes, without the quotes.
+fn split_entries(text: &str) -> Vec<String> {
+    let mut entries = vec![String::new()];
+    let mut quote = None;
+    for character in text.chars() {
+        match (quote, character) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(character),
+            (None, ',') => entries.push(String::new()),
+            (_, c) => entries.last_mut().into_iter().for_each(|entry| entry.push(c)),
+        }
+    }
+    entries.retain(|entry| !entry.is_empty());
+    entries
+}

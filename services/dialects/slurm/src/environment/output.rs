@@ -1,0 +1,335 @@
+//! The variables that muster sets for Slurm's users.
+
+use crate::{
+    hostlist::{compress, compress_counts},
+    steps::World,
+};
+use std::collections::BTreeMap;
+
+type Variables = BTreeMap<String, String>;
+
+/// What the variables of a job say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFacts {
+    /// Its components, at least one; the first is the leader.
+    pub components: Vec<ComponentFacts>,
+    /// The cluster's name.
+    pub cluster: String,
+    /// Its user's name.
+    pub user: String,
+    /// Its user's number.
+    pub uid: u32,
+    /// Its user's group number.
+    pub gid: u32,
+    /// Where it was submitted: the directory.
+    pub submit_directory: String,
+    /// Where it was submitted: the host.
+    pub submit_host: String,
+    /// When it was started, in seconds since 1970.
+    pub start_seconds: Option<i64>,
+    /// When it is over at the latest, in seconds since 1970.
+    pub end_seconds: Option<i64>,
+    /// How often it was started before.
+    pub restarts: u32,
+    /// Of a task of an array.
+    pub array: Option<ArrayFacts>,
+}
+
+/// What the variables of a task of an array say (SL-E-10).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArrayFacts {
+    /// The number of the array.
+    pub array: u64,
+    /// The task's index.
+    pub index: u32,
+    /// How many tasks the array has.
+    pub count: u64,
+    /// The smallest index.
+    pub min: u32,
+    /// The greatest index.
+    pub max: u32,
+    /// From one index to the next.
+    pub step: u32,
+}
+
+/// What the variables of a component say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ComponentFacts {
+    /// Its own job number.
+    pub number: u64,
+    /// Its name.
+    pub name: String,
+    /// Its account.
+    pub account: String,
+    /// Its partition.
+    pub partition: String,
+    /// Its QOS.
+    pub qos: String,
+    /// Its nodes, in their order.
+    pub nodes: Vec<String>,
+    /// The CPUs it has on each node.
+    pub cpus: Vec<u64>,
+    /// The tasks for each node.
+    pub tasks: Vec<u64>,
+    /// The number of tasks, if it was asked for.
+    pub asked_tasks: Option<u32>,
+    /// The CPUs for each task, if asked for.
+    pub cpus_per_task: Option<u32>,
+    /// The tasks on each node, if asked for.
+    pub tasks_per_node: Option<u32>,
+    /// Memory for each CPU in megabytes, if asked for.
+    pub megabytes_per_cpu: Option<u64>,
+    /// Memory on each node in megabytes, if asked for.
+    pub megabytes_per_node: Option<u64>,
+    /// The distribution of tasks, if asked for.
+    pub distribution: Option<String>,
+    /// Its dependencies, if any are left.
+    pub dependency: Option<String>,
+    /// Its reservation.
+    pub reservation: Option<String>,
+    /// Its licences.
+    pub licences: Option<String>,
+}
+
+impl ComponentFacts {
+    /// The variables that exist once for each component (SL-E-03), without suffix.
+    fn by_component(&self) -> Vec<(&'static str, String)> {
+        let nodes = self.nodes.len().to_string();
+        let list = compress(&self.nodes);
+        let mut variables = vec![
+            ("SLURM_JOB_ID", self.number.to_string()),
+            ("SLURM_JOB_NAME", self.name.clone()),
+            ("SLURM_JOB_ACCOUNT", self.account.clone()),
+            ("SLURM_JOB_PARTITION", self.partition.clone()),
+            ("SLURM_JOB_QOS", self.qos.clone()),
+            ("SLURM_JOB_NODELIST", list.clone()),
+            ("SLURM_NODELIST", list),
+            ("SLURM_JOB_NUM_NODES", nodes.clone()),
+            ("SLURM_NNODES", nodes.clone()),
+            ("SLURM_JOB_NODES", nodes),
+            ("SLURM_JOB_CPUS_PER_NODE", compress_counts(&self.cpus)),
+            ("SLURM_TASKS_PER_NODE", compress_counts(&self.tasks)),
+        ];
+        variables.extend(self.asked_for());
+        variables
+    }
+
+    /// The variables that exist only if their option was given.
+    fn asked_for(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let tasks = self.asked_tasks.map(|tasks| tasks.to_string());
+        let number = |number: Option<u32>| number.map(|number| number.to_string());
+        let size = |size: Option<u64>| size.map(|size| size.to_string());
+        let all = [
+            ("SLURM_NTASKS", tasks.clone()),
+            ("SLURM_NPROCS", tasks),
+            ("SLURM_CPUS_PER_TASK", number(self.cpus_per_task)),
+            ("SLURM_NTASKS_PER_NODE", number(self.tasks_per_node)),
+            ("SLURM_MEM_PER_CPU", size(self.megabytes_per_cpu)),
+            ("SLURM_MEM_PER_NODE", size(self.megabytes_per_node)),
+            ("SLURM_DISTRIBUTION", self.distribution.clone()),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
+impl JobFacts {
+    fn number(&self) -> u64 {
+        self.components.first().map_or(0, |leader| leader.number)
+    }
+
+    fn is_heterogeneous(&self) -> bool {
+        self.components.len() > 1
+    }
+
+    /// What every command of the job sees.
+    fn common(&self) -> Variables {
+        let mut variables = Variables::new();
+        put(&mut variables, "SLURM_JOB_ID", self.number());
+        put(&mut variables, "SLURM_CLUSTER_NAME", &self.cluster);
+        put(&mut variables, "SLURM_SUBMIT_DIR", &self.submit_directory);
+        put(&mut variables, "SLURM_SUBMIT_HOST", &self.submit_host);
+        if self.is_heterogeneous() {
+            put(&mut variables, "SLURM_HET_SIZE", self.components.len());
+        }
+        variables
+    }
+
+    /// The variables with the suffix of their component (SL-E-01); none in a plain job.
+    fn suffixed(&self) -> Variables {
+        let components = self.components.iter().enumerate().filter(|_| self.is_heterogeneous());
+        let of = |(offset, component): (usize, &ComponentFacts)| {
+            let named = move |(name, value)| (format!("{name}_HET_GROUP_{offset}"), value);
+            component.by_component().into_iter().map(named)
+        };
+        components.flat_map(of).collect()
+    }
+
+    /// The variables of the job as a whole, and of its first component, without suffix.
+    fn unsuffixed(&self) -> Variables {
+        let mut variables = self.common();
+        let Some(leader) = self.components.first() else { return variables };
+        variables.extend(leader.by_component().into_iter().map(|(name, value)| (name.to_owned(), value)));
+        put(&mut variables, "SLURM_JOBID", self.number());
+        put(&mut variables, "SLURM_JOB_USER", &self.user);
+        put(&mut variables, "SLURM_JOB_UID", self.uid);
+        put(&mut variables, "SLURM_JOB_GID", self.gid);
+        let optional = [
+            ("SLURM_JOB_START_TIME", self.start_seconds.map(|seconds| seconds.to_string())),
+            ("SLURM_JOB_END_TIME", self.end_seconds.map(|seconds| seconds.to_string())),
+            ("SLURM_JOB_DEPENDENCY", leader.dependency.clone()),
+            ("SLURM_JOB_RESERVATION", leader.reservation.clone()),
+            ("SLURM_JOB_LICENSES", leader.licences.clone()),
+            ("SLURM_RESTART_COUNT", Some(self.restarts).filter(|count| *count > 0).map(|count| count.to_string())),
+        ];
+        variables.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        variables.extend(self.array.iter().flat_map(ArrayFacts::variables));
+        variables
+    }
+}
+
+impl ArrayFacts {
+    fn variables(&self) -> [(String, String); 6] {
+        [
+            ("SLURM_ARRAY_JOB_ID", self.array),
+            ("SLURM_ARRAY_TASK_ID", u64::from(self.index)),
+            ("SLURM_ARRAY_TASK_COUNT", self.count),
+            ("SLURM_ARRAY_TASK_MIN", u64::from(self.min)),
+            ("SLURM_ARRAY_TASK_MAX", u64::from(self.max)),
+            ("SLURM_ARRAY_TASK_STEP", u64::from(self.step)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+    }
+}
+
+fn put(variables: &mut Variables, name: &str, value: impl ToString) {
+    variables.insert(name.to_owned(), value.to_string());
+}
+
+/// The variables of a batch script (SL-E-03, E-04, E-08, E-10). `SLURM_TASK_PID`, which only the process itself knows, is
+/// not among them.
+pub fn of_batch_script(job: &JobFacts) -> Variables {
+    let mut variables = job.unsuffixed();
+    variables.extend(job.suffixed());
+    let leader = job.components.first();
+    put(&mut variables, "SLURM_CPUS_ON_NODE", leader.and_then(|leader| leader.cpus.first()).unwrap_or(&0));
+    put(&mut variables, "SLURMD_NODENAME", leader.and_then(|leader| leader.nodes.first()).map_or("", String::as_str));
+    for name in ["SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS", "SLURM_PRIO_PROCESS"] {
+        put(&mut variables, name, 0);
+    }
+    variables
+}
+
+/// The variables of the command that `salloc` runs (SL-E-03, E-04).
+pub fn of_allocation(job: &JobFacts) -> Variables {
+    if !job.is_heterogeneous() {
+        return job.unsuffixed();
+    }
+    let mut variables = job.common();
+    variables.extend(job.suffixed());
+    variables
+}
+
+/// A step: where it runs and how its tasks are laid out.
+#[derive(Clone, Debug)]
+pub struct StepFacts<'a> {
+    /// The job.
+    pub job: &'a JobFacts,
+    /// The step's number.
+    pub step: u32,
+    /// Its parts, in the order of their ranks.
+    pub parts: Vec<StepPart>,
+    /// Its tasks.
+    pub world: &'a World,
+}
+
+/// The part of a step on one component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepPart {
+    /// The component's offset.
+    pub component: u32,
+    /// CPUs for each task, if asked for.
+    pub cpus_per_task: Option<u32>,
+    /// The distribution of tasks, if asked for.
+    pub distribution: Option<String>,
+    /// The CPUs that the part has on each of its nodes.
+    pub cpus: Vec<u64>,
+}
+
+/// The variables of the task of a rank (SL-E-02, E-05 to E-07); none if the step has no such task.
+pub fn of_task(step: &StepFacts<'_>, rank: u32) -> Variables {
+    let Some(task) = step.world.tasks.get(rank as usize) else { return Variables::new() };
+    let job = step.job;
+    let part = step.parts.get(task.part);
+    let component = part.and_then(|part| job.components.get(part.component as usize));
+    let mut variables = job.unsuffixed();
+    if let Some(component) = component {
+        variables.extend(component.by_component().into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+    // The unsuffixed number is the leader's, on every component (SL-E-02).
+    put(&mut variables, "SLURM_JOB_ID", job.number());
+    variables.extend(job.suffixed());
+    let cpus = step_cpus(step);
+    add_world(&mut variables, step, &cpus);
+    let names = [("SLURM_CPUS_PER_TASK", part.and_then(|part| part.cpus_per_task).map(|count| count.to_string()))];
+    let names = names.into_iter().chain([("SLURM_DISTRIBUTION", part.and_then(|part| part.distribution.clone()))]);
+    variables.extend(names.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    let on_node: Vec<String> =
+        step.world.tasks.iter().filter(|other| other.node == task.node).map(|other| other.rank.to_string()).collect();
+    put(&mut variables, "SLURM_PROCID", task.rank);
+    put(&mut variables, "SLURM_LOCALID", task.local);
+    put(&mut variables, "SLURM_NODEID", task.node);
+    put(&mut variables, "SLURM_GTIDS", on_node.join(","));
+    put(&mut variables, "SLURM_PRIO_PROCESS", 0);
+    put(&mut variables, "SLURM_CPUS_ON_NODE", cpus.get(task.node).copied().unwrap_or(0));
+    put(&mut variables, "SLURMD_NODENAME", step.world.nodes.get(task.node).map_or("", String::as_str));
+    variables
+}
+
+/// The CPUs of the step on each of its nodes.
+fn step_cpus(step: &StepFacts<'_>) -> Vec<u64> {
+    let mut cpus = vec![0; step.world.nodes.len()];
+    for (part, places) in step.parts.iter().zip(&step.world.part_nodes) {
+        for (place, count) in places.iter().zip(&part.cpus) {
+            cpus[*place] += count;
+        }
+    }
+    cpus
+}
+
+/// The variables of the step, and, over several components, of the single job that it looks like (SL-E-05).
+fn add_world(variables: &mut Variables, step: &StepFacts<'_>, cpus: &[u64]) {
+    let world = step.world;
+    let list = compress(&world.nodes);
+    let tasks = world.tasks.len();
+    let per_node = compress_counts(&world.tasks_per_node());
+    put(variables, "SLURM_STEP_ID", step.step);
+    put(variables, "SLURM_STEPID", step.step);
+    put(variables, "SLURM_STEP_NODELIST", &list);
+    put(variables, "SLURM_STEP_NUM_NODES", world.nodes.len());
+    put(variables, "SLURM_STEP_NUM_TASKS", tasks);
+    put(variables, "SLURM_STEP_TASKS_PER_NODE", &per_node);
+    put(variables, "SLURM_TASKS_PER_NODE", &per_node);
+    put(variables, "SLURM_NTASKS", tasks);
+    put(variables, "SLURM_NPROCS", tasks);
+    put(variables, "SLURM_NNODES", world.nodes.len());
+    let first = step.parts.first().map(|part| part.component);
+    if step.parts.iter().all(|part| Some(part.component) == first) {
+        return;
+    }
+    put(variables, "SLURM_JOB_NODELIST", &list);
+    put(variables, "SLURM_NODELIST", &list);
+    put(variables, "SLURM_JOB_NUM_NODES", world.nodes.len());
+    put(variables, "SLURM_JOB_NODES", world.nodes.len());
+    put(variables, "SLURM_JOB_CPUS_PER_NODE", compress_counts(cpus));
+}
+
+/// Adds the old names, `_PACK_GROUP_n` and `SLURM_PACK_SIZE`, for scripts that still read them (SL-E-14).
+pub fn with_pack_names(mut variables: Variables) -> Variables {
+    let old = variables.iter().filter_map(|(name, value)| match name.split_once("_HET_GROUP_") {
+        Some((name, offset)) => Some((format!("{name}_PACK_GROUP_{offset}"), value.clone())),
+        None => (name == "SLURM_HET_SIZE").then(|| ("SLURM_PACK_SIZE".to_owned(), value.clone())),
+    });
+    let old: Vec<(String, String)> = old.collect();
+    variables.extend(old);
+    variables
+}

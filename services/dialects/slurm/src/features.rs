@@ -1,0 +1,151 @@
+//! Features of nodes: the language of `--constraint` (SL-C-12).
+//!
+//! ```text
+//! any   = all  { "|" all }           one of them
+//! all   = term { ("&" | ",") term }  all of them
+//! term  = ( NAME | "(" any ")" | "[" any "]" ) [ "*" N ]
+//! ```
+//! Brackets ask for one of the features for all nodes together, `*N` for so many nodes of that kind.
+
+use crate::options::values::count;
+use muster_schemas::resources::NodeFilter;
+
+/// No constraint has more ways than this to be met.
+const MOST_WAYS: usize = 64;
+/// No constraint is nested deeper.
+const DEEPEST: usize = 32;
+
+/// One way to meet a constraint: nodes of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// What every node must be like.
+    pub every_node: Vec<NodeFilter>,
+    /// So many of the nodes must be like this besides.
+    pub some_nodes: Vec<(NodeFilter, u32)>,
+}
+
+impl Way {
+    /// What every node must be like, as one filter.
+    pub fn filter(&self) -> Option<NodeFilter> {
+        joined(self.every_node.clone())
+    }
+
+    fn and(mut self, other: &Self) -> Self {
+        self.every_node.extend(other.every_node.iter().cloned());
+        self.some_nodes.extend(other.some_nodes.iter().cloned());
+        self
+    }
+}
+
+fn joined(mut filters: Vec<NodeFilter>) -> Option<NodeFilter> {
+    if filters.len() > 1 { Some(NodeFilter::All(filters)) } else { filters.pop() }
+}
+
+/// The ways to meet a constraint, in the order in which they are written; `None` if it cannot be read or has more than 64.
+pub fn parse(text: &str) -> Option<Vec<Way>> {
+    let mut reader = Reader { rest: text.trim(), depth: 0 };
+    let ways = reader.any()?;
+    reader.rest.is_empty().then_some(ways)
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, token: char) -> bool {
+        let rest = self.rest.trim_start();
+        match rest.strip_prefix(token) {
+            Some(after) => {
+                self.rest = after.trim_start();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A choice that each node makes for itself, as far as the branches say nothing of other nodes.
+    fn any(&mut self) -> Option<Vec<Way>> {
+        let mut branches = vec![self.all()?];
+        while self.take('|') {
+            branches.push(self.all()?);
+        }
+        if branches.len() == 1 {
+            return branches.pop();
+        }
+        let plain: Option<Vec<NodeFilter>> = branches.iter().map(|ways| only_filter(ways)).collect();
+        match plain {
+            Some(filters) => Some(vec![every(NodeFilter::Any(filters))]),
+            None => bounded(branches.into_iter().flatten().collect()),
+        }
+    }
+
+    fn all(&mut self) -> Option<Vec<Way>> {
+        let mut ways = self.term()?;
+        while self.take('&') || self.take(',') {
+            let more = self.term()?;
+            ways = bounded(ways.iter().flat_map(|way| more.iter().map(|other| way.clone().and(other))).collect())?;
+        }
+        Some(ways)
+    }
+
+    fn term(&mut self) -> Option<Vec<Way>> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return None;
+        }
+        let ways = if self.take('(') {
+            let ways = self.any()?;
+            self.take(')').then_some(ways)?
+        } else if self.take('[') {
+            let ways = self.choice()?;
+            self.take(']').then_some(ways)?
+        } else {
+            vec![every(NodeFilter::Has(self.name()?))]
+        };
+        self.depth -= 1;
+        if !self.take('*') {
+            return Some(ways);
+        }
+        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let nodes = count(&self.rest[..digits])?;
+        self.rest = self.rest[digits..].trim_start();
+        let counted = |way: &Way| Some(Way { every_node: Vec::new(), some_nodes: vec![(way.filter()?, nodes)] });
+        ways.iter().map(counted).collect()
+    }
+
+    /// The inside of brackets: each branch is a way of its own.
+    fn choice(&mut self) -> Option<Vec<Way>> {
+        let mut ways = self.all()?;
+        while self.take('|') {
+            ways.extend(self.all()?);
+        }
+        bounded(ways)
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let end = self.rest.find(|c: char| "|&,()[]*".contains(c)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        let name = name.trim_end();
+        self.rest = rest;
+        let fits = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
+        fits.then(|| name.to_owned())
+    }
+}
+
+fn every(filter: NodeFilter) -> Way {
+    Way { every_node: vec![filter], some_nodes: Vec::new() }
+}
+
+/// The filter of a constraint that has one way and counts no nodes.
+fn only_filter(ways: &[Way]) -> Option<NodeFilter> {
+    match ways {
+        [way] if way.some_nodes.is_empty() => way.filter(),
+        _ => None,
+    }
+}
+
+fn bounded(ways: Vec<Way>) -> Option<Vec<Way>> {
+    (ways.len() <= MOST_WAYS).then_some(ways)
+}

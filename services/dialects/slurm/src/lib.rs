@@ -1,0 +1,24 @@
+//! The Slurm dialect: command lines, batch scripts and the environment in; job descriptions, step layouts, tables and
+//! messages out.
+//!
+//! Nothing here does I/O or looks at a clock. Requirement ids such as SL-S-01 are those of the dialect's specification.
+
+pub mod attributes;
+pub mod burst_buffer;
+pub mod duration;
+pub mod environment;
+pub mod features;
+pub mod hostlist;
+pub mod job_id;
+pub mod messages;
+pub mod moment;
+pub mod options;
+pub mod output;
+pub mod queries;
+pub mod request;
+pub mod script;
+pub mod select;
+pub mod show;
+pub mod size;
+pub mod steps;
+pub mod words;

@@ -1,0 +1,265 @@
+//! What a command says, word for word, and with which exit status (SL-C-02, SL-C-08, SL-C-09).
+
+mod progress;
+
+use crate::options::Command;
+pub use progress::{AllocationEvent, submitted, wait_status, would_start};
+
+/// Why a command line or script is not carried out. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No option has this name.
+    UnknownOption(String),
+    /// No option has this letter.
+    UnknownLetter(char),
+    /// Several options begin like this.
+    AmbiguousOption {
+        /// What was written.
+        text: String,
+        /// The options that begin so.
+        possibilities: Vec<String>,
+    },
+    /// The option needs a value.
+    ArgumentMissing(&'static str),
+    /// The option with this letter needs a value.
+    LetterNeedsArgument(char),
+    /// The option takes no value.
+    ArgumentNotAllowed(&'static str),
+    /// The value of the option is not what it takes.
+    BadValue(&'static str),
+    /// Two or three of the options about memory at once.
+    MemoryOptionsClash,
+    /// A word in a script's option lines that is no option (SL-C-07).
+    InvalidDirective(String),
+    /// A quote in a script's option lines that is not closed.
+    UnmatchedQuote {
+        /// The line, from 1.
+        line: usize,
+        /// The quote.
+        quote: char,
+    },
+    /// The script cannot be read (SL-C-06).
+    CannotOpenScript(String),
+    /// The script has no bytes.
+    EmptyScript,
+    /// The script has nothing but blanks.
+    BlankScript,
+    /// The script's first line does not name an interpreter.
+    NotAScript,
+    /// The script has a NUL byte.
+    NulInScript,
+    /// The script is not UTF-8 text.
+    ScriptNotText,
+    /// The script has line ends of DOS.
+    DosLineBreaks,
+    /// A script besides `--wrap` (SL-C-08).
+    ArgumentsWithWrap,
+    /// `srun` without a program (SL-R-04).
+    NoCommand,
+    /// The job was refused as a whole.
+    Rejected(Rejection),
+}
+
+/// Why a job is refused as a whole, at submission (SL-C-09, SL-L-04, SL-L-07).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// No partition of this name.
+    Partition(String),
+    /// No such reservation, or it is not for this user.
+    Reservation,
+    /// A feature that no node has, or a constraint that cannot be read.
+    Feature,
+    /// Unknown licences, or more than exist.
+    Licence,
+    /// Licences on the component at this offset, which is not the first (SL-S-14).
+    LicenceNotOnLeader(u32),
+    /// A generic resource that no node has.
+    Gres,
+    /// A node that does not exist.
+    NodeName,
+    /// More than the nodes have.
+    NodeConfiguration,
+    /// More memory than the nodes have.
+    Memory,
+    /// A dependency that cannot be read, or on a job that never existed (SL-C-20).
+    Dependency,
+    /// Indices that cannot be, or an array with several components (SL-S-13).
+    Array,
+    /// Not for this user.
+    Permission,
+    /// An account that does not exist.
+    Account,
+    /// A QOS that does not exist.
+    Qos,
+    /// A limit, with its reason word if it is known (SL-L-04).
+    Policy(Option<String>),
+    /// A size or time that the partition never gives, where that is refused at once.
+    PartitionLimit,
+    /// `--immediate` and no room, or several components (SL-S-18).
+    NotImmediately,
+    /// `--no-allocate` with several components (SL-S-17).
+    NoAllocate,
+    /// What a submission filter says of the component at this offset (SL-S-12).
+    Filter {
+        /// The component's offset.
+        offset: u32,
+        /// Its message.
+        text: String,
+    },
+    /// Anything else, in the words given.
+    Other(String),
+}
+
+impl Rejection {
+    /// The text behind `Batch job submission failed: `.
+    pub fn text(&self) -> String {
+        let text = match self {
+            Self::Partition(_) => "Invalid partition name specified",
+            Self::Reservation => "Requested reservation is invalid",
+            Self::Feature => "Invalid feature specification",
+            Self::Licence | Self::LicenceNotOnLeader(_) => "Invalid license specification",
+            Self::Gres => "Invalid generic resource (gres) specification",
+            Self::NodeName => "Invalid node name specified",
+            Self::NodeConfiguration | Self::Memory => "Requested node configuration is not available",
+            Self::Dependency => "Job dependency problem",
+            Self::Array => "Invalid job array specification",
+            Self::Permission => "Access/permission denied",
+            Self::Account => "Invalid account or account/partition combination specified",
+            Self::Qos => "Invalid qos specification",
+            Self::Policy(_) => "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+            Self::PartitionLimit => "Requested partition configuration not available now",
+            Self::NotImmediately => "Job can not start immediately",
+            Self::NoAllocate => "The no-allocate option does not support heterogeneous jobs",
+            Self::Filter { .. } => "Job rejected by a submission filter",
+            Self::Other(text) => text,
+        };
+        text.to_owned()
+    }
+
+    /// The line that stands before it.
+    fn preamble(&self) -> Option<String> {
+        match self {
+            Self::Partition(name) => Some(format!("invalid partition specified: {name}")),
+            Self::LicenceNotOnLeader(offset) => Some(format!("{offset}: license request allowed only on leader job")),
+            Self::Memory => Some("Memory specification can not be satisfied".to_owned()),
+            Self::Policy(word) => word.clone(),
+            Self::Filter { offset, text } => Some(format!("{offset}: {text}")),
+            _ => None,
+        }
+    }
+}
+
+impl Refusal {
+    /// The lines for standard error.
+    pub fn lines(&self, command: Command) -> Vec<String> {
+        let error = |text: &str| format!("{command}: error: {text}");
+        match self {
+            Self::UnknownOption(name) => with_hint(command, format!("unrecognized option '--{name}'")),
+            Self::UnknownLetter(letter) => with_hint(command, format!("invalid option -- '{letter}'")),
+            Self::AmbiguousOption { text, possibilities } => {
+                let names: Vec<String> = possibilities.iter().map(|name| format!("'--{name}'")).collect();
+                with_hint(command, format!("option '--{text}' is ambiguous; possibilities: {}", names.join(" ")))
+            }
+            Self::ArgumentMissing(name) => with_hint(command, format!("option '--{name}' requires an argument")),
+            Self::LetterNeedsArgument(letter) => {
+                with_hint(command, format!("option requires an argument -- '{letter}'"))
+            }
+            Self::ArgumentNotAllowed(name) => {
+                with_hint(command, format!("option '--{name}' doesn't allow an argument"))
+            }
+            Self::BadValue(name) => vec![error(&format!("Invalid --{name} specification"))],
+            Self::MemoryOptionsClash => {
+                vec![format!("{command}: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")]
+            }
+            Self::InvalidDirective(word) => vec![error(&format!("Invalid directive found in batch script: {word}"))],
+            Self::UnmatchedQuote { line, quote } => {
+                vec![format!("{command}: fatal: line {line} of the batch script: unmatched `{quote}`")]
+            }
+            Self::CannotOpenScript(path) => vec![error(&format!("Unable to open file {path}"))],
+            Self::EmptyScript => vec![error("Batch script is empty!")],
+            Self::BlankScript => vec![error("Batch script contains only whitespace!")],
+            Self::NotAScript => vec![
+                error("This does not look like a batch script.  The first"),
+                error("line must start with #! followed by the path to an interpreter."),
+                error("For instance: #!/bin/sh"),
+            ],
+            Self::NulInScript => vec![
+                error("The Slurm controller does not allow scripts that"),
+                error("contain a NULL character '\\0'."),
+            ],
+            Self::ScriptNotText => vec![error("Batch script is not UTF-8 text")],
+            Self::DosLineBreaks => vec![
+                error("Batch script contains DOS line breaks (\\r\\n)"),
+                error("instead of expected UNIX line breaks (\\n)."),
+            ],
+            Self::ArgumentsWithWrap => vec![error("Script arguments not permitted with --wrap option")],
+            Self::NoCommand => vec![format!("{command}: fatal: No command given to execute.")],
+            Self::Rejected(rejection) => {
+                let preamble = rejection.preamble().map(|text| error(&text));
+                let failed = match rejection {
+                    Rejection::NotImmediately => submission_failed(Command::Salloc),
+                    _ => submission_failed(command),
+                };
+                let text = error(&format!("{failed}: {}", rejection.text()));
+                preamble.into_iter().chain([text]).collect()
+            }
+        }
+    }
+
+    /// The exit status, without `SLURM_EXIT_ERROR`.
+    const fn status(&self) -> u8 {
+        match self {
+            Self::UnknownOption(_)
+            | Self::UnknownLetter(_)
+            | Self::AmbiguousOption { .. }
+            | Self::ArgumentMissing(_)
+            | Self::LetterNeedsArgument(_)
+            | Self::ArgumentNotAllowed(_)
+            | Self::BadValue(_)
+            | Self::InvalidDirective(_) => 255,
+            _ => 1,
+        }
+    }
+
+    /// The exit status, as far as variables do not say another (SL-E-11).
+    pub const fn exit_status(&self, chosen: ExitStatuses) -> u8 {
+        let chosen = match self {
+            Self::Rejected(Rejection::NotImmediately) => chosen.immediate,
+            _ => chosen.error,
+        };
+        match chosen {
+            Some(status) => status,
+            None => self.status(),
+        }
+    }
+}
+
+/// The exit statuses that the environment chooses for what goes wrong (SL-E-11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExitStatuses {
+    /// `SLURM_EXIT_ERROR`: for every error.
+    pub error: Option<u8>,
+    /// `SLURM_EXIT_IMMEDIATE`: for `--immediate` when there is no room.
+    pub immediate: Option<u8>,
+}
+
+impl ExitStatuses {
+    /// What the variables say. A value that is no number from 1 to 255 is ignored.
+    pub fn from_variables(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let status = |name: &str| lookup(name)?.parse().ok().filter(|status| *status > 0);
+        Self { error: status("SLURM_EXIT_ERROR"), immediate: status("SLURM_EXIT_IMMEDIATE") }
+    }
+}
+
+/// What a command says before the reason of a rejection (SL-C-09, SL-C-21, SL-C-22).
+pub const fn submission_failed(command: Command) -> &'static str {
+    match command {
+        Command::Sbatch => "Batch job submission failed",
+        Command::Salloc => "Job submit/allocate failed",
+        Command::Srun => "Unable to allocate resources",
+    }
+}
+
+fn with_hint(command: Command, text: String) -> Vec<String> {
+    vec![format!("{command}: {text}"), format!("Try \"{command} --help\" for more information")]
+}

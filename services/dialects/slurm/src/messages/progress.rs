@@ -1,0 +1,79 @@
+//! What a command says on its way when nothing is wrong.
+
+use crate::options::Command;
+use muster_schemas::job::ExitStatus;
+
+/// The line that `sbatch` prints for a submitted job, always with the leader's number (SL-C-08, SL-S-11, SL-S-19): `None`
+/// with `--quiet`. The cluster is named where the job went to another one.
+pub fn submitted(job: u64, cluster: Option<&str>, parsable: bool, quiet: bool) -> Option<String> {
+    match (parsable, cluster) {
+        (true, None) => Some(job.to_string()),
+        (true, Some(cluster)) => Some(format!("{job};{cluster}")),
+        (false, _) if quiet => None,
+        (false, None) => Some(format!("Submitted batch job {job}")),
+        (false, Some(cluster)) => Some(format!("Submitted batch job {job} on cluster {cluster}")),
+    }
+}
+
+/// What happens to an allocation that a command waits for and holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocationEvent {
+    /// It has a number and is not there yet.
+    Pending,
+    /// It waits.
+    Queued,
+    /// It is there, after a wait.
+    Allocated,
+    /// It is there.
+    Granted,
+    /// The command gives it back.
+    Relinquished,
+    /// Somebody else ended it.
+    Revoked,
+}
+
+impl AllocationEvent {
+    /// What `salloc` tells on the way to its command, in this order (SL-S-16, SL-C-21). The lines about waiting come for
+    /// every heterogeneous job, of a plain one only if it had to wait.
+    pub fn before_command(heterogeneous: bool, waited: bool) -> &'static [Self] {
+        match (heterogeneous, waited) {
+            (true, _) | (_, true) => &[Self::Pending, Self::Queued, Self::Allocated, Self::Granted],
+            (false, false) => &[Self::Granted],
+        }
+    }
+
+    /// The line on standard error. `job` is always the leader's number. `srun` tells only of waiting (SL-C-22).
+    pub fn line(self, command: Command, job: u64) -> Option<String> {
+        let text = match self {
+            Self::Queued => format!("job {job} queued and waiting for resources"),
+            Self::Allocated => format!("job {job} has been allocated resources"),
+            _ if command == Command::Srun => return None,
+            Self::Pending => format!("Pending job allocation {job}"),
+            Self::Granted => format!("Granted job allocation {job}"),
+            Self::Relinquished => format!("Relinquishing job allocation {job}"),
+            Self::Revoked => format!("Job allocation {job} has been revoked."),
+        };
+        Some(format!("{command}: {text}"))
+    }
+}
+
+/// What `--test-only` tells on standard error (SL-C-10, SL-S-24). `start` is a point in time as every command prints it; the
+/// partition is told of plain jobs.
+pub fn would_start(command: Command, job: u64, start: &str, cpus: u64, nodes: &str, partition: Option<&str>) -> String {
+    match partition {
+        Some(partition) => format!(
+            "{command}: Job {job} to start at {start} using {cpus} processors on nodes {nodes} in partition {partition}"
+        ),
+        None => format!("{command}: Job {job} to start at {start} using {cpus} processors on {nodes}"),
+    }
+}
+
+/// The exit status of `sbatch --wait` (SL-C-11): the script's, 1 if a signal ended it or it never ran (`None`), of an array
+/// the highest of its tasks.
+pub fn wait_status(ends: &[Option<ExitStatus>]) -> u8 {
+    let status = |end: &Option<ExitStatus>| match end {
+        Some(ExitStatus::Code(code)) => *code,
+        Some(ExitStatus::Signal(_)) | None => 1,
+    };
+    ends.iter().map(status).max().unwrap_or(0)
+}

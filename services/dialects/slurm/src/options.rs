@@ -1,0 +1,214 @@
+//! The command lines of `sbatch`, `salloc` and `srun` (SL-C-01, SL-C-02, SL-S-01 to S-04).
+//!
+//! Options are parsed as `getopt_long` does it: long options may be abbreviated as long as only one fits and take their
+//! value as `--opt=v` or `--opt v`; short options may be glued together and to their value. Options end at the first word
+//! that is none, so that a script or command keeps its own.
+
+mod getopt;
+mod help;
+mod table;
+pub mod values;
+
+use crate::messages::Refusal;
+use getopt::{Step, next};
+pub use help::{help, usage, version};
+use std::fmt;
+pub use table::{ALIASES, Commands, Heading, OPTIONS, OptionSpec, Place, find};
+use values::Kind;
+
+/// A command that submits jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Command {
+    /// Submits a batch script.
+    Sbatch,
+    /// Gets an allocation and runs a command beside it.
+    Salloc,
+    /// Runs a step, in an allocation of its own if there is none.
+    Srun,
+}
+
+impl Command {
+    /// Its name, with which its messages begin.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sbatch => "sbatch",
+            Self::Salloc => "salloc",
+            Self::Srun => "srun",
+        }
+    }
+
+    /// What the variables begin with that give defaults of its options (SL-E-11).
+    pub const fn variable_prefix(self) -> &'static str {
+        match self {
+            Self::Sbatch => "SBATCH_",
+            Self::Salloc => "SALLOC_",
+            Self::Srun => "SLURM_",
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether an option takes a value, and which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// It takes none.
+    Flag,
+    /// It must have one.
+    Required(Kind),
+    /// It may have one, which must be glued to it (`--opt=v`, `-Iv`).
+    Optional(Kind),
+}
+
+/// An option as it was given.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// Which.
+    pub option: &'static OptionSpec,
+    /// Its value, as it was written.
+    pub value: Option<String>,
+}
+
+impl PartialEq for Given {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.option, other.option) && self.value == other.value
+    }
+}
+
+impl Given {
+    /// The value; empty where none was written.
+    pub fn text(&self) -> &str {
+        self.value.as_deref().unwrap_or_default()
+    }
+
+    /// Checks the value. Relative moments are counted from `now`.
+    ///
+    /// # Errors
+    /// [`Refusal::BadValue`] (SL-C-02).
+    pub fn check(&self, now: &jiff::Zoned) -> Result<(), Refusal> {
+        let Some(kind) = self.option.kind() else { return Ok(()) };
+        let fits = match (&self.value, self.option.argument) {
+            (None, _) => true,
+            (Some(value), Argument::Optional(_)) if value.is_empty() => true,
+            (Some(value), _) => kind.accepts(value, now),
+        };
+        if fits { Ok(()) } else { Err(Refusal::BadValue(self.option.name)) }
+    }
+}
+
+/// The options of one component, and what `srun` runs there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    /// The options in their order.
+    pub options: Vec<Given>,
+    /// The program and its arguments; empty if the group has none. Only the last group of `sbatch` and `salloc` has one.
+    pub words: Vec<String>,
+}
+
+/// A command line, in groups separated by `:` (SL-S-01).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommandLine {
+    /// The groups, at least one.
+    pub groups: Vec<Group>,
+}
+
+impl CommandLine {
+    /// Whether an option is given in any group.
+    pub fn gives(&self, name: &str) -> bool {
+        self.groups.iter().flat_map(|group| &group.options).any(|given| given.option.name == name)
+    }
+
+    /// The value of an option in the first group that has it.
+    pub fn first(&self, name: &str) -> Option<&str> {
+        let mut all = self.groups.iter().flat_map(|group| group.options.iter().rev());
+        all.find(|given| given.option.name == name).map(Given::text)
+    }
+
+    /// The script or command of `sbatch` and `salloc`, with its arguments; empty if there is none.
+    pub fn words(&self) -> &[String] {
+        self.groups.last().map_or(&[], |group| &group.words)
+    }
+
+    /// How often `--verbose` is given (SL-C-08).
+    pub fn verbosity(&self) -> usize {
+        let all = self.groups.iter().flat_map(|group| &group.options);
+        all.filter(|given| given.option.name == "verbose").count()
+    }
+}
+
+/// Reads a command line, without the command's own name.
+///
+/// # Errors
+/// An unknown or ambiguous option, a value that is missing or too many.
+pub fn parse(command: Command, arguments: &[impl AsRef<str>]) -> Result<CommandLine, Refusal> {
+    let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+    match command {
+        Command::Srun => parse_programs(&arguments),
+        Command::Sbatch | Command::Salloc => parse_before_script(command, &arguments),
+    }
+}
+
+/// `sbatch` and `salloc`: the first word that is no option is the script, the rest is its own (SL-S-04).
+fn parse_before_script(command: Command, arguments: &[&str]) -> Result<CommandLine, Refusal> {
+    let mut groups = Vec::new();
+    let mut rest = arguments;
+    loop {
+        let (options, words) = parse_options(command, rest)?;
+        match words {
+            [":", after @ ..] => {
+                groups.push(Group { options, words: Vec::new() });
+                rest = after;
+            }
+            words => {
+                groups.push(Group { options, words: owned(words) });
+                return Ok(CommandLine { groups });
+            }
+        }
+    }
+}
+
+/// `srun`: each group has a program of its own; a `:` that stands alone always separates (SL-S-03).
+fn parse_programs(arguments: &[&str]) -> Result<CommandLine, Refusal> {
+    let mut groups = Vec::new();
+    let mut rest = arguments;
+    loop {
+        let (options, words) = parse_options(Command::Srun, rest)?;
+        let end = words.iter().position(|word| *word == ":");
+        groups.push(Group { options, words: owned(&words[..end.unwrap_or(words.len())]) });
+        let Some(end) = end else { return Ok(CommandLine { groups }) };
+        rest = &words[end + 1..];
+    }
+}
+
+/// The options at the beginning, and what stands behind them.
+fn parse_options<'a, 'b>(command: Command, arguments: &'a [&'b str]) -> Result<(Vec<Given>, &'a [&'b str]), Refusal> {
+    let mut options = Vec::new();
+    let mut at = 0;
+    loop {
+        match next(command, arguments, &mut at, &mut options)? {
+            Step::More => {}
+            Step::End => return Ok((options, &arguments[at..])),
+        }
+    }
+}
+
+/// Reads words that must all be options, as a script's lines have them.
+///
+/// # Errors
+/// As [`parse`]; [`Refusal::InvalidDirective`] for a word that is no option.
+pub fn parse_words(command: Command, words: &[impl AsRef<str>]) -> Result<Vec<Given>, Refusal> {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    let (options, rest) = parse_options(command, &words)?;
+    match rest {
+        [] => Ok(options),
+        [word, ..] => Err(Refusal::InvalidDirective((*word).to_owned())),
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

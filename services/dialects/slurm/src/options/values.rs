@@ -1,0 +1,307 @@
+//! What the values of options must be, and what they say.
+
+mod resources;
+mod signals;
+
+pub use resources::{Gres, gpus, gres, licences};
+pub use signals::{SignalAhead, signal_number};
+
+use crate::{duration, duration::TimeLimit, hostlist, moment, size};
+use jiff::Zoned;
+use muster_schemas::{
+    job::{ArraySpec, Occasion},
+    resources::IndexSet,
+};
+
+/// What the value of an option must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A whole number from 1 on.
+    Count,
+    /// A whole number from 0 on.
+    Number,
+    /// A time limit (SL-C-03).
+    Time,
+    /// A point in time (SL-C-04).
+    Moment,
+    /// An amount of memory (SL-C-05).
+    Megabytes,
+    /// `MIN[-MAX]`.
+    NodeRange,
+    /// A list of nodes (SL-C-05).
+    Hosts,
+    /// Array indices with a limit (SL-C-17).
+    Array,
+    /// Dependencies (SL-C-19).
+    Dependency,
+    /// A signal ahead of the end (SL-C-13).
+    SignalAhead,
+    /// Occasions for mail (SL-C-15).
+    MailTypes,
+    /// Features (SL-C-12).
+    Constraint,
+    /// The distribution of tasks (SL-R-12).
+    Distribution,
+    /// What is exclusive.
+    Exclusive,
+    /// GPUs, `[TYPE:]N`.
+    Gpus,
+    /// Generic resources, `NAME[:TYPE][:N]`.
+    Gres,
+    /// Licences, `NAME[:N]`.
+    Licences,
+    /// A nice value.
+    Nice,
+    /// A priority or `TOP`.
+    Priority,
+    /// `append` or `truncate`.
+    OpenMode,
+    /// `yes` or `no`.
+    YesNo,
+    /// `N[@TIME]`.
+    Switches,
+}
+
+impl Kind {
+    /// Whether a text is such a value. Relative moments are counted from `now`.
+    pub fn accepts(self, text: &str, now: &Zoned) -> bool {
+        match self {
+            Self::Text => true,
+            Self::Count => count(text).is_some(),
+            Self::Number => number(text).is_some(),
+            Self::Time => TimeLimit::parse(text).is_some(),
+            Self::Moment => moment::parse(text, now).is_some(),
+            Self::Megabytes => size::parse_megabytes(text).is_some(),
+            Self::NodeRange => NodeRange::parse(text).is_some(),
+            Self::Hosts => !text.is_empty(),
+            Self::Array => !text.is_empty(),
+            Self::Dependency => !text.is_empty(),
+            Self::SignalAhead => SignalAhead::parse(text).is_some(),
+            Self::MailTypes => mail_types(text).is_some(),
+            Self::Constraint => !text.is_empty(),
+            Self::Distribution => Distribution::parse(text).is_some(),
+            Self::Exclusive => Exclusive::parse(text).is_some(),
+            Self::Gpus => gpus(text).is_some(),
+            Self::Gres => gres(text).is_some(),
+            Self::Licences => !text.is_empty(),
+            Self::Nice => nice(text).is_some(),
+            Self::Priority => priority(text).is_some(),
+            Self::OpenMode => appends(text).is_some(),
+            Self::YesNo => matches!(text.to_ascii_lowercase().as_str(), "yes" | "no"),
+            Self::Switches => switches(text).is_some(),
+        }
+    }
+}
+
+/// A whole number from 1 on.
+pub fn count(text: &str) -> Option<u32> {
+    number(text).filter(|number| *number > 0)
+}
+
+/// A whole number from 0 on, in decimal digits.
+pub fn number(text: &str) -> Option<u32> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
+}
+
+/// The value of `--nodes`: `MIN[-MAX]`, also with the suffixes `k` and `m` for thousands and millions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeRange {
+    /// At least so many, 1 or more.
+    pub min: u32,
+    /// At most so many, if a range was given.
+    pub max: Option<u32>,
+}
+
+impl NodeRange {
+    /// Reads it; `None` if it is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let scaled = |text: &str| {
+            let (digits, factor) = match text.as_bytes().last()?.to_ascii_lowercase() {
+                b'k' => (&text[..text.len() - 1], 1024),
+                b'm' => (&text[..text.len() - 1], 1024 * 1024),
+                _ => (text, 1),
+            };
+            count(digits)?.checked_mul(factor)
+        };
+        match text.split_once('-') {
+            None => Some(Self { min: scaled(text)?, max: None }),
+            Some((min, max)) => {
+                let (min, max) = (scaled(min)?, scaled(max)?);
+                (min <= max).then_some(Self { min, max: Some(max) })
+            }
+        }
+    }
+}
+
+/// How tasks are dealt out to the nodes of a component (SL-R-12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Distribution {
+    /// Each node is filled before the next.
+    #[default]
+    Block,
+    /// One task to each node in turn.
+    Cyclic,
+    /// So many tasks to each node in turn.
+    Plane(u32),
+    /// As a file or node list says.
+    Arbitrary,
+}
+
+impl Distribution {
+    /// Reads it. The parts after `:` and `,`, which are about sockets and cores, are checked and have no effect. `None` if
+    /// it is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let lower = text.to_ascii_lowercase();
+        let (levels, packing) = lower.split_once(',').unwrap_or((&lower, "pack"));
+        let mut levels = levels.split(':');
+        let nodes = levels.next()?;
+        let inner = |level: &str| matches!(level, "*" | "block" | "cyclic" | "fcyclic");
+        if !matches!(packing, "pack" | "nopack") || !levels.clone().all(inner) || levels.count() > 2 {
+            return None;
+        }
+        match nodes {
+            "*" | "block" => Some(Self::Block),
+            "cyclic" => Some(Self::Cyclic),
+            "arbitrary" => Some(Self::Arbitrary),
+            nodes => nodes.strip_prefix("plane=").and_then(count).map(Self::Plane),
+        }
+    }
+
+    /// The word for it in `SLURM_DISTRIBUTION`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Cyclic => "cyclic",
+            Self::Plane(_) => "plane",
+            Self::Arbitrary => "arbitrary",
+        }
+    }
+}
+
+/// The argument of `--exclusive`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusive {
+    /// No other job on the nodes.
+    Nodes,
+    /// Only jobs of the same user.
+    User,
+    /// Only jobs of the same security label.
+    Label,
+    /// No other job in the same part of the network.
+    Topology,
+}
+
+impl Exclusive {
+    /// Reads it, the empty text is [`Exclusive::Nodes`]; `None` if it is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "" | "exclusive" => Some(Self::Nodes),
+            "user" => Some(Self::User),
+            "mcs" => Some(Self::Label),
+            "topo" => Some(Self::Topology),
+            _ => None,
+        }
+    }
+}
+
+/// The types of [`mail_types`] that are more than occasions of the job model.
+const MAIL_TYPES: [&str; 13] = [
+    "NONE",
+    "BEGIN",
+    "END",
+    "FAIL",
+    "REQUEUE",
+    "INVALID_DEPEND",
+    "STAGE_OUT",
+    "TIME_LIMIT",
+    "TIME_LIMIT_90",
+    "TIME_LIMIT_80",
+    "TIME_LIMIT_50",
+    "ARRAY_TASKS",
+    "ALL",
+];
+
+/// The occasions of `--mail-type`, as far as the job model has them (SL-C-15); `None` if a type is unknown.
+pub fn mail_types(text: &str) -> Option<Vec<Occasion>> {
+    let types: Vec<String> = text.split(',').map(str::to_ascii_uppercase).collect();
+    if !types.iter().all(|word| MAIL_TYPES.contains(&word.as_str())) {
+        return None;
+    }
+    let names = |word: &str| types.iter().any(|name| name == word);
+    if names("NONE") {
+        return Some(Vec::new());
+    }
+    let occasions = [
+        ("BEGIN", Occasion::Started),
+        ("END", Occasion::Ended),
+        ("FAIL", Occasion::Failed),
+        ("REQUEUE", Occasion::Requeued),
+    ];
+    let chosen = occasions.iter().filter(|(word, _)| names(word) || names("ALL"));
+    Some(chosen.map(|(_, occasion)| *occasion).collect())
+}
+
+/// The tasks of an array (SL-C-17): `1-5%2`, `0,6,16-32`, `0-15:4`; `None` if it is something else, such as `5-1`, or has
+/// an index of `size_limit` (`MaxArraySize`) or more.
+pub fn array(text: &str, size_limit: u32) -> Option<ArraySpec> {
+    let (indices, max_running) = match text.split_once('%') {
+        None => (text, None),
+        Some((indices, limit)) => (indices, Some(number(limit)?)),
+    };
+    // Before the set is built: its numbers must be small.
+    let numbers_fit =
+        indices.split([',', '-', ':']).all(|part| number(part).is_some_and(|number| number <= size_limit));
+    if !numbers_fit {
+        return None;
+    }
+    let indices: IndexSet = indices.parse().ok()?;
+    let last = indices.ranges().last()?.1;
+    (last < size_limit).then_some(ArraySpec { indices, max_running: max_running.filter(|limit| *limit > 0) })
+}
+
+/// The number of `--nice`, 100 if none is given.
+pub fn nice(text: &str) -> Option<i64> {
+    if text.is_empty() {
+        return Some(100);
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let magnitude = i64::from(number(digits)?);
+    let limit = i64::from(i32::MAX) - 3;
+    (magnitude <= limit).then_some(if text.starts_with('-') { -magnitude } else { magnitude })
+}
+
+/// The number of `--priority`; `TOP` is the greatest there is.
+pub fn priority(text: &str) -> Option<i64> {
+    if text.eq_ignore_ascii_case("top") {
+        return Some(i64::from(u32::MAX - 1));
+    }
+    number(text).filter(|number| *number < u32::MAX).map(i64::from)
+}
+
+/// Whether `--open-mode` says `append` rather than `truncate`; one letter is enough.
+pub fn appends(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase() {
+        mode if !mode.is_empty() && "append".starts_with(&mode) => Some(true),
+        mode if !mode.is_empty() && "truncate".starts_with(&mode) => Some(false),
+        _ => None,
+    }
+}
+
+/// `N[@TIME]` of `--switches`: how many, and how many seconds to wait for so few.
+pub fn switches(text: &str) -> Option<(u32, Option<u64>)> {
+    match text.split_once('@') {
+        None => Some((number(text)?, None)),
+        Some((count, time)) => Some((number(count)?, Some(duration::parse_seconds(time)?))),
+    }
+}
+
+/// Node names without those that are given twice; `None` if the list is none or empty.
+pub fn hosts(text: &str) -> Option<Vec<String>> {
+    let mut names = hostlist::expand(text).ok().filter(|names| !names.is_empty())?;
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    Some(names)
+}

@@ -1,0 +1,191 @@
+//! Where output goes and input comes from: names of files with `%` in them (SL-C-14, SL-R-25).
+
+use crate::options::values::number;
+
+/// What can stand in the name of an output file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The job's own number: `%j`.
+    pub job: u64,
+    /// The number of the array, of the job itself if it is none: `%A`.
+    pub array: u64,
+    /// The index in the array: `%a`, and its last digit `%b`.
+    pub index: Option<u32>,
+    /// The step: `batch` or a number: `%s`.
+    pub step: String,
+    /// The node's short name: `%N`.
+    pub node: String,
+    /// The node's place in the job, from 0: `%n`.
+    pub node_rank: u32,
+    /// The task's rank: `%t`.
+    pub task: u32,
+    /// How often the job was started before: `%r`.
+    pub restarts: u32,
+    /// The user: `%u`.
+    pub user: String,
+    /// The job's name: `%x`.
+    pub name: String,
+}
+
+/// A width in a pattern has no effect beyond this.
+const WIDEST: usize = 10;
+
+/// The pattern of a batch job's output when none is given (SL-C-14).
+pub const fn default_pattern(is_array: bool) -> &'static str {
+    if is_array { "slurm-%A_%a.out" } else { "slurm-%j.out" }
+}
+
+/// Fills in a pattern. A width pads numbers with zeros; a backslash anywhere switches all expansion off; what is no
+/// pattern stays as it is; `none` is `/dev/null`.
+pub fn expand(pattern: &str, facts: &Facts) -> String {
+    if pattern.eq_ignore_ascii_case("none") {
+        return "/dev/null".to_owned();
+    }
+    if pattern.contains('\\') {
+        return pattern.replace('\\', "");
+    }
+    let mut path = String::with_capacity(pattern.len() + 16);
+    for piece in pieces(pattern) {
+        match piece {
+            Piece::Text(text) => path.push_str(text),
+            Piece::Symbol { symbol, width, written } => match value(symbol, facts) {
+                Some(Value::Number(number)) => path.push_str(&format!("{number:0width$}")),
+                Some(Value::Text(text)) => path.push_str(&text.replace('/', "_")),
+                None => path.push_str(written),
+            },
+        }
+    }
+    path
+}
+
+enum Value {
+    Number(u64),
+    Text(String),
+}
+
+fn value(symbol: char, facts: &Facts) -> Option<Value> {
+    let number = |number: u32| Value::Number(u64::from(number));
+    Some(match symbol {
+        '%' => Value::Text("%".to_owned()),
+        'A' => Value::Number(facts.array),
+        'a' => number(facts.index.unwrap_or(u32::MAX - 1)),
+        'b' => number(facts.index.unwrap_or(u32::MAX - 1) % 10),
+        'J' if facts.step == "batch" => Value::Number(facts.job),
+        'J' => Value::Text(format!("{}.{}", facts.job, facts.step)),
+        'j' => Value::Number(facts.job),
+        'N' => Value::Text(facts.node.clone()),
+        'n' => number(facts.node_rank),
+        'r' => number(facts.restarts),
+        's' => Value::Text(facts.step.clone()),
+        't' => number(facts.task),
+        'u' => Value::Text(facts.user.clone()),
+        'x' => Value::Text(facts.name.clone()),
+        _ => return None,
+    })
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    Symbol { symbol: char, width: usize, written: &'a str },
+}
+
+fn pieces(pattern: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = pattern;
+    while let Some(at) = rest.find('%') {
+        pieces.push(Piece::Text(&rest[..at]));
+        let after = &rest[at + 1..];
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let Some(symbol) = after[digits..].chars().next() else {
+            pieces.push(Piece::Text(&rest[at..]));
+            return pieces;
+        };
+        let end = at + 1 + digits + symbol.len_utf8();
+        let width = after[..digits].parse().unwrap_or(if digits == 0 { 0 } else { WIDEST });
+        pieces.push(Piece::Symbol { symbol, width: width.min(WIDEST), written: &rest[at..end] });
+        rest = &rest[end..];
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
+}
+
+/// The pattern of a batch script's output in the job model's terms. In a batch script the node rank and the task rank are 0
+/// and the step is `batch` (SL-C-14). Widths, `%b` and `%r` stay as they are: the model has no such patterns.
+pub fn batch_pattern(pattern: &str) -> String {
+    if pattern.eq_ignore_ascii_case("none") {
+        return "/dev/null".to_owned();
+    }
+    if pattern.contains('\\') {
+        return pattern.replace('\\', "").replace('%', "%%");
+    }
+    let model = |piece: Piece<'_>| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Symbol { symbol: 'n' | 't', width, .. } => format!("{:0width$}", 0),
+        Piece::Symbol { symbol: 's', .. } => "batch".to_owned(),
+        Piece::Symbol { symbol: 'J', width: 0, .. } => "%j".to_owned(),
+        Piece::Symbol { written, .. } => written.to_owned(),
+    };
+    pieces(pattern).into_iter().map(model).collect()
+}
+
+/// Where the output of a step's tasks goes (SL-R-25).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepOutput {
+    /// To `srun` itself, from every task.
+    Srun,
+    /// To `srun` itself, from the task of one rank.
+    OneTask(u32),
+    /// Nowhere.
+    Nowhere,
+    /// To files, by this pattern.
+    Files(String),
+}
+
+impl StepOutput {
+    /// What `--output` or `--error` of `srun` asks for, in a step of so many tasks. A number that is no rank is the name of
+    /// a file.
+    pub fn parse(text: Option<&str>, tasks: u32) -> Self {
+        match text {
+            None | Some("all") => Self::Srun,
+            Some("none") => Self::Nowhere,
+            Some(text) => match number(text).filter(|rank| *rank < tasks) {
+                Some(rank) => Self::OneTask(rank),
+                None => Self::Files(text.to_owned()),
+            },
+        }
+    }
+
+    /// Whether each task has a file of its own.
+    pub fn is_by_task(&self) -> bool {
+        let Self::Files(pattern) = self else { return false };
+        !pattern.contains('\\')
+            && pieces(pattern).iter().any(|piece| matches!(piece, Piece::Symbol { symbol: 't', .. }))
+    }
+}
+
+/// Which tasks get what `srun` reads: what `--input` says (SL-R-21).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepInput {
+    /// Every task.
+    All,
+    /// The task of one rank.
+    OneTask(u32),
+    /// None: they read nothing.
+    Nobody,
+    /// Not what `srun` reads: each task reads a file, by this pattern.
+    Files(String),
+}
+
+impl StepInput {
+    /// What `--input` asks for in a step of so many tasks.
+    pub fn parse(text: Option<&str>, tasks: u32) -> Self {
+        match text {
+            None | Some("all") => Self::All,
+            Some("none") => Self::Nobody,
+            Some(text) => match number(text).filter(|rank| *rank < tasks) {
+                Some(rank) => Self::OneTask(rank),
+                None => Self::Files(text.to_owned()),
+            },
+        }
+    }
+}

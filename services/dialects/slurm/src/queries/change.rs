@@ -1,0 +1,254 @@
+//! What `scontrol update` changes of a job, in the terms of the model (SL-C-36, SL-M-08).
+
+use super::{
+    Failure,
+    update::{Change, Pair, Update},
+};
+use crate::{
+    attributes,
+    duration::TimeLimit,
+    features, hostlist,
+    job_id::dependencies,
+    moment,
+    options::values::{self, NodeRange},
+    show::record::JobRecord,
+    size,
+};
+use muster_schemas::{
+    event::JobChange,
+    resources::{Alternative, Count, Level, LevelCount, Memory, Per, Request},
+    time::Timestamp,
+};
+use std::collections::BTreeMap;
+
+/// What an update comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobUpdate {
+    /// What changes in the model.
+    pub change: JobChange,
+    /// Another service class.
+    pub class: Option<String>,
+    /// Another reservation; empty for none.
+    pub reservation: Option<String>,
+    /// Another deadline.
+    pub deadline: Option<Timestamp>,
+    /// What changes of the attributes of the component, by their names: options that the model has no place for.
+    pub attributes: BTreeMap<&'static str, String>,
+    /// It raises a time limit or a priority, which only operators may (SL-C-36).
+    pub needs_operator: bool,
+}
+
+/// What may change of a job that runs.
+const WHILE_RUNNING: [&str; 8] = ["TimeLimit", "Name", "JobName", "Comment", "Nice", "Priority", "Requeue", "WCKey"];
+
+/// What an update changes of a job or component. `record` is its line, `alternatives` what it asks for now, `id` how it
+/// was named.
+///
+/// # Errors
+/// A value that does not fit its key, or a key that cannot change any more because the job runs.
+pub fn job_update(
+    update: &Update,
+    record: &JobRecord,
+    alternatives: &[Alternative],
+    id: &str,
+    now: &jiff::Zoned,
+) -> Result<JobUpdate, Failure> {
+    let is_late = |pair: &&Pair| !record.state.is_pending() && !WHILE_RUNNING.contains(&pair.key);
+    if update.pairs.iter().any(|pair| is_late(&pair)) {
+        return Err(Failure::plain(format_args!("Job is no longer pending execution for job {id}")));
+    }
+    let mut result = JobUpdate::default();
+    let mut asked = alternatives.to_vec();
+    if asked.is_empty() {
+        asked.push(Alternative::default());
+    }
+    let before = asked.clone();
+    for pair in &update.pairs {
+        apply(pair, record, &mut asked, &mut result, now).ok_or_else(|| invalid(pair))?;
+    }
+    if asked != before {
+        result.change.alternatives = Some(asked);
+    }
+    Ok(result)
+}
+
+fn invalid(pair: &Pair) -> Failure {
+    let Pair { key, value, .. } = pair;
+    Failure { lines: vec![format!("Invalid {key} value: {value}"), "Request aborted".to_owned()], code: 1 }
+}
+
+/// Takes one pair over; `None` if its value does not fit.
+fn apply(
+    pair: &Pair,
+    record: &JobRecord,
+    asked: &mut [Alternative],
+    result: &mut JobUpdate,
+    now: &jiff::Zoned,
+) -> Option<()> {
+    let change = &mut result.change;
+    let text = pair.value.as_str();
+    match pair.key {
+        "Account" => change.account = Some(text.to_owned()),
+        "Name" | "JobName" => change.name = Some(text.to_owned()),
+        "QOS" => result.class = Some(text.to_owned()),
+        "ReservationName" => result.reservation = Some(text.to_owned()),
+        "Deadline" => result.deadline = Some(moment::parse(text, now)?),
+        "Partition" => change.queue = Some(text.split(',').next()?.to_owned()),
+        "Priority" => {
+            let priority = values::priority(text)?;
+            result.needs_operator |= priority > record.priority;
+            change.priority = Some(priority);
+        }
+        "StartTime" | "EligibleTime" => change.begin = Some(moment::parse(text, now)?),
+        "Dependency" if text.is_empty() => change.dependencies = Some(Default::default()),
+        "Dependency" => change.dependencies = Some(dependencies(text)?),
+        "ArrayTaskThrottle" => change.max_running = Some(text.parse().ok()?),
+        "TimeLimit" => time_limit(pair, record, asked, result)?,
+        _ => return sizes(pair, asked).or_else(|| attribute(pair, record, result)),
+    }
+    Some(())
+}
+
+/// `=`, `+=`, `-=` and a sign before the value change the limit of now, which counts in minutes.
+fn time_limit(pair: &Pair, record: &JobRecord, asked: &mut [Alternative], result: &mut JobUpdate) -> Option<()> {
+    let (change, text) = match (pair.value.strip_prefix('+'), pair.value.strip_prefix('-')) {
+        (Some(text), _) => (Change::Add, text),
+        (_, Some(text)) => (Change::Subtract, text),
+        (None, None) => (pair.change, pair.value.as_str()),
+    };
+    let given = TimeLimit::parse(text)?;
+    let seconds = match (change, record.limit_seconds, given.seconds()) {
+        (Change::Set, _, seconds) => seconds,
+        (Change::Add, Some(now), Some(more)) => Some(now.checked_add(more)?),
+        (Change::Subtract, Some(now), Some(less)) => Some(now.checked_sub(less).filter(|left| *left > 0)?),
+        (Change::Add | Change::Subtract, ..) => return None,
+    };
+    result.needs_operator |= match (seconds, record.limit_seconds) {
+        (Some(new), Some(now)) => new > now,
+        (None, now) => now.is_some(),
+        (Some(_), None) => false,
+    };
+    match seconds {
+        Some(_) => result.change.walltime_seconds = seconds,
+        None => asked.iter_mut().for_each(|alternative| alternative.walltime_seconds = None),
+    }
+    Some(())
+}
+
+/// What a job asks for; `None` if the key speaks of something else or the value does not fit.
+fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
+    let text = pair.value.as_str();
+    let requests = |asked: &mut [Alternative], change: &dyn Fn(&mut Request)| {
+        for alternative in asked.iter_mut() {
+            if alternative.requests.is_empty() {
+                alternative.requests.push(Request::default());
+            }
+            alternative.requests.iter_mut().for_each(change);
+        }
+    };
+    let memory = |per: Per| Some(Memory { bytes: size::parse_megabytes(text)?.checked_mul(size::MEGABYTE)?, per });
+    let names = || hostlist::expand(text).ok();
+    match pair.key {
+        "NumNodes" => {
+            let range = NodeRange::parse(text)?;
+            let count = Count::Range { min: range.min, max: range.max.unwrap_or(range.min) };
+            requests(asked, &|request| set_nodes(request, count));
+        }
+        "NumTasks" => {
+            let tasks = values::count(text)?;
+            requests(asked, &|request| request.tasks = Some(tasks));
+        }
+        "NumCPUs" => {
+            let cpus = values::count(text)?;
+            requests(asked, &|request| request.tasks = Some((cpus / request.cpus_per_task.max(1)).max(1)));
+        }
+        "CPUsPerTask" => {
+            let cpus = values::count(text)?;
+            requests(asked, &|request| request.cpus_per_task = cpus);
+        }
+        "MinMemoryNode" => {
+            let memory = memory(Per::Node)?;
+            requests(asked, &|request| request.memory = Some(memory));
+        }
+        "MinMemoryCPU" => {
+            let memory = memory(Per::Core)?;
+            requests(asked, &|request| request.memory = Some(memory));
+        }
+        "ReqNodeList" => {
+            let names = names()?;
+            requests(asked, &|request| request.nodes.clone_from(&names));
+        }
+        "ExcNodeList" => {
+            let names = names()?;
+            requests(asked, &|request| request.excluded_nodes.clone_from(&names));
+        }
+        "Features" => {
+            // A constraint that can be met in several ways, or by several kinds of nodes, takes a new submission.
+            let filter = match text {
+                "" => None,
+                text => match features::parse(text)?.as_slice() {
+                    [way] if way.some_nodes.is_empty() => way.filter(),
+                    _ => return None,
+                },
+            };
+            requests(asked, &|request| request.filter.clone_from(&filter));
+        }
+        "Licenses" => {
+            let given = if text.is_empty() { BTreeMap::new() } else { values::licences(text)? };
+            asked.iter_mut().for_each(|alternative| change_licences(pair.change, &given, &mut alternative.licences));
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn set_nodes(request: &mut Request, count: Count) {
+    match request.path.iter_mut().find(|part| part.level == Level::Node) {
+        Some(part) => part.count = count,
+        None => request.path.insert(0, LevelCount { level: Level::Node, count }),
+    }
+}
+
+fn change_licences(change: Change, given: &BTreeMap<String, u32>, licences: &mut BTreeMap<String, u32>) {
+    if change == Change::Set {
+        licences.clone_from(given);
+        return;
+    }
+    for (name, count) in given {
+        let has = licences.entry(name.clone()).or_default();
+        *has = if change == Change::Add { has.saturating_add(*count) } else { has.saturating_sub(*count) };
+    }
+    licences.retain(|_, count| *count > 0);
+}
+
+/// Keys that the model has no place for become attributes; `None` if the value does not fit.
+fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<()> {
+    use attributes::component as names;
+    let text = pair.value.as_str();
+    let (name, value) = match pair.key {
+        "Nice" => {
+            let given = values::nice(text)?;
+            let nice = match pair.change {
+                Change::Set => given,
+                Change::Add => record.request().nice.checked_add(given)?,
+                Change::Subtract => record.request().nice.checked_sub(given)?,
+            };
+            result.needs_operator |= nice < record.request().nice.min(0);
+            (names::NICE, nice.to_string())
+        }
+        "Comment" => (names::COMMENT, text.to_owned()),
+        "TimeMin" => (names::TIME_MIN, TimeLimit::parse(text).map(|_| text.to_owned())?),
+        "WCKey" => (names::WCKEY, text.to_owned()),
+        "BurstBuffer" => (names::BURST_BUFFER, text.to_owned()),
+        "Gres" => (names::GRES, text.to_owned()),
+        "MinTmpDiskNode" => (names::TMP, size::parse_megabytes(text).map(|_| text.to_owned())?),
+        "MailType" => (names::MAIL_TYPE, values::mail_types(text).map(|_| text.to_owned())?),
+        "MailUser" => (names::MAIL_USER, text.to_owned()),
+        "Requeue" => (names::NO_REQUEUE, if text == "0" { attributes::SET } else { "" }.to_owned()),
+        "Contiguous" => (names::CONTIGUOUS, text.to_owned()),
+        "OverSubscribe" | "Shared" => (names::OVERSUBSCRIBE, text.to_owned()),
+        _ => return None,
+    };
+    result.attributes.insert(name, value);
+    Some(())
+}

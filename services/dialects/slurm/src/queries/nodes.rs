@@ -1,0 +1,90 @@
+//! What `scontrol update` says of nodes and partitions (SL-C-38).
+
+use super::{Failure, update::Update};
+use crate::words::{NodeBase, NodeState};
+
+/// What is to become of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeChange {
+    /// They take no new jobs.
+    Drain,
+    /// They take no new jobs, and those that they have end.
+    Down,
+    /// They take no new jobs: something is wrong with them.
+    Fail,
+    /// They take jobs again.
+    Resume,
+    /// They take jobs again, if they were drained.
+    Undrain,
+}
+
+/// What an update of nodes asks for, and why; `None` if it does not speak of their state.
+///
+/// # Errors
+/// A word that is no state, and a node taken out of service without a reason.
+pub fn node_change(update: &Update) -> Result<Option<(NodeChange, String)>, Failure> {
+    let Some(word) = update.value("State") else { return Ok(None) };
+    let change = match word.to_ascii_lowercase().as_str() {
+        "drain" | "draining" | "drained" => NodeChange::Drain,
+        "down" => NodeChange::Down,
+        "fail" | "failing" => NodeChange::Fail,
+        "resume" | "idle" => NodeChange::Resume,
+        "undrain" => NodeChange::Undrain,
+        _ => {
+            let lines = vec![format!("Invalid input: {word}"), "Request aborted".to_owned()];
+            return Err(Failure { lines, code: 1 });
+        }
+    };
+    let reason = update.value("Reason").map(|text| text.trim_matches(['"', '\'']).to_owned()).unwrap_or_default();
+    let takes_out = matches!(change, NodeChange::Drain | NodeChange::Down | NodeChange::Fail);
+    if takes_out && reason.is_empty() {
+        let text = "You must specify a reason when DOWNING or DRAINING a node. Request denied";
+        return Err(Failure::plain(text));
+    }
+    Ok(Some((change, reason)))
+}
+
+/// Refuses to put a node back into service that is in it.
+///
+/// # Errors
+/// The node serves already.
+pub fn check_node_change(change: NodeChange, state: NodeState) -> Result<(), Failure> {
+    let is_out = state.is_draining || matches!(state.base, NodeBase::Down | NodeBase::Unknown);
+    match change {
+        NodeChange::Resume | NodeChange::Undrain if !is_out => {
+            Err(Failure::plain("slurm_update error: Invalid node state specified"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a partition takes jobs, and whether it starts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionState {
+    /// It takes jobs.
+    pub is_enabled: bool,
+    /// It starts jobs.
+    pub is_started: bool,
+}
+
+/// What an update of a partition asks for; `None` if it does not speak of its state.
+///
+/// # Errors
+/// A word that is no state.
+pub fn partition_state(update: &Update) -> Result<Option<PartitionState>, Failure> {
+    let Some(word) = update.value("State") else { return Ok(None) };
+    let (is_enabled, is_started) = match word.to_ascii_lowercase().as_str() {
+        "up" => (true, true),
+        "down" => (true, false),
+        "drain" => (false, true),
+        "inactive" => (false, false),
+        _ => {
+            let lines = vec![
+                format!("Invalid input: {word}"),
+                "Acceptable State values are UP, DOWN, DRAIN and INACTIVE".to_owned(),
+            ];
+            return Err(Failure { lines, code: 1 });
+        }
+    };
+    Ok(Some(PartitionState { is_enabled, is_started }))
+}

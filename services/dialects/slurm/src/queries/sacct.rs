@@ -1,0 +1,188 @@
+//! The options of `sacct` (SL-A-04, SL-A-07, SL-A-09).
+
+use super::{
+    Failure, Request, Surroundings,
+    getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
+    ids, nodes, set, states,
+};
+use crate::{
+    job_id::IdExpression,
+    moment,
+    show::{
+        columns::ListStyle,
+        sacct::{BRIEF_FORMAT, DEFAULT_FORMAT, FIELDS, LONG_FORMAT, Report, Wanted},
+    },
+};
+use muster_schemas::time::Timestamp;
+
+const NAME: &str = "sacct";
+
+pub(super) static OPTIONS: &[Opt] = &[
+    opt(Some('A'), "accounts", Value),
+    opt(Some('L'), "allclusters", Nothing),
+    opt(Some('X'), "allocations", Nothing),
+    opt(Some('a'), "allusers", Nothing),
+    opt(None, "array", Nothing),
+    opt(Some('b'), "brief", Nothing),
+    opt(Some('M'), "clusters", Value),
+    opt(Some('c'), "completion", Nothing),
+    opt(Some('C'), "constraints", Value),
+    opt(None, "delimiter", Value),
+    opt(Some('D'), "duplicates", Nothing),
+    opt(Some('E'), "endtime", Value),
+    opt(None, "env-vars", Nothing),
+    opt(None, "federation", Nothing),
+    opt(Some('f'), "file", Value),
+    opt(Some('F'), "flags", Value),
+    opt(Some('o'), "format", Value),
+    opt(Some('g'), "group", Value),
+    alias("group", "gid", Value),
+    opt(Some('e'), "helpformat", Nothing),
+    opt(Some('h'), "help", Nothing),
+    opt(Some('j'), "jobs", Value),
+    opt(None, "json", MaybeGlued),
+    opt(None, "local", Nothing),
+    opt(Some('l'), "long", Nothing),
+    opt(None, "name", Value),
+    opt(Some('I'), "ncpus", Value),
+    opt(None, "noconvert", Nothing),
+    opt(Some('N'), "nodelist", Value),
+    opt(Some('n'), "noheader", Nothing),
+    opt(Some('i'), "nnodes", Value),
+    opt(Some('p'), "parsable", Nothing),
+    opt(Some('P'), "parsable2", Nothing),
+    opt(Some('r'), "partition", Value),
+    opt(Some('q'), "qos", Value),
+    opt(Some('R'), "reason", Value),
+    opt(Some('S'), "starttime", Value),
+    opt(Some('s'), "state", Value),
+    opt(Some('k'), "timelimit-min", Value),
+    opt(Some('K'), "timelimit-max", Value),
+    opt(Some('T'), "truncate", Nothing),
+    opt(Some('u'), "user", Value),
+    alias("user", "uid", Value),
+    opt(None, "units", Value),
+    opt(None, "usage", Nothing),
+    opt(None, "use-local-uid", Nothing),
+    opt(Some('v'), "verbose", Nothing),
+    opt(Some('V'), "version", Nothing),
+    opt(Some('W'), "wckeys", Value),
+    opt(None, "whole-hetjob", MaybeGlued),
+    alias("whole-hetjob", "whole-pack", MaybeGlued),
+    opt(Some('x'), "associations", Value),
+];
+
+/// What `sacct` is to list.
+#[derive(Clone, Debug)]
+pub struct Sacct {
+    /// Only these jobs, parts and steps; empty means all.
+    pub ids: Vec<IdExpression>,
+    /// Which lines.
+    pub wanted: Wanted,
+    /// How they are listed.
+    pub report: Report,
+    /// Whether all components are listed if one is named; `None` lists all if the leader is (SL-A-04).
+    pub whole_hetjob: Option<bool>,
+    /// All attempts of a job, not only the last (`-D`).
+    pub duplicates: bool,
+    /// Everybody's jobs.
+    pub all_users: bool,
+    /// As JSON.
+    pub json: bool,
+    /// The names of the columns instead (`-e`).
+    pub field_names: bool,
+}
+
+/// Reads a command line, without the command's own name.
+///
+/// # Errors
+/// Options, ids, states, columns, times and nodes that are none, with Slurm's messages.
+pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Sacct>, Failure> {
+    let line = read(NAME, OPTIONS, arguments)?;
+    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
+        if line.has(key) {
+            return Ok(request);
+        }
+    }
+    let named = match line.value("jobs") {
+        None => Vec::new(),
+        Some(text) => ids(text, |word| Failure::fatal(NAME, format_args!("Bad job/step specified: {word}")))?,
+    };
+    let whole_hetjob = match line.value("whole-hetjob") {
+        None => None,
+        Some("" | "yes") => Some(true),
+        Some("no") => Some(false),
+        Some(other) => return Err(Failure::fatal(NAME, format_args!("Invalid --whole-hetjob value: {other}"))),
+    };
+    // With a list of jobs, everybody's are listed as far as the caller may see them.
+    let all_users = line.has("allusers") || line.has("user") || !named.is_empty();
+    Ok(Request::Run(Sacct {
+        wanted: wanted(&line, around, named.is_empty(), all_users)?,
+        report: report(&line, around)?,
+        ids: named,
+        whole_hetjob,
+        duplicates: line.has("duplicates"),
+        all_users,
+        json: line.has("json"),
+        field_names: line.has("helpformat"),
+    }))
+}
+
+fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: bool) -> Result<Wanted, Failure> {
+    let list = |key: &str| set(line.value(key).unwrap_or_default());
+    let states = states(line.value("state").unwrap_or_default())
+        .map_err(|word| Failure::fatal(NAME, format_args!("unrecognized job state value '{word}'")))?;
+    let users = list("user");
+    if let Some(unknown) = users.iter().find(|user| !(around.knows_user)(user)) {
+        return Err(Failure::fatal(NAME, format_args!("Invalid user id: {unknown}")));
+    }
+    let from = match (time(line, "starttime", around)?, is_any_job) {
+        (Some(time), _) => Some(time),
+        (None, false) => None,
+        (None, true) if !states.is_empty() => Some(Timestamp(around.now.timestamp().as_microsecond())),
+        (None, true) => moment::parse("today", &around.now),
+    };
+    Ok(Wanted {
+        states,
+        users: if users.is_empty() && !all_users { [around.user.to_owned()].into() } else { users },
+        accounts: list("accounts"),
+        partitions: list("partition"),
+        classes: list("qos"),
+        names: list("name"),
+        nodes: nodes(NAME, line.value("nodelist").unwrap_or_default())?,
+        from,
+        to: time(line, "endtime", around)?,
+        jobs_only: line.has("allocations"),
+    })
+}
+
+fn time(line: &Line, key: &str, around: &Surroundings<'_>) -> Result<Option<Timestamp>, Failure> {
+    let Some(text) = line.value(key) else { return Ok(None) };
+    let invalid = || Failure::error(NAME, format_args!("Invalid time specification (pos=0): {text}"));
+    moment::parse(text, &around.now).map(Some).ok_or_else(invalid)
+}
+
+fn report(line: &Line, around: &Surroundings<'_>) -> Result<Report, Failure> {
+    let format = match line.value("format") {
+        Some(format) => format.to_owned(),
+        None if line.has("long") => LONG_FORMAT.to_owned(),
+        None if line.has("brief") => BRIEF_FORMAT.to_owned(),
+        None => (around.variable)("SACCT_FORMAT").unwrap_or_else(|| DEFAULT_FORMAT.to_owned()),
+    };
+    for part in format.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let name = part.split('%').next().unwrap_or_default();
+        let is_known =
+            name.eq_ignore_ascii_case("all") || FIELDS.iter().any(|field| field.header.eq_ignore_ascii_case(name));
+        if !is_known {
+            return Err(Failure::error(NAME, format_args!("Invalid field requested: \"{name}\"")));
+        }
+    }
+    let by = line.value("delimiter").unwrap_or("|").to_owned();
+    let style = match (line.has("parsable2"), line.has("parsable")) {
+        (true, _) => ListStyle::Separated { by, ends: false },
+        (false, true) => ListStyle::Separated { by, ends: true },
+        (false, false) if line.has("delimiter") => ListStyle::Separated { by, ends: true },
+        (false, false) => ListStyle::Columns,
+    };
+    Ok(Report { format, style, no_header: line.has("noheader") })
+}

@@ -1,0 +1,164 @@
+//! The command line of the small `sacctmgr`: what it shows, and what it changes of accounts, users and service classes.
+
+use super::{
+    Failure, Request,
+    getopt::{Opt, Takes::*, opt, parse as read},
+};
+use crate::show::columns::ListStyle;
+
+const NAME: &str = "sacctmgr";
+
+pub(super) static OPTIONS: &[Opt] = &[
+    opt(None, "associations", Nothing),
+    opt(Some('h'), "help", Nothing),
+    opt(Some('i'), "immediate", Nothing),
+    opt(None, "json", MaybeGlued),
+    opt(Some('n'), "noheader", Nothing),
+    opt(Some('p'), "parsable", Nothing),
+    opt(Some('P'), "parsable2", Nothing),
+    opt(Some('Q'), "quiet", Nothing),
+    opt(Some('r'), "readonly", Nothing),
+    opt(Some('s'), "withassoc", Nothing),
+    opt(None, "usage", Nothing),
+    opt(Some('v'), "verbose", Nothing),
+    opt(Some('V'), "version", Nothing),
+];
+
+/// What `sacctmgr` knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Accounts.
+    Account,
+    /// Limits of a user in an account.
+    Association,
+    /// Clusters.
+    Cluster,
+    /// Service classes.
+    Qos,
+    /// Users.
+    User,
+}
+
+const KINDS: [(&str, Kind); 9] = [
+    ("account", Kind::Account),
+    ("accounts", Kind::Account),
+    ("associations", Kind::Association),
+    ("assoc", Kind::Association),
+    ("cluster", Kind::Cluster),
+    ("clusters", Kind::Cluster),
+    ("qos", Kind::Qos),
+    ("user", Kind::User),
+    ("users", Kind::User),
+];
+
+/// What `sacctmgr` is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// `show`, `list`.
+    Show,
+    /// `add`, `create`.
+    Add,
+    /// `modify`.
+    Modify,
+    /// `delete`, `remove`.
+    Delete,
+}
+
+const DEEDS: [(&str, Deed); 8] = [
+    ("show", Deed::Show),
+    ("list", Deed::Show),
+    ("add", Deed::Add),
+    ("create", Deed::Add),
+    ("modify", Deed::Modify),
+    ("update", Deed::Modify),
+    ("delete", Deed::Delete),
+    ("remove", Deed::Delete),
+];
+
+/// A command line of `sacctmgr`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sacctmgr {
+    /// What to do.
+    pub deed: Deed,
+    /// With what.
+    pub kind: Kind,
+    /// Names, and `key=value` of what is meant; keys in lower case, a bare name has the key `name`.
+    pub wanted: Vec<(String, String)>,
+    /// What `set` says is to change.
+    pub set: Vec<(String, String)>,
+    /// The columns that `format=` asks for.
+    pub format: Option<String>,
+    /// In columns, or with something between the values.
+    pub style: ListStyle,
+    /// Without the lines above the columns.
+    pub no_header: bool,
+    /// Without asking (`-i`).
+    pub immediate: bool,
+}
+
+/// Reads a command line, without the command's own name.
+///
+/// # Errors
+/// Verbs and kinds that are none.
+pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Sacctmgr>, Failure> {
+    let line = read(NAME, OPTIONS, arguments)?;
+    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
+        if line.has(key) {
+            return Ok(request);
+        }
+    }
+    let [verb, rest @ ..] = line.words.as_slice() else { return Err(Failure::plain("too few arguments for sacctmgr")) };
+    let deed = beginning(verb, &DEEDS).ok_or_else(|| Failure::plain(format_args!("invalid keyword: {verb}")))?;
+    let [kind, rest @ ..] = rest else {
+        return Err(Failure::plain(format_args!("too few arguments for keyword:{verb}")));
+    };
+    let no_kind = || Failure::plain(format_args!("No valid entity in {verb} command: {kind}"));
+    let kind = beginning(kind, &KINDS).ok_or_else(no_kind)?;
+    let mut command = Sacctmgr {
+        deed,
+        kind,
+        wanted: Vec::new(),
+        set: Vec::new(),
+        format: None,
+        style: match (line.has("parsable2"), line.has("parsable")) {
+            (true, _) => ListStyle::Separated { by: "|".to_owned(), ends: false },
+            (false, true) => ListStyle::Separated { by: "|".to_owned(), ends: true },
+            (false, false) => ListStyle::Columns,
+        },
+        no_header: line.has("noheader"),
+        immediate: line.has("immediate"),
+    };
+    conditions(rest, &mut command);
+    Ok(Request::Run(command))
+}
+
+fn beginning<T: Copy>(word: &str, known: &[(&str, T)]) -> Option<T> {
+    let is = |keyword: &str| {
+        word.len() >= 3 && keyword.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    known.iter().find(|(keyword, _)| is(keyword)).map(|(_, value)| *value)
+}
+
+/// `[where] key=value ... [set] key=value ...`; a bare word is a name.
+fn conditions(words: &[String], command: &mut Sacctmgr) {
+    let mut is_set = false;
+    for word in words {
+        let pair = match word.split_once('=') {
+            None if word.eq_ignore_ascii_case("set") => {
+                is_set = true;
+                continue;
+            }
+            None if word.eq_ignore_ascii_case("where") => {
+                is_set = false;
+                continue;
+            }
+            None => ("name".to_owned(), word.clone()),
+            Some((key, value)) => (key.to_lowercase(), value.to_owned()),
+        };
+        match pair.0.as_str() {
+            "format" => command.format = Some(pair.1),
+            _ if is_set => command.set.push(pair),
+            _ => command.wanted.push(pair),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! `scontrol update` and `create`: lists of `Key=value` (SL-C-36, SL-C-38).
+
+use super::Failure;
+use crate::{duration, job_id::IdExpression, size};
+
+/// How a value changes what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// `=`: it takes its place.
+    Set,
+    /// `+=`: it is added.
+    Add,
+    /// `-=`: it is taken away.
+    Subtract,
+}
+
+/// A pair of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The key, as it is written in full.
+    pub key: &'static str,
+    /// How.
+    pub change: Change,
+    /// The value, as it was written.
+    pub value: String,
+}
+
+/// What is updated, created or deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Jobs or parts of them.
+    Jobs(Vec<IdExpression>),
+    /// Nodes, by name.
+    Nodes(Vec<String>),
+    /// A partition.
+    Partition(String),
+    /// A reservation; without a name a new one gets one.
+    Reservation(Option<String>),
+    /// A step.
+    Step(IdExpression),
+}
+
+/// What is changed of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// What.
+    pub subject: Subject,
+    /// How, in the order written.
+    pub pairs: Vec<Pair>,
+}
+
+impl Update {
+    /// The value that a key is set to; the last one counts.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.pairs.iter().rev().find(|pair| pair.key == key).map(|pair| pair.value.as_str())
+    }
+}
+
+const JOB_KEYS: [&str; 36] = [
+    "Account",
+    "ArrayTaskThrottle",
+    "BurstBuffer",
+    "Comment",
+    "Contiguous",
+    "CPUsPerTask",
+    "Deadline",
+    "Dependency",
+    "EligibleTime",
+    "ExcNodeList",
+    "Features",
+    "Gres",
+    "JobName",
+    "Licenses",
+    "MailType",
+    "MailUser",
+    "MinMemoryCPU",
+    "MinMemoryNode",
+    "MinTmpDiskNode",
+    "Name",
+    "Nice",
+    "NumCPUs",
+    "NumNodes",
+    "NumTasks",
+    "OverSubscribe",
+    "Partition",
+    "Priority",
+    "QOS",
+    "ReqNodeList",
+    "Requeue",
+    "ReservationName",
+    "Shared",
+    "StartTime",
+    "TimeLimit",
+    "TimeMin",
+    "WCKey",
+];
+const NODE_KEYS: [&str; 11] = [
+    "ActiveFeatures",
+    "AvailableFeatures",
+    "Comment",
+    "CpuBind",
+    "Extra",
+    "Features",
+    "Gres",
+    "NodeAddr",
+    "NodeHostName",
+    "Reason",
+    "State",
+];
+const PARTITION_KEYS: [&str; 20] = [
+    "AllocNodes",
+    "AllowAccounts",
+    "AllowGroups",
+    "AllowQos",
+    "Default",
+    "DefaultTime",
+    "DefMemPerCPU",
+    "DefMemPerNode",
+    "Hidden",
+    "MaxMemPerCPU",
+    "MaxMemPerNode",
+    "MaxNodes",
+    "MaxTime",
+    "MinNodes",
+    "Nodes",
+    "OverSubscribe",
+    "OverTimeLimit",
+    "PriorityTier",
+    "RootOnly",
+    "State",
+];
+const RESERVATION_KEYS: [&str; 15] = [
+    "Accounts",
+    "BurstBuffer",
+    "CoreCnt",
+    "Duration",
+    "EndTime",
+    "Features",
+    "Flags",
+    "Groups",
+    "Licenses",
+    "NodeCnt",
+    "Nodes",
+    "PartitionName",
+    "StartTime",
+    "TRES",
+    "Users",
+];
+const STEP_KEYS: [&str; 1] = ["TimeLimit"];
+
+/// The keys that say what is meant, the fewest letters that mean each, and which outweighs which: a partition can also be
+/// a value of a job.
+const SUBJECTS: [(&str, usize); 5] =
+    [("JobId", 3), ("StepId", 4), ("NodeName", 4), ("ReservationName", 3), ("PartitionName", 4)];
+
+/// Old or short names of keys.
+const OLD_KEYS: [(&str, &str); 9] = [
+    ("Feature", "Features"),
+    ("MinCPUs", "NumCPUs"),
+    ("MinMemory", "MinMemoryNode"),
+    ("MinNodes", "NumNodes"),
+    ("NodeCount", "NodeCnt"),
+    ("ReqCPUs", "NumCPUs"),
+    ("ReqNodes", "NumNodes"),
+    ("ReqProcs", "NumCPUs"),
+    ("Procs", "NumCPUs"),
+];
+
+/// Reads what stands behind `update`.
+///
+/// # Errors
+/// No subject, a key that is not known (SL-C-36), a value that does not fit its key.
+pub fn update(words: &[String]) -> Result<Update, Failure> {
+    read(words, false)
+}
+
+/// Reads what stands behind `create` or `delete`.
+///
+/// # Errors
+/// As [`update`].
+pub fn create(words: &[String]) -> Result<Update, Failure> {
+    let named = words.first().is_some_and(|word| word.eq_ignore_ascii_case("reservation"));
+    match named {
+        true => read(&words[1..], true),
+        false => read(words, true),
+    }
+}
+
+fn read(words: &[String], is_new: bool) -> Result<Update, Failure> {
+    let pairs: Vec<(&str, Change, &str)> = words.iter().map(|word| split(word)).collect::<Result<_, _>>()?;
+    let leading = SUBJECTS.iter().find_map(|(name, least)| {
+        let place = pairs.iter().position(|(key, ..)| super::means(key, name, *least))?;
+        Some((*name, place))
+    });
+    let value = |place: usize| pairs[place].2;
+    let (subject, keys): (Subject, &'static [&'static str]) = match leading {
+        Some(("JobId", place)) => (Subject::Jobs(ids(value(place))?), &JOB_KEYS),
+        Some(("StepId", place)) => (Subject::Step(step(value(place))?), &STEP_KEYS),
+        Some(("NodeName", place)) => (Subject::Nodes(node_names(value(place))?), &NODE_KEYS),
+        Some(("ReservationName", place)) => (Subject::Reservation(Some(value(place).to_owned())), &RESERVATION_KEYS),
+        Some((_, place)) if !is_new => (Subject::Partition(value(place).to_owned()), &PARTITION_KEYS),
+        Some(_) | None if is_new => (Subject::Reservation(None), &RESERVATION_KEYS),
+        Some(_) | None => return Err(no_subject()),
+    };
+    // A reservation without a name can still be one of nodes of a partition.
+    let leading = leading.map(|(_, place)| place).filter(|_| subject != Subject::Reservation(None));
+    let mut update = Update { subject, pairs: Vec::new() };
+    for (place, (key, change, value)) in pairs.into_iter().enumerate() {
+        if Some(place) == leading {
+            continue;
+        }
+        let known = find(key, keys).ok_or_else(|| unknown(key, change, value))?;
+        check(known, value)?;
+        update.pairs.push(Pair { key: known, change, value: value.to_owned() });
+    }
+    Ok(update)
+}
+
+fn split(word: &str) -> Result<(&str, Change, &str), Failure> {
+    let Some((key, value)) = word.split_once('=') else { return Err(unknown(word, Change::Set, "")) };
+    Ok(match (key.strip_suffix('+'), key.strip_suffix('-')) {
+        (Some(key), _) => (key, Change::Add, value),
+        (_, Some(key)) => (key, Change::Subtract, value),
+        (None, None) => (key, Change::Set, value),
+    })
+}
+
+/// The key of a name in any case, of an old name, or of the beginning of only one.
+fn find(key: &str, keys: &'static [&'static str]) -> Option<&'static str> {
+    let exact = |name: &str| keys.iter().copied().find(|known| known.eq_ignore_ascii_case(name));
+    let old = || OLD_KEYS.iter().find(|(old, _)| old.eq_ignore_ascii_case(key)).and_then(|(_, name)| exact(name));
+    exact(key).or_else(old).or_else(|| {
+        let begins = |known: &&&str| {
+            key.len() >= 3 && known.get(..key.len()).is_some_and(|start| start.eq_ignore_ascii_case(key))
+        };
+        let mut fitting = keys.iter().filter(begins);
+        fitting.next().filter(|_| fitting.next().is_none()).copied()
+    })
+}
+
+fn unknown(key: &str, change: Change, value: &str) -> Failure {
+    let sign = match change {
+        Change::Set => "",
+        Change::Add => "+",
+        Change::Subtract => "-",
+    };
+    let pair = if value.is_empty() { key.to_owned() } else { format!("{key}{sign}={value}") };
+    Failure {
+        lines: vec![format!("Update of this parameter is not supported: {pair}"), "Request aborted".to_owned()],
+        code: 1,
+    }
+}
+
+fn no_subject() -> Failure {
+    Failure {
+        lines: vec![
+            "No valid entity in update command".to_owned(),
+            "Input line must include \"NodeName\", \"JobId\", \"StepId\", \"PartitionName\" or \"ReservationName\""
+                .to_owned(),
+        ],
+        code: 1,
+    }
+}
+
+fn ids(text: &str) -> Result<Vec<IdExpression>, Failure> {
+    let invalid = |word: &str| Failure::plain(format_args!("Invalid job id specified for job {word}"));
+    let ids = super::ids(text, invalid)?;
+    if ids.is_empty() { Err(invalid(text)) } else { Ok(ids) }
+}
+
+fn step(text: &str) -> Result<IdExpression, Failure> {
+    let invalid = || Failure::plain(format_args!("Invalid StepID specified: {text}"));
+    IdExpression::parse(text).filter(|id| id.step.is_some()).ok_or_else(invalid)
+}
+
+fn node_names(text: &str) -> Result<Vec<String>, Failure> {
+    let invalid = || Failure::plain("slurm_update error: Invalid node name specified");
+    crate::hostlist::expand(text).ok().filter(|names| !names.is_empty()).ok_or_else(invalid)
+}
+
+/// Refuses numbers, times and sizes that are none before anything is changed.
+fn check(key: &str, value: &str) -> Result<(), Failure> {
+    let is_limit = |text: &str| duration::TimeLimit::parse(text).is_some();
+    let fits = match key {
+        "TimeLimit" | "TimeMin" | "MaxTime" | "DefaultTime" => is_limit(value.trim_start_matches(['+', '-'])),
+        "Nice" => value.is_empty() || value.parse::<i64>().is_ok(),
+        "Priority" => value.parse::<u32>().is_ok(),
+        "NumCPUs" | "NumTasks" | "CPUsPerTask" | "ArrayTaskThrottle" | "PriorityTier" => value.parse::<u32>().is_ok(),
+        "MinMemoryCPU" | "MinMemoryNode" | "MinTmpDiskNode" => size::parse_megabytes(value).is_some(),
+        _ => true,
+    };
+    match fits {
+        true => Ok(()),
+        false => {
+            Err(Failure { lines: vec![format!("Invalid {key} value: {value}"), "Request aborted".to_owned()], code: 1 })
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The options of each component of a job, after precedence (SL-E-12) and propagation (SL-O-01 to O-07), and the job that
+//! they describe.
+
+mod lower;
+mod sizing;
+
+use crate::{
+    messages::Refusal,
+    options::{Command, CommandLine, Given, OPTIONS, OptionSpec, values::Kind},
+    steps::Part,
+};
+use jiff::Zoned;
+pub use lower::{Caller, Interactive, Program, Rules, ScriptSource, Submission, lower};
+pub use sizing::warnings;
+use std::collections::BTreeMap;
+
+/// Where a value comes from; a later source wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The script's option lines.
+    Script,
+    /// A variable.
+    Environment,
+    /// The command line.
+    CommandLine,
+}
+
+/// The options that hold for one component.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    values: BTreeMap<&'static str, Setting>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Setting {
+    given: Given,
+    source: Source,
+    /// Whether it was given for this component, not carried over from an earlier one.
+    own: bool,
+}
+
+/// Options of which only one can hold: setting one drops the others.
+const RIVALS: [&[&str]; 2] = [&MEMORY, &["requeue", "no-requeue"]];
+const MEMORY: [&str; 3] = ["mem", "mem-per-cpu", "mem-per-gpu"];
+
+/// The options that cannot hold together with one.
+fn rivals(name: &str) -> impl Iterator<Item = &str> {
+    let group = RIVALS.iter().find(|group| group.contains(&name)).copied().unwrap_or_default();
+    group.iter().copied().filter(move |rival| *rival != name)
+}
+
+impl Settings {
+    /// Whether an option is given.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// The value of an option, empty if it is given without one; `None` if it is not given.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(|setting| setting.given.text())
+    }
+
+    /// The value of an option, read by a function; `None` if it is not given or the function does not know it.
+    pub fn value<T>(&self, name: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        self.text(name).and_then(read)
+    }
+
+    /// Where the value of an option comes from.
+    pub fn source(&self, name: &str) -> Option<Source> {
+        self.values.get(name).map(|setting| setting.source)
+    }
+
+    /// The options that hold, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static OptionSpec, &str)> {
+        self.values.values().map(|setting| (setting.given.option, setting.given.text()))
+    }
+
+    /// What is left of these options for the next component (SL-O-01, SL-O-02).
+    fn carried(&self) -> Self {
+        let carried = self.values.iter().filter(|(_, setting)| setting.given.option.carried);
+        let values = carried.map(|(name, setting)| (*name, Setting { own: false, ..setting.clone() })).collect();
+        Self { values }
+    }
+
+    fn take(&mut self, options: Vec<Given>, source: Source, now: &Zoned) -> Result<(), Refusal> {
+        for given in options {
+            given.check(now)?;
+            let name = given.option.name;
+            // A default does not replace what was asked for on the command line for an earlier component.
+            if source == Source::Environment && self.was_asked_for(name) {
+                continue;
+            }
+            self.drop_rivals(name, source)?;
+            self.values.insert(name, Setting { given, source, own: true });
+        }
+        Ok(())
+    }
+
+    /// Whether this option, or one that it would drop, was carried over from the command line.
+    fn was_asked_for(&self, name: &str) -> bool {
+        let from_line = |setting: &Setting| !setting.own && setting.source == Source::CommandLine;
+        rivals(name).chain([name]).any(|name| self.values.get(name).is_some_and(from_line))
+    }
+
+    /// Drops what cannot hold together with an option (SL-O-06).
+    fn drop_rivals(&mut self, name: &str, source: Source) -> Result<(), Refusal> {
+        for rival in rivals(name) {
+            let dropped = self.values.remove(rival);
+            if MEMORY.contains(&rival) && dropped.is_some_and(|dropped| dropped.own && dropped.source == source) {
+                return Err(Refusal::MemoryOptionsClash);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The options of each component: those of its section of the script, over them the defaults of the environment, over them
+/// those of its group of the command line (SL-S-07, SL-S-08, SL-E-12). What is carried holds for the later components
+/// until it is given again. There are as many components as sections or groups, whichever are more.
+///
+/// # Errors
+/// A value that its option does not take; options that cannot hold together.
+pub fn components(
+    script: &[Vec<Given>],
+    environment: &[Given],
+    command_line: &CommandLine,
+    now: &Zoned,
+) -> Result<Vec<Settings>, Refusal> {
+    let count = script.len().max(command_line.groups.len()).max(1);
+    let mut components: Vec<Settings> = Vec::with_capacity(count);
+    for offset in 0..count {
+        let mut settings = components.last().map(Settings::carried).unwrap_or_default();
+        settings.take(script.get(offset).cloned().unwrap_or_default(), Source::Script, now)?;
+        settings.take(environment.to_vec(), Source::Environment, now)?;
+        let group = command_line.groups.get(offset).map(|group| group.options.clone());
+        settings.take(group.unwrap_or_default(), Source::CommandLine, now)?;
+        components.push(settings);
+    }
+    Ok(components)
+}
+
+/// The options of each part of a step: those of its group, with what earlier groups carry on to it, over the defaults that
+/// the environment has for its component (SL-O-07, SL-R-13).
+///
+/// # Errors
+/// As [`components`].
+pub fn step_parts(
+    command_line: &CommandLine,
+    parts: &[Part],
+    environment: impl Fn(u32) -> Vec<Given>,
+    now: &Zoned,
+) -> Result<Vec<Settings>, Refusal> {
+    let alone = components(&[], &[], command_line, now)?;
+    let of_part = |part: &Part| {
+        let before = part.group.checked_sub(1).and_then(|before| alone.get(before));
+        let mut settings = before.map(Settings::carried).unwrap_or_default();
+        // The variable has the name of the job, which is not that of each of its steps.
+        let defaults = environment(part.component).into_iter().filter(|given| given.option.name != "job-name");
+        settings.take(defaults.collect(), Source::Environment, now)?;
+        let group = command_line.groups.get(part.group).map(|group| group.options.clone());
+        settings.take(group.unwrap_or_default(), Source::CommandLine, now)?;
+        Ok(settings)
+    };
+    parts.iter().map(of_part).collect()
+}
+
+/// The lines of `-v`: the options that hold for a component (SL-C-08).
+pub fn listing(command: Command, settings: &Settings, verbosity: usize) -> Vec<String> {
+    let line = |name: &str, value: &str| format!("{command}: {name:<20}: {value}");
+    let rule = format!("{command}: {0} {0}", "-".repeat(20));
+    let mut lines = vec![format!("{command}: defined options"), rule.clone()];
+    for option in OPTIONS.iter().filter(|option| option.commands.contains(command)) {
+        let Some(text) = settings.text(option.name) else { continue };
+        lines.push(match (option.name, option.kind()) {
+            ("verbose", _) => line("verbose", &verbosity.to_string()),
+            (name, None) => line(name, "set"),
+            (name, Some(Kind::Time)) => {
+                let limit = crate::duration::TimeLimit::parse(text);
+                line(name, &limit.map_or_else(|| text.to_owned(), |limit| limit.to_string()))
+            }
+            (name, Some(Kind::Megabytes)) => {
+                let size = crate::size::parse_megabytes(text).map(crate::size::show_megabytes);
+                line(name, &size.unwrap_or_else(|| text.to_owned()))
+            }
+            (name, Some(_)) => line(name, if text.is_empty() { "set" } else { text }),
+        });
+    }
+    lines.extend([rule, format!("{command}: end of defined options")]);
+    lines
+}

@@ -1,0 +1,366 @@
+//! From the options of the components to a job of the model.
+
+use super::{Settings, sizing};
+use crate::{
+    attributes::{self, component, component_key, job, job_key},
+    burst_buffer, environment,
+    job_id::dependencies,
+    messages::{Refusal, Rejection},
+    moment,
+    options::{Command, Place, values},
+    output,
+};
+use jiff::Zoned;
+use muster_schemas::{
+    job::{
+        self as model, ArraySpec, Component, Dependencies, Holds, JobSpec, Launch, Notification, RequeuePolicy, Sink,
+        WarningSignal,
+    },
+    time::Timestamp,
+};
+use std::collections::BTreeMap;
+
+/// What is submitted.
+#[derive(Clone, Debug)]
+pub struct Submission<'a> {
+    /// The options of each component, at least one.
+    pub components: &'a [Settings],
+    /// What runs.
+    pub program: Program,
+    /// Who submits.
+    pub caller: &'a Caller,
+    /// What the site says.
+    pub rules: &'a Rules,
+    /// The time of submission, in the submitter's time zone.
+    pub now: &'a Zoned,
+}
+
+/// What a job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A batch script, on the first node of the first component (SL-S-09).
+    Batch {
+        /// Its text.
+        text: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Where it comes from.
+        source: ScriptSource,
+    },
+    /// Nothing: the job is an allocation for steps.
+    Allocation {
+        /// Of which command.
+        by: Interactive,
+        /// The command that runs beside it, or the program of the step; may be empty.
+        words: Vec<String>,
+    },
+}
+
+/// Where a batch script comes from (SL-C-06).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptSource {
+    /// A file, by its absolute path.
+    File(String),
+    /// The command of `--wrap`.
+    Wrapped,
+    /// Standard input.
+    StandardInput,
+}
+
+/// A command that gets an allocation and goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interactive {
+    /// `salloc`.
+    Salloc,
+    /// `salloc --no-shell`.
+    SallocWithoutShell,
+    /// `srun` outside of an allocation.
+    Srun,
+}
+
+/// What a job takes over from the process that submits it.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// The name of its user.
+    pub user: String,
+    /// The name of its user's group.
+    pub group: String,
+    /// Its working directory, absolute.
+    pub directory: String,
+    /// Its environment.
+    pub environment: Vec<(String, String)>,
+    /// Its file mode creation mask.
+    pub umask: u32,
+    /// The host it runs on.
+    pub host: String,
+    /// The session it belongs to there.
+    pub session: u32,
+    /// Its whole command line.
+    pub submit_line: String,
+}
+
+/// What the site says of submissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// `MaxArraySize`: indices are below it.
+    pub array_size_limit: u32,
+    /// `JobRequeue`: whether jobs may be put back into the queue when they do not say.
+    pub requeue: bool,
+    /// Words of staging directives; empty without a burst-buffer plugin (SL-B-01, SL-B-07).
+    pub directive_words: Vec<String>,
+    /// Whether heterogeneous jobs may be arrays, which Slurm refuses.
+    pub heterogeneous_arrays: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { array_size_limit: 1001, requeue: true, directive_words: Vec::new(), heterogeneous_arrays: false }
+    }
+}
+
+/// The job that is submitted.
+///
+/// # Errors
+/// What the job is refused for as a whole; nothing of it is submitted (SL-S-11).
+pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
+    let Some(leader) = submission.components.first() else {
+        return Err(Refusal::Rejected(Rejection::Other("a job has at least one component".to_owned())));
+    };
+    let command = submission.command();
+    let array = array(submission, leader)?;
+    refuse_for_several(submission)?;
+    let name = leader.text("job-name").map_or_else(|| submission.default_name(), str::to_owned);
+    let mut attributes = job_attributes(submission, command);
+    let mut components = Vec::with_capacity(submission.components.len());
+    for (offset, settings) in submission.components.iter().enumerate() {
+        components.push(submission.component(offset, settings)?);
+        add_attributes(&mut attributes, offset, settings, &name);
+    }
+    exclude_named_nodes(&mut components);
+    add_directives(&mut attributes, submission);
+    Ok(JobSpec {
+        name,
+        components,
+        array,
+        working_directory: directory(submission.caller, leader),
+        environment: environment::of_job(leader.text("export"), &submission.caller.environment),
+        umask: Some(submission.caller.umask),
+        notifications: notifications(submission.caller, leader),
+        requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
+        attributes,
+        ..JobSpec::default()
+    })
+}
+
+fn array(submission: &Submission<'_>, leader: &Settings) -> Result<Option<ArraySpec>, Refusal> {
+    let rules = submission.rules;
+    let refused = Refusal::Rejected(Rejection::Array);
+    if submission.components.iter().skip(1).any(|settings| settings.is_set("array")) {
+        return Err(refused);
+    }
+    let Some(text) = leader.text("array") else { return Ok(None) };
+    let several = submission.components.len() > 1 && !rules.heterogeneous_arrays;
+    let is_batch = matches!(submission.program, Program::Batch { .. });
+    let spec = values::array(text, rules.array_size_limit).filter(|_| is_batch && !several);
+    spec.map(Some).ok_or(refused)
+}
+
+/// What only plain jobs can have (SL-S-17, SL-S-18).
+fn refuse_for_several(submission: &Submission<'_>) -> Result<(), Refusal> {
+    if submission.components.len() == 1 {
+        return Ok(());
+    }
+    let any = |name| submission.components.iter().any(|settings| settings.is_set(name));
+    if any("no-allocate") {
+        return Err(Refusal::Rejected(Rejection::NoAllocate));
+    }
+    if any("immediate") {
+        return Err(Refusal::Rejected(Rejection::NotImmediately));
+    }
+    Ok(())
+}
+
+impl Submission<'_> {
+    fn command(&self) -> Command {
+        match &self.program {
+            Program::Batch { .. } => Command::Sbatch,
+            Program::Allocation { by: Interactive::Srun, .. } => Command::Srun,
+            Program::Allocation { .. } => Command::Salloc,
+        }
+    }
+
+    /// The job's name if none is given (SL-C-08, SL-C-21, SL-C-22).
+    fn default_name(&self) -> String {
+        match &self.program {
+            Program::Batch { source: ScriptSource::File(path), .. } => base_name(path).to_owned(),
+            Program::Batch { source: ScriptSource::Wrapped, .. } => "wrap".to_owned(),
+            Program::Batch { source: ScriptSource::StandardInput, .. } => "sbatch".to_owned(),
+            Program::Allocation { by: Interactive::Salloc, .. } => "interactive".to_owned(),
+            Program::Allocation { by: Interactive::SallocWithoutShell, .. } => "no-shell".to_owned(),
+            Program::Allocation { by: Interactive::Srun, words } => {
+                words.first().map_or("", |word| base_name(word)).to_owned()
+            }
+        }
+    }
+
+    fn component(&self, offset: usize, settings: &Settings) -> Result<Component, Refusal> {
+        let moment = |name| settings.value(name, |text| moment::parse(text, self.now));
+        let priority = settings.value("priority", values::priority);
+        Ok(Component {
+            queue: first_of_list(settings.text("partition")),
+            account: settings.text("account").map(str::to_owned),
+            class: settings.text("qos").map(str::to_owned),
+            // A priority of 0 is a hold.
+            priority: priority.filter(|priority| *priority > 0),
+            begin: moment("begin").filter(|begin| self.is_ahead(*begin)),
+            deadline: moment("deadline"),
+            dependencies: component_dependencies(settings)?,
+            holds: Holds { user: settings.is_set("hold") || priority == Some(0), ..Holds::default() },
+            reservation: first_of_list(settings.text("reservation")),
+            launch: self.launch(offset, settings),
+            alternatives: sizing::alternatives(settings, offset)?,
+        })
+    }
+
+    fn is_ahead(&self, moment: Timestamp) -> bool {
+        moment.0 > self.now.timestamp().as_microsecond()
+    }
+
+    fn launch(&self, offset: usize, settings: &Settings) -> Launch {
+        let Program::Batch { text, args, .. } = &self.program else { return Launch::default() };
+        let is_array = settings.is_set("array");
+        let path = |option| settings.text(option).map(output::batch_pattern);
+        let program = match offset {
+            0 => model::Program::Script { text: text.clone(), args: args.clone() },
+            _ => model::Program::None,
+        };
+        Launch {
+            program,
+            stdout: Some(path("output").unwrap_or_else(|| output::default_pattern(is_array).to_owned())),
+            stderr: path("error"),
+            stdin: path("input"),
+            append_output: settings.value("open-mode", values::appends).unwrap_or(false),
+            warning: settings
+                .value("signal", values::SignalAhead::parse)
+                .filter(|ahead| ahead.batch_script)
+                .map(|ahead| WarningSignal { signal: ahead.signal, seconds_before_end: ahead.seconds_before_end }),
+            kill_grace_seconds: None,
+        }
+    }
+}
+
+fn component_dependencies(settings: &Settings) -> Result<Dependencies, Refusal> {
+    match settings.text("dependency").filter(|text| !text.is_empty()) {
+        None => Ok(Dependencies::default()),
+        Some(text) => dependencies(text).ok_or(Refusal::Rejected(Rejection::Dependency)),
+    }
+}
+
+/// Nodes that one component names are not for the others (SL-S-23).
+fn exclude_named_nodes(components: &mut [Component]) {
+    let named: Vec<Vec<String>> = components
+        .iter()
+        .map(|component| component.alternatives.first().into_iter().flat_map(|way| &way.requests))
+        .map(|requests| requests.flat_map(|request| request.nodes.iter().cloned()).collect())
+        .collect();
+    for (offset, component) in components.iter_mut().enumerate() {
+        let others = named.iter().enumerate().filter(|(other, _)| *other != offset).flat_map(|(_, nodes)| nodes);
+        let foreign: Vec<&String> = others.filter(|node| !named[offset].contains(node)).collect();
+        for request in component.alternatives.iter_mut().flat_map(|way| &mut way.requests) {
+            for node in &foreign {
+                if !request.excluded_nodes.contains(node) {
+                    request.excluded_nodes.push((*node).clone());
+                }
+            }
+        }
+    }
+}
+
+fn first_of_list(text: Option<&str>) -> Option<String> {
+    text.and_then(|text| text.split(',').next()).filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+fn directory(caller: &Caller, leader: &Settings) -> String {
+    match leader.text("chdir").filter(|path| !path.is_empty()) {
+        None => caller.directory.clone(),
+        Some(path) if path.starts_with('/') => path.to_owned(),
+        Some(path) => format!("{}/{path}", caller.directory.trim_end_matches('/')),
+    }
+}
+
+/// Mail is for the leader alone (SL-M-06).
+fn notifications(caller: &Caller, leader: &Settings) -> Vec<Notification> {
+    let on = leader.value("mail-type", values::mail_types).unwrap_or_default();
+    if on.is_empty() {
+        return Vec::new();
+    }
+    let to = leader.text("mail-user").filter(|user| !user.is_empty()).unwrap_or(&caller.user);
+    to.split(',').map(|address| Notification { on: on.clone(), sink: Sink::Mail(address.to_owned()) }).collect()
+}
+
+fn requeues(leader: &Settings, rules: &Rules) -> bool {
+    match (leader.is_set("requeue"), leader.is_set("no-requeue")) {
+        (true, _) => true,
+        (false, true) => false,
+        (false, false) => rules.requeue,
+    }
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn job_attributes(submission: &Submission<'_>, command: Command) -> BTreeMap<String, String> {
+    let caller = submission.caller;
+    let shown = match &submission.program {
+        Program::Batch { source: ScriptSource::File(path), args, .. } => {
+            let words: Vec<&str> = std::iter::once(path).chain(args).map(String::as_str).collect();
+            words.join(" ")
+        }
+        Program::Batch { .. } => String::new(),
+        Program::Allocation { words, .. } => words.join(" "),
+    };
+    let session = if caller.session == 0 { String::new() } else { caller.session.to_string() };
+    let pairs = [
+        (job::KIND, command.name().to_owned()),
+        (job::COMMAND, shown),
+        (job::SUBMIT_LINE, caller.submit_line.clone()),
+        (job::SUBMIT_HOST, caller.host.clone()),
+        (job::SUBMIT_SESSION, session),
+        (job::GROUP, caller.group.clone()),
+    ];
+    pairs.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (job_key(name), text)).collect()
+}
+
+/// Adds what the model has no place for.
+fn add_attributes(attributes: &mut BTreeMap<String, String>, offset: usize, settings: &Settings, job_name: &str) {
+    let is_list = |text: &str| text.contains(',');
+    for (option, text) in settings.iter().filter(|(option, _)| option.place == Place::Kept) {
+        let kept = match option.name {
+            component::JOB_NAME => text != job_name,
+            component::PARTITION | component::RESERVATION => is_list(text),
+            component::LICENSES | component::MAIL_TYPE | component::MAIL_USER => offset == 0,
+            component::DEPENDENCY => text.to_ascii_lowercase().contains("afterburstbuffer"),
+            _ => true,
+        };
+        let value = match option.name {
+            component::NICE => values::nice(text).map_or_else(|| text.to_owned(), |nice| nice.to_string()),
+            _ if text.is_empty() => attributes::SET.to_owned(),
+            _ => text.to_owned(),
+        };
+        if kept {
+            attributes.insert(component_key(offset, option.name), value);
+        }
+    }
+}
+
+/// Keeps the directives of each component, and the words by which its script is rebuilt when it is shown (SL-B-05).
+fn add_directives(attributes: &mut BTreeMap<String, String>, submission: &Submission<'_>) {
+    let Program::Batch { text, .. } = &submission.program else { return };
+    let words: Vec<&str> = submission.rules.directive_words.iter().map(String::as_str).collect();
+    let Some(scripts) = burst_buffer::scripts(text, &words) else { return };
+    attributes.insert(job_key(job::DIRECTIVE_WORDS), words.join(","));
+    for (offset, script) in scripts.iter().enumerate().filter(|(_, script)| !script.directives.is_empty()) {
+        attributes.insert(component_key(offset, component::BURST_BUFFER), script.directives.join("\n"));
+    }
+}

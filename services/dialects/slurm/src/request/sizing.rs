@@ -1,0 +1,250 @@
+//! From sizing options to requests over the resource tree (SL-C-12).
+
+use super::Settings;
+use crate::{
+    features::{self, Way},
+    messages::{Refusal, Rejection},
+    options::{
+        Command,
+        values::{self, Exclusive, NodeRange},
+    },
+    size::{MEGABYTE, parse_megabytes},
+};
+use muster_schemas::resources::{
+    Alternative, Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing,
+};
+use std::collections::BTreeMap;
+
+/// What a component asks for, one way for each alternative.
+pub(super) fn alternatives(settings: &Settings, offset: usize) -> Result<Vec<Alternative>, Refusal> {
+    let licences = licences(settings, offset)?;
+    let walltime_seconds = settings.value("time", crate::duration::TimeLimit::parse).and_then(|limit| limit.seconds());
+    let ways = ways(settings)?;
+    let size = Size::of(settings)?;
+    let requests = ways.iter().map(|way| size.requests(way));
+    let alternative = |requests| Alternative { requests, walltime_seconds, licences: licences.clone() };
+    requests.map(|requests| requests.map(alternative)).collect()
+}
+
+fn rejected(rejection: Rejection) -> Refusal {
+    Refusal::Rejected(rejection)
+}
+
+fn licences(settings: &Settings, offset: usize) -> Result<BTreeMap<String, u32>, Refusal> {
+    let Some(text) = settings.text("licenses").filter(|text| !text.is_empty()) else { return Ok(BTreeMap::new()) };
+    if offset > 0 {
+        return Err(rejected(Rejection::LicenceNotOnLeader(u32::try_from(offset).unwrap_or(u32::MAX))));
+    }
+    values::licences(text).ok_or_else(|| rejected(Rejection::Licence))
+}
+
+fn ways(settings: &Settings) -> Result<Vec<Way>, Refusal> {
+    match settings.text("constraint").filter(|text| !text.is_empty()) {
+        None => Ok(vec![Way::default()]),
+        Some(text) => features::parse(text).ok_or_else(|| rejected(Rejection::Feature)),
+    }
+}
+
+fn hosts(settings: &Settings, option: &str) -> Result<Vec<String>, Refusal> {
+    match settings.text(option).filter(|text| !text.is_empty()) {
+        None => Ok(Vec::new()),
+        Some(text) => values::hosts(text).ok_or_else(|| rejected(Rejection::NodeName)),
+    }
+}
+
+/// The sizing options of a component.
+struct Size {
+    nodes: Option<NodeRange>,
+    tasks: Option<u32>,
+    tasks_per_node: Option<u32>,
+    cpus_per_task: u32,
+    memory: Option<Memory>,
+    gpus: Option<Gpus>,
+    named_nodes: Vec<String>,
+    excluded_nodes: Vec<String>,
+    sharing: Sharing,
+}
+
+impl Size {
+    fn of(settings: &Settings) -> Result<Self, Refusal> {
+        let asked_nodes = settings.value("nodes", NodeRange::parse);
+        let mut named_nodes = hosts(settings, "nodelist")?;
+        named_nodes.truncate(asked_nodes.map_or(usize::MAX, most_nodes));
+        let tasks_per_node = settings.value("ntasks-per-node", values::count);
+        let named = u32::try_from(named_nodes.len()).ok().filter(|count| *count > 0);
+        let nodes = asked_nodes.or_else(|| named.map(|min| NodeRange { min, max: None }));
+        let gpus = gpus(settings)?;
+        // With overcommit each node gives one CPU, however many tasks run there.
+        let overcommit = settings.is_set("overcommit");
+        let asked = settings.value("ntasks", values::count).filter(|_| !overcommit);
+        let nodes = if overcommit { nodes.or(Some(NodeRange { min: 1, max: None })) } else { nodes };
+        let on_each = tasks_per_node
+            .filter(|_| !overcommit)
+            .map(|per_node| per_node.saturating_mul(nodes.map_or(1, |nodes| nodes.min)));
+        let tasks = asked.or(on_each);
+        let nodes = nodes.map(|nodes| no_more_than(nodes, tasks));
+        let cpus_per_task = settings.value("cpus-per-task", values::count);
+        let cpus_per_gpu = settings.value("cpus-per-gpu", values::count);
+        Ok(Self {
+            cpus_per_task: cpus_per_task.or(for_gpus(cpus_per_gpu, gpus.as_ref(), tasks)).unwrap_or(1),
+            tasks_per_node: tasks_per_node.filter(|_| !overcommit),
+            memory: memory(settings),
+            sharing: sharing(settings),
+            excluded_nodes: hosts(settings, "exclude")?,
+            nodes,
+            tasks,
+            gpus,
+            named_nodes,
+        })
+    }
+
+    /// The requests of one way: one, unless some nodes must be of another kind than the rest.
+    fn requests(&self, way: &Way) -> Result<Vec<Request>, Refusal> {
+        let counted: u32 = way.some_nodes.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count));
+        let least = self.nodes.map_or(0, |nodes| nodes.min);
+        let named = u32::try_from(self.named_nodes.len()).unwrap_or(u32::MAX);
+        // Named nodes of which there are fewer than wanted are a part of their own: the rest may be any others.
+        let named_apart = named > 0 && named < least && counted == 0;
+        if counted == 0 && !named_apart {
+            return Ok(vec![Request { path: self.path(), ..self.request(way, None, self.tasks) }]);
+        }
+        let mut parts: Vec<(u32, Option<&NodeFilter>, bool)> = Vec::new();
+        parts.extend(way.some_nodes.iter().map(|(filter, count)| (*count, Some(filter), false)));
+        if named_apart {
+            parts.push((named, None, true));
+        }
+        let rest = least.saturating_sub(if named_apart { named } else { counted });
+        if rest > 0 {
+            parts.push((rest, None, false));
+        }
+        let total: u32 = parts.iter().fold(0, |sum, (count, ..)| sum.saturating_add(*count));
+        let mut tasks_left = self.tasks.map(|tasks| tasks.max(total));
+        let mut nodes_left = total;
+        let mut requests = Vec::with_capacity(parts.len());
+        for (count, filter, with_names) in parts {
+            let tasks = tasks_left.map(|tasks| share(tasks, count, nodes_left));
+            tasks_left = tasks_left.zip(tasks).map(|(left, taken)| left - taken);
+            nodes_left -= count;
+            let mut request = self.request(way, filter, tasks);
+            request.path = vec![LevelCount { level: Level::Node, count: Count::exactly(count) }];
+            if named_apart && !with_names {
+                request.excluded_nodes.append(&mut request.nodes);
+            }
+            requests.push(request);
+        }
+        Ok(requests)
+    }
+
+    fn path(&self) -> Vec<LevelCount> {
+        let count = |nodes: NodeRange| Count::Range { min: nodes.min, max: nodes.max.unwrap_or(nodes.min) };
+        self.nodes.map(|nodes| LevelCount { level: Level::Node, count: count(nodes) }).into_iter().collect()
+    }
+
+    fn request(&self, way: &Way, some: Option<&NodeFilter>, tasks: Option<u32>) -> Request {
+        let filters: Vec<NodeFilter> = way.filter().into_iter().chain(some.cloned()).collect();
+        let filter = match filters.len() {
+            0 | 1 => filters.into_iter().next(),
+            _ => Some(NodeFilter::All(filters)),
+        };
+        Request {
+            path: Vec::new(),
+            tasks,
+            tasks_per_node: self.tasks_per_node,
+            cpus_per_task: self.cpus_per_task,
+            memory: self.memory,
+            gpus: self.gpus.clone(),
+            filter,
+            nodes: self.named_nodes.clone(),
+            excluded_nodes: self.excluded_nodes.clone(),
+            sharing: self.sharing,
+        }
+    }
+}
+
+/// Nodes of which each has a task at least.
+fn no_more_than(nodes: NodeRange, tasks: Option<u32>) -> NodeRange {
+    let most = tasks.unwrap_or(u32::MAX);
+    NodeRange { min: nodes.min.min(most), max: nodes.max.map(|max| max.min(most)) }
+}
+
+/// What is told of a component that asks for more nodes than tasks, or names more nodes than it asks for: it gets a node
+/// for each task, and the first of the nodes.
+pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Some(nodes) = settings.value("nodes", NodeRange::parse) else { return lines };
+    if let Some(tasks) = settings.value("ntasks", values::count).filter(|tasks| *tasks < nodes.min) {
+        let asked = nodes.min;
+        lines.push(format!(
+            "{command}: Warning: can't run {tasks} processes on {asked} nodes, setting nnodes to {tasks}"
+        ));
+    }
+    let (named, most) = (settings.value("nodelist", values::hosts).map_or(0, |names| names.len()), most_nodes(nodes));
+    if named > most {
+        lines.push(format!(
+            "{command}: error: Required nodelist includes more nodes than permitted by max-node count ({named} > {most}). \
+             Eliminating nodes from the nodelist."
+        ));
+    }
+    lines
+}
+
+fn most_nodes(nodes: NodeRange) -> usize {
+    nodes.max.unwrap_or(nodes.min) as usize
+}
+
+/// The part of some tasks that runs on `count` of so many nodes, rounded up.
+fn share(tasks: u32, count: u32, nodes: u32) -> u32 {
+    let share = (u64::from(tasks) * u64::from(count)).div_ceil(u64::from(nodes.max(1)));
+    u32::try_from(share).unwrap_or(u32::MAX).min(tasks)
+}
+
+fn memory(settings: &Settings) -> Option<Memory> {
+    let per = |option, per| {
+        let megabytes = settings.value(option, parse_megabytes).filter(|megabytes| *megabytes > 0)?;
+        Some(Memory { bytes: megabytes.saturating_mul(MEGABYTE), per })
+    };
+    per("mem-per-cpu", Per::Core).or_else(|| per("mem-per-gpu", Per::Gpu)).or_else(|| per("mem", Per::Node))
+}
+
+fn sharing(settings: &Settings) -> Sharing {
+    // `--mem=0` asks for all memory of the nodes, which the model gives with the whole nodes only.
+    match settings.value("exclusive", Exclusive::parse) {
+        Some(Exclusive::Nodes | Exclusive::Topology) => Sharing::WholeNodes,
+        Some(Exclusive::User | Exclusive::Label) | None => Sharing::Shared,
+    }
+}
+
+fn gpus(settings: &Settings) -> Result<Option<Gpus>, Refusal> {
+    let ways = [
+        ("gpus", Per::Request),
+        ("gpus-per-node", Per::Node),
+        ("gpus-per-task", Per::Task),
+        ("gpus-per-socket", Per::Node),
+    ];
+    for (option, per) in ways {
+        if let Some((count, model)) = settings.value(option, values::gpus).filter(|(count, _)| *count > 0) {
+            return Ok(Some(Gpus { count, per, model }));
+        }
+    }
+    let gres = settings.value("gres", values::gres).unwrap_or_default();
+    let mut gpus: Option<Gpus> = None;
+    for one in gres.into_iter().filter(|one| one.count > 0) {
+        if one.name != "gpu" {
+            return Err(rejected(Rejection::Gres));
+        }
+        let count = gpus.as_ref().map_or(0, |gpus| gpus.count).saturating_add(one.count);
+        let model = if gpus.is_some() { None } else { one.model };
+        gpus = Some(Gpus { count, per: Per::Node, model });
+    }
+    Ok(gpus)
+}
+
+/// The CPUs for each task that follow from those for each GPU.
+fn for_gpus(cpus_per_gpu: Option<u32>, gpus: Option<&Gpus>, tasks: Option<u32>) -> Option<u32> {
+    let gpus = gpus?;
+    let cpus = cpus_per_gpu?.checked_mul(gpus.count)?;
+    match gpus.per {
+        Per::Task => Some(cpus),
+        _ => Some(cpus.div_ceil(tasks.unwrap_or(1).max(1))),
+    }
+}

@@ -1,0 +1,45 @@
+//! Which jobs, components, tasks and steps a command means (SL-I-06 to I-10, SL-M-01 to M-09, SL-M-17, SL-A-03, SL-A-04,
+//! SL-C-18).
+//!
+//! All of it is a function of ids and filters and of the lines of the jobs as they stand: the answer is what to act on,
+//! or a refusal with Slurm's words and nothing acted on.
+
+mod control;
+mod filter;
+mod listed;
+
+pub use control::{Action, Chosen, Target, choose};
+pub use filter::{JobFilter, matching};
+pub use listed::{listed, of_accounting, of_squeue, of_steps, shown_by_scontrol};
+
+use crate::{
+    job_id::JobPart,
+    show::record::{ArrayTasks, JobRecord},
+};
+
+/// Whether a line belongs to the job, array or component that an id names.
+fn is_named(part: &JobPart, record: &JobRecord) -> bool {
+    match part {
+        JobPart::Number(number) => {
+            record.number == *number
+                || record.het.as_ref().is_some_and(|het| het.leader == *number)
+                || record.array.as_ref().is_some_and(|array| array.number == *number)
+        }
+        JobPart::Component { leader, offset } => {
+            record.het.as_ref().is_some_and(|het| het.leader == *leader && het.offset == *offset)
+        }
+        JobPart::AllTasks(number) => record.array.as_ref().is_some_and(|array| array.number == *number),
+        JobPart::Tasks { array, indices, .. } => {
+            let of_array = record.array.as_ref().filter(|place| place.number == *array);
+            of_array.is_some_and(|place| match &place.tasks {
+                ArrayTasks::One(index) => indices.contains(*index),
+                ArrayTasks::Waiting(waiting) => !waiting.intersection(indices).is_empty(),
+            })
+        }
+    }
+}
+
+/// Whether the line is component 0 of a job with several, named by its number alone.
+fn names_leader(part: &JobPart, record: &JobRecord) -> bool {
+    matches!((part, &record.het), (JobPart::Number(number), Some(het)) if het.leader == *number)
+}

@@ -1,0 +1,131 @@
+//! What commands that change jobs act on.
+
+use super::{is_named, names_leader};
+use crate::{
+    job_id::JobPart,
+    queries::Failure,
+    show::record::{ArrayTasks, JobRecord},
+};
+use muster_schemas::ids::JobId;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// End it, or send it a signal (`scancel`).
+    Cancel,
+    /// `scontrol hold`, `uhold`.
+    Hold,
+    /// `scontrol release`.
+    Release,
+    /// `scontrol requeue`, `requeuehold`.
+    Requeue,
+    /// `scontrol suspend`.
+    Suspend,
+    /// `scontrol resume`.
+    Resume,
+    /// `scontrol update`.
+    Update,
+}
+
+/// What is acted on: a job, array or task as the core knows it, or one component of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// The job, array or task.
+    pub job: JobId,
+    /// The component; `None` means the whole job.
+    pub component: Option<u32>,
+}
+
+/// What an id comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// To act on these.
+    Targets(Vec<Target>),
+    /// There is nothing to do, which is no failure: what `-v` says (SL-C-31).
+    Nothing(String),
+}
+
+/// The exit status of `scancel` for a component that cannot be cancelled alone (SL-M-03).
+const NOT_ALONE: u8 = 60;
+
+/// What an id means for an action, by the jobs as they stand. `whole_hetjob` is the setting of that name (SL-M-05).
+///
+/// # Errors
+/// A job or component that does not exist, or that cannot be acted on alone; nothing is acted on then.
+pub fn choose(action: Action, part: &JobPart, records: &[JobRecord], whole_hetjob: bool) -> Result<Chosen, Failure> {
+    let named: Vec<&JobRecord> = records.iter().filter(|record| is_named(part, record)).collect();
+    let Some(first) = named.first().copied() else { return unknown(action, part) };
+    if action == Action::Cancel && named.iter().all(|record| record.state.is_finished()) {
+        return Ok(Chosen::Nothing(over(part)));
+    }
+    if first.het.is_some() {
+        return component(action, part, first, whole_hetjob).map(|target| Chosen::Targets(vec![target]));
+    }
+    if action == Action::Requeue && named.iter().all(|record| record.state.is_pending()) {
+        return Err(Failure::plain(format_args!("Job is pending execution for job {part}")));
+    }
+    Ok(Chosen::Targets(tasks(part, &named)))
+}
+
+fn unknown(action: Action, part: &JobPart) -> Result<Chosen, Failure> {
+    match action {
+        Action::Cancel => Ok(Chosen::Nothing(format!("Kill job error on job id {part}: Invalid job id specified"))),
+        _ => Err(Failure::plain(format_args!("Invalid job id specified for job {part}"))),
+    }
+}
+
+fn over(part: &JobPart) -> String {
+    format!("Kill job error on job id {part}: Job/step already completing or completed")
+}
+
+/// The rules for jobs with several components.
+fn component(action: Action, part: &JobPart, record: &JobRecord, whole_hetjob: bool) -> Result<Target, Failure> {
+    let (leader, offset) = record.het.as_ref().map_or((record.number, 0), |het| (het.leader, het.offset));
+    let whole = Target { job: JobId::job(leader), component: None };
+    let alone = Target { component: Some(offset), ..whole };
+    if names_leader(part, record) {
+        return match action {
+            Action::Requeue if record.state.is_pending() => {
+                Err(Failure::plain(format_args!("Job is pending execution for job {part}")))
+            }
+            _ => Ok(whole),
+        };
+    }
+    let is_number = matches!(part, JobPart::Number(_));
+    match action {
+        Action::Requeue => Err(Failure::plain(format_args!("Job not heterogeneous job leader for job {part}"))),
+        Action::Suspend | Action::Resume => {
+            let text = "Operation not permitted on individual component of heterogeneous job";
+            Err(Failure::plain(format_args!("{text} for job {part}")))
+        }
+        // Ending component 0 ends the batch script and with it the job (D-14).
+        Action::Cancel if offset == 0 => Ok(whole),
+        Action::Cancel | Action::Hold | Action::Release if is_number && whole_hetjob => Ok(whole),
+        Action::Cancel if record.state.is_pending() => {
+            let text = "Operation not permitted on individual component of heterogeneous job";
+            Err(Failure {
+                code: NOT_ALONE,
+                ..Failure::error("scancel", format_args!("Kill job error on job id {part}: {text}"))
+            })
+        }
+        Action::Cancel | Action::Hold | Action::Release | Action::Update => Ok(alone),
+    }
+}
+
+/// Plain jobs, arrays and tasks.
+fn tasks(part: &JobPart, named: &[&JobRecord]) -> Vec<Target> {
+    let target = |job| Target { job, component: None };
+    match part {
+        JobPart::Number(number) | JobPart::AllTasks(number) => vec![target(JobId::job(*number))],
+        JobPart::Component { leader, .. } => vec![target(JobId::job(*leader))],
+        JobPart::Tasks { array, indices, .. } => {
+            let exists = |index: u32| {
+                named.iter().filter_map(|record| record.array.as_ref()).any(|place| match &place.tasks {
+                    ArrayTasks::One(known) => *known == index,
+                    ArrayTasks::Waiting(waiting) => waiting.contains(index),
+                })
+            };
+            indices.iter().filter(|index| exists(*index)).map(|index| target(JobId::task(*array, index))).collect()
+        }
+    }
+}

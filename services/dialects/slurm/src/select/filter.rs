@@ -1,0 +1,104 @@
+//! What `scancel` acts on if it is given filters instead of ids (SL-M-17, SL-C-32).
+
+use super::Target;
+use crate::{
+    show::record::{ArrayTasks, JobRecord},
+    words::State,
+};
+use muster_schemas::ids::JobId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which jobs. All that is given must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Login name, or number, of the owner.
+    pub user: Option<String>,
+    /// The partition.
+    pub partition: Option<String>,
+    /// The account.
+    pub account: Option<String>,
+    /// The service class.
+    pub qos: Option<String>,
+    /// The job's name.
+    pub name: Option<String>,
+    /// In one of these states; empty means any.
+    pub states: Vec<State>,
+    /// Names of nodes, one of which it has; empty means any.
+    pub nodes: BTreeSet<String>,
+    /// The reservation.
+    pub reservation: Option<String>,
+    /// The key for accounting.
+    pub wckey: Option<String>,
+}
+
+impl JobFilter {
+    /// Whether a line matches.
+    pub fn takes(&self, record: &JobRecord) -> bool {
+        let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|wanted| wanted == value);
+        let user = is(&self.user, &record.user) || is(&self.user, &record.person.uid.to_string());
+        user && is(&self.partition, &record.partition)
+            && is(&self.account, record.account.as_deref().unwrap_or_default())
+            && is(&self.qos, record.qos())
+            && is(&self.name, &record.name)
+            && is(&self.reservation, record.reservation.as_deref().unwrap_or_default())
+            && is(&self.wckey, record.request().wckey.as_deref().unwrap_or_default())
+            && (self.states.is_empty() || self.states.contains(&record.state))
+            && (self.nodes.is_empty() || record.nodes.iter().any(|node| self.nodes.contains(node)))
+    }
+
+    /// What `-v` says if nothing matches (SL-C-31).
+    pub fn nothing_matches(&self) -> String {
+        let texts = [
+            ("account", &self.account),
+            ("jobname", &self.name),
+            ("partition", &self.partition),
+            ("qos", &self.qos),
+            ("reservation", &self.reservation),
+            ("user", &self.user),
+            ("wckey", &self.wckey),
+        ];
+        let mut filters: Vec<String> =
+            texts.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?))).collect();
+        filters.extend(self.states.iter().map(|state| format!("state={state}")));
+        if !self.nodes.is_empty() {
+            let names: Vec<&String> = self.nodes.iter().collect();
+            filters.push(format!("nodelist={}", crate::hostlist::compress_sorted(&names)));
+        }
+        format!("No active jobs match ALL job filters, including: {}", filters.join(", "))
+    }
+}
+
+/// What matches a filter and is not over. Of a job with components all of it if the leader matches; else the components
+/// that match, if they run and `whole_hetjob` is not set (SL-M-17).
+pub fn matching(filter: &JobFilter, records: &[JobRecord], whole_hetjob: bool) -> Vec<Target> {
+    let mut targets: BTreeMap<JobId, BTreeSet<Option<u32>>> = BTreeMap::new();
+    for record in records.iter().filter(|record| !record.state.is_finished() && filter.takes(record)) {
+        match &record.het {
+            None => {
+                targets.entry(id(record)).or_default().insert(None);
+            }
+            Some(het) if het.offset == 0 => {
+                targets.entry(JobId::job(het.leader)).or_default().insert(None);
+            }
+            Some(het) if record.state.is_placed() && !whole_hetjob => {
+                targets.entry(JobId::job(het.leader)).or_default().insert(Some(het.offset));
+            }
+            Some(_) => {}
+        }
+    }
+    let whole_or_parts = |(job, components): (JobId, BTreeSet<Option<u32>>)| {
+        let is_whole = components.contains(&None);
+        let parts = components.into_iter().filter(move |component| component.is_none() || !is_whole);
+        parts.map(move |component| Target { job, component })
+    };
+    targets.into_iter().flat_map(whole_or_parts).collect()
+}
+
+/// The id in the core: of tasks that have not started and share a line that of the array.
+fn id(record: &JobRecord) -> JobId {
+    match record.array.as_ref().map(|array| (array.number, &array.tasks)) {
+        Some((number, ArrayTasks::One(index))) => JobId::task(number, *index),
+        Some((number, ArrayTasks::Waiting(_))) => JobId::job(number),
+        None => JobId::job(record.number),
+    }
+}

@@ -1,0 +1,124 @@
+//! What listings show of what was named.
+
+use super::is_named;
+use crate::{
+    job_id::{IdExpression, JobPart},
+    queries::Failure,
+    show::{
+        record::{ArrayTasks, JobRecord},
+        sacct::Row,
+        step::StepRecord,
+    },
+};
+
+/// The lines that an id names: of the leader of a job with components, those of all; of tasks that share a line only
+/// those that are named.
+pub fn listed(part: &JobPart, records: &[JobRecord]) -> Vec<JobRecord> {
+    records.iter().filter(|record| is_named(part, record)).map(|record| narrowed(part, record)).collect()
+}
+
+fn narrowed(part: &JobPart, record: &JobRecord) -> JobRecord {
+    let mut record = record.clone();
+    if let (JobPart::Tasks { indices, .. }, Some(array)) = (part, &mut record.array)
+        && let ArrayTasks::Waiting(waiting) = &array.tasks
+    {
+        let wanted = waiting.intersection(indices);
+        array.tasks = match (wanted.len(), wanted.first()) {
+            (1, Some(only)) => ArrayTasks::One(only),
+            _ => ArrayTasks::Waiting(wanted),
+        };
+    }
+    record
+}
+
+/// What `squeue -j` lists; without ids everything (SL-I-06 to I-08).
+///
+/// # Errors
+/// The only id names nothing (SL-C-26); one among several is left out.
+pub fn of_squeue(ids: &[IdExpression], records: Vec<JobRecord>) -> Result<Vec<JobRecord>, Failure> {
+    let [only] = ids else {
+        return Ok(match ids {
+            [] => records,
+            several => unique(several.iter().flat_map(|id| listed(&id.job, &records)).collect()),
+        });
+    };
+    match listed(&only.job, &records) {
+        found if found.is_empty() => Err(unknown_job()),
+        found => Ok(found),
+    }
+}
+
+/// A line that two ids name is listed once.
+fn unique(records: Vec<JobRecord>) -> Vec<JobRecord> {
+    let mut seen = std::collections::BTreeSet::new();
+    records.into_iter().filter(|record| seen.insert(record.shown_id().to_string())).collect()
+}
+
+fn unknown_job() -> Failure {
+    Failure::plain("slurm_load_jobs error: Invalid job id specified")
+}
+
+/// What `scontrol show job` shows of an id, components in their order (SL-I-10).
+///
+/// # Errors
+/// A component that its job does not have, or a job that does not exist.
+pub fn shown_by_scontrol(id: &IdExpression, records: &[JobRecord]) -> Result<Vec<JobRecord>, Failure> {
+    let mut found = listed(&id.job, records);
+    if found.is_empty() {
+        let has_leader = |leader: &u64| !listed(&JobPart::Number(*leader), records).is_empty();
+        return Err(match &id.job {
+            JobPart::Component { leader, .. } if has_leader(leader) => {
+                Failure::plain(format_args!("Job {id} not found"))
+            }
+            _ => unknown_job(),
+        });
+    }
+    found.sort_by_key(|record| (record.number, record.het.as_ref().map(|het| het.offset)));
+    Ok(found)
+}
+
+/// The steps that ids name: all of a job, or one (`squeue -s`, `scontrol show step`); without ids all.
+pub fn of_steps(ids: &[IdExpression], steps: Vec<StepRecord>) -> Vec<StepRecord> {
+    let is_of = |id: &IdExpression, step: &StepRecord| {
+        let is_job = match (&id.job, JobPart::parse(&step.shown_job)) {
+            (JobPart::Number(number), _) if *number == step.job => true,
+            (JobPart::Number(number), Some(JobPart::Component { leader, .. })) => *number == leader,
+            (JobPart::Number(number) | JobPart::AllTasks(number), Some(JobPart::Tasks { array, .. })) => {
+                *number == array
+            }
+            (JobPart::Tasks { array, indices, .. }, Some(JobPart::Tasks { array: known, indices: index, .. })) => {
+                *array == known && indices.contains_all(&index)
+            }
+            (part, shown) => Some(part) == shown.as_ref(),
+        };
+        is_job && id.step.is_none_or(|wanted| wanted == step.step)
+    };
+    steps.into_iter().filter(|step| ids.is_empty() || ids.iter().any(|id| is_of(id, step))).collect()
+}
+
+/// What `sacct -j` lists; without ids everything. `whole_hetjob` says whether all components are listed if one is named;
+/// `None` lists all if the leader is (SL-A-03, SL-A-04). An id of a step lists that step alone.
+pub fn of_accounting(ids: &[IdExpression], rows: Vec<Row>, whole_hetjob: Option<bool>) -> Vec<Row> {
+    if ids.is_empty() {
+        return rows;
+    }
+    rows.into_iter().filter(|row| ids.iter().any(|id| takes(id, row, whole_hetjob))).collect()
+}
+
+fn takes(id: &IdExpression, row: &Row, whole_hetjob: Option<bool>) -> bool {
+    let is_step = match id.step {
+        None => true,
+        Some(step) => row.step.as_ref().is_some_and(|known| known.step == step),
+    };
+    is_step
+        && match (&row.job.het, whole_hetjob, &id.job) {
+            (Some(het), Some(true), JobPart::Number(number)) => {
+                // Numbers of components are consecutive: the set tells the last one.
+                let last = het.set.rsplit(['-', ',']).next().and_then(|last| last.parse().ok()).unwrap_or(het.leader);
+                (het.leader..=last).contains(number)
+            }
+            (Some(het), Some(true), JobPart::Component { leader, .. }) => het.leader == *leader,
+            (Some(_), Some(false), JobPart::Number(number)) => row.job.number == *number,
+            _ => is_named(&id.job, &row.job),
+        }
+}

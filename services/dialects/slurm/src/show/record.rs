@@ -1,0 +1,212 @@
+//! What the commands list: a line for each plain job, component, task of an array, and rest of an array.
+
+mod build;
+mod request;
+
+pub use build::{Sources, of_detail, of_view};
+pub use request::{MinMemory, RequestRecord};
+
+use super::Clock;
+use crate::words::{ExitCode, State};
+use muster_schemas::{resources::IndexSet, time::Timestamp};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+    sync::Arc,
+};
+
+/// The service class of jobs that name none.
+pub const DEFAULT_QOS: &str = "normal";
+
+/// The place of a component in its job (SL-I-01, SL-I-02).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HetPlace {
+    /// The number of component 0.
+    pub leader: u64,
+    /// 0 for component 0.
+    pub offset: u32,
+    /// The numbers of all components, such as `123-127` (SL-I-03).
+    pub set: Arc<str>,
+}
+
+/// The place of a task, or of all tasks that have not started, in their array (SL-C-17).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayPlace {
+    /// The number of the array.
+    pub number: u64,
+    /// Which of its tasks.
+    pub tasks: ArrayTasks,
+    /// At most so many of its tasks run at a time.
+    pub most_running: Option<u32>,
+}
+
+/// Tasks of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayTasks {
+    /// One.
+    One(u32),
+    /// Those that have not started, in one line.
+    Waiting(IndexSet),
+}
+
+/// Whose a job is, as the system's tables have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Person {
+    /// The user's number.
+    pub uid: u32,
+    /// The number of the user's group.
+    pub gid: u32,
+    /// The name of the user's group.
+    pub group: Arc<str>,
+}
+
+/// A line of a listing.
+#[derive(Clone, Debug)]
+pub struct JobRecord {
+    /// Its own number.
+    pub number: u64,
+    /// Its place, if it is a component of a job with several.
+    pub het: Option<HetPlace>,
+    /// Its place, if it belongs to an array.
+    pub array: Option<ArrayPlace>,
+    /// What people call it.
+    pub name: String,
+    /// Login name of whose it is.
+    pub user: String,
+    /// The numbers of its owner.
+    pub person: Person,
+    /// Its partition.
+    pub partition: String,
+    /// The account that is charged.
+    pub account: Option<String>,
+    /// Its service class.
+    pub qos: Option<String>,
+    /// Higher goes first.
+    pub priority: i64,
+    /// Where it stands.
+    pub state: State,
+    /// Why it waits or how it ended, with details.
+    pub reason: Cow<'static, str>,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// From when on it may start.
+    pub eligible: Option<Timestamp>,
+    /// When its latest run started.
+    pub started: Option<Timestamp>,
+    /// When it is thought to start, if it waits.
+    pub expected_start: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// The longest that it may run.
+    pub limit_seconds: Option<u64>,
+    /// How long its latest run was suspended in all.
+    pub suspended_seconds: u64,
+    /// Since when it is suspended.
+    pub suspended_since: Option<Timestamp>,
+    /// Its nodes; empty while it waits.
+    pub nodes: Vec<String>,
+    /// How many nodes it has or asks for.
+    pub node_count: u32,
+    /// How many tasks it has or asks for.
+    pub tasks: u32,
+    /// How many processors it has or asks for.
+    pub cpus: u64,
+    /// The reservation that it runs in.
+    pub reservation: Option<String>,
+    /// How it ended.
+    pub exit: ExitCode,
+    /// How often it was started again.
+    pub restarts: u32,
+    /// What it asked for; only where it was looked up.
+    pub request: Option<Box<RequestRecord>>,
+}
+
+impl JobRecord {
+    /// The id as lists show it: `93`, `93+1`, `43_2`, `43_[3-5%2]` (SL-I-05, SL-C-17).
+    pub fn shown_id(&self) -> ShownId<'_> {
+        ShownId(self)
+    }
+
+    /// Whether it has any request that was looked up.
+    pub fn request(&self) -> &RequestRecord {
+        static NONE: RequestRecord = RequestRecord::NONE;
+        self.request.as_deref().unwrap_or(&NONE)
+    }
+
+    /// Its service class.
+    pub fn qos(&self) -> &str {
+        self.qos.as_deref().unwrap_or(DEFAULT_QOS)
+    }
+
+    /// How long its latest run has lasted, without the time that it was suspended.
+    pub fn used_seconds(&self, clock: &Clock) -> u64 {
+        let Some(started) = self.started.filter(|_| !self.state.is_pending()) else { return 0 };
+        let until = self.ended.or(self.suspended_since).unwrap_or(clock.now);
+        let whole = u64::try_from(until.micros_since(started) / 1_000_000).unwrap_or(0);
+        whole.saturating_sub(self.suspended_seconds)
+    }
+
+    /// How much of its time limit is left; `None` without a limit, negative behind it.
+    pub fn left_seconds(&self, clock: &Clock) -> Option<i64> {
+        let limit = i64::try_from(self.limit_seconds?).unwrap_or(i64::MAX);
+        Some(limit.saturating_sub(i64::try_from(self.used_seconds(clock)).unwrap_or(i64::MAX)))
+    }
+
+    /// When it started or is thought to start.
+    pub fn start(&self) -> Option<Timestamp> {
+        if self.state.is_pending() { self.expected_start } else { self.started }
+    }
+
+    /// When it ended, or ends by its time limit.
+    pub fn end(&self) -> Option<Timestamp> {
+        self.ended.or_else(|| {
+            let limit = i64::try_from(self.limit_seconds?).ok()?.checked_add_unsigned(self.suspended_seconds)?;
+            Some(self.start()?.plus_seconds(limit))
+        })
+    }
+
+    /// The node list, short: `nid[00001-00003]`.
+    pub fn node_list(&self) -> String {
+        crate::hostlist::compress_sorted(&self.nodes)
+    }
+
+    /// One record for each task that has not started, if this is the rest of an array (`squeue -r`).
+    pub fn into_tasks(self) -> Vec<Self> {
+        let Some(ArrayPlace { tasks: ArrayTasks::Waiting(indices), .. }) = &self.array else { return vec![self] };
+        let indices = indices.clone();
+        let one = |index| {
+            let mut record = self.clone();
+            if let Some(array) = &mut record.array {
+                array.tasks = ArrayTasks::One(index);
+            }
+            record
+        };
+        indices.iter().map(one).collect()
+    }
+}
+
+/// The id of a record as lists show it.
+pub struct ShownId<'a>(&'a JobRecord);
+
+impl fmt::Display for ShownId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let record = self.0;
+        match (&record.array, &record.het) {
+            (Some(array), _) => {
+                write!(f, "{}_", array.number)?;
+                write_tasks(array, f)
+            }
+            (None, Some(het)) => write!(f, "{}+{}", het.leader, het.offset),
+            (None, None) => write!(f, "{}", record.number),
+        }
+    }
+}
+
+/// The indices of a line: `2`, or `[3-5%2]` for the tasks that have not started.
+pub fn write_tasks(array: &ArrayPlace, f: &mut impl Write) -> fmt::Result {
+    match (&array.tasks, array.most_running) {
+        (ArrayTasks::One(index), _) => write!(f, "{index}"),
+        (ArrayTasks::Waiting(indices), None) => write!(f, "[{indices}]"),
+        (ArrayTasks::Waiting(indices), Some(most)) => write!(f, "[{indices}%{most}]"),
+    }
+}

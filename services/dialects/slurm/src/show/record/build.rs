@@ -1,0 +1,162 @@
+//! Records of what the core's views tell.
+
+use super::{ArrayPlace, ArrayTasks, HetPlace, JobRecord, Person, RequestRecord};
+use crate::{
+    job_id::{component_number, component_set},
+    words::{ExitCode, State, ended_reason, waiting_reason},
+};
+use muster_schemas::{
+    cluster::QueueSpec,
+    event::EndCause,
+    job::{Component, JobState as CoreState},
+    time::Timestamp,
+    views::{JobDetail, JobView, RunNodeView, RunView},
+};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
+
+/// What views of jobs do not tell.
+pub struct Sources<'a> {
+    /// The queue of a name.
+    pub queue: &'a dyn Fn(&str) -> Option<&'a QueueSpec>,
+    /// The numbers and the group of a login name.
+    pub person: &'a dyn Fn(&str) -> Person,
+}
+
+/// The records of a job whose details are not known: one for each component. Where components differ in anything but
+/// their offset, only [`of_detail`] can tell.
+pub fn of_view(view: JobView, sources: &Sources<'_>) -> impl Iterator<Item = JobRecord> + use<> {
+    let components = view.components.max(1);
+    let record = plain(view, sources);
+    let leader = record.number;
+    let set: Option<Arc<str>> = (components > 1).then(|| component_set(leader, components).into());
+    // The last one takes what the others copy: of plain jobs, which are many, nothing is copied.
+    let mut last = Some(record);
+    (0..components).filter_map(move |offset| {
+        let mut record = if offset + 1 == components { last.take() } else { last.clone() }?;
+        if let Some(set) = &set {
+            record.number = component_number(leader, offset);
+            record.het = Some(HetPlace { leader, offset, set: Arc::clone(set) });
+        }
+        Some(record)
+    })
+}
+
+/// The records of a job with all its details, one for each component, in order of offsets.
+pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
+    let mut records: Vec<JobRecord> = of_view(detail.job.clone(), sources).collect();
+    let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
+    for (offset, record) in records.iter_mut().enumerate() {
+        let Some(component) = detail.spec.components.get(offset) else { continue };
+        let parts = latest.filter(|_| !record.state.is_pending()).map(|run| parts_of(run, offset)).unwrap_or_default();
+        refine(record, component, &parts);
+        record.request = Some(Box::new(RequestRecord::of(&detail.spec, offset, record)));
+    }
+    records
+}
+
+fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
+    let state = State::of(&view);
+    let reason = match &view.outcome {
+        Some(outcome) => Cow::Borrowed(ended_reason(outcome)),
+        None if state.is_pending() => waiting_reason(view.reason.as_ref(), view.holds, (sources.queue)(&view.queue)),
+        None => Cow::Borrowed("None"),
+    };
+    let (array, eligible) = (array_place(&view), eligible(&view));
+    JobRecord {
+        number: view.id.number,
+        het: None,
+        array,
+        person: (sources.person)(&view.owner),
+        exit: view.outcome.as_ref().map(ExitCode::of).unwrap_or_default(),
+        name: view.name,
+        user: view.owner,
+        partition: view.queue,
+        account: view.account,
+        qos: None,
+        priority: if view.holds.is_empty() { view.priority } else { 0 },
+        state,
+        reason,
+        submitted: view.submitted,
+        eligible,
+        started: view.started,
+        expected_start: view.slot_start.or(view.predicted_start),
+        ended: view.ended,
+        limit_seconds: view.walltime_seconds,
+        suspended_seconds: 0,
+        suspended_since: None,
+        nodes: view.nodes,
+        node_count: view.node_count,
+        tasks: view.tasks,
+        cpus: view.cores,
+        reservation: view.reservation,
+        restarts: view.runs.saturating_sub(u32::from(view.state > CoreState::Queued)),
+        request: None,
+    }
+}
+
+/// A held job is not eligible; others are from their begin time on.
+fn eligible(view: &JobView) -> Option<Timestamp> {
+    view.holds.is_empty().then(|| view.begin.map_or(view.submitted, |begin| begin.max(view.submitted)))
+}
+
+fn array_place(view: &JobView) -> Option<ArrayPlace> {
+    if let Some(index) = view.id.index {
+        return Some(ArrayPlace { number: view.id.number, tasks: ArrayTasks::One(index), most_running: None });
+    }
+    let array = view.array.as_ref()?;
+    let tasks = ArrayTasks::Waiting(array.remaining.clone());
+    Some(ArrayPlace { number: view.id.number, tasks, most_running: array.max_running })
+}
+
+fn parts_of(run: &RunView, offset: usize) -> Vec<&RunNodeView> {
+    run.nodes.iter().filter(|node| usize::try_from(node.component) == Ok(offset)).collect()
+}
+
+/// What a component says of itself. The view of a job tells how its first component stands now, which can differ from what
+/// was submitted; of other components there is only what was.
+fn refine(record: &mut JobRecord, component: &Component, parts: &[&RunNodeView]) {
+    record.qos.clone_from(&component.class);
+    let asked = super::request::Asked::of(component);
+    if record.het.as_ref().is_some_and(|het| het.offset > 0) {
+        as_submitted(record, component, asked.limit_seconds);
+    }
+    if parts.is_empty() && record.het.is_some() {
+        (record.node_count, record.tasks, record.cpus) = (asked.nodes, asked.tasks, asked.cpus);
+    }
+    if !parts.is_empty() {
+        let names: BTreeSet<&str> = parts.iter().map(|part| part.node.as_str()).collect();
+        record.nodes = parts.iter().map(|part| part.node.clone()).collect();
+        record.node_count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        record.tasks = parts.iter().map(|part| part.tasks).sum();
+        record.cpus = parts.iter().map(|part| part.cores.len()).sum();
+        end_alone(record, parts);
+    }
+}
+
+fn as_submitted(record: &mut JobRecord, component: &Component, limit_seconds: Option<u64>) {
+    if let Some(queue) = &component.queue {
+        record.partition.clone_from(queue);
+    }
+    if let Some(priority) = component.priority.filter(|_| record.priority != 0) {
+        record.priority = priority;
+    }
+    record.account = component.account.clone().or(record.account.take());
+    record.reservation.clone_from(&component.reservation);
+    if !component.alternatives.is_empty() {
+        record.limit_seconds = limit_seconds;
+    }
+}
+
+/// A component can end before the others: then all its parts have, although the run goes on (SL-M-02).
+fn end_alone(record: &mut JobRecord, parts: &[&RunNodeView]) {
+    let goes_on = matches!(record.state, State::Running | State::Suspended | State::Configuring);
+    let ends: Option<Vec<_>> = parts.iter().map(|part| part.exit.as_ref()).collect();
+    let Some(ends) = ends.filter(|_| goes_on && record.het.is_some()) else { return };
+    record.ended = ends.iter().map(|exit| exit.ended).max();
+    record.state = State::Completed;
+    for exit in ends {
+        if matches!(exit.cause, EndCause::Killed) {
+            record.state = State::Cancelled;
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! What a component asked for, in the words of the dialect.
+
+use super::{ArrayTasks, JobRecord};
+use crate::{
+    attributes::{self, Attributes},
+    output, size,
+};
+use muster_schemas::{
+    job::{Component, Dependency, DependencyKind, JobSpec, Program},
+    resources::{Alternative, Count, Level, NodeFilter, Per, PropertyValue, Relation, Request, Sharing},
+    time::Timestamp,
+};
+
+/// The least memory of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MinMemory {
+    /// Megabytes for each processor.
+    PerCpu(u64),
+    /// Megabytes on each node.
+    PerNode(u64),
+}
+
+impl MinMemory {
+    /// The amount: `40M`.
+    pub fn text(self) -> String {
+        let (Self::PerCpu(megabytes) | Self::PerNode(megabytes)) = self;
+        size::show_megabytes(megabytes)
+    }
+}
+
+/// What a component asked for, and what was said of it at submission.
+#[derive(Clone, Debug, Default)]
+pub struct RequestRecord {
+    /// The least number of nodes.
+    pub min_nodes: u32,
+    /// The greatest number of nodes.
+    pub max_nodes: u32,
+    /// Processors for each task.
+    pub cpus_per_task: u32,
+    /// Tasks on each node, if that was said.
+    pub tasks_per_node: u32,
+    /// The least memory.
+    pub memory: Option<MinMemory>,
+    /// The least disk for temporary files, in megabytes.
+    pub tmp_megabytes: u64,
+    /// Features that nodes must have.
+    pub features: Option<String>,
+    /// Licences: `ansys:2,matlab:1`.
+    pub licences: Option<String>,
+    /// What must have happened before: `afterok:49(unfulfilled)`.
+    pub dependency: Option<String>,
+    /// Generic resources.
+    pub gres: Option<String>,
+    /// Nodes that must be among its nodes.
+    pub required_nodes: Vec<String>,
+    /// Nodes that must not.
+    pub excluded_nodes: Vec<String>,
+    /// Nodes that are planned for it.
+    pub planned_nodes: Vec<String>,
+    /// Whether others may use its nodes: `OK`, `NO`, `YES`.
+    pub oversubscribe: &'static str,
+    /// Its nodes must be neighbours.
+    pub is_contiguous: bool,
+    /// How much its priority was lowered.
+    pub nice: i64,
+    /// The least time limit that it takes, in seconds.
+    pub time_min_seconds: Option<u64>,
+    /// When it must have ended.
+    pub deadline: Option<Timestamp>,
+    /// Whether it may be started again.
+    pub is_requeued: bool,
+    /// Whether it is a batch job.
+    pub is_batch: bool,
+    /// The script or command with its arguments.
+    pub command: Option<String>,
+    /// The submitter's working directory.
+    pub work_dir: String,
+    /// Where standard output goes.
+    pub stdout: String,
+    /// Where standard error goes.
+    pub stderr: String,
+    /// Where standard input comes from.
+    pub stdin: String,
+    /// What its owner says of it.
+    pub comment: Option<String>,
+    /// A key for accounting.
+    pub wckey: Option<String>,
+    /// A network.
+    pub network: Option<String>,
+    /// Burst-buffer directives, one to a line.
+    pub burst_buffer: Option<String>,
+    /// Occasions of mail.
+    pub mail_type: Option<String>,
+    /// Who gets mail.
+    pub mail_user: Option<String>,
+    /// The host on which it was submitted.
+    pub submit_host: Option<String>,
+    /// The session in which it was submitted.
+    pub submit_session: Option<String>,
+    /// The whole command line.
+    pub submit_line: Option<String>,
+    /// The name of its owner's group, if that was kept.
+    pub group: Option<String>,
+}
+
+impl RequestRecord {
+    /// What is shown of a request that was not looked up.
+    pub(super) const NONE: Self = Self {
+        min_nodes: 1,
+        max_nodes: 0,
+        cpus_per_task: 1,
+        tasks_per_node: 0,
+        memory: None,
+        tmp_megabytes: 0,
+        features: None,
+        licences: None,
+        dependency: None,
+        gres: None,
+        required_nodes: Vec::new(),
+        excluded_nodes: Vec::new(),
+        planned_nodes: Vec::new(),
+        oversubscribe: "OK",
+        is_contiguous: false,
+        nice: 0,
+        time_min_seconds: None,
+        deadline: None,
+        is_requeued: true,
+        is_batch: true,
+        command: None,
+        work_dir: String::new(),
+        stdout: String::new(),
+        stderr: String::new(),
+        stdin: String::new(),
+        comment: None,
+        wckey: None,
+        network: None,
+        burst_buffer: None,
+        mail_type: None,
+        mail_user: None,
+        submit_host: None,
+        submit_session: None,
+        submit_line: None,
+        group: None,
+    };
+
+    /// What the component at an offset asked for; `record` is its line.
+    pub(super) fn of(spec: &JobSpec, offset: usize, record: &JobRecord) -> Self {
+        use attributes::{component as of_component, job as of_job};
+        let Some(component) = spec.components.get(offset) else { return Self::NONE };
+        let attributes = Attributes(&spec.attributes);
+        let job = |name| attributes.job(name).map(str::to_owned);
+        let own = |name| attributes.component(offset, name).map(str::to_owned);
+        let asked = Asked::of(component);
+        let alternative = component.alternatives.first();
+        let request = alternative.and_then(|alternative| alternative.requests.first());
+        let (stdout, stderr, stdin) = streams(spec, component, record);
+        Self {
+            min_nodes: asked.nodes,
+            max_nodes: asked.max_nodes,
+            cpus_per_task: request.map_or(1, |request| request.cpus_per_task),
+            tasks_per_node: request.and_then(|request| request.tasks_per_node).unwrap_or(0),
+            memory: request.and_then(min_memory),
+            tmp_megabytes: own(of_component::TMP).and_then(|text| size::parse_megabytes(&text)).unwrap_or(0),
+            features: own(of_component::CONSTRAINT)
+                .or_else(|| request.and_then(|request| request.filter.as_ref()).map(filter_text)),
+            licences: own(of_component::LICENSES).or_else(|| alternative.and_then(licences)),
+            dependency: dependencies(component),
+            gres: own(of_component::GRES),
+            required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
+            excluded_nodes: request.map(|request| request.excluded_nodes.clone()).unwrap_or_default(),
+            planned_nodes: Vec::new(),
+            oversubscribe: oversubscribe(request, own(of_component::OVERSUBSCRIBE).is_some()),
+            is_contiguous: own(of_component::CONTIGUOUS).is_some(),
+            nice: own(of_component::NICE).and_then(|text| text.parse().ok()).unwrap_or(0),
+            time_min_seconds: own(of_component::TIME_MIN).and_then(|text| crate::duration::parse_seconds(&text)),
+            deadline: component.deadline,
+            is_requeued: own(of_component::NO_REQUEUE).is_none(),
+            is_batch: matches!(spec.components.first().map(|lead| &lead.launch.program), Some(Program::Script { .. }))
+                && offset == 0,
+            command: job(of_job::COMMAND),
+            work_dir: spec.working_directory.clone(),
+            stdout,
+            stderr,
+            stdin,
+            comment: own(of_component::COMMENT),
+            wckey: own(of_component::WCKEY),
+            network: own(of_component::NETWORK),
+            burst_buffer: own(of_component::BURST_BUFFER),
+            mail_type: own(of_component::MAIL_TYPE),
+            mail_user: own(of_component::MAIL_USER),
+            submit_host: job(of_job::SUBMIT_HOST),
+            submit_session: job(of_job::SUBMIT_SESSION),
+            submit_line: job(of_job::SUBMIT_LINE),
+            group: job(of_job::GROUP),
+        }
+    }
+}
+
+/// How large a component asks to be, by its first alternative.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    pub(super) nodes: u32,
+    pub(super) max_nodes: u32,
+    pub(super) tasks: u32,
+    pub(super) cpus: u64,
+    pub(super) limit_seconds: Option<u64>,
+}
+
+impl Asked {
+    pub(super) fn of(component: &Component) -> Self {
+        let Some(alternative) = component.alternatives.first() else {
+            return Self { nodes: 1, tasks: 1, cpus: 1, ..Self::default() };
+        };
+        let limit_seconds = alternative.walltime_seconds;
+        let start = Self { limit_seconds, ..Self::default() };
+        if alternative.requests.is_empty() {
+            return Self { nodes: 1, tasks: 1, cpus: 1, ..start };
+        }
+        alternative.requests.iter().fold(start, |sum, request| sum.plus(request))
+    }
+
+    fn plus(self, request: &Request) -> Self {
+        let (mut nodes, mut max_nodes, mut cores, mut product) = (1u32, 1u32, 0u64, 1u64);
+        for part in &request.path {
+            let (least, most) = match part.count {
+                Count::Range { min, max } => (min, max),
+                Count::All | Count::Best => (1, 1),
+            };
+            product = product.saturating_mul(u64::from(least));
+            match part.level {
+                Level::Group(_) | Level::Node => {
+                    (nodes, max_nodes) = (u32::try_from(product).unwrap_or(u32::MAX), most);
+                }
+                Level::Core => cores = product,
+                Level::Socket | Level::Gpu => {}
+            }
+        }
+        let tasks = request.tasks.unwrap_or(nodes);
+        let cpus = cores.max(u64::from(tasks) * u64::from(request.cpus_per_task));
+        Self {
+            nodes: self.nodes.saturating_add(nodes),
+            max_nodes: self.max_nodes.saturating_add(if max_nodes > nodes { max_nodes } else { 0 }),
+            tasks: self.tasks.saturating_add(tasks),
+            cpus: self.cpus.saturating_add(cpus),
+            limit_seconds: self.limit_seconds,
+        }
+    }
+}
+
+fn min_memory(request: &Request) -> Option<MinMemory> {
+    let memory = request.memory?;
+    let megabytes = size::megabytes_of(memory.bytes);
+    Some(match memory.per {
+        Per::Core => MinMemory::PerCpu(megabytes),
+        Per::Task => MinMemory::PerCpu(megabytes / u64::from(request.cpus_per_task.max(1))),
+        Per::Node | Per::Gpu | Per::Request => MinMemory::PerNode(megabytes),
+    })
+}
+
+fn licences(alternative: &Alternative) -> Option<String> {
+    let texts: Vec<String> = alternative.licences.iter().map(|(name, count)| format!("{name}:{count}")).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
+}
+
+fn oversubscribe(request: Option<&Request>, is_asked: bool) -> &'static str {
+    match request.map(|request| request.sharing) {
+        Some(Sharing::Exclusive | Sharing::WholeNodes) => "NO",
+        _ if is_asked => "YES",
+        _ => "OK",
+    }
+}
+
+/// A filter of nodes as features are written: `a&b`, `a|b`.
+fn filter_text(filter: &NodeFilter) -> String {
+    let join = |parts: &[NodeFilter], by: &str| parts.iter().map(filter_text).collect::<Vec<_>>().join(by);
+    match filter {
+        NodeFilter::Has(name) => name.clone(),
+        NodeFilter::All(parts) => join(parts, "&"),
+        NodeFilter::Any(parts) => join(parts, "|"),
+        NodeFilter::Not(part) => format!("!{}", filter_text(part)),
+        NodeFilter::Compare { property, relation, value } => {
+            let relation = match relation {
+                Relation::Equal => "=",
+                Relation::NotEqual => "!=",
+                Relation::Less => "<",
+                Relation::LessOrEqual => "<=",
+                Relation::Greater => ">",
+                Relation::GreaterOrEqual => ">=",
+            };
+            let value = match value {
+                PropertyValue::Flag(flag) => flag.to_string(),
+                PropertyValue::Number(number) => number.to_string(),
+                PropertyValue::Text(text) => text.clone(),
+            };
+            format!("{property}{relation}{value}")
+        }
+    }
+}
+
+/// The dependencies of a component; a view tells of those that are not met, and does not tell which are (SL-C-19).
+fn dependencies(component: &Component) -> Option<String> {
+    let group = |group: &Vec<Dependency>| {
+        let texts: Vec<String> = group.iter().filter_map(dependency).collect();
+        (!texts.is_empty()).then(|| texts.join("?"))
+    };
+    let groups: Vec<String> = component.dependencies.all_of.iter().filter_map(group).collect();
+    (!groups.is_empty()).then(|| groups.join(","))
+}
+
+fn dependency(dependency: &Dependency) -> Option<String> {
+    let kind = match dependency.kind {
+        DependencyKind::Started => "after",
+        DependencyKind::Ended => "afterany",
+        DependencyKind::Succeeded => "afterok",
+        DependencyKind::Failed => "afternotok",
+        DependencyKind::SameIndexSucceeded => "aftercorr",
+        DependencyKind::Running => "expand",
+        DependencyKind::Singleton => return Some("singleton(unfulfilled)".to_owned()),
+        DependencyKind::BeforeStarted
+        | DependencyKind::BeforeEnded
+        | DependencyKind::BeforeSucceeded
+        | DependencyKind::BeforeFailed
+        | DependencyKind::Count(_) => return None,
+    };
+    let job = dependency.job?;
+    let delay = match dependency.delay_seconds {
+        0 => String::new(),
+        seconds => format!("+{}", seconds.div_ceil(60)),
+    };
+    Some(format!("{kind}:{job}{delay}(unfulfilled)"))
+}
+
+/// Standard output, error and input with their patterns filled in as far as the job stands. The names that the core gives
+/// to output that has none are those of jobs of other front ends.
+fn streams(spec: &JobSpec, component: &Component, record: &JobRecord) -> (String, String, String) {
+    let facts = output_facts(record);
+    let path = |pattern: &str| absolute(&spec.working_directory, &output::expand(pattern, &facts));
+    let default = if record.array.is_some() { "muster-%A_%a.out" } else { "muster-%j.out" };
+    let launch = &component.launch;
+    let stdout = path(launch.stdout.as_deref().unwrap_or(default));
+    let stderr = launch.stderr.as_deref().map_or_else(|| stdout.clone(), path);
+    let stdin = launch.stdin.as_deref().map_or_else(|| "/dev/null".to_owned(), path);
+    (stdout, stderr, stdin)
+}
+
+fn output_facts(record: &JobRecord) -> output::Facts {
+    let index = match record.array.as_ref().map(|array| &array.tasks) {
+        Some(ArrayTasks::One(index)) => Some(*index),
+        Some(ArrayTasks::Waiting(waiting)) => waiting.first(),
+        None => None,
+    };
+    output::Facts {
+        job: record.number,
+        array: record.array.as_ref().map_or(record.number, |array| array.number),
+        index,
+        step: "batch".to_owned(),
+        node: record.nodes.first().cloned().unwrap_or_else(|| "%N".to_owned()),
+        node_rank: 0,
+        task: 0,
+        restarts: record.restarts,
+        user: record.user.clone(),
+        name: record.name.clone(),
+    }
+}
+
+fn absolute(directory: &str, path: &str) -> String {
+    if path.starts_with('/') || directory.is_empty() { path.to_owned() } else { format!("{directory}/{path}") }
+}

@@ -1,0 +1,204 @@
+//! `sacct`: jobs and steps, also those that are long over (SL-A-01 to A-11).
+
+mod fields;
+mod json;
+mod rows;
+
+pub use fields::FIELDS;
+pub use json::json;
+pub use rows::{Beside, rows};
+
+use super::{
+    Clock,
+    cells::put,
+    columns::{FormatError, Layout, ListStyle},
+    record::JobRecord,
+    step::{StepRecord, place},
+};
+use crate::words::State;
+use muster_schemas::{job::Usage, time::Timestamp};
+use std::{cmp::Ordering, collections::BTreeSet, sync::Arc};
+
+/// The columns of `sacct` (SL-A-06).
+pub const DEFAULT_FORMAT: &str = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
+/// The columns of `sacct -b`.
+pub const BRIEF_FORMAT: &str = "JobID,State,ExitCode";
+/// The columns of `sacct -l`.
+pub const LONG_FORMAT: &str = "JobID,JobIDRaw,JobName,Partition,MaxVMSize,MaxVMSizeNode,MaxVMSizeTask,AveVMSize,MaxRSS,\
+    MaxRSSNode,MaxRSSTask,AveRSS,MaxPages,MaxPagesNode,MaxPagesTask,AvePages,MinCPU,MinCPUNode,MinCPUTask,AveCPU,NTasks,\
+    AllocCPUS,Elapsed,State,ExitCode,AveCPUFreq,ReqCPUFreqMin,ReqCPUFreqMax,ReqCPUFreqGov,ReqMem,ConsumedEnergy,\
+    MaxDiskRead,MaxDiskReadNode,MaxDiskReadTask,AveDiskRead,MaxDiskWrite,MaxDiskWriteNode,MaxDiskWriteTask,AveDiskWrite,\
+    ReqTRES,AllocTRES";
+
+/// A line of `sacct`: a job, a component, an attempt of it, or one of its steps.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The job, component or attempt.
+    pub job: Arc<JobRecord>,
+    /// The step, if the line is one's.
+    pub step: Option<StepRecord>,
+    /// What was used.
+    pub usage: Usage,
+    /// The number of the user who cancelled it.
+    pub cancelled_by: Option<u32>,
+    /// The name of the cluster.
+    pub cluster: Arc<str>,
+}
+
+impl Row {
+    /// The id: `93+1`, `93+1.0` (SL-A-02, SL-A-05).
+    pub fn shown_id(&self) -> String {
+        match &self.step {
+            Some(step) => step.shown_id(),
+            None => self.job.shown_id().to_string(),
+        }
+    }
+
+    /// The state of the step, or of the job.
+    pub fn state(&self) -> State {
+        self.step.as_ref().map_or(self.job.state, |step| step.state)
+    }
+
+    /// When it started.
+    pub fn started(&self) -> Option<Timestamp> {
+        match &self.step {
+            Some(step) => step.started,
+            None => self.job.started,
+        }
+    }
+
+    /// When it ended.
+    pub fn ended(&self) -> Option<Timestamp> {
+        match &self.step {
+            Some(step) => step.ended,
+            None => self.job.ended,
+        }
+    }
+
+    /// How long it lasted.
+    pub fn elapsed_seconds(&self, clock: &Clock) -> u64 {
+        match &self.step {
+            Some(step) => step.used_seconds(clock),
+            None => self.job.used_seconds(clock),
+        }
+    }
+
+    /// How many processors it had.
+    pub fn cpus(&self) -> u64 {
+        match &self.step {
+            Some(step) => step.cpus,
+            None if self.job.started.is_none() => 0,
+            None => self.job.cpus,
+        }
+    }
+}
+
+/// Which lines. All that is given must match; an empty set does not ask for anything.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// In one of these states.
+    pub states: Vec<State>,
+    /// Login names, or numbers, of owners.
+    pub users: BTreeSet<String>,
+    /// Accounts.
+    pub accounts: BTreeSet<String>,
+    /// Partitions.
+    pub partitions: BTreeSet<String>,
+    /// Service classes.
+    pub classes: BTreeSet<String>,
+    /// Names of jobs.
+    pub names: BTreeSet<String>,
+    /// Names of nodes, one of which the job had.
+    pub nodes: BTreeSet<String>,
+    /// Jobs that had not ended before.
+    pub from: Option<Timestamp>,
+    /// Jobs that were submitted before.
+    pub to: Option<Timestamp>,
+    /// Without steps (`-X`).
+    pub jobs_only: bool,
+}
+
+impl Wanted {
+    /// Whether a line is listed.
+    pub fn takes(&self, row: &Row) -> bool {
+        let is = |wanted: &BTreeSet<String>, value: &str| wanted.is_empty() || wanted.contains(value);
+        let job = &row.job;
+        (row.step.is_none() || !self.jobs_only)
+            && (self.states.is_empty() || self.states.contains(&job.state))
+            && (is(&self.users, &job.user) || self.users.contains(&job.person.uid.to_string()))
+            && is(&self.accounts, job.account.as_deref().unwrap_or_default())
+            && is(&self.partitions, &job.partition)
+            && is(&self.classes, job.qos())
+            && is(&self.names, &job.name)
+            && (self.nodes.is_empty() || job.nodes.iter().any(|node| self.nodes.contains(node)))
+            && self.from.is_none_or(|from| job.ended.is_none_or(|ended| ended >= from))
+            && self.to.is_none_or(|to| job.submitted <= to)
+    }
+}
+
+/// How lines are listed.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The columns: names with `%width`, between commas.
+    pub format: String,
+    /// In columns, or with something between the values.
+    pub style: ListStyle,
+    /// Without the lines above the columns (`-n`).
+    pub no_header: bool,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self { format: DEFAULT_FORMAT.to_owned(), style: ListStyle::Columns, no_header: false }
+    }
+}
+
+/// The whole report, by submit time, number and step (SL-A-10).
+///
+/// # Errors
+/// A column that does not exist; nothing is listed then.
+pub fn list(mut rows: Vec<Row>, wanted: &Wanted, report: &Report, clock: &Clock) -> Result<String, FormatError> {
+    let layout = Layout::listed(&report.format, FIELDS, &report.style)?;
+    rows.retain(|row| wanted.takes(row));
+    rows.sort_by(order);
+    let mut out = String::new();
+    if !report.no_header {
+        layout.write_header(&mut out);
+        if report.style == ListStyle::Columns {
+            layout.write_dashes(&mut out);
+        }
+    }
+    for row in &rows {
+        layout.write_row(row, clock, &mut out);
+    }
+    Ok(out)
+}
+
+/// The components of a job stay together, each with its steps below it; what has not started of an array comes last.
+fn order(left: &Row, right: &Row) -> Ordering {
+    let index = |row: &Row| match row.job.array.as_ref().map(|array| &array.tasks) {
+        Some(super::record::ArrayTasks::One(index)) => (0, *index),
+        Some(super::record::ArrayTasks::Waiting(_)) => (1, 0),
+        None => (0, 0),
+    };
+    let step = |row: &Row| row.step.as_ref().map(|step| place(step.step));
+    (left.job.submitted, left.job.number, index(left), left.job.started, step(left)).cmp(&(
+        right.job.submitted,
+        right.job.number,
+        index(right),
+        right.job.started,
+        step(right),
+    ))
+}
+
+/// `sacct -e`: the names of the columns, four to a line.
+pub fn field_names() -> String {
+    let mut out = String::new();
+    for line in FIELDS.chunks(4) {
+        let mut text = String::new();
+        line.iter().for_each(|field| put(format_args!("{:<20}", field.header), &mut text));
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,218 @@
+//! The columns of `sacct` (SL-A-08).
+
+use super::Row;
+use crate::{
+    duration, hostlist,
+    show::{
+        Clock,
+        cells::{long_limit, moment, put},
+        columns::Field,
+        tres,
+    },
+    size,
+    words::State,
+};
+
+macro_rules! field {
+    ($name:literal, $width:literal, $write:expr) => {
+        Field::wide(&[$name], $width, $write)
+    };
+}
+
+/// The columns of jobs and steps.
+pub static FIELDS: &[Field<Row>] = &[
+    field!("Account", 10, |row, _, out| out.push_str(row.job.account.as_deref().unwrap_or_default())),
+    field!("AdminComment", 19, nothing),
+    field!("AllocCPUS", 10, |row, _, out| put(row.cpus(), out)),
+    field!("AllocNodes", 10, |row, _, out| put(allocated_nodes(row), out)),
+    field!("AllocTRES", 10, |row, _, out| allocated_tres(row, out)),
+    field!("AssocID", 7, nothing),
+    field!("AveCPU", 10, |row, _, out| of_step(row, out, |out| cpu_time(row, out))),
+    field!("AveCPUFreq", 10, nothing),
+    field!("AveDiskRead", 14, nothing),
+    field!("AveDiskWrite", 14, nothing),
+    field!("AvePages", 10, nothing),
+    field!("AveRSS", 10, |row, _, out| of_step(row, out, |out| average_memory(row, out))),
+    field!("AveVMSize", 10, nothing),
+    field!("BlockID", 16, nothing),
+    field!("Cluster", 10, |row, _, out| out.push_str(&row.cluster)),
+    field!("Comment", 14, |row, _, out| of_job(row, out, |out| text(row.job.request().comment.as_deref(), out))),
+    field!("Constraints", 19, |row, _, out| of_job(row, out, |out| text(row.job.request().features.as_deref(), out))),
+    field!("ConsumedEnergy", 14, nothing),
+    field!("ConsumedEnergyRaw", 17, nothing),
+    field!("CPUTime", 10, |row, clock, out| out.push_str(&duration::long(cpu_seconds(row, clock)))),
+    field!("CPUTimeRAW", 10, |row, clock, out| put(cpu_seconds(row, clock), out)),
+    field!("DBIndex", 10, |row, _, out| put(row.job.number, out)),
+    field!("DerivedExitCode", 15, |row, _, out| of_job(row, out, |out| put(row.job.exit, out))),
+    field!("Elapsed", 10, |row, clock, out| out.push_str(&duration::long(row.elapsed_seconds(clock)))),
+    field!("ElapsedRaw", 10, |row, clock, out| put(row.elapsed_seconds(clock), out)),
+    field!("Eligible", 19, |row, clock, out| moment(row.job.eligible, "Unknown", clock, out)),
+    field!("End", 19, |row, clock, out| moment(row.ended(), "Unknown", clock, out)),
+    field!("ExitCode", 8, |row, _, out| put(row.step.as_ref().map_or(row.job.exit, |step| step.exit), out)),
+    field!("Flags", 20, nothing),
+    field!("GID", 6, |row, _, out| of_job(row, out, |out| put(row.job.person.gid, out))),
+    field!("Group", 9, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.person.group))),
+    field!("JobID", -12, |row, _, out| out.push_str(&row.shown_id())),
+    field!("JobIDRaw", -12, |row, _, out| match &row.step {
+        Some(step) => put(format_args!("{}.{}", row.job.number, step.step), out),
+        None => put(row.job.number, out),
+    }),
+    field!("JobName", 10, |row, _, out| out.push_str(row.step.as_ref().map_or(&row.job.name, |step| &step.name))),
+    field!("Layout", 9, |row, _, out| of_step(row, out, |out| out.push_str("Block"))),
+    field!("MaxDiskRead", 12, nothing),
+    field!("MaxDiskReadNode", 15, nothing),
+    field!("MaxDiskReadTask", 15, nothing),
+    field!("MaxDiskWrite", 12, nothing),
+    field!("MaxDiskWriteNode", 16, nothing),
+    field!("MaxDiskWriteTask", 16, nothing),
+    field!("MaxPages", 8, nothing),
+    field!("MaxPagesNode", 12, nothing),
+    field!("MaxPagesTask", 14, nothing),
+    field!("MaxRSS", 10, |row, _, out| of_step(row, out, |out| memory(row.usage.peak_memory_bytes, out))),
+    field!("MaxRSSNode", 10, nothing),
+    field!("MaxRSSTask", 10, nothing),
+    field!("MaxVMSize", 10, nothing),
+    field!("MaxVMSizeNode", 14, nothing),
+    field!("MaxVMSizeTask", 14, nothing),
+    field!("McsLabel", 19, nothing),
+    field!("MinCPU", 10, nothing),
+    field!("MinCPUNode", 10, nothing),
+    field!("MinCPUTask", 10, nothing),
+    field!("NCPUS", 10, |row, _, out| put(row.cpus(), out)),
+    field!("NNodes", 8, |row, _, out| put(row.step.as_ref().map_or(row.job.node_count, step_nodes), out)),
+    field!("NodeList", 15, |row, _, out| out.push_str(&node_list(row))),
+    field!("NTasks", 8, |row, _, out| {
+        if let Some(step) = &row.step {
+            put(step.tasks, out);
+        }
+    }),
+    field!("Partition", 10, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.partition))),
+    field!("Priority", 10, |row, _, out| of_job(row, out, |out| put(row.job.priority, out))),
+    field!("QOS", 10, |row, _, out| of_job(row, out, |out| out.push_str(row.job.qos()))),
+    field!("QOSRAW", 10, |row, _, out| of_job(row, out, |out| out.push('1'))),
+    field!("Reason", 22, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.reason))),
+    field!("ReqCPUFreq", 10, nothing),
+    field!("ReqCPUFreqGov", 13, nothing),
+    field!("ReqCPUFreqMax", 13, nothing),
+    field!("ReqCPUFreqMin", 13, nothing),
+    field!("ReqCPUS", 8, |row, _, out| put(row.step.as_ref().map_or(row.job.cpus, |step| step.cpus), out)),
+    field!("ReqMem", 10, |row, _, out| of_job(row, out, |out| {
+        match tres::megabytes_of(&row.job) {
+            Some(megabytes) => out.push_str(&size::show_megabytes(megabytes)),
+            None => out.push('0'),
+        }
+    })),
+    field!("ReqNodes", 8, |row, _, out| of_job(row, out, |out| put(row.job.request().min_nodes, out))),
+    field!("ReqTRES", 10, |row, _, out| of_job(row, out, |out| out.push_str(&tres::of_job(&row.job)))),
+    field!("Reservation", 20, |row, _, out| of_job(row, out, |out| text(row.job.reservation.as_deref(), out))),
+    field!("ReservationId", 15, nothing),
+    field!("Reserved", 10, |row, clock, out| of_job(row, out, |out| {
+        let until = row.job.started.or(row.job.ended).unwrap_or(clock.now);
+        let from = row.job.eligible.unwrap_or(row.job.submitted);
+        out.push_str(&duration::long(u64::try_from(until.micros_since(from) / 1_000_000).unwrap_or(0)));
+    })),
+    field!("Start", 19, |row, clock, out| moment(row.started(), "Unknown", clock, out)),
+    field!("State", 10, state),
+    field!("Submit", 19, |row, clock, out| {
+        let submitted = row.step.as_ref().and_then(|step| step.started).unwrap_or(row.job.submitted);
+        moment(Some(submitted), "Unknown", clock, out);
+    }),
+    field!("SubmitLine", 20, |row, _, out| of_job(row, out, |out| text(row.job.request().submit_line.as_deref(), out))),
+    field!("Suspended", 10, |row, _, out| out.push_str(&duration::long(row.job.suspended_seconds))),
+    field!("SystemComment", 19, nothing),
+    field!("SystemCPU", 10, |_, _, out| out.push_str("00:00:00")),
+    field!("Timelimit", 10, |row, _, out| of_job(row, out, |out| long_limit(row.job.limit_seconds, out))),
+    field!("TimelimitRaw", 12, |row, _, out| of_job(row, out, |out| match row.job.limit_seconds {
+        Some(seconds) => put(seconds.div_ceil(60), out),
+        None => out.push_str("UNLIMITED"),
+    })),
+    field!("TotalCPU", 10, |row, _, out| cpu_time(row, out)),
+    field!("UID", 6, |row, _, out| of_job(row, out, |out| put(row.job.person.uid, out))),
+    field!("User", 9, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.user))),
+    field!("UserCPU", 10, |row, _, out| cpu_time(row, out)),
+    field!("WCKey", 10, |row, _, out| of_job(row, out, |out| text(row.job.request().wckey.as_deref(), out))),
+    field!("WCKeyID", 10, nothing),
+    field!("WorkDir", 20, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.request().work_dir))),
+];
+
+/// What this system does not count stays empty, as it does in Slurm without the plugins for it.
+fn nothing(_: &Row, _: &Clock, _: &mut String) {}
+
+/// Lines of steps leave it empty (SL-A-06).
+fn of_job(row: &Row, out: &mut String, write: impl FnOnce(&mut String)) {
+    if row.step.is_none() {
+        write(out);
+    }
+}
+
+/// Only lines of steps have it.
+fn of_step(row: &Row, out: &mut String, write: impl FnOnce(&mut String)) {
+    if row.step.is_some() {
+        write(out);
+    }
+}
+
+fn text(text: Option<&str>, out: &mut String) {
+    out.push_str(text.unwrap_or_default());
+}
+
+fn step_nodes(step: &crate::show::step::StepRecord) -> u32 {
+    u32::try_from(step.nodes.len()).unwrap_or(u32::MAX)
+}
+
+fn allocated_nodes(row: &Row) -> u32 {
+    match &row.step {
+        Some(step) => step_nodes(step),
+        None if row.job.started.is_none() => 0,
+        None => row.job.node_count,
+    }
+}
+
+fn allocated_tres(row: &Row, out: &mut String) {
+    match &row.step {
+        Some(step) => put(format_args!("cpu={},node={}", step.cpus, step.nodes.len()), out),
+        None if row.job.started.is_some() => out.push_str(&tres::of_job(&row.job)),
+        None => {}
+    }
+}
+
+fn node_list(row: &Row) -> String {
+    let nodes = row.step.as_ref().map_or(&row.job.nodes, |step| &step.nodes);
+    if nodes.is_empty() { "None assigned".to_owned() } else { hostlist::compress_sorted(nodes) }
+}
+
+fn cpu_seconds(row: &Row, clock: &Clock) -> u64 {
+    row.elapsed_seconds(clock).saturating_mul(row.cpus())
+}
+
+/// Processor time as `[D-][HH:]MM:SS[.mmm]`: with parts of a second below an hour. User and system time are counted
+/// together and shown as user time.
+fn cpu_time(row: &Row, out: &mut String) {
+    let micros = row.usage.cpu_time_micros;
+    let (seconds, millis) = (micros / 1_000_000, micros % 1_000_000 / 1_000);
+    match seconds {
+        0..3600 => put(format_args!("{:02}:{:02}.{millis:03}", seconds / 60, seconds % 60), out),
+        _ => out.push_str(&duration::long(seconds)),
+    }
+}
+
+fn average_memory(row: &Row, out: &mut String) {
+    let tasks = row.step.as_ref().map_or(1, |step| step.tasks.max(1));
+    memory(row.usage.peak_memory_bytes / u64::from(tasks), out);
+}
+
+fn memory(bytes: u64, out: &mut String) {
+    match bytes / 1024 {
+        0 => out.push('0'),
+        kilobytes => put(format_args!("{kilobytes}K"), out),
+    }
+}
+
+/// `CANCELLED by <uid>` tells who did it (SL-A-06).
+fn state(row: &Row, _: &Clock, out: &mut String) {
+    let state = row.state();
+    out.push_str(state.long());
+    if let (State::Cancelled, None, Some(uid)) = (state, &row.step, row.cancelled_by) {
+        put(format_args!(" by {uid}"), out);
+    }
+}

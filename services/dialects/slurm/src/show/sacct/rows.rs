@@ -1,0 +1,118 @@
+//! The lines of a job, of all its attempts and of its steps.
+
+use super::Row;
+use crate::{
+    job_id::StepName,
+    show::{
+        record::{JobRecord, Sources, of_detail},
+        step::StepRecord,
+    },
+    words::{ExitCode, State, ended_reason},
+};
+use muster_schemas::{
+    job::{Program, Usage},
+    views::{JobDetail, OutcomeView, RunView},
+};
+use std::{borrow::Cow, sync::Arc};
+
+/// What a job's details do not tell.
+pub struct Beside<'s, 'q> {
+    /// What views of jobs do not tell.
+    pub sources: &'s Sources<'q>,
+    /// The name of the cluster.
+    pub cluster: Arc<str>,
+    /// The steps that `srun` started, of all components.
+    pub steps: Vec<StepRecord>,
+    /// The number of the user who cancelled the job.
+    pub cancelled_by: Option<u32>,
+}
+
+/// The lines of a job: for each component its latest attempt and the steps of it, the batch script among them, and
+/// `with_earlier` the attempts before (`sacct -D`).
+pub fn rows(detail: &JobDetail, beside: &Beside<'_, '_>, with_earlier: bool) -> Vec<Row> {
+    let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
+    let records = of_detail(detail, beside.sources);
+    let mut rows = Vec::new();
+    for (offset, record) in records.into_iter().enumerate() {
+        let earlier = detail.runs.iter().filter(|run| with_earlier && Some(run.run) != detail.job.run);
+        for run in earlier {
+            let attempt = attempt(&record, run);
+            rows.extend(lines(attempt, Some(run), detail, offset, beside, &[]));
+        }
+        let of_component = |step: &&StepRecord| step.job == record.number;
+        let steps: Vec<StepRecord> = beside.steps.iter().filter(of_component).cloned().collect();
+        rows.extend(lines(record, latest, detail, offset, beside, &steps));
+    }
+    rows
+}
+
+/// The line of an attempt, of the batch script in it, and of these steps.
+fn lines(
+    record: JobRecord,
+    run: Option<&RunView>,
+    detail: &JobDetail,
+    offset: usize,
+    beside: &Beside<'_, '_>,
+    steps: &[StepRecord],
+) -> Vec<Row> {
+    let usage = run.map(|run| run.usage).unwrap_or_default();
+    let is_cancelled = record.state == State::Cancelled;
+    let batch = batch(&record, detail, offset, usage);
+    let job = Arc::new(record);
+    let row = |step: Option<StepRecord>, usage| Row {
+        job: Arc::clone(&job),
+        step,
+        usage,
+        cancelled_by: beside.cancelled_by.filter(|_| is_cancelled),
+        cluster: Arc::clone(&beside.cluster),
+    };
+    let of_step = |step: StepRecord| {
+        let usage = Usage { cpu_time_micros: step.cpu_time_micros, peak_memory_bytes: step.peak_memory_bytes };
+        row(Some(step), usage)
+    };
+    let steps = batch.into_iter().chain(steps.iter().cloned()).map(of_step);
+    [row(None, usage)].into_iter().chain(steps).collect()
+}
+
+/// The script is a step of component 0: one task on its first node.
+fn batch(record: &JobRecord, detail: &JobDetail, offset: usize, usage: Usage) -> Option<StepRecord> {
+    let lead = detail.spec.components.first()?;
+    let is_script = matches!(lead.launch.program, Program::Script { .. });
+    if offset > 0 || !is_script || record.started.is_none() {
+        return None;
+    }
+    let mut step = StepRecord::of_job(record, StepName::Batch, "batch");
+    step.nodes.truncate(1);
+    step.tasks = 1;
+    step.cpu_time_micros = usage.cpu_time_micros;
+    step.peak_memory_bytes = usage.peak_memory_bytes;
+    if matches!(step.state, State::Cancelled | State::Timeout) {
+        // What ends the script then is SIGTERM.
+        step.exit = ExitCode { status: 0, signal: 15 };
+        step.state = State::Cancelled;
+    }
+    Some(step)
+}
+
+/// The line of an attempt that another one followed.
+fn attempt(record: &JobRecord, run: &RunView) -> JobRecord {
+    let mut attempt = record.clone();
+    attempt.started = run.started;
+    attempt.ended = run.ended;
+    let offset = record.het.as_ref().map_or(0, |het| het.offset);
+    let parts = || run.nodes.iter().filter(|node| node.component == offset);
+    attempt.nodes = parts().map(|node| node.node.clone()).collect();
+    attempt.node_count = u32::try_from(attempt.nodes.len()).unwrap_or(u32::MAX);
+    attempt.cpus = parts().map(|node| node.cores.len()).sum();
+    attempt.tasks = parts().map(|node| node.tasks).sum();
+    if let Some(outcome) = &run.outcome {
+        set_outcome(&mut attempt, outcome);
+    }
+    attempt
+}
+
+fn set_outcome(attempt: &mut JobRecord, outcome: &OutcomeView) {
+    attempt.state = State::ended(outcome.outcome);
+    attempt.exit = ExitCode::of(outcome);
+    attempt.reason = Cow::Borrowed(ended_reason(outcome));
+}

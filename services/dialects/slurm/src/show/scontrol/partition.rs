@@ -1,0 +1,125 @@
+//! `scontrol show partition`, `lic` and `res` (EX-21, SL-C-33).
+
+use super::{Lines, Record, limit, moment, or_null};
+use crate::{
+    duration, hostlist,
+    show::{
+        Clock,
+        sinfo::{NodeRecord, Partition},
+        tres,
+    },
+};
+use muster_schemas::views::{LicenceView, ReservationView};
+
+/// The record of a partition; `nodes` are those of the cluster.
+pub fn partition<'a>(partition: &Partition, nodes: impl IntoIterator<Item = &'a NodeRecord>, lines: Lines) -> String {
+    let spec = &partition.spec;
+    let own: Vec<&NodeRecord> = nodes.into_iter().filter(|node| partition.has(node)).collect();
+    let cpus: u64 = own.iter().map(|node| u64::from(node.cpus)).sum();
+    let megabytes: u64 = own.iter().map(|node| node.megabytes).sum();
+    let names: Vec<&str> = own.iter().map(|node| node.name.as_str()).collect();
+    let mut record = Record::new(lines);
+    record.pair("PartitionName", &partition.name);
+    record.line().pair("AllowGroups", "ALL").pair("AllowAccounts", "ALL").pair("AllowQos", "ALL");
+    let default_time = spec.default_walltime_seconds.map_or_else(|| "NONE".to_owned(), duration::long);
+    record
+        .line()
+        .pair("AllocNodes", "ALL")
+        .pair("Default", if partition.is_default { "YES" } else { "NO" })
+        .pair("QoS", "N/A");
+    record
+        .line()
+        .pair("DefaultTime", default_time)
+        .pair("DisableRootJobs", "NO")
+        .pair("ExclusiveUser", "NO")
+        .pair("GraceTime", 0)
+        .pair("Hidden", "NO");
+    record
+        .line()
+        .pair("MaxNodes", "UNLIMITED")
+        .pair("MaxTime", limit(spec.max_walltime_seconds))
+        .pair("MinNodes", 0)
+        .pair("LLN", "NO")
+        .pair("MaxCPUsPerNode", "UNLIMITED");
+    record.line().pair("Nodes", or_null(Some(&hostlist::compress_sorted(&names))));
+    record
+        .line()
+        .pair("PriorityJobFactor", 1)
+        .pair("PriorityTier", spec.priority)
+        .pair("RootOnly", "NO")
+        .pair("ReqResv", "NO")
+        .pair("OverSubscribe", "NO");
+    record.line().pair("OverTimeLimit", "NONE").pair("PreemptMode", "OFF");
+    record
+        .line()
+        .pair("State", state(partition))
+        .pair("TotalCPUs", cpus)
+        .pair("TotalNodes", own.len())
+        .pair("SelectTypeParameters", "NONE");
+    record.line().pair("JobDefaults", "(null)");
+    record.line().pair("DefMemPerNode", "UNLIMITED").pair("MaxMemPerNode", "UNLIMITED");
+    record.line().pair("TRES", format_args!("{},node={},billing={cpus}", tres::of_node(cpus, megabytes), own.len()));
+    record.end()
+}
+
+fn state(partition: &Partition) -> &'static str {
+    match partition.available() {
+        "up" => "UP",
+        "down" => "DOWN",
+        "drain" => "DRAIN",
+        _ => "INACTIVE",
+    }
+}
+
+/// The records of licences.
+pub fn licences(licences: &[LicenceView], lines: Lines) -> String {
+    if licences.is_empty() {
+        return "No licenses configured in Slurm.\n".to_owned();
+    }
+    let one = |licence: &LicenceView| {
+        let mut record = Record::new(Lines::One);
+        record.pair("LicenseName", &licence.name);
+        record.text.push_str(if lines == Lines::One { " " } else { "\n    " });
+        record
+            .pair("Total", licence.total)
+            .pair("Used", licence.used)
+            .pair("Free", licence.total.saturating_sub(licence.used))
+            .pair("Reserved", 0)
+            .pair("Remote", "no");
+        record.end()
+    };
+    licences.iter().map(one).collect()
+}
+
+/// The record of a reservation.
+pub fn reservation(view: &ReservationView, cores: u64, lines: Lines, clock: &Clock) -> String {
+    let spec = &view.spec;
+    let seconds = u64::try_from(spec.end.micros_since(spec.start) / 1_000_000).unwrap_or(0);
+    let list = |names: &[String]| or_null(Some(&names.join(","))).to_owned();
+    let mut record = Record::new(lines);
+    record
+        .pair("ReservationName", &spec.name)
+        .pair("StartTime", moment(Some(spec.start), "Unknown", clock))
+        .pair("EndTime", moment(Some(spec.end), "Unknown", clock))
+        .pair("Duration", duration::long(seconds));
+    record
+        .line()
+        .pair("Nodes", or_null(Some(&hostlist::compress_sorted(&view.nodes))))
+        .pair("NodeCnt", view.nodes.len())
+        .pair("CoreCnt", cores)
+        .pair("Features", "(null)")
+        .pair("PartitionName", "(null)")
+        .pair("Flags", "SPEC_NODES");
+    record.line().pair("TRES", format_args!("cpu={cores}"));
+    record
+        .line()
+        .pair("Users", list(&spec.users))
+        .pair("Groups", "(null)")
+        .pair("Accounts", list(&spec.accounts))
+        .pair("Licenses", "(null)")
+        .pair("State", if view.begun { "ACTIVE" } else { "INACTIVE" })
+        .pair("BurstBuffer", "(null)")
+        .pair("Watts", "n/a");
+    record.line().pair("MaxStartDelay", "(null)");
+    record.end()
+}

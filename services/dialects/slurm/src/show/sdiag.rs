@@ -1,0 +1,123 @@
+//! `sdiag`: how the scheduler does (SL-P-06).
+
+use super::{
+    Clock,
+    cells::{moment, put},
+};
+use crate::words::State;
+use muster_schemas::time::Timestamp;
+use std::collections::BTreeMap;
+
+/// How one kind of scheduling pass has done since the counts began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passes {
+    /// How many there were.
+    pub count: u64,
+    /// When the last one was.
+    pub last: Option<Timestamp>,
+    /// How long the last one took, in microseconds.
+    pub last_micros: u64,
+    /// How long the longest took, in microseconds.
+    pub max_micros: u64,
+    /// How long all took together, in microseconds.
+    pub total_micros: u64,
+    /// How many jobs the last one looked at.
+    pub last_depth: u64,
+    /// How many jobs waited at the last one.
+    pub queue_length: u64,
+}
+
+impl Passes {
+    fn mean_micros(&self) -> u64 {
+        self.total_micros.checked_div(self.count).unwrap_or(0)
+    }
+}
+
+/// What `sdiag` tells.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnosis {
+    /// Since when it is counted.
+    pub since: Option<Timestamp>,
+    /// Jobs submitted since then.
+    pub submitted: u64,
+    /// Runs started since then.
+    pub started: u64,
+    /// Jobs that stand in each state now.
+    pub states: BTreeMap<State, u64>,
+    /// Jobs that ended since then, by state.
+    pub ended: BTreeMap<State, u64>,
+    /// The passes that start jobs in their order.
+    pub main: Passes,
+    /// The passes that go around jobs which wait.
+    pub backfill: Passes,
+    /// Jobs that were started by such passes.
+    pub backfilled: u64,
+    /// Components of jobs that were.
+    pub backfilled_components: u64,
+    /// The mode of the last such pass: 1 or 2 (SL-P-03); `None` before the first.
+    pub backfill_mode: Option<u8>,
+}
+
+/// The whole text.
+pub fn sdiag(diagnosis: &Diagnosis, clock: &Clock) -> String {
+    const RULE: &str = "*******************************************************\n";
+    let mut out = RULE.to_owned();
+    let time = |time: Option<Timestamp>, out: &mut String| {
+        moment(time, "N/A", clock, out);
+        let seconds = time.map_or(0, Timestamp::unix_seconds);
+        put(format_args!(" ({seconds})\n"), out);
+    };
+    out.push_str("sdiag output at ");
+    time(Some(clock.now), &mut out);
+    out.push_str("Data since      ");
+    time(diagnosis.since, &mut out);
+    out.push_str(RULE);
+    let ended = |state: State| diagnosis.ended.get(&state).copied().unwrap_or(0);
+    let others: u64 = diagnosis
+        .ended
+        .iter()
+        .filter(|(state, _)| !matches!(state, State::Completed | State::Cancelled))
+        .map(|(_, count)| count)
+        .sum();
+    let stands = |state: State| diagnosis.states.get(&state).copied().unwrap_or(0);
+    for (name, value) in [
+        ("Jobs submitted:", diagnosis.submitted),
+        ("Jobs started:", diagnosis.started),
+        ("Jobs completed:", ended(State::Completed)),
+        ("Jobs canceled:", ended(State::Cancelled)),
+        ("Jobs failed:", others),
+    ] {
+        put(format_args!("{name:<15} {value}\n"), &mut out);
+    }
+    out.push('\n');
+    for (name, state) in [("Jobs pending:", State::Pending), ("Jobs running:", State::Running)] {
+        put(format_args!("{name:<15} {}\n", stands(state)), &mut out);
+    }
+    out.push_str("\nMain schedule statistics (microseconds):\n");
+    passes(&diagnosis.main, &mut out);
+    out.push_str("\nBackfilling stats\n");
+    put(format_args!("\tTotal backfilled jobs (since last slurm start): {}\n", diagnosis.backfilled), &mut out);
+    let components = diagnosis.backfilled_components;
+    put(format_args!("\tTotal backfilled heterogeneous job components: {components}\n"), &mut out);
+    out.push_str("\tLast cycle when: ");
+    time(diagnosis.backfill.last, &mut out);
+    passes(&diagnosis.backfill, &mut out);
+    match diagnosis.backfill_mode {
+        Some(mode) => put(format_args!("\tLast cycle mode: {mode}\n"), &mut out),
+        None => out.push_str("\tLast cycle mode: N/A\n"),
+    }
+    out
+}
+
+fn passes(passes: &Passes, out: &mut String) {
+    for (name, value) in [
+        ("Last cycle:", passes.last_micros),
+        ("Max cycle:", passes.max_micros),
+        ("Total cycles:", passes.count),
+        ("Mean cycle:", passes.mean_micros()),
+        ("Last depth cycle:", passes.last_depth),
+        ("Last queue length:", passes.queue_length),
+    ] {
+        put(format_args!("\t{name} {value}\n"), out);
+    }
+}

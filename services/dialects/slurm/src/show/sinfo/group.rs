@@ -1,0 +1,230 @@
+//! Nodes that share a line of `sinfo`.
+
+use super::{Arrangement, NodeRecord, Overview};
+use crate::{
+    show::{Clock, columns::Layout},
+    words::{NodeBase, NodeState},
+};
+use muster_schemas::{cluster::QueueSpec, views::QueueView};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// A partition.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// Its name.
+    pub name: String,
+    /// Whether jobs that name none go there.
+    pub is_default: bool,
+    /// The queue that it is.
+    pub spec: QueueSpec,
+}
+
+impl Partition {
+    /// The partition that a queue is.
+    pub fn of(view: &QueueView) -> Self {
+        Self { name: view.spec.name.clone(), is_default: view.default, spec: view.spec.clone() }
+    }
+
+    /// The name, with `*` for the default partition.
+    pub fn starred(&self) -> String {
+        let star = if self.is_default { "*" } else { "" };
+        format!("{}{star}", self.name)
+    }
+
+    /// Whether it takes and starts jobs: `up`, `down` (takes them), `drain` (starts those that it has), `inact`.
+    pub const fn available(&self) -> &'static str {
+        match (self.spec.enabled, self.spec.started) {
+            (true, true) => "up",
+            (true, false) => "down",
+            (false, true) => "drain",
+            (false, false) => "inact",
+        }
+    }
+
+    /// Whether a node serves it.
+    pub fn has(&self, node: &NodeRecord) -> bool {
+        self.spec.nodes.is_empty() || self.spec.nodes.contains(&node.name)
+    }
+}
+
+/// A line of `sinfo`.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The partition.
+    pub partition: Arc<Partition>,
+    /// The nodes; empty for a partition without any.
+    pub nodes: Vec<Arc<NodeRecord>>,
+}
+
+impl Group {
+    /// The state of its nodes; of several states that of the first.
+    pub fn state(&self) -> Option<NodeState> {
+        self.nodes.first().map(|node| node.state)
+    }
+
+    /// How many nodes are with jobs, free, of no use, and there at all.
+    pub fn node_counts(&self) -> [usize; 4] {
+        let busy = self.nodes.iter().filter(|node| node.state.serves() && node.state.is_busy()).count();
+        let idle = self.nodes.iter().filter(|node| node.state.serves() && !node.state.is_busy()).count();
+        [busy, idle, self.nodes.len() - busy - idle, self.nodes.len()]
+    }
+}
+
+/// The columns that sum up nodes: they do not tell lines apart.
+const SUMS: [&str; 9] = [
+    "NODES",
+    "NODES(A/I)",
+    "NODES(A/I/O/T)",
+    "CPUS(A/I/O/T)",
+    "NODELIST",
+    "CPU_LOAD",
+    "FREE_MEM",
+    "ALLOCMEM",
+    "GRES_USED",
+];
+/// The columns of sizes: they tell lines apart only if they are to be exact.
+const SIZES: [&str; 8] = ["CPUS", "MEMORY", "TMP_DISK", "WEIGHT", "S:C:T", "SOCKETS", "CORES", "THREADS"];
+
+/// The lines of an overview, in its order. Nodes are together if the columns show nothing that tells them apart.
+pub(super) fn groups(
+    partitions: &[&Arc<Partition>],
+    nodes: &[&Arc<NodeRecord>],
+    overview: &Overview,
+    layout: &Layout<Group>,
+    clock: &Clock,
+) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let by_node = overview.arrangement == Arrangement::Nodes;
+    for partition in partitions {
+        let before = groups.len();
+        for node in nodes.iter().filter(|node| partition.has(node)) {
+            let one = Group { partition: Arc::clone(partition), nodes: vec![Arc::clone(node)] };
+            let mut key = key(&one, overview.is_exact, layout, clock);
+            if by_node {
+                key.push_str(&node.name);
+            }
+            match places.get(&key) {
+                Some(place) => add(&mut groups[*place], node),
+                None => {
+                    places.insert(key, groups.len());
+                    groups.push(one);
+                }
+            }
+        }
+        let is_filtered = !overview.nodes.is_empty() || !overview.states.is_empty() || overview.responding.is_some();
+        let shows_empty = matches!(overview.arrangement, Arrangement::Partitions | Arrangement::Summary);
+        if groups.len() == before && shows_empty && !is_filtered && !nodes.iter().any(|node| partition.has(node)) {
+            groups.push(Group { partition: Arc::clone(partition), nodes: Vec::new() });
+        }
+    }
+    sort(&mut groups, partitions, overview);
+    groups
+}
+
+/// A node that serves several partitions counts once where partitions are not told apart.
+fn add(group: &mut Group, node: &Arc<NodeRecord>) {
+    let is_other_partition = group.nodes.iter().any(|known| Arc::ptr_eq(known, node));
+    if !is_other_partition {
+        group.nodes.push(Arc::clone(node));
+    }
+}
+
+/// What the columns show of a node, but for sums.
+fn key(one: &Group, is_exact: bool, layout: &Layout<Group>, clock: &Clock) -> String {
+    let mut key = String::new();
+    for field in layout.fields() {
+        let is_sum = SUMS.contains(&field.header) || (!is_exact && SIZES.contains(&field.header));
+        if !is_sum {
+            (field.write)(one, clock, &mut key);
+            key.push('\n');
+        }
+    }
+    key
+}
+
+/// By partition as configured and falling state, by node name for `-N`, by time of the reason for `-R` (SL-C-28).
+fn sort(groups: &mut [Group], partitions: &[&Arc<Partition>], overview: &Overview) {
+    let place = |group: &Group| partitions.iter().position(|partition| Arc::ptr_eq(partition, &group.partition));
+    let keys = overview.sort.as_deref().unwrap_or(match overview.arrangement {
+        Arrangement::Partitions | Arrangement::Summary => "#P,-t",
+        Arrangement::Nodes => "N",
+        Arrangement::Reasons => "H",
+    });
+    let keys: Vec<(char, bool)> = keys
+        .split(',')
+        .filter_map(|key| {
+            let letter = key.trim_start_matches(['#', '+', '-']).chars().next()?;
+            Some((letter, key.contains('-')))
+        })
+        .collect();
+    groups.sort_by(|left, right| {
+        for (letter, is_descending) in &keys {
+            let order = match letter {
+                'P' if overview.sort.is_none() => place(left).cmp(&place(right)),
+                'P' | 'R' => left.partition.name.cmp(&right.partition.name),
+                't' | 'T' => left.state().map(rank).cmp(&right.state().map(rank)),
+                'N' | 'n' => first_name(left).cmp(&first_name(right)),
+                'D' => left.nodes.len().cmp(&right.nodes.len()),
+                'H' => since(left).cmp(&since(right)),
+                'E' => why(left).cmp(&why(right)),
+                'c' => least(left, |node| node.cpus.into()).cmp(&least(right, |node| node.cpus.into())),
+                'm' => least(left, |node| node.megabytes).cmp(&least(right, |node| node.megabytes)),
+                'l' => left.partition.spec.max_walltime_seconds.cmp(&right.partition.spec.max_walltime_seconds),
+                _ => Ordering::Equal,
+            };
+            let order = if *is_descending { order.reverse() } else { order };
+            if order != Ordering::Equal {
+                return order;
+            }
+        }
+        place(left).cmp(&place(right)).then_with(|| first_name(left).cmp(&first_name(right)))
+    });
+}
+
+/// The name of the first node, so that numbers in names count as numbers.
+fn first_name(group: &Group) -> Option<(&str, u64, &str)> {
+    let name = group.nodes.first()?.name.as_str();
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    Some((stem, name[stem.len()..].parse().unwrap_or(0), name))
+}
+
+fn since(group: &Group) -> Option<i64> {
+    group.nodes.first().and_then(|node| node.reason_time).map(|time| time.0)
+}
+
+fn why(group: &Group) -> Option<&str> {
+    group.nodes.first().and_then(|node| node.reason.as_deref())
+}
+
+/// The least size among the nodes of a line.
+pub(super) fn least(group: &Group, size: impl Fn(&NodeRecord) -> u64) -> u64 {
+    group.nodes.iter().map(|node| size(node)).min().unwrap_or(0)
+}
+
+/// Whether the nodes of a line have several sizes.
+pub(super) fn varies(group: &Group, size: impl Fn(&NodeRecord) -> u64) -> bool {
+    let sizes: BTreeSet<u64> = group.nodes.iter().map(|node| size(node)).collect();
+    sizes.len() > 1
+}
+
+/// States in the order in which lists have them, from the end: what a node does, below what is to become of it.
+fn rank(state: NodeState) -> u32 {
+    let base = match state.base {
+        NodeBase::Unknown => 0,
+        NodeBase::Down => 1,
+        NodeBase::Idle => 2,
+        NodeBase::Allocated => 3,
+        NodeBase::Mixed => 5,
+    };
+    let flag = |set: bool, weight: u32| if set { weight } else { 0 };
+    base + flag(state.is_reserved, 0x40)
+        + flag(state.is_draining, 0x200)
+        + flag(state.is_completing, 0x400)
+        + flag(state.is_silent, 0x800)
+        + flag(state.is_maintained, 0x8000)
+}

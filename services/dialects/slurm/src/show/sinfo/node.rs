@@ -1,0 +1,94 @@
+//! A node, as `sinfo` and `scontrol show node` list it.
+
+use crate::{
+    size,
+    words::{NodeFacts, NodeState},
+};
+use muster_schemas::{resources::PropertyValue, time::Timestamp, views::NodeView};
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct NodeRecord {
+    /// Its name.
+    pub name: String,
+    /// Whether it serves.
+    pub state: NodeState,
+    /// Cores that jobs may use.
+    pub cpus: u32,
+    /// Cores that jobs have.
+    pub cpus_used: u32,
+    /// Sockets.
+    pub sockets: u32,
+    /// Memory that jobs may use, in megabytes.
+    pub megabytes: u64,
+    /// Memory that jobs have, in megabytes.
+    pub megabytes_used: u64,
+    /// Its features, between commas.
+    pub features: String,
+    /// Its generic resources: `gpu:a100:4`.
+    pub gres: String,
+    /// Generic resources that jobs have: `gpu:1`.
+    pub gres_used: String,
+    /// Why it does not serve.
+    pub reason: Option<String>,
+    /// Login name of who said so.
+    pub reason_user: Option<String>,
+    /// When that was said.
+    pub reason_time: Option<Timestamp>,
+}
+
+impl NodeRecord {
+    /// The record of a node at a moment. Who gave the reason and when is not in the view: the caller fills it in.
+    pub fn of(view: &NodeView, facts: NodeFacts, now: Timestamp) -> Self {
+        let spec = &view.spec;
+        let flags = spec.properties.iter().filter(|(_, value)| **value == PropertyValue::Flag(true));
+        let features: Vec<&str> = flags.map(|(name, _)| name.as_str()).collect();
+        let gpus_used = match view.gpus_used {
+            0 => String::new(),
+            count => format!("gpu:{count}"),
+        };
+        Self {
+            name: spec.name.clone(),
+            state: NodeState::of(view, facts, now),
+            cpus: spec.cores,
+            cpus_used: view.cores_used,
+            sockets: spec.sockets.max(1),
+            megabytes: spec.memory_bytes / size::MEGABYTE,
+            megabytes_used: view.memory_used_bytes / size::MEGABYTE,
+            features: features.join(","),
+            gres: gpus(&spec.gpus),
+            gres_used: gpus_used,
+            reason: view.reason.clone().filter(|reason| !reason.is_empty()),
+            reason_user: None,
+            reason_time: None,
+        }
+    }
+
+    /// Cores of each socket.
+    pub fn cores_per_socket(&self) -> u32 {
+        (self.cpus / self.sockets).max(1)
+    }
+
+    /// How many cores are with jobs, free, of no use, and there at all (SL-C-29).
+    pub fn cpu_counts(&self) -> [u64; 4] {
+        let (all, used) = (u64::from(self.cpus), u64::from(self.cpus_used.min(self.cpus)));
+        let serves = self.state.serves();
+        let rest = all - used;
+        [used, if serves { rest } else { 0 }, if serves { 0 } else { rest }, all]
+    }
+}
+
+fn gpus(models: &[String]) -> String {
+    let mut parts: Vec<(&str, usize)> = Vec::new();
+    for model in models {
+        match parts.last_mut() {
+            Some((known, count)) if known == model => *count += 1,
+            _ => parts.push((model, 1)),
+        }
+    }
+    let text = |(model, count): &(&str, usize)| match *model {
+        "" => format!("gpu:{count}"),
+        model => format!("gpu:{model}:{count}"),
+    };
+    parts.iter().map(text).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,65 @@
+//! Which jobs `squeue` lists (SL-C-25).
+
+use crate::{show::record::JobRecord, words::State};
+use std::collections::BTreeSet;
+
+/// Which states are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum States {
+    /// All that are not over.
+    #[default]
+    Unfinished,
+    /// All.
+    All,
+    /// These.
+    These(Vec<State>),
+}
+
+/// Which jobs. All that is given must match; an empty set does not ask for anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// In which states.
+    pub states: States,
+    /// Login names, or numbers, of owners.
+    pub users: BTreeSet<String>,
+    /// Partitions.
+    pub partitions: BTreeSet<String>,
+    /// Names of jobs.
+    pub names: BTreeSet<String>,
+    /// Accounts.
+    pub accounts: BTreeSet<String>,
+    /// Service classes.
+    pub classes: BTreeSet<String>,
+    /// Names of nodes, one of which the job has.
+    pub nodes: BTreeSet<String>,
+    /// A reservation.
+    pub reservations: BTreeSet<String>,
+    /// Licences, one of which the job asks for.
+    pub licences: BTreeSet<String>,
+}
+
+impl Filter {
+    /// Whether a job is listed.
+    pub fn takes(&self, job: &JobRecord) -> bool {
+        let is = |wanted: &BTreeSet<String>, value: &str| wanted.is_empty() || wanted.contains(value);
+        let state = match &self.states {
+            States::Unfinished => !job.state.is_finished(),
+            States::All => true,
+            States::These(states) => states.contains(&job.state),
+        };
+        state
+            && (is(&self.users, &job.user) || self.users.contains(&job.person.uid.to_string()))
+            && is(&self.partitions, &job.partition)
+            && is(&self.names, &job.name)
+            && is(&self.accounts, job.account.as_deref().unwrap_or_default())
+            && is(&self.classes, job.qos())
+            && is(&self.reservations, job.reservation.as_deref().unwrap_or_default())
+            && (self.nodes.is_empty() || job.nodes.iter().any(|node| self.nodes.contains(node)))
+            && (self.licences.is_empty() || self.asks_for_licence(job))
+    }
+
+    fn asks_for_licence(&self, job: &JobRecord) -> bool {
+        let licences = job.request().licences.as_deref().unwrap_or_default();
+        licences.split(',').any(|licence| self.licences.contains(licence.split(':').next().unwrap_or_default()))
+    }
+}

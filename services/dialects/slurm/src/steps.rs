@@ -1,0 +1,34 @@
+//! Steps: which components a step runs on, where its tasks go, and what `srun` says at the end (SL-R).
+
+mod ends;
+mod groups;
+mod layout;
+mod multi_prog;
+mod plan;
+
+pub use ends::{TaskEnd, end_lines, exit_status, no_such_program};
+pub use groups::{GroupWish, Part, StepError, het_groups, parts};
+pub use layout::{NodeWish, Place, Room, World, arbitrary, distribute, on_fewer_nodes, pick_nodes, step_size};
+pub use multi_prog::{MultiProgError, programs};
+pub use plan::{PlanError, PlannedPart, StepPlan, plan};
+
+/// What stands before each line of a task's output with `--label`: the rank, right-aligned to the width of the largest rank
+/// (SL-R-14).
+pub fn label(rank: u32, tasks: u32) -> String {
+    let width = tasks.saturating_sub(1).to_string().len();
+    format!("{rank:>width$}: ")
+}
+
+/// Whether output files are written behind what they have: what `--open-mode` says, and if it says nothing, in steps over
+/// several components (SL-R-16).
+pub fn appends_output(open_mode: Option<bool>, components: usize) -> bool {
+    open_mode.unwrap_or(components > 1)
+}
+
+/// What `srun` says when the resources of a step are in use, and when it has them at last (SL-R-08).
+pub fn waiting_lines(job: u64) -> [String; 2] {
+    [
+        format!("srun: Job {job} step creation temporarily disabled, retrying (Requested nodes are busy)"),
+        format!("srun: Step created for job {job}"),
+    ]
+}

@@ -1,0 +1,243 @@
+//! Where the tasks of a step go (SL-R-09, R-12, R-13, R-17, R-22).
+
+use super::StepError;
+use crate::{
+    environment::ComponentFacts,
+    options::values::{Distribution, NodeRange, count},
+    request::Settings,
+};
+
+/// A node of a part, and how many tasks fit there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Its name.
+    pub node: String,
+    /// The tasks that fit by their CPUs.
+    pub places: u32,
+}
+
+/// The tasks of a part: for each of its nodes the tasks there, numbered from 0 within the part. With `overcommit` (`-O`) a
+/// node takes more tasks than it has places. Every node gets at least one task if there are enough.
+///
+/// # Errors
+/// [`StepError::MoreProcessors`] if there are not enough places, or no node.
+pub fn distribute(
+    distribution: Distribution,
+    rooms: &[Room],
+    tasks: u32,
+    overcommit: bool,
+    job: u64,
+) -> Result<Vec<Vec<u32>>, StepError> {
+    let places: Vec<u32> = match overcommit {
+        true => overcommitted(rooms, tasks),
+        false => rooms.iter().map(|room| room.places).collect(),
+    };
+    let total: u64 = places.iter().map(|places| u64::from(*places)).sum();
+    if rooms.is_empty() || total < u64::from(tasks) {
+        return Err(StepError::MoreProcessors { job });
+    }
+    Ok(match distribution {
+        Distribution::Block | Distribution::Arbitrary => block(&places, tasks),
+        Distribution::Cyclic => in_turns(&places, tasks, 1),
+        Distribution::Plane(size) => in_turns(&places, tasks, size.max(1)),
+    })
+}
+
+/// Places for all tasks: what the nodes have if that is enough, else an equal part each.
+fn overcommitted(rooms: &[Room], tasks: u32) -> Vec<u32> {
+    let total: u64 = rooms.iter().map(|room| u64::from(room.places)).sum();
+    if total >= u64::from(tasks) {
+        return rooms.iter().map(|room| room.places).collect();
+    }
+    let each = tasks.div_ceil(u32::try_from(rooms.len()).unwrap_or(u32::MAX).max(1));
+    rooms.iter().map(|room| room.places.max(each)).collect()
+}
+
+/// Each node is filled before the next, as far as one task is left for each of the nodes behind it.
+fn block(places: &[u32], tasks: u32) -> Vec<Vec<u32>> {
+    let mut first = 0;
+    let mut behind = places.iter().filter(|places| **places > 0).count() as u32;
+    let mut nodes = Vec::with_capacity(places.len());
+    for places in places {
+        behind -= u32::from(*places > 0);
+        let left = tasks - first;
+        let here = (*places).min(left.saturating_sub(behind).max(1)).min(left);
+        nodes.push((first..first + here).collect());
+        first += here;
+    }
+    nodes
+}
+
+/// So many tasks to each node in turn, as far as it has places.
+fn in_turns(places: &[u32], tasks: u32, size: u32) -> Vec<Vec<u32>> {
+    let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); places.len()];
+    let mut next = 0;
+    while next < tasks {
+        for (node, places) in nodes.iter_mut().zip(places) {
+            let free = places - node.len() as u32;
+            let here = size.min(free).min(tasks - next);
+            node.extend(next..next + here);
+            next += here;
+        }
+    }
+    nodes
+}
+
+/// The tasks of a part when each task's node is given by name (`-m arbitrary`), in the order of the tasks.
+///
+/// # Errors
+/// [`StepError::ForeignNode`] if a node is not part of it.
+pub fn arbitrary(rooms: &[Room], hosts: &[String], job: u64) -> Result<Vec<Vec<u32>>, StepError> {
+    let mut nodes = vec![Vec::new(); rooms.len()];
+    for (task, host) in hosts.iter().enumerate() {
+        let place = rooms.iter().position(|room| room.node == *host).ok_or(StepError::ForeignNode { job })?;
+        nodes[place].push(u32::try_from(task).unwrap_or(u32::MAX));
+    }
+    Ok(nodes)
+}
+
+/// The task of a rank and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its rank in the whole step.
+    pub rank: u32,
+    /// The part it belongs to.
+    pub part: usize,
+    /// Its number within the part.
+    pub in_part: u32,
+    /// The place of its node in [`World::nodes`].
+    pub node: usize,
+    /// Its number among the step's tasks on that node.
+    pub local: u32,
+}
+
+/// All tasks of a step, by rank: part after part (SL-R-09).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct World {
+    /// The nodes, in the order of the parts, each once.
+    pub nodes: Vec<String>,
+    /// For each part the places of its nodes in `nodes`.
+    pub part_nodes: Vec<Vec<usize>>,
+    /// The tasks.
+    pub tasks: Vec<Place>,
+}
+
+impl World {
+    /// Joins parts: the nodes of each, and the tasks on each node as [`distribute`] deals them out.
+    pub fn join(parts: &[(Vec<String>, Vec<Vec<u32>>)]) -> Self {
+        let mut world = Self::default();
+        let mut on_node: Vec<u32> = Vec::new();
+        for (part, (nodes, layout)) in parts.iter().enumerate() {
+            let places: Vec<usize> = nodes.iter().map(|node| world.place_of(node)).collect();
+            on_node.resize(world.nodes.len(), 0);
+            let pairs =
+                places.iter().zip(layout).flat_map(|(place, tasks)| tasks.iter().map(move |task| (*task, *place)));
+            let mut pairs: Vec<(u32, usize)> = pairs.collect();
+            pairs.sort_unstable();
+            for (in_part, node) in pairs {
+                let rank = u32::try_from(world.tasks.len()).unwrap_or(u32::MAX);
+                world.tasks.push(Place { rank, part, in_part, node, local: on_node[node] });
+                on_node[node] += 1;
+            }
+            world.part_nodes.push(places);
+        }
+        world
+    }
+
+    fn place_of(&mut self, node: &str) -> usize {
+        self.nodes.iter().position(|known| known == node).unwrap_or_else(|| {
+            self.nodes.push(node.to_owned());
+            self.nodes.len() - 1
+        })
+    }
+
+    /// How many tasks each node has.
+    pub fn tasks_per_node(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.nodes.len()];
+        for task in &self.tasks {
+            counts[task.node] += 1;
+        }
+        counts
+    }
+}
+
+/// How many nodes and tasks a part takes: what its options say, else the nodes and the tasks of its component (SL-R-13).
+/// With `-N` alone one task for each node; with `-n` alone as many nodes as can have a task.
+///
+/// # Errors
+/// [`StepError::MoreNodes`] if the component has fewer nodes than asked for.
+pub fn step_size(settings: &Settings, component: &ComponentFacts) -> Result<(usize, u32), StepError> {
+    let allocated = component.nodes.len();
+    let nodes = settings.value("nodes", NodeRange::parse);
+    let asked = nodes.map(|nodes| nodes.min as usize);
+    if let Some(asked) = asked.filter(|asked| *asked > allocated) {
+        return Err(StepError::MoreNodes { allocated, asked });
+    }
+    // A range takes as many as there are.
+    let taken = nodes.map(|nodes| nodes.max.map_or(nodes.min, |max| max) as usize).map(|nodes| nodes.min(allocated));
+    let per_node = settings.value("ntasks-per-node", count);
+    let tasks = settings.value("ntasks", count);
+    let own: u64 = component.tasks.iter().sum();
+    let own = u32::try_from(own).unwrap_or(u32::MAX).max(1);
+    let times = |nodes: usize, per_node: u32| u32::try_from(nodes).unwrap_or(u32::MAX).saturating_mul(per_node);
+    Ok(match (taken, tasks, per_node) {
+        (Some(nodes), Some(tasks), _) => (nodes, tasks),
+        (Some(nodes), None, per_node) => (nodes, times(nodes, per_node.unwrap_or(1))),
+        (None, Some(tasks), _) => (allocated, tasks),
+        (None, None, Some(per_node)) => (allocated, times(allocated, per_node)),
+        (None, None, None) => (allocated, own),
+    })
+}
+
+/// The nodes that so many tasks can use, and the warning if that are fewer (SL-R-22). Only an explicit number of tasks is
+/// worth a warning.
+pub fn on_fewer_nodes(nodes: usize, tasks: u32) -> (usize, Option<String>) {
+    let usable = nodes.min(tasks as usize);
+    let warning = || format!("srun: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {usable}");
+    (usable, (usable < nodes).then(warning))
+}
+
+/// Which nodes a part of a step wants of those that it may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeWish {
+    /// How many.
+    pub count: usize,
+    /// These among them (`-w`).
+    pub named: Vec<String>,
+    /// None of these (`-x`).
+    pub excluded: Vec<String>,
+    /// None before this one, from 0 (`-r`).
+    pub relative: usize,
+}
+
+/// Nodes for each part of a step on one component, so that no two parts share one (SL-R-17): those that a part names, else
+/// the first that no part before it has and no part names.
+///
+/// # Errors
+/// A named node that the component does not have, or that another part names; too few nodes.
+pub fn pick_nodes(nodes: &[String], wishes: &[NodeWish], job: u64) -> Result<Vec<Vec<String>>, StepError> {
+    let mut taken: Vec<&String> = Vec::new();
+    for node in wishes.iter().flat_map(|wish| &wish.named) {
+        if !nodes.contains(node) {
+            return Err(StepError::ForeignNode { job });
+        }
+        if taken.contains(&node) {
+            return Err(StepError::NodeTaken { node: node.clone() });
+        }
+        taken.push(node);
+    }
+    let asked = wishes.iter().map(|wish| wish.count).sum();
+    let mut picked = Vec::with_capacity(wishes.len());
+    for wish in wishes {
+        let others = nodes.iter().skip(wish.relative);
+        let free: Vec<&String> = others.filter(|node| !taken.contains(node) && !wish.excluded.contains(node)).collect();
+        let more = wish.count.saturating_sub(wish.named.len());
+        if free.len() < more {
+            return Err(StepError::MoreNodes { allocated: nodes.len(), asked });
+        }
+        taken.extend(&free[..more]);
+        let is_own = |node: &&String| wish.named.contains(node) || free[..more].contains(node);
+        picked.push(nodes.iter().filter(is_own).cloned().collect());
+    }
+    Ok(picked)
+}

@@ -1,0 +1,206 @@
+//! From the command line of `srun` and its job to everything that a step is.
+
+use super::{
+    GroupWish, NodeWish, Part, Room, StepError, World, arbitrary, distribute, on_fewer_nodes, parts, pick_nodes,
+    step_size,
+};
+use crate::{
+    environment::{ComponentFacts, JobFacts, StepFacts, StepPart},
+    hostlist,
+    messages::{ExitStatuses, Refusal},
+    options::{Command, CommandLine, Given, values},
+    request::{Settings, step_parts},
+};
+use jiff::Zoned;
+
+/// A part of a step with all that belongs to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedPart {
+    /// Its component, its group and what it runs.
+    pub part: Part,
+    /// Its options.
+    pub settings: Settings,
+    /// Its nodes.
+    pub nodes: Vec<String>,
+    /// The CPUs that it may use on each of them.
+    pub cpus: Vec<u64>,
+}
+
+/// A step that can be started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepPlan {
+    /// Its parts, in the order of their ranks.
+    pub parts: Vec<PlannedPart>,
+    /// Its tasks.
+    pub world: World,
+    /// Lines for standard error; they stop nothing.
+    pub warnings: Vec<String>,
+}
+
+impl StepPlan {
+    /// What the variables of the step's tasks are made of.
+    pub fn facts<'a>(&'a self, job: &'a JobFacts, step: u32) -> StepFacts<'a> {
+        let part = |planned: &PlannedPart| StepPart {
+            component: planned.part.component,
+            cpus_per_task: planned.settings.value("cpus-per-task", values::count),
+            distribution: planned.settings.text("distribution").map(str::to_owned),
+            cpus: planned.cpus.clone(),
+        };
+        StepFacts { job, step, parts: self.parts.iter().map(part).collect(), world: &self.world }
+    }
+}
+
+/// Why a step is not started. Nothing was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanError {
+    /// Its options are wrong.
+    Options(Refusal),
+    /// Its job cannot run it.
+    Step(StepError),
+}
+
+impl PlanError {
+    /// The lines for standard error.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Options(refusal) => refusal.lines(Command::Srun),
+            Self::Step(error) => vec![error.to_string()],
+        }
+    }
+
+    /// The exit status, as far as variables do not say another (SL-E-11).
+    pub fn exit_status(&self, chosen: ExitStatuses) -> u8 {
+        match self {
+            Self::Options(refusal) => refusal.exit_status(chosen),
+            Self::Step(_) => chosen.error.unwrap_or(1),
+        }
+    }
+}
+
+impl From<Refusal> for PlanError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Options(refusal)
+    }
+}
+
+impl From<StepError> for PlanError {
+    fn from(error: StepError) -> Self {
+        Self::Step(error)
+    }
+}
+
+/// Plans a step: on which components, nodes and CPUs its tasks run, by the resources that the job has; what other steps use
+/// of them is not looked at. `environment` gives the defaults of the options for a component, `enabled` says whether steps
+/// over several components are allowed (SL-R-11).
+///
+/// # Errors
+/// What keeps the step from being started.
+pub fn plan(
+    job: &JobFacts,
+    command_line: &CommandLine,
+    environment: impl Fn(u32) -> Vec<Given>,
+    enabled: bool,
+    now: &Zoned,
+) -> Result<StepPlan, PlanError> {
+    let number = job.components.first().map_or(0, |leader| leader.number);
+    let groups: Vec<GroupWish<'_>> = command_line.groups.iter().map(GroupWish::of).collect();
+    let count = u32::try_from(job.components.len()).unwrap_or(u32::MAX);
+    let parts = parts(&groups, count, enabled)?;
+    let settings = step_parts(command_line, &parts, environment, now)?;
+    let mut warnings = Vec::new();
+    let mut sizes = Vec::with_capacity(parts.len());
+    for (part, settings) in parts.iter().zip(&settings) {
+        let component = &job.components[part.component as usize];
+        let (nodes, tasks) = step_size(settings, component)?;
+        let (nodes, warning) = on_fewer_nodes(nodes, tasks);
+        // Only a number that somebody asked for is worth a warning.
+        warnings.extend(warning.filter(|_| settings.is_set("nodes")));
+        if let Some(per_node) = tasks_per_node(settings).filter(|per_node| !fits(*per_node, nodes, tasks)) {
+            warnings.push(format!(
+                "srun: Warning: can't honor --ntasks-per-node set to {per_node} which doesn't match the requested tasks \
+                 {tasks} with the maximum number of requested nodes {nodes}. Ignoring --ntasks-per-node."
+            ));
+        }
+        sizes.push((nodes, tasks));
+    }
+    let nodes = nodes_of(job, &parts, &settings, &sizes, number)?;
+    let mut planned = Vec::with_capacity(parts.len());
+    let mut layouts = Vec::with_capacity(parts.len());
+    for (((part, settings), nodes), (_, tasks)) in parts.into_iter().zip(settings).zip(nodes).zip(sizes) {
+        let cpus = cpus_of(&job.components[part.component as usize], &nodes);
+        layouts.push((nodes.clone(), layout(&settings, &nodes, &cpus, tasks, number)?));
+        planned.push(PlannedPart { part, settings, nodes, cpus });
+    }
+    Ok(StepPlan { parts: planned, world: World::join(&layouts), warnings })
+}
+
+/// The nodes of each part. Parts on one component have different ones.
+fn nodes_of(
+    job: &JobFacts,
+    parts: &[Part],
+    settings: &[Settings],
+    sizes: &[(usize, u32)],
+    number: u64,
+) -> Result<Vec<Vec<String>>, StepError> {
+    let mut picked = Vec::with_capacity(parts.len());
+    let same_component = |at: usize| {
+        let component = parts[at].component;
+        parts[at..].iter().take_while(|part| part.component == component).count()
+    };
+    while picked.len() < parts.len() {
+        let first = picked.len();
+        let together = first..first + same_component(first);
+        let wishes: Result<Vec<NodeWish>, StepError> =
+            together.map(|at| wish(&settings[at], sizes[at].0, number)).collect();
+        let nodes = &job.components[parts[first].component as usize].nodes;
+        picked.extend(pick_nodes(nodes, &wishes?, number)?);
+    }
+    Ok(picked)
+}
+
+fn wish(settings: &Settings, count: usize, job: u64) -> Result<NodeWish, StepError> {
+    let names = |option: &str| match settings.text(option) {
+        None => Ok(Vec::new()),
+        Some(text) => values::hosts(text).ok_or(StepError::ForeignNode { job }),
+    };
+    let named = names("nodelist")?;
+    let relative = settings.value("relative", values::number).unwrap_or(0) as usize;
+    let asked = settings.is_set("nodes");
+    let count = if named.is_empty() || asked { count.max(named.len()) } else { named.len() };
+    Ok(NodeWish { count, named, excluded: names("exclude")?, relative })
+}
+
+fn cpus_of(component: &ComponentFacts, nodes: &[String]) -> Vec<u64> {
+    let of = |node: &String| component.nodes.iter().position(|known| known == node);
+    nodes.iter().map(|node| of(node).and_then(|place| component.cpus.get(place)).copied().unwrap_or(0)).collect()
+}
+
+fn tasks_per_node(settings: &Settings) -> Option<u32> {
+    settings.value("ntasks-per-node", values::count)
+}
+
+/// Whether so many tasks find room on the nodes with at most `per_node` on each.
+fn fits(per_node: u32, nodes: usize, tasks: u32) -> bool {
+    u64::from(per_node) * nodes as u64 >= u64::from(tasks)
+}
+
+/// The tasks on each node of a part.
+fn layout(
+    settings: &Settings,
+    nodes: &[String],
+    cpus: &[u64],
+    tasks: u32,
+    job: u64,
+) -> Result<Vec<Vec<u32>>, StepError> {
+    let cpus_per_task = settings.value("cpus-per-task", values::count).unwrap_or(1);
+    let most = tasks_per_node(settings).filter(|per_node| fits(*per_node, nodes.len(), tasks)).unwrap_or(u32::MAX);
+    let places = |cpus: u64| u32::try_from(cpus / u64::from(cpus_per_task)).unwrap_or(u32::MAX).min(most);
+    let room = |(node, cpus): (&String, &u64)| Room { node: node.clone(), places: places(*cpus) };
+    let rooms: Vec<Room> = nodes.iter().zip(cpus).map(room).collect();
+    let distribution = settings.value("distribution", values::Distribution::parse).unwrap_or_default();
+    let hosts = settings.text("nodelist").filter(|_| distribution == values::Distribution::Arbitrary);
+    if let Some(hosts) = hosts.and_then(|text| hostlist::expand(text).ok()) {
+        return arbitrary(&rooms, &hosts, job);
+    }
+    distribute(distribution, &rooms, tasks, settings.is_set("overcommit"), job)
+}

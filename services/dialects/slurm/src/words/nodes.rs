@@ -1,0 +1,211 @@
+//! The states of nodes (SL-C-28).
+
+use muster_schemas::{
+    time::Timestamp,
+    views::{NodeStateWord, NodeView},
+};
+
+/// What a node does, apart from what is to become of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeBase {
+    /// It has not reported yet.
+    Unknown,
+    /// It serves nothing.
+    Down,
+    /// No job has any of it.
+    Idle,
+    /// Jobs have all of it.
+    Allocated,
+    /// Jobs have some of it.
+    Mixed,
+}
+
+/// What the core's view of a node does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// A job has the node for itself, also with cores to spare.
+    pub is_exclusive: bool,
+    /// What a job leaves behind is being cleaned up.
+    pub is_completing: bool,
+    /// A reservation that has begun keeps it.
+    pub is_reserved: bool,
+    /// A waiting job is planned to start on it.
+    pub is_planned: bool,
+    /// An operator has declared it down.
+    pub is_declared_down: bool,
+}
+
+/// The state of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeState {
+    /// What it does.
+    pub base: NodeBase,
+    /// It takes no new jobs.
+    pub is_draining: bool,
+    /// What a job leaves behind is being cleaned up.
+    pub is_completing: bool,
+    /// It is closed for maintenance.
+    pub is_maintained: bool,
+    /// It is kept by a reservation.
+    pub is_reserved: bool,
+    /// A waiting job is planned to start on it.
+    pub is_planned: bool,
+    /// It does not answer: shown as `*` behind the word.
+    pub is_silent: bool,
+}
+
+impl NodeState {
+    /// The state of a node at a moment.
+    pub fn of(node: &NodeView, facts: NodeFacts, now: Timestamp) -> Self {
+        let base = match node.state {
+            NodeStateWord::Lost => NodeBase::Down,
+            NodeStateWord::Up | NodeStateWord::Drained | NodeStateWord::Unknown if facts.is_declared_down => {
+                NodeBase::Down
+            }
+            NodeStateWord::Unknown => NodeBase::Unknown,
+            NodeStateWord::Up | NodeStateWord::Drained => used(node, facts),
+        };
+        Self {
+            base,
+            is_draining: node.state == NodeStateWord::Drained && base != NodeBase::Down,
+            is_completing: facts.is_completing,
+            is_maintained: node.closures.iter().any(|closure| closure.from <= now && now < closure.until),
+            is_reserved: facts.is_reserved,
+            is_planned: facts.is_planned,
+            is_silent: matches!(node.state, NodeStateWord::Lost | NodeStateWord::Unknown),
+        }
+    }
+
+    /// Whether no job has any of it.
+    pub const fn is_idle(self) -> bool {
+        matches!(self.base, NodeBase::Idle)
+    }
+
+    /// Whether it takes new jobs, or would if it had room.
+    pub const fn serves(self) -> bool {
+        !self.is_draining && !matches!(self.base, NodeBase::Down | NodeBase::Unknown)
+    }
+
+    /// Whether jobs have some of it.
+    pub const fn is_busy(self) -> bool {
+        matches!(self.base, NodeBase::Allocated | NodeBase::Mixed) || self.is_completing
+    }
+
+    /// Long and short word, without the `*`.
+    fn words(self) -> (&'static str, &'static str) {
+        match self.base {
+            NodeBase::Down => ("down", "down"),
+            _ if self.is_draining && self.is_busy() => ("draining", "drng"),
+            _ if self.is_draining => ("drained", "drain"),
+            NodeBase::Unknown => ("unknown", "unk"),
+            _ if self.is_maintained => ("maint", "maint"),
+            _ if self.is_completing => ("completing", "comp"),
+            NodeBase::Allocated => ("allocated", "alloc"),
+            NodeBase::Mixed => ("mixed", "mix"),
+            NodeBase::Idle if self.is_reserved => ("reserved", "resv"),
+            NodeBase::Idle if self.is_planned => ("planned", "plnd"),
+            NodeBase::Idle => ("idle", "idle"),
+        }
+    }
+
+    /// The word of lists that have no room: `drng`, `down*`.
+    pub fn short(self) -> String {
+        self.with_star(self.words().1)
+    }
+
+    /// The word of lists that have room: `draining`, `down*`.
+    pub fn long(self) -> String {
+        self.with_star(self.words().0)
+    }
+
+    fn with_star(self, word: &str) -> String {
+        let star = if self.is_silent { "*" } else { "" };
+        format!("{word}{star}")
+    }
+
+    /// As `scontrol show node` has it: `IDLE+DRAIN`, `DOWN*`, `MIXED`.
+    pub fn flags(self) -> String {
+        let base = match self.base {
+            NodeBase::Unknown => "UNKNOWN",
+            NodeBase::Down => "DOWN",
+            NodeBase::Idle => "IDLE",
+            NodeBase::Allocated => "ALLOCATED",
+            NodeBase::Mixed => "MIXED",
+        };
+        let mut text = self.with_star(base);
+        let flags = [
+            (self.is_completing, "+COMPLETING"),
+            (self.is_draining, "+DRAIN"),
+            (self.is_maintained, "+MAINTENANCE"),
+            (self.is_reserved, "+RESERVED"),
+            (self.is_planned, "+PLANNED"),
+        ];
+        flags.iter().filter(|(set, _)| *set).for_each(|(_, flag)| text.push_str(flag));
+        text
+    }
+}
+
+fn used(node: &NodeView, facts: NodeFacts) -> NodeBase {
+    match node.cores_used {
+        0 if node.jobs.is_empty() => NodeBase::Idle,
+        used if used >= node.spec.cores || facts.is_exclusive => NodeBase::Allocated,
+        _ => NodeBase::Mixed,
+    }
+}
+
+/// A state of nodes that `sinfo -t` asks for (SL-C-29).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateTest {
+    /// That word and no other.
+    Word(&'static str),
+    /// Takes no new jobs, with or without some still on it.
+    Drain,
+    /// Does not answer.
+    Silent,
+    /// Every node.
+    All,
+}
+
+impl StateTest {
+    /// The words that can be asked for, in the order in which the message lists them.
+    pub const WORDS: [(&'static str, Self); 22] = [
+        ("alloc", Self::Word("allocated")),
+        ("allocated", Self::Word("allocated")),
+        ("all", Self::All),
+        ("comp", Self::Word("completing")),
+        ("completing", Self::Word("completing")),
+        ("down", Self::Word("down")),
+        ("drain", Self::Drain),
+        ("drained", Self::Word("drained")),
+        ("draining", Self::Word("draining")),
+        ("drng", Self::Word("draining")),
+        ("idle", Self::Word("idle")),
+        ("maint", Self::Word("maint")),
+        ("mix", Self::Word("mixed")),
+        ("mixed", Self::Word("mixed")),
+        ("no_respond", Self::Silent),
+        ("planned", Self::Word("planned")),
+        ("plnd", Self::Word("planned")),
+        ("resv", Self::Word("reserved")),
+        ("reserved", Self::Word("reserved")),
+        ("unk", Self::Word("unknown")),
+        ("unknown", Self::Word("unknown")),
+        ("noresp", Self::Silent),
+    ];
+
+    /// The test of a word in any case, with or without the star; `None` if it is none.
+    pub fn parse(word: &str) -> Option<Self> {
+        let word = word.trim_end_matches('*');
+        Self::WORDS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, test)| test)
+    }
+
+    /// Whether a node's state is one that was asked for.
+    pub fn takes(self, state: NodeState) -> bool {
+        match self {
+            Self::Word(word) => state.words().0 == word,
+            Self::Drain => state.is_draining,
+            Self::Silent => state.is_silent,
+            Self::All => true,
+        }
+    }
+}

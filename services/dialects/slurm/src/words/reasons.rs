@@ -1,0 +1,109 @@
+//! Why a job waits, and why it ended badly (SL-C-39).
+
+use muster_schemas::{
+    cluster::QueueSpec,
+    job::{ExitStatus, Holds},
+    views::{OutcomeView, OutcomeWord, ReasonView, ReasonWord},
+};
+use std::borrow::Cow;
+
+/// The word for why a job waits, with details where it has some (SL-C-27). `queue` is its queue, if that is known: it
+/// tells a partition that takes jobs from one that does not. `None` stands for a reason that is not known yet
+/// (SL-I-14).
+pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&QueueSpec>) -> Cow<'static, str> {
+    let Some(reason) = reason else { return Cow::Borrowed(held(holds).unwrap_or("None")) };
+    Cow::Borrowed(match reason.code {
+        ReasonWord::NotPlannedYet | ReasonWord::Configuring | ReasonWord::FilterPending => "None",
+        ReasonWord::Held => held(holds).unwrap_or("JobHeldUser"),
+        ReasonWord::HeldUntil | ReasonWord::BeginTime => "BeginTime",
+        ReasonWord::Dependency | ReasonWord::Namesake => "Dependency",
+        ReasonWord::DependencyNeverMet => "DependencyNeverSatisfied",
+        ReasonWord::QueueStopped if queue.is_some_and(|queue| !queue.enabled) => "PartitionInactive",
+        ReasonWord::QueueStopped => "PartitionDown",
+        ReasonWord::ArrayLimit => "JobArrayTaskLimit",
+        ReasonWord::Limit => return limit(after(&reason.text, "limit reached: ")),
+        ReasonWord::Resources if after(&reason.text, "not enough free: ") == "licences" => "Licenses",
+        ReasonWord::Resources | ReasonWord::Reserved | ReasonWord::ActivationFilter | ReasonWord::PlannerFailed => {
+            "Resources"
+        }
+        ReasonWord::BehindJob | ReasonWord::WouldDelay | ReasonWord::Announced | ReasonWord::BlockedByJob => "Priority",
+        ReasonWord::NodesUnavailable => {
+            let nodes = after(&reason.text, "nodes not available: ");
+            return Cow::Owned(format!("ReqNodeNotAvail, UnavailableNodes:{nodes}"));
+        }
+        ReasonWord::NeverFits => "PartitionConfig",
+        ReasonWord::ReservationGone => "ReservationDeleted",
+        ReasonWord::ReservationNotBegun => "Reservation",
+        ReasonWord::ExternalPlanner => return Cow::Owned(one_word(&reason.text)),
+    })
+}
+
+/// An operator's or administrator's hold weighs more than the owner's (SL-C-37).
+fn held(holds: Holds) -> Option<&'static str> {
+    match holds {
+        Holds { user: false, operator: false, system: false } => None,
+        Holds { operator: true, .. } | Holds { system: true, .. } => Some("JobHeldAdmin"),
+        Holds { .. } => Some("JobHeldUser"),
+    }
+}
+
+/// The detail of a reason in the core's words.
+fn after<'a>(text: &'a str, beginning: &str) -> &'a str {
+    text.strip_prefix(beginning).unwrap_or(text)
+}
+
+/// Texts of others as one word, so that columns stay columns.
+fn one_word(text: &str) -> String {
+    match text.trim() {
+        "" => "None".to_owned(),
+        text => text.split_whitespace().collect::<Vec<_>>().join("_"),
+    }
+}
+
+/// The word for a limit: one that has Slurm's name already keeps it; the core's own are told by what they count of whom,
+/// such as `10 running jobs of ada in queue debug`.
+fn limit(text: &str) -> Cow<'static, str> {
+    if ["Assoc", "QOS", "MaxJobs"].iter().any(|family| text.starts_with(family)) {
+        return Cow::Owned(one_word(text));
+    }
+    let counted = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    let what = ["running jobs", "nodes", "cores", "GPUs"].into_iter().find(|what| counted.starts_with(what));
+    let Some(what) = what else { return Cow::Owned(one_word(text)) };
+    let whose = counted[what.len()..].trim_start();
+    let is_of_user = whose.starts_with("of ") && !whose.starts_with("of group ") && !whose.starts_with("of account ");
+    Cow::Borrowed(match (what, is_of_user, whose.is_empty() || whose.starts_with("in queue ")) {
+        ("running jobs", true, _) if whose.contains(" in queue ") => "QOSMaxJobsPerUserLimit",
+        ("running jobs", true, _) => "AssocMaxJobsLimit",
+        ("running jobs", _, true) => "QOSGrpJobsLimit",
+        ("running jobs", ..) => "AssocGrpJobsLimit",
+        ("nodes", _, true) => "QOSGrpNodeLimit",
+        ("nodes", ..) => "AssocGrpNodeLimit",
+        ("cores", _, true) => "QOSGrpCpuLimit",
+        ("cores", ..) => "AssocGrpCpuLimit",
+        (_, _, true) => "QOSGrpGRES",
+        _ => "AssocGrpGRES",
+    })
+}
+
+/// The word for how a job ended, if it did not end well.
+pub fn ended_reason(outcome: &OutcomeView) -> &'static str {
+    match (outcome.outcome, outcome.exit_status) {
+        (OutcomeWord::Failed, Some(ExitStatus::Signal(_))) => "RaisedSignal",
+        (OutcomeWord::Failed, _) => "NonZeroExitCode",
+        (OutcomeWord::LaunchFailed, _) => "JobLaunchFailure",
+        (OutcomeWord::TimedOut, _) => "TimeLimit",
+        (OutcomeWord::OutOfMemory, _) => "OutOfMemory",
+        (OutcomeWord::NodeLost, _) => "NodeDown",
+        (OutcomeWord::DeadlineMissed, _) => "DeadLine",
+        (OutcomeWord::DependencyNeverMet, _) => "DependencyNeverSatisfied",
+        (OutcomeWord::Refused, _) => "BadConstraints",
+        (
+            OutcomeWord::Completed
+            | OutcomeWord::DeclaredFinished
+            | OutcomeWord::Cancelled
+            | OutcomeWord::Preempted
+            | OutcomeWord::Requeued,
+            _,
+        ) => "None",
+    }
+}

@@ -1,0 +1,109 @@
+//! Staging directives: one script for each component.
+
+use super::submissions::{submit_script, submit_with};
+use muster_slurm::{
+    attributes::{Attributes, component},
+    burst_buffer::{DIRECTIVE_WORDS, script_of, scripts, with_directives},
+    options::Command,
+    request::Rules,
+};
+use proptest::prelude::*;
+
+const SUBMITTED: &str = "#!/bin/bash
+#SBATCH --nodes=1 --constraint=haswell
+#BB create_persistent name=alpha capacity=10 access=striped type=scratch
+#DW persistentdw name=alpha
+
+#SBATCH hetjob
+#SBATCH --nodes=2 --constraint=knl
+#DW persistentdw name=alpha
+hostname
+";
+
+/// EX-13, SL-B-01, SL-B-03, SL-B-04.
+#[test]
+fn one_script_is_rebuilt_for_each_component() {
+    let scripts = scripts(SUBMITTED, &DIRECTIVE_WORDS).unwrap();
+    assert_eq!(
+        scripts[0].text,
+        "#!/bin/bash
+#SBATCH --nodes=1 --constraint=haswell
+#BB create_persistent name=alpha capacity=10 access=striped type=scratch
+#DW persistentdw name=alpha
+#SBATCH hetjob
+#SBATCH --nodes=2 --constraint=knl
+#EXCLUDED DW persistentdw name=alpha
+hostname
+"
+    );
+    assert_eq!(
+        scripts[1].text,
+        "#!/bin/bash\n#SBATCH --nodes=2 --constraint=knl\n#DW persistentdw name=alpha\nexit 0\n"
+    );
+    assert_eq!(scripts[1].directives, ["#DW persistentdw name=alpha"]);
+    assert_eq!(scripts[0].directives.len(), 2);
+}
+
+/// SL-B-04: all comment lines are kept, directives behind the first command are switched off.
+#[test]
+fn details_of_the_rebuild() {
+    let text =
+        "#!/bin/sh\n# note\n\n#DW a\n#SBATCH hetjob\n# other\n#SBATCH packjob\n#BB c\ndate\n\n#DW late\n#DWX no\n";
+    let scripts = scripts(text, &DIRECTIVE_WORDS).unwrap();
+    assert_eq!(
+        scripts[0].text,
+        "#!/bin/sh\n# note\n#DW a\n#SBATCH hetjob\n# other\n#SBATCH packjob\n#EXCLUDED BB c\ndate\n#EXCLUDED DW late\n#DWX no\n"
+    );
+    assert_eq!(scripts[1].text, "#!/bin/sh\n# other\nexit 0\n");
+    assert_eq!(scripts[2].text, "#!/bin/sh\n#BB c\nexit 0\n");
+}
+
+/// SL-B-07: without a plugin the lines are comments; a site may have words of its own (SL-B-01).
+#[test]
+fn only_configured_words_mark_directives() {
+    assert_eq!(scripts(SUBMITTED, &[]), None);
+    assert_eq!(scripts("#!/bin/sh\ndate\n", &DIRECTIVE_WORDS), None);
+    let own = scripts("#!/bin/sh\n#STAGE in\n#DW no\ndate\n", &["STAGE"]).unwrap();
+    assert_eq!(own[0].directives, ["#STAGE in"]);
+    assert!(submit_script("", SUBMITTED).unwrap().attributes.keys().all(|key| !key.contains("directive")));
+}
+
+/// SL-B-05, SL-B-06: the rebuilt scripts can be shown; the script that runs stays as it was submitted.
+#[test]
+fn the_script_of_each_component_can_be_shown() {
+    let rules = Rules { directive_words: DIRECTIVE_WORDS.map(str::to_owned).to_vec(), ..Rules::default() };
+    let job = submit_with(Command::Sbatch, "", SUBMITTED, &rules).unwrap();
+    let attributes = Attributes(&job.attributes);
+    assert_eq!(attributes.component(1, component::BURST_BUFFER), Some("#DW persistentdw name=alpha"));
+    assert!(script_of(&job, 0).unwrap().contains("#EXCLUDED DW"));
+    assert!(script_of(&job, 1).unwrap().ends_with("exit 0\n"));
+    let muster_schemas::job::Program::Script { text, .. } = &job.components[0].launch.program else { panic!() };
+    assert_eq!(text, SUBMITTED);
+    let plain = submit_script("", SUBMITTED).unwrap();
+    assert_eq!([script_of(&plain, 0), script_of(&plain, 1)], [Some(SUBMITTED.to_owned()), Some(SUBMITTED.to_owned())]);
+    assert_eq!(script_of(&submit_with(Command::Salloc, "x", "", &rules).unwrap(), 0), None);
+}
+
+/// SL-B-08: `--bbf`.
+#[test]
+fn the_lines_of_a_file_go_behind_the_first() {
+    assert_eq!(with_directives("#!/bin/sh\ndate\n", "#DW a\n#DW b"), "#!/bin/sh\n#DW a\n#DW b\ndate\n");
+    assert_eq!(with_directives("#!/bin/sh", "#DW a\n"), "#!/bin/sh\n#DW a\n");
+}
+
+proptest! {
+    /// SL-B-03: every directive belongs to exactly one component, and is switched off in the first one's script if it is
+    /// another's.
+    #[test]
+    fn every_directive_belongs_to_one_component(lines in proptest::collection::vec("#DW [a-z]{1,3}|#SBATCH hetjob|# x|", 0..12)) {
+        let text = format!("#!/bin/sh\n{}\ndate\n", lines.join("\n"));
+        let directives = lines.iter().filter(|line| line.starts_with("#DW")).count();
+        let Some(scripts) = scripts(&text, &DIRECTIVE_WORDS) else {
+            prop_assert_eq!(directives, 0);
+            return Ok(());
+        };
+        prop_assert_eq!(scripts.iter().map(|script| script.directives.len()).sum::<usize>(), directives);
+        let active = scripts[0].text.lines().filter(|line| line.starts_with("#DW")).count();
+        prop_assert_eq!(active, scripts[0].directives.len());
+    }
+}

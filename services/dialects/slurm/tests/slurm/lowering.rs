@@ -1,0 +1,411 @@
+//! The job that a submission describes.
+
+use super::submissions::{refusal, request, submit, submit_script, submit_with};
+use muster_schemas::{
+    job::{DependencyKind, Holds, Occasion, Program, Sink, WarningSignal},
+    resources::{Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing},
+};
+use muster_slurm::{
+    attributes::{Attributes, component, job as job_wide},
+    messages::{ExitStatuses, Refusal, Rejection},
+    options::Command,
+    request::{Program as JobProgram, Rules, ScriptSource, Submission, lower, warnings},
+};
+use proptest::{collection::vec, prelude::*, sample};
+
+fn nodes(min: u32, max: u32) -> Vec<LevelCount> {
+    vec![LevelCount { level: Level::Node, count: Count::Range { min, max } }]
+}
+
+fn rejected(line: &str) -> Rejection {
+    match refusal(line) {
+        Refusal::Rejected(rejection) => rejection,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// SL-C-12: sizes.
+#[test]
+fn sizing_options_become_a_request() {
+    assert_eq!(*request(&submit(""), 0), Request::default());
+    let job = submit("-N2-4 -n8 -c2 --ntasks-per-node=3 --mem=4g --exclusive -x n[1-2] -C gpu&fast");
+    let asked = request(&job, 0);
+    assert_eq!(asked.path, nodes(2, 4));
+    assert_eq!((asked.tasks, asked.tasks_per_node, asked.cpus_per_task), (Some(8), Some(3), 2));
+    assert_eq!(asked.memory, Some(Memory { bytes: 4 << 30, per: Per::Node }));
+    assert_eq!(asked.sharing, Sharing::WholeNodes);
+    assert_eq!(asked.excluded_nodes, ["n1", "n2"]);
+    let both = vec![NodeFilter::Has("gpu".into()), NodeFilter::Has("fast".into())];
+    assert_eq!(asked.filter, Some(NodeFilter::All(both)));
+    assert_eq!(request(&submit("-N3"), 0).tasks, None, "one task for each node");
+    assert_eq!(request(&submit("-N4 -n2"), 0).path, nodes(2, 2), "each node has a task");
+    let told = |line: &str| warnings(Command::Sbatch, &super::submissions::settings(line)[0]);
+    assert_eq!(told("-N4 -n2"), ["sbatch: Warning: can't run 2 processes on 4 nodes, setting nnodes to 2"]);
+    assert!(told("-N2 -n2 -w n[1-2]").is_empty());
+    assert_eq!(
+        told("-N2 -w n[1-3]"),
+        ["sbatch: error: Required nodelist includes more nodes than permitted by max-node count (3 > 2). \
+             Eliminating nodes from the nodelist."]
+    );
+    assert_eq!(request(&submit("-N2 -w n[1-3]"), 0).nodes, ["n1", "n2"]);
+    assert_eq!(request(&submit("-N3 --ntasks-per-node=2"), 0).tasks, Some(6));
+}
+
+/// SL-S-10: memory for each CPU counts within the component.
+#[test]
+fn memory_for_each_cpu_is_counted_by_core() {
+    let job = submit("--cpus-per-task=4 --mem-per-cpu=16g --ntasks=1 : -n1");
+    let asked = request(&job, 0);
+    assert_eq!(asked.memory, Some(Memory { bytes: 16 << 30, per: Per::Core }));
+    assert_eq!((asked.tasks, asked.cpus_per_task), (Some(1), 4));
+    assert_eq!(request(&job, 1).memory, None);
+}
+
+/// SL-C-12: nodes by name; with fewer names than nodes the rest may be any others.
+#[test]
+fn named_nodes_are_part_of_the_placement() {
+    let job = submit("-w n[1-2]");
+    assert_eq!((&request(&job, 0).path, request(&job, 0).nodes.len()), (&nodes(2, 2), 2));
+    let job = submit("-w n1 -N3 -n6");
+    let requests = &job.components[0].alternatives[0].requests;
+    assert_eq!(requests.len(), 2);
+    assert_eq!(
+        (&requests[0].path, &requests[0].nodes, requests[0].tasks),
+        (&nodes(1, 1), &vec!["n1".to_owned()], Some(2))
+    );
+    assert_eq!(
+        (&requests[1].path, &requests[1].excluded_nodes, requests[1].tasks),
+        (&nodes(2, 2), &vec!["n1".to_owned()], Some(4))
+    );
+    assert!(requests[1].nodes.is_empty());
+    assert_eq!(rejected("-w n[1"), Rejection::NodeName);
+}
+
+/// SL-C-12: `[a|b]` and `a*2`.
+#[test]
+fn choices_and_counts_of_features_become_alternatives_and_requests() {
+    let ways = submit("-N2 -C [a|b]").components[0].alternatives.clone();
+    let filters: Vec<_> = ways.iter().map(|way| way.requests[0].filter.clone()).collect();
+    assert_eq!(filters, [Some(NodeFilter::Has("a".into())), Some(NodeFilter::Has("b".into()))]);
+    let job = submit("-N4 -n8 -C a*1&b*2");
+    let requests = &job.components[0].alternatives[0].requests;
+    let shape: Vec<_> =
+        requests.iter().map(|request| (request.path.clone(), request.tasks, request.filter.clone())).collect();
+    assert_eq!(
+        shape,
+        [
+            (nodes(1, 1), Some(2), Some(NodeFilter::Has("a".into()))),
+            (nodes(2, 2), Some(4), Some(NodeFilter::Has("b".into()))),
+            (nodes(1, 1), Some(2), None),
+        ]
+    );
+    assert_eq!(rejected("-C a&&b"), Rejection::Feature);
+}
+
+/// SL-C-12: GPUs in all forms.
+#[test]
+fn gpus_are_counted_by_what_they_are_asked_for() {
+    let gpus = |line: &str| request(&submit(line), 0).gpus.clone().unwrap();
+    assert_eq!(gpus("-G 4"), Gpus { count: 4, per: Per::Request, model: None });
+    assert_eq!(gpus("--gpus-per-node=a100:2"), Gpus { count: 2, per: Per::Node, model: Some("a100".into()) });
+    assert_eq!(gpus("--gpus-per-task=1"), Gpus { count: 1, per: Per::Task, model: None });
+    assert_eq!(gpus("--gres=gpu:a100:2"), Gpus { count: 2, per: Per::Node, model: Some("a100".into()) });
+    assert_eq!(gpus("--gres=gpu"), Gpus { count: 1, per: Per::Node, model: None });
+    assert_eq!(request(&submit("--gres=none"), 0).gpus, None);
+    assert_eq!(request(&submit("--gpus-per-task=2 --cpus-per-gpu=3"), 0).cpus_per_task, 6);
+    assert_eq!(rejected("--gres=craynetwork:1"), Rejection::Gres);
+}
+
+/// SL-C-13.
+#[test]
+fn the_options_of_a_component_become_its_gates() {
+    let job = submit(
+        "-p p2,debug -A acc --qos high --priority=7 --begin=noon --deadline=2026-12-01 -H --reservation=r1,r2 -L ansys:2,matlab \
+         --signal=B:USR1@30 --open-mode=append -t 1:30 --nice --comment=hi -D sub",
+    );
+    let first = &job.components[0];
+    assert_eq!(
+        (first.queue.as_deref(), first.account.as_deref(), first.class.as_deref()),
+        (Some("p2"), Some("acc"), Some("high"))
+    );
+    assert_eq!(first.priority, Some(7));
+    assert_eq!(first.begin.unwrap().to_string(), "2026-11-20T11:00:00.000000Z");
+    assert_eq!(first.deadline.unwrap().to_string(), "2026-11-30T23:00:00.000000Z");
+    assert_eq!(first.holds, Holds { user: true, ..Holds::default() });
+    assert_eq!(first.reservation.as_deref(), Some("r1"));
+    let way = &first.alternatives[0];
+    assert_eq!(
+        way.licences.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>(),
+        [("ansys", 2), ("matlab", 1)]
+    );
+    assert_eq!(way.walltime_seconds, Some(120), "seconds round up to the minute");
+    assert_eq!(first.launch.warning, Some(WarningSignal { signal: 10, seconds_before_end: 30 }));
+    assert!(first.launch.append_output);
+    assert_eq!(job.working_directory, "/home/ann/sub");
+    let attributes = Attributes(&job.attributes);
+    assert_eq!(attributes.component(0, component::NICE), Some("100"));
+    assert_eq!(attributes.component(0, component::COMMENT), Some("hi"));
+    assert_eq!(attributes.component(0, component::PARTITION), Some("p2,debug"));
+    assert_eq!(attributes.component(0, component::RESERVATION), Some("r1,r2"));
+}
+
+/// SL-C-13: without `B:` only steps get the signal; a priority of 0 is a hold; a begin that is past is none; 0 is no limit.
+#[test]
+fn values_that_mean_nothing_or_something_else() {
+    let job = submit("--signal=USR1 --priority=0 --begin=now -t 0 --mem=0");
+    let first = &job.components[0];
+    assert_eq!(first.launch.warning, None);
+    assert_eq!(Attributes(&job.attributes).component(0, component::SIGNAL), Some("USR1"));
+    assert!(first.holds.user && first.priority.is_none());
+    assert_eq!(first.begin, None);
+    assert_eq!(first.alternatives[0].walltime_seconds, None);
+    assert_eq!(request(&job, 0).memory, None);
+}
+
+/// SL-S-09: the script is the first component's alone.
+#[test]
+fn only_the_first_component_runs_the_script() {
+    let job = submit("-n1 : -n2 : -n3");
+    assert!(matches!(&job.components[0].launch.program, Program::Script { args, .. } if args == &["arg"]));
+    assert!(job.components[1..].iter().all(|component| component.launch.program == Program::None));
+}
+
+/// SL-S-02: each group has its own partition, account and QOS.
+#[test]
+fn each_component_has_its_own_gates() {
+    let job = submit("-p a -A x -q q1 --begin=noon : -p b -A y -q q2 --begin=fika -H");
+    let queues: Vec<_> = job.components.iter().map(|component| component.queue.as_deref()).collect();
+    assert_eq!(queues, [Some("a"), Some("b")]);
+    let [first, second] = &job.components[..] else { panic!() };
+    assert!(first.account != second.account && first.class != second.class && first.begin != second.begin);
+    assert!(!first.holds.user && second.holds.user);
+}
+
+/// EX-18, in the model: what component 1 has and has not.
+#[test]
+fn the_worked_example_of_propagation_in_the_model() {
+    let job = submit(
+        "-H -A abc --comment=cmt -J nm -t 17 --mem=100 -p p2 -C gamma -n2 -c2 --nice=7 -x nid00002 -o oo.%j -m cyclic \
+         --mail-type=ALL -L ansys --no-requeue : -n1 --wrap date",
+    );
+    let second = &job.components[1];
+    let asked = request(&job, 1);
+    let attributes = Attributes(&job.attributes);
+    assert_eq!(second.account.as_deref(), Some("abc"));
+    assert_eq!(attributes.component(1, component::COMMENT), Some("cmt"));
+    assert_eq!((job.name.as_str(), attributes.component(1, component::JOB_NAME)), ("nm", None));
+    assert_eq!(second.alternatives[0].walltime_seconds, Some(17 * 60));
+    assert_eq!(asked.memory, Some(Memory { bytes: 100 << 20, per: Per::Node }));
+    assert_eq!(attributes.component(1, component::NICE), Some("7"));
+    assert_eq!(asked.excluded_nodes, ["nid00002"]);
+    assert_eq!(second.launch.stdout.as_deref(), Some("oo.%j"));
+    assert!(!job.requeue.on_node_lost);
+    assert_eq!(attributes.component(1, component::NO_REQUEUE), Some("yes"));
+    assert_eq!(attributes.component(1, component::DISTRIBUTION), Some("cyclic"));
+    assert!(second.holds.user);
+    assert_eq!((second.queue.as_deref(), asked.filter.as_ref()), (None, None));
+    assert_eq!((asked.tasks, asked.cpus_per_task), (Some(1), 1));
+    assert!(second.alternatives[0].licences.is_empty());
+    assert_eq!(attributes.component(1, component::MAIL_TYPE), None);
+}
+
+/// SL-O-05, D-5: output given for a later component alone is not the leader's.
+#[test]
+fn output_of_a_later_group_is_not_the_leaders() {
+    let job = submit("-n1 : -n1 -o late.%j");
+    assert_eq!(job.components[0].launch.stdout.as_deref(), Some("slurm-%j.out"));
+    assert_eq!(job.components[1].launch.stdout.as_deref(), Some("late.%j"));
+}
+
+/// SL-M-06, SL-C-15: mail of the leader alone.
+#[test]
+fn mail_is_for_the_leader_alone() {
+    let job = submit("--mail-type=BEGIN,end --mail-user=bob : --mail-type=ALL --mail-user=eve");
+    let [only] = &job.notifications[..] else { panic!("{:?}", job.notifications) };
+    assert_eq!((&only.on, &only.sink), (&vec![Occasion::Started, Occasion::Ended], &Sink::Mail("bob".into())));
+    assert_eq!(submit("--mail-type=FAIL").notifications[0].sink, Sink::Mail("ann".into()));
+    assert!(submit("--mail-type=NONE --mail-user=bob").notifications.is_empty());
+    let [all] = &submit("--mail-type=ALL").notifications[..] else { panic!() };
+    assert_eq!(all.on, [Occasion::Started, Occasion::Ended, Occasion::Failed, Occasion::Requeued]);
+}
+
+/// SL-S-23: nodes that one component names are not for the others.
+#[test]
+fn named_nodes_of_one_component_are_excluded_from_the_others() {
+    let job = submit("-w n1 : -n1 -x n9 : -w n1,n2");
+    assert_eq!(request(&job, 0).excluded_nodes, ["n2"]);
+    assert_eq!(request(&job, 1).excluded_nodes, ["n9", "n1", "n2"]);
+    assert_eq!(request(&job, 2).excluded_nodes, ["n9"]);
+}
+
+/// SL-S-13: no array of heterogeneous jobs, unless the site turns it on; not with salloc and srun.
+#[test]
+fn an_array_with_several_components_is_rejected() {
+    assert_eq!(rejected("--array=1-2 : -n1"), Rejection::Array);
+    assert_eq!(rejected("-n1 : --array=1-2"), Rejection::Array);
+    for command in [Command::Salloc, Command::Srun] {
+        let refused = submit_with(command, "--array=1-2 -n1 : -n1 x", "", &Rules::default()).unwrap_err();
+        assert_eq!(refused, Refusal::Rejected(Rejection::Array));
+        assert_eq!(refused.exit_status(ExitStatuses::default()), 1);
+        assert!(refused.lines(command)[0].ends_with("Invalid job array specification"));
+    }
+    let rules = Rules { heterogeneous_arrays: true, ..Rules::default() };
+    assert!(submit_with(Command::Sbatch, "--array=1-2 : -n1", "#!/bin/sh\n", &rules).unwrap().array.is_some());
+}
+
+/// SL-S-14, D-2.
+#[test]
+fn licences_are_for_the_leader_alone() {
+    let refused = refusal("-n1 : -n1 : -L ansys:1");
+    assert_eq!(
+        refused.lines(Command::Sbatch),
+        [
+            "sbatch: error: 2: license request allowed only on leader job",
+            "sbatch: error: Batch job submission failed: Invalid license specification",
+        ]
+    );
+    assert_eq!(submit("-L ansys:2 : -n1").components[0].alternatives[0].licences["ansys"], 2);
+    assert_eq!(rejected("-L ansys:x"), Rejection::Licence);
+}
+
+/// SL-S-17, SL-S-18.
+#[test]
+fn what_only_plain_jobs_can_have() {
+    let refused = |command: Command, line: &str| submit_with(command, line, "", &Rules::default()).unwrap_err();
+    let no_allocate = refused(Command::Srun, "-Z -n1 : -n1 x");
+    assert_eq!(
+        (no_allocate.clone(), no_allocate.exit_status(ExitStatuses::default())),
+        (Refusal::Rejected(Rejection::NoAllocate), 1)
+    );
+    for command in [Command::Salloc, Command::Srun] {
+        let told = refused(command, "-n1 : -I x").lines(command);
+        assert_eq!(told, [format!("{command}: error: Job submit/allocate failed: Job can not start immediately")]);
+    }
+    assert!(submit_with(Command::Srun, "-I -n1 x", "", &Rules::default()).is_ok());
+}
+
+/// SL-C-17.
+#[test]
+fn arrays_are_read_with_their_limit() {
+    let array = |text: &str| submit(&format!("-a {text}")).array.unwrap();
+    assert_eq!((array("1-5%2").indices.to_string(), array("1-5%2").max_running), ("1-5".to_owned(), Some(2)));
+    assert_eq!(array("0,6,16-32").indices.len(), 19);
+    assert_eq!(array("0-15:4").indices.iter().collect::<Vec<_>>(), [0, 4, 8, 12]);
+    assert_eq!(array("1000").indices.first(), Some(1000));
+    for wrong in ["5-1", "1001", "0-1001", "x", "1-", "1%x", "0-4000000000"] {
+        assert_eq!(rejected(&format!("-a {wrong}")), Rejection::Array, "{wrong}");
+    }
+    assert_eq!(submit("-a 1-2").components[0].launch.stdout.as_deref(), Some("slurm-%A_%a.out"));
+}
+
+/// SL-C-19, SL-C-20.
+#[test]
+fn dependencies_are_kept_by_component() {
+    let job = submit("-d afterok:49 : -n1 : -d singleton");
+    let kinds: Vec<_> = job.components.iter().map(|component| component.dependencies.all_of[0][0].kind).collect();
+    assert_eq!(kinds, [DependencyKind::Succeeded, DependencyKind::Succeeded, DependencyKind::Singleton]);
+    assert_eq!(rejected("-d afterok:abc"), Rejection::Dependency);
+    let staged = submit("-d afterburstbuffer:5");
+    assert_eq!(Attributes(&staged.attributes).component(0, component::DEPENDENCY), Some("afterburstbuffer:5"));
+}
+
+/// SL-C-08, SL-C-21, SL-C-22: names when none is given.
+#[test]
+fn a_job_without_name_is_called_by_its_command() {
+    assert_eq!(submit("").name, "job.sh");
+    assert_eq!([ScriptSource::Wrapped, ScriptSource::StandardInput].map(name_from), ["wrap", "sbatch"]);
+    let name = |command| submit_with(command, "-n1 x", "", &Rules::default()).unwrap().name;
+    assert_eq!((name(Command::Salloc).as_str(), name(Command::Srun).as_str()), ("interactive", "hostname"));
+    let named = submit("-J a : -J b : -J a");
+    assert_eq!(named.name, "a");
+    let attributes = Attributes(&named.attributes);
+    let names = [0, 1, 2].map(|offset| attributes.component(offset, component::JOB_NAME));
+    assert_eq!(names, [None, Some("b"), None]);
+}
+
+fn name_from(source: ScriptSource) -> String {
+    let components = [super::submissions::settings("").remove(0)];
+    let (caller, rules, now) = (super::submissions::caller(), Rules::default(), super::submissions::now());
+    let program = JobProgram::Batch { text: "#!/bin/sh\n".to_owned(), args: Vec::new(), source };
+    let submission = Submission { components: &components, program, caller: &caller, rules: &rules, now: &now };
+    lower(&submission).unwrap().name
+}
+
+/// SL-E-13: what the job takes over.
+#[test]
+fn a_job_takes_over_the_submitters_surroundings() {
+    let job = submit("");
+    assert_eq!((job.umask, job.working_directory.as_str()), (Some(0o22), "/home/ann"));
+    assert_eq!(job.environment.get("PATH").map(String::as_str), Some("/bin"));
+    let attributes = Attributes(&job.attributes);
+    assert_eq!(attributes.job(job_wide::KIND), Some("sbatch"));
+    assert_eq!(attributes.job(job_wide::COMMAND), Some("/home/ann/job.sh arg"));
+    assert_eq!(attributes.job(job_wide::SUBMIT_HOST), Some("login1"));
+    assert!(submit("--export=NONE").environment.keys().all(|name| name.starts_with("SLURM_")));
+}
+
+/// SL-O-09: options without a place in the model are kept with their component.
+#[test]
+fn options_without_function_are_kept() {
+    let job = submit("--network=ib --acctg-freq=30 --contiguous : -n1");
+    let attributes = Attributes(&job.attributes);
+    assert_eq!(attributes.component(0, component::NETWORK), Some("ib"));
+    assert_eq!(attributes.component(0, component::CONTIGUOUS), Some("yes"));
+    assert_eq!(attributes.component(1, component::NETWORK), None);
+    assert_eq!(attributes.component(1, component::ACCTG_FREQ), Some("30"));
+}
+
+/// SL-C-13: `--requeue` and `--no-requeue`; the site says the rest.
+#[test]
+fn the_last_word_on_requeueing_counts() {
+    let requeues = |line: &str| submit(line).requeue.on_node_lost;
+    assert_eq!(
+        ["", "--no-requeue", "--no-requeue --requeue", "--requeue --no-requeue"].map(requeues),
+        [true, false, true, false]
+    );
+    let rules = Rules { requeue: false, ..Rules::default() };
+    assert!(!submit_with(Command::Sbatch, "", "#!/bin/sh\n", &rules).unwrap().requeue.on_node_lost);
+}
+
+/// SL-S-11: one invalid component rejects the whole job.
+#[test]
+fn one_invalid_component_rejects_the_job() {
+    assert!(submit_script("-n1 : -C )( : -n1", "#!/bin/sh\n").is_err());
+}
+
+/// The options of sizing, each with values that it takes.
+fn sizing_option() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1u32..9).prop_map(|n| format!("-N{n}")),
+        (1u32..4, 0u32..4).prop_map(|(min, more)| format!("-N{min}-{}", min + more)),
+        (1u32..99).prop_map(|n| format!("-n{n}")),
+        (1u32..9).prop_map(|n| format!("--ntasks-per-node={n}")),
+        (1u32..9).prop_map(|n| format!("-c{n}")),
+        sample::select(vec!["-O", "--exclusive", "-w n[1-3]", "-x n9", "-C a*2&b", "-C [a|b]", "-G2", "--gres=gpu:1"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    /// SL-C-12: requests never lose a task, never ask for fewer nodes than asked for, and keep the limit for each node.
+    #[test]
+    fn requests_have_all_tasks_and_nodes(options in vec(sizing_option(), 0..6)) {
+        let line = options.join(" ");
+        let job = submit(&line);
+        let settings = &super::submissions::settings(&line)[0];
+        let count = |name: &str| settings.value(name, |text| text.split('-').next()?.parse::<u32>().ok());
+        for way in &job.components[0].alternatives {
+            let least = |request: &Request| match request.path.first().map(|part| part.count) {
+                Some(Count::Range { min, max }) => { assert!(min <= max); min }
+                _ => 0,
+            };
+            let nodes: u32 = way.requests.iter().map(least).sum();
+            let wanted = count("nodes").unwrap_or(0).min(count("ntasks").unwrap_or(u32::MAX));
+            prop_assert!(nodes >= wanted);
+            if let (Some(tasks), false) = (count("ntasks"), settings.is_set("overcommit")) {
+                let asked: u32 = way.requests.iter().map(|request| request.tasks.unwrap()).sum();
+                prop_assert!(asked >= tasks);
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The Slurm dialect against its specification. The ids above the tests are those of its requirements.
+
+mod batch_scripts;
+mod burst_buffers;
+mod constraints;
+mod durations;
+mod environments;
+mod hostlists;
+mod job_ids;
+mod lowering;
+mod messages;
+mod moments;
+mod options;
+mod outputs;
+mod propagation;
+mod queries;
+mod select;
+mod show_columns;
+mod show_sacct;
+mod show_scontrol;
+mod show_sinfo;
+mod show_squeue;
+mod show_tables;
+mod sizes;
+mod step_environments;
+mod step_plans;
+mod steps;
+mod submissions;
+mod support;
+mod updates;

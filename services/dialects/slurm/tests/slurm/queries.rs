@@ -1,0 +1,496 @@
+//! The command lines of the commands that list and control.
+
+use crate::support::{ago, records, view};
+use jiff::{Zoned, tz::TimeZone};
+use muster_slurm::{
+    job_id::{IdExpression, StepName},
+    queries::{
+        self, Failure, Request, Surroundings, check_nodes, copy,
+        nodes::{NodeChange, PartitionState, check_node_change, node_change, partition_state},
+        sacct,
+        sacctmgr::{self, Deed, Kind},
+        scancel::{self, Recipients},
+        scontrol::{self, Entity, Variant, Verb},
+        sinfo, squeue,
+        update::{Change, Subject, Update},
+        words,
+    },
+    select::Action,
+    show::{
+        columns::ListStyle,
+        sinfo::Arrangement,
+        squeue::{Format, LONG_FORMAT, START_FORMAT, STEP_FORMAT, States},
+        step::StepRecord,
+    },
+    words::{NodeBase, NodeState, State},
+};
+use proptest::prelude::*;
+use serde_json::json;
+use std::fmt::Debug;
+
+fn now() -> Zoned {
+    ago(0).to_jiff().to_zoned(TimeZone::UTC)
+}
+
+fn no_variable(_: &str) -> Option<String> {
+    None
+}
+
+/// The callers of the tests are ann and bob.
+fn around<'a>(variable: &'a dyn Fn(&str) -> Option<String>) -> Surroundings<'a> {
+    Surroundings { variable, user: "ann", knows_user: &|user| ["ann", "bob", "0"].contains(&user), now: now() }
+}
+
+fn split(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn run<T: Debug>(request: Result<Request<T>, Failure>) -> T {
+    match request {
+        Ok(Request::Run(command)) => command,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn squeue(text: &str) -> Result<Request<squeue::Squeue>, Failure> {
+    squeue::parse(&split(text), &around(&no_variable))
+}
+
+fn scancel(text: &str) -> Result<Request<scancel::Scancel>, Failure> {
+    scancel::parse(&split(text), &around(&no_variable))
+}
+
+fn sacct(text: &str) -> Result<Request<sacct::Sacct>, Failure> {
+    sacct::parse(&split(text), &around(&no_variable))
+}
+
+fn scontrol(text: &str) -> Result<Request<scontrol::Scontrol>, Failure> {
+    scontrol::parse(&split(text))
+}
+
+/// The lines and the exit status of a refusal.
+fn refusal<T: Debug>(result: Result<T, Failure>) -> (String, u8) {
+    let failure = result.expect_err("a refusal");
+    (failure.lines.join("\n"), failure.code)
+}
+
+fn error(text: &str) -> (String, u8) {
+    (text.to_owned(), 1)
+}
+
+fn texts(ids: &[IdExpression]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+/// SL-C-01, SL-C-02
+#[test]
+fn options_are_abbreviated_glued_and_refused() {
+    let hint = "Try \"squeue --help\" for more information";
+    assert_eq!(refusal(squeue("--bogus")), error(&format!("squeue: unrecognized option '--bogus'\n{hint}")));
+    assert_eq!(refusal(squeue("-%")), error(&format!("squeue: invalid option -- '%'\n{hint}")));
+    assert_eq!(
+        refusal(squeue("--start=1")),
+        error(&format!("squeue: option '--start' doesn't allow an argument\n{hint}"))
+    );
+    assert_eq!(refusal(squeue("-u")), error(&format!("squeue: option requires an argument -- 'u'\n{hint}")));
+    let ambiguous = refusal(squeue("--no"));
+    assert!(
+        ambiguous.0.starts_with("squeue: option '--no' is ambiguous; possibilities: '--noconvert' "),
+        "{ambiguous:?}"
+    );
+    let glued = run(squeue("-hlu ann --part=debug -p p2,p3 --iter 5"));
+    assert!(glued.listing.no_header && glued.listing.is_dated);
+    assert_eq!(glued.listing.filter.users, ["ann".to_owned()].into());
+    assert_eq!(glued.listing.filter.partitions, ["p2".to_owned(), "p3".to_owned()].into());
+    assert_eq!(glued.iterate_seconds, Some(5));
+    assert!(matches!(squeue("-V"), Ok(Request::Version)));
+    assert!(matches!(squeue("--help"), Ok(Request::Help)));
+    assert!(matches!(squeue("--usage"), Ok(Request::Usage)));
+}
+
+/// SL-C-01
+#[test]
+fn every_command_tells_how_it_is_called() {
+    for command in ["sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sinfo", "squeue"] {
+        let help = queries::help(command).expect("a command");
+        assert!(help.starts_with(&format!("Usage: {command} [OPTIONS...]")), "{help}");
+        assert!(help.contains("-V, --version\n"), "{help}");
+        let usage = queries::usage(command).expect("a command");
+        assert!(usage.starts_with(&format!("Usage: {command} [-")) && usage.lines().count() == 1, "{usage}");
+    }
+    assert_eq!(queries::help("sbatch"), None);
+}
+
+/// SL-C-23, SL-C-24
+#[test]
+fn squeue_takes_its_columns_from_options_and_variables() {
+    let format = |text: &str, variable: &dyn Fn(&str) -> Option<String>| {
+        run(squeue::parse(&split(text), &around(variable))).listing.format
+    };
+    let letters = |text: &str| Format::Letters(text.to_owned());
+    assert_eq!(format("-l", &no_variable), letters(LONG_FORMAT));
+    assert_eq!(format("-s", &no_variable), letters(STEP_FORMAT));
+    assert_eq!(format("--start", &no_variable), letters(START_FORMAT));
+    let set = |name: &str| (name == "SQUEUE_FORMAT").then(|| "%i".to_owned());
+    assert_eq!(format("", &set), letters("%i"));
+    assert_eq!(format("-o %j", &set), letters("%j"));
+    assert_eq!(format("-O jobid -o %j", &set), Format::Names("jobid".to_owned()));
+    let users = |name: &str| (name == "SQUEUE_USERS").then(|| "bob".to_owned());
+    let listing = run(squeue::parse(&split(""), &around(&users))).listing;
+    assert_eq!(listing.filter.users, ["bob".to_owned()].into());
+    assert_eq!(run(squeue("--me -u bob")).listing.filter.users, ["ann".to_owned()].into());
+    assert_eq!(run(squeue("--start")).listing.filter.states, States::These(vec![State::Pending]));
+}
+
+/// SL-C-25, SL-C-26
+#[test]
+fn squeue_refuses_ids_states_and_nodes_that_are_none() {
+    assert_eq!(refusal(squeue("-j abc")), error("squeue: error: Invalid job id: abc"));
+    let (lines, code) = refusal(squeue("-t FOO"));
+    assert_eq!((lines.lines().next(), code), (Some("squeue: error: Invalid job state specified: FOO"), 1));
+    assert!(lines.contains("PENDING,RUNNING,SUSPENDED,COMPLETED"), "{lines}");
+}
+
+/// SL-C-25
+#[test]
+fn squeue_takes_ids_in_every_form() {
+    assert_eq!(texts(&run(squeue("-j 93+1,43_[3-5],7")).ids), ["93+1", "43_[3-5]", "7"]);
+    assert_eq!(texts(&run(squeue("--job=93")).ids), ["93"]);
+    assert_eq!(texts(&run(squeue("-j93 -h")).ids), ["93"]);
+    assert_eq!(run(squeue("-s 93.0")).steps.map(|steps| texts(&steps)), Some(vec!["93.0".to_owned()]));
+    assert_eq!(run(squeue("-t pd,CG")).listing.filter.states, States::These(vec![State::Pending, State::Completing]));
+    assert_eq!(run(squeue("-t all")).listing.filter.states, States::All);
+    let nodes = run(squeue("-w nid[1-2]")).listing.filter.nodes;
+    assert_eq!(nodes, ["nid1".to_owned(), "nid2".to_owned()].into());
+    let unknown = check_nodes("squeue", &nodes, |name| name == "nid1");
+    assert_eq!(refusal(unknown), error("squeue: error: Invalid node name nid2"));
+}
+
+/// SL-C-27
+#[test]
+fn squeue_tells_its_options_if_asked_to() {
+    let lines = run(squeue("-v -u ann")).verbose;
+    assert!(lines.contains(&"verbose     = 1".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"users       = ann".to_owned()), "{lines:?}");
+    assert_eq!(run(squeue("-u ann")).verbose, Vec::<String>::new());
+}
+
+/// SL-C-29
+#[test]
+fn sinfo_takes_its_arrangement_filters_and_columns() {
+    let sinfo = |text: &str| sinfo::parse(&split(text), &around(&no_variable));
+    let overview = |text: &str| run(sinfo(text)).overview;
+    assert_eq!(overview("-s").arrangement, Arrangement::Summary);
+    assert_eq!(overview("-R").arrangement, Arrangement::Reasons);
+    let long = overview("-N -l -p p2 -n nid[1-2] -e -h");
+    assert_eq!((long.arrangement, long.is_long, long.is_exact, long.no_header), (Arrangement::Nodes, true, true, true));
+    assert_eq!((long.partitions.len(), long.nodes.len()), (1, 2));
+    assert_eq!((overview("-r").responding, overview("-d").responding), (Some(true), Some(false)));
+    assert_eq!(overview("-t drain,idle").states.len(), 2);
+    assert_eq!(refusal(sinfo("-t foo")).1, 1);
+    assert_eq!(overview("-o %N").format, Some(Format::Letters("%N".to_owned())));
+    assert!(run(sinfo("-T")).reservations);
+    let set = |name: &str| match name {
+        "SINFO_FORMAT" => Some("%P".to_owned()),
+        "SINFO_PARTITION" => Some("p2".to_owned()),
+        _ => None,
+    };
+    let from_variables = run(sinfo::parse(&split(""), &around(&set))).overview;
+    assert_eq!(from_variables.format, Some(Format::Letters("%P".to_owned())));
+    assert!(from_variables.partitions.contains("p2"));
+}
+
+/// SL-A-07, SL-A-09
+#[test]
+fn sacct_refuses_what_is_no_id_field_or_state() {
+    assert_eq!(refusal(sacct("-j abc")), error("sacct: fatal: Bad job/step specified: abc"));
+    assert_eq!(refusal(sacct("-o JobID,nope")), error("sacct: error: Invalid field requested: \"nope\""));
+    assert_eq!(refusal(sacct("-s FOO")), error("sacct: fatal: unrecognized job state value 'FOO'"));
+    assert_eq!(refusal(sacct("-S never")), error("sacct: error: Invalid time specification (pos=0): never"));
+    assert_eq!(refusal(sacct("--whole-hetjob=maybe")), error("sacct: fatal: Invalid --whole-hetjob value: maybe"));
+}
+
+/// SL-A-04, SL-A-07
+#[test]
+fn sacct_takes_windows_styles_and_components() {
+    let usual = run(sacct(""));
+    let midnight = ago(8 * 3600 + 20 * 60);
+    assert_eq!((usual.wanted.from, usual.wanted.to), (Some(midnight), None), "since midnight");
+    assert_eq!(usual.wanted.users, ["ann".to_owned()].into());
+    assert_eq!(usual.report.style, ListStyle::Columns);
+    let named = run(sacct("-j 7,93+1,43_2,7.batch -X -n -P -o jobid%20,state"));
+    assert_eq!(texts(&named.ids), ["7", "93+1", "43_2", "7.batch"]);
+    assert_eq!((named.wanted.from, named.wanted.jobs_only, named.report.no_header), (None, true, true));
+    assert_eq!(named.report.style, ListStyle::Separated { by: "|".to_owned(), ends: false });
+    assert_eq!(named.report.format, "jobid%20,state");
+    let style = |text: &str| run(sacct(text)).report.style;
+    assert_eq!(style("-p --delimiter=,"), ListStyle::Separated { by: ",".to_owned(), ends: true });
+    assert_eq!(run(sacct("-S now-1hours -E now")).wanted.from, Some(ago(3600)));
+    assert_eq!(run(sacct("-s R")).wanted.from, Some(ago(0)), "a state without a window is asked for now");
+    let whole = |text: &str| run(sacct(text)).whole_hetjob;
+    assert_eq!(
+        [whole("--whole-hetjob"), whole("--whole-hetjob=yes"), whole("--whole-hetjob=no"), whole("")],
+        [Some(true), Some(true), Some(false), None]
+    );
+    assert!(run(sacct("-a")).wanted.users.is_empty());
+    assert!(run(sacct("-e")).field_names);
+}
+
+/// SL-C-31
+#[test]
+fn scancel_refuses_what_names_no_job() {
+    assert_eq!(refusal(scancel("")), error("scancel: error: No job identification provided"));
+    assert_eq!(refusal(scancel("abc")), error("scancel: error: Invalid job id abc"));
+    assert_eq!(refusal(scancel("0")), error("scancel: error: Invalid job id 0"));
+    assert_eq!(refusal(scancel("-u nosuch")), error("scancel: error: Invalid user name: nosuch"));
+    let (lines, code) = refusal(scancel("-t FOO"));
+    assert_eq!((lines.lines().next(), code), (Some("scancel: error: Invalid job state specified: FOO"), 1));
+    assert_eq!(refusal(scancel("-s NOPE 7")), error("scancel: error: Unknown job signal: NOPE"));
+}
+
+/// SL-C-30, SL-C-32
+#[test]
+fn scancel_takes_ids_filters_and_signals() {
+    let command = run(scancel("-s usr1 -b -v 7 93+1 43_[3-4] 8.0"));
+    assert_eq!(texts(&command.ids), ["7", "93+1", "43_[3-4]", "8.0"]);
+    assert_eq!((command.signal, command.recipients, command.verbosity), (Some(10), Recipients::Script, 1));
+    assert_eq!(run(scancel("-f -s 9 7")).recipients, Recipients::All);
+    assert_eq!(run(scancel("--signal=SIGKILL 7")).signal, Some(9));
+    let filter = run(scancel("-u bob -p p2 -n job -A abc -q high -t PD -w nid1 -R r1 --wckey=k -i -Q")).filter;
+    assert_eq!((filter.user.as_deref(), filter.partition.as_deref()), (Some("bob"), Some("p2")));
+    assert_eq!((filter.name.as_deref(), filter.account.as_deref()), (Some("job"), Some("abc")));
+    assert_eq!((filter.qos.as_deref(), filter.states), (Some("high"), vec![State::Pending]));
+    assert_eq!((filter.nodes.len(), filter.reservation.as_deref()), (1, Some("r1")));
+    assert_eq!(filter.wckey.as_deref(), Some("k"));
+    assert_eq!(run(scancel("--me")).filter.user.as_deref(), Some("ann"));
+    let set = |name: &str| (name == "SCANCEL_INTERACTIVE").then(|| "1".to_owned());
+    assert!(run(scancel::parse(&split("7"), &around(&set))).interactive);
+}
+
+/// SL-C-33
+#[test]
+fn scontrol_takes_keywords_in_any_case_and_abbreviated() {
+    let shown = |text: &str| match run(scontrol(text)).verb {
+        Verb::Show { entity, id } => (entity, id),
+        other => panic!("{other:?}"),
+    };
+    let seven = Some("7".to_owned());
+    for text in ["show job 7", "show job=7", "SHOW JOB 7", "sh j 7", "-d show jobs 7"] {
+        assert_eq!(shown(text), (Entity::Jobs, seven.clone()), "{text}");
+    }
+    assert_eq!(shown("show node"), (Entity::Nodes, None));
+    assert_eq!(shown("show hostnames n[1-2]"), (Entity::Hostnames, Some("n[1-2]".to_owned())));
+    assert_eq!(shown("show hostlist a1,a2"), (Entity::Hostlist, Some("a1,a2".to_owned())));
+    assert_eq!(shown("show lic").0, Entity::Licences);
+    assert_eq!(shown("show res").0, Entity::Reservations);
+    assert_eq!(shown("show config").0, Entity::Configuration);
+    assert_eq!(shown("show part p2"), (Entity::Partitions, Some("p2".to_owned())));
+    assert!(run(scontrol("-o show job")).one_line);
+    assert!(run(scontrol("show job 7 -o")).one_line);
+    assert_eq!(refusal(scontrol("notajob")), error("invalid keyword: notajob"));
+    assert_eq!(refusal(scontrol("show foo")), error("invalid entity:foo for keyword:show"));
+    assert_eq!(refusal(scontrol("hold")), error("too few arguments for keyword:hold"));
+    assert!(matches!(scontrol("version"), Ok(Request::Version)));
+    assert_eq!(run(scontrol("ping")).verb, Verb::Ping);
+}
+
+/// SL-C-33, SL-C-37, SL-M-09
+#[test]
+fn scontrol_acts_on_ids_in_several_words_or_a_list() {
+    let act = |text: &str| match run(scontrol(text)).verb {
+        Verb::Act { action, ids, variant } => (action, texts(&ids), variant),
+        other => panic!("{other:?}"),
+    };
+    let ids = |list: &[&str]| list.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    assert_eq!(act("hold 7,93+1 43_2"), (Action::Hold, ids(&["7", "93+1", "43_2"]), Variant::Plain));
+    assert_eq!(act("uhold jobid=7"), (Action::Hold, ids(&["7"]), Variant::UserHold));
+    assert_eq!(act("requeuehold 7"), (Action::Requeue, ids(&["7"]), Variant::Held));
+    assert_eq!(act("requeue 7"), (Action::Requeue, ids(&["7"]), Variant::Plain));
+    assert_eq!(act("res 7").0, Action::Resume);
+    assert_eq!(act("susp 7").0, Action::Suspend);
+    assert_eq!(act("rel 7").0, Action::Release);
+    assert_eq!(refusal(scontrol("hold abc")), error("Invalid job id specified for job abc"));
+    let write = run(scontrol("write batch_script 93+1 -")).verb;
+    assert!(matches!(write, Verb::WriteScript { file: Some(file), .. } if file == "-"));
+}
+
+fn update(text: &str) -> Update {
+    match run(scontrol(text)).verb {
+        Verb::Update(update) | Verb::Create(update) | Verb::Delete(update) => update,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// SL-C-36, SL-M-07
+#[test]
+fn an_update_is_a_list_of_pairs() {
+    let change = update("update jobid=93+2 account=abc TimeLimit+=30 nice-=5 licenses=ansys:2");
+    assert!(matches!(&change.subject, Subject::Jobs(ids) if texts(ids) == ["93+2"]));
+    let pairs: Vec<_> = change.pairs.iter().map(|pair| (pair.key, pair.change, pair.value.as_str())).collect();
+    assert_eq!(
+        pairs,
+        [
+            ("Account", Change::Set, "abc"),
+            ("TimeLimit", Change::Add, "30"),
+            ("Nice", Change::Subtract, "5"),
+            ("Licenses", Change::Set, "ansys:2"),
+        ]
+    );
+}
+
+/// SL-C-36
+#[test]
+fn every_key_of_jobs_is_known_in_any_case() {
+    for key in "TimeLimit TimeMin Name Account Partition QOS Priority Nice Comment Dependency StartTime EligibleTime \
+                Features ReservationName ReqNodeList ExcNodeList NumNodes NumCPUs NumTasks MinMemoryNode MinMemoryCPU \
+                Licenses Requeue"
+        .split_whitespace()
+    {
+        let change = update(&format!("update JobId=7 {}=1", key.to_lowercase()));
+        assert_eq!(change.value(key), Some("1"), "{key}");
+    }
+}
+
+/// SL-C-36
+#[test]
+fn an_unknown_key_is_told_and_nothing_is_changed() {
+    let wanted = error("Update of this parameter is not supported: foo=bar\nRequest aborted");
+    assert_eq!(refusal(scontrol("update jobid=7 foo=bar")), wanted);
+    assert_eq!(refusal(scontrol("update foo=bar")).1, 1);
+    assert_eq!(
+        refusal(scontrol("update jobid=7 timelimit=soon")),
+        error("Invalid TimeLimit value: soon\nRequest aborted")
+    );
+}
+
+/// SL-C-38
+#[test]
+fn nodes_partitions_and_reservations_are_updated_alike() {
+    let nodes = update("update nodename=nid[1-2] state=drain reason=disk");
+    assert_eq!(nodes.subject, Subject::Nodes(vec!["nid1".to_owned(), "nid2".to_owned()]));
+    assert_eq!((nodes.value("State"), nodes.value("Reason")), (Some("drain"), Some("disk")));
+    let partition = update("update partition=p2 state=down");
+    assert_eq!(partition.subject, Subject::Partition("p2".to_owned()));
+    let made = update("create reservation reservationname=r1 starttime=now duration=10 nodes=nid00012 users=root");
+    assert_eq!(made.subject, Subject::Reservation(Some("r1".to_owned())));
+    assert_eq!((made.value("Duration"), made.value("Users")), (Some("10"), Some("root")));
+    let unnamed = update("create reservation starttime=now duration=10 nodes=nid00012 users=root");
+    assert_eq!(unnamed.subject, Subject::Reservation(None));
+}
+
+/// SL-C-38
+#[test]
+fn nodes_are_taken_out_of_service_only_with_a_reason() {
+    let change = |text: &str| node_change(&update(text));
+    let denied = "You must specify a reason when DOWNING or DRAINING a node. Request denied";
+    for word in ["drain", "down", "fail"] {
+        assert_eq!(refusal(change(&format!("update nodename=n1 state={word}"))), error(denied));
+    }
+    let drained = change("update nodename=n1 state=DRAIN reason=disk");
+    assert_eq!(drained, Ok(Some((NodeChange::Drain, "disk".to_owned()))));
+    assert_eq!(change("update nodename=n1 state=resume"), Ok(Some((NodeChange::Resume, String::new()))));
+    assert_eq!(change("update nodename=n1 reason=x"), Ok(None));
+    assert_eq!(refusal(change("update nodename=n1 state=asleep")).1, 1);
+    let idle = NodeState {
+        base: NodeBase::Idle,
+        is_draining: false,
+        is_completing: false,
+        is_maintained: false,
+        is_reserved: false,
+        is_planned: false,
+        is_silent: false,
+    };
+    let invalid = error("slurm_update error: Invalid node state specified");
+    assert_eq!(refusal(check_node_change(NodeChange::Resume, idle)), invalid);
+    let drained = NodeState { is_draining: true, ..idle };
+    assert_eq!(check_node_change(NodeChange::Resume, drained), Ok(()));
+}
+
+/// SL-C-38
+#[test]
+fn a_partition_takes_and_starts_jobs_or_does_not() {
+    let state = |word: &str| partition_state(&update(&format!("update partition=p2 state={word}")));
+    let wanted = |is_enabled, is_started| Ok(Some(PartitionState { is_enabled, is_started }));
+    assert_eq!(state("up"), wanted(true, true));
+    assert_eq!(state("DOWN"), wanted(true, false));
+    assert_eq!(state("drain"), wanted(false, true));
+    assert_eq!(state("inactive"), wanted(false, false));
+    assert_eq!(refusal(state("away")).1, 1);
+}
+
+/// SL-C-31, SL-C-32
+#[test]
+fn scancel_tells_what_it_does_and_asks_before() {
+    let says = |text: &str, step: Option<StepName>| run(scancel(text)).announcement("7", step);
+    assert_eq!(says("7", None), "scancel: Terminating job 7");
+    assert_eq!(says("7.0", Some(StepName::Number(0))), "scancel: Terminating step 7.0");
+    assert_eq!(says("-b -s 10 7", None), "scancel: Signal 10 to batch job 7");
+    assert_eq!(says("-s 10 7", None), "scancel: Signal 10 to job 7");
+    let job = records([view(json!({}))]).remove(0);
+    assert_eq!(words::question(&job), "Cancel job_id=7 name=foo partition=debug [y/n]? ");
+    let step = StepRecord::of_job(&job, StepName::Number(0), "true");
+    assert_eq!(words::question_of_step(&job, &step), "Cancel step_id=7.0 name=foo partition=debug [y/n]? ");
+}
+
+/// SL-M-12
+#[test]
+fn sbcast_needs_two_names_and_an_id_that_is_one() {
+    let sbcast = |text: &str| copy::sbcast(&split(text));
+    let command = run(sbcast("-f -p --jobid=123+1 a /tmp/a"));
+    assert_eq!((command.source.as_str(), command.destination.as_str()), ("a", "/tmp/a"));
+    assert!(command.force && command.preserve);
+    assert_eq!(command.job.map(|id| id.to_string()), Some("123+1".to_owned()));
+    assert_eq!(run(sbcast("-C --jobid=123.1 a b")).job.map(|id| id.to_string()), Some("123.1".to_owned()));
+    assert_eq!(refusal(sbcast("a")), error("sbcast: error: Need two file names, have 1 names specified"));
+    let (lines, code) = refusal(sbcast("--jobid=x a b"));
+    assert!(lines.contains("Invalid job id specified") && code == 1, "{lines}");
+}
+
+/// SL-M-14
+#[test]
+fn sattach_attaches_to_one_step_of_one_component() {
+    let sattach = |text: &str| copy::sattach(&split(text));
+    let command = run(sattach("-l 93.0"));
+    assert_eq!((command.job.to_string(), command.step.to_string(), command.label), ("93".into(), "0".into(), true));
+    assert_eq!(refusal(sattach("93.0,94.0")).1, 1);
+    assert_eq!(refusal(sattach("93.0 94.0")).1, 1);
+    assert_eq!(refusal(sattach("93")), error("sattach: error: Invalid job step id: 93"));
+    assert_eq!(refusal(sattach("")), error("sattach: error: No job step id specified"));
+}
+
+/// SL-L-07
+#[test]
+fn sacctmgr_takes_a_deed_a_kind_and_pairs() {
+    let parse = |text: &str| sacctmgr::parse(&split(text));
+    let shown = run(parse("-nP show assoc user=ann format=account,user"));
+    assert_eq!((shown.deed, shown.kind, shown.no_header), (Deed::Show, Kind::Association, true));
+    assert_eq!(shown.format.as_deref(), Some("account,user"));
+    let made = run(parse("-i add user bob account=test"));
+    assert_eq!((made.deed, made.kind, made.immediate), (Deed::Add, Kind::User, true));
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    assert_eq!(made.wanted, [pair("name", "bob"), pair("account", "test")]);
+    let changed = run(parse("modify user where name=bob set MaxJobs=2"));
+    assert_eq!((changed.wanted, changed.set), (vec![pair("name", "bob")], vec![pair("maxjobs", "2")]));
+    assert_eq!(refusal(parse("frobnicate user")), error("invalid keyword: frobnicate"));
+}
+
+proptest! {
+    /// No command line makes a command panic, and a refusal says something and has a status.
+    #[test]
+    fn any_words_are_taken_or_refused(words in prop::collection::vec("\\PC{0,12}|--?[a-zA-Z=]{0,10}|[a-z]+=[0-9+-]{0,4}", 0..6)) {
+        let around = around(&no_variable);
+        let failures = [
+            squeue::parse(&words, &around).err(),
+            sinfo::parse(&words, &around).err(),
+            sacct::parse(&words, &around).err(),
+            scancel::parse(&words, &around).err(),
+            scontrol::parse(&words).err(),
+            sacctmgr::parse(&words).err(),
+            copy::sbcast(&words).err(),
+            copy::sattach(&words).err(),
+        ];
+        for failure in failures.into_iter().flatten() {
+            prop_assert!(failure.code > 0 && failure.lines.iter().any(|line| !line.is_empty()));
+        }
+    }
+}

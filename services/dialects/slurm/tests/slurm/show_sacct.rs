@@ -1,0 +1,244 @@
+//! `sacct`.
+
+use crate::support::{ago, assert_lines, clock, detailed, records, running, sources, view};
+use muster_schemas::{job::Usage, views::JobDetail};
+use muster_slurm::{
+    job_id::StepName,
+    show::{
+        columns::ListStyle,
+        record::JobRecord,
+        sacct::{self, Beside, FIELDS, Report, Row, Wanted},
+        step::StepRecord,
+    },
+    words::{ExitCode, State},
+};
+use serde_json::json;
+use std::sync::Arc;
+
+fn row(job: &Arc<JobRecord>, step: Option<StepRecord>) -> Row {
+    Row { job: Arc::clone(job), step, usage: Usage::default(), cancelled_by: None, cluster: "alpha".into() }
+}
+
+/// Job 67767 of the worked example: two components of 2 and 4 processors that ran well.
+fn job_67767() -> Vec<Arc<JobRecord>> {
+    let outcome = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
+    let job = view(json!({ "id": "67767", "components": 2, "state": "finished", "outcome": outcome, "runs": 1,
+        "started": ago(50), "ended": ago(20) }));
+    let component = |cpus: u32| json!({ "alternatives": [{ "requests": [{ "cpus_per_task": cpus }] }] });
+    let spec = json!({ "name": "foo", "components": [component(2), component(4)] });
+    detailed(job, spec, json!([])).into_iter().map(Arc::new).collect()
+}
+
+fn with_steps() -> Vec<Row> {
+    let jobs = job_67767();
+    let mut rows: Vec<Row> = jobs.iter().map(|job| row(job, None)).collect();
+    for job in &jobs {
+        rows.push(row(job, Some(StepRecord::of_job(job, StepName::Number(0), "app.sh"))));
+    }
+    rows.push(row(&jobs[0], Some(StepRecord::of_job(&jobs[0], StepName::Batch, "batch"))));
+    rows
+}
+
+fn list(rows: Vec<Row>, report: &Report) -> String {
+    sacct::list(rows, &Wanted::default(), report, &clock()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn bars(format: &str) -> Report {
+    let style = ListStyle::Separated { by: "|".to_owned(), ends: false };
+    Report { format: format.to_owned(), style, no_header: true }
+}
+
+/// EX-08, SL-A-02, SL-A-06
+#[test]
+fn components_are_listed_in_columns_below_a_dashed_line() {
+    let rows = job_67767().iter().map(|job| row(job, None)).collect();
+    assert_lines(&list(rows, &Report::default()), include_str!("golden/sacct-67767.txt"));
+}
+
+/// EX-08, SL-A-05, SL-A-06
+#[test]
+fn steps_stand_below_their_component_unless_only_jobs_are_wanted() {
+    assert_lines(&list(with_steps(), &Report::default()), include_str!("golden/sacct-steps.txt"));
+    let jobs_only = Wanted { jobs_only: true, ..Wanted::default() };
+    let listed = sacct::list(with_steps(), &jobs_only, &Report::default(), &clock()).unwrap();
+    assert_lines(&listed, include_str!("golden/sacct-67767.txt"));
+}
+
+/// SL-A-05
+#[test]
+fn raw_ids_are_the_own_numbers() {
+    let listed = list(with_steps(), &bars("JobID,JobIDRaw"));
+    let wanted = "67767+0|67767\n67767+0.batch|67767.batch\n67767+0.0|67767.0\n67767+1|67768\n67767+1.0|67768.0\n";
+    assert_eq!(listed, wanted);
+}
+
+/// SL-A-07
+#[test]
+fn values_can_stand_between_bars_with_and_without_one_at_the_end() {
+    let rows = || vec![row(&job_67767()[0], None)];
+    let report = |ends| Report {
+        format: "jobid,State%3,exitcode".to_owned(),
+        style: ListStyle::Separated { by: "|".to_owned(), ends },
+        no_header: false,
+    };
+    assert_eq!(list(rows(), &report(false)), "JobID|State|ExitCode\n67767+0|COMPLETED|0:0\n");
+    assert_eq!(list(rows(), &report(true)), "JobID|State|ExitCode|\n67767+0|COMPLETED|0:0|\n");
+    let by_comma = Report { style: ListStyle::Separated { by: ",".to_owned(), ends: false }, ..report(false) };
+    assert_eq!(list(rows(), &by_comma), "JobID,State,ExitCode\n67767+0,COMPLETED,0:0\n");
+}
+
+/// SL-A-06, SL-A-07
+#[test]
+fn widths_can_be_given_and_what_is_too_long_ends_in_a_plus() {
+    let mut job = (*job_67767()[0]).clone();
+    job.state = State::Cancelled;
+    let cancelled = Row { cancelled_by: Some(1000), ..row(&Arc::new(job), None) };
+    let columns = |format: &str| Report { format: format.to_owned(), ..Report::default() };
+    let listed = list(vec![cancelled.clone()], &columns("State,State%-20,JobID%20,JobID%3"));
+    let wanted = "     State                State                JobID Job \n\
+                  ---------- -------------------- -------------------- --- \n\
+                  CANCELLED+ CANCELLED by 1000                 67767+0 67+ \n";
+    assert_eq!(listed, wanted.replace("                State     ", " State                    "));
+}
+
+/// SL-A-09
+#[test]
+fn exit_codes_tell_status_and_signal() {
+    assert_eq!(ExitCode { status: 3, signal: 0 }.to_string(), "3:0");
+    let killed = json!({ "outcome": "failed", "exit_status": { "signal": 9 }, "detail": null });
+    let job = records([view(json!({ "state": "finished", "outcome": killed, "ended": ago(1) }))]).remove(0);
+    assert_eq!(list(vec![row(&Arc::new(job), None)], &bars("State,ExitCode")), "FAILED|0:9\n");
+}
+
+/// SL-A-08
+#[test]
+fn a_job_that_never_started_has_no_nodes_and_one_that_runs_no_end() {
+    let jobs = records([view(json!({ "id": "1" })), running("2", 61, &["nid00001"], json!({ "cores": 2 }))]);
+    let rows: Vec<Row> = jobs.into_iter().map(|job| row(&Arc::new(job), None)).collect();
+    let listed = list(rows, &bars("JobID,Start,End,NodeList,AllocCPUS,Elapsed,CPUTimeRAW,Timelimit,Cluster"));
+    let wanted = "1|Unknown|Unknown|None assigned|0|00:00:00|0|00:05:00|alpha\n\
+                  2|2026-11-20T08:18:59|Unknown|nid00001|2|00:01:01|122|00:05:00|alpha\n";
+    assert_eq!(listed, wanted);
+}
+
+/// SL-A-08, SL-A-09
+#[test]
+fn every_field_is_known_in_any_case_and_others_are_refused() {
+    let names = "JobID JobIDRaw JobName Partition Account AllocCPUS NCPUS AllocNodes NNodes AllocTRES ReqTRES ReqCPUS \
+                 ReqMem State ExitCode DerivedExitCode Elapsed ElapsedRaw Submit Eligible Start End Timelimit \
+                 TimelimitRaw User UID Group GID QOS Priority NodeList NTasks Layout CPUTime CPUTimeRAW TotalCPU UserCPU \
+                 SystemCPU MaxRSS AveRSS WorkDir Comment Cluster Reason Reservation Suspended SubmitLine";
+    for name in names.split_whitespace() {
+        assert!(FIELDS.iter().any(|field| field.header == name), "{name}");
+        let listed = sacct::list(Vec::new(), &Wanted::default(), &bars(&name.to_lowercase()), &clock());
+        assert_eq!(listed, Ok(String::new()), "{name}");
+        assert!(sacct::field_names().contains(name), "{name}");
+    }
+    let refused = sacct::list(Vec::new(), &Wanted::default(), &bars("JobID,nope"), &clock());
+    assert_eq!(refused.unwrap_err().0, "nope");
+    assert!(sacct::list(Vec::new(), &Wanted::default(), &bars(sacct::LONG_FORMAT), &clock()).is_ok());
+    assert!(sacct::list(Vec::new(), &Wanted::default(), &bars(sacct::BRIEF_FORMAT), &clock()).is_ok());
+}
+
+/// SL-A-10
+#[test]
+fn lines_are_ordered_by_submission_number_and_step_whatever_order_they_came_in() {
+    let mut early = (*job_67767()[0]).clone();
+    (early.number, early.het, early.submitted) = (9, None, ago(1000));
+    let mut rows = with_steps();
+    rows.push(row(&Arc::new(early), None));
+    let mut reversed = rows.clone();
+    reversed.reverse();
+    let listed = list(rows, &bars("JobID"));
+    assert_eq!(listed, list(reversed, &bars("JobID")));
+    assert!(listed.starts_with("9\n67767+0\n67767+0.batch\n"), "{listed}");
+}
+
+/// SL-A-07
+#[test]
+fn jobs_are_chosen_by_state_owner_and_window() {
+    let rows = || {
+        let mut rows = with_steps();
+        let job = records([running("7", 5, &["n1"], json!({ "owner": "ann" }))]).remove(0);
+        rows.push(row(&Arc::new(job), None));
+        rows
+    };
+    let with = |wanted: Wanted| {
+        let wanted = Wanted { jobs_only: true, ..wanted };
+        sacct::list(rows(), &wanted, &bars("JobID"), &clock()).unwrap().replace('\n', " ")
+    };
+    assert_eq!(with(Wanted { states: vec![State::Running], ..Wanted::default() }), "7 ");
+    assert_eq!(with(Wanted { users: ["ann".to_owned()].into(), ..Wanted::default() }), "7 ");
+    assert_eq!(with(Wanted { from: Some(ago(10)), ..Wanted::default() }), "7 ");
+    assert_eq!(with(Wanted { to: Some(ago(100)), ..Wanted::default() }), "");
+    assert_eq!(with(Wanted { nodes: ["n1".to_owned()].into(), ..Wanted::default() }), "7 ");
+}
+
+/// SL-A-11, SL-A-01
+#[test]
+fn json_tells_components_and_their_steps() {
+    let mut rows = with_steps();
+    rows.sort_by_key(Row::shown_id);
+    let object = sacct::json("22.05.8", &rows);
+    let jobs = object["jobs"].as_array().expect("jobs");
+    assert_eq!(jobs.len(), 2);
+    assert_eq!(jobs[1]["het"], json!({ "job_id": 67767, "job_offset": 1 }));
+    assert_eq!(jobs[0]["steps"].as_array().map(Vec::len), Some(2));
+    for key in ["job_id", "name", "account", "partition", "state", "exit_code", "time"] {
+        assert!(!jobs[0][key].is_null(), "{key}");
+    }
+}
+
+/// A batch job of two components that was put back into the queue once and ran to its end then.
+fn requeued() -> JobDetail {
+    let outcome = |word: &str| json!({ "outcome": word, "exit_status": null, "detail": null });
+    let completed = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
+    let part = |node: &str, component: u32, cores: &str| {
+        json!({ "node": node, "component": component, "cores": cores, "gpus": "", "memory_bytes": 0, "tasks": 1,
+            "exclusive": false, "exit": null })
+    };
+    let run = |number: u32, first: &str, started: i64, ended: i64, outcome: &serde_json::Value| {
+        json!({ "run": number, "job": "20", "nodes": [part(first, 0, "0"), part("n9", 1, "0-3")],
+            "allocated": ago(started), "started": ago(started), "ended": ago(ended), "outcome": outcome,
+            "usage": { "cpu_time_micros": 1_500_000, "peak_memory_bytes": 2_097_152 } })
+    };
+    let job =
+        view(json!({ "id": "20", "components": 2, "state": "finished", "outcome": completed, "run": 2, "runs": 2,
+        "started": ago(50), "ended": ago(20) }));
+    let script = json!({ "launch": { "program": { "script": { "text": "#!/bin/sh\n", "args": [] } } } });
+    serde_json::from_value(json!({
+        "job": job, "spec": { "components": [script, {}] }, "redacted": false,
+        "runs": [run(1, "n1", 90, 60, &outcome("requeued")), run(2, "n2", 50, 20, &completed)]
+    }))
+    .expect("details")
+}
+
+/// SL-A-05, SL-A-07
+#[test]
+fn all_attempts_are_listed_if_they_are_asked_for_and_the_script_is_a_step_of_each() {
+    let sources = sources();
+    let beside = Beside { sources: &sources, cluster: "alpha".into(), steps: Vec::new(), cancelled_by: None };
+    let format = bars("JobID,State,NodeList,ElapsedRaw,AllocCPUS,TotalCPU,MaxRSS");
+    let latest = "20+0|COMPLETED|n2|30|1|00:01.500|\n20+0.batch|COMPLETED|n2|30|1|00:01.500|2048K\n\
+                  20+1|COMPLETED|n9|30|4|00:01.500|\n";
+    assert_eq!(list(sacct::rows(&requeued(), &beside, false), &format), latest);
+    let all = "20+0|REQUEUED|n1|30|1|00:01.500|\n20+0.batch|REQUEUED|n1|30|1|00:01.500|2048K\n\
+               20+0|COMPLETED|n2|30|1|00:01.500|\n20+0.batch|COMPLETED|n2|30|1|00:01.500|2048K\n\
+               20+1|REQUEUED|n9|30|4|00:01.500|\n20+1|COMPLETED|n9|30|4|00:01.500|\n";
+    assert_eq!(list(sacct::rows(&requeued(), &beside, true), &format), all);
+}
+
+/// SL-A-05, EX-09
+#[test]
+fn a_component_that_took_no_part_in_a_step_has_no_line_for_it() {
+    let sources = sources();
+    let jobs = detailed(requeued().job, json!({ "components": [{}, {}] }), json!([]));
+    let steps = vec![
+        StepRecord::of_job(&jobs[0], StepName::Number(0), "true"),
+        StepRecord::of_job(&jobs[1], StepName::Number(0), "true"),
+        StepRecord::of_job(&jobs[0], StepName::Number(1), "true"),
+    ];
+    let beside = Beside { sources: &sources, cluster: "alpha".into(), steps, cancelled_by: None };
+    let listed = list(sacct::rows(&requeued(), &beside, false), &bars("JobID,JobIDRaw"));
+    assert_eq!(listed, "20+0|20\n20+0.batch|20.batch\n20+0.0|20.0\n20+0.1|20.1\n20+1|21\n20+1.0|21.0\n");
+}

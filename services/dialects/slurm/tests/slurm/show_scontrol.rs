@@ -1,0 +1,270 @@
+//! `scontrol show`.
+
+use crate::support::{ago, assert_lines, clock, detailed, records, run, running, view};
+use muster_schemas::views::{LicenceView, NodeView, QueueView};
+use muster_slurm::{
+    job_id::StepName,
+    show::{
+        record::JobRecord,
+        scontrol::{self, Lines, NodeExtras},
+        sinfo::{NodeRecord, Partition},
+        step::StepRecord,
+    },
+    words::NodeFacts,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The running job 1 of the worked example: `-J foo -c2 --mem-per-cpu=16 -n1 -t5` and `-c1 --mem-per-cpu=10 -n4
+/// --ntasks-per-node=2`.
+fn job_1() -> Vec<JobRecord> {
+    let job = running("1", 6, &["nid00001", "nid00002", "nid00003"], json!({ "components": 2 }));
+    let memory = |megabytes: u64| json!({ "bytes": megabytes << 20, "per": "core" });
+    let request = |request: Value| {
+        json!({ "queue": "debug", "account": "test",
+        "launch": { "stdout": "slurm-%j.out" },
+        "alternatives": [{ "walltime_seconds": 300, "requests": [request] }] })
+    };
+    let spec = json!({
+        "name": "foo", "working_directory": "/home/root",
+        "components": [
+            request(json!({ "tasks": 1, "cpus_per_task": 2, "memory": memory(16) })),
+            request(json!({ "tasks": 4, "cpus_per_task": 1, "tasks_per_node": 2, "memory": memory(10) })),
+        ],
+        "attributes": { "slurm.kind": "sbatch", "slurm.command": "/home/root/new.sh", "slurm.submit-host": "login",
+            "slurm.submit-session": "77" }
+    });
+    let parts = [("nid00001", 0, "0-1", 1), ("nid00002", 1, "0-1", 2), ("nid00003", 1, "0-1", 2)];
+    detailed(job, spec, json!([run(&parts)]))
+}
+
+/// EX-01, SL-I-11, SL-C-34
+#[test]
+fn a_component_is_shown_in_the_lines_of_the_worked_example() {
+    let shown = scontrol::job(&job_1()[1], Lines::Several, &clock());
+    assert_lines(&shown, include_str!("golden/scontrol-job.txt"));
+}
+
+/// SL-I-11, SL-C-34
+#[test]
+fn a_record_of_one_line_has_the_same_pairs_between_single_blanks() {
+    let job = &job_1()[0];
+    let one = scontrol::job(job, Lines::One, &clock());
+    let several = scontrol::job(job, Lines::Several, &clock());
+    assert_eq!(one.matches('\n').count(), 1);
+    let words = several.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(one.trim_end(), words);
+    for pair in one.split_whitespace() {
+        assert!(pair.contains('='), "{pair}");
+    }
+}
+
+/// SL-C-34
+#[test]
+fn reasons_with_details_stay_one_value() {
+    let reason = json!({ "code": "nodes_unavailable", "text": "nodes not available: nid00003", "job": null });
+    let job = records([view(json!({ "reason": reason }))]).remove(0);
+    let shown = scontrol::job(&job, Lines::One, &clock());
+    assert!(shown.contains(" Reason=ReqNodeNotAvail,_UnavailableNodes:nid00003 "), "{shown}");
+}
+
+/// SL-C-18
+#[test]
+fn tasks_of_an_array_tell_their_array_and_index() {
+    let array = json!({ "total": 5, "remaining": "3-5", "waiting": 3, "running": 2, "finished": {}, "max_running": 2 });
+    let rest = records([view(json!({ "id": "43", "array": array }))]).remove(0);
+    let shown = scontrol::job(&rest, Lines::Several, &clock());
+    assert_eq!(shown.lines().next(), Some("JobId=43 ArrayJobId=43 ArrayTaskId=3-5 ArrayTaskThrottle=2 JobName=foo"));
+    let task = records([running("43_1", 5, &["n1"], json!({}))]).remove(0);
+    let shown = scontrol::job(&task, Lines::Several, &clock());
+    assert_eq!(shown.lines().next(), Some("JobId=43 ArrayJobId=43 ArrayTaskId=1 JobName=foo"));
+}
+
+/// SL-C-19
+#[test]
+fn dependencies_are_shown_as_they_were_written() {
+    let dependency = |kind: &str, job: &str| json!({ "kind": kind, "job": job });
+    let groups = json!({ "all_of": [[dependency("succeeded", "49")], [dependency("ended", "50")]] });
+    let spec = json!({ "components": [{ "dependencies": groups }] });
+    let job = detailed(view(json!({})), spec, json!([])).remove(0);
+    let shown = scontrol::job(&job, Lines::One, &clock());
+    assert!(shown.contains(" Dependency=afterok:49(unfulfilled),afterany:50(unfulfilled) "), "{shown}");
+}
+
+/// SL-B-05, EX-18
+#[test]
+fn options_that_the_model_has_no_place_for_are_shown_as_given() {
+    let spec = json!({
+        "working_directory": "/w",
+        "components": [{}, { "launch": { "stdout": "oo.%j" } }],
+        "attributes": { "slurm.1.comment": "cmt", "slurm.1.nice": "7", "slurm.1.no-requeue": "yes",
+            "slurm.1.bb": "#DW persistentdw name=alpha", "slurm.1.constraint": "gamma&knl" }
+    });
+    let job = detailed(view(json!({ "id": "96", "components": 2 })), spec, json!([])).remove(1);
+    let shown = scontrol::job(&job, Lines::Several, &clock());
+    for wanted in [
+        "Nice=7",
+        "Requeue=0",
+        "Comment=cmt",
+        "StdOut=/w/oo.97",
+        "BurstBuffer=#DW persistentdw name=alpha",
+        "Features=gamma&knl",
+        "QOS=normal",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}\n{shown}");
+    }
+    assert!(!shown.contains("MailType"), "{shown}");
+}
+
+fn node(members: Value) -> NodeView {
+    let mut all = json!({
+        "spec": { "name": "nid00001", "cores": 4, "memory_bytes": 4000u64 << 20,
+            "properties": { "alpha": { "flag": true }, "haswell": { "flag": true } } },
+        "state": "up", "reason": null, "cores_used": 0, "memory_used_bytes": 0, "gpus_used": 0, "jobs": []
+    });
+    let (Value::Object(all_members), Value::Object(more)) = (&mut all, members) else { panic!("objects") };
+    all_members.extend(more);
+    serde_json::from_value(all).expect("a node")
+}
+
+/// EX-21
+#[test]
+fn a_node_is_shown_in_the_lines_of_the_worked_example() {
+    let drained = node(json!({ "state": "drained", "reason": "bad disk", "cores_used": 1, "jobs": ["1"] }));
+    let mut record = NodeRecord::of(&drained, NodeFacts::default(), clock().now);
+    (record.reason_user, record.reason_time) = (Some("root".to_owned()), Some(ago(300)));
+    let extras = NodeExtras { partitions: vec!["debug".to_owned(), "p2".to_owned()], ..NodeExtras::default() };
+    assert_lines(&scontrol::node(&record, &extras, Lines::Several, &clock()), include_str!("golden/scontrol-node.txt"));
+}
+
+/// EX-21
+#[test]
+fn a_partition_is_shown_with_its_nodes_and_sums() {
+    let nodes: Vec<NodeRecord> = (1..=12)
+        .map(|number| {
+            let mut record = NodeRecord::of(&node(json!({})), NodeFacts::default(), clock().now);
+            record.name = format!("nid{number:05}");
+            record
+        })
+        .collect();
+    let names: Vec<&str> = nodes[..5].iter().map(|node| node.name.as_str()).collect();
+    let queue = |spec: Value, default: bool| -> Partition {
+        let view: QueueView =
+            serde_json::from_value(json!({ "spec": spec, "default": default, "queued": 0, "held": 0, "running": 0 }))
+                .expect("a queue");
+        Partition::of(&view)
+    };
+    let p2 = queue(json!({ "name": "p2", "max_walltime_seconds": 3600, "nodes": names }), false);
+    let shown = scontrol::partition(&p2, &nodes, Lines::One);
+    assert_eq!(shown.lines().count(), 1);
+    let beginning = "PartitionName=p2 AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=NO QoS=N/A \
+                     DefaultTime=NONE ";
+    assert!(shown.starts_with(beginning), "{shown}");
+    let mut rest = shown.as_str();
+    for wanted in [
+        "MaxTime=01:00:00 MinNodes=0 ",
+        "Nodes=nid[00001-00005] ",
+        "State=UP TotalCPUs=20 TotalNodes=5 ",
+        "TRES=cpu=20,mem=20000M,node=5,billing=20",
+    ] {
+        let place = rest.find(wanted).unwrap_or_else(|| panic!("{wanted} is not in {rest}"));
+        rest = &rest[place..];
+    }
+    let debug = queue(json!({ "name": "debug", "default_walltime_seconds": 1800 }), true);
+    let shown = scontrol::partition(&debug, &nodes, Lines::One);
+    assert!(shown.contains(" Default=YES ") && shown.contains(" MaxTime=UNLIMITED "), "{shown}");
+}
+
+/// SL-C-34
+#[test]
+fn a_step_is_shown_with_its_job() {
+    let job = &job_1()[1];
+    let shown = scontrol::step(&StepRecord::of_job(job, StepName::Number(0), "app.sh"), Lines::One, &clock());
+    assert!(shown.starts_with("StepId=1+1.0 UserId=0 StartTime=2026-11-20T08:19:54 TimeLimit=UNLIMITED "), "{shown}");
+    for wanted in [
+        "State=RUNNING ",
+        "Partition=debug ",
+        "NodeList=nid[00002-00003] ",
+        "Nodes=2 ",
+        "CPUs=4 ",
+        "Tasks=4 ",
+        "Name=app.sh ",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+}
+
+/// SL-C-35
+#[test]
+fn the_configuration_is_shown_a_setting_to_a_line() {
+    let values = BTreeMap::from([
+        ("ClusterName", "alpha".to_owned()),
+        ("SchedulerType", "sched/backfill".to_owned()),
+        ("TmpFS", "/tmp".to_owned()),
+    ]);
+    let shown = scontrol::config(&values, &clock());
+    assert_eq!(shown.lines().next(), Some("Configuration data as of 2026-11-20T08:20:00"));
+    for line in shown.lines().skip(1).filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once("= ").expect("a setting");
+        assert!(name.ends_with(' ') && !value.is_empty(), "{line}");
+    }
+    let value = |name: &str| {
+        let pairs = shown.lines().filter_map(|line| line.split_once("= "));
+        pairs.filter(|(known, _)| known.trim() == name).map(|(_, value)| value.to_owned()).next()
+    };
+    for name in "AccountingStorageEnforce AccountingStorageType BOOT_TIME ClusterName EnforcePartLimits FirstJobId \
+                 JobRequeue JobSubmitPlugins KillWait Licenses MailProg MaxArraySize MaxJobCount MinJobAge NEXT_JOB_ID \
+                 OverTimeLimit PreemptMode PreemptType PriorityType PrivateData PrologFlags ProctrackType \
+                 SchedulerParameters SchedulerType SelectType SelectTypeParameters SlurmctldHost[0] SlurmctldParameters \
+                 SlurmdUser SlurmUser SLURM_CONF SLURM_VERSION TaskPlugin TopologyPlugin".split_whitespace()
+    {
+        assert!(value(name).is_some(), "{name}");
+    }
+    assert_eq!(value("SchedulerType").as_deref(), Some("sched/backfill"));
+    assert_eq!((value("KillWait").as_deref(), value("TmpFS").as_deref()), (Some("(null)"), Some("/tmp")));
+}
+
+/// SL-C-14, SL-C-40
+#[test]
+fn output_files_are_shown_with_their_patterns_filled_in() {
+    let shown = |id: &str, launch: Value| {
+        let spec = json!({ "working_directory": "/w", "components": [{ "launch": launch }] });
+        scontrol::job(&detailed(running(id, 5, &["n1"], json!({})), spec, json!([])).remove(0), Lines::One, &clock())
+    };
+    let patterns = shown("43_1", json!({ "stdout": "%x-%A_%a.out", "stderr": "/e/%u.%N", "stdin": "in" }));
+    assert!(patterns.contains(" StdErr=/e/root.n1 StdIn=/w/in StdOut=/w/foo-43_1.out"), "{patterns}");
+    let native = shown("7", json!({}));
+    assert!(native.contains(" StdErr=/w/muster-7.out StdIn=/dev/null StdOut=/w/muster-7.out"), "{native}");
+}
+
+/// SL-M-07
+#[test]
+fn the_first_component_is_shown_as_it_stands_and_not_as_it_was_submitted() {
+    let job = view(json!({ "id": "7", "account": "abc", "walltime_seconds": 3600, "queue": "p2" }));
+    let component = json!({ "account": "test", "queue": "debug", "alternatives": [{ "walltime_seconds": 60 }] });
+    let shown = scontrol::job(&detailed(job, json!({ "components": [component] }), json!([]))[0], Lines::One, &clock());
+    for wanted in ["Account=abc ", "TimeLimit=01:00:00 ", "Partition=p2 "] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+}
+
+/// SL-C-33
+#[test]
+fn licences_are_shown_with_how_many_are_in_use() {
+    let ansys = LicenceView { name: "ansys".to_owned(), total: 4, used: 1 };
+    let shown = scontrol::licences(&[ansys], Lines::One);
+    assert_eq!(shown, "LicenseName=ansys Total=4 Used=1 Free=3 Reserved=0 Remote=no\n");
+    assert_eq!(scontrol::nothing("jobs"), "No jobs in the system\n");
+    assert_eq!(scontrol::not_found("Node", "zzz"), "Node zzz not found");
+    assert_eq!(scontrol::ping("head", true), "Slurmctld(primary) at head is UP\n");
+}
+
+/// SL-C-05
+#[test]
+fn node_lists_are_taken_apart_and_put_together() {
+    let names = scontrol::hostnames("nid[00001-00003,00011]");
+    assert_eq!(names.as_deref(), Ok("nid00001\nnid00002\nnid00003\nnid00011\n"));
+    assert_eq!(scontrol::hostlist("a1,a2,a4", false).as_deref(), Ok("a[1-2,4]\n"));
+    assert_eq!(scontrol::hostlist("a4,a2,a1", true).as_deref(), Ok("a[1-2,4]\n"));
+    assert!(scontrol::hostnames("a[1-").is_err());
+}

@@ -1,0 +1,319 @@
+//! `squeue`.
+
+use crate::support::{ago, assert_lines, clock, detailed, records, run, running, view};
+use muster_schemas::{job::Holds, views::JobView};
+use muster_slurm::{
+    job_id::StepName,
+    show::{
+        record::JobRecord,
+        squeue::{self, Format, LONG_FORMAT, Listing, START_FORMAT, START_SORT, STEP_FORMAT, States},
+        step::StepRecord,
+    },
+    words::{State, waiting_reason},
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn list(records: Vec<JobRecord>, listing: &Listing) -> String {
+    squeue::list(records, listing, &clock()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn letters(format: &str) -> Listing {
+    Listing { format: Format::Letters(format.to_owned()), no_header: true, ..Listing::default() }
+}
+
+/// The running job 93 of the worked examples, with three components.
+fn job_93() -> Vec<JobRecord> {
+    let job = running(
+        "93",
+        18 * 60 + 18,
+        &["nid00001", "nid00011", "nid00021"],
+        json!({
+            "name": "bash", "owner": "adam", "components": 3
+        }),
+    );
+    let component = json!({ "queue": "debug", "account": "test" });
+    let spec = json!({ "name": "bash", "components": [component, component, component] });
+    let parts = [("nid00001", 0, "0", 1), ("nid00011", 1, "0", 1), ("nid00021", 2, "0", 1)];
+    detailed(job, spec, json!([run(&parts)]))
+}
+
+fn waiting(reason: Value, members: Value) -> JobView {
+    let mut all = json!({ "reason": reason });
+    let (Value::Object(all_members), Value::Object(more)) = (&mut all, members) else { panic!("objects") };
+    all_members.extend(more);
+    view(all)
+}
+
+fn reason(code: &str, text: &str) -> Value {
+    json!({ "code": code, "text": text, "job": null })
+}
+
+/// EX-04, SL-I-05, SL-C-23
+#[test]
+fn components_are_listed_as_leader_and_offset_with_the_nodes_of_each() {
+    assert_lines(&list(job_93(), &Listing::default()), include_str!("golden/squeue-93.txt"));
+}
+
+/// EX-04, SL-M-02
+#[test]
+fn a_component_that_was_cancelled_alone_is_not_listed_any_more() {
+    let exit = json!({ "status": null, "cause": "killed", "usage": { "cpu_time_micros": 0, "peak_memory_bytes": 0 },
+        "started": ago(9), "ended": ago(2) });
+    let part = |node: &str, component: u32, exit: &Value| {
+        json!({ "node": node, "component": component, "cores": "0", "gpus": "", "memory_bytes": 0, "tasks": 1,
+            "exclusive": false, "exit": exit })
+    };
+    let mut run = run(&[]);
+    run["nodes"] = json!([part("n1", 0, &Value::Null), part("n2", 1, &exit), part("n3", 2, &Value::Null)]);
+    let job = running("93", 9, &["n1", "n2", "n3"], json!({ "components": 3 }));
+    let jobs = detailed(job, json!({ "components": [{}, {}, {}] }), json!([run]));
+    assert_eq!(jobs[1].state, State::Cancelled);
+    assert_eq!(list(jobs, &letters("%i %t %N")), "93+0 R n1\n93+2 R n3\n");
+}
+
+/// EX-05
+#[test]
+fn held_components_show_who_holds_them() {
+    let held = json!({ "id": "5", "state": "held", "components": 3, "holds": { "user": true } });
+    let job = waiting(reason("held", "held by user"), held);
+    let listed = list(records([job]), &letters("%i %t %r"));
+    assert_eq!(listed, "5+0 PD JobHeldUser\n5+1 PD JobHeldUser\n5+2 PD JobHeldUser\n");
+}
+
+/// EX-07
+#[test]
+fn each_component_shows_its_own_account() {
+    let job = view(json!({ "id": "123", "components": 3, "walltime_seconds": 3600 }));
+    let component = |account: &str| json!({ "account": account, "alternatives": [{ "walltime_seconds": 3600 }] });
+    let spec = json!({ "components": [component("test"), component("test"), component("abc")] });
+    let listed = list(detailed(job, spec, json!([])), &letters("%i %a %l"));
+    assert_eq!(listed, "123+0 test 1:00:00\n123+1 test 1:00:00\n123+2 abc 1:00:00\n");
+}
+
+/// EX-19, SL-C-17
+#[test]
+fn waiting_tasks_of_an_array_share_a_line_and_others_have_their_own() {
+    let array = json!({ "total": 5, "remaining": "3-5", "waiting": 3, "running": 2, "finished": {}, "max_running": 2 });
+    let rest = waiting(reason("array_limit", "as many as may"), json!({ "id": "43", "array": array }));
+    let jobs = || {
+        let tasks = [("43_1", "n1"), ("43_2", "n2")].map(|(id, node)| running(id, 5, &[node], json!({})));
+        records([rest.clone()].into_iter().chain(tasks))
+    };
+    let listed = list(jobs(), &letters("%i %t %R"));
+    assert_eq!(listed, "43_[3-5%2] PD (JobArrayTaskLimit)\n43_1 R n1\n43_2 R n2\n");
+    let by_task = list(jobs(), &Listing { is_by_task: true, ..letters("%i %F %K") });
+    assert_eq!(by_task, "43_3 43 3\n43_4 43 4\n43_5 43 5\n43_1 43 1\n43_2 43 2\n");
+}
+
+/// SL-I-03, SL-I-09
+#[test]
+fn ids_of_a_job_with_components_are_columns() {
+    let names = Listing {
+        format: Format::Names("HetJobId:6,PackJobOffset:4,hetjobidset:8,jobid:4".to_owned()),
+        ..Listing::default()
+    };
+    let five = list(records([view(json!({ "id": "123", "components": 5 }))]), &names);
+    assert_eq!(five.lines().nth(5), Some("123   4   123-127 127 "));
+    let plain = list(records([view(json!({}))]), &names);
+    assert_eq!(plain.lines().nth(1), Some("N/A   N/A N/A     7   "));
+    let headers =
+        Listing { format: Format::Names("HetJobId,HetJobOffset,HetJobIdSet".to_owned()), ..Listing::default() };
+    let header = list(Vec::new(), &headers);
+    assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["HET_JOB_ID", "HET_JOB_OFFSET", "HET_JOB_ID_SET"]);
+}
+
+/// SL-C-23
+#[test]
+fn the_long_listing_has_a_date_and_limits() {
+    let jobs = records([
+        running("7", 6, &["nid00002", "nid00003"], json!({ "walltime_seconds": null })),
+        waiting(reason("resources", "not enough free: cores"), json!({ "id": "8" })),
+    ]);
+    let listing = Listing { format: Format::Letters(LONG_FORMAT.to_owned()), is_dated: true, ..Listing::default() };
+    assert_lines(&list(jobs, &listing), include_str!("golden/squeue-long.txt"));
+}
+
+/// SL-P-12, SL-C-23
+#[test]
+fn expected_starts_have_a_line_for_each_component() {
+    let expected = json!({ "id": "5", "components": 2, "predicted_start": ago(-7200) });
+    let jobs = records([
+        waiting(reason("resources", "not enough free: cores"), expected),
+        view(json!({ "id": "9" })),
+        running("7", 6, &["n"], json!({})),
+    ]);
+    let mut listing = Listing { format: Format::Letters(START_FORMAT.to_owned()), ..Listing::default() };
+    listing.sort = START_SORT.to_owned();
+    listing.filter.states = States::These(vec![State::Pending]);
+    assert_lines(&list(jobs, &listing), include_str!("golden/squeue-start.txt"));
+}
+
+/// SL-C-23
+#[test]
+fn steps_are_listed_under_their_job() {
+    let job = records([running("7", 6, &["nid00002", "nid00003"], json!({}))]).remove(0);
+    let mut batch = StepRecord::of_job(&job, StepName::Batch, "batch");
+    batch.nodes.truncate(1);
+    let steps = vec![StepRecord::of_job(&job, StepName::Number(0), "app.sh"), batch];
+    let listing = Listing { format: Format::Letters(STEP_FORMAT.to_owned()), ..Listing::default() };
+    let listed = squeue::list_steps(steps, &listing, &clock()).unwrap();
+    assert_lines(&listed, include_str!("golden/squeue-steps.txt"));
+}
+
+/// SL-C-25
+#[test]
+fn finished_jobs_are_listed_only_if_their_states_are_asked_for() {
+    let ended = json!({ "outcome": "failed", "exit_status": { "code": 3 }, "detail": null });
+    let jobs = || {
+        let failed = view(json!({ "id": "6", "state": "finished", "started": ago(9), "ended": ago(2), "runs": 1,
+            "outcome": ended }));
+        records([failed, view(json!({}))])
+    };
+    let with = |states: States| {
+        let mut listing = letters("%i %T %R");
+        listing.filter.states = states;
+        list(jobs(), &listing)
+    };
+    assert_eq!(with(States::Unfinished), "7 PENDING (None)\n");
+    assert_eq!(with(States::All), "7 PENDING (None)\n6 FAILED (NonZeroExitCode)\n");
+    assert_eq!(with(States::These(vec![State::Failed])), "6 FAILED (NonZeroExitCode)\n");
+}
+
+/// SL-C-25
+#[test]
+fn filters_are_met_all_together() {
+    let jobs = || {
+        records([
+            running("1", 5, &["n1", "n2"], json!({ "owner": "ann", "name": "a" })),
+            running("2", 5, &["n3"], json!({ "owner": "ann", "queue": "p2" })),
+            running("3", 5, &["n1"], json!({ "owner": "bob", "account": "abc", "reservation": "r1" })),
+        ])
+    };
+    let with = |change: &dyn Fn(&mut squeue::Filter)| {
+        let mut listing = letters("%A");
+        change(&mut listing.filter);
+        list(jobs(), &listing).replace('\n', "")
+    };
+    assert_eq!(with(&|filter| filter.users.extend(["ann".to_owned()])), "12");
+    assert_eq!(with(&|filter| filter.partitions.extend(["p2".to_owned(), "p3".to_owned()])), "2");
+    assert_eq!(with(&|filter| filter.nodes.extend(["n1".to_owned()])), "13");
+    assert_eq!(with(&|filter| filter.accounts.extend(["abc".to_owned()])), "3");
+    assert_eq!(with(&|filter| filter.reservations.extend(["r1".to_owned()])), "3");
+    assert_eq!(with(&|filter| filter.names.extend(["a".to_owned()])), "1");
+    let of_ann_on_n1 = with(&|filter| {
+        filter.users.extend(["ann".to_owned()]);
+        filter.nodes.extend(["n1".to_owned()]);
+    });
+    assert_eq!(of_ann_on_n1, "1");
+    assert_eq!(with(&|filter| filter.users.extend(["0".to_owned()])), "132", "a user's number is as good as the name");
+}
+
+/// SL-C-25
+#[test]
+fn jobs_are_ordered_by_partition_state_and_priority_and_then_by_number() {
+    let jobs = || {
+        records([
+            view(json!({ "id": "4", "priority": 5 })),
+            view(json!({ "id": "3", "priority": 5 })),
+            view(json!({ "id": "2", "priority": 9 })),
+            running("1", 5, &["n"], json!({})),
+            view(json!({ "id": "5", "queue": "a" })),
+        ])
+    };
+    let order = |sort: &str| list(jobs(), &Listing { sort: sort.to_owned(), ..letters("%A") }).replace('\n', "");
+    assert_eq!(order(squeue::DEFAULT_SORT), "52341");
+    assert_eq!(order("i"), "12345");
+    assert_eq!(order("-i"), "54321");
+    assert_eq!(order("-t,i"), "12345");
+    let error = squeue::list(jobs(), &Listing { sort: "!".to_owned(), ..Listing::default() }, &clock());
+    assert_eq!(error.unwrap_err().to_string(), "Invalid sort specification: !");
+}
+
+/// SL-C-27, SL-C-39, SL-I-14
+#[test]
+fn every_reason_to_wait_has_a_word() {
+    let word = |code: &str, text: &str| {
+        let view: muster_schemas::views::ReasonView = serde_json::from_value(reason(code, text)).unwrap();
+        waiting_reason(Some(&view), Holds::default(), None).into_owned()
+    };
+    for (code, text, wanted) in [
+        ("not_planned_yet", "", "None"),
+        ("begin_time", "", "BeginTime"),
+        ("dependency", "", "Dependency"),
+        ("dependency_never_met", "", "DependencyNeverSatisfied"),
+        ("queue_stopped", "", "PartitionDown"),
+        ("array_limit", "", "JobArrayTaskLimit"),
+        ("resources", "not enough free: cores", "Resources"),
+        ("resources", "not enough free: licences", "Licenses"),
+        ("behind_job", "", "Priority"),
+        ("would_delay", "", "Priority"),
+        ("never_fits", "", "PartitionConfig"),
+        ("reservation_gone", "", "ReservationDeleted"),
+        ("reservation_not_begun", "", "Reservation"),
+        ("nodes_unavailable", "nodes not available: nid00003", "ReqNodeNotAvail, UnavailableNodes:nid00003"),
+        ("limit", "limit reached: 2 running jobs of ada", "AssocMaxJobsLimit"),
+        ("limit", "limit reached: 2 running jobs of account abc", "AssocGrpJobsLimit"),
+        ("limit", "limit reached: 9 cores of account abc", "AssocGrpCpuLimit"),
+        ("limit", "limit reached: 9 cores", "QOSGrpCpuLimit"),
+        ("limit", "limit reached: QOSMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit"),
+        ("external_planner", "my own words", "my_own_words"),
+    ] {
+        assert_eq!(word(code, text), wanted, "{code} {text}");
+    }
+    let operator = Holds { operator: true, ..Holds::default() };
+    assert_eq!(waiting_reason(None, operator, None), "JobHeldAdmin");
+}
+
+/// SL-C-23, SL-P-12
+#[test]
+fn a_running_job_tells_its_times() {
+    let job = || records([running("7", 60, &["n1"], json!({ "walltime_seconds": 300 }))]);
+    let listed = list(job(), &letters("%M %l %L %S %e %V"));
+    assert_eq!(listed, "1:00 5:00 4:00 2026-11-20T08:19:00 2026-11-20T08:24:00 2026-11-20T08:19:00\n");
+    let mut suspended = job();
+    suspended[0].state = State::Suspended;
+    suspended[0].suspended_since = Some(ago(20));
+    assert_eq!(list(suspended, &letters("%M")), "0:40\n");
+}
+
+/// SL-C-27
+#[test]
+fn json_lists_the_same_jobs() {
+    let object = squeue::json("squeue", "22.05.8", &job_93());
+    assert_eq!(object["errors"], json!([]));
+    assert_eq!(object["jobs"][1]["het_job_id"], 93);
+    assert_eq!(object["jobs"][1]["het"], json!({ "job_id": 93, "job_offset": 1 }));
+    assert_eq!(object["jobs"][2]["nodes"], "nid00021");
+}
+
+proptest! {
+    /// SL-C-25
+    #[test]
+    fn whatever_jobs_are_ordered_by_the_order_is_that_of_the_values(
+        jobs in prop::collection::vec((1u64..50, -3i64..3, "[ab]{0,2}"), 0..20),
+        sort in "(-?[jQi],){0,3}",
+    ) {
+        let job = |(number, priority, name): &(u64, i64, String)| {
+            view(json!({ "id": number.to_string(), "priority": priority, "name": name }))
+        };
+        let listing = Listing { sort: sort.clone(), ..letters("%i %Q %j") };
+        let listed = list(records(jobs.iter().map(job)), &listing);
+        let mut wanted = jobs.clone();
+        wanted.sort_by_key(|(number, ..)| *number);
+        // A stable sort by each key, the weightiest last.
+        for key in sort.split(',').rev().filter(|key| !key.is_empty()) {
+            wanted.sort_by(|left, right| {
+                let order = match &key[key.len() - 1..] {
+                    "j" => left.2.cmp(&right.2),
+                    "Q" => left.1.cmp(&right.1),
+                    _ => left.0.cmp(&right.0),
+                };
+                if key.starts_with('-') { order.reverse() } else { order }
+            });
+        }
+        let keys = |row: &(u64, i64, String)| format!("{} {} {}", row.0, row.1, row.2);
+        let lines: Vec<String> = listed.lines().map(str::to_owned).collect();
+        prop_assert_eq!(lines, wanted.iter().map(keys).collect::<Vec<_>>());
+    }
+}

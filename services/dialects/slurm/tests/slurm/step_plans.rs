@@ -1,0 +1,241 @@
+//! Whole steps, as `srun` inside an allocation plans them.
+
+use super::submissions::{now, parse};
+use muster_slurm::{
+    environment::{ComponentFacts, JobFacts, defaults, of_allocation, of_batch_script, of_task},
+    messages::ExitStatuses,
+    options::Command,
+    steps::{StepPlan, label, plan},
+};
+use proptest::{collection::vec, prelude::*, sample};
+
+/// A component with so many CPUs on each of its nodes, the first of which has a number.
+fn component(number: u64, first_node: usize, cpus: &[u64]) -> ComponentFacts {
+    ComponentFacts {
+        number,
+        nodes: (0..cpus.len()).map(|node| format!("nid{:05}", first_node + node)).collect(),
+        cpus: cpus.to_vec(),
+        tasks: cpus.to_vec(),
+        ..ComponentFacts::default()
+    }
+}
+
+fn job(components: Vec<ComponentFacts>) -> JobFacts {
+    JobFacts { components, ..JobFacts::default() }
+}
+
+/// The step of `srun LINE`, run by the command of the allocation.
+fn planned(job: &JobFacts, line: &str) -> Result<StepPlan, Vec<String>> {
+    let variables = of_allocation(job);
+    let several = job.components.len() > 1;
+    let environment =
+        |component: u32| defaults(Command::Srun, several.then_some(component), |name| variables.get(name).cloned());
+    plan(job, &parse(Command::Srun, line), environment, true, &now()).map_err(|error| {
+        assert_eq!(error.exit_status(ExitStatuses::default()), 1);
+        assert_eq!(error.exit_status(ExitStatuses { error: Some(9), immediate: None }), 9);
+        error.lines()
+    })
+}
+
+/// What `srun -l LINE printenv SLURMD_NODENAME | sort -n` prints.
+fn printed(job: &JobFacts, line: &str) -> Vec<String> {
+    let step = planned(job, line).unwrap();
+    let facts = step.facts(job, 0);
+    let tasks = step.world.tasks.len() as u32;
+    (0..tasks).map(|rank| format!("{}{}", label(rank, tasks), of_task(&facts, rank)["SLURMD_NODENAME"])).collect()
+}
+
+/// EX-03: cyclic and block in each component.
+#[test]
+fn tasks_are_dealt_out_in_each_component() {
+    let asked = |distribution: Option<&str>, component: ComponentFacts| ComponentFacts {
+        asked_tasks: Some(4),
+        tasks_per_node: Some(2),
+        distribution: distribution.map(str::to_owned),
+        ..component
+    };
+    let job =
+        job(vec![asked(Some("cyclic"), component(1, 1, &[2, 2])), asked(Some("cyclic"), component(2, 3, &[2, 2]))]);
+    assert_eq!(
+        printed(&job, "-l --het-group=0,1 printenv"),
+        [
+            "0: nid00001",
+            "1: nid00002",
+            "2: nid00001",
+            "3: nid00002",
+            "4: nid00003",
+            "5: nid00004",
+            "6: nid00003",
+            "7: nid00004"
+        ]
+    );
+    assert_eq!(
+        printed(&job, "-l -m block --het-group=0,1 printenv"),
+        [
+            "0: nid00001",
+            "1: nid00001",
+            "2: nid00002",
+            "3: nid00002",
+            "4: nid00003",
+            "5: nid00003",
+            "6: nid00004",
+            "7: nid00004"
+        ]
+    );
+    let uneven = self::job(vec![ComponentFacts { asked_tasks: Some(4), ..component(1, 1, &[3, 1]) }]);
+    assert_eq!(printed(&uneven, "-m cyclic x"), ["0: nid00001", "1: nid00002", "2: nid00001", "3: nid00001"]);
+}
+
+/// SL-O-04: a distribution that is given once holds for the later groups, in each component by itself.
+#[test]
+fn a_distribution_given_once_holds_in_each_component() {
+    let job = job(vec![component(1, 1, &[2, 2]), component(2, 3, &[2, 2])]);
+    assert_eq!(
+        printed(&job, "-m cyclic -n3 : -n2 x"),
+        ["0: nid00001", "1: nid00002", "2: nid00001", "3: nid00003", "4: nid00004"]
+    );
+}
+
+/// EX-10: as many tasks as the components have; no component beyond the last.
+#[test]
+fn the_default_size_is_the_components() {
+    let asked = |tasks, component| ComponentFacts { asked_tasks: Some(tasks), ..component };
+    let job = job(vec![asked(1, component(1, 1, &[1])), asked(2, component(2, 8, &[1, 1]))]);
+    assert_eq!(printed(&job, "--het-group=0,1 x"), ["0: nid00001", "1: nid00008", "2: nid00009"]);
+    assert_eq!(
+        planned(&job, "hostname : date : id").unwrap_err(),
+        [
+            "srun: error: Attempt to run a job step with het group value of 2, but the job allocation has maximum value of 1"
+        ]
+    );
+}
+
+/// EX-16: a group without program, and one world.
+#[test]
+fn groups_with_and_without_programs() {
+    let job = job(vec![component(1, 12, &[4]), component(2, 13, &[4])]);
+    assert_eq!(
+        printed(&job, "--label -n2 : -n1 printenv SLURMD_NODENAME"),
+        ["0: nid00012", "1: nid00012", "2: nid00013"]
+    );
+    let step = planned(&job, "-t1 -l -n1 echo one : -n2 echo two").unwrap();
+    let words: Vec<&str> = step.world.tasks.iter().map(|task| step.parts[task.part].part.words[1].as_str()).collect();
+    assert_eq!(words, ["one", "two", "two"]);
+}
+
+/// EX-17: a heterogeneous step in a plain job.
+#[test]
+fn groups_in_a_plain_job_have_nodes_of_their_own() {
+    let job = job(vec![ComponentFacts { asked_tasks: Some(8), ..component(1, 1, &[4, 4]) }]);
+    let line = "-l -N1 -n2 printenv SLURMD_NODENAME : -N1 -n1 printenv SLURMD_NODENAME";
+    assert_eq!(printed(&job, line), ["0: nid00001", "1: nid00001", "2: nid00002"]);
+    let seeds = printed(&job, "-N1 -n4 --gpus=4 x : -N1 -n1 --gpus=6 y");
+    assert_eq!(seeds.iter().filter(|line| line.ends_with("nid00001")).count(), 4);
+    assert_eq!(seeds[4], "4: nid00002");
+    let overlap = planned(&job, "-N1 -w nid00001 a : -N1 -w nid00001 b").unwrap_err();
+    assert!(overlap[0].contains("overlaps with excluded nid00001"));
+}
+
+/// SL-R-22, SL-R-21: sizes that do not fit, nodes by name.
+#[test]
+fn sizes_and_nodes_are_checked_against_the_allocation() {
+    let job = job(vec![component(9, 1, &[2, 2])]);
+    assert_eq!(
+        planned(&job, "-n5 x").unwrap_err(),
+        ["srun: error: Unable to create step for job 9: More processors requested than permitted"]
+    );
+    assert_eq!(planned(&job, "-N3 x").unwrap_err(), ["srun: error: Only allocated 2 nodes asked for 3"]);
+    assert_eq!(
+        planned(&job, "-w nid00009 x").unwrap_err(),
+        ["srun: error: Unable to create step for job 9: Requested node configuration is not available"]
+    );
+    assert_eq!(
+        planned(&job, "-c3 -n1 x").unwrap_err(),
+        ["srun: error: Unable to create step for job 9: More processors requested than permitted"]
+    );
+    let one = planned(&job, "-N2 -n1 x").unwrap();
+    assert_eq!(one.warnings, ["srun: Warning: can't run 1 processes on 2 nodes, setting nnodes to 1"]);
+    assert_eq!(one.parts[0].nodes, ["nid00001"]);
+    assert_eq!(printed(&job, "-n5 -O x").len(), 5);
+    assert_eq!(printed(&job, "-N1 -r1 -n2 x"), ["0: nid00002", "1: nid00002"]);
+    assert_eq!(
+        printed(&job, "-m arbitrary -w nid00002,nid00001,nid00002 -N2 -n3 x"),
+        ["0: nid00002", "1: nid00001", "2: nid00002"]
+    );
+    let wrong = plan(&job, &parse(Command::Srun, "--time=x a"), |_| Vec::new(), true, &now()).unwrap_err();
+    assert_eq!(wrong.lines(), ["srun: error: Invalid --time specification"]);
+    assert_eq!(wrong.exit_status(ExitStatuses::default()), 255);
+}
+
+/// SL-R-13: what a component has by its own options is its steps' default; a step's own options go first.
+#[test]
+fn defaults_that_do_not_fit_give_way() {
+    let asked = ComponentFacts {
+        name: "job".into(),
+        asked_tasks: Some(4),
+        tasks_per_node: Some(2),
+        megabytes_per_node: Some(100),
+        ..component(1, 1, &[4, 4])
+    };
+    let by_cpu = ComponentFacts { megabytes_per_cpu: Some(5), ..component(2, 3, &[4]) };
+    let step = planned(&job(vec![asked.clone()]), "-N1 -n4 x").unwrap();
+    assert_eq!(step.warnings.len(), 1);
+    assert!(step.warnings[0].contains("can't honor --ntasks-per-node set to 2"), "{}", step.warnings[0]);
+    assert_eq!(step.world.tasks.len(), 4);
+    assert_eq!(step.parts[0].settings.text("job-name"), None, "a step does not have the name of its job");
+    let job = job(vec![asked, by_cpu]);
+    let variables = of_batch_script(&job);
+    let environment = |component: u32| defaults(Command::Srun, Some(component), |name| variables.get(name).cloned());
+    let step = plan(&job, &parse(Command::Srun, "--het-group=0,1 x"), environment, true, &now()).unwrap();
+    let memory = |part: usize| ["mem", "mem-per-cpu"].map(|name| step.parts[part].settings.text(name));
+    assert_eq!([memory(0), memory(1)], [[Some("100"), None], [None, Some("5")]]);
+}
+
+/// Options of a step.
+fn option() -> impl Strategy<Value = String> {
+    let sized = prop_oneof![
+        (1u32..12).prop_map(|n| format!("-n{n}")),
+        (1u32..5).prop_map(|n| format!("-N{n}")),
+        (1u32..4).prop_map(|n| format!("-c{n}")),
+        (1u32..4).prop_map(|n| format!("--ntasks-per-node={n}")),
+        (0u32..4).prop_map(|n| format!("--het-group={n}")),
+    ];
+    let others =
+        sample::select(vec!["-O", "-l", "-m cyclic", "-m plane=2", ":", "prog", "-w nid00001", "-x nid00002", "-r1"]);
+    prop_oneof![sized, others.prop_map(str::to_owned)]
+}
+
+proptest! {
+    /// SL-R-09, SL-R-12: whatever the options, a step that is planned runs each task on a node of its part, and never more
+    /// tasks on a node than it has CPUs for unless overcommitted.
+    #[test]
+    fn planned_tasks_are_on_nodes_of_their_part(
+        options in vec(option(), 0..8),
+        cpus in vec(vec(1u64..5, 1..4), 1..4),
+    ) {
+        let mut first = 1;
+        let components = cpus.iter().enumerate().map(|(offset, cpus)| {
+            first += cpus.len();
+            component(100 + offset as u64, first - cpus.len(), cpus)
+        });
+        let job = job(components.collect());
+        let line = format!("{} last", options.join(" "));
+        let command_line = parse(Command::Srun, &line);
+        let Ok(step) = plan(&job, &command_line, |_| Vec::new(), true, &now()) else { return Ok(()) };
+        let facts = step.facts(&job, 1);
+        for task in &step.world.tasks {
+            let part = &step.parts[task.part];
+            let node = &step.world.nodes[task.node];
+            prop_assert!(part.nodes.contains(node));
+            prop_assert!(job.components[part.part.component as usize].nodes.contains(node));
+            prop_assert_eq!(&of_task(&facts, task.rank)["SLURM_PROCID"], &task.rank.to_string());
+        }
+        for (part, planned) in step.parts.iter().enumerate().filter(|(_, planned)| !planned.settings.is_set("overcommit")) {
+            for (node, cpus) in planned.nodes.iter().zip(&planned.cpus) {
+                let here = step.world.tasks.iter().filter(|task| task.part == part && step.world.nodes[task.node] == *node);
+                let arbitrary = planned.settings.text("distribution") == Some("arbitrary");
+                prop_assert!(arbitrary || here.count() as u64 <= *cpus);
+            }
+        }
+    }
+}

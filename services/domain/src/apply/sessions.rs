@@ -1,0 +1,59 @@
+//! Steps with places of their own, and jobs that end with their clients.
+
+use crate::state::{AtOnce, KeptJob, LaunchedStep, State};
+use muster_schemas::{
+    JobId, RunId, StepId,
+    event::{Event, NodeTasks, Record},
+};
+
+impl State {
+    /// What a record about clients means; other records mean nothing here.
+    pub(super) fn sessions_changed(&mut self, record: &Record) {
+        match &record.event {
+            Event::StepLaunched { run, step, spec, shares, .. } => {
+                let tasks: Vec<NodeTasks> =
+                    shares.iter().map(|share| NodeTasks { node: share.node, tasks: share.tasks }).collect();
+                self.step_started(*run, *step, &tasks);
+                let launched = LaunchedStep::of(spec, shares, self.core.time);
+                if self.core.runs.contains_key(run) {
+                    self.sessions.launched.entry(*run).or_default().insert(*step, launched);
+                }
+            }
+            Event::StepStopping { run, step, component, is_forced, .. } => {
+                self.step_stopping(*run, *step, *component, AtOnce::of(*is_forced));
+            }
+            Event::StepTasksEnded { run, step, node, exit, .. } => self.step_part_ended(*run, *step, *node, exit),
+            Event::JobKept { job, seconds, is_late } => self.job_kept(*job, *seconds, *is_late),
+            _ => {}
+        }
+    }
+
+    fn step_stopping(&mut self, run: RunId, step: StepId, component: Option<u32>, at_once: AtOnce) {
+        let Some(launched) = self.sessions.launched.get_mut(&run).and_then(|steps| steps.get_mut(&step)) else {
+            return;
+        };
+        for part in &mut launched.parts {
+            if component.is_none_or(|component| component == part.share.component) {
+                part.stopping = part.stopping.max(Some(at_once));
+            }
+        }
+    }
+
+    fn job_kept(&mut self, job: JobId, seconds: Option<u32>, is_late: bool) {
+        let until = |seconds| self.core.time.plus_seconds(i64::from(seconds));
+        match seconds.filter(|_| self.core.jobs.contains_key(&job)) {
+            Some(seconds) => self.sessions.kept.insert(job, KeptJob { until: until(seconds), seconds, is_late }),
+            None => self.sessions.kept.remove(&job),
+        };
+    }
+
+    /// The step has ended, or is not known any more.
+    pub(super) fn forget_step(&mut self, run: RunId, step: StepId) {
+        if let Some(steps) = self.sessions.launched.get_mut(&run) {
+            steps.remove(&step);
+            if steps.is_empty() {
+                self.sessions.launched.remove(&run);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Jobs that hold resources for a client: the client says how they end, or that it lives.
+
+use super::{Decision, access::Access, conflict, control, invalid, not_found};
+use crate::state::{Job, Phase, ProgramKind, State};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{JobEnding, Refusal},
+    event::{Event, StopReason},
+    job::{ExitStatus, Outcome},
+};
+
+/// How long a client may be silent at least and at most, in seconds.
+const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;
+
+/// The client is done: a job that runs ends with its status, one that waits is cancelled (SL-I-12, SL-C-21).
+pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
+    let job = own_job(access, id)?;
+    if job.lead().program != ProgramKind::None {
+        return Err(conflict(format!("job {id} runs a program of its own, which says how it ends")));
+    }
+    let events = match &job.phase {
+        Phase::Active(run) => {
+            let run = access.state.run(*run).filter(|run| run.stopping.is_none());
+            let reason = StopReason::Concluded(status);
+            run.map(|run| Event::RunStopping { job: id, run: run.id, reason }).into_iter().collect()
+        }
+        Phase::Waiting => control::end_job(access.state, job, &JobEnding::default(), Outcome::Cancelled)?,
+        _ => return Err(conflict(format!("job {id} is over"))),
+    };
+    Ok(Decision::done(events))
+}
+
+/// The client lives, or need not be heard of any more.
+pub(super) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<Decision, Refusal> {
+    let job = own_job(access, id)?;
+    if let Some(seconds) = seconds.filter(|seconds| !KEEP_SECONDS.contains(seconds)) {
+        let (least, most) = (KEEP_SECONDS.start(), KEEP_SECONDS.end());
+        return Err(invalid(format!("seconds: {seconds} is not between {least} and {most}")));
+    }
+    if matches!(job.phase, Phase::Finished(_) | Phase::Settling) {
+        return Err(conflict(format!("job {id} is over")));
+    }
+    let is_news = seconds.is_some() || access.state.kept(id).is_some();
+    let event = Event::JobKept { job: id, seconds, is_late: false };
+    Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
+}
+
+fn own_job<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
+    let job = access.state.job(id).ok_or_else(|| not_found(format!("job {id} does not exist")))?;
+    access.require_management(job)?;
+    if job.array.is_some() {
+        return Err(conflict(format!("job {id} is an array, which has no client of its own")));
+    }
+    Ok(job)
+}
+
+/// Clients that were not heard of in time. The first time that may be because nobody was there to hear them: they have as
+/// long again; then the job is cancelled.
+pub(super) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
+    let late = state.sessions.kept.iter().filter(|(_, kept)| kept.until <= now).take(most);
+    late.flat_map(|(id, kept)| match kept.is_late {
+        true => client_lost(state, *id),
+        false => vec![Event::JobKept { job: *id, seconds: Some(kept.seconds), is_late: true }],
+    })
+    .collect()
+}
+
+fn client_lost(state: &State, id: JobId) -> Vec<Event> {
+    let mut events = vec![Event::JobKept { job: id, seconds: None, is_late: false }];
+    let ended = state.job(id).map(|job| control::end_job(state, job, &JobEnding::default(), Outcome::Cancelled));
+    if let Some(Ok(ended)) = ended {
+        events.push(Event::JobMessage { job: id, text: "its client was not heard of any more".into() });
+        events.extend(ended);
+    }
+    events
+}

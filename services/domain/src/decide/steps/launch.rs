@@ -1,0 +1,174 @@
+//! Steps with places of their own: which cores of the job they get, and how they end.
+
+use super::status_that_counts;
+use crate::{
+    decide::{Decision, access::Access, conflict, invalid, not_found, refuse},
+    state::{Job, LaunchedStep, Run, State},
+    validate,
+};
+use muster_schemas::{
+    JobId, RunId, StepId,
+    command::{Refusal, RefusalCode, Reply},
+    event::{Event, NodeExit},
+    job::ExitStatus,
+    resources::NodeShare,
+    steps::{StepGroup, StepPlace, StepShare, StepSpec, TaskStatus},
+};
+use std::sync::Arc;
+
+/// Launches a step, all of it or none: whoever waits for cores holds none meanwhile (SL-R-08).
+pub(in crate::decide) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
+    validate::step(&spec)?;
+    let run = running(access, job)?;
+    if run.started.is_none() {
+        return Err(refuse(RefusalCode::Busy, format!("job {job} has not started on all of its nodes")));
+    }
+    let shares =
+        spec.places().map(|(group, place)| share(access.state, run, &spec, group, place)).collect::<Result<_, _>>()?;
+    let step = run.next_step;
+    let event = Event::StepLaunched { job, run: run.id, step, spec: Arc::new(spec), shares };
+    Ok(Decision { events: vec![event], reply: Reply::Step { run: run.id, step } })
+}
+
+/// The run of a job in which the actor may start and end steps.
+fn running<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Run, Refusal> {
+    let job: &Job = access.state.job(id).ok_or_else(|| not_found(format!("job {id} does not exist")))?;
+    access.require_management(job)?;
+    if job.tasks.is_some() {
+        return Err(conflict(format!("job {id} is a list of tasks, which share its cores out themselves")));
+    }
+    let run = job.run().and_then(|run| access.state.run(run)).filter(|run| run.stopping.is_none());
+    run.ok_or_else(|| conflict(format!("job {id} does not run")))
+}
+
+/// What a step gets of a node: the lowest cores that no other step has.
+fn share(
+    state: &State,
+    run: &Run,
+    spec: &StepSpec,
+    group: &StepGroup,
+    place: &StepPlace,
+) -> Result<StepShare, Refusal> {
+    let name = &place.node;
+    let of_job = format!("component {} of job {}", group.component, run.job);
+    let node = state.node_by_name(name).map(|node| node.id);
+    let held = node.and_then(|node| Some((run.part(node)?, run.share(node)?)));
+    let Some((part, share)) = held.filter(|(part, _)| part.component == group.component) else {
+        return Err(invalid(format!("groups.places.node: `{}` is not a node of {of_job}", validate::shown(name))));
+    };
+    if part.has_ended() {
+        return Err(conflict(format!("{of_job} has ended on node {name}")));
+    }
+    let wanted = u64::from(group.cores_at(place));
+    let memory_bytes = group.memory_bytes.unwrap_or(0);
+    within(share, wanted, memory_bytes, name, &of_job)?;
+    let in_use = if spec.overlaps { Default::default() } else { state.in_use(run, share.node) };
+    let free = share.cores.difference(&in_use.cores);
+    if free.len() < wanted {
+        let message = format!("{wanted} cores are wanted on node {name}, {} are free of other steps", free.len());
+        return Err(refuse(RefusalCode::Busy, message));
+    }
+    if share.memory_bytes > 0 && in_use.memory_bytes.saturating_add(memory_bytes) > share.memory_bytes {
+        return Err(refuse(RefusalCode::Busy, format!("other steps have the memory of node {name}")));
+    }
+    Ok(StepShare {
+        node: share.node,
+        component: group.component,
+        tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),
+        cores: free.smallest(wanted),
+        memory_bytes,
+    })
+}
+
+/// Refuses what the job does not have, whether others use it or not.
+fn within(share: &NodeShare, cores: u64, memory_bytes: u64, node: &str, of_job: &str) -> Result<(), Refusal> {
+    let limit = |message| Err(refuse(RefusalCode::LimitReached, message));
+    let has = share.cores.len();
+    if cores > has {
+        return limit(format!("{cores} cores are wanted on node {node}, {of_job} has {has} there"));
+    }
+    if share.memory_bytes > 0 && memory_bytes > share.memory_bytes {
+        let has = share.memory_bytes;
+        return limit(format!("{memory_bytes} bytes of memory are wanted on node {node}, {of_job} has {has} there"));
+    }
+    Ok(())
+}
+
+/// A step that was launched with places of its own and runs.
+fn launched<'a>(
+    access: &Access<'a>,
+    job: JobId,
+    step: StepId,
+    component: Option<u32>,
+) -> Result<(&'a Run, &'a LaunchedStep), Refusal> {
+    let run = running(access, job)?;
+    let launched = access.state.launched_step(run.id, step);
+    let launched = launched.ok_or_else(|| not_found(format!("step {step} of job {job} does not run")))?;
+    if let Some(component) = component
+        && !launched.parts.iter().any(|part| part.share.component == component)
+    {
+        return Err(not_found(format!("step {step} of job {job} has no part in component {component}")));
+    }
+    Ok((run, launched))
+}
+
+pub(in crate::decide) fn signal(
+    access: &Access,
+    job: JobId,
+    step: StepId,
+    component: Option<u32>,
+    signal: u8,
+) -> Result<Decision, Refusal> {
+    validate::signal("signal", signal)?;
+    let (run, _) = launched(access, job, step, component)?;
+    Ok(Decision::done(vec![Event::StepSignalled { job, run: run.id, step, component, signal }]))
+}
+
+pub(in crate::decide) fn end(
+    access: &Access,
+    job: JobId,
+    step: StepId,
+    component: Option<u32>,
+    is_forced: bool,
+) -> Result<Decision, Refusal> {
+    let (run, step_now) = launched(access, job, step, component)?;
+    let mut parts =
+        step_now.parts.iter().filter(|part| component.is_none_or(|component| part.share.component == component));
+    let is_news = parts.any(|part| part.stopping < Some(crate::state::AtOnce::of(is_forced)));
+    let event = Event::StepStopping { job, run: run.id, step, component, is_forced };
+    Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
+}
+
+/// The tasks on a node have ended. A repeated report means nothing more.
+pub(in crate::decide) fn tasks_ended(
+    access: &Access,
+    run: RunId,
+    step: StepId,
+    exit: NodeExit,
+    statuses: Vec<TaskStatus>,
+) -> Result<Decision, Refusal> {
+    let node = access.require_node()?.id;
+    let Some((run, known)) = access.state.run(run).and_then(|run| Some((run, run.steps.get(&step)?))) else {
+        return Ok(Decision::done(Vec::new()));
+    };
+    if !known.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
+        return Ok(Decision::done(Vec::new()));
+    }
+    let mut events = vec![Event::StepTasksEnded { run: run.id, step, node, exit: exit.clone(), statuses }];
+    if known.parts.iter().all(|part| part.node == node || part.exit.is_some()) {
+        let status = status_that_counts(known, node, &exit);
+        events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
+    } else if ends_the_others(access.state, run, step, &exit) {
+        let (job, run) = (run.job, run.id);
+        events.push(Event::StepStopping { job, run, step, component: None, is_forced: false });
+    }
+    Ok(Decision::done(events))
+}
+
+/// Whether the end of one part ends the others: if the step wants it so, and they are not being ended already.
+fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
+    let has_failed = exit.status.is_none_or(|status| status != ExitStatus::Code(0));
+    state.launched_step(run.id, step).is_some_and(|launched| {
+        launched.ends_on_failure && has_failed && launched.parts.iter().all(|part| part.stopping.is_none())
+    })
+}

@@ -1,0 +1,114 @@
+//! What a step with places of its own may be.
+
+use super::{
+    MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, arguments, attributes, bytes, count, environment,
+    invalid, label, name, number, optional, path, shown, walltime,
+};
+use muster_schemas::{
+    command::Refusal,
+    resources::IndexSet,
+    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Tasks of one step.
+const MAX_STEP_TASKS: u64 = 1_000_000;
+
+/// All of a step that can be judged without the state.
+pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
+    label("name", &spec.name)?;
+    optional("working_directory", spec.working_directory.as_ref(), path)?;
+    if let Some(folder) = spec.working_directory.as_deref().filter(|folder| !folder.starts_with('/')) {
+        return invalid(format!("working_directory: `{}` does not begin with `/`", shown(folder)));
+    }
+    spec.environment.as_ref().map_or(Ok(()), environment)?;
+    if let Some(umask) = spec.umask {
+        number("umask", u64::from(umask), 0, 0o777)?;
+    }
+    streams(&spec.streams)?;
+    let names: BTreeMap<String, String> = spec.variables.keys().map(|name| (name.clone(), String::new())).collect();
+    environment(&names)?;
+    spec.walltime_seconds.map_or(Ok(()), walltime)?;
+    number("kill_grace_seconds", u64::from(spec.kill_grace_seconds.unwrap_or(0)), 0, 86_400)?;
+    attributes(&spec.attributes)?;
+    places(spec)?;
+    spec.groups.iter().try_for_each(group)?;
+    bytes("arguments, environments and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
+}
+
+fn carried_bytes(spec: &StepSpec) -> usize {
+    let pairs =
+        |map: &BTreeMap<String, String>| map.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    let programs = spec.groups.iter().flat_map(|group| &group.programs).flat_map(|program| &program.argv);
+    let groups: usize = spec.groups.iter().map(|group| pairs(&group.environment)).sum();
+    let places: usize = spec.places().map(|(_, place)| place.node.len()).sum();
+    let own = spec.environment.as_ref().map_or(0, pairs) + pairs(&spec.attributes);
+    programs.map(String::len).sum::<usize>() + groups + places + own
+}
+
+fn streams(streams: &StepStreams) -> Result<(), Refusal> {
+    if let StepInput::File(file) = &streams.stdin {
+        path("streams.stdin.file", file)?;
+    }
+    for (field, output) in
+        [("streams.stdout.file", Some(&streams.stdout)), ("streams.stderr.file", streams.stderr.as_ref())]
+    {
+        if let Some(StepOutput::File(file)) = output {
+            path(field, file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each node once, and each rank from 0 on at one place.
+fn places(spec: &StepSpec) -> Result<(), Refusal> {
+    count("groups.places", spec.places().count(), MAX_NODE_NAMES)?;
+    let mut nodes = BTreeSet::new();
+    let mut ranks = IndexSet::new();
+    let mut total = 0;
+    for (_, place) in spec.places() {
+        if !nodes.insert(&place.node) {
+            return invalid(format!("groups.places.node: `{}` is given twice", shown(&place.node)));
+        }
+        if place.ranks.is_empty() {
+            return invalid(format!("groups.places.ranks: node `{}` has no task", shown(&place.node)));
+        }
+        total += place.ranks.len();
+        ranks = ranks.union(&place.ranks);
+    }
+    number("tasks", total, 1, MAX_STEP_TASKS)?;
+    let expected = IndexSet::first_n(u32::try_from(total).unwrap_or(u32::MAX));
+    if ranks != expected {
+        return invalid(format!(
+            "groups.places.ranks: {total} tasks have the ranks {ranks}, not each of {expected} once"
+        ));
+    }
+    Ok(())
+}
+
+fn group(group: &StepGroup) -> Result<(), Refusal> {
+    let most = u64::from(MAX_COUNT);
+    number("groups.cpus_per_task", u64::from(group.cpus_per_task), 0, most)?;
+    number("groups.memory_bytes", group.memory_bytes.unwrap_or(0), 0, MAX_MEMORY_BYTES)?;
+    environment(&group.environment)?;
+    for place in &group.places {
+        name("groups.places.node", &place.node)?;
+        number("groups.places.cores", u64::from(place.cores.unwrap_or(1)), 1, most)?;
+    }
+    let wanted = group.places.iter().fold(IndexSet::new(), |ranks, place| ranks.union(&place.ranks));
+    let mut left = wanted;
+    for program in &group.programs {
+        if program.argv.first().is_none_or(String::is_empty) {
+            return invalid("groups.programs.argv: names no command".into());
+        }
+        arguments("groups.programs.argv", &program.argv)?;
+        if !left.contains_all(&program.ranks) {
+            return invalid(format!(
+                "groups.programs.ranks: {} are not all ranks of the group that no program before has",
+                program.ranks
+            ));
+        }
+        left = left.difference(&program.ranks);
+    }
+    if left.is_empty() { Ok(()) } else { invalid(format!("groups.programs.ranks: ranks {left} have no program")) }
+}

@@ -1,0 +1,160 @@
+//! The tasks of a step with places of its own, before they are started.
+
+use super::{
+    files::Files,
+    launch::{c_string, command_program, enter_directory},
+    streams::{self, Stream, Streams},
+    task::{ProgramPath, Task},
+};
+use crate::{
+    environment::{self, MUSTER_LOCAL_RANK, MUSTER_TASK_RANK},
+    spool::{RunFolder, SpooledOrder},
+};
+use muster_schemas::{
+    resources::IndexSet,
+    steps::{StepInput, StepOutput, StepStreams, StepTasks, TerminalSize},
+};
+use std::{collections::BTreeMap, ffi::CString, fs::File, io, rc::Rc};
+
+/// What the tasks write to and read from.
+struct Ends {
+    stdin: Rc<File>,
+    stdout: Rc<File>,
+    stderr: Rc<File>,
+    has_terminal: bool,
+}
+
+/// Opens all that the tasks need, as their user. Their client's side is in the streams.
+pub fn prepare(
+    spooled: &SpooledOrder,
+    tasks: &StepTasks,
+    folder: &RunFolder,
+    streams: &mut Option<Streams>,
+) -> Result<Vec<Task>, String> {
+    let order = &spooled.order;
+    let directory = Rc::new(enter_directory(&order.working_directory)?);
+    let mut variables = environment::common(spooled, folder.path());
+    // A variable that comes twice has its first value for most programs.
+    let is_own =
+        |name: &str| name == MUSTER_TASK_RANK || name == MUSTER_LOCAL_RANK || tasks.variables.contains_key(name);
+    variables.retain(|name, _| !is_own(name));
+    let search = variables.get("PATH").map_or("", String::as_str).to_owned();
+    let environment: Vec<CString> =
+        variables.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
+    let environment = Rc::new(environment);
+    let mut files = Files::of_step(order, &tasks.streams);
+    let mut programs = Programs { tasks, search, found: BTreeMap::new() };
+    let ranks: Vec<u32> = tasks.ranks.iter().collect();
+    ranks
+        .into_iter()
+        .zip(0..)
+        .map(|(rank, local_rank)| {
+            let ends = ends(&tasks.streams, rank, &mut files, streams)?;
+            Ok(Task {
+                rank,
+                local_rank,
+                program: programs.of(rank)?,
+                directory: directory.clone(),
+                stdin: ends.stdin,
+                stdout: ends.stdout,
+                stderr: ends.stderr,
+                environment: environment.clone(),
+                has_terminal: ends.has_terminal,
+                cpus: cpus_of(spooled, &tasks.ranks, local_rank),
+            })
+        })
+        .collect()
+}
+
+/// The CPUs of one task: its own if there are as many as all tasks ask for, else all of the step's.
+fn cpus_of(spooled: &SpooledOrder, ranks: &IndexSet, local_rank: u32) -> Vec<u32> {
+    let each = spooled.order.cpus_per_task as usize;
+    if spooled.cpus.len() as u64 != ranks.len() * each as u64 {
+        return spooled.cpus.clone();
+    }
+    spooled.cpus.chunks(each.max(1)).nth(local_rank as usize).map(<[u32]>::to_vec).unwrap_or_default()
+}
+
+/// Commands, each searched for once.
+struct Programs<'a> {
+    tasks: &'a StepTasks,
+    search: String,
+    found: BTreeMap<Vec<String>, Rc<ProgramPath>>,
+}
+
+impl Programs<'_> {
+    /// The program of a rank. One that is not found is no failure of the launch: its task says so, and ends (SL-R-23).
+    fn of(&mut self, rank: u32) -> Result<Rc<ProgramPath>, String> {
+        let argv = self.tasks.argv(rank);
+        if let Some(found) = self.found.get(argv) {
+            return Ok(found.clone());
+        }
+        let program = match command_program(argv, &self.search) {
+            Ok(program) => program,
+            Err(_) => ProgramPath {
+                path: c_string(b"")?,
+                argv: argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?,
+            },
+        };
+        let program = Rc::new(program);
+        self.found.insert(argv.to_vec(), program.clone());
+        Ok(program)
+    }
+}
+
+fn ends(wanted: &StepStreams, rank: u32, files: &mut Files<'_>, streams: &mut Option<Streams>) -> Result<Ends, String> {
+    let no_stream = |error: io::Error| format!("the streams of task {rank} cannot be made: {error}");
+    if let (Some(size), 0, Some(streams)) = (wanted.terminal, rank, streams.as_mut()) {
+        let terminal = Rc::new(terminal(streams, rank, size).map_err(no_stream)?);
+        let (stdin, stdout) = (terminal.clone(), terminal.clone());
+        return Ok(Ends { stdin, stdout, stderr: terminal, has_terminal: true });
+    }
+    let stdin = match (&wanted.stdin, streams.as_mut()) {
+        (StepInput::File(pattern), _) => files.input_from(pattern, rank)?,
+        (_, Some(streams)) if wanted.feeds(rank) => {
+            let (theirs, ours) = streams::pipe(false).map_err(|errno| no_stream(errno.into()))?;
+            streams.add_feed(Rc::new(ours)).map_err(no_stream)?;
+            Rc::new(theirs)
+        }
+        _ => files.input_from("/dev/null", rank)?,
+    };
+    let stdout = output(&wanted.stdout, rank, Stream::Output, files, streams)?;
+    let stderr = match &wanted.stderr {
+        None => stdout.clone(),
+        Some(wanted) => output(wanted, rank, Stream::Error, files, streams)?,
+    };
+    Ok(Ends { stdin, stdout, stderr, has_terminal: false })
+}
+
+fn output(
+    wanted: &StepOutput,
+    rank: u32,
+    stream: Stream,
+    files: &mut Files<'_>,
+    streams: &mut Option<Streams>,
+) -> Result<Rc<File>, String> {
+    let no_stream = |error: io::Error| format!("the streams of task {rank} cannot be made: {error}");
+    match (wanted, streams) {
+        (StepOutput::File(pattern), _) => files.output_to(pattern, rank),
+        (StepOutput::Client, Some(streams)) => {
+            let (ours, theirs) = streams::pipe(true).map_err(|errno| no_stream(errno.into()))?;
+            streams.add_source(ours, rank, stream).map_err(no_stream)?;
+            Ok(Rc::new(theirs))
+        }
+        (StepOutput::Discarded | StepOutput::Client, _) => files.output_to("/dev/null", rank),
+    }
+}
+
+/// The task's side of a terminal.
+fn terminal(streams: &mut Streams, rank: u32, size: TerminalSize) -> io::Result<File> {
+    use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+    let pair = nix::pty::openpty(None, None)?;
+    let (ours, theirs) = (File::from(pair.master), File::from(pair.slave));
+    for file in [&ours, &theirs] {
+        fcntl(file, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    }
+    fcntl(&ours, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    streams::set_size(&ours, size);
+    streams.add_terminal(ours, rank)?;
+    Ok(theirs)
+}

@@ -1,0 +1,361 @@
+//! Steps of running jobs, and jobs that hold resources for a client.
+
+use super::{commands::Answered, job_id, jobs};
+use crate::{
+    app::{App, Asked, Caller},
+    body::Json,
+    error::ApiError,
+    params::{At, MomentParams, NoParams, Params},
+    steps::{
+        self, KnownStep,
+        streams::{ReadFrom, Streams},
+    },
+};
+use axum::{
+    body::Bytes,
+    extract::{Path, State},
+    http::header,
+    response::IntoResponse,
+};
+use muster_schemas::{
+    JobId, RunId, StepId, codec,
+    command::{Command, Reply},
+    event::Owner,
+    step_io::{AT_END, MAX_READ_BYTES, MAX_WRITE_BYTES},
+    steps::StepSpec,
+    views::{
+        CommandAnswer, ConcludeRequest, ErrorBody, ErrorCode, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer,
+        StepSignalRequest, StepTerminalRequest, StepsPage,
+    },
+};
+use serde::Deserialize;
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
+use utoipa::IntoParams;
+
+/// How long somebody waits at most.
+const MAX_WAIT_SECONDS: u32 = 300;
+/// Nobody waits longer for output than this, so that a lost connection is noticed.
+const MAX_READ_SECONDS: u32 = 20;
+
+fn step_id(text: &str) -> Result<StepId, ApiError> {
+    text.parse().map(StepId).map_err(|_| ApiError::malformed(format!("`{text}` is not a step number")))
+}
+
+/// How long to wait for cores.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LaunchParams {
+    /// Wait so long until the job has started on all its nodes, and for cores that other steps use: 0 to 300; 0 if left
+    /// out.
+    #[serde(default)]
+    wait_seconds: u32,
+}
+
+/// Launch a step inside a running job, with places of its own
+///
+/// Refused with the code `busy` if it fits as soon as other steps have ended.
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepSpec,
+    params(("id" = String, Path, description = "The job."), LaunchParams,
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = StepAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn launch(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Params(params): Params<LaunchParams>,
+    asked: Asked,
+    Json(spec): Json<StepSpec>,
+) -> Result<axum::Json<StepAnswer>, ApiError> {
+    let job = job_id(&id)?;
+    let deadline = Instant::now() + wait(params.wait_seconds, MAX_WAIT_SECONDS)?;
+    let mut changes = app.reader.projection().changes();
+    for attempt in 0u32.. {
+        // Looked at before it is asked: what changes from here on can make the answer another.
+        let before = uses(&app, job);
+        // A refusal is the answer to its command for ever; each attempt is a command of its own, and a client that
+        // repeats all of this comes to the same one in the end.
+        let command = Command::LaunchStep { job, spec: Box::new(spec.clone()) };
+        match app.command(asked.attempt(attempt), command).await {
+            Ok((answer, Reply::Step { run, step })) => {
+                return Ok(axum::Json(StepAnswer { sequence: answer.sequence, run, step }));
+            }
+            Ok((_, reply)) => {
+                tracing::error!(?reply, "the ledger's reply does not fit the command");
+                break;
+            }
+            Err(error) if error.0.code == ErrorCode::Busy => {
+                if !uses_changed(&app, &mut changes, job, before, deadline).await {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ApiError::unavailable("the ledger's reply does not fit the command"))
+}
+
+/// What decides whether a step of a job fits: whether its run has started, whether it is being stopped, and how many parts of
+/// steps use cores of it.
+type Uses = Option<(bool, bool, usize)>;
+
+fn uses(app: &App, job: JobId) -> Uses {
+    app.reader.projection().read(|state| {
+        let run = state.job(job).and_then(|job| job.run()).and_then(|run| state.run(run))?;
+        let parts = run.steps.values().flat_map(|step| &step.parts);
+        let unended = parts.filter(|part| part.exit.is_none()).count();
+        Some((run.started.is_some(), run.stopping.is_some(), unended))
+    })
+}
+
+/// Waits until that is not as it was; false at the end of the time.
+async fn uses_changed(
+    app: &App,
+    changes: &mut tokio::sync::watch::Receiver<muster_schemas::Sequence>,
+    job: JobId,
+    before: Uses,
+    deadline: Instant,
+) -> bool {
+    loop {
+        changes.borrow_and_update();
+        if uses(app, job) != before {
+            return true;
+        }
+        if !jobs::changed(app, changes, deadline).await {
+            return false;
+        }
+    }
+}
+
+fn wait(seconds: u32, most: u32) -> Result<Duration, ApiError> {
+    if seconds > most {
+        return Err(ApiError::invalid(format!("`wait_seconds` is {seconds}, and must be 0 to {most}")));
+    }
+    Ok(Duration::from_secs(seconds.into()))
+}
+
+/// List the steps of a job, also those that have ended
+#[utoipa::path(get, path = "/v1/jobs/{id}/steps", tag = "steps",
+    params(("id" = String, Path, description = "The job."), MomentParams),
+    responses((status = 200, body = StepsPage), (status = "default", body = ErrorBody)))]
+pub(crate) async fn of_job(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Caller(caller): Caller,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<StepsPage>, ApiError> {
+    let id = job_id(&id)?;
+    let found = jobs::find(&app, moment, id).await?;
+    let history = app.reader.job_history(id, found.up_to).await?;
+    let mut steps = app.reader.projection().read(|state| steps::in_records(id, &history, state));
+    if !jobs::may_see_all(&app, &caller, &found.view) {
+        steps.iter_mut().for_each(|step| step.attributes.clear());
+    }
+    let sequence = found.up_to.unwrap_or_else(|| app.reader.projection().sequence());
+    Ok(axum::Json(StepsPage { steps, sequence }))
+}
+
+/// List the steps of all jobs that run
+#[utoipa::path(get, path = "/v1/steps", tag = "steps", params(MomentParams),
+    responses((status = 200, body = StepsPage), (status = "default", body = ErrorBody)))]
+pub(crate) async fn running(
+    State(app): State<App>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<StepsPage>, ApiError> {
+    let page =
+        app.reader.read(moment, |state| Ok(StepsPage { steps: steps::running(state), sequence: state.sequence() }));
+    page.await.map(axum::Json)
+}
+
+/// Send a signal to the processes of a step
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/signal", tag = "steps", request_body = StepSignalRequest,
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn signal(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    asked: Asked,
+    Json(request): Json<StepSignalRequest>,
+) -> Answered {
+    let StepSignalRequest { signal, component } = request;
+    app.jobs_command(asked, Command::SignalStep { job: job_id(&id)?, step: step_id(&step)?, component, signal }).await
+}
+
+/// End a step
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/end", tag = "steps", request_body = StepEndRequest,
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn end(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    asked: Asked,
+    Json(request): Json<StepEndRequest>,
+) -> Answered {
+    let StepEndRequest { component, is_forced } = request;
+    app.jobs_command(asked, Command::EndStep { job: job_id(&id)?, step: step_id(&step)?, component, is_forced }).await
+}
+
+/// Where a reader of output is.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OutputParams {
+    /// The run that the step belongs to.
+    run: RunId,
+    /// A number that no other reader of the step has.
+    reader: u64,
+    /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for all there is, `end` for
+    /// what is new, `-` for a node of which all has come. Left out, `0` for each.
+    from: Option<String>,
+    /// Only watch: what was read need not have arrived. Others tell by `from` what has, which is not kept any longer.
+    #[serde(default)]
+    watch: bool,
+    /// Answer at the latest after so long, 0 to 20; 20 if left out.
+    wait_seconds: Option<u32>,
+    /// At most so much from each node, 1 to 1,048,576.
+    max_bytes: Option<u32>,
+}
+
+/// Read what the tasks of a step say
+///
+/// The answer is an output page in muster's own encoding, as `muster-client` reads it; it comes as soon as there is
+/// something, and is empty at the end of the time.
+#[utoipa::path(get, path = "/v1/jobs/{id}/steps/{step}/output", tag = "steps",
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
+        OutputParams),
+    responses((status = 200, content_type = "application/octet-stream", description = "An output page."),
+        (status = "default", body = ErrorBody)))]
+pub(crate) async fn output(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    Params(params): Params<OutputParams>,
+    Caller(caller): Caller,
+) -> Result<impl IntoResponse, ApiError> {
+    let (job, step) = (job_id(&id)?, step_id(&step)?);
+    let known = own_step(&app, &caller, job, params.run, step).await?;
+    let nodes = known.spec.places().count();
+    let offsets = match &params.from {
+        None => vec![Some(0); nodes],
+        Some(text) => text.split(',').map(offset).collect::<Result<_, _>>()?,
+    };
+    let from = ReadFrom {
+        reader: params.reader,
+        offsets,
+        acknowledges: !params.watch,
+        max_bytes: params.max_bytes.unwrap_or(MAX_READ_BYTES).clamp(1, MAX_READ_BYTES),
+    };
+    let wait = wait(params.wait_seconds.unwrap_or(MAX_READ_SECONDS), MAX_READ_SECONDS)?;
+    let streams = Streams { app: &app, known: &known, run: params.run, step };
+    let page = tokio::select! {
+        page = streams.read(&from, wait) => page?,
+        () = app.shutdown.cancelled() => return Err(ApiError::unavailable("the gateway is stopping")),
+    };
+    let bytes = codec::encode(&page).map_err(|error| ApiError::unavailable(error.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes))
+}
+
+fn offset(text: &str) -> Result<Option<u64>, ApiError> {
+    match text {
+        "-" => Ok(None),
+        "end" => Ok(Some(AT_END)),
+        number => number.parse().map(Some).map_err(|_| ApiError::malformed(format!("from: `{number}` is no offset"))),
+    }
+}
+
+/// A step of whose streams the caller may make use.
+async fn own_step(app: &App, caller: &Owner, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
+    let known = app.steps.find(app, job, run, step).await?;
+    if caller.user != known.owner && !app.is_operator(caller) {
+        return Err(ApiError::new(ErrorCode::PermissionDenied, format!("job {job} belongs to {}", known.owner)));
+    }
+    Ok(known)
+}
+
+/// Which input it is.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct InputParams {
+    /// The run that the step belongs to.
+    run: RunId,
+    /// The offset of its first byte in all that is said to the step.
+    offset: u64,
+    /// Whether nothing comes behind it.
+    #[serde(default)]
+    is_last: bool,
+    /// Wait so long for room, 0 to 20; 0 if left out.
+    #[serde(default)]
+    wait_seconds: u32,
+}
+
+/// Say something to the tasks of a step
+///
+/// The body is bytes. What was sent before is passed over, so that it can be sent again when an answer is lost.
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/input", tag = "steps",
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
+        InputParams),
+    request_body(content_type = "application/octet-stream", description = "At most 1,048,576 bytes."),
+    responses((status = 200, body = StepInputAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn input(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    Params(params): Params<InputParams>,
+    Caller(caller): Caller,
+    bytes: Bytes,
+) -> Result<axum::Json<StepInputAnswer>, ApiError> {
+    let (job, step) = (job_id(&id)?, step_id(&step)?);
+    if bytes.len() > MAX_WRITE_BYTES {
+        let message = format!("{} bytes are sent, at most {MAX_WRITE_BYTES} are taken at a time", bytes.len());
+        return Err(ApiError::new(ErrorCode::TooLarge, message));
+    }
+    let known = own_step(&app, &caller, job, params.run, step).await?;
+    let streams = Streams { app: &app, known: &known, run: params.run, step };
+    let wait = wait(params.wait_seconds, MAX_READ_SECONDS)?;
+    let length = streams.write(params.offset, &bytes, params.is_last, wait).await?;
+    Ok(axum::Json(StepInputAnswer { length }))
+}
+
+/// Say how large the client's terminal is
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/terminal", tag = "steps", request_body = StepTerminalRequest,
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step.")),
+    responses((status = 200, body = Object), (status = "default", body = ErrorBody)))]
+pub(crate) async fn terminal(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    Caller(caller): Caller,
+    Json(request): Json<StepTerminalRequest>,
+) -> Result<axum::Json<serde_json::Value>, ApiError> {
+    let (job, step) = (job_id(&id)?, step_id(&step)?);
+    let known = own_step(&app, &caller, job, request.run, step).await?;
+    Streams { app: &app, known: &known, run: request.run, step }.resize(request.size).await?;
+    Ok(axum::Json(serde_json::json!({})))
+}
+
+/// End a job that holds resources for its client, with the client's status
+#[utoipa::path(post, path = "/v1/jobs/{id}/conclude", tag = "jobs", request_body = ConcludeRequest,
+    params(("id" = String, Path, description = "The job."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn conclude(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    asked: Asked,
+    Json(request): Json<ConcludeRequest>,
+) -> Answered {
+    app.jobs_command(asked, Command::ConcludeJob { job: job_id(&id)?, status: request.status }).await
+}
+
+/// Say that the client of a job lives
+///
+/// From the first time on the job is cancelled when its client is not heard of for so long, whether it waits or runs.
+#[utoipa::path(post, path = "/v1/jobs/{id}/keep", tag = "jobs", request_body = KeepRequest,
+    params(("id" = String, Path, description = "The job."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn keep(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    asked: Asked,
+    Json(request): Json<KeepRequest>,
+) -> Answered {
+    app.jobs_command(asked, Command::KeepJob { job: job_id(&id)?, seconds: request.seconds }).await
+}

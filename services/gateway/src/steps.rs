@@ -1,0 +1,215 @@
+//! Steps: what the log and the state say of them, and the streams of their tasks.
+
+pub(crate) mod streams;
+
+use crate::{app::App, error::ApiError};
+use muster_domain::{
+    State,
+    state::{LaunchedStep, Run},
+};
+use muster_schemas::{
+    JobId, RunId, StepId, Timestamp,
+    event::{Event, NodeExit, Record},
+    job::Usage,
+    resources::IndexSet,
+    steps::{StepSpec, TaskStatus},
+    views::{StepDetail, StepNodeDetail},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// The steps of a job that runs or is over, by the records of it, in their order.
+pub(crate) fn in_records(job: JobId, history: &[Record], state: &State) -> Vec<StepDetail> {
+    let mut steps: BTreeMap<(RunId, StepId), StepDetail> = BTreeMap::new();
+    for record in history {
+        take(&mut steps, job, record, state);
+    }
+    steps.into_values().collect()
+}
+
+fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &Record, state: &State) {
+    match &record.event {
+        Event::StepLaunched { job: of, run, step, spec, shares } if *of == job => {
+            let nodes = shares.iter().map(|share| StepNodeDetail {
+                node: state.node_name(share.node).into_owned(),
+                component: share.component,
+                tasks: share.tasks,
+                cores: share.cores.clone(),
+                exit: None,
+            });
+            let detail = StepDetail {
+                name: spec.name.clone(),
+                overlaps: spec.overlaps,
+                walltime_seconds: spec.walltime_seconds,
+                attributes: spec.attributes.clone(),
+                ..begun((job, *run, *step), record.time, nodes.collect())
+            };
+            steps.insert((*run, *step), detail);
+        }
+        Event::StepStarted { job: of, run, step, tasks, .. } if *of == job => {
+            let nodes = tasks.iter().map(|part| StepNodeDetail {
+                node: state.node_name(part.node).into_owned(),
+                component: 0,
+                tasks: part.tasks,
+                cores: IndexSet::new(),
+                exit: None,
+            });
+            let detail = StepDetail { overlaps: true, ..begun((job, *run, *step), record.time, nodes.collect()) };
+            steps.insert((*run, *step), detail);
+        }
+        Event::StepTasksEnded { run, step, node, exit, statuses } => {
+            if let Some(detail) = steps.get_mut(&(*run, *step)) {
+                part_ended(detail, &state.node_name(*node), exit, statuses);
+            }
+        }
+        Event::StepNodeEnded { run, step, node, exit } => {
+            if let Some(detail) = steps.get_mut(&(*run, *step)) {
+                part_ended(detail, &state.node_name(*node), exit, &[]);
+            }
+        }
+        Event::StepStopping { run, step, .. } => {
+            if let Some(detail) = steps.get_mut(&(*run, *step)) {
+                detail.is_stopping = true;
+            }
+        }
+        Event::StepEnded { run, step, status, .. } => {
+            if let Some(detail) = steps.get_mut(&(*run, *step)) {
+                (detail.ended, detail.exit_status) = (Some(record.time), *status);
+            }
+        }
+        // Whatever was left of its steps went with it.
+        Event::RunEnded { run, .. } => {
+            for (_, detail) in steps.range_mut((*run, StepId(0))..=(*run, StepId(u32::MAX))) {
+                detail.ended.get_or_insert(record.time);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn begun((job, run, step): (JobId, RunId, StepId), launched: Timestamp, nodes: Vec<StepNodeDetail>) -> StepDetail {
+    StepDetail {
+        job,
+        run,
+        step,
+        name: String::new(),
+        launched,
+        ended: None,
+        total_tasks: nodes.iter().fold(0, |sum, node| sum.saturating_add(node.tasks)),
+        nodes,
+        statuses: Vec::new(),
+        exit_status: None,
+        usage: Usage::default(),
+        is_stopping: false,
+        overlaps: false,
+        walltime_seconds: None,
+        attributes: BTreeMap::new(),
+    }
+}
+
+fn part_ended(detail: &mut StepDetail, node: &str, exit: &NodeExit, statuses: &[TaskStatus]) {
+    if let Some(part) = detail.nodes.iter_mut().find(|part| part.node == node) {
+        part.exit = Some(exit.clone());
+    }
+    detail.usage.cpu_time_micros = detail.usage.cpu_time_micros.saturating_add(exit.usage.cpu_time_micros);
+    detail.usage.peak_memory_bytes = detail.usage.peak_memory_bytes.saturating_add(exit.usage.peak_memory_bytes);
+    for more in statuses {
+        match detail.statuses.iter_mut().find(|known| known.status == more.status) {
+            Some(known) => known.ranks = known.ranks.union(&more.ranks),
+            None => detail.statuses.push(more.clone()),
+        }
+    }
+    detail.statuses.sort_by_key(|group| group.ranks.first());
+}
+
+/// The steps of all jobs that run, in the order of their jobs.
+pub(crate) fn running(state: &State) -> Vec<StepDetail> {
+    let of_run = |run| state.launched_steps(run).map(move |step| (run, step));
+    let all = state.runs().flat_map(|run| of_run(run.id).map(move |(_, (id, step))| (run, id, step)));
+    let mut steps: Vec<StepDetail> = all.map(|(run, id, step)| of_state(state, run, id, step)).collect();
+    steps.sort_by_key(|step| (step.job, step.run, step.step));
+    steps
+}
+
+fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> StepDetail {
+    let exits = run.steps.get(&id).map(|step| step.parts.as_slice()).unwrap_or_default();
+    let nodes = launched.parts.iter().map(|part| StepNodeDetail {
+        node: state.node_name(part.share.node).into_owned(),
+        component: part.share.component,
+        tasks: part.share.tasks,
+        cores: part.share.cores.clone(),
+        exit: exits.iter().find(|exit| exit.node == part.share.node).and_then(|exit| exit.exit.clone()),
+    });
+    StepDetail {
+        name: launched.name.to_string(),
+        overlaps: launched.overlaps,
+        walltime_seconds: launched.walltime_seconds,
+        is_stopping: launched.parts.iter().any(|part| part.stopping.is_some()),
+        ..begun((run.job, run.id, id), launched.launched, nodes.collect())
+    }
+}
+
+/// What the streams of a step need to be known of it.
+pub(crate) struct KnownStep {
+    pub(crate) job: JobId,
+    /// Its owner's login name.
+    pub(crate) owner: String,
+    pub(crate) spec: Arc<StepSpec>,
+}
+
+/// Steps whose streams were asked for lately. What is in it never changes.
+#[derive(Default)]
+pub(crate) struct StepBook(Mutex<BTreeMap<(RunId, StepId), Arc<KnownStep>>>);
+
+/// So many steps are remembered.
+const MAX_REMEMBERED: usize = 1_024;
+
+impl StepBook {
+    /// A step that was launched with places of its own.
+    pub(crate) async fn find(
+        &self,
+        app: &App,
+        job: JobId,
+        run: RunId,
+        step: StepId,
+    ) -> Result<Arc<KnownStep>, ApiError> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(run, step)).cloned();
+        let known = match known {
+            Some(known) => known,
+            None => self.look_up(app, job, run, step).await?,
+        };
+        if known.job == job { Ok(known) } else { Err(unknown(job, run, step)) }
+    }
+
+    async fn look_up(&self, app: &App, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
+        app.reader.catch_up(None).await?;
+        let started = |state: &State| Some(state.run(run)?.steps.get(&step)?.started_sequence);
+        let history = match app.reader.projection().read(started) {
+            Some(sequence) => app.reader.replay(sequence, 1).await?,
+            None => app.reader.job_history(job, None).await?,
+        };
+        let launch = history.iter().find_map(|record| match &record.event {
+            Event::StepLaunched { job: of, run: of_run, step: number, spec, .. }
+                if (*of, *of_run, *number) == (job, run, step) =>
+            {
+                Some(spec.clone())
+            }
+            _ => None,
+        });
+        let spec = launch.ok_or_else(|| unknown(job, run, step))?;
+        let owner = crate::routes::owner_of(app, job).await?;
+        let known = Arc::new(KnownStep { job, owner, spec });
+        let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if book.len() >= MAX_REMEMBERED {
+            book.clear();
+        }
+        book.insert((run, step), known.clone());
+        Ok(known)
+    }
+}
+
+fn unknown(job: JobId, run: RunId, step: StepId) -> ApiError {
+    ApiError::not_found(format!("run {run} of job {job} has no step {step} with streams"))
+}

@@ -1,0 +1,197 @@
+//! The streams of a step, asked of all its nodes at a time. Nothing is kept here: who asks says how far it is, so that a
+//! gateway can be started anew in the middle.
+
+use super::KnownStep;
+use crate::{app::App, error::ApiError};
+use futures::{
+    FutureExt as _, StreamExt as _,
+    future::BoxFuture,
+    stream::{FuturesOrdered, FuturesUnordered},
+};
+use muster_bus::{BusError, Message};
+use muster_schemas::{
+    RunId, StepId,
+    cluster::NodeCondition,
+    step_io::{IoAsk, IoReply, IoRequest, MAX_READ_BYTES, OutputPage, OutputPart},
+    steps::StepInput,
+    subjects,
+};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A node waits this much less than the request to it, so that its answer still arrives.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+/// How soon a node that does not answer, or has no room for input, is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+
+/// How far a reader is.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadFrom {
+    /// Tells readers apart.
+    pub(crate) reader: u64,
+    /// For each node of the step the offset; `None` for one that has no more.
+    pub(crate) offsets: Vec<Option<u64>>,
+    /// Whether all before the offsets need not be kept.
+    pub(crate) acknowledges: bool,
+    /// At most so much from each node.
+    pub(crate) max_bytes: u32,
+}
+
+/// The streams of one step.
+pub(crate) struct Streams<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) known: &'a KnownStep,
+    pub(crate) run: RunId,
+    pub(crate) step: StepId,
+}
+
+impl Streams<'_> {
+    fn nodes(&self) -> Vec<String> {
+        self.known.spec.places().map(|(_, place)| place.node.clone()).collect()
+    }
+
+    /// Output of any node, as soon as there is some.
+    pub(crate) async fn read(&self, from: &ReadFrom, wait: Duration) -> Result<OutputPage, ApiError> {
+        let nodes = self.nodes();
+        if from.offsets.len() != nodes.len() {
+            let (given, has) = (from.offsets.len(), nodes.len());
+            return Err(ApiError::invalid(format!("from: {given} offsets are given, the step has {has} nodes")));
+        }
+        let deadline = Instant::now() + wait;
+        let asked = from.offsets.iter().enumerate().filter_map(|(at, offset)| Some((at, (*offset)?)));
+        let mut waiting: FuturesUnordered<_> =
+            asked.map(|(at, offset)| self.read_node(&nodes[at], at as u32, offset, from, deadline)).collect();
+        let mut parts = Vec::new();
+        while let Some(part) = waiting.next().await {
+            parts.extend(part);
+            // Whoever has something too is taken with it.
+            while let Some(Some(more)) = waiting.next().now_or_never() {
+                parts.extend(more);
+            }
+            if !parts.is_empty() {
+                break;
+            }
+        }
+        parts.sort_by_key(|part: &OutputPart| part.node);
+        Ok(OutputPage { parts, nodes: nodes.len() as u32 })
+    }
+
+    /// Output of a node; `None` if none came in time.
+    fn read_node<'b>(
+        &'b self,
+        node: &'b str,
+        at: u32,
+        offset: u64,
+        from: &'b ReadFrom,
+        deadline: Instant,
+    ) -> BoxFuture<'b, Option<OutputPart>> {
+        async move {
+            loop {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let ask = IoAsk::Read {
+                    reader: from.reader,
+                    from: offset,
+                    acknowledged: from.acknowledges.then_some(offset),
+                    max_bytes: from.max_bytes.min(MAX_READ_BYTES),
+                    wait_millis: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
+                };
+                let part = |from, bytes, is_last| OutputPart { node: at, from, bytes, is_last };
+                match self.ask(node, "read", ask, left + ANSWER_TIME).await {
+                    Ok(IoReply::Output { from, bytes, is_last }) if !bytes.is_empty() || is_last => {
+                        return Some(part(from, bytes, is_last));
+                    }
+                    Ok(IoReply::Unknown) if self.has_ended_on(node) => return Some(part(offset, Vec::new(), true)),
+                    Err(_) if !self.is_up(node) => return Some(part(offset, Vec::new(), true)),
+                    Ok(IoReply::Output { .. }) if left.is_zero() => return None,
+                    _ if left.is_zero() => return None,
+                    Ok(IoReply::Output { .. }) => {}
+                    _ => tokio::time::sleep(RETRY_PAUSE.min(left)).await,
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// Sends input to every node with a task that reads it. How much all of them have then.
+    pub(crate) async fn write(
+        &self,
+        offset: u64,
+        bytes: &[u8],
+        is_last: bool,
+        wait: Duration,
+    ) -> Result<u64, ApiError> {
+        let deadline = Instant::now() + wait;
+        let end = offset + bytes.len() as u64;
+        let nodes: Vec<String> = self.feeding_nodes();
+        let sent = nodes.iter().map(|node| self.write_node(node, offset, bytes, is_last, deadline));
+        let lengths: Vec<u64> = sent.collect::<FuturesOrdered<_>>().collect().await;
+        Ok(lengths.into_iter().min().unwrap_or(end).min(end))
+    }
+
+    fn feeding_nodes(&self) -> Vec<String> {
+        let streams = &self.known.spec.streams;
+        let feeds = |ranks: &muster_schemas::resources::IndexSet| match streams.stdin {
+            StepInput::AllTasks => true,
+            StepInput::Task(rank) => ranks.contains(rank),
+            StepInput::Nothing | StepInput::File(_) => streams.terminal.is_some() && ranks.contains(0),
+        };
+        self.known.spec.places().filter(|(_, place)| feeds(&place.ranks)).map(|(_, place)| place.node.clone()).collect()
+    }
+
+    /// How much input a node has; as much as is wanted if no task is there any more that could read it.
+    async fn write_node(&self, node: &str, offset: u64, bytes: &[u8], is_last: bool, deadline: Instant) -> u64 {
+        let end = offset + bytes.len() as u64;
+        let mut has = 0;
+        loop {
+            let ask = IoAsk::Write { offset, bytes: bytes.to_vec(), is_last };
+            match self.ask(node, "write", ask, ANSWER_TIME).await {
+                Ok(IoReply::Input(length)) if length >= end || length < offset => return length,
+                Ok(IoReply::Input(length)) => has = length,
+                Ok(IoReply::Unknown) if self.has_ended_on(node) => return end,
+                Err(_) if !self.is_up(node) => return end,
+                _ => {}
+            }
+            if Instant::now() >= deadline {
+                return has;
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    /// Says how large the client's terminal is.
+    pub(crate) async fn resize(&self, size: muster_schemas::steps::TerminalSize) -> Result<(), ApiError> {
+        let first = self.known.spec.places().find(|(_, place)| place.ranks.contains(0));
+        let Some((_, place)) = first else { return Ok(()) };
+        match self.ask(&place.node, "resize", IoAsk::Resize(size), ANSWER_TIME).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ApiError::unavailable(format!("node {} does not answer: {error}", place.node))),
+        }
+    }
+
+    async fn ask(&self, node: &str, verb: &str, ask: IoAsk, timeout: Duration) -> Result<IoReply, BusError> {
+        let task = match self.known.spec.streams.stdin {
+            StepInput::Task(rank) if verb == "write" => rank.to_string(),
+            _ => "all".to_owned(),
+        };
+        let subject = subjects::step_io(self.known.job, self.step, &task, verb, node);
+        let malformed = |source| BusError::Malformed { subject: subject.clone(), source };
+        let message = Message::encode(&IoRequest { run: self.run, step: self.step, ask }).map_err(malformed)?;
+        let reply = self.app.bus.request(&subject, message, timeout).await?;
+        reply.decode().map_err(malformed)
+    }
+
+    /// Whether the log says that nothing of the step is left on a node.
+    fn has_ended_on(&self, node: &str) -> bool {
+        self.app.reader.projection().read(|state| {
+            let id = state.node_by_name(node).map(|node| node.id);
+            let step = state.run(self.run).and_then(|run| run.steps.get(&self.step));
+            step.is_none_or(|step| step.parts.iter().any(|part| Some(part.node) == id && part.exit.is_some()))
+        })
+    }
+
+    /// Whether a node that does not answer is expected back.
+    fn is_up(&self, node: &str) -> bool {
+        let condition = |state: &muster_domain::State| state.node_by_name(node).map(|node| node.condition.clone());
+        self.app.reader.projection().read(condition) == Some(NodeCondition::Up)
+    }
+}

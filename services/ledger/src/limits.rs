@@ -1,0 +1,88 @@
+//! The limits of job templates for changes of jobs. The limits are written in a dialect, which the decide loop knows nothing of:
+//! whoever starts the ledger brings someone who can read them. They are asked here, between a decision and its records, so
+//! that no command of whatever kind and no two of them together lead a job out of its limits (HPC-T-10).
+
+use muster_domain::State;
+use muster_schemas::{
+    command::{Refusal, RefusalCode},
+    event::{Actor, Event, JobChange},
+    filter::TemplateSpec,
+    ids::JobId,
+    resources::Alternative,
+};
+
+/// A job that is to be changed, and the templates whose limits it keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangedJob<'c> {
+    /// What is to be changed.
+    pub change: &'c JobChange,
+    /// What the component that is changed asks for now; of several the first.
+    pub asked: &'c [Alternative],
+    /// Whether it is a list of tasks, which only jobs with a description of their own are.
+    pub is_task_list: bool,
+    /// Whether an administrator changes it.
+    pub by_administrator: bool,
+    /// The template that it was checked against; `None` if there is none of that name any more.
+    pub template: Option<&'c TemplateSpec>,
+    /// The template whose limits apply where the other has none.
+    pub default_template: Option<&'c TemplateSpec>,
+}
+
+/// Reads the limits of templates.
+pub trait TemplateLimits: Send + Sync {
+    /// Why the limits do not allow the change; `None` if they do. The same for the same input, and without waiting for
+    /// anything.
+    fn refusal(&self, changed: &ChangedJob) -> Option<String>;
+}
+
+/// For systems whose templates have no limits.
+#[derive(Clone, Copy, Debug)]
+pub struct NoLimits;
+
+impl TemplateLimits for NoLimits {
+    fn refusal(&self, _: &ChangedJob) -> Option<String> {
+        None
+    }
+}
+
+/// Whether everything that was decided keeps within the limits of templates.
+///
+/// # Errors
+/// A change of a job that does not.
+pub(crate) fn check(
+    limits: &dyn TemplateLimits,
+    state: &State,
+    actor: &Actor,
+    events: &[Event],
+) -> Result<(), Refusal> {
+    let by_administrator = state.is_administrator(actor);
+    events.iter().try_for_each(|event| match event {
+        Event::JobModified { job, change } => check_change(limits, state, *job, change, by_administrator),
+        _ => Ok(()),
+    })
+}
+
+fn check_change(
+    limits: &dyn TemplateLimits,
+    state: &State,
+    id: JobId,
+    change: &JobChange,
+    by_administrator: bool,
+) -> Result<(), Refusal> {
+    let Some(job) = state.job(id) else { return Ok(()) };
+    // Jobs that never were checked against a template have none to keep to.
+    let Some(filtering) = job.filtering.as_deref().filter(|filtering| filtering.revision.is_some()) else {
+        return Ok(());
+    };
+    let component = change.component.and_then(|number| job.components.get(number as usize));
+    let changed = ChangedJob {
+        change,
+        asked: &component.unwrap_or_else(|| job.lead()).shape.alternatives,
+        is_task_list: job.tasks.is_some(),
+        by_administrator,
+        template: filtering.template.as_deref().and_then(|name| state.template(name)).map(|template| &**template),
+        default_template: state.default_template().map(|template| &**template),
+    };
+    let refusal = |text: String| Err(Refusal::new(RefusalCode::LimitReached, format!("job {id}: {text}")));
+    limits.refusal(&changed).map_or(Ok(()), refusal)
+}

@@ -1,0 +1,117 @@
+//! The grammar of steps inside running jobs.
+
+use super::QueryOptions;
+use crate::values;
+use clap::{Args, Subcommand};
+use muster_schemas::{JobId, StepId};
+use std::str::FromStr;
+
+/// `muster step`.
+#[derive(Debug, Subcommand)]
+pub enum StepCommand {
+    /// Run a command inside a running job, with its input and output here
+    Run(StepRunOptions),
+    /// List the steps of a job, or of all jobs that run
+    List(StepListOptions),
+    /// Show what the tasks of a running step say, beside the client that runs it
+    Attach(StepAttachOptions),
+    /// Send a signal to the processes of a step
+    Signal {
+        /// The step, such as `12.1`
+        step: StepName,
+        /// Its name or number
+        #[arg(value_parser = values::parse_signal)]
+        signal: u8,
+    },
+    /// End a step: SIGTERM, after its grace SIGKILL
+    End {
+        /// The step, such as `12.1`
+        step: StepName,
+        /// Without grace
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// A step as people name it: the job, a dot and the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepName {
+    /// The job.
+    pub job: JobId,
+    /// The number.
+    pub step: StepId,
+}
+
+impl FromStr for StepName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.rsplit_once('.').and_then(|(job, step)| Some((job.parse().ok()?, step.parse().ok()?)));
+        let (job, step) = parts.ok_or_else(|| format!("`{text}` is not a step such as 12.1"))?;
+        Ok(Self { job, step: StepId(step) })
+    }
+}
+
+/// `muster step run`.
+#[derive(Debug, Args)]
+#[command(override_usage = "muster step run [OPTIONS] JOB -- COMMAND [ARGS]...")]
+pub struct StepRunOptions {
+    /// How many tasks [default: one for each core, or for each node with -N]
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::parse_positive)]
+    pub ntasks: Option<u32>,
+    /// On how many of the job's nodes [default: as few as the tasks need, filled one after the other]
+    #[arg(short = 'N', long, value_name = "N", value_parser = values::parse_positive)]
+    pub nodes: Option<u32>,
+    /// Cores for each task
+    #[arg(short = 'c', long, value_name = "N", value_parser = values::parse_positive, default_value = "1")]
+    pub cpus_per_task: u32,
+    /// Begin each line with the rank of its task
+    #[arg(short = 'l', long)]
+    pub label: bool,
+    /// Give standard input to this task only [default: to all]
+    #[arg(short = 'i', long, value_name = "RANK")]
+    pub input_to: Option<u32>,
+    /// Give the first task a terminal
+    #[arg(long, conflicts_with_all = ["label", "input_to"])]
+    pub pty: bool,
+    /// Use cores that other steps use, and keep none from them
+    #[arg(long)]
+    pub overlap: bool,
+    /// The first task that fails ends the others
+    #[arg(short = 'K', long)]
+    pub kill_on_failure: bool,
+    /// Fail if the cores are not free now, instead of waiting for them
+    #[arg(long)]
+    pub now: bool,
+    /// How long it may run: `30m`, `1:30:00`; a number alone is minutes
+    #[arg(short = 't', long, value_name = "TIME", value_parser = values::parse_walltime)]
+    pub time: Option<u64>,
+    /// What people call it [default: the command]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The running job
+    pub job: JobId,
+    /// The command and its arguments; it runs once for each task
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub words: Vec<String>,
+}
+
+/// `muster step list`.
+#[derive(Debug, Args)]
+pub struct StepListOptions {
+    /// A job, also one that is over [default: all that run]
+    pub job: Option<JobId>,
+    /// When, and how it is shown.
+    #[command(flatten)]
+    pub query: QueryOptions,
+}
+
+/// `muster step attach`.
+#[derive(Debug, Args)]
+pub struct StepAttachOptions {
+    /// The step, such as `12.1`
+    pub step: StepName,
+    /// Begin each line with the rank of its task
+    #[arg(short = 'l', long)]
+    pub label: bool,
+}

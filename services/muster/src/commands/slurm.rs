@@ -1,0 +1,99 @@
+//! The commands of the Slurm dialect, under their own names or as `muster slurm NAME` (SL-C-01).
+
+mod accounting;
+mod batch;
+mod cancel;
+mod control;
+mod info;
+mod queue;
+mod shown;
+mod site;
+mod update;
+mod variables;
+
+pub use variables::variables;
+
+use crate::cli::ConnectionOptions;
+use muster_slurm::{options::version, queries};
+use site::Site;
+use std::{io::Write as _, path::Path};
+
+/// The names under which the program is one of this dialect's commands.
+pub const TOOLS: [&str; 6] = ["sbatch", "squeue", "sinfo", "scancel", "scontrol", "sacct"];
+
+/// What a command came to: its exit status, or what it says when it does nothing.
+type Ended = Result<u8, queries::Failure>;
+
+/// Carries the command line out if the program was called through the link of a command of Slurm; `None` if it was not.
+pub fn link() -> Option<u8> {
+    let path = std::env::args_os().next()?;
+    let name = Path::new(&path).file_name()?.to_str()?;
+    let tool = TOOLS.into_iter().find(|tool| *tool == name)?;
+    let mut words = Vec::new();
+    for word in std::env::args_os().skip(1) {
+        match word.into_string() {
+            Ok(word) => words.push(word),
+            Err(word) => {
+                eprintln!("{tool}: error: {} is not UTF-8 text", word.to_string_lossy());
+                return Some(1);
+            }
+        }
+    }
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let text = |name| variable(name).and_then(|value| value.into_string().ok());
+    let connection = ConnectionOptions {
+        data: variable("MUSTER_DATA").map(Into::into),
+        server: text("MUSTER_SERVER"),
+        token: text("MUSTER_TOKEN"),
+    };
+    Some(run(&connection, tool, &words))
+}
+
+/// `muster slurm NAME ...`.
+pub fn words(connection: &ConnectionOptions, words: Vec<String>) -> u8 {
+    let known = words.split_first().and_then(|(name, rest)| Some((TOOLS.into_iter().find(|tool| tool == name)?, rest)));
+    match known {
+        Some((tool, rest)) => run(connection, tool, rest),
+        None => {
+            eprintln!("muster: usage: muster slurm {} ...", TOOLS.join("|"));
+            2
+        }
+    }
+}
+
+fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> u8 {
+    // SAFETY: a command has one thread, and the default action of a signal needs no handler.
+    unsafe { nix::libc::signal(nix::libc::SIGPIPE, nix::libc::SIG_DFL) };
+    let ended = match tool {
+        "sbatch" => batch::run(connection, words),
+        _ => Site::open(tool, connection).and_then(|mut site| match tool {
+            "squeue" => queue::run(&mut site, words),
+            "sinfo" => info::run(&mut site, words),
+            "scancel" => cancel::run(&mut site, words),
+            "scontrol" => control::run(&mut site, words),
+            _ => accounting::run(&mut site, words),
+        }),
+    };
+    ended.unwrap_or_else(|failure| {
+        failure.lines.iter().for_each(|line| eprintln!("{line}"));
+        failure.code
+    })
+}
+
+/// What is left to do of a request: help, usage and version are printed here.
+fn wanted<T>(tool: &str, request: queries::Request<T>) -> Option<T> {
+    let text = match request {
+        queries::Request::Run(command) => return Some(command),
+        queries::Request::Help => queries::help(tool).unwrap_or_default(),
+        queries::Request::Usage => queries::usage(tool).unwrap_or_default(),
+        queries::Request::Version => version(env!("CARGO_PKG_VERSION")),
+    };
+    print(&text);
+    None
+}
+
+/// Prints all at once; who does not read it need not.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

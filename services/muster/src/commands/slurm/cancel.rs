@@ -1,0 +1,189 @@
+//! `scancel` (SL-C-30 to C-32, SL-M-01 to M-05, SL-M-17).
+
+use super::{Ended, site::Site, wanted};
+use muster_client::{ClientError, Moment};
+use muster_schemas::{
+    CommandId, JobId, StepId,
+    command::JobSelection,
+    views::{ErrorCode, JobsRequest, SignalRequest, StepEndRequest, StepSignalRequest},
+};
+use muster_slurm::{
+    job_id::{IdExpression, StepName},
+    queries::{
+        Failure,
+        scancel::{Recipients, Scancel, parse},
+        words::question,
+    },
+    select::{Action, Chosen, Target, choose, listed, matching},
+    show::record::{ArrayTasks, JobRecord},
+};
+use std::io::{BufRead as _, Write as _};
+
+/// Does what a command line of `scancel` asks. What cannot be done does not keep it from the rest.
+pub fn run(site: &mut Site, words: &[String]) -> Ended {
+    let request = parse(words, &site.surroundings())?;
+    let Some(command) = wanted(site.tool, request) else { return Ok(0) };
+    if command.ids.is_empty() {
+        return by_filter(site, &command);
+    }
+    let mut status = 0;
+    for id in &command.ids {
+        if let Err(failure) = by_id(site, &command, id) {
+            failure.lines.iter().for_each(|line| eprintln!("{line}"));
+            status = failure.code;
+        }
+    }
+    Ok(status)
+}
+
+fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
+    let views = site.current(false)?;
+    let detailed = command.filter.qos.is_some() || command.filter.wckey.is_some();
+    let records = site.records(views, detailed)?;
+    let targets = matching(&command.filter, &records, false);
+    if targets.is_empty() && command.verbosity > 0 {
+        eprintln!("{}", command.filter.nothing_matches());
+    }
+    act(site, command, &targets, &records)?;
+    Ok(0)
+}
+
+fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Result<(), Failure> {
+    let views = site.named(std::slice::from_ref(id))?;
+    let records = site.records(views, false)?;
+    if !listed(&id.job, &records).iter().any(|record| command.filter.takes(record)) && !records.is_empty() {
+        return Ok(());
+    }
+    let targets = match choose(Action::Cancel, &id.job, &records, false)? {
+        Chosen::Targets(targets) => targets,
+        Chosen::Nothing(text) => {
+            if command.verbosity > 0 && !command.quiet {
+                eprintln!("scancel: error: {text}");
+            }
+            return Ok(());
+        }
+    };
+    match id.step {
+        Some(StepName::Number(number)) => end_step(site, command, id, &targets, number),
+        // The script is what the job is.
+        _ => act(site, command, &targets, &records),
+    }
+}
+
+fn end_step(
+    site: &mut Site,
+    command: &Scancel,
+    id: &IdExpression,
+    targets: &[Target],
+    number: u32,
+) -> Result<(), Failure> {
+    if command.verbosity > 0 {
+        eprintln!("{}", command.announcement(&id.job.to_string(), id.step));
+    }
+    // Steps count from 1 in the core, where 0 is the batch script.
+    let step = StepId(number.saturating_add(1));
+    for Target { job, component } in targets.iter().copied() {
+        let id = CommandId::new_now();
+        let done = match command.signal {
+            None => site.client.end_step(id, job, step, &StepEndRequest { component, is_forced: false }),
+            Some(signal) => site.client.signal_step(id, job, step, &StepSignalRequest { signal, component }),
+        };
+        done.map_err(|error| refused(site, job.to_string(), &error))?;
+    }
+    Ok(())
+}
+
+fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Result<(), Failure> {
+    for target in targets.iter().copied() {
+        let record = records.iter().find(|record| is_of(target, record));
+        let shown = record.map_or_else(|| target.job.to_string(), |record| record.shown_id().to_string());
+        if command.interactive && !record.is_none_or(|record| confirms(&question(record))) {
+            continue;
+        }
+        if command.verbosity > 0 {
+            eprintln!("{}", command.announcement(&shown, None));
+        }
+        let ended = carry_out(site, command, target);
+        if ended.is_ok() && command.signal.is_none() && target.component.is_some() {
+            let text = "muster cannot end one component of a running job yet; its steps were told to end";
+            return Err(Failure::error("scancel", format_args!("Kill job error on job id {shown}: {text}")));
+        }
+        ended.or_else(|error| match error.code() {
+            // It ended meanwhile.
+            Some(ErrorCode::Conflict | ErrorCode::NotFound) if target.component.is_none() => {
+                if command.verbosity > 0 && !command.quiet {
+                    let text = "Job/step already completing or completed";
+                    eprintln!("scancel: error: Kill job error on job id {shown}: {text}");
+                }
+                Ok(())
+            }
+            _ => Err(refused(site, shown.clone(), &error)),
+        })?;
+    }
+    Ok(())
+}
+
+fn is_of(target: Target, record: &JobRecord) -> bool {
+    match (&record.het, target.component) {
+        (Some(het), component) => het.leader == target.job.number && het.offset == component.unwrap_or(0),
+        (None, _) => {
+            let index = match record.array.as_ref().map(|array| &array.tasks) {
+                Some(ArrayTasks::One(index)) => Some(*index),
+                Some(ArrayTasks::Waiting(_)) | None => None,
+            };
+            record.number == target.job.number && index == target.job.index
+        }
+    }
+}
+
+fn carry_out(site: &mut Site, command: &Scancel, target: Target) -> Result<(), ClientError> {
+    let id = CommandId::new_now();
+    let jobs = JobSelection::Ids(vec![target.job]);
+    match (command.signal, target.component) {
+        (None, None) => site.client.cancel(id, &JobsRequest { jobs }).map(drop),
+        (None, Some(_)) => end_component(site, target),
+        (Some(signal), component) if command.recipients == Recipients::Steps => {
+            signal_steps(site, target.job, &StepSignalRequest { signal, component })
+        }
+        // The core sends a signal to the script and to the steps, never to the script alone.
+        (Some(signal), _) => site.client.signal(id, &SignalRequest { jobs, signal }).map(drop),
+    }
+}
+
+/// Ends what runs on a component. It keeps its nodes until the job is over.
+fn end_component(site: &mut Site, target: Target) -> Result<(), ClientError> {
+    let request = StepEndRequest { component: target.component, is_forced: false };
+    for step in running(site, target.job)? {
+        site.client.end_step(CommandId::new_now(), target.job, step, &request)?;
+    }
+    Ok(())
+}
+
+fn signal_steps(site: &mut Site, job: JobId, request: &StepSignalRequest) -> Result<(), ClientError> {
+    for step in running(site, job)? {
+        site.client.signal_step(CommandId::new_now(), job, step, request)?;
+    }
+    Ok(())
+}
+
+fn running(site: &mut Site, job: JobId) -> Result<Vec<StepId>, ClientError> {
+    let steps = site.client.steps(job, Moment::Now)?.steps;
+    Ok(steps.into_iter().filter(|step| step.ended.is_none()).map(|step| step.step).collect())
+}
+
+fn refused(site: &Site, shown: String, error: &ClientError) -> Failure {
+    match error.code() {
+        None => site.failure(error),
+        Some(ErrorCode::PermissionDenied) => {
+            Failure::error("scancel", format_args!("Kill job error on job id {shown}: Access/permission denied"))
+        }
+        Some(_) => Failure::error("scancel", format_args!("Kill job error on job id {shown}: {error}")),
+    }
+}
+
+fn confirms(question: &str) -> bool {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(question.as_bytes()).and_then(|()| out.flush());
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).is_ok_and(|_| answer.trim_start().starts_with(['y', 'Y']))
+}

@@ -1,0 +1,294 @@
+//! `scontrol` (SL-C-33 to C-38, SL-M-04 to M-11).
+
+use super::{Ended, print, shown, site::Site, update, wanted};
+use muster_client::Moment;
+use muster_schemas::{
+    CommandId,
+    command::JobSelection,
+    job::Holds,
+    views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest},
+};
+use muster_slurm::{
+    burst_buffer::script_of,
+    job_id::{IdExpression, JobPart},
+    queries::{
+        Failure,
+        scontrol::{Entity, Scontrol, Variant, Verb, parse},
+    },
+    select::{Action, Chosen, Target, choose, of_steps, shown_by_scontrol},
+    show::{
+        scontrol::{self, Lines, NodeExtras},
+        squeue::json,
+        step::StepRecord,
+    },
+};
+use std::{collections::BTreeMap, io::Write as _};
+
+/// Does what a command line of `scontrol` asks.
+pub fn run(site: &mut Site, words: &[String]) -> Ended {
+    let Some(command) = wanted(site.tool, parse(words)?) else { return Ok(0) };
+    match &command.verb {
+        Verb::Show { entity, id } => {
+            print(&show(site, &command, *entity, id.as_deref())?);
+            Ok(0)
+        }
+        Verb::Ping => {
+            print(&scontrol::ping(&super::site::host(), true));
+            Ok(0)
+        }
+        Verb::Act { action, ids, variant } => act(site, *action, ids, *variant),
+        Verb::Update(change) => update::run(site, change),
+        Verb::WriteScript { id, file } => write_script(site, id, file.as_deref()),
+        Verb::WaitJob(id) => wait_job(site, id),
+        // The configuration is read when it is applied; there is nothing to do, as there mostly is in Slurm.
+        Verb::Reconfigure => Ok(0),
+        Verb::Create(_) | Verb::Delete(_) | Verb::Top(_) | Verb::Notify { .. } => {
+            Err(Failure::error("scontrol", "muster does not do this yet; nothing was changed"))
+        }
+    }
+}
+
+fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -> Result<String, Failure> {
+    let lines = if command.one_line { Lines::One } else { Lines::Several };
+    match entity {
+        Entity::Jobs => show_jobs(site, command, id, lines),
+        Entity::Nodes => show_nodes(site, id, lines),
+        Entity::Partitions => show_partitions(site, id, lines),
+        Entity::Steps => show_steps(site, id, lines),
+        Entity::Configuration => show_configuration(site),
+        Entity::Hostnames => hostlist(id, scontrol::hostnames),
+        Entity::Hostlist => hostlist(id, |names| scontrol::hostlist(names, false)),
+        Entity::SortedHostlist => hostlist(id, |names| scontrol::hostlist(names, true)),
+        Entity::Licences => Ok(scontrol::licences(&site.queues.licences, lines)),
+        Entity::Reservations => show_reservations(site, id, lines),
+        Entity::Federation => Ok("No federation\n".to_owned()),
+    }
+}
+
+/// Without a list that of the job is meant.
+fn hostlist<E>(id: Option<&str>, act: impl FnOnce(&str) -> Result<String, E>) -> Result<String, Failure> {
+    let own = || super::site::variable("SLURM_JOB_NODELIST");
+    let list = id.map(str::to_owned).or_else(own);
+    let list = list.ok_or_else(|| Failure::plain("too few arguments for keyword:show"))?;
+    act(&list).map_err(|_| Failure::plain(format_args!("Invalid hostlist: {list}")))
+}
+
+fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
+    let records = match id {
+        None => {
+            let views = site.current(true)?;
+            site.records(views, true)?
+        }
+        Some(text) => {
+            let invalid = || Failure::plain("slurm_load_jobs error: Invalid job id specified");
+            let id = IdExpression::parse(text).ok_or_else(invalid)?;
+            let views = site.named(std::slice::from_ref(&id))?;
+            let records = site.records(views, true)?;
+            shown_by_scontrol(&id, &records)?
+        }
+    };
+    if command.json {
+        return Ok(format!("{:#}\n", json("scontrol", env!("CARGO_PKG_VERSION"), &records)));
+    }
+    if records.is_empty() {
+        return Ok(scontrol::nothing("jobs"));
+    }
+    Ok(records.iter().map(|record| scontrol::job(record, lines, &site.clock)).collect())
+}
+
+fn show_nodes(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
+    let nodes = shown::nodes(site)?;
+    let partitions = shown::partitions(site);
+    let names = match id {
+        None => nodes.iter().map(|node| node.name.clone()).collect(),
+        Some(list) => {
+            muster_slurm::hostlist::expand(list).map_err(|_| Failure::plain(scontrol::not_found("Node", list)))?
+        }
+    };
+    let mut text = String::new();
+    for name in names {
+        let node = nodes.iter().find(|node| node.name == name);
+        let node = node.ok_or_else(|| Failure::plain(scontrol::not_found("Node", &name)))?;
+        let serves = partitions.iter().filter(|partition| partition.has(node));
+        let extras = NodeExtras {
+            partitions: serves.map(|partition| partition.name.clone()).collect(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..NodeExtras::default()
+        };
+        text.push_str(&scontrol::node(node, &extras, lines, &site.clock));
+    }
+    Ok(text)
+}
+
+fn show_partitions(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
+    let nodes = shown::nodes(site)?;
+    let partitions = shown::partitions(site);
+    let wanted: Vec<_> = partitions.iter().filter(|partition| id.is_none_or(|id| partition.name == id)).collect();
+    match (wanted.as_slice(), id) {
+        ([], Some(id)) => Err(Failure::plain(scontrol::not_found("Partition", id))),
+        (wanted, _) => Ok(wanted
+            .iter()
+            .map(|partition| {
+                let serving = nodes.iter().filter(|node| partition.has(node)).map(|node| &**node);
+                scontrol::partition(partition, serving, lines)
+            })
+            .collect()),
+    }
+}
+
+fn show_steps(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
+    let Some(text) = id else {
+        let steps = shown::running_steps(site)?;
+        return Ok(steps.iter().map(|step| scontrol::step(step, lines, &site.clock)).collect());
+    };
+    let not_found = || Failure::plain(scontrol::not_found("Job step", text));
+    let id = IdExpression::parse(text).ok_or_else(not_found)?;
+    let mut found: Vec<StepRecord> = Vec::new();
+    for view in site.named(std::slice::from_ref(&id))? {
+        let job = view.id;
+        let is_running = view.started.is_some() && view.outcome.is_none();
+        let records = site.records(vec![view], true)?;
+        let steps = site.client.steps(job, Moment::Now).map_err(|error| site.failure(&error))?.steps;
+        let batch = records.first().filter(|_| is_running);
+        let batch = batch.map(|record| StepRecord::of_job(record, muster_slurm::job_id::StepName::Batch, "batch"));
+        found.extend(batch.into_iter().chain(shown::step_records(&steps, &records)));
+    }
+    let steps = of_steps(&[id], found);
+    if steps.is_empty() {
+        return Err(not_found());
+    }
+    Ok(steps.iter().map(|step| scontrol::step(step, lines, &site.clock)).collect())
+}
+
+fn show_reservations(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
+    let page = site.client.reservations(Moment::Now).map_err(|error| site.failure(&error))?;
+    let nodes = shown::nodes(site)?;
+    let wanted = page.reservations.iter().filter(|view| id.is_none_or(|id| view.spec.name == id));
+    let text: String = wanted
+        .map(|view| {
+            let kept = nodes.iter().filter(|node| view.nodes.contains(&node.name));
+            let cores = kept.map(|node| u64::from(node.cpus)).sum();
+            scontrol::reservation(view, cores, lines, &site.clock)
+        })
+        .collect();
+    match (text.is_empty(), id) {
+        (true, Some(id)) => Err(Failure::plain(format_args!("Reservation {id} not found"))),
+        (true, None) => Ok(scontrol::nothing("reservations")),
+        (false, _) => Ok(text),
+    }
+}
+
+fn show_configuration(site: &mut Site) -> Result<String, Failure> {
+    let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
+    let licences: Vec<String> = config.licences.iter().map(|(name, count)| format!("{name}:{count}")).collect();
+    let host = super::site::host();
+    let values: BTreeMap<&str, String> = [
+        ("AccountingStorageType", "accounting_storage/muster".to_owned()),
+        ("AccountingStorageEnforce", "none".to_owned()),
+        ("ClusterName", config.settings.name),
+        ("EnforcePartLimits", "ALL".to_owned()),
+        ("JobRequeue", "1".to_owned()),
+        ("KillWait", format!("{} sec", config.settings.kill_grace_seconds)),
+        ("Licenses", licences.join(",")),
+        ("MaxArraySize", muster_slurm::request::Rules::default().array_size_limit.to_string()),
+        ("MaxJobCount", config.settings.max_jobs.to_string()),
+        ("MinJobAge", "300 sec".to_owned()),
+        ("SchedulerType", "sched/backfill".to_owned()),
+        ("SelectType", "select/cons_tres".to_owned()),
+        ("SlurmctldHost[0]", host),
+        ("SLURM_VERSION", env!("CARGO_PKG_VERSION").to_owned()),
+    ]
+    .into();
+    Ok(scontrol::config(&values, &site.clock))
+}
+
+/// Acts on jobs; what cannot be done does not keep it from the rest.
+fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant) -> Ended {
+    let mut status = 0;
+    for id in ids {
+        if let Err(failure) = act_on(site, action, &id.job, variant) {
+            failure.lines.iter().for_each(|line| eprintln!("{line}"));
+            status = failure.code;
+        }
+    }
+    Ok(status)
+}
+
+fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> Result<(), Failure> {
+    let views = site.named(&[IdExpression { job: part.clone(), step: None }])?;
+    let owner = views.first().map(|view| view.owner.clone());
+    let records = site.records(views, false)?;
+    let Chosen::Targets(targets) = choose(action, part, &records, false)? else { return Ok(()) };
+    if let Some(Target { component: Some(_), .. }) = targets.iter().find(|target| target.component.is_some()) {
+        let text = "muster holds and releases a job as a whole; nothing was changed";
+        return Err(Failure::plain(format_args!("{text} for job {part}")));
+    }
+    let jobs = JobSelection::Ids(targets.iter().map(|target| target.job).collect());
+    let id = CommandId::new_now();
+    // An operator holds other people's jobs so that they cannot release them.
+    let is_own = owner.as_ref() == Some(&site.user) || variant == Variant::UserHold;
+    let client = &mut site.client;
+    let done = match action {
+        Action::Hold => {
+            let holds = Holds { user: is_own, operator: !is_own, ..Holds::default() };
+            client.hold(id, &HoldRequest { jobs, holds, reason: String::new() })
+        }
+        Action::Release => {
+            let holds = Holds { user: true, operator: !is_own, ..Holds::default() };
+            client.release(id, &ReleaseRequest { jobs, holds })
+        }
+        Action::Requeue => client.requeue(id, &RequeueRequest { jobs, hold: variant == Variant::Held }),
+        Action::Suspend => client.suspend(id, &JobsRequest { jobs }),
+        Action::Resume => client.resume(id, &JobsRequest { jobs }),
+        // Their command lines come here by other ways.
+        Action::Cancel | Action::Update => return Ok(()),
+    };
+    done.map(drop).map_err(|error| match error.code() {
+        Some(ErrorCode::PermissionDenied) => Failure::plain(format_args!("Access/permission denied for job {part}")),
+        Some(ErrorCode::NotFound) => Failure::plain(format_args!("Invalid job id specified for job {part}")),
+        Some(_) => Failure::plain(format_args!("{error} for job {part}")),
+        None => site.failure(&error),
+    })
+}
+
+fn write_script(site: &mut Site, id: &IdExpression, file: Option<&str>) -> Ended {
+    let unknown = || Failure::plain("job script retrieval failed: Invalid job id specified");
+    let number = super::site::number(&id.job);
+    let view = site.named(std::slice::from_ref(id))?.into_iter().next().ok_or_else(unknown)?;
+    let detail = site.detail(view.id)?.ok_or_else(unknown)?;
+    let offset = match &id.job {
+        JobPart::Component { offset, .. } => *offset as usize,
+        _ => usize::try_from(number - view.id.number).unwrap_or(usize::MAX),
+    };
+    if offset >= detail.spec.components.len() {
+        return Err(unknown());
+    }
+    let text = script_of(&detail.spec, offset);
+    let text = text.ok_or_else(|| Failure::plain("job script retrieval failed: Unspecified error"))?;
+    let failed = |error: std::io::Error| Failure::plain(format_args!("job script retrieval failed: {error}"));
+    match file {
+        Some("-") => print(&text),
+        named => {
+            let path = named.map_or_else(|| format!("slurm-{}.sh", view.id), str::to_owned);
+            let mut file = std::fs::File::create(&path).map_err(failed)?;
+            file.write_all(text.as_bytes()).map_err(failed)?;
+            print(&format!("batch script for job {} written to {path}\n", view.id));
+        }
+    }
+    Ok(0)
+}
+
+fn wait_job(site: &mut Site, id: &IdExpression) -> Ended {
+    let unknown = || Failure::plain(format_args!("Invalid job id specified for job {id}"));
+    let deadline_pause = std::time::Duration::from_millis(100);
+    loop {
+        let view = site.named(std::slice::from_ref(id))?.into_iter().next().ok_or_else(unknown)?;
+        if view.started.is_some() {
+            return Ok(0);
+        }
+        if view.outcome.is_some() {
+            return Err(Failure::plain(format_args!("Job {id} ended before it started")));
+        }
+        std::thread::sleep(deadline_pause);
+    }
+}

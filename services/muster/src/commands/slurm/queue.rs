@@ -1,0 +1,53 @@
+//! `squeue` (SL-C-23 to C-27).
+
+use super::{Ended, print, shown, site::Site, wanted};
+use muster_slurm::{
+    queries::{
+        Failure,
+        squeue::{Squeue, parse},
+    },
+    select::{of_squeue, of_steps},
+    show::{
+        record::JobRecord,
+        squeue::{DEFAULT_FORMAT, Format, LONG_FORMAT, START_FORMAT, States, choose, json, list, list_steps},
+    },
+};
+use std::time::Duration;
+
+/// Does what a command line of `squeue` asks.
+pub fn run(site: &mut Site, words: &[String]) -> Ended {
+    let request = parse(words, &site.surroundings())?;
+    let Some(command) = wanted(site.tool, request) else { return Ok(0) };
+    command.verbose.iter().for_each(|line| eprintln!("{line}"));
+    loop {
+        print(&text(site, &command)?);
+        let Some(seconds) = command.iterate_seconds else { return Ok(0) };
+        std::thread::sleep(Duration::from_secs(seconds));
+        site.clock.now = muster_schemas::Timestamp::now();
+    }
+}
+
+fn text(site: &mut Site, command: &Squeue) -> Result<String, Failure> {
+    let bad = |error: &dyn std::fmt::Display| Failure::error("squeue", error);
+    if let Some(ids) = &command.steps {
+        let steps = of_steps(ids, shown::running_steps(site)?);
+        return list_steps(steps, &command.listing, &site.clock).map_err(|error| bad(&error));
+    }
+    let records = records(site, command)?;
+    if command.json {
+        let chosen = choose(records, &command.listing, &site.clock).map_err(|error| bad(&error))?;
+        return Ok(format!("{:#}\n", json("squeue", env!("CARGO_PKG_VERSION"), &chosen)));
+    }
+    list(records, &command.listing, &site.clock).map_err(|error| bad(&error))
+}
+
+fn records(site: &mut Site, command: &Squeue) -> Result<Vec<JobRecord>, Failure> {
+    let usual = [DEFAULT_FORMAT, LONG_FORMAT, START_FORMAT];
+    let is_usual = matches!(&command.listing.format, Format::Letters(format) if usual.contains(&format.as_str()));
+    let views = match command.ids.as_slice() {
+        [] => site.current(command.listing.filter.states != States::Unfinished)?,
+        ids => site.named(ids)?,
+    };
+    let records = site.records(views, !is_usual || command.json)?;
+    of_squeue(&command.ids, records)
+}

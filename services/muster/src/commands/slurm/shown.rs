@@ -1,0 +1,86 @@
+//! Nodes, partitions and steps as several commands list them.
+
+use super::site::Site;
+use muster_client::Moment;
+use muster_schemas::{
+    event::EndCause,
+    job::ExitStatus,
+    views::{NodeView, StepDetail},
+};
+use muster_slurm::{
+    job_id::StepName,
+    queries::Failure,
+    show::{
+        record::JobRecord,
+        sinfo::{NodeRecord, Partition},
+        step::StepRecord,
+    },
+    words::{ExitCode, NodeFacts, State},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// All nodes.
+pub fn nodes(site: &mut Site) -> Result<Vec<Arc<NodeRecord>>, Failure> {
+    let page = site.client.nodes(Moment::Now).map_err(|error| site.failure(&error))?;
+    let record = |view: &NodeView| Arc::new(NodeRecord::of(view, NodeFacts::default(), site.clock.now));
+    Ok(page.nodes.iter().map(record).collect())
+}
+
+/// All partitions, by name.
+pub fn partitions(site: &Site) -> Vec<Arc<Partition>> {
+    site.queues.queues.iter().map(|queue| Arc::new(Partition::of(queue))).collect()
+}
+
+/// The steps that run, of all jobs.
+pub fn running_steps(site: &mut Site) -> Result<Vec<StepRecord>, Failure> {
+    let page = site.client.running_steps(Moment::Now).map_err(|error| site.failure(&error))?;
+    let mut by_job: BTreeMap<_, Vec<StepDetail>> = BTreeMap::new();
+    for step in page.steps {
+        by_job.entry(step.job).or_default().push(step);
+    }
+    let mut steps = Vec::new();
+    for (job, of_job) in by_job {
+        let Some(detail) = site.detail(job)? else { continue };
+        let records = site.records(vec![detail.job], true)?;
+        steps.extend(step_records(&of_job, &records));
+    }
+    Ok(steps)
+}
+
+/// The steps of a job, each once for each component that takes part in it (SL-A-05).
+pub fn step_records(steps: &[StepDetail], records: &[JobRecord]) -> Vec<StepRecord> {
+    let pairs = steps.iter().flat_map(|step| records.iter().map(move |record| (step, record)));
+    pairs.filter_map(|(step, record)| step_record(step, record)).collect()
+}
+
+/// Steps count from 1 in the core, where 0 is the batch script; Slurm's numbers count from 0.
+fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
+    let number = u32::try_from(u64::from(step.step.0)).ok()?.checked_sub(1)?;
+    let offset = record.het.as_ref().map_or(0, |het| het.offset);
+    let nodes: Vec<_> = step.nodes.iter().filter(|node| node.component == offset).collect();
+    if nodes.is_empty() {
+        return None;
+    }
+    let mut line = StepRecord::of_job(record, StepName::Number(number), &step.name);
+    line.started = Some(step.launched);
+    line.ended = step.ended;
+    line.limit_seconds = step.walltime_seconds;
+    line.nodes = nodes.iter().map(|node| node.node.clone()).collect();
+    line.tasks = nodes.iter().map(|node| node.tasks).sum();
+    line.cpus = nodes.iter().map(|node| node.cores.len()).sum();
+    line.cpu_time_micros = step.usage.cpu_time_micros;
+    line.peak_memory_bytes = step.usage.peak_memory_bytes;
+    line.exit = match step.exit_status {
+        Some(ExitStatus::Code(status)) => ExitCode { status, signal: 0 },
+        Some(ExitStatus::Signal(signal)) => ExitCode { status: 0, signal },
+        None => ExitCode::default(),
+    };
+    let is_killed = nodes.iter().any(|node| matches!(&node.exit, Some(exit) if matches!(exit.cause, EndCause::Killed)));
+    line.state = match (step.ended, step.exit_status) {
+        (None, _) => State::Running,
+        (Some(_), _) if step.is_stopping || is_killed => State::Cancelled,
+        (Some(_), Some(status)) if status.is_success() => State::Completed,
+        (Some(_), _) => State::Failed,
+    };
+    Some(line)
+}

@@ -1,0 +1,76 @@
+//! What a batch script sees of where it runs (SL-E-02 to E-04, SL-E-08, SL-E-10).
+
+use muster_schemas::{job::Program, node::LaunchOrder};
+use muster_slurm::environment::{ArrayFacts, ComponentFacts, JobFacts, of_batch_script};
+use std::{
+    collections::BTreeMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// The variables of a batch script that `sbatch` submitted, known only now that it is launched; none for anything else.
+/// What was known before is in the environment already.
+pub fn variables(order: &LaunchOrder) -> BTreeMap<String, String> {
+    let is_script = order.step.0 == 0 && matches!(order.launch.program, Program::Script { .. });
+    if !is_script || !order.environment.contains_key("SLURM_SUBMIT_HOST") {
+        return BTreeMap::new();
+    }
+    of_batch_script(&facts(order))
+}
+
+fn facts(order: &LaunchOrder) -> JobFacts {
+    let given = |name: &str| order.environment.get(name).cloned().unwrap_or_default();
+    let last = order.nodes.iter().map(|node| node.component).max().unwrap_or(0);
+    let start = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let start = i64::try_from(start).unwrap_or(i64::MAX);
+    JobFacts {
+        components: (0..=last).map(|offset| component(order, offset, last > 0)).collect(),
+        cluster: given("SLURM_CLUSTER_NAME"),
+        user: order.owner.user.clone(),
+        uid: order.owner.uid,
+        gid: order.owner.gid,
+        submit_directory: given("SLURM_SUBMIT_DIR"),
+        submit_host: given("SLURM_SUBMIT_HOST"),
+        start_seconds: Some(start),
+        end_seconds: order.walltime_seconds.map(|seconds| start.saturating_add_unsigned(seconds)),
+        restarts: 0,
+        array: order.job.index.map(|index| array(order, index)),
+    }
+}
+
+fn array(order: &LaunchOrder, index: u32) -> ArrayFacts {
+    let number = |name: &str| order.environment.get(name).and_then(|text| text.parse().ok());
+    ArrayFacts {
+        array: order.job.number,
+        index,
+        count: number("SLURM_ARRAY_TASK_COUNT").unwrap_or(1),
+        min: number("SLURM_ARRAY_TASK_MIN").map_or(index, |min| u32::try_from(min).unwrap_or(index)),
+        max: number("SLURM_ARRAY_TASK_MAX").map_or(index, |max| u32::try_from(max).unwrap_or(index)),
+        step: number("SLURM_ARRAY_TASK_STEP").map_or(1, |step| u32::try_from(step).unwrap_or(1)),
+    }
+}
+
+/// What is known of a component. Of nodes other than its own a launch does not tell the cores: they are those of the tasks.
+fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> ComponentFacts {
+    let suffixed = |name: &str| match is_one_of_several {
+        true => format!("{name}_HET_GROUP_{offset}"),
+        false => name.to_owned(),
+    };
+    let given = |name: &str| order.environment.get(&suffixed(name)).cloned();
+    let per_task = given("SLURM_CPUS_PER_TASK").and_then(|text| text.parse().ok()).unwrap_or(1);
+    let nodes = order.nodes.iter().zip(0..).filter(|(node, _)| node.component == offset);
+    let cpus = |(node, index): (&muster_schemas::node::OrderNode, u32)| match index == order.node_index {
+        true => order.cores.len(),
+        false => u64::from(node.tasks) * per_task,
+    };
+    ComponentFacts {
+        number: order.job.number + u64::from(offset),
+        name: order.name.clone(),
+        account: given("SLURM_JOB_ACCOUNT").or(order.account.clone()).unwrap_or_default(),
+        partition: given("SLURM_JOB_PARTITION").unwrap_or_else(|| order.queue.clone()),
+        qos: given("SLURM_JOB_QOS").unwrap_or_else(|| "normal".to_owned()),
+        nodes: nodes.clone().map(|(node, _)| node.name.clone()).collect(),
+        cpus: nodes.clone().map(cpus).collect(),
+        tasks: nodes.map(|(node, _)| u64::from(node.tasks)).collect(),
+        ..ComponentFacts::default()
+    }
+}

@@ -1,0 +1,182 @@
+//! Steps inside running jobs.
+
+mod input;
+mod output;
+mod place;
+
+use crate::{
+    cli::{ConnectionOptions, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions},
+    exit::{CommandResult, Failure, Status},
+    show,
+    table::{Table, left, right},
+    terminal,
+    values::compress_hosts,
+};
+use input::Input;
+use jiff::tz::TimeZone;
+use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
+use muster_schemas::{
+    CommandId,
+    job::ExitStatus,
+    steps::{StepInput, StepOutput, StepSpec, StepStreams},
+    views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
+};
+use output::Lines;
+
+/// So long one request waits for cores; then it is asked anew.
+const WAIT_SECONDS: u32 = 60;
+
+/// `muster step`.
+pub fn run(connection: &ConnectionOptions, command: StepCommand) -> CommandResult {
+    match command {
+        StepCommand::Run(options) => run_command(connection, options),
+        StepCommand::List(options) => list(connection, &options),
+        StepCommand::Attach(options) => attach(connection, &options),
+        StepCommand::Signal { step: StepName { job, step }, signal } => {
+            let request = StepSignalRequest { signal, component: None };
+            connection.client()?.signal_step(CommandId::new_now(), job, step, &request)?;
+            Ok(0)
+        }
+        StepCommand::End { step: StepName { job, step }, force } => {
+            let request = StepEndRequest { component: None, is_forced: force };
+            connection.client()?.end_step(CommandId::new_now(), job, step, &request)?;
+            Ok(0)
+        }
+    }
+}
+
+fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> CommandResult {
+    let mut client = connection.client()?;
+    let detail = client.job(options.job, Moment::Now)?;
+    let groups = place::groups(&detail, &options)?;
+    let size = options.pty.then(|| terminal::size().unwrap_or_default());
+    let streams = StepStreams {
+        stdin: if options.pty {
+            StepInput::Nothing
+        } else {
+            options.input_to.map_or(StepInput::AllTasks, StepInput::Task)
+        },
+        stdout: if options.pty { StepOutput::Discarded } else { StepOutput::Client },
+        stderr: (!options.pty).then_some(StepOutput::Client),
+        append_output: false,
+        terminal: size,
+    };
+    let spec = StepSpec {
+        name: options.name.clone().unwrap_or_else(|| options.words[0].clone()),
+        groups,
+        streams,
+        overlaps: options.overlap,
+        walltime_seconds: options.time,
+        ends_on_failure: options.kill_on_failure,
+        ..StepSpec::default()
+    };
+    let width = options.label.then(|| (spec.total_tasks() - 1).to_string().len());
+    let StepAnswer { run, step, .. } = launch(&mut client, &options, &spec)?;
+    let address = StepAddress { job: options.job, run, step };
+    let input = Input::start(client.another(), address, options.pty);
+    let mut lines = Lines::new(width);
+    let shown = show_output(&mut client, OutputReader::of(address), &mut lines);
+    drop(input);
+    shown?;
+    if lines.ended_tasks() == spec.total_tasks() {
+        return Ok(lines.highest_status());
+    }
+    // Some were not started, or are lost: the log says why.
+    let view = client.wait_for_step(options.job, run, step)?;
+    if let Some(detail) = &view.detail {
+        eprintln!("muster: step {step} of job {}: {detail}", options.job);
+    }
+    let status = view.exit_status.map_or(1, ExitStatus::shell_code);
+    Ok(status.max(lines.highest_status()).max(1))
+}
+
+fn launch(client: &mut Client, options: &StepRunOptions, spec: &StepSpec) -> Result<StepAnswer, Failure> {
+    let mut waits = false;
+    loop {
+        // The first asks without patience, so that a person is told what is waited for.
+        let seconds = if waits { WAIT_SECONDS } else { 0 };
+        match client.launch_step(CommandId::new_now(), options.job, spec, seconds) {
+            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy && !options.now => {
+                if !std::mem::replace(&mut waits, true) {
+                    eprintln!("muster: waiting: {}", refusal.message);
+                }
+            }
+            answer => return Ok(answer?),
+        }
+    }
+}
+
+fn show_output(client: &mut Client, mut reader: OutputReader, lines: &mut Lines) -> Result<(), Failure> {
+    loop {
+        let has_more = reader.read(client, |frame| lines.take(frame))?;
+        lines.flush()?;
+        if !has_more {
+            return Ok(lines.finish()?);
+        }
+    }
+}
+
+fn attach(connection: &ConnectionOptions, options: &StepAttachOptions) -> CommandResult {
+    let mut client = connection.client()?;
+    let StepName { job, step } = options.step;
+    let steps = client.steps(job, Moment::Now)?.steps;
+    let found = steps.iter().rev().find(|known| known.step == step);
+    let missing = || Failure::new(Status::NotFound, format!("job {job} has no step {step}"));
+    let found = found.ok_or_else(missing)?;
+    let width = options.label.then(|| found.total_tasks.saturating_sub(1).to_string().len());
+    let address = StepAddress { job, run: found.run, step };
+    let mut lines = Lines::new(width);
+    show_output(&mut client, OutputReader::watching(address), &mut lines)?;
+    Ok(0)
+}
+
+fn list(connection: &ConnectionOptions, options: &StepListOptions) -> CommandResult {
+    let mut client = connection.client()?;
+    let moment = options.query.moment();
+    let page = match options.job {
+        Some(job) => client.steps(job, moment)?,
+        None => client.running_steps(moment)?,
+    };
+    if options.query.json {
+        show::print_json(&page)?;
+    } else {
+        show::print_or_say(&table(&page.steps), "no steps")?;
+    }
+    Ok(0)
+}
+
+fn table(steps: &[StepDetail]) -> Table {
+    let zone = TimeZone::system();
+    let mut table = Table::new([
+        left("STEP"),
+        left("NAME"),
+        left("STATE"),
+        left("LAUNCHED"),
+        left("ENDED"),
+        right("TASKS"),
+        right("CORES"),
+        left("NODES"),
+    ]);
+    for step in steps {
+        let state = match (&step.ended, step.exit_status) {
+            (None, _) if step.is_stopping => "stopping".to_owned(),
+            (None, _) => "running".to_owned(),
+            (Some(_), Some(status)) if status.is_success() => "completed".to_owned(),
+            (Some(_), Some(status)) => status.to_string(),
+            (Some(_), None) => "ended".to_owned(),
+        };
+        let names: Vec<String> = step.nodes.iter().map(|node| node.node.clone()).collect();
+        let cores: u64 = step.nodes.iter().map(|node| node.cores.len()).sum();
+        table.push([
+            format!("{}.{}", step.job, step.step).into(),
+            (&step.name).into(),
+            state.into(),
+            show::local_time_column(step.launched, &zone).into(),
+            step.ended.map(|ended| show::local_time_column(ended, &zone)).unwrap_or_default().into(),
+            step.total_tasks.to_string().into(),
+            cores.to_string().into(),
+            compress_hosts(&names).into(),
+        ]);
+    }
+    table
+}

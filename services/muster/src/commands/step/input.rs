@@ -1,0 +1,74 @@
+//! What this process reads, for the tasks of a step.
+
+use crate::terminal;
+use muster_client::{Client, StepAddress};
+use muster_schemas::{CommandId, views::StepEndRequest};
+use nix::sys::signal::{SigSet, Signal};
+use std::{
+    io::{self, IsTerminal as _, Read as _},
+    os::fd::AsFd as _,
+    thread,
+};
+
+/// Standard input on its way to a step, and the terminal as it was before.
+pub struct Input {
+    _raw: Option<terminal::Raw>,
+}
+
+impl Input {
+    /// Passes on what is read until there is no more, on threads of their own: they end with this process. With a terminal
+    /// on both sides its keys go to the step as they are, and its size follows this one's.
+    pub fn start(client: Client, address: StepAddress, has_terminal: bool) -> Self {
+        let raw = (has_terminal && io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
+        let signals = watched_signals();
+        // The threads below have this mask too, so that the signals come to the one that waits for them.
+        if signals.thread_block().is_ok() {
+            let signalled = client.another();
+            thread::spawn(move || obey_signals(signalled, address, &signals));
+        }
+        thread::spawn(move || pass_on(client, address));
+        Self { _raw: raw }
+    }
+}
+
+fn watched_signals() -> SigSet {
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGWINCH] {
+        signals.add(signal);
+    }
+    signals
+}
+
+/// The first interrupt asks the step to end, the next ends it at once; the command goes on to the last words of the step.
+fn obey_signals(mut client: Client, address: StepAddress, signals: &SigSet) {
+    let mut is_forced = false;
+    while let Ok(signal) = signals.wait() {
+        let done = if signal == Signal::SIGWINCH {
+            terminal::size().map_or(Ok(()), |size| client.resize_terminal(address, size))
+        } else {
+            let request = StepEndRequest { component: None, is_forced: std::mem::replace(&mut is_forced, true) };
+            client.end_step(CommandId::new_now(), address.job, address.step, &request).map(drop)
+        };
+        if let Err(error) = done {
+            eprintln!("muster: {error}");
+        }
+    }
+}
+
+/// A step that has ended takes no more input, which ends this too.
+fn pass_on(mut client: Client, address: StepAddress) {
+    let mut buffer = vec![0; 64 << 10];
+    let mut offset = 0;
+    let mut stdin = io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    loop {
+        let length = match stdin.as_mut().map(|stdin| stdin.read(&mut buffer)) {
+            Ok(Ok(length)) => length,
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
+            _ => 0,
+        };
+        match client.say(address, offset, &buffer[..length], length == 0) {
+            Ok(said) if length > 0 => offset = said,
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The Slurm dialect on a live system, by the commands that people type, through links on PATH.
+
+use crate::system::{Output, System};
+use std::process::{Command, Stdio};
+
+struct Site {
+    system: System,
+}
+
+impl Site {
+    fn start() -> Self {
+        let system = System::start(4);
+        system.ok(&["install-commands", "bin"]);
+        Self { system }
+    }
+
+    fn run(&self, line: &str) -> Output {
+        let output = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(self.system.path(""))
+            .env("PATH", format!("{}:/usr/bin:/bin", self.system.path("bin").display()))
+            .env("MUSTER_DATA", self.system.path("data"))
+            .env("TZ", "UTC")
+            .env_remove("MUSTER_SERVER")
+            .stdin(Stdio::null())
+            .output()
+            .expect("there is a shell");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Output { status: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    fn ok(&self, line: &str) -> String {
+        let Output { status, stdout, stderr } = self.run(line);
+        assert_eq!(status, 0, "{line}\n{stdout}{stderr}\n{}", self.system.log());
+        stdout
+    }
+
+    fn fails(&self, line: &str) -> (i32, String) {
+        let Output { status, stderr, .. } = self.run(line);
+        (status, stderr)
+    }
+
+    fn is_over(&self, job: &str) {
+        self.system.wait_until(&format!("job {job} is over"), || self.ok(&format!("squeue -h -j {job}")).is_empty());
+    }
+}
+
+/// SL-C-06, SL-C-08, SL-C-11, SL-C-14, SL-E-08
+#[test]
+fn a_script_is_submitted_runs_with_its_variables_and_its_status_is_waited_for() {
+    let site = Site::start();
+    site.system.write("job.sh", "#!/bin/sh\n#SBATCH -J named -N 1 -n 2\nenv | grep ^SLURM\necho $1\nexit 3\n");
+    let Output { status, stdout, .. } = site.run("sbatch -W job.sh hello");
+    assert_eq!((status, stdout.as_str()), (3, "Submitted batch job 1\n"));
+    let said = site.system.read("slurm-1.out");
+    for line in [
+        "SLURM_JOB_ID=1",
+        "SLURM_JOBID=1",
+        "SLURM_JOB_NAME=named",
+        "SLURM_JOB_NODELIST=node1",
+        "SLURM_JOB_NUM_NODES=1",
+        "SLURM_JOB_CPUS_PER_NODE=2",
+        "SLURM_NTASKS=2",
+        "SLURM_PROCID=0",
+        "SLURMD_NODENAME=node1",
+        "hello",
+    ] {
+        assert!(said.lines().any(|known| known == line), "{line} is missing:\n{said}");
+    }
+    assert_eq!(site.ok("sbatch --parsable --wrap true"), "2\n");
+    site.is_over("2");
+    assert_eq!(
+        site.ok("sacct -n -P -X -j 1,2 -o JobID,JobName,State,ExitCode"),
+        "1|named|FAILED|3:0\n2|wrap|COMPLETED|0:0\n"
+    );
+}
+
+/// SL-C-01, SL-C-02, SL-C-09, SL-E-11, SL-S-11, SL-S-13
+#[test]
+fn what_cannot_be_is_refused_in_slurm_s_words_and_nothing_is_submitted() {
+    let site = Site::start();
+    assert_eq!(
+        site.fails("sbatch -p nope --wrap true"),
+        (
+            1,
+            "sbatch: error: invalid partition specified: nope\n\
+             sbatch: error: Batch job submission failed: Invalid partition name specified\n"
+                .to_owned()
+        )
+    );
+    assert_eq!(site.fails("SLURM_EXIT_ERROR=77 sbatch -p nope --wrap true").0, 77);
+    let (status, told) = site.fails("sbatch --bogus --wrap true");
+    assert_eq!((status, told.lines().next()), (255, Some("sbatch: unrecognized option '--bogus'")));
+    let (status, told) = site.fails("sbatch -a 1-2 -n1 : -n1 --wrap true");
+    assert_eq!(
+        (status, told.as_str()),
+        (1, "sbatch: error: Batch job submission failed: Invalid job array specification\n")
+    );
+    assert_eq!(site.fails("sbatch nofile.sh"), (1, "sbatch: error: Unable to open file nofile.sh\n".to_owned()));
+    assert_eq!(site.ok("squeue -h -t all"), "");
+    assert!(site.ok("squeue --version").starts_with("slurm "));
+}
+
+/// EX-05, SL-M-03, SL-I-05, SL-I-06
+#[test]
+fn a_component_of_a_waiting_job_is_not_cancelled_alone() {
+    let site = Site::start();
+    let job: u64 = site.ok("sbatch --parsable -t1 -H -n1 : -n1 : -n1 --wrap hostname").trim().parse().unwrap();
+    let refusal = |id: &str| {
+        format!(
+            "scancel: error: Kill job error on job id {id}: \
+             Operation not permitted on individual component of heterogeneous job\n"
+        )
+    };
+    let part = format!("{job}+1");
+    assert_eq!(site.fails(&format!("scancel {part}")), (60, refusal(&part)));
+    let own = (job + 1).to_string();
+    assert_eq!(site.fails(&format!("scancel {own}")), (60, refusal(&own)));
+    let expected: String = (0..3).map(|offset| format!("{job}+{offset} PD JobHeldUser\n")).collect();
+    assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%i %t %r' | sort")), expected);
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job.to_string());
+}
+
+/// SL-C-31, SL-C-26, SL-C-33, SL-C-34, SL-C-37
+#[test]
+fn jobs_are_held_released_shown_and_cancelled() {
+    let site = Site::start();
+    let job = site.ok("sbatch --parsable -H --wrap 'sleep 1000'").trim().to_owned();
+    assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%t %r'")), "PD JobHeldUser\n");
+    site.ok(&format!("scontrol release {job}"));
+    site.system.wait_for_state(&job, "running");
+    assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%t %R'")), "R node1\n");
+    let shown = site.ok(&format!("scontrol -o show job {job}"));
+    assert!(shown.starts_with(&format!("JobId={job} JobName=wrap ")), "{shown}");
+    assert!(shown.contains(" JobState=RUNNING Reason=None "), "{shown}");
+    assert_eq!(site.ok("scontrol show hostnames 'nid[00001-00002]'"), "nid00001\nnid00002\n");
+    assert!(site.ok("scontrol ping").ends_with(" is UP\n"));
+    let script = site.ok(&format!("scontrol write batch_script {job} -"));
+    assert!(script.starts_with("#!/bin/sh\n") && script.contains("sleep 1000"), "{script}");
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job);
+    assert_eq!(site.fails(&format!("scancel {job}")), (0, String::new()));
+    assert_eq!(
+        site.fails("scontrol show job 99999"),
+        (1, "slurm_load_jobs error: Invalid job id specified\n".to_owned())
+    );
+    assert_eq!(site.fails("squeue -j 99999"), (1, "slurm_load_jobs error: Invalid job id specified\n".to_owned()));
+}
+
+/// SL-C-28, SL-C-38
+#[test]
+fn nodes_are_drained_and_resumed() {
+    let site = Site::start();
+    site.ok("scontrol update nodename=node[3-4] state=drain reason='bad disk'");
+    let shown = site.ok("sinfo -h -o '%t %D %N'");
+    assert!(shown.contains("drain 2 node[3-4]\n") && shown.contains("idle 2 node[1-2]\n"), "{shown}");
+    let text = "You must specify a reason when DOWNING or DRAINING a node. Request denied\n";
+    assert_eq!(site.fails("scontrol update nodename=node1 state=drain"), (1, text.to_owned()));
+    site.ok("scontrol update nodename=node[3-4] state=resume");
+    assert_eq!(site.ok("sinfo -h -o '%t %D'"), "idle 4\n");
+}
+
+/// EX-08, SL-A-02, SL-A-03, SL-A-04
+#[test]
+fn accounting_lists_the_components_that_are_named() {
+    let site = Site::start();
+    let job: u64 = site.ok("sbatch --parsable -J foo -n1 -c2 : -n1 -c4 --wrap true").trim().parse().unwrap();
+    site.is_over(&job.to_string());
+    let (first, second) = (format!("{job}+0|foo|2|COMPLETED|0:0\n"), format!("{job}+1|foo|4|COMPLETED|0:0\n"));
+    let listed = |what: &str| site.ok(&format!("sacct -X -n -P -o JobID,JobName,AllocCPUS,State,ExitCode -j {what}"));
+    assert_eq!(listed(&job.to_string()), format!("{first}{second}"));
+    assert_eq!(listed(&format!("{job}+1")), second);
+    assert_eq!(listed(&(job + 1).to_string()), second);
+    assert_eq!(listed(&format!("{job} --whole-hetjob=no")), first);
+    assert_eq!(listed(&format!("{job}+1 --whole-hetjob=yes")), format!("{first}{second}"));
+}
+
+/// EX-19, SL-C-17, SL-C-18
+#[test]
+fn tasks_of_an_array_that_wait_share_a_line_and_are_cancelled_by_index() {
+    let site = Site::start();
+    site.system.write("arr.sh", "#!/bin/sh\necho $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT\nsleep 1000\n");
+    let job = site.ok("sbatch --parsable -a 1-5%2 -t1 arr.sh").trim().to_owned();
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%i %t %r' | sort"));
+    let running = format!("{job}_1 R None\n{job}_2 R None\n");
+    let expected = format!("{running}{job}_[3-5%2] PD JobArrayTaskLimit\n");
+    site.system.wait_until("two tasks run", || listed() == expected);
+    site.ok(&format!("scancel {job}_5"));
+    site.ok(&format!("scancel '{job}_[3-4]'"));
+    assert_eq!(listed(), running);
+    site.system.wait_until("both have said it", || {
+        let said = |index: u32| site.system.read(&format!("slurm-{job}_{index}.out"));
+        said(1) == "1 of 5\n" && said(2) == "2 of 5\n"
+    });
+    let told = site.fails("scancel -v --me").1;
+    assert_eq!(told, format!("scancel: Terminating job {job}_1\nscancel: Terminating job {job}_2\n"));
+    site.is_over(&job);
+}

@@ -1,0 +1,261 @@
+//! What is stopped, and when: at random, and, where there are filters, at calls of a phase that the seed chooses, because
+//! by chance alone hardly a stop would hit an activation or a rollback.
+
+use super::{Happening, SECOND, World, chains::Chains, ledger::Crash, network::Party};
+use muster_schemas::{
+    Timestamp,
+    filter::{CallId, FilterAction, FilterKind},
+};
+use rand::{Rng, rngs::SmallRng};
+
+/// What of a chain is under way when something stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    Submission,
+    Activation,
+    Rollback,
+}
+
+impl Phase {
+    /// The phase of a chain.
+    pub(super) const fn of(kind: FilterKind, is_rolling_back: bool) -> Self {
+        match (kind, is_rolling_back) {
+            (_, true) => Self::Rollback,
+            (FilterKind::Submission, false) => Self::Submission,
+            (FilterKind::Activation, false) => Self::Activation,
+        }
+    }
+
+    fn of_call(call: CallId) -> Self {
+        Self::of(call.kind, call.action == FilterAction::Revert)
+    }
+}
+
+/// Stops that hit a chain of filters, each counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kills {
+    /// Of a runner that had a call: it had claimed it, made it, or reported on it and was not yet answered.
+    pub of_runners: u64,
+    /// Of anything else while a chain was being rolled back.
+    pub in_rollback: u64,
+    /// Of anything else while an activation chain was under way, and nothing was being rolled back.
+    pub in_activation: u64,
+    /// Of anything else while only submission chains were under way.
+    pub in_submission: u64,
+}
+
+impl Kills {
+    /// How many there were.
+    pub const fn total(&self) -> u64 {
+        self.of_runners + self.in_rollback + self.in_activation + self.in_submission
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.of_runners += other.of_runners;
+        self.in_rollback += other.in_rollback;
+        self.in_activation += other.in_activation;
+        self.in_submission += other.in_submission;
+    }
+
+    /// Counts a stop of anything but a runner: of the phases that are under way, for the one that is the rarest, or for
+    /// the one that was aimed at.
+    fn count(&mut self, chains: &Chains, aimed_at: Option<Phase>) {
+        let is_under_way = |phase: &Phase| chains.phases().any(|open| open == *phase);
+        match aimed_at.filter(is_under_way).or_else(|| chains.phases().max()) {
+            Some(Phase::Rollback) => self.in_rollback += 1,
+            Some(Phase::Activation) => self.in_activation += 1,
+            Some(Phase::Submission) => self.in_submission += 1,
+            None => {}
+        }
+    }
+}
+
+/// What a call that is being made has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A runner has claimed it and waits for the answer.
+    Claimed,
+    /// The runner makes it.
+    Made,
+    /// The runner has reported on it and waits for the answer.
+    Reported,
+}
+
+/// What the next hit at a phase is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Blow {
+    /// The ledger stops in the round that decides on a claim of such a call, or on a report.
+    Round(Crash),
+    /// Something stops soon after such a call has come to a step.
+    Soon(Step, Victim),
+}
+
+/// What stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Victim {
+    Ledger,
+    Planner,
+    Executor,
+    /// The runner that has the call.
+    Runner,
+}
+
+impl Blow {
+    fn any(random: &mut SmallRng) -> Self {
+        let step = [Step::Claimed, Step::Made, Step::Reported][random.random_range(0..3)];
+        match random.random_range(0..16) {
+            0..=6 => Self::Round(Crash::any(random)),
+            7..=8 => Self::Soon(step, Victim::Ledger),
+            9 => Self::Soon(step, Victim::Planner),
+            10 => Self::Soon(step, Victim::Executor),
+            _ => Self::Soon(step, Victim::Runner),
+        }
+    }
+}
+
+impl World {
+    /// From here on calls of this phase are aimed at.
+    pub(super) fn take_aim(&mut self, phase: Phase) {
+        self.aims.insert(phase, Blow::any(&mut self.random));
+    }
+
+    /// A call has come to a step, at which it stays for about so many microseconds.
+    pub(super) fn call_reaches(&mut self, step: Step, call: CallId, runner: usize, micros: i64) {
+        let phase = Phase::of_call(call);
+        let Some(Blow::Soon(at, victim)) = self.aims.get(&phase).copied() else { return };
+        if at == step {
+            self.aims.remove(&phase);
+            let pause = self.random.random_range(0..micros);
+            self.agenda.after(pause, Happening::Strike { victim, phase, runner });
+        }
+    }
+
+    /// Where the ledger stops in the round that is to come, and the phase at which that is aimed.
+    pub(super) fn crash_of_round(&mut self) -> Option<(Crash, Option<Phase>)> {
+        if !self.troubled {
+            return None;
+        }
+        let phase = self.ledger.waiting_calls().map(Phase::of_call).max();
+        if let Some((phase, Blow::Round(crash))) = phase.and_then(|phase| Some((phase, *self.aims.get(&phase)?))) {
+            self.aims.remove(&phase);
+            return Some((crash, Some(phase)));
+        }
+        Crash::perhaps(&mut self.random).map(|crash| (crash, None))
+    }
+
+    /// What was aimed at is hit.
+    pub(super) fn strike(&mut self, victim: Victim, phase: Phase, runner: usize) {
+        if !self.troubled {
+            return;
+        }
+        let back_after = self.random.random_range(SECOND / 20..5 * SECOND);
+        match victim {
+            Victim::Ledger => {
+                if self.ledger.is_up() {
+                    self.ledger.stop();
+                    self.ledger_stopped(Some(phase), back_after);
+                }
+            }
+            Victim::Planner => self.stop_planner(Some(phase), back_after),
+            Victim::Executor => {
+                let node = self.random.random_range(0..self.nodes.len());
+                self.stop_executor(node, Some(phase));
+                self.agenda.after(back_after, Happening::ExecutorReturns(node));
+            }
+            Victim::Runner => self.stop_runner(runner, back_after),
+        }
+        self.aim_again(phase);
+    }
+
+    /// After a hit the world gets some rest, so that chains come to where they can be hit again: the more, the more there
+    /// is to hit.
+    fn aim_again(&mut self, phase: Phase) {
+        let longest = match phase {
+            Phase::Submission => 40,
+            Phase::Activation => 1,
+            Phase::Rollback => 1,
+        };
+        let pause = self.random.random_range(SECOND / 20..longest * SECOND);
+        self.agenda.after(pause, Happening::TakeAim(phase));
+    }
+
+    /// The ledger has stopped.
+    pub(super) fn ledger_stopped(&mut self, aimed_at: Option<Phase>, back_after: i64) {
+        self.count_kill(aimed_at);
+        self.agenda.after(back_after, Happening::LedgerReturns);
+    }
+
+    /// The ledger has stopped in a round.
+    pub(super) fn ledger_crashed(&mut self, aimed_at: Option<Phase>, is_torn: bool) {
+        self.report.torn_writes += u64::from(is_torn);
+        let longest = if aimed_at.is_some() { 5 } else { 20 };
+        let back_after = self.random.random_range(SECOND / 20..longest * SECOND);
+        self.ledger_stopped(aimed_at, back_after);
+        if let Some(phase) = aimed_at {
+            self.aim_again(phase);
+        }
+    }
+
+    fn stop_planner(&mut self, aimed_at: Option<Phase>, back_after: i64) {
+        self.planner.stop();
+        self.count_kill(aimed_at);
+        self.agenda.after(back_after, Happening::PlannerReturns);
+    }
+
+    pub(super) fn stop_executor(&mut self, node: usize, aimed_at: Option<Phase>) {
+        self.nodes[node].stops();
+        // Who is gone asks no more; after its return it asks anew, under the same ids.
+        self.network.open.retain(|_, (party, _)| *party != Party::Node(node));
+        self.count_kill(aimed_at);
+    }
+
+    fn stop_runner(&mut self, runner: usize, back_after: i64) {
+        let asked = self.network.open.values().any(|(party, _)| *party == Party::Runner(runner));
+        self.report.crashes += 1;
+        if asked || !self.runners[runner].is_idle() {
+            self.report.kills.of_runners += 1;
+        } else {
+            self.report.kills.count(self.truth.chains(), None);
+        }
+        self.runners[runner].stops();
+        self.network.open.retain(|_, (party, _)| *party != Party::Runner(runner));
+        self.agenda.after(back_after, Happening::RunnerReturns(runner));
+    }
+
+    /// Something that is no runner was stopped.
+    fn count_kill(&mut self, aimed_at: Option<Phase>) {
+        self.report.crashes += 1;
+        self.report.kills.count(self.truth.chains(), aimed_at);
+    }
+
+    /// Stops something, and lets it come back.
+    pub(super) fn trouble(&mut self) {
+        if !self.troubled {
+            return;
+        }
+        let back_after = self.random.random_range(SECOND / 10..15 * SECOND);
+        if !self.runners.is_empty() && self.random.random_range(0..2) == 0 {
+            let runner = self.random.random_range(0..self.runners.len());
+            let back_after = self.random.random_range(SECOND / 10..40 * SECOND);
+            self.stop_runner(runner, back_after);
+        }
+        match self.random.random_range(0..10) {
+            0..=2 => self.stop_planner(None, back_after),
+            3..=6 => {
+                let node = self.random.random_range(0..self.nodes.len());
+                self.stop_executor(node, None);
+                self.agenda.after(back_after, Happening::ExecutorReturns(node));
+            }
+            7 => {
+                let node = self.random.random_range(0..self.nodes.len());
+                self.stop_executor(node, None);
+                self.nodes[node].reboots(Timestamp(self.agenda.now));
+                // Some nodes stay away for longer than the ledger waits.
+                self.agenda.after(back_after * 3, Happening::ExecutorReturns(node));
+            }
+            _ => self.network.cut_until = self.agenda.now + back_after,
+        }
+        let pause = self.random.random_range(SECOND..6 * SECOND);
+        self.agenda.after(pause, Happening::Trouble);
+    }
+}
