@@ -19,10 +19,16 @@ use muster_schemas::{
     },
     subjects,
 };
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    time::{Duration, Instant},
+};
 
 const RUN: u64 = 1;
 const STEP: u32 = 1;
+/// What takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// So much output may wait for the client; see `MAX_AHEAD_BYTES` of the shim.
 const AHEAD: u64 = 64 << 20;
 
@@ -129,13 +135,18 @@ impl Reader {
     }
 
     async fn finish(&mut self, node: &Node, max_bytes: u32) {
-        while !self.read(node, max_bytes).await {}
+        let deadline = Instant::now() + PATIENCE;
+        while !self.read(node, max_bytes).await {
+            assert!(Instant::now() < deadline, "it does not end; task 0 said: {}", self.text(0));
+        }
         assert!(self.bytes.is_empty(), "half a frame is left");
     }
 
     /// Until a task has said so much.
     async fn until_said(&mut self, node: &Node, rank: u32, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
         while !self.text(rank).contains(text) {
+            assert!(Instant::now() < deadline, "no `{text}` in: {}", self.text(rank));
             assert!(!self.read(node, 1 << 20).await, "it ended without `{text}`: {}", self.text(rank));
         }
     }
@@ -316,8 +327,9 @@ async fn what_the_client_says_comes_to_one_task_if_it_is_meant_for_one() {
 async fn the_first_task_can_have_a_terminal() {
     let node = Node::start(ContainmentMode::Auto).await;
     holding(&node).await;
-    let text =
-        "test -t 0 && test -t 2 && stty size; trap 'stty size' WINCH; echo ready; read line; echo got $line; cat";
+    // A signal that a shell traps ends its `read`.
+    let text = "test -t 0 && test -t 2 && stty size; trap 'stty size' WINCH; echo ready; \
+                until read line; do :; done; echo got $line; cat";
     let mut order = shell(&node, "0-1", text);
     order.tasks.streams.stdout = StepOutput::Discarded;
     order.tasks.streams.stderr = None;
@@ -327,10 +339,10 @@ async fn the_first_task_can_have_a_terminal() {
     reader.until_said(&node, 0, "ready").await;
     assert!(reader.text(0).starts_with("30 90\r\n"), "{}", reader.text(0));
     assert_eq!(ask(&node, IoAsk::Resize(TerminalSize { rows: 31, columns: 91 })).await.unwrap(), IoReply::Done);
+    reader.until_said(&node, 0, "31 91").await;
     let mut said = b"hello\n".to_vec();
     say(&node, &said, false).await;
     reader.until_said(&node, 0, "got hello").await;
-    assert!(reader.text(0).contains("31 91"), "{}", reader.text(0));
     said.extend(b"more\n");
     say(&node, &said, true).await;
     reader.finish(&node, 1 << 20).await;
