@@ -380,6 +380,13 @@ pub enum Command {
         /// 10 to 86,400; `None` means that it need not be heard of any more.
         seconds: Option<u32>,
     },
+    /// [`Command::SetFilterSettings`] and [`Command::SetScheduling`] at once: both or neither. Administrators.
+    SetParameters {
+        /// All of how filters are called.
+        filters: Box<FilterSettings>,
+        /// All of how resources are given to jobs.
+        scheduling: Box<SchedulingSettings>,
+    },
 }
 
 /// How jobs are to end (HPC-C-06).

@@ -3,10 +3,11 @@
 use crate::{
     command::{JobEnding, JobSelection},
     event::{HoldBy, Intake},
-    filter::{ChainVerdict, FilterAction, FilterKind, JobDocument, JobWarning, TemplateSpec},
+    filter::{ChainVerdict, FilterAction, FilterKind, FilterSettings, JobDocument, JobWarning, TemplateSpec},
     ids::Sequence,
     job::JobSpec,
     resources::Alternative,
+    scheduling::SchedulingSettings,
     tasks::{SizeUnit, TaskKind, TaskList},
     time::Timestamp,
 };
@@ -178,6 +179,16 @@ pub struct ConfigureJobRequest {
     pub spec: JobSpec,
     /// What comes with it.
     pub intake: Intake,
+}
+
+/// How filters are called and how resources are given to jobs, to be set at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParametersRequest {
+    /// The cluster-wide filters, and how filters are called.
+    pub filters: FilterSettings,
+    /// How resources are given to jobs.
+    pub scheduling: SchedulingSettings,
 }
 
 /// Jobs to hold until a time.

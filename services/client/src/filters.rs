@@ -7,7 +7,7 @@ use muster_schemas::{
     scheduling::SchedulingSettings,
     views::{
         CommandAnswer, ConfigureJobRequest, DescribedJobRequest, DescriptionView, EndRequest, HoldUntilRequest,
-        TemplatesPage,
+        ParametersRequest, TemplatesPage,
     },
 };
 
@@ -121,15 +121,15 @@ impl Client {
         self.get(&moment.add_to("/v1/scheduling".to_owned()))
     }
 
-    /// Sets how resources are given to jobs.
+    /// Sets how filters are called and how resources are given to jobs: both or neither.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub fn set_scheduling(
+    pub fn set_parameters(
         &mut self,
         id: CommandId,
-        settings: &SchedulingSettings,
+        parameters: &ParametersRequest,
     ) -> Result<CommandAnswer, ClientError> {
-        self.command(id, "PUT", "/v1/scheduling", settings)
+        self.command(id, "PUT", "/v1/parameters", parameters)
     }
 }

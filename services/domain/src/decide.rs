@@ -98,6 +98,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         | Command::HoldUntil { .. }
         | Command::EndJobs { .. }
         | Command::SetFilterSettings { .. }
+        | Command::SetParameters { .. }
         | Command::SetTemplate { .. }
         | Command::RemoveTemplate { .. }
         | Command::ClaimCalls { .. }

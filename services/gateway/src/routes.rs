@@ -76,6 +76,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/templates/{name}", put(filters::set_template).delete(filters::remove_template))
         .route("/v1/filters", get(filters::filters).put(filters::set_filters))
         .route("/v1/scheduling", get(filters::scheduling).put(filters::set_scheduling))
+        .route("/v1/parameters", put(filters::set_parameters))
         .route("/v1/plan", get(plans::plan))
         .route("/v1/plan/accuracy", get(plans::accuracy))
         .route("/v1/queues", get(state::queues))
@@ -163,6 +164,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         filters::set_filters,
         filters::scheduling,
         filters::set_scheduling,
+        filters::set_parameters,
         reservations::reserve,
         reservations::remove,
         reservations::set_closures,

@@ -247,6 +247,9 @@ pub struct BadSetting {
     pub given: String,
     /// What is wrong, with the range.
     pub reason: String,
+    /// Whether it is no assignment of a setting at all, or one that clashes with another; else its value is refused
+    /// (HPC-C-02).
+    pub is_usage: bool,
 }
 
 impl fmt::Display for BadSetting {
@@ -265,24 +268,33 @@ impl Settings {
         let (mut settings, mut bad, mut named) = (self.clone(), Vec::new(), BTreeSet::new());
         for assignment in assignments {
             let assignment = assignment.as_ref();
-            if let Err(reason) = settings.assign(assignment, &mut named) {
-                bad.push(BadSetting { given: assignment.to_owned(), reason });
-            }
+            let given = || assignment.to_owned();
+            let set = named_setting(assignment, &mut named)
+                .map_err(|reason| BadSetting { given: given(), reason, is_usage: true })
+                .and_then(|(name, text)| {
+                    let allowed = |reason| format!("{reason}; allowed: {}", range_of(name));
+                    let set = settings.set_one(name, text).map_err(allowed);
+                    set.map_err(|reason| BadSetting { given: given(), reason, is_usage: false })
+                });
+            bad.extend(set.err());
         }
         if bad.is_empty() { Ok(settings) } else { Err(bad) }
     }
+}
 
-    fn assign(&mut self, assignment: &str, named: &mut BTreeSet<&'static str>) -> Result<(), String> {
-        let (name, text) = assignment.split_once('=').ok_or_else(|| "expected Name=value".to_owned())?;
-        let Some(known) = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name.trim())) else {
-            let nearest = words::nearest(name.trim(), NAMES.iter().copied());
-            let hint = nearest.map(|nearest| format!("; nearest known is {nearest}")).unwrap_or_default();
-            return Err(format!("no such setting{hint}"));
-        };
-        if !named.insert(known) {
-            return Err(format!("{known} is set twice"));
-        }
-        let set = self.set_one(known, text.trim());
-        set.map_err(|reason| format!("{reason}; allowed: {}", range_of(known)))
+/// The setting that an assignment names, and the value for it.
+fn named_setting<'a>(
+    assignment: &'a str,
+    named: &mut BTreeSet<&'static str>,
+) -> Result<(&'static str, &'a str), String> {
+    let (name, text) = assignment.split_once('=').ok_or_else(|| "expected Name=value".to_owned())?;
+    let Some(known) = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name.trim())) else {
+        let nearest = words::nearest(name.trim(), NAMES.iter().copied());
+        let hint = nearest.map(|nearest| format!("; nearest known is {nearest}")).unwrap_or_default();
+        return Err(format!("no such setting{hint}"));
+    };
+    if !named.insert(known) {
+        return Err(format!("{known} is set twice"));
     }
+    Ok((known, text.trim()))
 }

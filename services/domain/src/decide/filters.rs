@@ -27,6 +27,7 @@ pub(super) fn decide(access: &Access, command: Command, now: Timestamp) -> Resul
         Command::HoldUntil { jobs, until } => holds::hold_until(access, &jobs, until, now),
         Command::EndJobs { jobs, ending } => control::end(access, &jobs, &ending),
         Command::SetFilterSettings { settings } => settings::set(access, *settings),
+        Command::SetParameters { filters, scheduling } => settings::set_parameters(access, *filters, *scheduling),
         Command::SetTemplate { template } => settings::set_template(access, *template),
         Command::RemoveTemplate { name } => settings::remove_template(access, &name),
         Command::ClaimCalls { calls } => calls::claim(access, &calls, now),

@@ -2,6 +2,7 @@
 
 mod activation;
 mod chains;
+mod events;
 mod growth;
 mod histories;
 mod holds;

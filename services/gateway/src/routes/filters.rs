@@ -13,7 +13,7 @@ use muster_schemas::{
     command::Command,
     filter::{FilterSettings, TemplateSpec},
     scheduling::SchedulingSettings,
-    views::{CommandAnswer, ErrorBody, TemplatesPage},
+    views::{CommandAnswer, ErrorBody, ParametersRequest, TemplatesPage},
 };
 
 /// List job templates
@@ -94,4 +94,19 @@ pub(crate) async fn set_scheduling(
     Json(settings): Json<SchedulingSettings>,
 ) -> Answered {
     app.jobs_command(asked, Command::SetScheduling { settings: Box::new(settings) }).await
+}
+
+/// Set filters and how resources are given to jobs at once
+///
+/// Both are set, or neither.
+#[utoipa::path(put, path = "/v1/parameters", tag = "filters", request_body = ParametersRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn set_parameters(
+    State(app): State<App>,
+    asked: Asked,
+    Json(ParametersRequest { filters, scheduling }): Json<ParametersRequest>,
+) -> Answered {
+    let command = Command::SetParameters { filters: Box::new(filters), scheduling: Box::new(scheduling) };
+    app.jobs_command(asked, command).await
 }

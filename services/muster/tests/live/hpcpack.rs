@@ -27,15 +27,49 @@ fn wrong_usage_is_told_and_nothing_is_submitted() {
         (&["job", "submit", "/numcores:2", "/numnodes:1", "hostname"], "cannot be given together"),
         (&["job", "view"], "needs a job id"),
         (&["cluscfg", "setparam"], "usage: cluscfg"),
+        (&["cluscfg", "setparams", "BackfillLookAhead"], "expected Name=value"),
+        (&["cluscfg", "setparams", "BackfillLookAhead=5", "Foo=1"], "Foo=1: no such setting"),
         (&["jobtemplate", "list", "/kind:x"], "has no option /kind"),
     ] {
         let Output { status, stderr, .. } = system.run(arguments);
         assert_eq!((status, stderr.contains(expected)), (2, true), "{arguments:?}: {stderr}");
     }
-    assert_eq!(system.run(&["job", "view", "99"]).status, 4);
     assert_eq!(system.run(&["job", "submit", "/priority:High", "hostname"]).status, 1);
-    assert_eq!(system.run(&["--data", "/nonexistent", "job", "list"]).status, 5);
     assert!(system.ok(&["job", "list", "/all"]).contains("0 matching jobs"));
+    assert!(!system.ok(&["cluscfg", "listparams"]).lines().any(|line| line.starts_with("BackfillLookAhead  5")));
+}
+
+/// HPC-C-02, HPC-C-08, HPC-F-71
+#[test]
+fn each_way_to_fail_has_an_exit_code_of_its_own() {
+    let system = System::start_for_others();
+    let job = submit(&system, &["/holduntil:60", "true"]);
+    for arguments in [
+        &["cluscfg", "setparams", "BackfillLookAhead=5"][..],
+        &["jobtemplate", "new", "Theirs"],
+        &["job", "cancel", &job, "/force"],
+        &["job", "modify", &job, "/priority:Lowest"],
+    ] {
+        let Output { status, stderr, .. } = system.run_as_nobody(arguments);
+        assert_eq!(status, 3, "{arguments:?}: {stderr}");
+    }
+    assert_eq!(shown(&system, &job, "State"), "Queued");
+    assert_eq!(system.run_as_nobody(&["job", "view", &job]).status, 0);
+    for (arguments, expected) in [
+        (&["cluscfg", "setparams", "BackfillLookAhead=5"][..], 0),
+        (&["cluscfg", "setparams", "DefaultHoldDuration=59"], 1),
+        (&["job", "submit", "/jobtemplate:Nosuch", "true"], 1),
+        (&["job", "modify", &job, "/holduntil:2001-01-01T00:00:00Z"], 1),
+        (&["cluscfg", "setparams", "Foo=1"], 2),
+        (&["job", "submit", "/numcores:2", "/numnodes:1", "true"], 2),
+        (&["job", "cancel"], 2),
+        (&["job", "view", "99"], 4),
+        (&["jobtemplate", "view", "Nosuch"], 4),
+        (&["--data", "/nonexistent", "job", "list"], 5),
+    ] {
+        let Output { status, stderr, .. } = system.run(arguments);
+        assert_eq!(status, expected, "{arguments:?}: {stderr}");
+    }
 }
 
 /// HPC-C-01
@@ -209,6 +243,30 @@ fn no_command_leads_a_job_out_of_the_limits_of_its_template() {
     assert_eq!(shown, ["10", "1-2 cores", "wheel"]);
 }
 
+/// HPC-T-10: an administrator may set any priority on a job that waits or runs, its owner one within the limits.
+#[test]
+fn administrators_alone_may_set_a_priority_outside_the_limits_of_the_template() {
+    let system = System::start_for_others();
+    system.ok(&["jobtemplate", "new", "Low"]);
+    system.ok(&["jobtemplate", "set", "Low", "Priority", "/max:2000"]);
+    let high = system.run(&["job", "submit", "/jobtemplate:Low", "/priority:Highest", "true"]);
+    assert!(high.status == 1 && high.stderr.contains("[TemplateValueTooLarge]"), "{}", high.stderr);
+    let places = ["/workdir:/", "/stdout:/dev/null", "/stderr:/dev/null"];
+    let submission = [&["job", "submit", "/jobtemplate:Low"], &places[..], &["sleep", "600"]].concat();
+    let Output { status, stdout, stderr } = system.run_as_nobody(&submission);
+    assert_eq!(status, 0, "{stderr}");
+    let job = submitted(&stdout);
+    system.wait_until("it runs", || shown(&system, &job, "State") == "Running");
+    let Output { status, stderr, .. } = system.run_as_nobody(&["job", "modify", &job, "/priority:Normal+1"]);
+    assert!(status == 1 && stderr.contains("[TemplateValueTooLarge]"), "{stderr}");
+    let Output { status, stderr, .. } = system.run_as_nobody(&["job", "modify", &job, "/priority:Lowest"]);
+    assert_eq!((status, shown(&system, &job, "Priority").as_str()), (0, "Lowest"), "{stderr}");
+    system.ok(&["job", "modify", &job, "/priority:Highest"]);
+    assert_eq!(shown(&system, &job, "Priority"), "Highest");
+    assert_eq!(system.run(&["job", "modify", &job, "/priority:4001"]).status, 1);
+    system.ok(&["job", "cancel", &job, "/force"]);
+}
+
 /// HPC-J-47
 #[test]
 fn a_file_that_cannot_be_read_is_told_with_its_place_and_no_job_is_made() {
@@ -256,6 +314,67 @@ fn jobs_are_canceled_and_finished_with_a_message() {
     system.wait_until("it is canceled", || shown(&system, &canceled, "State") == "Canceled");
     system.wait_until("it is finished", || shown(&system, &finished, "State") == "Finished");
     assert_eq!(shown(&system, &canceled, "Message"), "enough");
+}
+
+/// Submits a job that says when it runs and, if it is given the time, that it has cleaned up behind itself.
+fn submit_cleaning(system: &System, name: &str) -> String {
+    let text =
+        format!("trap 'echo cleaned > {name}.cleaned; exit 0' TERM; echo > {name}.runs; while :; do sleep 0.01; done");
+    let job = system.submit(&["--", "sh", "-c", &text]);
+    system.wait_until("it runs", || system.path(&format!("{name}.runs")).exists());
+    job
+}
+
+/// HPC-C-06
+#[test]
+fn a_job_that_is_ended_has_time_to_clean_up_unless_it_is_forced() {
+    let system = System::start(1);
+    for (name, arguments, state, is_cleaned) in [
+        ("canceled", &["job", "cancel"][..], "Canceled", true),
+        ("finished", &["job", "finish"], "Finished", true),
+        ("killed", &["job", "cancel", "/force"], "Canceled", false),
+    ] {
+        let job = submit_cleaning(&system, name);
+        system.ok(&[arguments, &[&job]].concat());
+        system.wait_until("it has ended", || shown(&system, &job, "State") == state);
+        assert_eq!(system.read(&format!("{name}.cleaned")) == "cleaned\n", is_cleaned, "{name}");
+    }
+}
+
+/// HPC-C-06
+#[test]
+fn a_job_that_is_ended_gracefully_ends_the_tasks_that_run_and_begins_no_more() {
+    let system = System::start(1);
+    let line = "echo > runs; until [ -e go ]; do sleep 0.01; done; echo * >> done";
+    let tasks = format!("<Task Type='ParametricSweep' StartValue='1' EndValue='3' CommandLine='{line}'/>");
+    system.write("sweep.xml", &format!("<Job MinCores='1' MaxCores='1'><Tasks>{tasks}</Tasks></Job>"));
+    let job = submit(&system, &["/jobfile:sweep.xml"]);
+    system.wait_until("it runs", || system.path("runs").exists());
+    system.ok(&["job", "cancel", &job, "/graceful"]);
+    system.wait_until("it is ending", || shown(&system, &job, "State") == "Finishing");
+    system.write("go", "");
+    system.wait_until("it has ended", || shown(&system, &job, "State") == "Canceled");
+    assert_eq!(system.read("done"), "1\n");
+    let plain = submit_cleaning(&system, "plain");
+    let refused = system.run(&["job", "cancel", &plain, "/graceful"]);
+    assert_eq!((refused.status, shown(&system, &plain, "State").as_str()), (1, "Running"), "{}", refused.stderr);
+    system.ok(&["job", "cancel", &plain, "/force"]);
+}
+
+/// HPC-C-05, HPC-J-13: a task that could use more than its job may have gets it once the job may have more.
+#[test]
+fn a_task_uses_what_its_job_was_given_later() {
+    let system = System::start(1);
+    let task = "<Task MinCores='1' MaxCores='4' CommandLine='true'/>";
+    system.write("job.xml", &format!("<Job MinCores='1' MaxCores='2'><Tasks>{task}</Tasks></Job>"));
+    let job = submit(&system, &["/jobfile:job.xml", "/holduntil:60"]);
+    system.ok(&["job", "modify", &job, "/numcores:4"]);
+    assert!(system.ok(&["job", "listtasks", &job]).contains("1-4"));
+    system.ok(&["job", "modify", &job, "/holduntil:0"]);
+    system.wait_until("it has finished", || shown(&system, &job, "State") == "Finished");
+    let events = system.ok(&["job", "events", &job, "--json"]);
+    let started = events.lines().find(|line| line.contains("muster.task.started")).unwrap_or_default();
+    assert!(started.contains("\"tasks\":4") || started.contains("\"cores\":4"), "{started}");
 }
 
 /// HPC-C-08, HPC-C-09, HPC-H-02

@@ -14,6 +14,8 @@ use std::{
 
 /// Nothing that a test waits for takes this long on a machine that works.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What `nobody` shows over TCP.
+const TOKEN: &str = "a-token-for-nobody-only";
 
 /// What a command came to.
 #[derive(Debug)]
@@ -27,18 +29,37 @@ pub struct Output {
 pub struct System {
     folder: tempfile::TempDir,
     process: Option<Child>,
+    /// The TCP address for callers other than the user of the test.
+    listens: Option<String>,
 }
 
 impl System {
     /// A folder in which nothing runs yet.
     pub fn stopped() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None }
+        Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None, listens: None }
     }
 
     /// A system with so many nodes, which is ready.
     pub fn start(nodes: u32) -> Self {
         let mut system = Self::stopped();
         system.restart(&["--nodes", &nodes.to_string(), "--cpus", "4", "--memory", "4G"]);
+        system
+    }
+
+    /// A system with one node that also answers callers who are not the user of the test.
+    pub fn start_for_others() -> Self {
+        let mut system = Self::stopped();
+        let port =
+            std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
+        system.write("tokens", &format!("{TOKEN} nobody\n"));
+        let mode = std::os::unix::fs::PermissionsExt::from_mode;
+        std::fs::set_permissions(system.path("tokens"), mode(0o600)).expect("its own file");
+        let tokens = system.path("tokens");
+        system
+            .write("others.toml", &format!("[gateway]\nlisten = \"{port}\"\ntokens_file = \"{}\"\n", tokens.display()));
+        let config = system.path("others.toml");
+        system.restart(&["--nodes", "1", "--cpus", "4", "--memory", "4G", "--config", &config.display().to_string()]);
+        system.listens = Some(port.to_string());
         system
     }
 
@@ -133,7 +154,19 @@ impl System {
 
     /// Runs a command to its end.
     pub fn run(&self, arguments: &[&str]) -> Output {
-        let output = self.command(arguments).output().expect("muster starts");
+        Self::outcome(self.command(arguments))
+    }
+
+    /// Runs a command to its end as a user without any permission of an administrator.
+    pub fn run_as_nobody(&self, arguments: &[&str]) -> Output {
+        let server = self.listens.as_ref().expect("it was started for others");
+        let mut command = self.command(arguments);
+        command.env("MUSTER_SERVER", format!("http://{server}")).env("MUSTER_TOKEN", TOKEN).env_remove("MUSTER_DATA");
+        Self::outcome(command)
+    }
+
+    fn outcome(mut command: Command) -> Output {
+        let output = command.output().expect("muster starts");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Output {
             status: output.status.code().expect("no signal ended it"),

@@ -187,6 +187,21 @@ fn who_goes_around_two_is_over_when_the_first_of_them_starts() {
 }
 
 proptest! {
+    // An engine that is wrong by a minute delays the first in one of a thousand of these histories.
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// HPC-S-05, HPC-B-05, HPC-B-07, HPC-B-10: nobody that goes around the first makes it start later.
+    #[test]
+    fn who_goes_around_the_first_does_not_delay_it(steps in steps()) {
+        let mut cluster = Cluster::new(4, 2, plain());
+        for step in &steps {
+            happen(&mut cluster, step);
+            go_in_order(&mut cluster);
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     /// Nothing is given twice (the driver looks), nobody has more than his greatest or starts with less than his least, and
@@ -206,16 +221,6 @@ proptest! {
                     prop_assert!(cluster.size(growth.job) <= cluster.job(growth.job).max, "{growth:?}");
                 }
             }
-        }
-    }
-
-    /// HPC-S-05, HPC-B-05, HPC-B-07, HPC-B-10: nobody that goes around the first makes it start later.
-    #[test]
-    fn who_goes_around_the_first_does_not_delay_it(steps in steps()) {
-        let mut cluster = Cluster::new(4, 2, plain());
-        for step in &steps {
-            happen(&mut cluster, step);
-            go_in_order(&mut cluster);
         }
     }
 

@@ -78,13 +78,13 @@ fn task_of(task: &TaskDescription, values: &JobAttributes, size: Size, after: Ve
         TaskKind::NodePrep | TaskKind::NodeRelease => (1, 1),
         _ => task_size(size.unit, task),
     };
-    let most = size.max.min(MOST_UNITS).max(min);
     let codes = attributes.valid_exit_codes.as_ref().or(values.job_valid_exit_codes.as_ref());
     Ok(TaskSpec {
         name: attributes.name.clone().unwrap_or_default(),
         kind,
         min,
-        max: max.clamp(min, most),
+        // Not the most that the job may have now: that can be raised while it waits.
+        max: max.min(MOST_UNITS).max(min),
         run_time_seconds: attributes.run_time.and_then(RunTime::seconds).map(u64::from),
         after,
         launch: launch(task)?,

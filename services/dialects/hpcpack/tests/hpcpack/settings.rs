@@ -110,6 +110,17 @@ fn if_any_is_bad_each_bad_one_is_told_and_none_is_set() {
     );
 }
 
+/// HPC-C-02, HPC-C-08
+#[test]
+fn what_sets_nothing_is_wrong_usage_and_a_value_outside_its_range_is_refused() {
+    let settings = Settings::default();
+    let is_usage = |assignment: &str| settings.with(&[assignment]).expect_err("it is bad")[0].is_usage;
+    assert!(["Foo=1", "Foo", "PriorityBias"].iter().all(|assignment| is_usage(assignment)));
+    assert!(!["DefaultHoldDuration=59", "PriorityBias=Some", "PriorityBias="].iter().any(|bad| is_usage(bad)));
+    let twice = settings.with(&["PriorityBias=NoBias", "prioritybias=NoBias"]).expect_err("it is bad");
+    assert!(twice[0].is_usage);
+}
+
 /// HPC-F-72
 #[test]
 fn programs_have_absolute_paths() {

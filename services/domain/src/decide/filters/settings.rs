@@ -1,7 +1,7 @@
 //! The cluster-wide filters, how filters are called, and job templates.
 
 use crate::{
-    decide::{Decision, access::Access, conflict, invalid, not_found},
+    decide::{Decision, access::Access, conflict, invalid, not_found, tasks},
     state::filtering::DEFAULT_TEMPLATE,
     validate,
 };
@@ -9,6 +9,7 @@ use muster_schemas::{
     command::Refusal,
     event::Event,
     filter::{FilterSettings, FilterSpec, TemplateSpec},
+    scheduling::SchedulingSettings,
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -45,6 +46,17 @@ pub(super) fn set(access: &Access, settings: FilterSettings) -> Result<Decision,
         return Ok(Decision::done(Vec::new()));
     }
     Ok(Decision::done(vec![Event::FilterSettingsSet { old, settings: Arc::new(settings) }]))
+}
+
+/// Filters and scheduling at once: if either cannot be taken, neither is (HPC-C-08).
+pub(super) fn set_parameters(
+    access: &Access,
+    filters: FilterSettings,
+    scheduling: SchedulingSettings,
+) -> Result<Decision, Refusal> {
+    let mut decision = set(access, filters)?;
+    decision.events.extend(tasks::set_scheduling(access, scheduling)?.events);
+    Ok(decision)
 }
 
 /// Makes or changes a template. Its revision is counted here (HPC-T-09).

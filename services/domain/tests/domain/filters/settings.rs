@@ -6,6 +6,7 @@ use muster_schemas::{
     command::{Command, RefusalCode, Reply},
     event::{Actor, Event},
     filter::{FilterSettings, FilterSpec, TemplateSpec},
+    scheduling::SchedulingSettings,
 };
 
 fn template(name: &str) -> TemplateSpec {
@@ -72,6 +73,28 @@ fn settings_are_taken_all_or_none_and_every_bad_value_is_named() {
         cluster.refused(&root(), command.clone(), RefusalCode::Invalid, words);
     }
     assert_eq!(**cluster.state.filter_settings(), FilterSettings::default());
+}
+
+/// HPC-C-08
+#[test]
+fn filters_and_scheduling_are_set_together_or_not_at_all() {
+    let mut cluster = Cluster::new();
+    let set = |hold, rebalance| Command::SetParameters {
+        filters: Box::new(FilterSettings { default_hold_seconds: hold, ..FilterSettings::default() }),
+        scheduling: Box::new(SchedulingSettings {
+            rebalance_seconds: Some(rebalance),
+            ..SchedulingSettings::default()
+        }),
+    };
+    cluster.refused(&user("oper"), set(60, 5), RefusalCode::PermissionDenied, "only administrators");
+    cluster.refused(&root(), set(60, 0), RefusalCode::Invalid, "rebalance_seconds");
+    cluster.refused(&root(), set(59, 5), RefusalCode::Invalid, "default_hold_seconds: 59");
+    assert_eq!(**cluster.state.filter_settings(), FilterSettings::default());
+    assert_eq!(words(&cluster.ok(&root(), set(60, 5))), ["config.changed", "config.changed"]);
+    assert_eq!(cluster.state.filter_settings().default_hold_seconds, 60);
+    assert_eq!(cluster.state.scheduling().rebalance_seconds, Some(5));
+    assert_eq!(words(&cluster.ok(&root(), set(61, 5))), ["config.changed"], "the rest is so already");
+    cluster.assert_replays();
 }
 
 /// HPC-F-89

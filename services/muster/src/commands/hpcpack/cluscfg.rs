@@ -14,7 +14,7 @@ use muster_hpcpack::{
     options::{self, Takes},
     settings::Settings,
 };
-use muster_schemas::{CommandId, job::JobState};
+use muster_schemas::{CommandId, job::JobState, views::ParametersRequest};
 
 const USAGE: &str = "usage: cluscfg setparams NAME=VALUE ... | listparams | view";
 
@@ -49,7 +49,8 @@ fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
     let before = with_core(&filters, &scheduling);
     let after = before.with(assignments).map_err(|bad| {
         let lines: Vec<String> = bad.iter().map(ToString::to_string).collect();
-        Failure::failed(format!("nothing was changed:\n{}", lines.join("\n")))
+        let told = format!("nothing was changed:\n{}", lines.join("\n"));
+        if bad.iter().any(|bad| bad.is_usage) { Failure::usage(told) } else { Failure::failed(told) }
     })?;
     for (before, after) in [
         (&before.submission_filter_program, &after.submission_filter_program),
@@ -59,14 +60,11 @@ fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
     }
     let name = |assignment: &&str| assignment.split_once('=').map_or("", |(name, _)| name).to_owned();
     let is_scheduling = assignments.iter().any(|assignment| !is_about_filters(&name(assignment)));
-    let new_filters = to_filters(&after, &filters);
-    let new_scheduling = to_scheduling(&after, is_scheduling, &scheduling);
-    if new_filters != filters {
-        client.set_filter_settings(CommandId::new_now(), &new_filters)?;
-    }
-    if new_scheduling != scheduling {
-        client.set_scheduling(CommandId::new_now(), &new_scheduling)?;
-    }
+    let parameters = ParametersRequest {
+        filters: to_filters(&after, &filters),
+        scheduling: to_scheduling(&after, is_scheduling, &scheduling),
+    };
+    client.set_parameters(CommandId::new_now(), &parameters)?;
     Ok(0)
 }
 
