@@ -22,12 +22,12 @@ use muster_schemas::{
     cluster::ClusterConfig,
     codec,
     event::Commit,
-    job::JobSpec,
+    job::{JobSpec, JobState},
     policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
         CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobView, JobsPage,
-        JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReleaseRequest, RequeueRequest,
+        JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, ReleaseRequest, RequeueRequest,
         ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, SubmitRequest, VerifyProgress,
     },
 };
@@ -235,6 +235,26 @@ impl Client {
     pub fn wait_for_job(&mut self, job: JobId) -> Result<JobView, ClientError> {
         let path = format!("/v1/jobs/{job}/wait?timeout_seconds=60");
         self.poll(&path, |view: &JobView| view.outcome.is_some())
+    }
+
+    /// Waits until the planner has looked at a job: it has its resources, or a reason why it waits. Or until it is over.
+    ///
+    /// # Errors
+    /// As [`wait_for_job`](Self::wait_for_job).
+    pub fn wait_for_plan(&mut self, job: JobId) -> Result<JobView, ClientError> {
+        let path = format!("/v1/jobs/{job}/wait?until=planned&timeout_seconds=60");
+        let is_unseen = |view: &JobView| view.reason.as_ref().is_some_and(|why| why.code == ReasonWord::NotPlannedYet);
+        self.poll(&path, |view: &JobView| !is_unseen(view))
+    }
+
+    /// Waits until a job runs on all its nodes, or is over; with a limit at most so many seconds, up to 300.
+    ///
+    /// # Errors
+    /// As [`wait_for_job`](Self::wait_for_job).
+    pub fn wait_for_start(&mut self, job: JobId, limit_seconds: Option<u32>) -> Result<JobView, ClientError> {
+        let path = format!("/v1/jobs/{job}/wait?until=started&timeout_seconds={}", limit_seconds.unwrap_or(60));
+        let before = |state| matches!(state, JobState::Held | JobState::Queued | JobState::Launching);
+        self.poll(&path, |view: &JobView| limit_seconds.is_some() || !before(view.state))
     }
 
     /// Waits until a step is over.

@@ -1,9 +1,11 @@
 //! The environment: defaults of options that come from it, what of it a job gets, and the variables that jobs, allocation
 //! commands and tasks see (SL-E).
 
+mod facts;
 mod output;
 
 use crate::options::{Argument, Command, Given, OPTIONS};
+pub use facts::of_run;
 pub use output::{
     ArrayFacts, ComponentFacts, JobFacts, StepFacts, StepPart, of_allocation, of_batch_script, of_task, with_pack_names,
 };

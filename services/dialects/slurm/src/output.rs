@@ -109,6 +109,23 @@ fn pieces(pattern: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// The pattern of a step's files in the job model's terms: only the nodes know all that it names. `%b` and `%r` stay as they
+/// are: the model has no such patterns.
+pub fn model_pattern(pattern: &str) -> String {
+    let model = |piece: Piece<'_>| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Symbol { symbol: 'J', .. } => "%j.%s".to_owned(),
+        Piece::Symbol { written, .. } => written.to_owned(),
+    };
+    pieces(pattern).into_iter().map(model).collect()
+}
+
+/// Whether tasks or nodes have files of their own by a pattern.
+pub fn is_by_node(pattern: &str) -> bool {
+    let is_own = |piece: &Piece<'_>| matches!(piece, Piece::Symbol { symbol: 't' | 'n' | 'N', .. });
+    !pattern.contains('\\') && pieces(pattern).iter().any(is_own)
+}
+
 /// The pattern of a batch script's output in the job model's terms. In a batch script the node rank and the task rank are 0
 /// and the step is `batch` (SL-C-14). Widths, `%b` and `%r` stay as they are: the model has no such patterns.
 pub fn batch_pattern(pattern: &str) -> String {
@@ -153,13 +170,6 @@ impl StepOutput {
                 None => Self::Files(text.to_owned()),
             },
         }
-    }
-
-    /// Whether each task has a file of its own.
-    pub fn is_by_task(&self) -> bool {
-        let Self::Files(pattern) = self else { return false };
-        !pattern.contains('\\')
-            && pieces(pattern).iter().any(|piece| matches!(piece, Piece::Symbol { symbol: 't', .. }))
     }
 }
 

@@ -2,15 +2,19 @@
 
 mod ends;
 mod groups;
+mod launch;
 mod layout;
 mod multi_prog;
 mod plan;
+mod streams;
 
 pub use ends::{TaskEnd, end_lines, exit_status, no_such_program};
 pub use groups::{GroupWish, Part, StepError, het_groups, parts};
+pub use launch::{Launcher, nodes_of_ranks};
 pub use layout::{NodeWish, Place, Room, World, arbitrary, distribute, on_fewer_nodes, pick_nodes, step_size};
 pub use multi_prog::{MultiProgError, programs};
 pub use plan::{PlanError, PlannedPart, StepPlan, plan};
+pub use streams::{Fed, Shown, Streams};
 
 /// What stands before each line of a task's output with `--label`: the rank, right-aligned to the width of the largest rank
 /// (SL-R-14).

@@ -20,14 +20,14 @@ use muster_schemas::{
     JobId, RunId, Sequence, StepId,
     command::{Query, QueryAnswer},
     event::{EndCause, Event, NodeExit, Owner, Record},
-    job::{JobSpec, JobState, Launch},
+    job::{JobSpec, JobState, Launch, WaitReason},
     resources::Alternative,
     views::{ErrorBody, JobDetail, JobView, JobsPage, StepView, TaskView},
 };
 use serde::Deserialize;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 /// Jobs in a page if the caller does not say how many.
 const DEFAULT_LIMIT: u32 = 1_000;
@@ -269,6 +269,35 @@ pub(crate) async fn events(
 pub(crate) struct WaitParams {
     /// Answer at the latest after so long, 0 to 300; 60 if left out.
     timeout_seconds: Option<u32>,
+    /// What to wait for; that it is over if left out.
+    #[serde(default)]
+    #[param(inline)]
+    until: WaitUntil,
+}
+
+/// What is waited for. A job that is over is waited for no longer in any case.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WaitUntil {
+    /// It is over.
+    #[default]
+    Over,
+    /// The planner has looked at it: it has its resources, or there is a reason why it waits.
+    Planned,
+    /// It runs on all its nodes.
+    Started,
+}
+
+impl WaitUntil {
+    /// Whether it has come to that with a job that is not over.
+    fn has_come(self, state: &ClusterState, job: &Job) -> bool {
+        let run = job.run().and_then(|run| state.run(run));
+        match self {
+            Self::Over => false,
+            Self::Planned => run.is_some() || state.wait_reason(job) != Some(WaitReason::NotPlannedYet),
+            Self::Started => run.is_some_and(|run| run.started.is_some()),
+        }
+    }
 }
 
 fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError> {
@@ -279,9 +308,9 @@ fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError> {
     Ok(Instant::now() + Duration::from_secs(u64::from(seconds)))
 }
 
-/// Wait until a job is over
+/// Wait until a job is over, or has come as far as is asked for
 ///
-/// The answer is the job as it then is: over, or as far as it is at the end of the time.
+/// The answer is the job as it then is, or as far as it is at the end of the time.
 #[utoipa::path(get, path = "/v1/jobs/{id}/wait", tag = "jobs",
     params(("id" = String, Path, description = "The job."), WaitParams),
     responses((status = 200, body = JobView), (status = "default", body = ErrorBody)))]
@@ -297,7 +326,7 @@ pub(crate) async fn wait(
     loop {
         changes.borrow_and_update();
         let is_over = app.reader.projection().read(|state| match state.job(id) {
-            Some(job) => job.is_finished(),
+            Some(job) => job.is_finished() || params.until.has_come(state, job),
             None => state
                 .job(id.whole())
                 .and_then(|job| job.array.as_ref())

@@ -1,13 +1,18 @@
 //! The commands of the Slurm dialect, under their own names or as `muster slurm NAME` (SL-C-01).
 
 mod accounting;
+mod allocation;
 mod batch;
 mod cancel;
 mod control;
 mod info;
+mod interrupts;
 mod queue;
+mod salloc;
 mod shown;
 mod site;
+mod srun;
+mod submission;
 mod update;
 mod variables;
 
@@ -19,7 +24,7 @@ use site::Site;
 use std::{io::Write as _, path::Path};
 
 /// The names under which the program is one of this dialect's commands.
-pub const TOOLS: [&str; 6] = ["sbatch", "squeue", "sinfo", "scancel", "scontrol", "sacct"];
+pub const TOOLS: [&str; 8] = ["sbatch", "salloc", "srun", "squeue", "sinfo", "scancel", "scontrol", "sacct"];
 
 /// What a command came to: its exit status, or what it says when it does nothing.
 type Ended = Result<u8, queries::Failure>;
@@ -66,6 +71,8 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
     unsafe { nix::libc::signal(nix::libc::SIGPIPE, nix::libc::SIG_DFL) };
     let ended = match tool {
         "sbatch" => batch::run(connection, words),
+        "salloc" => salloc::run(connection, words),
+        "srun" => srun::run(connection, words),
         _ => Site::open(tool, connection).and_then(|mut site| match tool {
             "squeue" => queue::run(&mut site, words),
             "sinfo" => info::run(&mut site, words),

@@ -1,7 +1,7 @@
 //! Steps inside running jobs.
 
-mod input;
-mod output;
+pub mod input;
+pub mod output;
 mod place;
 
 use crate::{

@@ -77,7 +77,10 @@ fn each_way_to_fail_has_an_exit_code_of_its_own() {
 fn the_commands_work_through_links() {
     let system = System::start(1);
     let told = system.ok(&["install-commands", "bin"]);
-    assert_eq!(told.lines().count(), 9, "{told}");
+    assert!(
+        ["bin/job", "bin/jobtemplate", "bin/cluscfg"].iter().all(|link| told.lines().any(|line| line == *link)),
+        "{told}"
+    );
     let run = |name: &str, arguments: &[&str]| {
         let mut command = std::process::Command::new(system.path("bin").join(name));
         command.args(arguments).env("MUSTER_DATA", system.path("data")).env_remove("MUSTER_SERVER");

@@ -3,18 +3,18 @@
 use crate::system::{Output, System};
 use std::process::{Command, Stdio};
 
-struct Site {
-    system: System,
+pub struct Site {
+    pub system: System,
 }
 
 impl Site {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let system = System::start(4);
         system.ok(&["install-commands", "bin"]);
         Self { system }
     }
 
-    fn run(&self, line: &str) -> Output {
+    pub fn run(&self, line: &str) -> Output {
         let output = Command::new("sh")
             .args(["-c", line])
             .current_dir(self.system.path(""))
@@ -29,18 +29,18 @@ impl Site {
         Output { status: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    fn ok(&self, line: &str) -> String {
+    pub fn ok(&self, line: &str) -> String {
         let Output { status, stdout, stderr } = self.run(line);
         assert_eq!(status, 0, "{line}\n{stdout}{stderr}\n{}", self.system.log());
         stdout
     }
 
-    fn fails(&self, line: &str) -> (i32, String) {
+    pub fn fails(&self, line: &str) -> (i32, String) {
         let Output { status, stderr, .. } = self.run(line);
         (status, stderr)
     }
 
-    fn is_over(&self, job: &str) {
+    pub fn is_over(&self, job: &str) {
         self.system.wait_until(&format!("job {job} is over"), || self.ok(&format!("squeue -h -j {job}")).is_empty());
     }
 }

@@ -128,7 +128,12 @@ pub fn plan(
     let mut layouts = Vec::with_capacity(parts.len());
     for (((part, settings), nodes), (_, tasks)) in parts.into_iter().zip(settings).zip(nodes).zip(sizes) {
         let cpus = cpus_of(&job.components[part.component as usize], &nodes);
-        layouts.push((nodes.clone(), layout(&settings, &nodes, &cpus, tasks, number)?));
+        let tasks = layout(&settings, &nodes, &cpus, tasks, number)?;
+        // A node without room for a task takes no part.
+        let used: Vec<usize> = (0..nodes.len()).filter(|node| !tasks[*node].is_empty()).collect();
+        let nodes: Vec<String> = used.iter().map(|node| nodes[*node].clone()).collect();
+        let cpus = used.iter().map(|node| cpus[*node]).collect();
+        layouts.push((nodes.clone(), used.iter().map(|node| tasks[*node].clone()).collect()));
         planned.push(PlannedPart { part, settings, nodes, cpus });
     }
     Ok(StepPlan { parts: planned, world: World::join(&layouts), warnings })

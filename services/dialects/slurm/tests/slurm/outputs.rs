@@ -1,6 +1,8 @@
 //! Names of output files.
 
-use muster_slurm::output::{Facts, StepInput, StepOutput, batch_pattern, default_pattern, expand};
+use muster_slurm::output::{
+    Facts, StepInput, StepOutput, batch_pattern, default_pattern, expand, is_by_node, model_pattern,
+};
 use proptest::prelude::*;
 
 fn facts() -> Facts {
@@ -56,8 +58,9 @@ fn a_steps_output_goes_where_it_is_sent() {
     assert_eq!(parse(Some("none")), StepOutput::Nowhere);
     assert_eq!(parse(Some("3")), StepOutput::OneTask(3));
     assert_eq!(parse(Some("4")), StepOutput::Files("4".into()));
-    assert!(parse(Some("out.%t")).is_by_task() && parse(Some("o%2t")).is_by_task());
-    assert!(!parse(Some("out.%N")).is_by_task() && !parse(Some("\\%t")).is_by_task());
+    assert!(["out.%t", "o%2t", "%N", "%n"].into_iter().all(is_by_node));
+    assert!(!["out.%j", "\\%t", "%%t"].into_iter().any(is_by_node));
+    assert_eq!(model_pattern("%J_%s.%t"), "%j.%s_%s.%t");
 }
 
 /// SL-R-21: `--input`.

@@ -5,7 +5,7 @@ use muster_client::{Client, StepAddress};
 use muster_schemas::{CommandId, views::StepEndRequest};
 use nix::sys::signal::{SigSet, Signal};
 use std::{
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _},
     os::fd::AsFd as _,
     thread,
 };
@@ -26,7 +26,7 @@ impl Input {
             let signalled = client.another();
             thread::spawn(move || obey_signals(signalled, address, &signals));
         }
-        thread::spawn(move || pass_on(client, address));
+        thread::spawn(move || pass_on(client, address, standard_input()));
         Self { _raw: raw }
     }
 }
@@ -55,16 +55,23 @@ fn obey_signals(mut client: Client, address: StepAddress, signals: &SigSet) {
     }
 }
 
-/// A step that has ended takes no more input, which ends this too.
-fn pass_on(mut client: Client, address: StepAddress) {
+/// What this process reads, without a buffer of its own. Without any it is empty.
+pub fn standard_input() -> Box<dyn io::Read + Send> {
+    match io::stdin().as_fd().try_clone_to_owned() {
+        Ok(stdin) => Box::new(std::fs::File::from(stdin)),
+        Err(_) => Box::new(io::empty()),
+    }
+}
+
+/// Passes on what is read to the tasks of a step, to its end. A step that has ended takes no more, which ends this too.
+pub fn pass_on(mut client: Client, address: StepAddress, mut source: impl io::Read) {
     let mut buffer = vec![0; 64 << 10];
     let mut offset = 0;
-    let mut stdin = io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from);
     loop {
-        let length = match stdin.as_mut().map(|stdin| stdin.read(&mut buffer)) {
-            Ok(Ok(length)) => length,
-            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
-            _ => 0,
+        let length = match source.read(&mut buffer) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => 0,
         };
         match client.say(address, offset, &buffer[..length], length == 0) {
             Ok(said) if length > 0 => offset = said,

@@ -16,14 +16,32 @@ pub struct Lines {
     partial: BTreeMap<(u32, bool), Vec<u8>>,
     output: Vec<u8>,
     errors: Vec<u8>,
+    /// Where output and errors go.
+    sinks: [Sink; 2],
     highest: u8,
     ended: u32,
 }
 
+/// Where what tasks say goes.
+pub type Sink = Box<dyn io::Write>;
+
 impl Lines {
-    /// With the width of the ranks in front of lines, if they are wanted.
+    /// With the width of the ranks in front of lines, if they are wanted. All goes to this process's own streams.
     pub fn new(label_width: Option<usize>) -> Self {
-        Self { label_width, partial: BTreeMap::new(), output: Vec::new(), errors: Vec::new(), highest: 0, ended: 0 }
+        Self::into(label_width, Box::new(io::stdout()), Box::new(io::stderr()))
+    }
+
+    /// As above, to somewhere else.
+    pub fn into(label_width: Option<usize>, output: Sink, errors: Sink) -> Self {
+        Self {
+            label_width,
+            partial: BTreeMap::new(),
+            output: Vec::new(),
+            errors: Vec::new(),
+            sinks: [output, errors],
+            highest: 0,
+            ended: 0,
+        }
     }
 
     /// The highest status of a task so far.
@@ -86,15 +104,12 @@ impl Lines {
 
     /// Shows what there is.
     pub fn flush(&mut self) -> io::Result<()> {
-        if !self.output.is_empty() {
-            let mut out = io::stdout().lock();
-            out.write_all(&self.output)?;
-            out.flush()?;
-            self.output.clear();
-        }
-        if !self.errors.is_empty() {
-            io::stderr().lock().write_all(&self.errors)?;
-            self.errors.clear();
+        for (text, sink) in [&mut self.output, &mut self.errors].into_iter().zip(&mut self.sinks) {
+            if !text.is_empty() {
+                sink.write_all(text)?;
+                sink.flush()?;
+                text.clear();
+            }
         }
         Ok(())
     }

@@ -1,0 +1,167 @@
+//! From a planned step to what the system launches.
+
+use super::{StepPlan, Streams};
+use crate::{
+    environment::{self, JobFacts},
+    options::values,
+    request::{Settings, Source},
+    size::{MEGABYTE, parse_megabytes},
+};
+use muster_schemas::{
+    resources::IndexSet,
+    steps::{StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
+};
+use std::collections::BTreeMap;
+
+/// What the tasks of a step take over from the `srun` that launches it.
+#[derive(Clone, Debug, Default)]
+pub struct Launcher {
+    /// Its working directory, absolute.
+    pub directory: String,
+    /// Its environment.
+    pub environment: Vec<(String, String)>,
+    /// Its file mode creation mask.
+    pub umask: u32,
+}
+
+/// The variables that differ from task to task.
+const OF_TASKS: [(&str, TaskVariable); 9] = [
+    ("SLURM_PROCID", TaskVariable::Rank),
+    ("SLURM_LOCALID", TaskVariable::LocalRank),
+    ("SLURM_NODEID", TaskVariable::NodeIndex),
+    ("SLURMD_NODENAME", TaskVariable::NodeName),
+    ("SLURM_TASK_PID", TaskVariable::ProcessId),
+    ("SLURM_GTIDS", TaskVariable::RanksOnNode),
+    ("SLURM_CPUS_ON_NODE", TaskVariable::CoresOnNode),
+    ("SLURM_STEP_ID", TaskVariable::StepsBefore),
+    ("SLURM_STEPID", TaskVariable::StepsBefore),
+];
+
+impl StepPlan {
+    /// The options of its first part, which count where the whole step has one value.
+    pub fn leader(&self) -> &Settings {
+        &self.parts[0].settings
+    }
+
+    /// What is launched. `programs` are the commands of its ranks with `--multi-prog`; without it each part has its own.
+    pub fn spec(
+        &self,
+        job: &JobFacts,
+        launcher: &Launcher,
+        streams: &Streams,
+        programs: Option<&[Vec<String>]>,
+    ) -> StepSpec {
+        let leader = self.leader();
+        let variables = OF_TASKS.iter().map(|(name, variable)| ((*name).to_owned(), *variable));
+        StepSpec {
+            name: self.name(),
+            working_directory: Some(directory(launcher, leader)),
+            environment: Some(environment::of_job(leader.text("export"), &launcher.environment)),
+            umask: Some(launcher.umask),
+            groups: (0..self.parts.len()).map(|part| self.group(part, job, programs)).collect(),
+            streams: streams.of_tasks.clone(),
+            variables: variables.collect(),
+            overlaps: leader.is_set("overlap"),
+            walltime_seconds: leader.value("time", crate::duration::TimeLimit::parse).and_then(|limit| limit.seconds()),
+            kill_grace_seconds: None,
+            ends_on_failure: ends_on_failure(leader),
+            attributes: BTreeMap::new(),
+        }
+    }
+
+    /// Its name: what was asked for, else the program's.
+    fn name(&self) -> String {
+        let program = self.parts[0].part.words.first().map_or("", String::as_str);
+        let own = program.rsplit('/').next().unwrap_or(program);
+        self.leader().text("job-name").unwrap_or(own).to_owned()
+    }
+
+    fn group(&self, part: usize, job: &JobFacts, programs: Option<&[Vec<String>]>) -> StepGroup {
+        let planned = &self.parts[part];
+        let ranks: IndexSet = self.world.tasks.iter().filter(|task| task.part == part).map(|task| task.rank).collect();
+        let mut on_node: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for task in self.world.tasks.iter().filter(|task| task.part == part) {
+            on_node.entry(task.node).or_default().push(task.rank);
+        }
+        let places = self.world.part_nodes[part].iter().zip(&planned.cpus).filter_map(|(node, cpus)| {
+            let ranks: IndexSet = on_node.remove(node)?.into_iter().collect();
+            let cores = cores(&planned.settings, ranks.len(), *cpus);
+            Some(StepPlace { node: self.world.nodes[*node].clone(), ranks, cores: Some(cores) })
+        });
+        let places: Vec<StepPlace> = places.collect();
+        let programs = match programs {
+            Some(programs) => by_command(&ranks, programs),
+            None => vec![StepProgram { ranks: ranks.clone(), argv: planned.part.words.clone() }],
+        };
+        StepGroup {
+            component: planned.part.component,
+            cpus_per_task: cpus_per_task(&planned.settings).unwrap_or(1),
+            memory_bytes: memory_bytes(&planned.settings, &places),
+            programs,
+            environment: self.variables(job, ranks.first().unwrap_or(0)),
+            places,
+        }
+    }
+
+    /// The variables that a task has in common with all of its part.
+    fn variables(&self, job: &JobFacts, rank: u32) -> BTreeMap<String, String> {
+        let mut variables = environment::of_task(&self.facts(job, 0), rank);
+        OF_TASKS.iter().for_each(|(name, _)| drop(variables.remove(*name)));
+        variables
+    }
+}
+
+fn directory(launcher: &Launcher, leader: &Settings) -> String {
+    match leader.text("chdir").filter(|path| !path.is_empty()) {
+        None => launcher.directory.clone(),
+        Some(path) if path.starts_with('/') => path.to_owned(),
+        Some(path) => format!("{}/{path}", launcher.directory.trim_end_matches('/')),
+    }
+}
+
+fn cpus_per_task(settings: &Settings) -> Option<u32> {
+    settings.value("cpus-per-task", values::count)
+}
+
+/// How many CPUs a part takes of a node: all that the job has there, so that steps with default options do not share any;
+/// with `--exact`, `--exclusive` or a number of CPUs for each task only those of its tasks. `-O` takes no more than there are.
+fn cores(settings: &Settings, tasks: u64, cpus: u64) -> u32 {
+    let per_task = cpus_per_task(settings);
+    let is_exact = per_task.is_some() || settings.is_set("exact") || settings.is_set("exclusive");
+    let wanted = tasks.saturating_mul(u64::from(per_task.unwrap_or(1)));
+    let taken = if is_exact { wanted.min(cpus) } else { cpus };
+    u32::try_from(taken.max(1)).unwrap_or(u32::MAX)
+}
+
+/// The memory that a part keeps from other steps on each of its nodes. What the variables of the job say is that of the job,
+/// which its steps share.
+fn memory_bytes(settings: &Settings, places: &[StepPlace]) -> Option<u64> {
+    let megabytes = |option| {
+        let is_asked = settings.source(option) == Some(Source::CommandLine);
+        settings.value(option, parse_megabytes).filter(|megabytes| is_asked && *megabytes > 0)
+    };
+    let cores = places.iter().filter_map(|place| place.cores).min().unwrap_or(1);
+    let by_cpu = megabytes("mem-per-cpu").map(|megabytes| megabytes.saturating_mul(u64::from(cores)));
+    by_cpu.or_else(|| megabytes("mem")).map(|megabytes| megabytes.saturating_mul(MEGABYTE))
+}
+
+/// Whether the first task that fails ends the others: `--kill-on-bad-exit` alone or with another number than 0.
+fn ends_on_failure(leader: &Settings) -> bool {
+    leader.text("kill-on-bad-exit").is_some_and(|number| number.parse() != Ok(0u32))
+}
+
+/// Ranks with the same command together.
+fn by_command(ranks: &IndexSet, programs: &[Vec<String>]) -> Vec<StepProgram> {
+    let mut by_command: BTreeMap<&[String], Vec<u32>> = BTreeMap::new();
+    for rank in ranks.iter() {
+        by_command.entry(&programs[rank as usize]).or_default().push(rank);
+    }
+    let program =
+        |(argv, ranks): (&[String], Vec<u32>)| StepProgram { ranks: ranks.into_iter().collect(), argv: argv.to_vec() };
+    by_command.into_iter().map(program).collect()
+}
+
+/// The node of each rank of a step.
+pub fn nodes_of_ranks(plan: &StepPlan) -> Vec<String> {
+    plan.world.tasks.iter().map(|task| plan.world.nodes[task.node].clone()).collect()
+}

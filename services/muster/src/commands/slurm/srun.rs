@@ -1,0 +1,343 @@
+//! `srun` (SL-R, SL-C-22, SL-E-05 to E-07): runs a step, in an allocation of its own if there is none.
+
+mod interrupted;
+mod shown;
+
+use super::{
+    Ended,
+    allocation::{self, PATIENCE, Wish, allocate},
+    interrupts::Interrupts,
+    print,
+    site::{Site, unreachable, variable},
+    submission::{self, Problem, caller, forget_outer_job, is_of_outer_job, printed_only, tell},
+};
+use crate::{
+    cli::ConnectionOptions,
+    commands::step::input::{pass_on, standard_input},
+    terminal,
+};
+use interrupted::Tasks;
+use jiff::Zoned;
+use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
+use muster_schemas::{
+    CommandId, JobId,
+    job::{ExitStatus, JobState},
+    steps::StepSpec,
+    views::{ErrorCode, JobDetail, StepAnswer},
+};
+use muster_slurm::{
+    environment::{JobFacts, defaults},
+    job_id::IdExpression,
+    messages::ExitStatuses,
+    options::{Command, CommandLine, parse},
+    output::{self, Facts},
+    queries::Failure,
+    request::{Caller, Interactive, Settings, components},
+    steps::{self, Fed, GroupWish, Launcher, PlanError, StepPlan, Streams},
+};
+use shown::Shown;
+use std::{fs::File, io::IsTerminal as _, thread};
+
+const COMMAND: Command = Command::Srun;
+/// So long one request waits for resources; then it is asked anew.
+const WAIT_SECONDS: u32 = 60;
+/// A step that waits no longer than this for others says nothing of it.
+const QUIET_SECONDS: u32 = 1;
+
+/// Does what a command line of `srun` asks.
+pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
+    start(connection, words).map_err(|problem| problem.failure(COMMAND))
+}
+
+fn failed(text: impl std::fmt::Display) -> Problem {
+    submission::failed(COMMAND, text)
+}
+
+fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
+    let line = parse(COMMAND, words)?;
+    if let Some(text) = printed_only(COMMAND, &line) {
+        print(&text);
+        return Ok(0);
+    }
+    if line.first("mpi") == Some("list") {
+        print("MPI plugin types are...\n\tnone\n");
+        return Ok(0);
+    }
+    let caller = caller(COMMAND, connection, words)?;
+    let client = connection.client().map_err(failed)?;
+    let interrupts = Interrupts::watch();
+    let run = Run { line: &line, caller, interrupts, now: Zoned::now() };
+    match job_of(connection, &line)? {
+        Some(job) => run.inside(client, job),
+        None => run.outside(client),
+    }
+}
+
+/// The job in which the step runs: the one that is named, else the one in which `srun` itself runs.
+fn job_of(connection: &ConnectionOptions, line: &CommandLine) -> Result<Option<JobId>, Problem> {
+    let Some(text) = line.first("jobid") else { return Ok(surrounding_job()) };
+    let id = IdExpression::parse(text).filter(|id| id.step.is_none());
+    let id = id.ok_or_else(|| failed(format_args!("Invalid job id specified: {text}")))?;
+    if let Some(job @ JobId { index: Some(_), .. }) = id.job.single() {
+        return Ok(Some(job));
+    }
+    // A component has a number of its own; its job is that of the first.
+    let found = Site::open(COMMAND.name(), connection)?.named(&[id])?;
+    found.first().map(|view| Some(view.id)).ok_or_else(|| no_job(text))
+}
+
+fn no_job(text: &str) -> Problem {
+    Problem::Failed(Failure {
+        lines: vec![
+            format!("{COMMAND}: error: Unable to confirm allocation for job {text}: Invalid job id specified"),
+            format!("{COMMAND}: Check SLURM_JOB_ID environment variable. Expired or invalid job {text}"),
+        ],
+        code: ExitStatuses::from_variables(variable).error.unwrap_or(1),
+    })
+}
+
+/// The job that this process is a part of.
+fn surrounding_job() -> Option<JobId> {
+    let number: u64 = variable("SLURM_JOB_ID")?.parse().ok()?;
+    // Only the system's own variable tells tasks of an array apart.
+    let own = variable("MUSTER_JOB_ID").and_then(|text| text.parse::<JobId>().ok());
+    Some(own.filter(|job| job.number == number).unwrap_or(JobId::job(number)))
+}
+
+/// A command line that is carried out.
+struct Run<'a> {
+    line: &'a CommandLine,
+    caller: Caller,
+    interrupts: Interrupts,
+    now: Zoned,
+}
+
+impl Run<'_> {
+    /// In a job that is there.
+    fn inside(&self, client: Client, job: JobId) -> Result<u8, Problem> {
+        let mut client = client.with_patience(PATIENCE);
+        let detail = self.running(&mut client, job)?;
+        self.step(&mut client, &detail)
+    }
+
+    /// The job, once it runs.
+    fn running(&self, client: &mut Client, job: JobId) -> Result<JobDetail, Problem> {
+        let refused = |error: ClientError| match error.code() {
+            Some(ErrorCode::NotFound) => no_job(&job.to_string()),
+            _ => Problem::Failed(unreachable(COMMAND.name(), &error)),
+        };
+        let detail = client.job(job, Moment::Now).map_err(refused)?;
+        if !matches!(detail.job.state, JobState::Held | JobState::Queued | JobState::Launching) {
+            return Ok(detail);
+        }
+        if detail.job.state != JobState::Launching {
+            self.say(format_args!("job {} queued and waiting for resources", job.number));
+        }
+        client.wait_for_start(job, None).map_err(refused)?;
+        if detail.job.state != JobState::Launching {
+            self.say(format_args!("job {} has been allocated resources", job.number));
+        }
+        client.job(job, Moment::Now).map_err(refused)
+    }
+
+    /// In an allocation of its own, which ends with the step (SL-C-22, SL-S-15).
+    fn outside(&self, mut client: Client) -> Result<u8, Problem> {
+        let defaults = defaults(COMMAND, None, variable);
+        let settings = components(&[], &defaults, self.line, &self.now)?;
+        tell(COMMAND, self.line, &settings);
+        let wishes: Vec<GroupWish<'_>> = self.line.groups.iter().map(GroupWish::of).collect();
+        let count = u32::try_from(settings.len()).unwrap_or(u32::MAX);
+        let parts = steps::parts(&wishes, count, true).map_err(|error| planned(error.into()))?;
+        let words = parts.first().map(|part| part.words.clone()).unwrap_or_default();
+        let mut caller = self.caller.clone();
+        forget_outer_job(&mut caller);
+        let wish = Wish {
+            command: COMMAND,
+            by: Interactive::Srun,
+            words,
+            settings: &settings,
+            caller: &caller,
+            now: &self.now,
+        };
+        let allocation = allocate(&mut client, &wish, &self.interrupts)?;
+        let mut client = client.with_patience(PATIENCE);
+        let ended = self.step(&mut client, &allocation.detail);
+        let status = ExitStatus::Code(*ended.as_ref().unwrap_or(&1));
+        allocation.give_back(&mut client, status).map_err(failed)?;
+        ended
+    }
+
+    /// Runs the step to its end.
+    fn step(&self, client: &mut Client, detail: &JobDetail) -> Result<u8, Problem> {
+        let job = detail.job.id;
+        let facts = allocation::facts(detail).ok_or_else(|| self.job_is_over(job))?;
+        let plan = self.plan(&facts)?;
+        if self.line.verbosity() > 0 {
+            let settings: Vec<Settings> = plan.parts.iter().map(|part| part.settings.clone()).collect();
+            tell(COMMAND, self.line, &settings);
+        }
+        plan.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        let tasks = u32::try_from(plan.world.tasks.len()).unwrap_or(u32::MAX);
+        let terminal = plan.leader().is_set("pty").then(|| terminal::size().unwrap_or_default());
+        let components = plan.parts.iter().map(|part| part.part.component).collect::<std::collections::BTreeSet<_>>();
+        let streams = Streams::of(plan.leader(), tasks, components.len(), terminal);
+        let programs = programs(&plan, tasks)?;
+        let launcher = Launcher {
+            directory: self.caller.directory.clone(),
+            environment: self.caller.environment.clone(),
+            umask: self.caller.umask,
+        };
+        let spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());
+        let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
+        let address = StepAddress { job, run, step };
+        let number = step.0.saturating_sub(1);
+        let named = Facts {
+            job: facts.components.first().map_or(job.number, |leader| leader.number),
+            array: job.number,
+            index: job.index,
+            step: number.to_string(),
+            node: plan.world.nodes.first().cloned().unwrap_or_default(),
+            restarts: facts.restarts,
+            user: facts.user.clone(),
+            name: detail.job.name.clone(),
+            ..Facts::default()
+        };
+        let tasks_now = Tasks::of(&plan, format!("{}.{number}", job.number), address);
+        tasks_now.obey(client, &self.interrupts, plan.leader());
+        let raw = (terminal.is_some() && std::io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
+        self.feed(client, address, &streams.stdin, &named)?;
+        let mut shown = Shown::of(&plan, &streams, &named, tasks_now).map_err(failed)?;
+        let mut reader = OutputReader::of(address);
+        while reader.read(client, |frame| shown.take(frame)).map_err(failed)? {
+            shown.flush().map_err(failed)?;
+        }
+        shown.finish().map_err(failed)?;
+        drop(raw);
+        // What comes next finds the resources free, and the step in the lists as it ended.
+        let over = client.wait_for_step(job, run, step).map_err(failed)?;
+        self.interrupts.end_the_command();
+        let mut ends = shown.ends();
+        if ends.len() < plan.world.tasks.len() {
+            // Who does not write here need not say here that it has ended: the log has it.
+            let steps = client.steps(job, Moment::Now).map_err(failed)?.steps;
+            let known = steps.iter().filter(|known| (known.run, known.step) == (run, step));
+            shown.add_ends(known.flat_map(|known| &known.statuses));
+            ends = shown.ends();
+        }
+        steps::end_lines(&ends).iter().for_each(|line| eprintln!("{line}"));
+        let status = steps::exit_status(&ends);
+        if ends.len() == plan.world.tasks.len() {
+            return Ok(status);
+        }
+        // Some were not started, or are lost: the log says why.
+        if let Some(detail) = &over.detail {
+            eprintln!("{COMMAND}: error: StepId={}.{number}: {detail}", job.number);
+        }
+        Ok(status.max(over.exit_status.map_or(1, ExitStatus::shell_code)).max(1))
+    }
+
+    fn plan(&self, facts: &JobFacts) -> Result<StepPlan, Problem> {
+        let several = facts.components.len() > 1;
+        let number = facts.components.first().map_or(0, |leader| leader.number);
+        // What the variables say of sizes is about the job that they belong to.
+        let is_other = variable("SLURM_JOB_ID").is_some_and(|text| text != number.to_string());
+        let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
+        let environment = |component: u32| defaults(COMMAND, several.then_some(component), lookup);
+        steps::plan(facts, self.line, environment, true, &self.now).map_err(planned)
+    }
+
+    /// Launches it; for resources that other steps use it waits (SL-R-08).
+    fn launch(
+        &self,
+        client: &mut Client,
+        job: JobId,
+        spec: &StepSpec,
+        leader: &Settings,
+    ) -> Result<StepAnswer, Problem> {
+        let [waiting, created] = steps::waiting_lines(job.number);
+        let mut waits = false;
+        loop {
+            let seconds = if waits { WAIT_SECONDS } else { QUIET_SECONDS };
+            let answer = client.launch_step(CommandId::new_now(), job, spec, seconds);
+            match answer {
+                Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy => {
+                    if leader.is_set("immediate") {
+                        return Err(no_step(job, "Requested nodes are busy"));
+                    }
+                    if !std::mem::replace(&mut waits, true) && !self.is_quiet() {
+                        eprintln!("{waiting}");
+                    }
+                }
+                Err(error) => return Err(self.not_launched(job, &error)),
+                Ok(answer) => {
+                    if waits && !self.is_quiet() {
+                        eprintln!("{created}");
+                    }
+                    return Ok(answer);
+                }
+            }
+        }
+    }
+
+    fn not_launched(&self, job: JobId, error: &ClientError) -> Problem {
+        match error.code() {
+            Some(ErrorCode::Conflict) => self.job_is_over(job),
+            Some(ErrorCode::PermissionDenied) => no_step(job, "Access/permission denied"),
+            Some(ErrorCode::LimitReached) => no_step(job, "More processors requested than permitted"),
+            Some(_) => no_step(job, error),
+            None => Problem::Failed(unreachable(COMMAND.name(), error)),
+        }
+    }
+
+    fn job_is_over(&self, job: JobId) -> Problem {
+        no_step(job, "Job/step already completing or completed")
+    }
+
+    /// Passes on what the tasks are to read, on a thread that ends with this process.
+    fn feed(&self, client: &Client, address: StepAddress, fed: &Fed, named: &Facts) -> Result<(), Problem> {
+        let source: Box<dyn std::io::Read + Send> = match fed {
+            Fed::Nothing => return Ok(()),
+            Fed::StandardInput => standard_input(),
+            Fed::File(pattern) => {
+                let path = output::expand(pattern, named);
+                let file = File::open(&path);
+                Box::new(file.map_err(|error| failed(format_args!("Could not open stdin file {path}: {error}")))?)
+            }
+        };
+        let client = client.another();
+        thread::spawn(move || pass_on(client, address, source));
+        Ok(())
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.line.gives("quiet")
+    }
+
+    fn say(&self, text: std::fmt::Arguments<'_>) {
+        if !self.is_quiet() {
+            eprintln!("{COMMAND}: {text}");
+        }
+    }
+}
+
+fn planned(error: PlanError) -> Problem {
+    let chosen = ExitStatuses::from_variables(variable);
+    Problem::Failed(Failure { lines: error.lines(), code: error.exit_status(chosen) })
+}
+
+fn no_step(job: JobId, why: impl std::fmt::Display) -> Problem {
+    let code = ExitStatuses::from_variables(variable).error.unwrap_or(1);
+    let lines = vec![format!("{COMMAND}: error: Unable to create step for job {}: {why}", job.number)];
+    Problem::Failed(Failure { lines, code })
+}
+
+/// The command of each rank, if they are in a file (SL-R-24).
+fn programs(plan: &StepPlan, tasks: u32) -> Result<Option<Vec<Vec<String>>>, Problem> {
+    if !plan.leader().is_set("multi-prog") {
+        return Ok(None);
+    }
+    let path = plan.parts.first().and_then(|part| part.part.words.first()).cloned().unwrap_or_default();
+    let fatal = |text: String| Problem::Failed(Failure::fatal(COMMAND.name(), text));
+    let text = std::fs::read_to_string(&path).map_err(|error| fatal(format!("Unable to open {path}: {error}")))?;
+    steps::programs(&text, tasks).map(Some).map_err(|error| fatal(format!("{path}: {error}")))
+}

@@ -1,0 +1,134 @@
+//! What the commands that submit jobs have in common: `sbatch`, `salloc` and `srun`.
+
+use super::site::{group_name, host, unreachable, variable};
+use crate::{cli::ConnectionOptions, job_options};
+use muster_client::ClientError;
+use muster_schemas::views::{ErrorBody, ErrorCode};
+use muster_slurm::{
+    environment,
+    messages::{ExitStatuses, Refusal, Rejection},
+    options::{Command, CommandLine, help, usage, version},
+    queries::Failure,
+    request::{Caller, Settings, listing, warnings},
+};
+use nix::unistd::{Gid, Uid, User};
+
+/// Why nothing was submitted or started.
+pub enum Problem {
+    /// For a reason that Slurm has words for.
+    Refused(Refusal),
+    /// For another one.
+    Failed(Failure),
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Problem {
+    /// What the command says, and its exit status.
+    pub fn failure(self, command: Command) -> Failure {
+        let chosen = ExitStatuses::from_variables(variable);
+        match self {
+            Self::Refused(refusal) => Failure { lines: refusal.lines(command), code: refusal.exit_status(chosen) },
+            Self::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Something else went wrong.
+pub fn failed(command: Command, text: impl std::fmt::Display) -> Problem {
+    Problem::Failed(Failure::error(command.name(), text))
+}
+
+/// What a command line asks to be printed instead of doing anything.
+pub fn printed_only(command: Command, line: &CommandLine) -> Option<String> {
+    let texts = [
+        ("help", help as fn(Command) -> String),
+        ("usage", usage),
+        ("version", |_| version(env!("CARGO_PKG_VERSION"))),
+    ];
+    texts.into_iter().find(|(option, _)| line.gives(option)).map(|(_, text)| text(command))
+}
+
+/// What is told before anything is done.
+pub fn tell(command: Command, line: &CommandLine, settings: &[Settings]) {
+    let verbosity = line.verbosity().max(environment::verbosity(command, variable));
+    for settings in settings {
+        if verbosity > 0 {
+            listing(command, settings, verbosity).iter().for_each(|line| eprintln!("{line}"));
+        }
+        warnings(command, settings).iter().for_each(|warning| eprintln!("{warning}"));
+    }
+}
+
+/// This process, with the variable by which the commands inside the job find the same instance.
+pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]) -> Result<Caller, Problem> {
+    let process = job_options::Caller::this_process(connection).map_err(|error| failed(command, error))?;
+    let user = User::from_uid(Uid::effective()).ok().flatten();
+    let mut environment = process.environment;
+    environment.retain(|(name, _)| !NOT_INHERITED.contains(&name.as_str()));
+    if let Some((name, value)) = process.instance {
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.to_owned(), value));
+    }
+    let line: Vec<&str> = std::iter::once(command.name()).chain(words.iter().map(String::as_str)).collect();
+    Ok(Caller {
+        user: user.map_or_else(|| Uid::effective().to_string(), |user| user.name),
+        group: group_name(Gid::effective()),
+        directory: process.directory,
+        environment,
+        umask: process.umask,
+        host: host(),
+        session: nix::unistd::getsid(None).map_or(0, |session| session.as_raw().unsigned_abs()),
+        submit_line: line.join(" "),
+    })
+}
+
+/// The submitter's secret, and what belongs to the job that submits.
+const NOT_INHERITED: [&str; 2] = ["MUSTER_TOKEN", "MUSTER_JOB_ID"];
+
+/// Leaves out what is about the job inside which a new one is submitted.
+pub fn forget_outer_job(caller: &mut Caller) {
+    caller.environment.retain(|(name, _)| !is_of_outer_job(name));
+}
+
+/// Whether a variable describes the job inside which a command is called, so that it would be wrong in another one.
+pub fn is_of_outer_job(name: &str) -> bool {
+    ["SLURM_JOB", "SLURM_STEP", "SLURM_ARRAY_", "SLURM_HET_", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE"]
+        .iter()
+        .any(|start| name.starts_with(start))
+        || name.contains("_HET_GROUP_")
+        || matches!(name, "SLURM_NPROCS" | "SLURM_CPUS_PER_TASK" | "SLURM_NNODES" | "SLURM_NODELIST")
+}
+
+/// A refusal of the system in Slurm's words (SL-C-09).
+pub fn refused(command: Command, error: ClientError, partition: Option<String>) -> Problem {
+    let ClientError::Refused(ErrorBody { code, message }) = error else {
+        return Problem::Failed(unreachable(command.name(), &error));
+    };
+    let says = |text: &str| message.contains(text);
+    Problem::Refused(Refusal::Rejected(match code {
+        ErrorCode::NotFound if says("queue `") => Rejection::Partition(partition.unwrap_or_default()),
+        ErrorCode::NotFound | ErrorCode::PermissionDenied if says("reservation `") => Rejection::Reservation,
+        ErrorCode::NotFound | ErrorCode::Conflict if says("job ") => Rejection::Dependency,
+        ErrorCode::PermissionDenied => Rejection::Permission,
+        ErrorCode::LimitReached => Rejection::Policy(None),
+        ErrorCode::Invalid if says("licence") => Rejection::Licence,
+        ErrorCode::Invalid if says("array") => Rejection::Array,
+        ErrorCode::Invalid if says("dependenc") => Rejection::Dependency,
+        ErrorCode::Invalid if says("memory") => Rejection::Memory,
+        ErrorCode::Invalid if says("walltime_seconds") => Rejection::PartitionLimit,
+        ErrorCode::Invalid if says("asks for node `") => Rejection::NodeName,
+        ErrorCode::Invalid if says("can never run") => Rejection::NodeConfiguration,
+        _ => Rejection::Other(message),
+    }))
+}
