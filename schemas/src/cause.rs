@@ -31,6 +31,22 @@ pub trait RecordsByJob {
     fn last_before(&self, job: JobId, before: Sequence) -> Result<Option<Sequence>, Self::Error>;
 }
 
+/// What has been seen so far and nothing else: the records of jobs that came before are not looked up.
+#[derive(Debug)]
+pub struct Remembered;
+
+/// The last record of the same job came before all that is remembered.
+#[derive(Debug)]
+pub struct NotRemembered;
+
+impl RecordsByJob for Remembered {
+    type Error = NotRemembered;
+
+    fn last_before(&self, _: JobId, _: Sequence) -> Result<Option<Sequence>, NotRemembered> {
+        Err(NotRemembered)
+    }
+}
+
 /// Says of records, one after the other and from the first one of a command on, which record led to them.
 #[derive(Debug, Default)]
 pub struct Causes {
@@ -47,21 +63,21 @@ impl Causes {
     /// What led to the next record; `None` if it is where something began.
     ///
     /// # Errors
-    /// If a record of the same job cannot be looked up.
+    /// If a record of the same job cannot be looked up. The record counts as seen even so.
     pub fn of<L: RecordsByJob>(&mut self, record: &Record, log: &L) -> Result<Option<Sequence>, L::Error> {
         if self.command != Some(record.command) {
             self.begin(record);
         }
         let job = record.event.job();
         let cause = match job.filter(|_| !matches!(*record.actor, Actor::User(_))) {
-            Some(job) => self.on_job(job, log)?,
-            None => Some(self.first).filter(|first| *first < record.sequence),
+            Some(job) => self.on_job(job, log),
+            None => Ok(Some(self.first).filter(|first| *first < record.sequence)),
         };
         if let Some(job) = job {
             self.first_on.entry(job).or_insert(record.sequence);
             self.last_on.insert(job, Some(record.sequence));
         }
-        Ok(cause)
+        cause
     }
 
     fn begin(&mut self, record: &Record) {

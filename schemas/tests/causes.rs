@@ -2,7 +2,7 @@
 
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
-    cause::{Causes, RecordsByJob},
+    cause::{Causes, RecordsByJob, Remembered},
     event::{Actor, Event, Owner, Record, TraceContext},
 };
 use proptest::prelude::*;
@@ -27,6 +27,13 @@ impl Log {
     fn causes_from(&self, place: usize) -> Vec<Option<u64>> {
         let mut causes = Causes::default();
         let cause = |record| causes.of(record, self).unwrap_or_else(|error| match error {}).map(|cause| cause.0);
+        self.0[place..].iter().map(cause).collect()
+    }
+
+    /// The same for who looks nothing up; `None` where that does not do.
+    fn remembered_from(&self, place: usize) -> Vec<Option<Option<u64>>> {
+        let mut causes = Causes::default();
+        let cause = |record| causes.of(record, &Remembered).ok().map(|cause| cause.map(|cause| cause.0));
         self.0[place..].iter().map(cause).collect()
     }
 
@@ -94,6 +101,18 @@ fn what_happened_to_an_array_leads_to_what_happens_to_its_tasks() {
     assert_eq!(log.causes_from(1), [Some(1), Some(1), None, Some(4), Some(4), Some(6)]);
 }
 
+#[test]
+fn who_looks_nothing_up_knows_what_led_to_records_of_jobs_that_it_has_seen() {
+    let mut log = Log::default();
+    log.add(&user(), vec![on(1), on(2)]);
+    log.add(&user(), vec![on(3)]);
+    log.add(&Actor::Planner, vec![on(1), on(1), on(3), on_nothing()]);
+    log.add(&Actor::Planner, vec![on(1), on(2)]);
+    let of_job_1 = [None, Some(Some(4))];
+    let of_the_rest = [Some(Some(3)), Some(Some(4)), Some(Some(5)), None];
+    assert_eq!(log.remembered_from(2), [&[Some(None)][..], &of_job_1, &of_the_rest].concat());
+}
+
 fn commands() -> impl Strategy<Value = Vec<(u8, Vec<(u8, u8)>)>> {
     let events = prop::collection::vec((0..5_u8, 0..3_u8), 1..6);
     prop::collection::vec((0..3_u8, events), 1..30)
@@ -119,6 +138,9 @@ proptest! {
         let all = log.causes_from(0);
         for place in (0..log.0.len()).filter(|place| log.begins_command(*place)) {
             prop_assert_eq!(&log.causes_from(place), &all[place..]);
+            for (remembered, cause) in log.remembered_from(place).into_iter().zip(&all[place..]) {
+                prop_assert!(remembered.is_none_or(|remembered| remembered == *cause));
+            }
         }
         for (record, cause) in log.0.iter().zip(all) {
             prop_assert!(cause.is_none_or(|cause| cause < record.sequence.0));

@@ -12,6 +12,7 @@ use muster_bus::{Feed, SharedBus};
 use muster_domain::State;
 use muster_schemas::{
     JobId, Sequence,
+    cause::{Causes, Remembered},
     event::{Commit, Record},
     public::{Names as _, cloud_event, type_name},
 };
@@ -206,6 +207,7 @@ impl Live {
 
     async fn pump_feed(&self, mut feed: Feed, reader: &Reader) -> muster_bus::BusError {
         let mut runs = reader.projection().read(Runs::of);
+        let mut causes = Causes::default();
         loop {
             let commit = match feed.next().await {
                 Ok(commit) => commit,
@@ -214,20 +216,21 @@ impl Live {
             runs.learn(&commit.records);
             if self.subscribers.load(Ordering::Acquire) == 0 {
                 self.ring().clear();
+                causes = Causes::default();
             } else {
-                self.offer(&commit, reader, &runs).await;
+                self.offer(&commit, reader, &runs, &mut causes).await;
             }
             runs.forget(&commit.records);
             self.head.send_replace(commit.last());
         }
     }
 
-    async fn offer(&self, commit: &Commit, reader: &Reader, runs: &Runs) {
+    async fn offer(&self, commit: &Commit, reader: &Reader, runs: &Runs, causes: &mut Causes) {
         // The names in a commit can have come into being with it.
         if let Err(error) = reader.projection().wait_for(commit.last(), NAMES_TIMEOUT).await {
             tracing::warn!(%error, "events are sent without all names");
         }
-        let causes = match reader.causes(&commit.records).await {
+        let causes = match causes_of_next(&commit.records, causes, reader).await {
             Ok(causes) => causes,
             Err(error) => {
                 // Whoever listens reads them from the log, as after every gap.
@@ -240,6 +243,29 @@ impl Live {
             self.ring().push(batch);
         }
     }
+}
+
+/// What led to each of the records that follow on all that `causes` has seen. The ledger is asked only for those whose jobs have
+/// had no record since somebody listens.
+async fn causes_of_next(
+    records: &[Record],
+    causes: &mut Causes,
+    reader: &Reader,
+) -> Result<Vec<Option<Sequence>>, ApiError> {
+    let mut unknown = Vec::new();
+    let mut known: Vec<Option<Sequence>> = Vec::with_capacity(records.len());
+    for (place, record) in records.iter().enumerate() {
+        let cause = causes.of(record, &Remembered);
+        if cause.is_err() {
+            unknown.push(place);
+        }
+        known.push(cause.unwrap_or_default());
+    }
+    let asked = reader.causes(unknown.iter().map(|place| records[*place].sequence)).await?;
+    for (place, cause) in unknown.into_iter().zip(asked) {
+        known[place] = cause;
+    }
+    Ok(known)
 }
 
 /// Somebody who listens.
@@ -348,7 +374,7 @@ impl Subscriber {
             tokio::time::sleep(LEDGER_PAUSE).await;
             return Ok(());
         }
-        let causes = self.reader.causes(&records).await?;
+        let causes = self.reader.causes(records.iter().map(|record| record.sequence)).await?;
         let batch = self.batch(&records, &causes, None);
         self.take(&batch);
         Ok(())
@@ -361,7 +387,7 @@ impl Subscriber {
             self.position = head.next();
             return Ok(());
         };
-        let causes = self.reader.causes(&records).await?;
+        let causes = self.reader.causes(records.iter().map(|record| record.sequence)).await?;
         let batch = self.batch(&records, &causes, Some(job));
         let kinds = Filter { job: None, kinds: self.filter.kinds.clone() };
         let pieces = batch.pieces(self.position, &kinds);

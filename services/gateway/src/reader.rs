@@ -211,13 +211,16 @@ impl Reader {
         }
     }
 
-    /// What led to each of these records.
-    pub(crate) async fn causes(&self, records: &[Record]) -> Result<Vec<Option<Sequence>>, ApiError> {
+    /// What led to each of these records of the log.
+    pub(crate) async fn causes(
+        &self,
+        records: impl Iterator<Item = Sequence>,
+    ) -> Result<Vec<Option<Sequence>>, ApiError> {
+        let records: Vec<Sequence> = records.collect();
         let mut causes = Vec::with_capacity(records.len());
-        for records in records.chunks(CAUSES_AT_A_TIME) {
-            let of: Vec<Sequence> = records.iter().map(|record| record.sequence).collect();
-            match self.ledger.query(&Query::Causes { of }).await? {
-                QueryAnswer::Causes(some) if some.len() == records.len() => causes.extend(some),
+        for of in records.chunks(CAUSES_AT_A_TIME) {
+            match self.ledger.query(&Query::Causes { of: of.to_vec() }).await? {
+                QueryAnswer::Causes(some) if some.len() == of.len() => causes.extend(some),
                 other => return Err(unexpected(&other)),
             }
         }

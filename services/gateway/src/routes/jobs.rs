@@ -258,7 +258,7 @@ pub(crate) async fn events(
     if history.is_empty() {
         return Err(ApiError::not_found(format!("there is no job {id}")));
     }
-    let causes = app.reader.causes(&history).await?;
+    let causes = app.reader.causes(history.iter().map(|record| record.sequence)).await?;
     let json = app.reader.projection().read(|state| live::json_list(id, &history, &causes, state));
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
