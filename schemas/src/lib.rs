@@ -9,6 +9,7 @@ pub mod event;
 pub mod external_planner;
 pub mod filter;
 pub mod filter_order;
+pub mod hosts;
 pub mod ids;
 pub mod job;
 pub mod node;

@@ -4,8 +4,10 @@ use muster_schemas::{
     CommandId, JobId, Timestamp, codec,
     codec::CodecError,
     event::{Event, TraceContext},
+    hosts,
     resources::IndexSet,
 };
+
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -19,6 +21,24 @@ fn job_ids_are_read_as_they_are_written() {
     for wrong in ["", "0", "-1", "+1", "1_", "_1", "1_-1", "1_+1", "12a", "1_4294967296", "18446744073709551616", "1 "]
     {
         assert!(wrong.parse::<JobId>().is_err(), "{wrong:?} was taken for a job id");
+    }
+}
+
+#[test]
+fn host_lists_in_their_corners() {
+    assert_eq!(hosts::expand(""), Ok(Vec::new()), "what the empty list is written as");
+    assert_eq!(hosts::compress::<&str>(&[]), "");
+    assert_eq!(hosts::expand("n[4294967296-4294967297]").unwrap(), ["n4294967296", "n4294967297"], "more than 32 bits");
+    let names = ["n9999999999", "n10000000000", "n123456789012345678901"];
+    assert_eq!(hosts::compress(&names), "n[9999999999-10000000000],n123456789012345678901");
+    for (names, list) in [
+        (["n099", "n100", "n1000"], "n[099-100,1000]"),
+        (["n099", "n1000", "n1001"], "n[099,1000-1001]"),
+        (["n999", "n1000", "n0100"], "n[999-1000,0100]"),
+        (["n9", "n09", "n10"], "n9,n[09-10]"),
+    ] {
+        assert_eq!(hosts::compress(&names), list);
+        assert_eq!(hosts::expand(list).unwrap(), names);
     }
 }
 
