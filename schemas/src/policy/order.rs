@@ -72,6 +72,28 @@ impl CompiledOrder {
         })
     }
 
+    /// Whether, among jobs of the same queue priority, the one of higher priority always stands ahead.
+    pub fn is_by_priority(&self) -> bool {
+        let first = self.keys.iter().find(|key| **key != Key::QueuePriority);
+        first == Some(&Key::Priority)
+    }
+
+    /// Whether a job stands behind another one for their priorities alone: that of the queue and its own. It does not if
+    /// another key decides first, or they are equal.
+    pub fn stands_behind(&self, job: (i64, i64), other: (i64, i64)) -> bool {
+        for key in &self.keys {
+            let (priority, others) = match key {
+                Key::QueuePriority => (job.0, other.0),
+                Key::Priority => (job.1, other.1),
+                _ => return false,
+            };
+            if priority != others {
+                return priority < others;
+            }
+        }
+        false
+    }
+
     /// Key number `n` (from 0, below [`CompiledOrder::len`]) of a job, to be compared with [`f64::total_cmp`]. A missing
     /// value is a NaN that stands behind everything else; there is no `-0`.
     pub fn key(&self, n: usize, variables: &impl Variables) -> f64 {

@@ -418,23 +418,51 @@ impl Queue {
         }
     }
 
+    fn block_key(&self, queue: &str, priority: i64) -> BlockKey {
+        match self.own.get_key_value(queue) {
+            _ if self.own.is_empty() => BlockKey(std::cmp::Reverse(0), None),
+            None => BlockKey(std::cmp::Reverse(priority), None),
+            Some((name, _)) => BlockKey(std::cmp::Reverse(priority), Some(name.clone())),
+        }
+    }
+
+    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too, were it
+    /// to wait again. Of a job that does not wait only an order by priority can say so.
+    pub fn would_stand_behind(
+        &self,
+        place: Place,
+        in_queue: &str,
+        (queue, priority): (&str, i64),
+        queues: &BTreeMap<Arc<str>, QueueSpec>,
+    ) -> bool {
+        let Some(entry) = self.get(place) else { return false };
+        let block = &self.blocks[entry.block as usize];
+        let of_queue = priority_of(queue, queues);
+        match self.block_key(queue, of_queue).cmp(&block.key) {
+            Ordering::Greater => true,
+            Ordering::Less => false,
+            Ordering::Equal => {
+                let other = (priority_of(in_queue, queues), entry.priority);
+                block.stages.order.stands_behind((of_queue, priority), other)
+            }
+        }
+    }
+
     /// The number of the block that jobs of a queue stand in.
     fn block_of(&mut self, queue: &str, queues: &BTreeMap<Arc<str>, QueueSpec>) -> u32 {
-        let priority = || queues.get(queue).map_or(0, |queue| queue.priority);
-        let own = self.own.get_key_value(queue);
-        let key = match own {
-            _ if self.own.is_empty() => BlockKey(std::cmp::Reverse(0), None),
-            None => BlockKey(std::cmp::Reverse(priority()), None),
-            Some((name, _)) => BlockKey(std::cmp::Reverse(priority()), Some(name.clone())),
-        };
+        let key = self.block_key(queue, priority_of(queue, queues));
         let known = self.blocks.iter().position(|block| block.key == key);
         let number = known.unwrap_or_else(|| {
-            let stages = own.map_or(&self.rest, |(_, stages)| stages).clone();
+            let stages = self.own.get(queue).unwrap_or(&self.rest).clone();
             self.blocks.push(Block { key, stages, sorted: Vec::new(), fresh: Vec::new(), left: 0 });
             self.blocks.len() - 1
         });
         u32::try_from(number).unwrap_or(u32::MAX)
     }
+}
+
+fn priority_of(queue: &str, queues: &BTreeMap<Arc<str>, QueueSpec>) -> i64 {
+    queues.get(queue).map_or(0, |queue| queue.priority)
 }
 
 /// What the keys of a job are computed from.

@@ -44,7 +44,7 @@ impl Engine {
         let demand = self.least_demand(turns, class);
         let mut away = self.set_leaving_aside();
         let is_coming = !away.is_empty() && self.fits(cycle, &demand);
-        let claims = if is_coming { Vec::new() } else { self.choose(cycle, &demand, priority, &mut away) };
+        let claims = if is_coming { Vec::new() } else { self.choose(cycle, &demand, place, &mut away) };
         let count = self.search(cycle.now).at(&demand, cycle.now).map(|placement| self.units(&demand, &placement));
         for run in away.into_iter().rev() {
             self.lend_run(run.active().job);
@@ -97,11 +97,28 @@ impl Engine {
         Some(run)
     }
 
+    /// Runs that make way for a job that waits. Who would stand ahead of it again, because the order of the queue is not one
+    /// by priority, does not: the two would take the place from one another for ever.
+    fn victims_of(&self, place: Place, demand: &Demand) -> Vec<ElasticRun> {
+        let Some(priority) = self.queue.get(place).map(|entry| entry.priority) else { return Vec::new() };
+        let queue_of = |demand: &Demand| demand.components.first().map(|component| component.queue.clone());
+        let Some(own) = queue_of(demand) else { return Vec::new() };
+        let is_behind = |victim: &ElasticRun| {
+            let queue = self.run(victim.job).and_then(|run| queue_of(&run.demand));
+            queue.is_some_and(|queue| {
+                self.queue.would_stand_behind(place, &own, (&queue, victim.priority), &self.queues)
+            })
+        };
+        let mut victims = self.victims(priority);
+        victims.retain(is_behind);
+        victims
+    }
+
     /// The runs that make way, as few as do; of the last of them only as much as is needed. Empty if all are not enough.
-    fn choose(&mut self, cycle: &Cycle, demand: &Demand, priority: i64, away: &mut Vec<Run>) -> Vec<Claim> {
+    fn choose(&mut self, cycle: &Cycle, demand: &Demand, place: Place, away: &mut Vec<Run>) -> Vec<Claim> {
         let mut chosen: Vec<(ElasticRun, Run)> = Vec::new();
         let mut is_enough = false;
-        for victim in self.victims(priority) {
+        for victim in self.victims_of(place, demand) {
             let Some(run) = self.lend_run(victim.job) else { continue };
             chosen.push((victim, run.clone()));
             away.push(run);

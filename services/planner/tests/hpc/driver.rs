@@ -9,7 +9,7 @@ use muster_planner::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::QueueSpec,
-    policy::{Backfill, Policy},
+    policy::{Backfill, OrderKey, Policy},
     resources::{
         Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Placement, PropertyValue, Request, Sharing,
     },
@@ -142,9 +142,12 @@ impl Cluster {
 
     /// With this backfill while there is no scheduling mode.
     pub fn with_backfill(nodes: u32, cores: u32, settings: SchedulingSettings, backfill: Backfill) -> Self {
-        let order = vec![muster_schemas::policy::OrderKey::Priority];
-        let order = Policy { order, backfill, ..Policy::default() };
-        let mut engine = Engine::new(Arc::new(order)).expect("a plain policy");
+        let order = vec![OrderKey::Priority];
+        Self::with_policy(nodes, cores, settings, Policy { order, backfill, ..Policy::default() })
+    }
+
+    pub fn with_policy(nodes: u32, cores: u32, settings: SchedulingSettings, policy: Policy) -> Self {
+        let mut engine = Engine::new(Arc::new(policy)).expect("a plain policy");
         for number in 1..=nodes {
             let group = if number <= nodes / 2 { "a" } else { "b" };
             let spec = NodeSpec {

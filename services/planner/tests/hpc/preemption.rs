@@ -4,6 +4,7 @@ use crate::driver::{ABOVE_NORMAL, BELOW_NORMAL, Cluster, NORMAL, cores, queued, 
 use muster_schemas::{
     JobId,
     event::ShrinkReason,
+    policy::{OrderKey, Policy},
     scheduling::{Preemption, SchedulingSettings},
     tasks::SizeUnit,
 };
@@ -43,6 +44,26 @@ fn the_least_important_that_started_last_makes_way() {
     let plan = cluster.plan();
     assert_eq!((plan.preemptions[0].for_job, plan.preemptions[0].victims.len()), (larger, 2));
     assert!(plan.preemptions[0].victims.contains(&early) && !plan.preemptions[0].victims.contains(&normal));
+}
+
+/// HPC-S-12, HPC-S-13: where the queue is not in the order of priorities, a job that made way would stand ahead of the one
+/// that it made way for, and take the place from it again.
+#[test]
+fn nobody_makes_way_who_would_stand_ahead_again() {
+    for (order, makes_way) in [
+        (vec![OrderKey::Priority], true),
+        (vec![OrderKey::QueuePriority, OrderKey::Priority, OrderKey::Fcfs], true),
+        (vec![OrderKey::Spt], false),
+        (vec![OrderKey::Spt, OrderKey::Priority], false),
+        (Vec::new(), false),
+    ] {
+        let policy = Policy { order: order.clone(), ..Policy::default() };
+        let mut cluster = Cluster::with_policy(1, 2, with(Preemption::Immediate), policy);
+        cluster.wait(cores(2, 2).priority(NORMAL).minutes(1));
+        cluster.go();
+        cluster.wait(cores(2, 2).priority(ABOVE_NORMAL).minutes(2));
+        assert_eq!(!cluster.plan().preemptions.is_empty(), makes_way, "{order:?}");
+    }
 }
 
 /// HPC-S-12.
