@@ -65,12 +65,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 /// What all seeds together came to, a line for each thing.
 fn summary(seeds: u64, total: &Report) -> String {
-    let Report { steps, jobs, starts, crashes, torn_writes, records, chains, reverts, kills } = total;
+    let Report { steps, jobs, starts, instances, resizes, crashes, torn_writes, records, chains, reverts, kills } =
+        total;
     let Kills { of_runners, in_rollback, in_activation, in_submission } = kills;
     let hits = kills.total();
     format!(
         "{seeds} seeds kept every promise\n\
          {steps} steps, {records} records, {jobs} jobs, {starts} starts on nodes\n\
+         {instances} instances of tasks, {resizes} times that a job grew or shrank\n\
          {crashes} stops, {torn_writes} of them with a torn write\n\
          {chains} chains of filters, {reverts} reverts\n\
          {hits} stops hit a chain: {in_submission} in submission, {in_activation} in activation, {in_rollback} in \

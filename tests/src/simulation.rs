@@ -4,7 +4,7 @@
 //! executors, filter-runners and users are models: messages come late, twice, out of order or never; ledger, planner, executors and whole
 //! nodes stop at any point and come back later; the disk tears the write that was under way at any byte.
 //!
-//! After every step it is checked that no acknowledged command is lost, that no run is started twice on a node, that
+//! After every step it is checked that no acknowledged command is lost, that no run and no step is started twice on a node, that
 //! replaying the log gives the ledger's state, and that the hash chain is whole. At the end the faults stop, and every
 //! acknowledged job must come to its end, with the log and the nodes of one mind about what ran.
 //!
@@ -19,6 +19,7 @@ mod network;
 mod node;
 mod planner;
 mod runner;
+mod tasks;
 mod truth;
 mod user;
 
@@ -26,7 +27,7 @@ pub use kills::Kills;
 use kills::{Blow, Phase, Victim};
 use ledger::LedgerHost;
 use muster_schemas::{
-    CommandId, RunId, Timestamp,
+    CommandId, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::{Command, CommandEnvelope, JobFilter, JobSelection},
     event::{Actor, Owner, TraceContext},
@@ -34,6 +35,7 @@ use muster_schemas::{
     job::Holds,
     policy::{BUILT_IN_POLICIES, Policy},
     resources::NodeSpec,
+    scheduling::{Preemption, SchedulingMode, SchedulingSettings},
 };
 use network::{Network, Parcel, Party};
 use node::NodeHost;
@@ -70,8 +72,12 @@ pub struct Report {
     pub steps: u64,
     /// Jobs whose submission was acknowledged.
     pub jobs: u64,
-    /// Parts of runs that were started on nodes.
+    /// Parts of runs, and instances of tasks, that were started on nodes.
     pub starts: u64,
+    /// Instances of tasks that came to an end of their own.
+    pub instances: u64,
+    /// Times that a running job got more resources or gave some up.
+    pub resizes: u64,
     /// Times that a service, or a node, was stopped.
     pub crashes: u64,
     /// Writes that were torn.
@@ -92,6 +98,8 @@ impl Report {
         self.steps += other.steps;
         self.jobs += other.jobs;
         self.starts += other.starts;
+        self.instances += other.instances;
+        self.resizes += other.resizes;
         self.crashes += other.crashes;
         self.torn_writes += other.torn_writes;
         self.records += other.records;
@@ -126,7 +134,7 @@ impl std::error::Error for Failure {}
 const BEGINNING: i64 = 4_000_000_000_000_000;
 const SECOND: i64 = 1_000_000;
 /// Once the faults stop, all that was acknowledged is done after at most so many simulated seconds.
-const PEACE_SECONDS: i64 = 1_800;
+const PEACE_SECONDS: i64 = 3_600;
 
 /// What can happen next.
 #[derive(Debug)]
@@ -139,7 +147,7 @@ enum Happening {
     PlannerWakes,
     ExecutorReturns(usize),
     Heartbeat(usize),
-    RunEnds { node: usize, run: RunId },
+    PartEnds { node: usize, part: node::Key },
     UserActs(usize),
     AskAgain(Party, CommandId),
     RunnerReturns(usize),
@@ -243,10 +251,30 @@ impl World {
             let command = Command::SetPolicy { policy: Box::new(policy) };
             world.ask(Party::Operator, operator_command(command, CommandId::derived(&[b"policy"])));
         }
+        world.set_scheduling();
         if options.runners > 0 {
             world.set_filters();
         }
         Ok(world)
+    }
+
+    /// A mode beside the policy, or none; sizes change often.
+    fn set_scheduling(&mut self) {
+        let mode = [None, Some(SchedulingMode::Queued), Some(SchedulingMode::Balanced)][self.random.random_range(0..3)];
+        let preemption = [Preemption::None, Preemption::Graceful, Preemption::Immediate];
+        let preemption = Some(preemption[self.random.random_range(0..preemption.len())]);
+        let settings = SchedulingSettings {
+            mode,
+            preemption,
+            balanced_preemption: preemption,
+            rebalance_seconds: Some(self.random.random_range(1..5)),
+            release_timeout_seconds: Some(self.random.random_range(1..4)),
+            task_preemption: Some(self.random.random_bool(0.5)),
+            growth_by_preemption: Some(self.random.random_bool(0.3)),
+            ..SchedulingSettings::default()
+        };
+        let command = Command::SetScheduling { settings: Box::new(settings) };
+        self.ask(Party::Operator, operator_command(command, CommandId::derived(&[b"scheduling"])));
     }
 
     fn live(&mut self) -> Result<(), String> {
@@ -287,8 +315,8 @@ impl World {
                 self.heartbeat(node);
                 Ok(())
             }
-            Happening::RunEnds { node, run } => {
-                self.run_ends(node, run);
+            Happening::PartEnds { node, part } => {
+                self.part_ends(node, part);
                 Ok(())
             }
             Happening::UserActs(user) => {
@@ -494,11 +522,14 @@ impl World {
         let now = Timestamp(self.agenda.now);
         let crash = self.troubled && self.random.random_range(0..200) == 0;
         let effects = self.nodes[node].obeys(order, now, crash, &mut self.random);
-        for run in effects.started {
-            self.truth.started(run, node);
+        for part in effects.started {
+            self.truth.started(part, node);
         }
-        for (run, micros) in effects.ends {
-            self.agenda.after(micros, Happening::RunEnds { node, run });
+        for run in effects.held {
+            self.truth.held(run);
+        }
+        for (part, micros) in effects.ends {
+            self.agenda.after(micros, Happening::PartEnds { node, part });
         }
         self.node_asks(node, effects.commands);
         if crash {
@@ -507,10 +538,10 @@ impl World {
         }
     }
 
-    fn run_ends(&mut self, node: usize, run: RunId) {
+    fn part_ends(&mut self, node: usize, part: node::Key) {
         let now = Timestamp(self.agenda.now);
-        match self.nodes[node].ends(run, now, &mut self.random) {
-            node::End::NotNow(micros) => self.agenda.after(micros, Happening::RunEnds { node, run }),
+        match self.nodes[node].ends(part, now, &mut self.random) {
+            node::End::NotNow(micros) => self.agenda.after(micros, Happening::PartEnds { node, part }),
             node::End::Reports(commands) => self.node_asks(node, commands),
         }
     }
@@ -586,6 +617,8 @@ impl World {
         Report {
             jobs: self.truth.acknowledged_jobs(),
             starts: self.truth.starts(),
+            instances: self.truth.tasks().ended,
+            resizes: self.truth.tasks().resizes,
             records: self.truth.state().sequence().0,
             chains: self.truth.chains().completed,
             reverts: self.truth.chains().reverts,

@@ -171,11 +171,11 @@ impl World {
     /// is to hit.
     fn aim_again(&mut self, phase: Phase) {
         let longest = match phase {
-            Phase::Submission => 40,
-            Phase::Activation => 1,
-            Phase::Rollback => 1,
+            Phase::Submission => 50 * SECOND,
+            Phase::Activation => SECOND,
+            Phase::Rollback => SECOND / 4,
         };
-        let pause = self.random.random_range(SECOND / 20..longest * SECOND);
+        let pause = self.random.random_range(SECOND / 20..longest);
         self.agenda.after(pause, Happening::TakeAim(phase));
     }
 

@@ -3,8 +3,8 @@
 //! run that was once noted is never started again.
 
 use muster_schemas::{
-    CommandId, RunId, Timestamp,
-    command::{Answer, Command, Reply},
+    CommandId, RunId, StepId, Timestamp,
+    command::{Answer, Command, Refusal, RefusalCode, Reply},
     event::{EndCause, NodeExit},
     job::{ExitStatus, Program, Usage},
     node::{Heartbeat, LaunchOrder, NodeOrder},
@@ -13,6 +13,11 @@ use rand::{Rng, rngs::SmallRng};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SECOND: i64 = 1_000_000;
+/// The number of a run's own part, beside those of its steps.
+const WHOLE: StepId = StepId(0);
+
+/// A part of a run on the node: its own, or that of a step.
+pub(super) type Key = (RunId, StepId);
 
 /// The name of a node.
 pub(super) fn name(number: usize) -> String {
@@ -32,14 +37,22 @@ pub(super) struct NodeHost {
 /// What outlives the executor: the spool, and (until the machine boots) the processes.
 #[derive(Debug, Default)]
 struct Disk {
-    journal: BTreeSet<RunId>,
-    runs: BTreeMap<RunId, LocalRun>,
+    journal: BTreeSet<Key>,
+    runs: BTreeMap<Key, LocalRun>,
 }
 
 #[derive(Debug)]
 struct LocalRun {
     status: Status,
     suspended: bool,
+    /// It only holds resources, and can come to this node again.
+    holds: bool,
+}
+
+impl LocalRun {
+    const fn new(status: Status) -> Self {
+        Self { status, suspended: false, holds: false }
+    }
 }
 
 #[derive(Debug)]
@@ -56,16 +69,18 @@ enum Status {
 enum Asked {
     Hello,
     Started,
-    Ended(RunId),
+    Ended(Key),
 }
 
 /// What came of an order.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
-    /// Runs whose processes were started.
-    pub(super) started: Vec<RunId>,
-    /// Runs that end after so many microseconds.
-    pub(super) ends: Vec<(RunId, i64)>,
+    /// Parts whose processes were started.
+    pub(super) started: Vec<Key>,
+    /// Runs of which a part only holds resources from now on.
+    pub(super) held: Vec<RunId>,
+    /// Parts that end after so many microseconds.
+    pub(super) ends: Vec<(Key, i64)>,
     /// What the executor has to report.
     pub(super) commands: Vec<(CommandId, Command)>,
 }
@@ -119,23 +134,33 @@ impl NodeHost {
                 run.status = Status::Ended(lost("the executor stopped during the launch", now));
             }
         }
-        let runs: Vec<RunId> = self.disk.runs.keys().copied().collect();
-        let hello = Command::NodeHello { boot_id: self.boot_id(), runs: runs.clone(), highest_run: self.highest_run() };
+        let hello = Command::NodeHello { boot_id: self.boot_id(), runs: self.runs(), highest_run: self.highest_run() };
         let id = self.id(&[b"hello", &now.0.to_le_bytes()]);
         self.asked.insert(id, Asked::Hello);
         let mut commands = vec![(id, hello)];
-        commands.extend(runs.into_iter().filter_map(|run| self.end_report(run)));
+        let known: Vec<Key> = self.disk.runs.keys().copied().collect();
+        for key in known {
+            commands.extend(self.start_report(key).or_else(|| self.end_report(key)));
+        }
         commands
     }
 
     pub(super) fn heartbeat(&self) -> Option<Heartbeat> {
-        let runs = self.disk.runs.keys().copied().collect();
         let highest_run = self.highest_run();
-        self.up.then(|| Heartbeat { node: name(self.number), boot_id: self.boot_id(), runs, highest_run })
+        self.up.then(|| Heartbeat { node: name(self.number), boot_id: self.boot_id(), runs: self.runs(), highest_run })
+    }
+
+    fn runs(&self) -> Vec<RunId> {
+        self.disk.runs.keys().filter(|(_, step)| *step == WHOLE).map(|(run, _)| *run).collect()
     }
 
     fn highest_run(&self) -> Option<RunId> {
-        self.disk.journal.last().copied()
+        self.disk.journal.last().map(|(run, _)| *run)
+    }
+
+    /// The parts of a run and of its steps.
+    fn keys_of(&self, run: RunId) -> Vec<Key> {
+        self.disk.runs.range((run, WHOLE)..=(run, StepId(u32::MAX))).map(|(key, _)| *key).collect()
     }
 
     /// Obeys an order. If it crashes, it does so between noting a launch and starting it.
@@ -145,19 +170,30 @@ impl NodeHost {
             return effects;
         }
         match order {
-            NodeOrder::Launch(order) if order.step.0 == 0 => self.launch(order, now, crash, random, &mut effects),
-            NodeOrder::Hold(_) | NodeOrder::Resize { .. } | NodeOrder::StopStep { .. } => {}
-            NodeOrder::LaunchTasks(_) | NodeOrder::SignalStep { .. } => {}
-            NodeOrder::Stop { run, .. } => self.stop(*run, now, random, &mut effects),
+            NodeOrder::Launch(order) => self.launch(order, now, crash, random, &mut effects),
+            NodeOrder::Hold(order) => self.hold(order, now, crash, &mut effects),
+            NodeOrder::Stop { run, .. } => {
+                self.stop((*run, WHOLE), now, random, &mut effects);
+                for key in self.keys_of(*run) {
+                    self.stop(key, now, random, &mut effects);
+                }
+            }
+            NodeOrder::StopStep { run, step, .. } => self.stop((*run, *step), now, random, &mut effects),
             NodeOrder::Suspend { run } => self.set_suspended(*run, true),
             NodeOrder::Resume { run } => self.set_suspended(*run, false),
             NodeOrder::Forget { run } => {
-                let over = self.disk.runs.get(run).is_some_and(|run| matches!(run.status, Status::Ended(_)));
-                if over {
-                    self.disk.runs.remove(run);
+                for key in self.keys_of(*run) {
+                    match self.disk.runs[&key].status {
+                        Status::Ended(_) => {
+                            self.disk.runs.remove(&key);
+                        }
+                        _ => self.stop(key, now, random, &mut effects),
+                    }
                 }
             }
-            NodeOrder::Launch(_) | NodeOrder::Signal { .. } | NodeOrder::SetWalltime { .. } => {}
+            // What a part has of the node, and signals, end nothing here.
+            NodeOrder::Resize { .. } | NodeOrder::Signal { .. } | NodeOrder::SetWalltime { .. } => {}
+            NodeOrder::LaunchTasks(_) | NodeOrder::SignalStep { .. } => {}
         }
         effects
     }
@@ -170,79 +206,115 @@ impl NodeHost {
         random: &mut SmallRng,
         effects: &mut Effects,
     ) {
-        let run = order.run;
-        if !self.disk.journal.insert(run) {
+        let key = (order.run, order.step);
+        if !self.disk.journal.insert(key) {
             return;
         }
-        self.disk.runs.insert(run, LocalRun { status: Status::Noted, suspended: false });
+        self.disk.runs.insert(key, LocalRun::new(Status::Noted));
         if crash {
             return;
         }
         if random.random_range(0..40) == 0 {
-            self.set_status(run, Status::Ended(failed_launch(now)));
-            effects.commands.extend(self.end_report(run));
+            self.set_status(key, Status::Ended(failed_launch(now)));
+            effects.commands.extend(self.end_report(key));
             return;
         }
-        self.set_status(run, Status::Running { since: now, stopping: false });
-        effects.started.push(run);
+        self.set_status(key, Status::Running { since: now, stopping: false });
+        effects.started.push(key);
         let holds_only = match &order.launch.program {
             Program::None => true,
             Program::Script { .. } => false,
             Program::Tasks { .. } => order.nodes[order.node_index as usize].tasks == 0,
         };
         if !holds_only {
-            effects.ends.push((run, random.random_range(SECOND / 1000..20 * SECOND)));
+            let longest = if order.step == WHOLE { 20 } else { 5 };
+            effects.ends.push((key, random.random_range(SECOND / 1000..longest * SECOND)));
         }
-        let id = self.id(&[b"started", &run.0.to_le_bytes()]);
-        self.asked.insert(id, Asked::Started);
-        effects.commands.push((id, Command::NodeStarted { run }));
+        effects.commands.extend(self.start_report(key));
     }
 
-    fn stop(&mut self, run: RunId, now: Timestamp, random: &mut SmallRng, effects: &mut Effects) {
-        match self.disk.runs.get_mut(&run) {
-            Some(LocalRun { status: Status::Running { stopping, .. }, suspended }) => {
+    /// Holds the node's part of a run of tasks until it is stopped or its time is over.
+    fn hold(&mut self, order: &LaunchOrder, now: Timestamp, crash: bool, effects: &mut Effects) {
+        let key = (order.run, WHOLE);
+        self.disk.journal.insert(key);
+        if self.disk.runs.contains_key(&key) {
+            return;
+        }
+        self.disk.runs.insert(key, LocalRun { holds: true, ..LocalRun::new(Status::Noted) });
+        if crash {
+            return;
+        }
+        self.set_status(key, Status::Running { since: now, stopping: false });
+        effects.held.push(order.run);
+        let seconds = order.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
+        effects.ends.extend(seconds.map(|seconds| (key, seconds.max(1).saturating_mul(SECOND))));
+        effects.commands.extend(self.start_report(key));
+    }
+
+    fn stop(&mut self, key: Key, now: Timestamp, random: &mut SmallRng, effects: &mut Effects) {
+        match self.disk.runs.get_mut(&key) {
+            Some(LocalRun { status: Status::Running { stopping, .. }, suspended, .. }) => {
                 *suspended = false;
                 if !*stopping {
                     *stopping = true;
-                    effects.ends.push((run, random.random_range(SECOND / 1000..3 * SECOND)));
+                    effects.ends.push((key, random.random_range(SECOND / 1000..3 * SECOND)));
                 }
             }
-            Some(_) => effects.commands.extend(self.end_report(run)),
+            Some(_) => effects.commands.extend(self.end_report(key)),
             None => {
                 // A launch of it that comes late must not start it.
-                self.disk.journal.insert(run);
+                self.disk.journal.insert(key);
                 let exit = NodeExit { cause: EndCause::Killed, ..lost("", now) };
-                self.disk.runs.insert(run, LocalRun { status: Status::Ended(exit), suspended: false });
-                effects.commands.extend(self.end_report(run));
+                // One that only holds resources may come again all the same.
+                self.disk.runs.insert(key, LocalRun { holds: true, ..LocalRun::new(Status::Ended(exit)) });
+                effects.commands.extend(self.end_report(key));
             }
         }
     }
 
-    /// The processes of a run are gone.
-    pub(super) fn ends(&mut self, run: RunId, now: Timestamp, random: &mut SmallRng) -> End {
-        let Some(LocalRun { status: Status::Running { since, stopping }, suspended }) = self.disk.runs.get(&run) else {
+    /// The processes of a part are gone, and with the run's own part those of its steps.
+    pub(super) fn ends(&mut self, key: Key, now: Timestamp, random: &mut SmallRng) -> End {
+        let Some(LocalRun { status: Status::Running { since, stopping }, suspended, holds }) = self.disk.runs.get(&key)
+        else {
             return End::Reports(Vec::new());
         };
         if *suspended {
             return End::NotNow(SECOND);
         }
-        let (status, cause) = match (stopping, random.random_range(0..8)) {
-            (true, _) => (ExitStatus::Signal(15), EndCause::Killed),
-            (false, 0) => (ExitStatus::Code(7), EndCause::Itself),
-            (false, 1) => (ExitStatus::Signal(9), EndCause::Walltime),
-            (false, _) => (ExitStatus::Code(0), EndCause::Itself),
+        let (status, cause) = match (stopping, *holds, random.random_range(0..8)) {
+            (true, ..) => (ExitStatus::Signal(15), EndCause::Killed),
+            (false, true, _) => (ExitStatus::Signal(9), EndCause::Walltime),
+            (false, false, 0) => (ExitStatus::Code(7), EndCause::Itself),
+            (false, false, 1) => (ExitStatus::Signal(9), EndCause::Walltime),
+            (false, false, _) => (ExitStatus::Code(0), EndCause::Itself),
         };
         let usage = Usage { cpu_time_micros: 1000, peak_memory_bytes: 4096 };
         let exit = NodeExit { status: Some(status), cause, usage, started: Some(*since), ended: now };
-        self.set_status(run, Status::Ended(exit));
-        End::Reports(if self.up { self.end_report(run).into_iter().collect() } else { Vec::new() })
+        self.set_status(key, Status::Ended(exit));
+        let mut ended = vec![key];
+        if key.1 == WHOLE {
+            for step in self.keys_of(key.0).into_iter().filter(|(_, step)| *step != WHOLE) {
+                if let Status::Running { since, .. } = self.disk.runs[&step].status {
+                    let status = Some(ExitStatus::Signal(9));
+                    let exit = NodeExit { status, cause: EndCause::Killed, usage, started: Some(since), ended: now };
+                    self.set_status(step, Status::Ended(exit));
+                    ended.push(step);
+                }
+            }
+        }
+        End::Reports(if self.up {
+            ended.into_iter().filter_map(|key| self.end_report(key)).collect()
+        } else {
+            Vec::new()
+        })
     }
 
     /// The ledger answered; the orders that came with it.
     pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) -> Vec<NodeOrder> {
         match (self.asked.remove(&id), &answer.result) {
-            (Some(Asked::Ended(run)), Ok(_)) => {
-                self.disk.runs.remove(&run);
+            (Some(Asked::Ended(_)), Err(Refusal { code: RefusalCode::Unavailable, .. })) => Vec::new(),
+            (Some(Asked::Ended(key)), _) => {
+                self.disk.runs.remove(&key);
                 Vec::new()
             }
             (Some(Asked::Hello), Ok(Reply::NodeOrders(orders))) => orders.clone(),
@@ -250,22 +322,44 @@ impl NodeHost {
         }
     }
 
-    fn end_report(&mut self, run: RunId) -> Option<(CommandId, Command)> {
-        let Status::Ended(exit) = &self.disk.runs.get(&run)?.status else { return None };
-        let command = Command::NodeEnded { run, exit: exit.clone() };
-        let id = self.id(&[b"ended", &run.0.to_le_bytes()]);
-        self.asked.insert(id, Asked::Ended(run));
+    /// The report that the run's own part has begun.
+    fn start_report(&mut self, key: Key) -> Option<(CommandId, Command)> {
+        let (run, step) = key;
+        let known = self.disk.runs.get(&key).filter(|_| step == WHOLE)?;
+        let Status::Running { since, .. } = known.status else { return None };
+        let id = self.report_id(b"started", key, since, known.holds);
+        self.asked.insert(id, Asked::Started);
+        Some((id, Command::NodeStarted { run }))
+    }
+
+    fn end_report(&mut self, key: Key) -> Option<(CommandId, Command)> {
+        let (run, step) = key;
+        let known = self.disk.runs.get(&key)?;
+        let Status::Ended(exit) = &known.status else { return None };
+        let exit = exit.clone();
+        let id = self.report_id(b"ended", key, exit.ended, known.holds);
+        let command = match step {
+            WHOLE => Command::NodeEnded { run, exit },
+            step => Command::NodeStepEnded { run, step, exit },
+        };
+        self.asked.insert(id, Asked::Ended(key));
         Some((id, command))
     }
 
+    /// Told again it is the same report; of what can come to this node again the time is in it.
+    fn report_id(&self, kind: &[u8], (run, step): Key, time: Timestamp, can_come_again: bool) -> CommandId {
+        let time = if can_come_again { time.0 } else { 0 };
+        self.id(&[kind, &run.0.to_le_bytes(), &step.0.to_le_bytes(), &time.to_le_bytes()])
+    }
+
     fn set_suspended(&mut self, run: RunId, suspended: bool) {
-        if let Some(run) = self.disk.runs.get_mut(&run) {
-            run.suspended = suspended;
+        for (_, part) in self.disk.runs.range_mut((run, WHOLE)..=(run, StepId(u32::MAX))) {
+            part.suspended = suspended;
         }
     }
 
-    fn set_status(&mut self, run: RunId, status: Status) {
-        if let Some(run) = self.disk.runs.get_mut(&run) {
+    fn set_status(&mut self, key: Key, status: Status) {
+        if let Some(run) = self.disk.runs.get_mut(&key) {
             run.status = status;
         }
     }

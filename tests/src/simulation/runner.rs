@@ -8,8 +8,7 @@ use muster_schemas::{
     filter::{
         CallId, FileAfter, FilterAction, FilterExit, FilterHold, FilterKind, FilterReport, JobDocument, PropertyChange,
     },
-    filter_order::{FilterOrder, FilterWork},
-    job::JobSpec,
+    filter_order::{DescribedJob, FilterOrder, FilterWork},
 };
 use rand::{Rng, rngs::SmallRng};
 use std::{
@@ -92,12 +91,13 @@ impl RunnerHost {
 /// What a call comes to, at random; in peace all say yes.
 pub(super) fn outcome(random: &mut SmallRng, order: &FilterOrder, troubled: bool, now: Timestamp) -> CallOutcome {
     match order.work {
-        FilterWork::Validate { .. } => validation(random, &order.job.spec, troubled, now),
+        FilterWork::Validate { .. } => validation(random, &order.job, troubled, now),
         FilterWork::Filter { .. } => CallOutcome::Called(Box::new(report(random, order.call, troubled, now))),
     }
 }
 
-fn validation(random: &mut SmallRng, spec: &JobSpec, troubled: bool, now: Timestamp) -> CallOutcome {
+/// The check takes the job as it was submitted.
+fn validation(random: &mut SmallRng, job: &DescribedJob, troubled: bool, now: Timestamp) -> CallOutcome {
     if troubled && random.random_range(0..6) == 0 {
         return CallOutcome::Refused("[TemplateValueTooLarge] template 'small': RunTime = 2:0, allowed 1:0".into());
     }
@@ -105,7 +105,8 @@ fn validation(random: &mut SmallRng, spec: &JobSpec, troubled: bool, now: Timest
     CallOutcome::Validated(Box::new(Validated {
         template: Some("small".into()),
         revision: 1,
-        spec: spec.clone(),
+        spec: (*job.spec).clone(),
+        tasks: job.tasks.as_deref().cloned(),
         document: Some(JobDocument::xml(*b"<Job/>")),
         hold_until: hold.then(|| now.plus_seconds(90)),
         ..Validated::default()
@@ -136,7 +137,7 @@ fn exit(random: &mut SmallRng, call: CallId) -> FilterExit {
         (FilterAction::Filter, FilterKind::Submission) => 2,
         (FilterAction::Filter, FilterKind::Activation) => 5,
     };
-    match random.random_range(0..40) {
+    match random.random_range(0..34) {
         0 => FilterExit::TimedOut,
         1 => FilterExit::NotFound("/no/such/filter".into()),
         2 => FilterExit::Signal(9),

@@ -4,10 +4,12 @@ use super::{
     chains::Chains,
     effects::Effects,
     ledger::{Round, StoredRecord},
+    node::Key,
+    tasks::Tasks,
 };
 use muster_domain::{State, invariants};
 use muster_schemas::{
-    CommandId, JobId, RunId, Sequence,
+    CommandId, JobId, RunId, Sequence, StepId,
     command::{Answer, Reply},
     event::Event,
     filter::{CallId, FilterExit},
@@ -26,12 +28,16 @@ pub(super) struct Truth {
     submitted: BTreeSet<JobId>,
     /// The highest sequence that any answer has promised to be durable.
     promised: Sequence,
-    /// Parts of runs whose processes were started: run and node.
-    started: BTreeMap<(RunId, usize), u32>,
+    /// Parts of runs and of steps whose processes were started, and on which node.
+    started: BTreeMap<(Key, usize), u32>,
+    /// Runs of tasks that nodes have held resources for.
+    held: BTreeSet<RunId>,
     /// What the log says of chains of filters.
     chains: Chains,
     /// What filters did.
     effects: Effects,
+    /// What the log says of tasks.
+    tasks: Tasks,
 }
 
 impl Truth {
@@ -51,8 +57,16 @@ impl Truth {
         self.started.len() as u64
     }
 
-    pub(super) fn started(&mut self, run: RunId, node: usize) {
-        *self.started.entry((run, node)).or_default() += 1;
+    pub(super) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    pub(super) fn started(&mut self, part: Key, node: usize) {
+        *self.started.entry((part, node)).or_default() += 1;
+    }
+
+    pub(super) fn held(&mut self, run: RunId) {
+        self.held.insert(run);
     }
 
     /// A filter came to its end.
@@ -95,6 +109,7 @@ impl Truth {
         self.last_hash = [0; 32];
         self.submitted.clear();
         self.chains = Chains::default();
+        self.tasks = Tasks::default();
         self.replay(log)
     }
 
@@ -113,6 +128,7 @@ impl Truth {
                 return Err(format!("job {job} was submitted twice"));
             }
             self.chains.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
+            self.tasks.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.effects.check(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.last_hash = stored.hash;
             self.replayed.apply(&stored.record);
@@ -122,8 +138,8 @@ impl Truth {
 
     /// What must hold after every step.
     pub(super) fn check(&self) -> Result<(), String> {
-        if let Some(((run, node), times)) = self.started.iter().find(|(_, times)| **times > 1) {
-            return Err(format!("run {run} was started {times} times on {}", super::node::name(*node)));
+        if let Some((((run, step), node), times)) = self.started.iter().find(|(_, times)| **times > 1) {
+            return Err(format!("step {step} of run {run} was started {times} times on {}", super::node::name(*node)));
         }
         if self.promised > self.replayed.sequence() {
             let have = self.replayed.sequence();
@@ -172,6 +188,7 @@ impl Truth {
     }
 
     fn was_started(&self, run: RunId) -> bool {
-        self.started.range((run, 0)..=(run, usize::MAX)).next().is_some()
+        let (first, last) = (((run, StepId(0)), 0), ((run, StepId(u32::MAX)), usize::MAX));
+        self.held.contains(&run) || self.started.range(first..=last).next().is_some()
     }
 }

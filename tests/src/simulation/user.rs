@@ -9,9 +9,11 @@ use muster_schemas::{
     job::{
         ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, Launch, Program, RequeuePolicy,
     },
-    resources::{Alternative, Count, Level, LevelCount, Request},
+    resources::{Alternative, Count, Level, LevelCount, Request, Sharing},
+    tasks::{SizeUnit, TaskKind, TaskList, TaskSpec},
 };
 use rand::{Rng, rngs::SmallRng};
+use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub(super) struct UserHost {
@@ -43,7 +45,12 @@ impl UserHost {
             return self.filtered(random, state, &jobs, some_job);
         }
         match random.random_range(0..24) {
-            0..=11 => Command::Submit { jobs: (0..random.random_range(1..4)).map(|_| job(random, &jobs)).collect() },
+            0..=8 => Command::Submit { jobs: (0..random.random_range(1..4)).map(|_| job(random, &jobs)).collect() },
+            9..=11 => {
+                let (spec, tasks) = list_of_tasks(random, &jobs);
+                let intake = Intake { tasks: Some(tasks), ..Intake::default() };
+                Command::SubmitDocument { spec: Box::new(spec), intake: Box::new(intake) }
+            }
             12..=13 => Command::Cancel { jobs: some_job(random) },
             14 => Command::Hold { jobs: some_job(random), holds: user_hold, reason: "why not".into() },
             15..=16 => Command::Release { jobs: some_job(random), holds: user_hold },
@@ -56,7 +63,7 @@ impl UserHost {
             _ => {
                 let change = JobChange {
                     priority: Some(random.random_range(-5..5)),
-                    walltime_seconds: Some(random.random_range(10..1000)),
+                    walltime_seconds: Some(random.random_range(10..300)),
                     ..JobChange::default()
                 };
                 Command::Modify { jobs: some_job(random), change }
@@ -83,11 +90,15 @@ impl UserHost {
                     _ => Some("licensed".to_owned()),
                 };
                 let document = random.random_bool(0.5).then(|| JobDocument::xml(*b"<Job/>"));
-                let spec = JobSpec { array: None, ..job(random, jobs) };
-                Command::SubmitDocument {
-                    spec: Box::new(spec),
-                    intake: Box::new(Intake { template, document, ..Intake::default() }),
-                }
+                let (spec, tasks) = match random.random_range(0..3) {
+                    0 => {
+                        let (spec, tasks) = list_of_tasks(random, jobs);
+                        (spec, Some(tasks))
+                    }
+                    _ => (JobSpec { array: None, ..job(random, jobs) }, None),
+                };
+                let intake = Intake { template, document, tasks, ..Intake::default() };
+                Command::SubmitDocument { spec: Box::new(spec), intake: Box::new(intake) }
             }
             9 => Command::HoldUntil { jobs: some_job(random), until: Some(state.time().plus_seconds(20)) },
             10 => Command::HoldUntil { jobs: some_job(random), until: None },
@@ -135,6 +146,99 @@ fn job(random: &mut SmallRng, jobs: &[JobId]) -> JobSpec {
         spec.components[1].launch.program = Program::None;
     }
     spec
+}
+
+/// A job that is a list of tasks, on cores or on whole nodes.
+fn list_of_tasks(random: &mut SmallRng, jobs: &[JobId]) -> (JobSpec, TaskList) {
+    let unit = if random.random_bool(0.8) { SizeUnit::Core } else { SizeUnit::Node };
+    let (level, most, sharing) = match unit {
+        SizeUnit::Node => (Level::Node, 3, Sharing::WholeNodes),
+        _ => (Level::Core, 8, Sharing::Shared),
+    };
+    let min = random.random_range(1..=2);
+    let max = random.random_range(min..=most);
+    let mut only = component(random, jobs);
+    only.launch = Launch::default();
+    only.priority = Some(random.random_range(0..4) * 1000);
+    only.alternatives[0].requests = vec![Request {
+        path: vec![LevelCount { level, count: Count::Range { min, max } }],
+        sharing,
+        ..Request::default()
+    }];
+    let tasks = tasks(random, max);
+    let until_cancelled = random.random_range(0..12) == 0;
+    if until_cancelled || tasks.iter().any(|task| task.kind == TaskKind::Service) {
+        // It ends no earlier by itself.
+        only.alternatives[0].walltime_seconds = Some(random.random_range(5..60));
+    }
+    let spec = JobSpec {
+        name: format!("list{}", random.random_range(0..3)),
+        components: vec![only],
+        working_directory: "/".into(),
+        ..JobSpec::default()
+    };
+    let list = TaskList {
+        unit,
+        min,
+        max,
+        tasks,
+        until_cancelled,
+        fail_on_task_failure: random.random_bool(0.2),
+        fail_dependents: random.random_bool(0.3),
+        preemptable: random.random_bool(0.8),
+    };
+    (spec, list)
+}
+
+/// Tasks that go together: they may prepare and release nodes, and are a service or a few that depend on one another.
+fn tasks(random: &mut SmallRng, most: u32) -> Vec<TaskSpec> {
+    let mut tasks = Vec::new();
+    if random.random_range(0..4) == 0 {
+        tasks.push(task(TaskKind::NodePrep));
+    }
+    if random.random_range(0..8) == 0 {
+        tasks.push(task(TaskKind::Service));
+    } else {
+        for _ in 0..random.random_range(1..4) {
+            let kind = match random.random_range(0..2) {
+                0 => TaskKind::Basic,
+                _ => TaskKind::Sweep { start: 1, increment: 1, steps: random.random_range(1..12) },
+            };
+            let min = random.random_range(1..=most.min(2));
+            let earlier = u32::try_from(tasks.len()).unwrap_or(0);
+            let is_work =
+                |place: &u32| tasks.get(*place as usize).is_some_and(|task: &TaskSpec| task.kind != TaskKind::NodePrep);
+            let after: Vec<u32> = (0..earlier).filter(is_work).filter(|_| random.random_range(0..3) == 0).collect();
+            tasks.push(TaskSpec {
+                min,
+                max: random.random_range(min..=4),
+                after,
+                rerunnable: random.random_range(0..6) > 0,
+                run_time_seconds: (random.random_range(0..6) == 0).then(|| random.random_range(1..5)),
+                ..task(kind)
+            });
+        }
+    }
+    if random.random_range(0..4) == 0 {
+        tasks.push(task(TaskKind::NodeRelease));
+    }
+    tasks
+}
+
+fn task(kind: TaskKind) -> TaskSpec {
+    TaskSpec {
+        name: String::new(),
+        kind,
+        min: 1,
+        max: 1,
+        run_time_seconds: None,
+        after: Vec::new(),
+        launch: Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() },
+        environment: BTreeMap::new(),
+        working_directory: None,
+        valid_exit_codes: Vec::new(),
+        rerunnable: true,
+    }
 }
 
 fn component(random: &mut SmallRng, jobs: &[JobId]) -> Component {
