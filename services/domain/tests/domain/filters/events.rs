@@ -298,8 +298,7 @@ fn stopped() -> Cluster {
 /// How the ends of jobs are called in a job's history is the dialect's own (`muster_hpcpack::shown::event_name`).
 #[test]
 fn every_event_of_the_table_comes_with_what_it_has_to_tell() {
-    let events: Vec<Value> =
-        [submissions(), activations(), sizes(), stopped()].iter().flat_map(|cluster| published(cluster)).collect();
+    let events: Vec<Value> = [submissions(), activations(), sizes(), stopped()].iter().flat_map(published).collect();
     let mut missing = Vec::new();
     for Row { name, r#type, is, told } in TABLE {
         let wanted = format!("muster.{}.v1", r#type);
