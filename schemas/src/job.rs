@@ -445,6 +445,10 @@ pub enum JobState {
 }
 
 impl JobState {
+    /// All of them, in the order of a job's life.
+    pub const ALL: [Self; 7] =
+        [Self::Held, Self::Queued, Self::Launching, Self::Running, Self::Suspended, Self::Finishing, Self::Finished];
+
     /// The one word for it in tables, filters and JSON.
     pub const fn word(self) -> &'static str {
         match self {

@@ -120,7 +120,7 @@ pub struct LaunchOrder {
     pub queue: String,
     /// What is started. On a node with no task of a script the containment is made and held, and no process started.
     pub launch: Launch,
-    /// The submitter's environment.
+    /// The submitter's environment, and [`CLUSTER_NAME_VARIABLE`].
     pub environment: BTreeMap<String, String>,
     /// The submitter's working directory.
     pub working_directory: String,
@@ -151,6 +151,9 @@ pub struct LaunchOrder {
     /// The trace of the job.
     pub trace: TraceContext,
 }
+
+/// What the ledger adds to the submitter's environment: the name of the cluster, under this name.
+pub const CLUSTER_NAME_VARIABLE: &str = "MUSTER_CLUSTER_NAME";
 
 /// A node as the processes of a run see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

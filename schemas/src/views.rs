@@ -408,6 +408,18 @@ pub struct JobsPage {
     pub time: Timestamp,
 }
 
+/// Several jobs with what lists show of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobDetailsPage {
+    /// In order of their ids, without the texts of scripts, environments and notifications. Jobs that there are none of
+    /// are left out.
+    pub jobs: Vec<JobDetail>,
+    /// The steps of these jobs, if they were asked for, in the order of the jobs.
+    pub steps: Vec<StepDetail>,
+    /// The state is at least as after this record.
+    pub sequence: Sequence,
+}
+
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeView {

@@ -7,6 +7,7 @@ mod history;
 mod memory;
 mod planner;
 mod running;
+mod slurm;
 mod steps;
 mod submission;
 mod workload;
@@ -66,6 +67,8 @@ enum Row {
     Throughput,
     /// Trivial tasks of a step of a job that runs, beside those of a job.
     Steps,
+    /// `sbatch` one after the other, `squeue` with 100,000 waiting jobs.
+    SlurmCommands,
     /// Decode and fold of a log.
     Fold,
     /// Restart with 1,000,000 events and 100,000 live jobs.
@@ -151,6 +154,7 @@ impl Bench {
             Row::Latency => running::latency(self).await,
             Row::Throughput => running::throughput(self).await,
             Row::Steps => steps::steps(self).await,
+            Row::SlurmCommands => slurm::commands(self).await,
             Row::Fold => self.compute(history::fold).await,
             Row::Restart => history::restart(self).await,
             Row::PastQuery => history::past_query(self).await,

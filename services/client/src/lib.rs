@@ -26,9 +26,10 @@ use muster_schemas::{
     policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
-        CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobView, JobsPage,
-        JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, ReleaseRequest, RequeueRequest,
-        ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, SubmitRequest, VerifyProgress,
+        CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView,
+        JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, ReleaseRequest,
+        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, SubmitRequest,
+        VerifyProgress,
     },
 };
 use query::encode;
@@ -39,6 +40,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause before it is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// So many jobs are asked for at a time with all that is known of them.
+const DETAILS_AT_A_TIME: usize = 500;
 /// How long a request waits for the head of its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -210,6 +213,42 @@ impl Client {
             page.next = more.next;
         }
         Ok(page)
+    }
+
+    /// All jobs of a user and of a name that are not over, and `with_finished` those that are over and still
+    /// remembered: in one answer, and so of one moment.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn all_jobs(
+        &mut self,
+        user: Option<&str>,
+        name: Option<&str>,
+        with_finished: bool,
+    ) -> Result<JobsPage, ClientError> {
+        let body = accepted(self.ask("GET", &query::whole_list_path(user, name, with_finished), &[], None)?)?;
+        // A gateway of another version writes views in another way; JSON both understand.
+        codec::decode(&body).or_else(|_| {
+            let states = if with_finished { JobState::ALL.to_vec() } else { Vec::new() };
+            let (user, name) = (user.map(str::to_owned), name.map(str::to_owned));
+            self.jobs(&JobQuery { user, name, states, ..JobQuery::default() })
+        })
+    }
+
+    /// What is known of several jobs, with their steps if wanted: all but the texts of scripts, environments and
+    /// notifications. Jobs that there are none of are left out.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn job_details(&mut self, jobs: &[JobId], with_steps: bool) -> Result<JobDetailsPage, ClientError> {
+        let mut all = JobDetailsPage::default();
+        for some in jobs.chunks(DETAILS_AT_A_TIME) {
+            let page: JobDetailsPage = self.get(&query::details_path(some, with_steps))?;
+            all.jobs.extend(page.jobs);
+            all.steps.extend(page.steps);
+            all.sequence = page.sequence;
+        }
+        Ok(all)
     }
 
     /// All that is known of a job.

@@ -68,6 +68,23 @@ impl JobQuery {
     }
 }
 
+/// The address that asks for all jobs at once.
+pub(crate) fn whole_list_path(user: Option<&str>, name: Option<&str>, with_finished: bool) -> String {
+    let mut parameters = Parameters::default();
+    parameters.optional("user", user);
+    parameters.optional("name", name);
+    parameters.optional("finished", with_finished.then_some(true));
+    parameters.path("/v1/jobs/all")
+}
+
+/// The address that asks for what is known of several jobs.
+pub(crate) fn details_path(jobs: &[JobId], with_steps: bool) -> String {
+    let mut parameters = Parameters::default();
+    parameters.list("id", jobs.iter().map(ToString::to_string));
+    parameters.optional("steps", with_steps.then_some(true));
+    parameters.path("/v1/jobs/details")
+}
+
 /// The address that asks for usage.
 pub(crate) fn usage_path(query: &UsageQuery) -> String {
     let mut parameters = Parameters::default();

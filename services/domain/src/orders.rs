@@ -13,7 +13,7 @@ use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId,
     event::{Event, JobChange, Record, StopReason},
     job::{Component, JobSpec, Launch, Program},
-    node::{LaunchOrder, NodeOrder, OrderNode},
+    node::{CLUSTER_NAME_VARIABLE, LaunchOrder, NodeOrder, OrderNode},
     resources::Placement,
 };
 use tasks::{grown, shrunk, stop_step, task_stops};
@@ -376,6 +376,8 @@ fn order(
     let alternative = component.alternatives.get(placed.alternative as usize);
     let cpus_per_task =
         alternative.and_then(|alternative| alternative.requests.first()).map_or(1, |request| request.cpus_per_task);
+    let mut environment = spec.environment.clone();
+    environment.insert(CLUSTER_NAME_VARIABLE.to_owned(), state.settings().name.clone());
     let grace = launch.kill_grace_seconds.unwrap_or(state.settings().kill_grace_seconds);
     Some(LaunchOrder {
         job: job.id,
@@ -386,7 +388,7 @@ fn order(
         account: kept.account.as_deref().map(str::to_owned),
         queue: kept.queue.to_string(),
         launch,
-        environment: spec.environment.clone(),
+        environment,
         working_directory: spec.working_directory.clone(),
         umask: spec.umask,
         nodes: nodes.collect(),

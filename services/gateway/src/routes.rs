@@ -5,6 +5,7 @@ mod described;
 mod events;
 mod filters;
 mod jobs;
+mod lists;
 mod log;
 mod plans;
 mod reservations;
@@ -46,6 +47,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/actions/hold-until", post(described::hold_until))
         .route("/v1/jobs/actions/end", post(described::end))
         .route("/v1/jobs/described", post(described::submit))
+        .route("/v1/jobs/all", get(lists::all))
+        .route("/v1/jobs/details", get(lists::details))
         .route("/v1/jobs/{id}", get(jobs::show))
         .route("/v1/jobs/{id}/described", put(described::configure))
         .route("/v1/jobs/{id}/enter", post(described::enter))
@@ -169,6 +172,8 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         reservations::remove,
         reservations::set_closures,
         jobs::list_jobs,
+        lists::all,
+        lists::details,
         jobs::show,
         jobs::events,
         jobs::wait,

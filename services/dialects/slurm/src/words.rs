@@ -109,6 +109,16 @@ impl State {
         Self::ALL.into_iter().find(|(_, long, short)| is(long) || is(short)).map(|(state, ..)| state)
     }
 
+    /// The state as accounting has it: it knows none between, and clients that go by it know no other words. What is being
+    /// started or cleaned up runs, what is held after a run waits.
+    pub const fn in_accounting(self) -> Self {
+        match self {
+            Self::Configuring | Self::Completing => Self::Running,
+            Self::RequeueHold | Self::SpecialExit => Self::Pending,
+            state => state,
+        }
+    }
+
     /// Whether it is over.
     pub const fn is_finished(self) -> bool {
         matches!(

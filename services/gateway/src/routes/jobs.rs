@@ -35,7 +35,7 @@ const MAX_LIMIT: u32 = 10_000;
 const MAX_WAIT_SECONDS: u32 = 300;
 
 /// Which jobs are wanted. All that is given must match.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsParams {
     /// These jobs, arrays (with those of their tasks that have started) or tasks, between commas.
@@ -83,6 +83,12 @@ impl<'a> Traits<'a> {
 }
 
 impl JobsParams {
+    /// Jobs of a user and of a name that are not over, or that are over too.
+    pub(super) fn all(user: Option<String>, name: Option<String>, with_finished: bool) -> Self {
+        let state = if with_finished { JobState::ALL.to_vec() } else { Vec::new() };
+        Self { user, name, state, ..Self::default() }
+    }
+
     fn takes(&self, job: &Traits<'_>) -> bool {
         let equal = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|wanted| wanted == is);
         let state = match self.state.is_empty() {
@@ -107,9 +113,14 @@ impl JobsParams {
             views.truncate(most);
             return views;
         }
-        // Most jobs are passed over: a view is made only of those that match.
-        let matching = state.jobs().filter(|job| is_behind(job.id) && self.takes(&Traits::of_job(state, job)));
-        matching.take(most).map(|job| job_view(state, job)).collect()
+        self.chosen(state).take(most).map(|job| job_view(state, job)).collect()
+    }
+
+    /// The jobs that match, in order of their ids, from behind `after`, if no ids are given. Most jobs are passed over: a
+    /// view is made only of those that match.
+    pub(super) fn chosen<'a>(&'a self, state: &'a ClusterState) -> impl Iterator<Item = &'a Job> {
+        let is_behind = |id: JobId| self.after.is_none_or(|after| id > after);
+        state.jobs().filter(move |job| is_behind(job.id) && self.takes(&Traits::of_job(state, job)))
     }
 }
 
@@ -172,9 +183,14 @@ pub(super) struct Found {
 pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<Found, ApiError> {
     app.reader.catch_up(moment.wait_seq).await?;
     let past = app.reader.past_of(moment).await?;
-    let up_to = past.as_ref().map(|state| state.sequence());
+    find_in(app, past.as_deref(), id).await
+}
+
+/// As [`find`], in a past state, or in the present one.
+pub(super) async fn find_in(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<Found, ApiError> {
+    let up_to = past.map(ClusterState::sequence);
     let look = |state: &ClusterState| Some((view_of(state, id)?, tasks_of(state, id), alternatives_of(state, id)));
-    let view = match &past {
+    let view = match past {
         Some(state) => look(state),
         None => app.reader.projection().read(look),
     };
@@ -207,23 +223,33 @@ pub(crate) async fn show(
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<JobDetail>, ApiError> {
     let id = job_id(&id)?;
-    let Found { view, up_to, tasks, .. } = find(&app, moment, id).await?;
-    let mut spec = match app.ledger.query(&Query::JobSpec { job: id.whole() }).await? {
+    let found = find(&app, moment, id).await?;
+    let history = history_of(&app, &found).await?;
+    detail(&app, &caller, found, &history).await.map(axum::Json)
+}
+
+/// The records of a job that has had runs; an array has those of its tasks, which are told of singly.
+pub(super) async fn history_of(app: &App, found: &Found) -> Result<Vec<Record>, ApiError> {
+    if found.view.array.is_some() || found.view.runs == 0 {
+        return Ok(Vec::new());
+    }
+    app.reader.job_history(found.view.id, found.up_to).await
+}
+
+/// All of a job that the caller may see.
+pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[Record]) -> Result<JobDetail, ApiError> {
+    let Found { view, tasks, .. } = found;
+    let mut spec = match app.ledger.query(&Query::JobSpec { job: view.id.whole() }).await? {
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
     };
-    let redacted = !may_see_all(&app, &caller, &view);
+    let redacted = !may_see_all(app, caller, &view);
     if redacted {
         redact(&mut spec);
     }
-    let runs = if view.array.is_some() {
-        Vec::new()
-    } else {
-        let history = app.reader.job_history(id, up_to).await?;
-        let known = Runs::in_records(&history);
-        app.reader.projection().read(|state| runs(&history, &Names::new(state, &known)))
-    };
-    Ok(axum::Json(JobDetail { job: view, spec, redacted, runs, tasks }))
+    let known = Runs::in_records(history);
+    let runs = app.reader.projection().read(|state| runs(history, &Names::new(state, &known)));
+    Ok(JobDetail { job: view, spec, redacted, runs, tasks })
 }
 
 pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {

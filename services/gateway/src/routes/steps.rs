@@ -20,12 +20,12 @@ use axum::{
 use muster_schemas::{
     JobId, RunId, StepId, codec,
     command::{Command, Reply},
-    event::Owner,
+    event::{Owner, Record},
     step_io::{AT_END, MAX_READ_BYTES, MAX_WRITE_BYTES},
     steps::StepSpec,
     views::{
-        CommandAnswer, ConcludeRequest, ErrorBody, ErrorCode, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer,
-        StepSignalRequest, StepTerminalRequest, StepsPage,
+        CommandAnswer, ConcludeRequest, ErrorBody, ErrorCode, KeepRequest, StepAnswer, StepDetail, StepEndRequest,
+        StepInputAnswer, StepSignalRequest, StepTerminalRequest, StepsPage,
     },
 };
 use serde::Deserialize;
@@ -146,12 +146,18 @@ pub(crate) async fn of_job(
     let id = job_id(&id)?;
     let found = jobs::find(&app, moment, id).await?;
     let history = app.reader.job_history(id, found.up_to).await?;
-    let mut steps = app.reader.projection().read(|state| steps::in_records(id, &history, state));
-    if !jobs::may_see_all(&app, &caller, &found.view) {
-        steps.iter_mut().for_each(|step| step.attributes.clear());
-    }
+    let steps = steps_of(&app, id, &history, !jobs::may_see_all(&app, &caller, &found.view));
     let sequence = found.up_to.unwrap_or_else(|| app.reader.projection().sequence());
     Ok(axum::Json(StepsPage { steps, sequence }))
+}
+
+/// The steps of a job by its records; only its owner and operators see what clients keep with them.
+pub(super) fn steps_of(app: &App, id: JobId, history: &[Record], redacted: bool) -> Vec<StepDetail> {
+    let mut steps = app.reader.projection().read(|state| steps::in_records(id, history, state));
+    if redacted {
+        steps.iter_mut().for_each(|step| step.attributes.clear());
+    }
+    steps
 }
 
 /// List the steps of all jobs that run

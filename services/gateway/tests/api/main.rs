@@ -9,7 +9,9 @@ use muster_schemas::{
     command::{JobFilter, JobSelection},
     job::{ExitStatus, JobSpec, JobState},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
-    views::{ClosuresRequest, ErrorCode, HoldRequest, NodeStateWord, OutcomeWord, ReasonWord},
+    views::{
+        ClosuresRequest, ErrorCode, HoldRequest, JobDetailsPage, JobsPage, NodeStateWord, OutcomeWord, ReasonWord,
+    },
 };
 use std::{
     io::{Read as _, Write as _},
@@ -182,6 +184,40 @@ fn filters_and_pages() {
     assert_eq!(count(&mut client, JobQuery { states: vec![JobState::Running], ..JobQuery::default() }), 0);
     let page = client.jobs_page(&JobQuery { limit: Some(7), ..JobQuery::default() }).unwrap();
     assert_eq!((page.jobs.len(), page.next), (7, Some(page.jobs[6].id)));
+}
+
+#[test]
+fn whole_lists_and_several_jobs_come_in_one_answer() {
+    let system = System::start();
+    let mut client = system.client();
+    system.hello("node1");
+    let mut jobs: Vec<JobSpec> = (0..5).map(|number| job(&format!("job{number}"))).collect();
+    jobs.push(array("sweep", "1-9"));
+    let jobs = client.submit(CommandId::new_now(), jobs).unwrap().jobs;
+    system.nobody(Some(TOKEN)).submit(CommandId::new_now(), vec![job("job0")]).unwrap();
+    let run = system.run(jobs[1], 0);
+    system.run(JobId::task(jobs[5].number, 3), 1);
+    system.end(run, 3);
+    let running = client.jobs(&JobQuery::default()).unwrap();
+    assert_eq!(client.all_jobs(None, None, false).unwrap(), running);
+    let states = JobState::ALL.to_vec();
+    let all = client.jobs(&JobQuery { states, ..JobQuery::default() }).unwrap();
+    assert_eq!((all.jobs.len(), running.jobs.len()), (8, 7));
+    assert_eq!(client.all_jobs(None, None, true).unwrap(), all);
+    assert_eq!(client.all_jobs(Some("nobody"), None, true).unwrap().jobs, all.jobs[7..]);
+    let named = client.all_jobs(None, Some("job0"), true).unwrap().jobs;
+    assert_eq!(named.iter().map(|job| job.id).collect::<Vec<_>>(), [jobs[0], all.jobs[7].id]);
+
+    let page = client.job_details(&[jobs[1], JobId::job(99), jobs[0]], true).unwrap();
+    assert_eq!(page.jobs.iter().map(|detail| detail.job.id).collect::<Vec<_>>(), jobs[..2]);
+    assert_eq!(page.jobs[1].runs, client.job(jobs[1], Moment::Now).unwrap().runs);
+    assert!(page.jobs[0].redacted && page.jobs[0].spec.environment.is_empty());
+    let many: Vec<String> = (1..=1001).map(|number| number.to_string()).collect();
+    let refused = refusal(client.get::<JobDetailsPage>(&format!("/v1/jobs/details?id={}", many.join(","))));
+    assert_eq!(refused.0, ErrorCode::Invalid);
+    // The encoded page is the one that was compared, not the JSON that it gives way to.
+    let views = muster_schemas::codec::encode(&all).unwrap();
+    assert_eq!(muster_schemas::codec::decode::<JobsPage>(&views).unwrap(), all);
 }
 
 #[test]

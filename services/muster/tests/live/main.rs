@@ -7,6 +7,7 @@ mod filters;
 mod hpcpack;
 mod reservations;
 mod slurm;
+mod slurm_clients;
 mod slurm_steps;
 mod steps;
 mod system;

@@ -3,6 +3,7 @@
 use crate::system::{Output, System};
 use std::process::{Command, Stdio};
 
+/// A system with four nodes, and the links.
 pub struct Site {
     pub system: System,
 }

@@ -63,6 +63,13 @@ impl Line {
         let (_, value) = self.options.iter().rev().find(|(known, _)| *known == key)?;
         Some(value.as_deref().unwrap_or_default())
     }
+
+    /// The values of an option that can be given several times, as one list with commas.
+    pub fn list(&self, key: &str) -> Option<String> {
+        let values = self.options.iter().filter(|(known, _)| *known == key);
+        let values: Vec<&str> = values.map(|(_, value)| value.as_deref().unwrap_or_default()).collect();
+        if values.is_empty() { None } else { Some(values.join(",")) }
+    }
 }
 
 /// Reads a command line; `command` is the name in messages.

@@ -104,9 +104,9 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
             return Ok(request);
         }
     }
-    let named = match line.value("jobs") {
+    let named = match line.list("jobs") {
         None => Vec::new(),
-        Some(text) => ids(text, |word| Failure::fatal(NAME, format_args!("Bad job/step specified: {word}")))?,
+        Some(text) => ids(&text, |word| Failure::fatal(NAME, format_args!("Bad job/step specified: {word}")))?,
     };
     let whole_hetjob = match line.value("whole-hetjob") {
         None => None,
@@ -129,8 +129,8 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
 }
 
 fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: bool) -> Result<Wanted, Failure> {
-    let list = |key: &str| set(line.value(key).unwrap_or_default());
-    let states = states(line.value("state").unwrap_or_default())
+    let list = |key: &str| set(&line.list(key).unwrap_or_default());
+    let states = states(&line.list("state").unwrap_or_default())
         .map_err(|word| Failure::fatal(NAME, format_args!("unrecognized job state value '{word}'")))?;
     let users = list("user");
     if let Some(unknown) = users.iter().find(|user| !(around.knows_user)(user)) {
@@ -149,7 +149,7 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         partitions: list("partition"),
         classes: list("qos"),
         names: list("name"),
-        nodes: nodes(NAME, line.value("nodelist").unwrap_or_default())?,
+        nodes: nodes(NAME, &line.list("nodelist").unwrap_or_default())?,
         from,
         to: time(line, "endtime", around)?,
         jobs_only: line.has("allocations"),

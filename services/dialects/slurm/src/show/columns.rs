@@ -22,6 +22,8 @@ pub struct Field<R: 'static> {
     pub width: i16,
     /// Writes its value.
     pub write: fn(&R, &Clock, &mut String),
+    /// Whether its value is known only of what was looked up with all its details.
+    pub is_detailed: bool,
 }
 
 impl<R> Field<R> {
@@ -32,12 +34,17 @@ impl<R> Field<R> {
         header: &'static str,
         write: fn(&R, &Clock, &mut String),
     ) -> Self {
-        Self { letter, names, header, width: 0, write }
+        Self { letter, names, header, width: 0, write, is_detailed: false }
     }
 
     /// A field that has a width of its own: negative aligns it to the left.
     pub const fn wide(names: &'static [&'static str], width: i16, write: fn(&R, &Clock, &mut String)) -> Self {
-        Self { letter: None, names, header: names[0], width, write }
+        Self { letter: None, names, header: names[0], width, write, is_detailed: false }
+    }
+
+    /// The same field, of what was looked up with all its details.
+    pub const fn detailed(self) -> Self {
+        Self { is_detailed: true, ..self }
     }
 
     fn is_named(&self, name: &str) -> bool {

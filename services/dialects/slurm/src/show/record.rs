@@ -138,6 +138,11 @@ impl JobRecord {
         self.qos.as_deref().unwrap_or(DEFAULT_QOS)
     }
 
+    /// Why it waits or how it ended, without details: one word, so that columns stay columns for programs.
+    pub fn reason_word(&self) -> &str {
+        self.reason.split(',').next().unwrap_or_default()
+    }
+
     /// How long its latest run has lasted, without the time that it was suspended.
     pub fn used_seconds(&self, clock: &Clock) -> u64 {
         let Some(started) = self.started.filter(|_| !self.state.is_pending()) else { return 0 };

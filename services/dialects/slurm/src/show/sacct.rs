@@ -56,7 +56,7 @@ impl Row {
 
     /// The state of the step, or of the job.
     pub fn state(&self) -> State {
-        self.step.as_ref().map_or(self.job.state, |step| step.state)
+        self.step.as_ref().map_or(self.job.state, |step| step.state).in_accounting()
     }
 
     /// When it started.
@@ -124,7 +124,7 @@ impl Wanted {
         let is = |wanted: &BTreeSet<String>, value: &str| wanted.is_empty() || wanted.contains(value);
         let job = &row.job;
         (row.step.is_none() || !self.jobs_only)
-            && (self.states.is_empty() || self.states.contains(&job.state))
+            && (self.states.is_empty() || self.states.contains(&job.state.in_accounting()))
             && (is(&self.users, &job.user) || self.users.contains(&job.person.uid.to_string()))
             && is(&self.accounts, job.account.as_deref().unwrap_or_default())
             && is(&self.partitions, &job.partition)

@@ -91,7 +91,7 @@ pub struct Cluster {
 
 macro_rules! field {
     ($names:expr, $header:literal, $width:literal, $write:expr) => {
-        Field { letter: None, names: $names, header: $header, width: $width, write: $write }
+        Field { letter: None, names: $names, header: $header, width: $width, write: $write, is_detailed: false }
     };
 }
 

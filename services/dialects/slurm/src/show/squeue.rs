@@ -72,6 +72,22 @@ impl Default for Listing {
     }
 }
 
+impl Listing {
+    /// Whether it asks for what is known only of jobs that were looked up with all their details. A listing that cannot be
+    /// met does not.
+    pub fn is_detailed(&self) -> bool {
+        let shows = self.layout().is_ok_and(|layout| layout.fields().any(|field| field.is_detailed));
+        shows || Sort::read(&self.sort).is_ok_and(|sort| sort.is_detailed()) || self.filter.is_detailed()
+    }
+
+    fn layout(&self) -> Result<Layout<JobRecord>, FormatError> {
+        match &self.format {
+            Format::Letters(format) => Layout::printf(format, FIELDS),
+            Format::Names(format) => Layout::named(format, FIELDS),
+        }
+    }
+}
+
 /// A listing was asked for in a way that cannot be met.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListingError {
@@ -105,10 +121,7 @@ fn takes(mut records: Vec<JobRecord>, listing: &Listing) -> Vec<JobRecord> {
 /// # Errors
 /// A column or an order that does not exist; nothing is listed then.
 pub fn list(records: Vec<JobRecord>, listing: &Listing, clock: &Clock) -> Result<String, ListingError> {
-    let layout = match &listing.format {
-        Format::Letters(format) => Layout::printf(format, FIELDS)?,
-        Format::Names(format) => Layout::named(format, FIELDS)?,
-    };
+    let layout = listing.layout()?;
     let sort = Sort::read(&listing.sort)?;
     let records = takes(records, listing);
     let mut out = String::with_capacity(ROW_BYTES * (records.len() + 2));

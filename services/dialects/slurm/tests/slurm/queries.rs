@@ -223,6 +223,9 @@ fn sacct_takes_windows_styles_and_components() {
     assert_eq!((named.wanted.from, named.wanted.jobs_only, named.report.no_header), (None, true, true));
     assert_eq!(named.report.style, ListStyle::Separated { by: "|".to_owned(), ends: false });
     assert_eq!(named.report.format, "jobid%20,state");
+    let several = run(sacct("-j 7 -j 43_[1,2] -s R -s PD -u ann -u bob"));
+    assert_eq!(texts(&several.ids), ["7", "43_[1-2]"]);
+    assert_eq!((several.wanted.states.len(), several.wanted.users.len()), (2, 2), "lists are joined");
     let style = |text: &str| run(sacct(text)).report.style;
     assert_eq!(style("-p --delimiter=,"), ListStyle::Separated { by: ",".to_owned(), ends: true });
     assert_eq!(run(sacct("-S now-1hours -E now")).wanted.from, Some(ago(3600)));

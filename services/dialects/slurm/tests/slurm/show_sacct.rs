@@ -55,6 +55,18 @@ fn components_are_listed_in_columns_below_a_dashed_line() {
     assert_lines(&list(rows, &Report::default()), include_str!("golden/sacct-67767.txt"));
 }
 
+/// SL-A-07, SL-A-08
+#[test]
+fn what_is_being_started_runs_for_accounting() {
+    let rows = ["launching", "finishing"].map(|state| {
+        let job = view(json!({ "id": "7", "state": state, "runs": 1, "started": ago(1) }));
+        row(&Arc::new(records([job]).remove(0)), None)
+    });
+    assert_eq!(list(rows.to_vec(), &bars("State")), "RUNNING\nRUNNING\n");
+    let wanted = Wanted { states: vec![State::Running], ..Wanted::default() };
+    assert!(rows.iter().all(|row| wanted.takes(row)));
+}
+
 /// EX-08, SL-A-05, SL-A-06
 #[test]
 fn steps_stand_below_their_component_unless_only_jobs_are_wanted() {

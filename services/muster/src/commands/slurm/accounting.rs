@@ -1,12 +1,17 @@
 //! `sacct` (SL-A-02 to A-11).
 
-use super::{Ended, print, shown, site::Site, wanted};
-use muster_client::{JobQuery, Moment};
+use super::{
+    Ended, print, shown,
+    site::{Site, number},
+    wanted,
+};
+use muster_client::Moment;
 use muster_schemas::{
-    job::JobState,
-    views::{JobDetail, JobView},
+    JobId,
+    views::{JobDetail, JobView, StepDetail},
 };
 use muster_slurm::{
+    job_id::IdExpression,
     queries::{
         Failure,
         sacct::{Sacct, parse},
@@ -17,7 +22,10 @@ use muster_slurm::{
         sacct::{Beside, Row, field_names, json, list, rows},
     },
 };
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Does what a command line of `sacct` asks.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
@@ -37,38 +45,62 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
 }
 
 fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
-    let views = match command.ids.as_slice() {
-        [] => every(site)?,
-        ids => site.named(ids)?,
+    let jobs = match command.ids.as_slice() {
+        [] => in_window(site, command)?,
+        ids => named(site, ids)?,
     };
-    let info = site.client.info(Moment::Now).map_err(|error| site.failure(&error))?;
-    let cluster: Arc<str> = info.cluster.into();
-    let in_window = |view: &JobView| {
-        command.wanted.from.is_none_or(|from| view.ended.is_none_or(|ended| ended >= from))
-            && command.wanted.to.is_none_or(|to| view.submitted <= to)
-    };
-    let mut all = Vec::new();
-    for view in views.into_iter().filter(in_window) {
-        let Some(detail) = site.detail(view.id)? else { continue };
-        all.extend(rows_of(site, command, &detail, &cluster)?);
+    let cluster: Arc<str> = cluster(site, command)?.into();
+    let page = site.details(&jobs, !command.wanted.jobs_only)?;
+    let mut steps: BTreeMap<JobId, Vec<StepDetail>> = BTreeMap::new();
+    for step in page.steps {
+        steps.entry(step.job).or_default().push(step);
     }
-    Ok(all)
+    let rows = page.jobs.iter().flat_map(|detail| {
+        let steps = steps.get(&detail.job.id).map_or(&[][..], Vec::as_slice);
+        rows_of(site, command, detail, steps, &cluster)
+    });
+    Ok(rows.collect())
 }
 
-fn every(site: &mut Site) -> Result<Vec<JobView>, Failure> {
-    let mut views = site.views(&JobQuery::default())?;
-    views.extend(site.views(&JobQuery { states: vec![JobState::Finished], ..JobQuery::default() })?);
-    Ok(views)
-}
-
-fn rows_of(site: &mut Site, command: &Sacct, detail: &JobDetail, cluster: &Arc<str>) -> Result<Vec<Row>, Failure> {
-    let records = site.with_sources(|sources| of_detail(detail, sources));
-    let steps = match command.wanted.jobs_only || detail.job.run.is_none() {
-        true => Vec::new(),
-        false => site.client.steps(detail.job.id, Moment::Now).map_err(|error| site.failure(&error))?.steps,
+/// The jobs that are remembered, of the time asked for.
+fn in_window(site: &mut Site, command: &Sacct) -> Result<Vec<JobId>, Failure> {
+    let wanted = &command.wanted;
+    let only = |set: &BTreeSet<String>| if set.len() == 1 { set.first().cloned() } else { None };
+    let user = only(&wanted.users).filter(|user| user.parse::<u32>().is_err());
+    let name = only(&wanted.names);
+    let page = site.client.all_jobs(user.as_deref(), name.as_deref(), true).map_err(|error| site.failure(&error))?;
+    let is_in = |view: &JobView| {
+        wanted.from.is_none_or(|from| view.ended.is_none_or(|ended| ended >= from))
+            && wanted.to.is_none_or(|to| view.submitted <= to)
     };
-    let steps = shown::step_records(&steps, &records);
+    Ok(page.jobs.into_iter().filter(is_in).map(|view| view.id).collect())
+}
+
+/// The jobs that ids name. What nobody remembers may be in the log.
+fn named(site: &mut Site, ids: &[IdExpression]) -> Result<Vec<JobId>, Failure> {
+    let mut jobs: BTreeSet<JobId> = site.named(ids)?.into_iter().map(|view| view.id).collect();
+    for id in ids {
+        let number = number(&id.job);
+        if jobs.range(JobId::job(number)..JobId::job(number.saturating_add(1))).next().is_none() {
+            jobs.insert(id.job.single().unwrap_or(JobId::job(number)));
+        }
+    }
+    Ok(jobs.into_iter().collect())
+}
+
+/// The name of the cluster, if it is shown.
+fn cluster(site: &mut Site, command: &Sacct) -> Result<String, Failure> {
+    let shows = |name: &str| ["all", "cluster"].contains(&name.trim().to_ascii_lowercase().as_str());
+    let names = command.report.format.split(',').map(|name| name.split('%').next().unwrap_or_default());
+    if !command.json && !names.into_iter().any(shows) {
+        return Ok(String::new());
+    }
+    Ok(site.client.config(Moment::Now).map_err(|error| site.failure(&error))?.settings.name)
+}
+
+fn rows_of(site: &Site, command: &Sacct, detail: &JobDetail, steps: &[StepDetail], cluster: &Arc<str>) -> Vec<Row> {
     let mut found = site.with_sources(|sources| {
+        let steps = shown::step_records(steps, &of_detail(detail, sources));
         let beside = Beside { sources, cluster: Arc::clone(cluster), steps, cancelled_by: None };
         rows(detail, &beside, command.duplicates)
     });
@@ -76,5 +108,5 @@ fn rows_of(site: &mut Site, command: &Sacct, detail: &JobDetail, cluster: &Arc<s
         let tasks = row.job.array.as_ref().map(|array| &array.tasks);
         !matches!(tasks, Some(ArrayTasks::Waiting(indices)) if indices.is_empty())
     });
-    Ok(found)
+    found
 }

@@ -2,12 +2,12 @@
 
 use super::{
     Ended, print,
-    site::{unreachable, variable},
+    site::{now, variable},
     submission::{self, Problem, caller, forget_outer_job, printed_only, refused, tell},
 };
 use crate::cli::ConnectionOptions;
 use jiff::Zoned;
-use muster_client::{Client, ClientError, JobQuery, Moment};
+use muster_client::{Client, ClientError, JobQuery};
 use muster_schemas::{
     CommandId, JobId,
     job::{ExitStatus, JobSpec},
@@ -39,7 +39,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
         print(&text);
         return Ok(0);
     }
-    let now = Zoned::now();
+    let now = now();
     let mut caller = caller(COMMAND, connection, words)?;
     forget_outer_job(&mut caller);
     let (program, settings) = read(&line, &caller, &now)?;
@@ -51,8 +51,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
         Submission { components: &settings, program, caller: &caller, rules: &Rules::default(), now: &now };
     let mut spec = lower(&submission)?;
     let mut client = connection.client().map_err(failed)?;
-    let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable("sbatch", &error)))?;
-    add_variables(&mut spec, &settings, &caller, &info.cluster);
+    add_variables(&mut spec, &settings, &caller);
     let partition = spec.components.iter().filter_map(|component| component.queue.clone()).next();
     let answer = client.submit(CommandId::new_now(), vec![spec]);
     let answer = answer.map_err(|error| refused(COMMAND, error, partition))?;
@@ -89,11 +88,10 @@ fn read(line: &CommandLine, caller: &Caller, now: &Zoned) -> Result<(Program, Ve
 }
 
 /// Adds the variables of the batch script that are known now (SL-E-03, SL-E-08); where it runs is added when it starts.
-fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller, cluster: &str) {
+fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
     let count = settings.len();
     let variables = &mut spec.environment;
     let mut put = |name: &str, value: &str| variables.insert(name.to_owned(), value.to_owned());
-    put("SLURM_CLUSTER_NAME", cluster);
     put("SLURM_SUBMIT_DIR", &caller.directory);
     put("SLURM_SUBMIT_HOST", &caller.host);
     if count > 1 {

@@ -37,7 +37,9 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
 }
 
 fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
-    let views = site.current(false)?;
+    // A number names a user as well; who has that number is known only here.
+    let user = command.filter.user.as_deref().filter(|user| user.parse::<u32>().is_err());
+    let views = site.current(user, command.filter.name.as_deref(), false)?;
     let detailed = command.filter.qos.is_some() || command.filter.wckey.is_some();
     let records = site.records(views, detailed)?;
     let targets = matching(&command.filter, &records, false);

@@ -59,7 +59,7 @@ fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -
         Entity::Hostnames => hostlist(id, scontrol::hostnames),
         Entity::Hostlist => hostlist(id, |names| scontrol::hostlist(names, false)),
         Entity::SortedHostlist => hostlist(id, |names| scontrol::hostlist(names, true)),
-        Entity::Licences => Ok(scontrol::licences(&site.queues.licences, lines)),
+        Entity::Licences => Ok(scontrol::licences(&site.queues()?.licences, lines)),
         Entity::Reservations => show_reservations(site, id, lines),
         Entity::Federation => Ok("No federation\n".to_owned()),
     }
@@ -76,7 +76,7 @@ fn hostlist<E>(id: Option<&str>, act: impl FnOnce(&str) -> Result<String, E>) ->
 fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
     let records = match id {
         None => {
-            let views = site.current(true)?;
+            let views = site.current(None, None, true)?;
             site.records(views, true)?
         }
         Some(text) => {
@@ -98,7 +98,7 @@ fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines
 
 fn show_nodes(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
     let nodes = shown::nodes(site)?;
-    let partitions = shown::partitions(site);
+    let partitions = shown::partitions(site)?;
     let names = match id {
         None => nodes.iter().map(|node| node.name.clone()).collect(),
         Some(list) => {
@@ -122,7 +122,7 @@ fn show_nodes(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String,
 
 fn show_partitions(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
     let nodes = shown::nodes(site)?;
-    let partitions = shown::partitions(site);
+    let partitions = shown::partitions(site)?;
     let wanted: Vec<_> = partitions.iter().filter(|partition| id.is_none_or(|id| partition.name == id)).collect();
     match (wanted.as_slice(), id) {
         ([], Some(id)) => Err(Failure::plain(scontrol::not_found("Partition", id))),

@@ -29,7 +29,7 @@ fn text(site: &mut Site, command: &Sinfo) -> Result<String, Failure> {
         return Ok(list_reservations(&page.reservations, command.overview.no_header, &site.clock));
     }
     let nodes = shown::nodes(site)?;
-    let partitions = shown::partitions(site);
+    let partitions = shown::partitions(site)?;
     check_nodes("sinfo", &command.overview.nodes, |name| nodes.iter().any(|node| node.name == name))?;
     if command.json {
         return Ok(format!("{:#}\n", json(env!("CARGO_PKG_VERSION"), &partitions, &nodes)));

@@ -9,7 +9,7 @@ use muster_slurm::{
     select::{of_squeue, of_steps},
     show::{
         record::JobRecord,
-        squeue::{DEFAULT_FORMAT, Format, LONG_FORMAT, START_FORMAT, States, choose, json, list, list_steps},
+        squeue::{States, choose, json, list, list_steps},
     },
 };
 use std::time::Duration;
@@ -42,12 +42,11 @@ fn text(site: &mut Site, command: &Squeue) -> Result<String, Failure> {
 }
 
 fn records(site: &mut Site, command: &Squeue) -> Result<Vec<JobRecord>, Failure> {
-    let usual = [DEFAULT_FORMAT, LONG_FORMAT, START_FORMAT];
-    let is_usual = matches!(&command.listing.format, Format::Letters(format) if usual.contains(&format.as_str()));
+    let filter = &command.listing.filter;
     let views = match command.ids.as_slice() {
-        [] => site.current(command.listing.filter.states != States::Unfinished)?,
+        [] => site.current(filter.only_user(), filter.only_name(), filter.states != States::Unfinished)?,
         ids => site.named(ids)?,
     };
-    let records = site.records(views, !is_usual || command.json)?;
+    let records = site.records(views, command.json || command.listing.is_detailed())?;
     of_squeue(&command.ids, records)
 }

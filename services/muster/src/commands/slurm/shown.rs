@@ -3,6 +3,7 @@
 use super::site::Site;
 use muster_client::Moment;
 use muster_schemas::{
+    JobId,
     event::EndCause,
     job::ExitStatus,
     views::{NodeView, StepDetail},
@@ -11,7 +12,7 @@ use muster_slurm::{
     job_id::StepName,
     queries::Failure,
     show::{
-        record::JobRecord,
+        record::{JobRecord, of_detail},
         sinfo::{NodeRecord, Partition},
         step::StepRecord,
     },
@@ -27,8 +28,8 @@ pub fn nodes(site: &mut Site) -> Result<Vec<Arc<NodeRecord>>, Failure> {
 }
 
 /// All partitions, by name.
-pub fn partitions(site: &Site) -> Vec<Arc<Partition>> {
-    site.queues.queues.iter().map(|queue| Arc::new(Partition::of(queue))).collect()
+pub fn partitions(site: &mut Site) -> Result<Vec<Arc<Partition>>, Failure> {
+    Ok(site.queues()?.queues.iter().map(|queue| Arc::new(Partition::of(queue))).collect())
 }
 
 /// The steps that run, of all jobs.
@@ -38,11 +39,11 @@ pub fn running_steps(site: &mut Site) -> Result<Vec<StepRecord>, Failure> {
     for step in page.steps {
         by_job.entry(step.job).or_default().push(step);
     }
+    let jobs: Vec<JobId> = by_job.keys().copied().collect();
     let mut steps = Vec::new();
-    for (job, of_job) in by_job {
-        let Some(detail) = site.detail(job)? else { continue };
-        let records = site.records(vec![detail.job], true)?;
-        steps.extend(step_records(&of_job, &records));
+    for detail in site.details(&jobs, false)?.jobs {
+        let records = site.with_sources(|sources| of_detail(&detail, sources));
+        steps.extend(step_records(by_job.get(&detail.job.id).map_or(&[], Vec::as_slice), &records));
     }
     Ok(steps)
 }

@@ -7,7 +7,7 @@ use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
     job::JobState,
-    views::{ErrorCode, JobDetail, JobView, QueuesPage},
+    views::{ErrorCode, JobDetail, JobDetailsPage, JobView, QueuesPage, ReasonWord},
 };
 use muster_slurm::{
     job_id::{IdExpression, JobPart},
@@ -18,10 +18,16 @@ use muster_slurm::{
     },
 };
 use nix::unistd::{Gid, Group, Uid, User};
-use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A component's leader is looked for among so many numbers before its own.
 const MOST_COMPONENTS: u64 = 128;
+/// So many jobs are asked for in one page.
+const MOST_JOBS: u32 = 10_000;
 /// Finished jobs are shown for so long (`MinJobAge`, SL-C-25).
 const MIN_JOB_AGE_SECONDS: i64 = 300;
 
@@ -35,30 +41,28 @@ pub struct Site {
     pub clock: Clock,
     /// Login name of the caller.
     pub user: String,
-    /// The queues, once they were asked for.
-    pub queues: QueuesPage,
+    queues: Option<QueuesPage>,
     people: RefCell<BTreeMap<String, Person>>,
 }
 
 impl Site {
     /// The system that a connection leads to.
     pub fn open(tool: &'static str, connection: &ConnectionOptions) -> Result<Self, Failure> {
-        let mut client = connection.client().map_err(|failure| Failure::error(tool, failure))?;
-        let queues = client.queues(Moment::Now).map_err(|error| unreachable(tool, &error))?;
+        let client = connection.client().map_err(|failure| Failure::error(tool, failure))?;
         let user = User::from_uid(Uid::current()).ok().flatten();
         Ok(Self {
             tool,
             client,
-            clock: Clock { now: Timestamp::now(), zone: TimeZone::system() },
+            clock: Clock { now: Timestamp::now(), zone: zone() },
             user: user.map_or_else(|| Uid::current().to_string(), |user| user.name),
-            queues,
+            queues: None,
             people: RefCell::default(),
         })
     }
 
     /// What command lines are read with.
     pub fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings { variable: &variable, user: &self.user, knows_user: &knows_user, now: Zoned::now() }
+        Surroundings { variable: &variable, user: &self.user, knows_user: &knows_user, now: now() }
     }
 
     /// Why a request was not done.
@@ -77,28 +81,63 @@ impl Site {
         act(&Sources { queue: &queue, person: &person })
     }
 
+    /// All queues and licences. They are asked for once.
+    pub fn queues(&mut self) -> Result<&QueuesPage, Failure> {
+        let known = match self.queues.take() {
+            Some(known) => known,
+            None => self.client.queues(Moment::Now).map_err(|error| self.failure(&error))?,
+        };
+        Ok(self.queues.insert(known))
+    }
+
+    /// Asks for the queues if one of the jobs waits because of its queue: only then it matters how the queue stands.
+    fn know_queues_of(&mut self, views: &[JobView]) -> Result<(), Failure> {
+        let is_stopped =
+            |view: &JobView| view.reason.as_ref().is_some_and(|reason| reason.code == ReasonWord::QueueStopped);
+        if views.iter().any(is_stopped) { self.queues().map(drop) } else { Ok(()) }
+    }
+
     fn queue(&self, name: &str) -> Option<&QueueSpec> {
-        self.queues.queues.iter().map(|queue| &queue.spec).find(|spec| spec.name == name)
+        self.queues.as_ref()?.queues.iter().map(|queue| &queue.spec).find(|spec| spec.name == name)
     }
 
     fn person(&self, name: &str) -> Person {
-        self.people.borrow_mut().entry(name.to_owned()).or_insert_with(|| look_up(name)).clone()
+        let mut people = self.people.borrow_mut();
+        // Most jobs of a list are of somebody who is known already, and a list can be long.
+        if let Some(known) = people.get(name) {
+            return known.clone();
+        }
+        people.entry(name.to_owned()).or_insert_with(|| look_up(name)).clone()
     }
 
     /// The lines of jobs. Of jobs with several components all details are asked for, of others if `detailed`.
     pub fn records(&mut self, views: Vec<JobView>, detailed: bool) -> Result<Vec<JobRecord>, Failure> {
+        self.know_queues_of(&views)?;
+        let needs_detail = |view: &JobView| detailed || view.components > 1;
+        let wanted: Vec<JobId> = views.iter().filter(|view| needs_detail(view)).map(|view| view.id).collect();
+        let mut details = self.details(&wanted, false)?.jobs.into_iter().peekable();
         let mut records = Vec::with_capacity(views.len());
-        for view in views {
-            if detailed || view.components > 1 {
-                if let Some(detail) = self.detail(view.id)? {
-                    records.extend(self.with_sources(|sources| of_detail(&detail, sources)));
+        self.with_sources(|sources| {
+            for view in views {
+                if !needs_detail(&view) {
+                    records.extend(of_view(rest_of_array(view), sources));
+                } else if let Some(detail) = details.next_if(|detail| detail.job.id == view.id) {
+                    records.extend(of_detail(&detail, sources));
                 }
-            } else {
-                records.extend(self.with_sources(|sources| of_view(rest_of_array(view), sources)));
             }
-        }
+        });
         records.retain(|record| !is_used_up(record));
         Ok(records)
+    }
+
+    /// What is known of several jobs, in the order of their ids; those that there are none of are left out.
+    pub fn details(&mut self, jobs: &[JobId], with_steps: bool) -> Result<JobDetailsPage, Failure> {
+        if jobs.is_empty() {
+            return Ok(JobDetailsPage::default());
+        }
+        let page = self.client.job_details(jobs, with_steps).map_err(|error| self.failure(&error))?;
+        let jobs = page.jobs.into_iter().map(|detail| JobDetail { job: rest_of_array(detail.job), ..detail });
+        Ok(JobDetailsPage { jobs: jobs.collect(), ..page })
     }
 
     /// All of a job; `None` if there is none.
@@ -117,37 +156,32 @@ impl Site {
 
     /// The jobs that ids name, also by the number of a component.
     pub fn named(&mut self, ids: &[IdExpression]) -> Result<Vec<JobView>, Failure> {
-        let mut found: BTreeMap<JobId, JobView> = BTreeMap::new();
-        for id in ids {
-            let number = number(&id.job);
-            for view in self.of_number(number)? {
-                found.insert(view.id, view);
-            }
+        let numbers: BTreeSet<u64> = ids.iter().map(|id| number(&id.job)).collect();
+        let of = |numbers: &mut dyn Iterator<Item = u64>| JobQuery {
+            ids: numbers.map(JobId::job).collect(),
+            limit: Some(MOST_JOBS),
+            ..JobQuery::default()
+        };
+        let mut found = self.views(&of(&mut numbers.iter().copied()))?;
+        let known: BTreeSet<u64> = found.iter().map(|view| view.id.number).collect();
+        let mut leaders = Vec::new();
+        for number in numbers.difference(&known).copied().filter(|number| *number > 1) {
+            let before = self.views(&of(&mut (number.saturating_sub(MOST_COMPONENTS).max(1)..number)))?;
+            let leader = before.into_iter().max_by_key(|view| view.id.number);
+            leaders.extend(leader.filter(|view| number < view.id.number + u64::from(view.components)));
         }
-        Ok(found.into_values().collect())
+        found.extend(leaders);
+        found.sort_by_key(|view| view.id);
+        found.dedup_by_key(|view| view.id);
+        Ok(found)
     }
 
-    fn of_number(&mut self, number: u64) -> Result<Vec<JobView>, Failure> {
-        let of = |ids: Vec<JobId>| JobQuery { ids, ..JobQuery::default() };
-        let found = self.views(&of(vec![JobId::job(number)]))?;
-        if !found.is_empty() || number < 2 {
-            return Ok(found);
-        }
-        let before = (number.saturating_sub(MOST_COMPONENTS).max(1)..number).map(JobId::job).collect();
-        let leader = self.views(&of(before))?.into_iter().max_by_key(|view| view.id.number);
-        Ok(leader.into_iter().filter(|view| number < view.id.number + u64::from(view.components)).collect())
-    }
-
-    /// All jobs that are not over, and with `finished` those that ended a short time ago.
-    pub fn current(&mut self, finished: bool) -> Result<Vec<JobView>, Failure> {
-        let mut views = self.views(&JobQuery::default())?;
-        if finished {
-            let states = vec![JobState::Finished];
-            let oldest = self.clock.now.plus_seconds(-MIN_JOB_AGE_SECONDS);
-            let over = self.views(&JobQuery { states, ..JobQuery::default() })?;
-            views.extend(over.into_iter().filter(|view| view.ended.is_none_or(|ended| ended >= oldest)));
-            views.sort_by_key(|view| view.id);
-        }
+    /// All jobs of a user and of a name that are not over, and with `finished` those that ended a short time ago.
+    pub fn current(&mut self, user: Option<&str>, name: Option<&str>, finished: bool) -> Result<Vec<JobView>, Failure> {
+        let page = self.client.all_jobs(user, name, finished).map_err(|error| self.failure(&error))?;
+        let oldest = self.clock.now.plus_seconds(-MIN_JOB_AGE_SECONDS);
+        let mut views = page.jobs;
+        views.retain(|view| view.ended.is_none_or(|ended| ended >= oldest));
         Ok(views)
     }
 }
@@ -174,6 +208,24 @@ fn rest_of_array(view: JobView) -> JobView {
 fn is_used_up(record: &JobRecord) -> bool {
     let tasks = record.array.as_ref().map(|array| &array.tasks);
     matches!(tasks, Some(ArrayTasks::Waiting(indices)) if indices.is_empty())
+}
+
+/// The present moment in the zone of this process.
+pub fn now() -> Zoned {
+    Timestamp::now().to_jiff().to_zoned(zone())
+}
+
+/// The zone of this process. [`TimeZone::system`] looks through the whole database of zones for the name of this one; to
+/// read its file takes a tenth of that, which a command that is called a thousand times by a script feels.
+fn zone() -> TimeZone {
+    let is_plain = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains("..");
+    let file = match variable("TZ") {
+        None => "/etc/localtime".to_owned(),
+        Some(name) if is_plain(&name) => format!("/usr/share/zoneinfo/{name}"),
+        Some(_) => return TimeZone::system(),
+    };
+    let read = std::fs::read(file).ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+    read.unwrap_or_else(TimeZone::system)
 }
 
 /// A variable of the environment.

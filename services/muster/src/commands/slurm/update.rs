@@ -1,7 +1,9 @@
 //! `scontrol update` (SL-C-36, SL-C-38, SL-M-07, SL-M-08).
 
-use super::{Ended, shown, site::Site};
-use jiff::Zoned;
+use super::{
+    Ended, shown,
+    site::{Site, now},
+};
 use muster_client::Moment;
 use muster_schemas::{
     CommandId,
@@ -50,7 +52,7 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         let of_target = |offset_of: Option<u32>| offset_of.unwrap_or(0) == offset;
         let record = named.iter().find(|record| of_target(record.het.as_ref().map(|het| het.offset)));
         let record = record.ok_or_else(invalid)?;
-        let asked = job_update(update, record, &component.alternatives, &id.to_string(), &Zoned::now())?;
+        let asked = job_update(update, record, &component.alternatives, &id.to_string(), &now())?;
         let change = supported(asked, target.component)?;
         let request = ModifyRequest { jobs: JobSelection::Ids(vec![target.job]), change };
         let done = site.client.modify(CommandId::new_now(), &request);

@@ -1,6 +1,9 @@
 //! What a batch script sees of where it runs (SL-E-02 to E-04, SL-E-08, SL-E-10).
 
-use muster_schemas::{job::Program, node::LaunchOrder};
+use muster_schemas::{
+    job::Program,
+    node::{CLUSTER_NAME_VARIABLE, LaunchOrder},
+};
 use muster_slurm::environment::{ArrayFacts, ComponentFacts, JobFacts, of_batch_script};
 use std::{
     collections::BTreeMap,
@@ -24,7 +27,7 @@ fn facts(order: &LaunchOrder) -> JobFacts {
     let start = i64::try_from(start).unwrap_or(i64::MAX);
     JobFacts {
         components: (0..=last).map(|offset| component(order, offset, last > 0)).collect(),
-        cluster: given("SLURM_CLUSTER_NAME"),
+        cluster: given(CLUSTER_NAME_VARIABLE),
         user: order.owner.user.clone(),
         uid: order.owner.uid,
         gid: order.owner.gid,

@@ -15,10 +15,17 @@ const PRIORITY_SCALE: f64 = 4_294_967_296.0;
 /// A column with a letter and names.
 macro_rules! field {
     ($letter:literal, $names:expr, $header:literal, $write:expr) => {
-        Field::new(Some($letter), $names, $header, $write)
+        Field::<JobRecord>::new(Some($letter), $names, $header, $write)
     };
     ($names:expr, $header:literal, $write:expr) => {
-        Field::new(None, $names, $header, $write)
+        Field::<JobRecord>::new(None, $names, $header, $write)
+    };
+}
+
+/// The same, for what only details tell.
+macro_rules! detail {
+    ($($part:tt)*) => {
+        field!($($part)*).detailed()
     };
 }
 
@@ -27,17 +34,17 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!('a', &["account"], "ACCOUNT", |job, _, out| or_null(job.account.as_deref(), out)),
     field!('A', &["jobid"], "JOBID", |job, _, out| number(job.number, out)),
     field!('B', &["batchhost"], "EXEC_HOST", |job, _, out| out.push_str(job.nodes.first().map_or("n/a", |name| name))),
-    field!('c', &["mincpus"], "MIN_CPUS", |job, _, out| put(job.request().cpus_per_task, out)),
+    detail!('c', &["mincpus"], "MIN_CPUS", |job, _, out| put(job.request().cpus_per_task, out)),
     field!('C', &["numcpus"], "CPUS", |job, _, out| number(job.cpus, out)),
-    field!('d', &["mintmpdisk"], "MIN_TMP_DISK", |job, _, out| put(job.request().tmp_megabytes, out)),
+    detail!('d', &["mintmpdisk"], "MIN_TMP_DISK", |job, _, out| put(job.request().tmp_megabytes, out)),
     field!('D', &["numnodes"], "NODES", |job, _, out| number(job.node_count, out)),
     field!('e', &["endtime"], "END_TIME", |job, clock, out| moment(job.end(), "N/A", clock, out)),
-    field!('E', &["dependency"], "DEPENDENCY", |job, _, out| or_null(job.request().dependency.as_deref(), out)),
-    field!('f', &["feature"], "FEATURES", |job, _, out| or_null(job.request().features.as_deref(), out)),
+    detail!('E', &["dependency"], "DEPENDENCY", |job, _, out| or_null(job.request().dependency.as_deref(), out)),
+    detail!('f', &["feature"], "FEATURES", |job, _, out| or_null(job.request().features.as_deref(), out)),
     field!('F', &["arrayjobid"], "ARRAY_JOB_ID", |job, _, out| put(array_number(job), out)),
     field!('g', &["groupname"], "GROUP", |job, _, out| out.push_str(&job.person.group)),
     field!('G', &["groupid"], "GROUP", |job, _, out| put(job.person.gid, out)),
-    field!('h', &["oversubscribe", "shared"], "OVER_SUBSCRIBE", |job, _, out| {
+    detail!('h', &["oversubscribe", "shared"], "OVER_SUBSCRIBE", |job, _, out| {
         out.push_str(job.request().oversubscribe);
     }),
     field!('H', &["sockets"], "SOCKETS_PER_NODE", |_, _, out| out.push('*')),
@@ -48,7 +55,7 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!('I', &["cores"], "CORES_PER_SOCKET", |_, _, out| out.push('*')),
     field!('j', &["name"], "NAME", |job, _, out| out.push_str(&job.name)),
     field!('J', &["threads"], "THREADS_PER_CORE", |_, _, out| out.push('*')),
-    field!('k', &["comment"], "COMMENT", |job, _, out| or_null(job.request().comment.as_deref(), out)),
+    detail!('k', &["comment"], "COMMENT", |job, _, out| or_null(job.request().comment.as_deref(), out)),
     field!('K', &["arraytaskid"], "ARRAY_TASK_ID", array_task),
     field!('l', &["timelimit"], "TIME_LIMIT", |job, _, out| short_limit(job.limit_seconds, out)),
     field!('L', &["timeleft"], "TIME_LEFT", |job, clock, out| match job.left_seconds(clock).map(u64::try_from) {
@@ -56,7 +63,7 @@ pub static FIELDS: &[Field<JobRecord>] = &[
         Some(Ok(left)) => short_limit(Some(left), out),
         None => short_limit(None, out),
     }),
-    field!('m', &["minmemory"], "MIN_MEMORY", |job, _, out| match job.request().memory {
+    detail!('m', &["minmemory"], "MIN_MEMORY", |job, _, out| match job.request().memory {
         Some(memory) => out.push_str(&memory.text()),
         None => out.push('0'),
     }),
@@ -64,19 +71,19 @@ pub static FIELDS: &[Field<JobRecord>] = &[
         0 => out.push_str("0:00"),
         seconds => out.push_str(&duration::short(seconds)),
     }),
-    field!('n', &["reqnodes"], "REQ_NODES", |job, _, out| {
+    detail!('n', &["reqnodes"], "REQ_NODES", |job, _, out| {
         out.push_str(&crate::hostlist::compress_sorted(&job.request().required_nodes));
     }),
     field!('N', &["nodelist"], "NODELIST", |job, _, out| out.push_str(&job.node_list())),
-    field!('o', &["command"], "COMMAND", |job, _, out| or_null(job.request().command.as_deref(), out)),
-    field!('O', &["contiguous"], "CONTIGUOUS", |job, _, out| put(u8::from(job.request().is_contiguous), out)),
+    detail!('o', &["command"], "COMMAND", |job, _, out| or_null(job.request().command.as_deref(), out)),
+    detail!('O', &["contiguous"], "CONTIGUOUS", |job, _, out| put(u8::from(job.request().is_contiguous), out)),
     field!('p', &["priority"], "PRIORITY", |job, _, out| {
         put(format_args!("{:.14}", job.priority as f64 / PRIORITY_SCALE), out);
     }),
     field!('P', &["partition"], "PARTITION", |job, _, out| out.push_str(&job.partition)),
-    field!('q', &["qos"], "QOS", |job, _, out| out.push_str(job.qos())),
+    detail!('q', &["qos"], "QOS", |job, _, out| out.push_str(job.qos())),
     field!('Q', &["prioritylong"], "PRIORITY", |job, _, out| put(job.priority, out)),
-    field!('r', &["reason"], "REASON", |job, _, out| out.push_str(&job.reason)),
+    field!('r', &["reason"], "REASON", |job, _, out| out.push_str(job.reason_word())),
     field!('R', &["reasonlist"], "NODELIST(REASON)", nodes_or_reason),
     field!('s', &["selectjobinfo"], "SELECT_JOBINFO", nothing),
     field!('S', &["starttime"], "START_TIME", |job, clock, out| moment(job.start(), "N/A", clock, out)),
@@ -86,40 +93,40 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!('U', &["userid"], "UID", |job, _, out| put(job.person.uid, out)),
     field!('v', &["reservation"], "RESERVATION", |job, _, out| or_null(job.reservation.as_deref(), out)),
     field!('V', &["submittime"], "SUBMIT_TIME", |job, clock, out| moment(Some(job.submitted), "N/A", clock, out)),
-    field!('w', &["wckey"], "WCKEY", |job, _, out| or_null(job.request().wckey.as_deref(), out)),
-    field!('W', &["licenses"], "LICENSES", |job, _, out| or_null(job.request().licences.as_deref(), out)),
-    field!('x', &["exc_nodes"], "EXC_NODES", |job, _, out| {
+    detail!('w', &["wckey"], "WCKEY", |job, _, out| or_null(job.request().wckey.as_deref(), out)),
+    detail!('W', &["licenses"], "LICENSES", |job, _, out| or_null(job.request().licences.as_deref(), out)),
+    detail!('x', &["exc_nodes"], "EXC_NODES", |job, _, out| {
         out.push_str(&crate::hostlist::compress_sorted(&job.request().excluded_nodes));
     }),
     field!('X', &["corespec"], "CORE_SPEC", not_available),
-    field!('y', &["nice"], "NICE", |job, _, out| put(job.request().nice, out)),
-    field!('Y', &["schednodes"], "SCHEDNODES", |job, _, out| {
+    detail!('y', &["nice"], "NICE", |job, _, out| put(job.request().nice, out)),
+    detail!('Y', &["schednodes"], "SCHEDNODES", |job, _, out| {
         or_null(Some(&crate::hostlist::compress_sorted(&job.request().planned_nodes)), out);
     }),
     field!('z', &["sct"], "S:C:T", |_, _, out| out.push_str("*:*:*")),
-    field!('Z', &["workdir"], "WORK_DIR", |job, _, out| out.push_str(&job.request().work_dir)),
-    field!('b', &["tres-per-node", "gres"], "TRES_PER_NODE", |job, _, out| match job.request().gres.as_deref() {
+    detail!('Z', &["workdir"], "WORK_DIR", |job, _, out| out.push_str(&job.request().work_dir)),
+    detail!('b', &["tres-per-node", "gres"], "TRES_PER_NODE", |job, _, out| match job.request().gres.as_deref() {
         Some(gres) => put(format_args!("gres:{gres}"), out),
         None => out.push_str("N/A"),
     }),
     field!(&["accruetime"], "ACCRUE_TIME", |job, clock, out| moment(job.eligible, "N/A", clock, out)),
     field!(&["admin_comment"], "ADMIN_COMMENT", null),
-    field!(&["allocnodes"], "ALLOC_NODES", |job, _, out| or_null(job.request().submit_host.as_deref(), out)),
-    field!(&["allocsid"], "ALLOC_SID", |job, _, out| {
+    detail!(&["allocnodes"], "ALLOC_NODES", |job, _, out| or_null(job.request().submit_host.as_deref(), out)),
+    detail!(&["allocsid"], "ALLOC_SID", |job, _, out| {
         out.push_str(job.request().submit_session.as_deref().unwrap_or("0"));
     }),
     field!(&["associd"], "ASSOC_ID", |_, _, out| out.push('0')),
-    field!(&["batchflag"], "BATCH_FLAG", |job, _, out| put(u8::from(job.request().is_batch), out)),
+    detail!(&["batchflag"], "BATCH_FLAG", |job, _, out| put(u8::from(job.request().is_batch), out)),
     field!(&["boardspernode"], "BOARDS_PER_NODE", not_available),
-    field!(&["burstbuffer"], "BURST_BUFFER", |job, _, out| or_null(job.request().burst_buffer.as_deref(), out)),
+    detail!(&["burstbuffer"], "BURST_BUFFER", |job, _, out| or_null(job.request().burst_buffer.as_deref(), out)),
     field!(&["burstbufferstate"], "BURST_BUFFER_STATE", null),
     field!(&["cluster"], "CLUSTER", not_available),
     field!(&["clusterfeature"], "CLUSTER_FEATURES", null),
     field!(&["container"], "CONTAINER", nothing),
     field!(&["cpufreq"], "CPU_FREQ", not_available),
-    field!(&["cpus-per-task", "cpuspertask"], "CPUS_PER_TASK", |job, _, out| put(job.request().cpus_per_task, out)),
+    detail!(&["cpus-per-task", "cpuspertask"], "CPUS_PER_TASK", |job, _, out| put(job.request().cpus_per_task, out)),
     field!(&["cpus-per-tres"], "CPUS_PER_TRES", not_available),
-    field!(&["deadline"], "DEADLINE", |job, clock, out| moment(job.request().deadline, "N/A", clock, out)),
+    detail!(&["deadline"], "DEADLINE", |job, clock, out| moment(job.request().deadline, "N/A", clock, out)),
     field!(&["delayboot"], "DELAY_BOOT", |_, _, out| out.push_str("0:00")),
     field!(&["derivedec"], "DERIVED_EC", |job, _, out| put(job.exit.status, out)),
     field!(&["eligibletime"], "ELIGIBLE_TIME", |job, clock, out| moment(job.eligible, "N/A", clock, out)),
@@ -138,17 +145,17 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     }),
     field!(&["lastschedeval"], "LAST_SCHED_EVAL", |job, clock, out| moment(Some(job.submitted), "N/A", clock, out)),
     field!(&["maxcpus"], "MAX_CPUS", |_, _, out| out.push('0')),
-    field!(&["maxnodes"], "MAX_NODES", |job, _, out| put(job.request().max_nodes, out)),
+    detail!(&["maxnodes"], "MAX_NODES", |job, _, out| put(job.request().max_nodes, out)),
     field!(&["mcslabel"], "MCSLABEL", not_available),
     field!(&["mem-per-tres"], "MEM_PER_TRES", not_available),
-    field!(&["mintime"], "MIN_TIME", |job, _, out| match job.request().time_min_seconds {
+    detail!(&["mintime"], "MIN_TIME", |job, _, out| match job.request().time_min_seconds {
         Some(seconds) => short_limit(Some(seconds), out),
         None => out.push_str("N/A"),
     }),
-    field!(&["network"], "NETWORK", |job, _, out| or_null(job.request().network.as_deref(), out)),
+    detail!(&["network"], "NETWORK", |job, _, out| or_null(job.request().network.as_deref(), out)),
     field!(&["ntpercore"], "NTASKS_PER_CORE", not_available),
     field!(&["ntperboard"], "NTASKS_PER_BOARD", |_, _, out| out.push('0')),
-    field!(&["ntpernode"], "NTASKS_PER_NODE", |job, _, out| put(job.request().tasks_per_node, out)),
+    detail!(&["ntpernode"], "NTASKS_PER_NODE", |job, _, out| put(job.request().tasks_per_node, out)),
     field!(&["ntpersocket"], "NTASKS_PER_SOCKET", not_available),
     field!(&["numtasks", "numtask"], "TASKS", |job, _, out| number(job.tasks, out)),
     field!(&["origin"], "ORIGIN", not_available),
@@ -161,7 +168,7 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!(&["profile"], "PROFILE", not_available),
     field!(&["reboot"], "REBOOT", |_, _, out| out.push('0')),
     field!(&["reqswitch"], "REQ_SWITCH", |_, _, out| out.push('0')),
-    field!(&["requeue"], "REQUEUE", |job, _, out| put(u8::from(job.request().is_requeued), out)),
+    detail!(&["requeue"], "REQUEUE", |job, _, out| put(u8::from(job.request().is_requeued), out)),
     field!(&["resizetime"], "RESIZE_TIME", not_available),
     field!(&["restartcnt"], "RESTART_COUNT", |job, _, out| put(job.restarts, out)),
     field!(&["siblingsactive"], "ACTIVE_SIBLINGS", not_available),
@@ -169,11 +176,11 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!(&["siblingsviable"], "VIABLE_SIBLINGS", not_available),
     field!(&["siblingsviableraw"], "VIABLE_SIBLINGS_RAW", not_available),
     field!(&["sperboard"], "SOCKETS_PER_BOARD", |_, _, out| out.push('0')),
-    field!(&["stderr"], "STDERR", |job, _, out| out.push_str(&job.request().stderr)),
-    field!(&["stdin"], "STDIN", |job, _, out| out.push_str(&job.request().stdin)),
-    field!(&["stdout"], "STDOUT", |job, _, out| out.push_str(&job.request().stdout)),
+    detail!(&["stderr"], "STDERR", |job, _, out| out.push_str(&job.request().stderr)),
+    detail!(&["stdin"], "STDIN", |job, _, out| out.push_str(&job.request().stdin)),
+    detail!(&["stdout"], "STDOUT", |job, _, out| out.push_str(&job.request().stdout)),
     field!(&["system_comment"], "SYSTEM_COMMENT", null),
-    field!(&["tres-alloc", "tres"], "TRES_ALLOC", |job, _, out| {
+    detail!(&["tres-alloc", "tres"], "TRES_ALLOC", |job, _, out| {
         out.push_str(&crate::show::tres::of_job(job));
     }),
     field!(&["tres-bind"], "TRES_BIND", not_available),

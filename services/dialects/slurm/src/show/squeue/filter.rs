@@ -39,6 +39,21 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether it asks for what is known only of jobs that were looked up with all their details.
+    pub fn is_detailed(&self) -> bool {
+        !self.classes.is_empty() || !self.licences.is_empty()
+    }
+
+    /// The owner, if there is but one and its login name is given.
+    pub fn only_user(&self) -> Option<&str> {
+        only(&self.users).filter(|user| user.parse::<u32>().is_err())
+    }
+
+    /// The name of the jobs, if there is but one.
+    pub fn only_name(&self) -> Option<&str> {
+        only(&self.names)
+    }
+
     /// Whether a job is listed.
     pub fn takes(&self, job: &JobRecord) -> bool {
         let is = |wanted: &BTreeSet<String>, value: &str| wanted.is_empty() || wanted.contains(value);
@@ -62,4 +77,8 @@ impl Filter {
         let licences = job.request().licences.as_deref().unwrap_or_default();
         licences.split(',').any(|licence| self.licences.contains(licence.split(':').next().unwrap_or_default()))
     }
+}
+
+fn only(set: &BTreeSet<String>) -> Option<&str> {
+    if set.len() == 1 { set.first().map(String::as_str) } else { None }
 }

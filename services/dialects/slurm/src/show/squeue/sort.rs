@@ -25,6 +25,7 @@ struct Key {
 
 enum By {
     Number(fn(&JobRecord, &Clock) -> i64),
+    Detail(fn(&JobRecord) -> i64),
     Text(fn(&JobRecord) -> &str),
     Cell(&'static Field<JobRecord>),
 }
@@ -48,6 +49,15 @@ impl Sort {
             }
         }
         Ok(Self { keys })
+    }
+
+    /// Whether it asks for what is known only of jobs that were looked up with all their details.
+    pub fn is_detailed(&self) -> bool {
+        self.keys.iter().any(|key| match &key.by {
+            By::Cell(field) => field.is_detailed,
+            By::Detail(_) => true,
+            By::Number(_) | By::Text(_) => false,
+        })
     }
 
     /// The places of jobs in order; those that are equal by number, then by place in their array. What they are ordered by
@@ -78,6 +88,7 @@ impl By {
     fn ranks(&self, records: &[JobRecord], clock: &Clock) -> Vec<i64> {
         match self {
             Self::Number(value) => records.iter().map(|record| value(record, clock)).collect(),
+            Self::Detail(value) => records.iter().map(value).collect(),
             Self::Text(value) => ranks_of(&records.iter().map(value).collect::<Vec<_>>()),
             Self::Cell(field) => {
                 let cell = |record: &JobRecord| {
@@ -124,7 +135,7 @@ fn by(letter: char) -> Result<By, SortError> {
         't' | 'T' => By::Number(|job, _| state_rank(job.state)),
         'U' => By::Number(|job, _| job.person.uid.into()),
         'V' => By::Number(|job, _| job.submitted.0),
-        'y' => By::Number(|job, _| job.request().nice),
+        'y' => By::Detail(|job| job.request().nice),
         'P' => By::Text(|job| &job.partition),
         'j' => By::Text(|job| &job.name),
         'u' => By::Text(|job| &job.user),

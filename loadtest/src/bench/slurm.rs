@@ -1,0 +1,104 @@
+//! The commands of the Slurm dialect, each a process of its own as people and their tools start them. Nodes are drained, so
+//! that nothing but the commands is measured.
+
+use super::{
+    Bench, Running,
+    figure::{Figure, quantile},
+};
+use crate::api;
+use anyhow::{Context as _, Result, ensure};
+use std::{
+    fs::File,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Jobs that wait while `squeue` is measured.
+const WAITING: usize = 100_000;
+/// Jobs in a request that submits them.
+const BULK: usize = 1_000;
+/// Who waits, beside the one who asks.
+const NAMES: usize = 97;
+
+/// `sbatch` one after the other; `squeue` of all and of one job with many that wait.
+pub async fn commands(bench: &Bench) -> Result<Vec<Figure>> {
+    let running = bench.start(1, 1)?;
+    api::drain_all_nodes(&mut running.system.connect().await?, 1).await?;
+    let links = Links::make(&running)?;
+    let mut figures = vec![links.sbatch(bench.count(2_000)).await?];
+    let waiting = bench.count(WAITING).next_multiple_of(BULK);
+    let mut connection = running.system.connect().await?;
+    let jobs: Vec<_> =
+        (0..BULK).map(|number| api::command_job(&format!("waiting-{}", number % NAMES), &["/bin/true"])).collect();
+    let body = api::submission(jobs)?;
+    let mut job = 0;
+    for _ in 0..waiting / BULK {
+        job = api::submit_body(&mut connection, body.clone()).await?.first().context("no job")?.number;
+    }
+    let own = ["-h", "-o", "%i|%j|%T|%u|%a|%Q|%r|%V"];
+    for (what, options) in [("whole list", &[][..]), ("whole list in a format of one's own", &own[..])] {
+        let mut times = links.squeue(options, bench.count(20), waiting).await?;
+        let measure = format!("`squeue` with {waiting} waiting jobs, {what}, to a file, p50");
+        figures.push(Figure::time(measure, quantile(&mut times, 0.5), 300.0));
+    }
+    let mut times = links.squeue(&["-h", "-j", &job.to_string()], bench.count(1_000), 1).await?;
+    let measure = |which| format!("`squeue -j ID` with {waiting} waiting jobs, {which}");
+    figures.push(Figure::time(measure("p50"), quantile(&mut times, 0.5), 10.0));
+    figures.push(Figure::time(measure("p99"), quantile(&mut times, 0.99), 10.0));
+    running.system.stop()?;
+    Ok(figures)
+}
+
+/// The links by which the program is the commands.
+struct Links {
+    folder: PathBuf,
+    data: PathBuf,
+}
+
+impl Links {
+    fn make(running: &Running) -> Result<Self> {
+        let data = running.system.data().to_owned();
+        let folder = data.join("commands");
+        let mut install = running.system.command(&["install-commands"]);
+        let status = install.arg(&folder).stdout(Stdio::null()).status()?;
+        ensure!(status.success(), "{install:?} failed");
+        Ok(Self { folder, data })
+    }
+
+    fn command(&self, name: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.folder.join(name));
+        command.args(arguments).env("MUSTER_DATA", &self.data).env_remove("MUSTER_SERVER").stdin(Stdio::null());
+        command
+    }
+
+    async fn sbatch(&self, count: usize) -> Result<Figure> {
+        let mut command = self.command("sbatch", &["--wrap", "true"]);
+        command.current_dir(&self.data).stdout(Stdio::null());
+        let begin = Instant::now();
+        for _ in 0..count {
+            ensure!(command.status()?.success(), "{command:?} failed");
+            // So that an interruption is heard.
+            tokio::task::yield_now().await;
+        }
+        let measure = "`sbatch --wrap true`, one after the other";
+        Ok(Figure::rate(measure, count, begin.elapsed(), "commands/s", 500.0))
+    }
+
+    /// How long each of several calls takes; there must be `least` lines.
+    async fn squeue(&self, arguments: &[&str], count: usize, least: usize) -> Result<Vec<Duration>> {
+        let listed = self.data.join("squeue.txt");
+        let mut times = Vec::new();
+        for _ in 0..count {
+            let mut command = self.command("squeue", arguments);
+            command.stdout(File::create(&listed)?);
+            let begin = Instant::now();
+            ensure!(command.status()?.success(), "{command:?} failed");
+            times.push(begin.elapsed());
+            tokio::task::yield_now().await;
+        }
+        let lines = std::fs::read(&listed)?.iter().filter(|byte| **byte == b'\n').count();
+        ensure!(lines >= least, "squeue {arguments:?} listed {lines} lines, not {least}");
+        Ok(times)
+    }
+}

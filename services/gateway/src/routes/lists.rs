@@ -1,0 +1,148 @@
+//! Many jobs in one answer, for commands that list them.
+
+use super::jobs::{self, JobsParams};
+use crate::{
+    app::{App, Caller},
+    error::ApiError,
+    params::{At, MomentParams, list},
+    views::job_view,
+};
+use axum::{extract::State, http::header, response::IntoResponse};
+use futures::{StreamExt as _, TryStreamExt as _};
+use muster_domain::{State as ClusterState, state::Job};
+use muster_schemas::{
+    JobId, Sequence, Timestamp, codec,
+    event::Owner,
+    job::Program,
+    views::{ErrorBody, ErrorCode, JobDetail, JobDetailsPage, StepDetail},
+};
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::IntoParams;
+
+/// So many jobs can be asked for at a time with all that is known of them.
+const MAX_DETAILS: usize = 1_000;
+/// So many of them are looked up at a time.
+const LOOKED_UP_AT_A_TIME: usize = 32;
+
+/// Which jobs are wanted. All that is given must match.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WholeListParams {
+    /// Owner's login name.
+    user: Option<String>,
+    /// Job name.
+    name: Option<String>,
+    /// Finished jobs that are still remembered too.
+    #[serde(default)]
+    finished: bool,
+}
+
+/// List all jobs in one answer
+///
+/// The answer is a page of jobs in muster's own encoding, for commands of the same version: a tenth of the size of the
+/// JSON, and all of one moment.
+#[utoipa::path(get, path = "/v1/jobs/all", tag = "jobs", params(MomentParams, WholeListParams),
+    responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>),
+        (status = "default", body = ErrorBody)))]
+pub(crate) async fn all(
+    State(app): State<App>,
+    At(moment, params): At<WholeListParams>,
+) -> Result<impl IntoResponse, ApiError> {
+    let wanted = JobsParams::all(params.user, params.name, params.finished);
+    let bytes = app.reader.read(moment, |state| {
+        let jobs = Views { state, jobs: wanted.chosen(state).collect() };
+        let page = WholeList { jobs, next: None, sequence: state.sequence(), time: state.time() };
+        codec::encode(&page).map_err(|error| ApiError::new(ErrorCode::TooLarge, error.to_string()))
+    });
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes.await?))
+}
+
+/// A [`JobsPage`](muster_schemas::views::JobsPage) whose views are made one by one while it is written.
+#[derive(Serialize)]
+struct WholeList<'a> {
+    jobs: Views<'a>,
+    next: Option<JobId>,
+    sequence: Sequence,
+    time: Timestamp,
+}
+
+struct Views<'a> {
+    state: &'a ClusterState,
+    jobs: Vec<&'a Job>,
+}
+
+impl Serialize for Views<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.jobs.iter().map(|job| job_view(self.state, job)))
+    }
+}
+
+/// Which jobs are wanted with all that is known of them.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DetailsParams {
+    /// These jobs, arrays or tasks, between commas: at most 1,000.
+    #[serde(deserialize_with = "list")]
+    #[param(value_type = String)]
+    id: Vec<JobId>,
+    /// With their steps.
+    #[serde(default)]
+    steps: bool,
+}
+
+/// Show several jobs
+///
+/// Also those that are over and have left the lists. Without the texts of scripts, environments and notifications.
+#[utoipa::path(get, path = "/v1/jobs/details", tag = "jobs", params(MomentParams, DetailsParams),
+    responses((status = 200, body = JobDetailsPage), (status = "default", body = ErrorBody)))]
+pub(crate) async fn details(
+    State(app): State<App>,
+    Caller(caller): Caller,
+    At(moment, params): At<DetailsParams>,
+) -> Result<axum::Json<JobDetailsPage>, ApiError> {
+    let DetailsParams { id: mut ids, steps: with_steps } = params;
+    if ids.len() > MAX_DETAILS {
+        return Err(ApiError::invalid(format!("{} jobs are asked for, and at most {MAX_DETAILS} can be", ids.len())));
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    app.reader.catch_up(moment.wait_seq).await?;
+    let past = app.reader.past_of(moment).await?;
+    let sequence = past.as_ref().map_or_else(|| app.reader.projection().sequence(), |state| state.sequence());
+    let one = |id| one(&app, &caller, past.as_deref(), id, with_steps);
+    let found: Vec<Option<(JobDetail, Vec<StepDetail>)>> =
+        futures::stream::iter(ids).map(one).buffered(LOOKED_UP_AT_A_TIME).try_collect().await?;
+    let (jobs, steps): (Vec<JobDetail>, Vec<Vec<StepDetail>>) = found.into_iter().flatten().unzip();
+    Ok(axum::Json(JobDetailsPage { jobs, steps: steps.into_iter().flatten().collect(), sequence }))
+}
+
+/// A job and its steps; `None` if there is none.
+async fn one(
+    app: &App,
+    caller: &Owner,
+    past: Option<&ClusterState>,
+    id: JobId,
+    with_steps: bool,
+) -> Result<Option<(JobDetail, Vec<StepDetail>)>, ApiError> {
+    let found = match jobs::find_in(app, past, id).await {
+        Err(error) if error.0.code == ErrorCode::NotFound => return Ok(None),
+        found => found?,
+    };
+    let history = jobs::history_of(app, &found).await?;
+    let mut detail = jobs::detail(app, caller, found, &history).await?;
+    let steps = if with_steps { super::steps::steps_of(app, id, &history, detail.redacted) } else { Vec::new() };
+    shorten(&mut detail);
+    Ok(Some((detail, steps)))
+}
+
+/// Leaves out what can be long and no list shows.
+fn shorten(detail: &mut JobDetail) {
+    detail.redacted = true;
+    detail.spec.environment.clear();
+    detail.spec.notifications.clear();
+    for component in &mut detail.spec.components {
+        if let Program::Script { text, .. } = &mut component.launch.program {
+            text.clear();
+        }
+    }
+}
