@@ -294,6 +294,43 @@ async fn runners_share_the_calls_and_each_is_made_once() {
     assert_eq!(made, (1..=40).collect::<Vec<_>>());
 }
 
+/// HPC-F-80: R runners of C slots decide N calls in ceil(N / (R * C)) rounds. While calls wait every slot is busy, and none
+/// has two: each call waits until the test lets its round go.
+#[tokio::test]
+async fn as_many_calls_are_made_at_a_time_as_there_are_slots() {
+    for (runners, slots, calls) in [(1, 1, 3), (1, 4, 3), (1, 4, 4), (1, 4, 5), (3, 2, 6), (3, 2, 13)] {
+        let world = World::new().await;
+        let begun = world.state("begun");
+        let text = "echo $MUSTER_JOB_ID >> BEGUN; until [ -e BEGUN.$MUSTER_JOB_ID ]; do sleep 0.01; done";
+        let text = text.replace("BEGUN", &begun.display().to_string());
+        let path = world.program("filter", &text);
+        let mut up = Vec::new();
+        for number in 1..=runners {
+            up.push(world.runner_with(&format!("r{number}"), |config| config.slots = slots).await);
+        }
+        for job in 1..=calls {
+            world.call(job, &path).await;
+        }
+        let under_way =
+            || -> Vec<String> { fs::read_to_string(&begun).unwrap_or_default().lines().map(str::to_owned).collect() };
+        let most = runners * slots as u64;
+        for round in 0..calls.div_ceil(most) {
+            let (decided, in_round) = (round * most, most.min(calls - round * most));
+            let is_busy = || (under_way().len() as u64 == decided + in_round).then_some(());
+            until("a busy slot for each call that waits", is_busy).await;
+            assert_eq!(world.reports().len() as u64, decided, "{runners} runners of {slots} slots");
+            for job in under_way() {
+                fs::write(format!("{}.{job}", begun.display()), "").unwrap();
+            }
+            until("the end of the round", || (world.reports().len() as u64 == decided + in_round).then_some(())).await;
+        }
+        assert_eq!(world.reports().len() as u64, calls);
+        for runner in up {
+            runner.stop().await;
+        }
+    }
+}
+
 /// HPC-F-91. On NATS, where whoever has waited longest is served first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_program_is_not_here_is_left_to_others_for_a_while() {
