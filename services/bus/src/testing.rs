@@ -1,5 +1,5 @@
 //! For tests, of this crate and of others: a real NATS server that can be killed, started again and robbed of its
-//! store. Not for anything else.
+//! store, and waiting for what is to come. Not for anything else.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,6 +10,24 @@ use std::{
 
 /// How long a server may take to start.
 const START_DEADLINE: Duration = Duration::from_secs(20);
+
+/// Nothing that a test waits for takes this long on a machine that works.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Looks every few milliseconds until something is there.
+///
+/// # Panics
+/// It is not there for half a minute; `what` says what it is.
+pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited {PATIENCE:?} for {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
 
 /// A NATS server with JetStream on a free port of the loopback interface and a folder of its own. Both end with it.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! An executor on a bus of its own, with a ledger that only takes notes.
 #![allow(dead_code, missing_docs, reason = "each test program uses a part")]
 
+pub use muster_bus::testing::until;
 use muster_bus::{LocalBus, Message, SharedBus};
 use muster_executor::{
     Config, ContainmentMode, RunKey,
@@ -46,18 +47,6 @@ pub fn shim_program() -> PathBuf {
     let program = tests.parent().unwrap().parent().unwrap().join("examples/muster-shim");
     assert!(program.exists(), "{} is missing: build the examples of muster-executor", program.display());
     program
-}
-
-/// Waits until something holds.
-pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < DEADLINE, "waited {DEADLINE:?} for {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! A site with filters: a folder of programs, a folder that filters may write to, and a runner.
 
 use bytes::Bytes;
+pub use muster_bus::testing::until;
 use muster_filter_runner::{Answer, Call, Runner, RunnerConfig};
 use muster_schemas::{
     JobId,
@@ -10,7 +11,6 @@ use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 
@@ -26,7 +26,6 @@ pub const PARAMETERS: ActivationParameters = ActivationParameters {
     planner_epoch: 2,
     current: 4,
 };
-const DEADLINE: Duration = Duration::from_secs(30);
 
 pub struct Site {
     pub runner: Runner,
@@ -149,18 +148,6 @@ pub fn activation(path: impl AsRef<Path>) -> Call {
 pub fn with_form(mut call: Call, form: FilterForm) -> Call {
     call.filter.form = form;
     call
-}
-
-/// Waits until something is there.
-pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < DEADLINE, "waited {DEADLINE:?} for {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// Waits for a number that a filter writes to a file, with its line end.
