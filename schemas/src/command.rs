@@ -39,6 +39,13 @@ pub enum JobSelection {
     Ids(Vec<JobId>),
     /// All that match and that the actor may touch; none is an answer, not an error.
     Matching(JobFilter),
+    /// One component of a job: to hold it, to release it, or to end it while the others go on (SL-M-02, SL-M-04).
+    Component {
+        /// The job.
+        job: JobId,
+        /// Which of its components, from 0.
+        component: u32,
+    },
 }
 
 /// Which jobs. All that is given must match.
@@ -336,7 +343,7 @@ pub enum Command {
     SignalStep {
         /// The job.
         job: JobId,
-        /// The step.
+        /// The step; 0 is the job's script.
         step: StepId,
         /// Only on the nodes of this component; `None` means on all of the step's.
         component: Option<u32>,
@@ -386,6 +393,15 @@ pub enum Command {
         filters: Box<FilterSettings>,
         /// All of how resources are given to jobs.
         scheduling: Box<SchedulingSettings>,
+    },
+    /// As [`Command::Requeue`], and they do not start again before some time has passed (SL-C-37).
+    RequeueLater {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// Hold them there.
+        hold: bool,
+        /// From now on.
+        delay_seconds: u32,
     },
 }
 

@@ -873,6 +873,50 @@ pub enum Event {
         /// cancelled.
         is_late: bool,
     },
+    /// Holds were added to one component of a job (SL-M-04).
+    ComponentHeld {
+        /// The job.
+        job: JobId,
+        /// Which of its components, from 0.
+        component: u32,
+        /// Those added.
+        holds: Holds,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Holds of one component of a job were taken away (SL-M-04).
+    ComponentReleased {
+        /// The job.
+        job: JobId,
+        /// Which of its components, from 0.
+        component: u32,
+        /// Those taken away.
+        holds: Holds,
+    },
+    /// One component of a running job is being ended: its nodes are ordered to end it, the others go on (SL-M-02).
+    ComponentStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Which of its components; never the first, with which the job ends.
+        component: u32,
+        /// Why.
+        reason: StopReason,
+    },
+    /// The last part of a component that was being ended has ended. [`Event::RunShrunk`], which follows, frees its resources.
+    ComponentEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Which of its components.
+        component: u32,
+        /// How it came to its end.
+        outcome: Outcome,
+        /// What it used on its nodes.
+        usage: Usage,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1082,6 +1126,10 @@ impl Event {
             Self::StepStopping { .. } => ("step", "stopping"),
             Self::StepTasksEnded { .. } => ("step", "tasks_ended"),
             Self::JobKept { .. } => ("job", "kept"),
+            Self::ComponentHeld { .. } => ("job", "held"),
+            Self::ComponentReleased { .. } => ("job", "released"),
+            Self::ComponentStopping { .. } => ("job", "component_stopping"),
+            Self::ComponentEnded { .. } => ("job", "component_ended"),
         }
     }
 
@@ -1136,7 +1184,11 @@ impl Event {
             | Self::StepLaunched { job, .. }
             | Self::StepSignalled { job, .. }
             | Self::StepStopping { job, .. }
-            | Self::JobKept { job, .. } => Some(*job),
+            | Self::JobKept { job, .. }
+            | Self::ComponentHeld { job, .. }
+            | Self::ComponentReleased { job, .. }
+            | Self::ComponentStopping { job, .. }
+            | Self::ComponentEnded { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
@@ -1174,7 +1226,9 @@ impl Event {
             | Self::StepLaunched { run, .. }
             | Self::StepSignalled { run, .. }
             | Self::StepStopping { run, .. }
-            | Self::StepTasksEnded { run, .. } => Some(*run),
+            | Self::StepTasksEnded { run, .. }
+            | Self::ComponentStopping { run, .. }
+            | Self::ComponentEnded { run, .. } => Some(*run),
             _ => None,
         }
     }

@@ -293,6 +293,8 @@ public_events! {
         until: Option<Timestamp>,
         /// Whose hold it is, if it ends by itself.
         by: Option<HoldBy>,
+        /// Only of this component, from 0; `null` means of the whole job.
+        component: Option<u32>,
     }
     /// Holds were taken away from a job.
     "job" "released" JobReleased {
@@ -302,6 +304,8 @@ public_events! {
         holds: Holds,
         /// Whether a hold until a time was among them.
         was_timed: bool,
+        /// Only of this component, from 0; `null` means of the whole job.
+        component: Option<u32>,
     }
     /// A job was changed.
     "job" "modified" JobModified {
@@ -899,6 +903,31 @@ public_events! {
         /// It was not heard of in time, and has as long again.
         is_late: bool,
     }
+    /// One component of a running job is being ended, the others go on.
+    "job" "component_stopping" JobComponentStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Which of its components, from 0.
+        component: u32,
+        /// Why.
+        reason: StopReason,
+    }
+    /// One component of a running job has ended, the others go on; what it gives up says the `shrunk` event that follows.
+    "job" "component_ended" JobComponentEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Which of its components, from 0.
+        component: u32,
+        /// How it came to its end.
+        #[serde(flatten)]
+        outcome: OutcomeView,
+        /// What it used on its nodes.
+        usage: Usage,
+    }
     /// A task of a running job was started, as a step of it.
     "task" "started" TaskStarted {
         /// The job.
@@ -1111,10 +1140,12 @@ impl EventData {
             Event::NodeDrained { node: id, reason } => NodeDrained { node: node(id), reason: reason.clone() }.into(),
             Event::NodeResumed { node: id } => NodeResumed { node: node(id) }.into(),
             Event::JobSubmitted { job, owner, spec } => submitted(*job, &owner.user, spec, None).into(),
-            Event::JobHeld { job, holds, reason } => {
-                JobHeld { job: *job, holds: *holds, reason: reason.clone(), until: None, by: None }.into()
+            Event::JobHeld { job, holds, reason } => held(*job, *holds, reason, None).into(),
+            Event::JobReleased { job, holds } => released(*job, *holds, None).into(),
+            Event::ComponentHeld { job, component, holds, reason } => {
+                held(*job, *holds, reason, Some(*component)).into()
             }
-            Event::JobReleased { job, holds } => JobReleased { job: *job, holds: *holds, was_timed: false }.into(),
+            Event::ComponentReleased { job, component, holds } => released(*job, *holds, Some(*component)).into(),
             Event::JobModified { job, change } => JobModified { job: *job, change: change.clone() }.into(),
             Event::JobEligible { job } => JobEligible { job: *job }.into(),
             Event::JobsWaiting { reasons } => waiting(reasons).into(),
@@ -1248,10 +1279,10 @@ impl EventData {
             Event::FilterRunnersMissing { since, calls } => FilterNoRunner { since: *since, calls: *calls }.into(),
             Event::JobHeldUntil { job, until, by } => {
                 let reason = crate::job::WaitReason::HeldUntil { until: *until, by: *by }.to_string();
-                JobHeld { job: *job, holds: Holds::default(), reason, until: Some(*until), by: Some(*by) }.into()
+                JobHeld { until: Some(*until), by: Some(*by), ..held(*job, Holds::default(), &reason, None) }.into()
             }
             Event::JobHoldEnded { job, .. } => {
-                JobReleased { job: *job, holds: Holds::default(), was_timed: true }.into()
+                JobReleased { was_timed: true, ..released(*job, Holds::default(), None) }.into()
             }
             Event::JobWarned { job, warning } => {
                 JobWarningRaised { job: *job, code: warning.code.clone(), text: warning.text.clone() }.into()
@@ -1304,6 +1335,17 @@ impl EventData {
             Event::JobKept { job, seconds, is_late } => {
                 JobKept { job: *job, seconds: *seconds, is_late: *is_late }.into()
             }
+            Event::ComponentStopping { job, run, component, reason } => {
+                JobComponentStopping { job: *job, run: *run, component: *component, reason: *reason }.into()
+            }
+            Event::ComponentEnded { job, run, component, outcome, usage } => JobComponentEnded {
+                job: *job,
+                run: *run,
+                component: *component,
+                outcome: outcome.into(),
+                usage: *usage,
+            }
+            .into(),
             Event::TaskStarted { job, run, step, instance, cores } => TaskStarted {
                 job: *job,
                 run: *run,
@@ -1416,6 +1458,8 @@ impl EventData {
             Self::StepStopping(data) => data.job.to_string(),
             Self::StepTasksEnded(data) => run_subject(&data.job, &data.run),
             Self::JobKept(data) => data.job.to_string(),
+            Self::JobComponentStopping(data) => data.job.to_string(),
+            Self::JobComponentEnded(data) => data.job.to_string(),
         }
     }
 }
@@ -1423,6 +1467,14 @@ impl EventData {
 /// The name of a node, or its number behind a `#` if it has been removed.
 pub fn node_name(names: &dyn Names, node: NodeId) -> Cow<'_, str> {
     names.node_name(node).map_or_else(|| Cow::Owned(format!("#{node}")), Cow::Borrowed)
+}
+
+fn held(job: JobId, holds: Holds, reason: &str, component: Option<u32>) -> JobHeld {
+    JobHeld { job, holds, reason: reason.to_owned(), until: None, by: None, component }
+}
+
+fn released(job: JobId, holds: Holds, component: Option<u32>) -> JobReleased {
+    JobReleased { job, holds, was_timed: false, component }
 }
 
 fn submitted(job: JobId, owner: &str, spec: &JobSpec, intake: Option<&Intake>) -> JobSubmitted {

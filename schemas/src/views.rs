@@ -317,6 +317,44 @@ pub struct JobView {
     /// Its size and its tasks, if it is a list of tasks.
     #[serde(default)]
     pub elastic: Option<ElasticView>,
+    /// Its components in their order, if it has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_component: Vec<ComponentView>,
+}
+
+/// One component of a job that has several, as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ComponentView {
+    /// Its queue.
+    pub queue: String,
+    /// The account or project that is charged.
+    pub account: Option<String>,
+    /// Its service class (QOS).
+    pub class: Option<String>,
+    /// Higher goes first.
+    pub priority: i64,
+    /// Where it stands: a component can end before the others do.
+    pub state: JobState,
+    /// Holds that are set on it.
+    pub holds: Holds,
+    /// How it ended, if it ended before the job did.
+    pub outcome: Option<OutcomeView>,
+    /// When, if it did.
+    pub ended: Option<Timestamp>,
+    /// It does not start before this.
+    pub begin: Option<Timestamp>,
+    /// The advance reservation that it runs in.
+    pub reservation: Option<String>,
+    /// The longest that it may run.
+    pub walltime_seconds: Option<u64>,
+    /// The nodes that it has or had in the latest run, in order of rank; empty while it waits.
+    pub nodes: Vec<String>,
+    /// How many nodes it has or had, or while it waits the least that it asks for.
+    pub node_count: u32,
+    /// How many tasks, in the same way.
+    pub tasks: u32,
+    /// How many cores, in the same way.
+    pub cores: u64,
 }
 
 /// What has become of the tasks of an array.
@@ -393,6 +431,24 @@ pub struct JobDetail {
     /// Its tasks, if it is a list of them. What they run is in its description.
     #[serde(default)]
     pub tasks: Vec<TaskView>,
+    /// Who cancelled it or a component of it, oldest first. Of an array: none, ask for its tasks.
+    #[serde(default)]
+    pub cancels: Vec<CancelView>,
+}
+
+/// A user cancelled a job, or a component of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CancelView {
+    /// When.
+    pub at: Timestamp,
+    /// The run that was stopped; `null` if the job waited.
+    pub run: Option<RunId>,
+    /// Only this component, from 0; `null` means the whole job.
+    pub component: Option<u32>,
+    /// Who did: the login name.
+    pub user: String,
+    /// The number of that user.
+    pub uid: u32,
 }
 
 /// A page of jobs.
@@ -546,6 +602,9 @@ pub struct InfoView {
     pub nodes: BTreeMap<NodeStateWord, u64>,
     /// The login name that the gateway takes the caller for.
     pub caller: String,
+    /// Settings that commands of dialects go by, as this gateway's configuration has them: by dialect and name.
+    #[serde(default)]
+    pub dialects: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Jobs to submit: all are accepted, or none.
@@ -612,6 +671,9 @@ pub struct RequeueRequest {
     /// Hold them there.
     #[serde(default)]
     pub hold: bool,
+    /// They do not start again before so many seconds have passed.
+    #[serde(default)]
+    pub delay_seconds: u32,
 }
 
 /// What to change of which jobs.

@@ -39,10 +39,13 @@ impl fmt::Display for EventData {
             Self::JobHeld(data) if data.until.is_some() => write!(f, "job {} is {}", data.job, data.reason),
             Self::JobHeld(data) => {
                 let holds = WaitReason::Held(data.holds);
-                write!(f, "job {} is {holds}{}", data.job, Because(&data.reason))
+                write!(f, "{} is {holds}{}", Whole(data.job, data.component), Because(&data.reason))
             }
             Self::JobReleased(data) if data.was_timed => write!(f, "job {} is not held any more", data.job),
-            Self::JobReleased(data) => write!(f, "job {} was released from {}", data.job, HoldNames(data.holds)),
+            Self::JobReleased(data) => {
+                let what = Whole(data.job, data.component);
+                write!(f, "{what} was released from {}", HoldNames(data.holds))
+            }
             Self::JobModified(data) => write!(f, "job {} was changed", data.job),
             Self::JobEligible(data) => write!(f, "job {} may start from now on", data.job),
             Self::PlanWaiting(data) => match data.jobs.as_slice() {
@@ -230,6 +233,13 @@ impl fmt::Display for EventData {
                 }
                 None => write!(f, "the client of job {} need not be heard of any more", data.job),
             },
+            Self::JobComponentStopping(data) => {
+                let what = Whole(data.job, Some(data.component));
+                write!(f, "{what} is being ended: {}", stop_text(data.reason))
+            }
+            Self::JobComponentEnded(data) => {
+                write!(f, "{} has ended: {}", Whole(data.job, Some(data.component)), data.outcome)
+            }
             Self::ConfigChanged(data) => match (&data.old, &data.new) {
                 (None, _) => write!(f, "{} was made", data.what),
                 (_, None) => write!(f, "{} was removed", data.what),
@@ -260,6 +270,16 @@ impl fmt::Display for HoldNames {
         let names = [(self.0.user, "user"), (self.0.operator, "operator"), (self.0.system, "system")];
         let set: Vec<&str> = names.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
         write!(f, "the {} hold", set.join(" and "))
+    }
+}
+
+/// A job, or one component of it.
+struct Whole(JobId, Option<u32>);
+
+impl fmt::Display for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.1.map_or(Ok(()), |component| write!(f, "component {component} of "))?;
+        write!(f, "job {}", self.0)
     }
 }
 

@@ -4,6 +4,7 @@
 //! much as can be made of it, the same on every machine, and never panics.
 
 mod cluster;
+mod components;
 mod dependencies;
 mod filters;
 mod intake;
@@ -130,6 +131,10 @@ impl State {
             | Event::StepStopping { .. }
             | Event::StepTasksEnded { .. }
             | Event::JobKept { .. } => self.sessions_changed(record),
+            Event::ComponentHeld { .. }
+            | Event::ComponentReleased { .. }
+            | Event::ComponentStopping { .. }
+            | Event::ComponentEnded { .. } => self.component_changed(record),
             Event::JobSignalled { .. }
             | Event::StepSignalled { .. }
             | Event::Checkpoint { .. }

@@ -3,6 +3,7 @@
 mod access;
 mod arrays;
 mod clients;
+mod components;
 mod configure;
 mod control;
 mod elastic;
@@ -64,7 +65,10 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::Signal { jobs, signal } => control::signal(&access, &jobs, signal),
         Command::Suspend { jobs } => control::suspend(&access, &jobs),
         Command::Resume { jobs } => control::resume(&access, &jobs),
-        Command::Requeue { jobs, hold } => control::requeue(&access, &jobs, hold),
+        Command::Requeue { jobs, hold } => control::requeue(&access, &jobs, hold, None),
+        Command::RequeueLater { jobs, hold, delay_seconds } => {
+            control::requeue(&access, &jobs, hold, Some(now.plus_seconds(i64::from(delay_seconds))))
+        }
         Command::Configure { config, keep_unnamed } => configure::configure(&access, *config, keep_unnamed),
         Command::DrainNodes { nodes, reason } => nodes::drain(&access, &nodes, &reason),
         Command::ResumeNodes { nodes } => nodes::resume(&access, &nodes),

@@ -1,5 +1,6 @@
 //! What must hold after every record. For tests and simulations: a violation is a fault of this crate.
 
+mod components;
 mod filters;
 mod sessions;
 mod tasks;
@@ -37,6 +38,7 @@ pub fn check(state: &State) -> Result<(), String> {
     filters::check(state)?;
     tasks::check(state)?;
     sessions::check(state)?;
+    components::check(state)?;
     shapes(state)
 }
 

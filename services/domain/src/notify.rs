@@ -62,8 +62,8 @@ impl<'r> Happened<'r> {
             Event::JobRequeued { .. } => (Occasion::Requeued, "requeued"),
             Event::JobSuspended { .. } => (Occasion::Suspended, "suspended"),
             Event::JobResumed { .. } => (Occasion::Suspended, "resumed"),
-            Event::JobHeld { .. } => (Occasion::Held, "held"),
-            Event::JobReleased { .. } => (Occasion::Held, "released"),
+            Event::JobHeld { .. } | Event::ComponentHeld { .. } => (Occasion::Held, "held"),
+            Event::JobReleased { .. } | Event::ComponentReleased { .. } => (Occasion::Held, "released"),
             Event::JobFinished { outcome, .. } => {
                 return Some(Self { occasion: Occasion::Ended, word: outcome.word(), outcome: Some(outcome) });
             }

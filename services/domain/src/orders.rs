@@ -150,6 +150,7 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         Event::RunShrinking { run, .. } | Event::TasksStopping { run, .. } => task_stops(state, *run),
         Event::TaskStarted { run, step, .. } => step_launches(state, *run, *step),
         Event::RunStopping { run, .. } => to_unended(state, *run, |run| stop(state, run)),
+        Event::ComponentStopping { run, component, .. } => component_stops(state, *run, *component),
         Event::JobSignalled { run, signal, .. } => {
             to_unended(state, *run, |run| OrderSeed::Signal { run: run.id, signal: *signal })
         }
@@ -166,6 +167,10 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         }
         Event::StepSignalled { run, step, component, signal, .. } => {
             let order = OrderSeed::SignalStep { run: *run, step: *step, signal: *signal };
+            if *step == StepId(0) {
+                let lead = state.run(*run).and_then(Run::lead_node);
+                return lead.map(|node| (node, order)).into_iter().collect();
+            }
             steps::to_parts(state, *run, *step, *component, |_, _, _| Some(order))
         }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
@@ -198,8 +203,24 @@ fn to_unended(state: &State, run: RunId, order: impl Fn(&Run) -> OrderSeed) -> V
     run.parts.iter().filter(|part| !part.has_ended()).map(|part| (part.node, order(run))).collect()
 }
 
+fn component_stops(state: &State, run: RunId, component: u32) -> Vec<(NodeId, OrderSeed)> {
+    let Some(run) = state.run(run) else { return Vec::new() };
+    let parts = run.parts.iter().filter(|part| part.component == component && !part.has_ended());
+    parts.filter_map(|part| Some((part.node, stop_part(state, run, part)?))).collect()
+}
+
+/// The order to end a part, if its run or its component is being ended.
+fn stop_part(state: &State, run: &Run, part: &Part) -> Option<OrderSeed> {
+    let end = || state.job(run.job)?.single_end(part.component);
+    let reason = run.stopping.or_else(|| end().map(|end| end.reason))?;
+    Some(stop_for(state, run, reason))
+}
+
 fn stop(state: &State, run: &Run) -> OrderSeed {
-    let reason = run.stopping.unwrap_or(StopReason::NodeLost);
+    stop_for(state, run, run.stopping.unwrap_or(StopReason::NodeLost))
+}
+
+fn stop_for(state: &State, run: &Run, reason: StopReason) -> OrderSeed {
     let grace_seconds = match reason {
         StopReason::CancelledAtOnce | StopReason::FinishedAtOnce => 0,
         _ => kill_grace(state, run),
@@ -287,8 +308,8 @@ pub fn reconcile(state: &State, node: NodeId, reported: &[RunId]) -> Vec<OrderSe
 
 fn missed(state: &State, run: &Run, node: NodeId, is_known: bool) -> Vec<OrderSeed> {
     let Some(part) = run.part(node).filter(|part| !part.has_ended()) else { return Vec::new() };
-    if run.stopping.is_some() {
-        return vec![stop(state, run)];
+    if let Some(stop) = stop_part(state, run, part) {
+        return vec![stop];
     }
     let mut orders = Vec::new();
     if !is_known && part.state == PartState::Launching {
@@ -329,6 +350,9 @@ pub fn launch_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> 
     let nodes: Vec<u32> = (0..run.parts.len()).map(tasks).collect();
     order(state, run, node, spec, component, launch, &nodes)
 }
+
+/// The variable that says how often a job was started before; those that never were do not have it.
+const RESTART_COUNT: &str = "MUSTER_RESTART_COUNT";
 
 fn first_of_component(run: &Run, component: u32) -> Option<NodeId> {
     run.parts.iter().find(|part| part.component == component).map(|part| part.node)
@@ -379,6 +403,10 @@ fn order(
     let mut environment = spec.environment.clone();
     environment.insert(CLUSTER_NAME_VARIABLE.to_owned(), state.settings().name.clone());
     let grace = launch.kill_grace_seconds.unwrap_or(state.settings().kill_grace_seconds);
+    // Those that are launched for the first time are most, and have nothing more to carry.
+    if let Some(restarts) = job.attempts.checked_sub(1).filter(|restarts| *restarts > 0) {
+        environment.insert(RESTART_COUNT.to_owned(), restarts.to_string());
+    }
     Some(LaunchOrder {
         job: job.id,
         run: run.id,

@@ -2,6 +2,7 @@
 
 use crate::state::{
     Core, State,
+    components::SingleEnds,
     planning::{Additions, Further},
     sessions::Sessions,
 };
@@ -14,8 +15,9 @@ impl State {
     /// If it is larger than the codec allows.
     pub fn to_snapshot_bytes(&self) -> Result<Vec<u8>, CodecError> {
         let mut bytes = codec::encode(&self.core)?;
-        let (additions, further) = (self.additions(), self.further());
-        let has_sessions = self.sessions != Sessions::default();
+        let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
+        let has_ends = ends != SingleEnds::default();
+        let has_sessions = has_ends || self.sessions != Sessions::default();
         let has_further = has_sessions || further != Further::default();
         if has_further || additions != Additions::default() {
             codec::encode_into(&additions, &mut bytes)?;
@@ -25,6 +27,9 @@ impl State {
         }
         if has_sessions {
             codec::encode_into(&self.sessions, &mut bytes)?;
+        }
+        if has_ends {
+            codec::encode_into(&ends, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -54,7 +59,11 @@ impl State {
                 let (further, sessions) = codec::split(further)?;
                 state.restore_further(codec::decode(further)?);
                 if !sessions.is_empty() {
+                    let (sessions, ends) = codec::split(sessions)?;
                     state.sessions = codec::decode(sessions)?;
+                    if !ends.is_empty() {
+                        state.restore_single_ends(codec::decode(ends)?);
+                    }
                 }
             }
         }
@@ -66,8 +75,10 @@ impl State {
     /// BLAKE3 over all of the state: two states are the same exactly if their digests are, on any machine and whether
     /// they were folded from the log or read from a snapshot.
     pub fn digest(&self) -> [u8; 32] {
-        let (additions, further) = (self.additions(), self.further());
-        if self.sessions != Sessions::default() {
+        let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
+        if ends != SingleEnds::default() {
+            codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends))
+        } else if self.sessions != Sessions::default() {
             codec::digest(&(&self.core, &additions, &further, &self.sessions))
         } else if further != Further::default() {
             codec::digest(&(&self.core, &additions, &further))

@@ -1,6 +1,7 @@
 //! What the history amounts to at one point of the log. Everything here can be read; only [`State::apply`] changes it.
 
 pub mod array;
+pub mod components;
 pub mod filtering;
 pub(crate) mod index;
 pub mod job;
@@ -15,6 +16,7 @@ pub(crate) mod task;
 pub mod tasks;
 
 pub use array::ArrayState;
+pub use components::{ComponentOver, SingleEnd};
 pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall, Passed, Refusal, Told};
 pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};
 pub use node::{Licence, Node, Queue};
@@ -25,6 +27,7 @@ pub use shape::{Shape, ShapeId, Shapes};
 pub use task::Task;
 pub use tasks::{Elastic, Ending, RunningTask, TaskBook};
 
+use components::SingleEnds;
 use filtering::FilterState;
 use index::Index;
 use muster_schemas::{
@@ -220,6 +223,13 @@ impl State {
         self.core.jobs.get(&id).map(Box::as_ref)
     }
 
+    /// The job one of whose components has this number: components have consecutive numbers from the job's own on.
+    pub fn job_of_component(&self, number: u64) -> Option<&Job> {
+        let (_, before) = self.core.jobs.range(..=JobId::job(number)).next_back()?;
+        let job = self.job(before.id.whole())?;
+        (number - job.id.number < job.components.len() as u64).then_some(job)
+    }
+
     /// An array together with its tasks that have been started at least once, by index; a plain job alone.
     pub fn job_with_tasks(&self, number: u64) -> impl Iterator<Item = &Job> {
         let range = JobId::job(number)..=JobId::task(number, u32::MAX);
@@ -336,6 +346,21 @@ impl State {
             rebalanced: self.rebalanced,
             filtering: self.jobs().filter_map(filtering).collect(),
             tasks: self.jobs().filter_map(tasks).collect(),
+        }
+    }
+
+    /// The components of jobs that were ended alone.
+    pub(crate) fn single_ends(&self) -> SingleEnds {
+        let ends = |job: &Job| Some((job.id, (**job.single_ends.as_ref()?).clone()));
+        SingleEnds { jobs: self.jobs().filter_map(ends).collect() }
+    }
+
+    /// Puts back the components that were ended alone.
+    pub(crate) fn restore_single_ends(&mut self, ends: SingleEnds) {
+        for (id, ends) in ends.jobs {
+            if let Some(job) = self.core.jobs.get_mut(&id) {
+                job.single_ends = Some(Box::new(ends));
+            }
         }
     }
 

@@ -16,6 +16,7 @@ mod clients;
 pub mod config;
 mod contact;
 pub mod containment;
+mod end_note;
 pub mod environment;
 pub mod fork_server;
 pub mod identity;
@@ -33,6 +34,7 @@ mod testing;
 
 pub use config::Config;
 pub use containment::ContainmentMode;
+pub use end_note::{EndNote, Ending, set_end_note};
 pub use environment::{AddedVariables, add_variables};
 pub use fork_server::{serve_shims_if_asked, shim_server_main};
 pub use key::RunKey;

@@ -42,6 +42,8 @@ pub enum Control {
     Input,
     /// The client's terminal has this size.
     Resize(TerminalSize),
+    /// Send this signal to what the run itself has started, not to its steps.
+    SignalOwn(u8),
 }
 
 /// From a shim to the executor. A notice may be lost: the files tell the same.

@@ -276,6 +276,9 @@ impl Executor {
             NodeOrder::LaunchTasks(order) => {
                 self.launch(key_of(&order.launch), (&*order).into(), Work::LaunchTasks(order));
             }
+            NodeOrder::SignalStep { run, step: StepId(0), signal } => {
+                self.control(RunKey::whole(run), Control::SignalOwn(signal));
+            }
             NodeOrder::SignalStep { run, step, signal } => self.control(RunKey { run, step }, Control::Signal(signal)),
             NodeOrder::Signal { run, signal } => {
                 // With groups the run's shim reaches the processes of its steps too.

@@ -25,7 +25,7 @@ use anyhow::{Context as _, bail};
 use app::App;
 use muster_bus::SharedBus;
 use serde::Deserialize;
-use std::{net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -43,11 +43,14 @@ pub struct Config {
     pub tokens_file: Option<PathBuf>,
     /// The largest request body, in bytes: 1,024 to 1,073,741,824.
     pub max_body_bytes: usize,
+    /// What commands of dialects ask for, by dialect and name. The gateway only passes it on.
+    #[serde(skip)]
+    pub dialects: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { socket: None, listen: None, tokens_file: None, max_body_bytes: 64 << 20 }
+        Self { socket: None, listen: None, tokens_file: None, max_body_bytes: 64 << 20, dialects: BTreeMap::new() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the state to what the API shows.
 
+mod components;
 mod filtering;
 
 use muster_domain::state::{ArrayState, Component, Job, Node, Phase, Reservation, RunSummary, State};
@@ -9,7 +10,7 @@ use muster_schemas::{
     event::{Event, NodePart, Record},
     job::{JobState, Outcome, WaitReason},
     public::Names,
-    resources::{Alternative, Count, Level, Placement, Request},
+    resources::{Alternative, Count, Level, NodeShare, Placement, Request},
     views::{
         ArrayView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage,
         ReservationView, ReservationsPage, RunNodeView, RunView,
@@ -17,6 +18,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
+pub(crate) use components::cancels;
 pub(crate) use filtering::{task_views, templates_page};
 
 /// What a run has had so far, whether it is over or not.
@@ -75,6 +77,7 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
         array: job.array.as_deref().map(array_view),
         filtering: filtering::filtering_view(state, job),
         elastic: filtering::elastic_view(state, job, placed.map(|latest| latest.placement)),
+        by_component: components::views(state, job, job_state, placed.map(|latest| latest.placement)),
     }
 }
 
@@ -145,7 +148,11 @@ impl Size {
 
     /// What a run has.
     fn of(placement: &Placement) -> Self {
-        placement.shares().fold(Self::default(), |sum, share| {
+        Self::of_shares(placement.shares())
+    }
+
+    fn of_shares<'a>(mut shares: impl Iterator<Item = &'a NodeShare>) -> Self {
+        shares.by_ref().fold(Self::default(), |sum, share| {
             sum.plus(Self { nodes: 1, tasks: share.tasks, cores: share.cores.len() })
         })
     }
@@ -392,12 +399,13 @@ fn add_node(nodes: &mut Vec<RunNodeView>, more: RunNodeView) {
 
 /// A run has less from now on.
 fn remove_node(nodes: &mut Vec<RunNodeView>, gone: &RunNodeView) {
-    for held in nodes.iter_mut().filter(|held| held.node == gone.node) {
+    for held in nodes.iter_mut().filter(|held| held.node == gone.node && held.exit.is_none()) {
         held.cores = held.cores.difference(&gone.cores);
         held.gpus = held.gpus.difference(&gone.gpus);
         held.memory_bytes = held.memory_bytes.saturating_sub(gone.memory_bytes);
     }
-    nodes.retain(|held| held.node != gone.node || !held.cores.is_empty());
+    // What ended there, and is given back since, is still what the run was.
+    nodes.retain(|held| held.node != gone.node || !held.cores.is_empty() || held.exit.is_some());
 }
 
 fn run_nodes(placement: &Placement, names: &dyn Names) -> Vec<RunNodeView> {

@@ -22,7 +22,7 @@ mod usage;
 mod whatif;
 
 pub use hpcpack::{is_link, rewritten};
-pub use slurm::{link as slurm_link, variables as slurm_variables};
+pub use slurm::{SCHEDULER_PARAMETERS, end_note as slurm_end_note, link as slurm_link, variables as slurm_variables};
 
 use crate::{
     cli::{Cli, Command},

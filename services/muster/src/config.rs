@@ -46,9 +46,19 @@ pub struct Configuration {
     pub accounting: muster_accounting::Config,
     /// `[gateway]`
     pub gateway: muster_gateway::Config,
+    /// `[slurm]`
+    pub slurm: SlurmConfig,
     /// `[cluster]`, `[[queues]]`, `[[nodes]]` and `[licences]`
     #[serde(skip)]
     pub cluster: ClusterFile,
+}
+
+/// `[slurm]`: what the commands of Slurm ask the gateway for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct SlurmConfig {
+    /// As `SchedulerParameters` of `slurm.conf` (SL-M-05, SL-R-11).
+    pub scheduler_parameters: String,
 }
 
 /// A configuration and the file that it came from.

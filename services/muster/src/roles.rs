@@ -5,6 +5,7 @@ mod group;
 
 use crate::{
     cli::{ConnectionOptions, Role, ServeOptions, UpOptions},
+    commands::SCHEDULER_PARAMETERS,
     config::{self, Loaded},
     connection::SOCKET,
     descriptions::Dialect,
@@ -212,7 +213,13 @@ impl Host {
                 self.group.start("accounting", |ready, stop| muster_accounting::serve(bus, config, ready, stop)).await
             }
             Role::Gateway => {
-                let config = muster_gateway::Config { socket: Some(self.socket()), ..configuration.gateway.clone() };
+                let parameters = configuration.slurm.scheduler_parameters.clone();
+                let slurm = [(SCHEDULER_PARAMETERS.to_owned(), parameters)].into();
+                let config = muster_gateway::Config {
+                    socket: Some(self.socket()),
+                    dialects: [("slurm".to_owned(), slurm)].into(),
+                    ..configuration.gateway.clone()
+                };
                 self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await
             }
         }

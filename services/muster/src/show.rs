@@ -200,6 +200,7 @@ mod tests {
             array: None,
             filtering: None,
             elastic: None,
+            by_component: Vec::new(),
         }
     }
 

@@ -464,6 +464,7 @@ fn can_change_plan(event: &Event) -> bool {
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
         Event::RunNumbersRaised { .. } => false,
         Event::RunNodeStarted { .. } | Event::RunStopping { .. } | Event::RunNodeEnded { .. } => false,
+        Event::ComponentStopping { .. } | Event::ComponentEnded { .. } => false,
         Event::JobSignalled { .. } | Event::PlannerStarted { .. } => false,
         Event::FilterChainStarted { .. } | Event::RunBackfilled { .. } | Event::RunGrown { .. } => false,
         Event::ResourcesReserved { .. } | Event::RunShrinking { .. } | Event::TaskStarted { .. } => false,

@@ -3,7 +3,7 @@
 mod progress;
 
 use crate::options::Command;
-pub use progress::{AllocationEvent, submitted, wait_status, would_start};
+pub use progress::{AllocationEvent, EndCause, end_note, submitted, wait_status, would_start};
 
 /// Why a command line or script is not carried out. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

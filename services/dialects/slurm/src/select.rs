@@ -17,6 +17,28 @@ use crate::{
     show::record::{ArrayTasks, JobRecord},
 };
 
+/// What a site sets for the commands, as `SchedulerParameters` of `slurm.conf`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedulerParameters {
+    /// The number of a component stands for the whole job where it is cancelled, held or released (SL-M-05).
+    pub whole_hetjob: bool,
+    /// No step spans components (SL-R-11).
+    pub disable_hetjob_steps: bool,
+}
+
+impl SchedulerParameters {
+    /// Reads words with commas between them; those that mean nothing here are passed over. `whole_pack` is an old name.
+    pub fn parse(text: &str) -> Self {
+        let has = |names: &[&str]| {
+            text.split(',').any(|word| names.iter().any(|name| name.eq_ignore_ascii_case(word.trim())))
+        };
+        Self {
+            whole_hetjob: has(&["whole_hetjob", "whole_pack"]),
+            disable_hetjob_steps: has(&["disable_hetjob_steps", "disable_pack_steps"]),
+        }
+    }
+}
+
 /// Whether a line belongs to the job, array or component that an id names.
 fn is_named(part: &JobPart, record: &JobRecord) -> bool {
     match part {

@@ -51,6 +51,7 @@ impl State {
             predicted_start: None,
             filtering: None,
             tasks: None,
+            single_ends: None,
         };
         self.count_job(&job, true);
         self.core.unfinished_jobs += 1;
@@ -240,6 +241,8 @@ impl State {
             job.phase = Phase::Waiting;
             job.queued = queued;
             job.planner_reason = None;
+            // The next run has all of them again (SL-M-10).
+            job.single_ends = None;
             if let Some(tasks) = job.tasks.as_mut().filter(|_| reason == StopReason::Requeued) {
                 tasks.begin_again();
             }

@@ -77,6 +77,7 @@ impl State {
             predicted_start: None,
             filtering: whole.filtering.as_ref().map(|filtering| Box::new(filtering.of_task())),
             tasks: None,
+            single_ends: None,
         };
         self.add_job(task);
         self.change_job(id.whole(), |whole| {

@@ -3,29 +3,33 @@
 use super::{
     Decision,
     access::Access,
-    conflict, elastic,
+    components, conflict, elastic,
     filters::entry,
     invalid,
-    select::{Target, act_on},
+    select::{Target, act_on, not_alone},
 };
 use crate::{
     state::{Job, Phase, Run, State},
     validate,
 };
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     command::{JobEnding, JobSelection, Refusal},
-    event::{Event, StopReason},
+    event::{Event, JobChange, StopReason},
     job::{Holds, Outcome},
     resources::IndexSet,
 };
+use std::sync::Arc;
 
 pub(super) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &str) -> Result<Decision, Refusal> {
     require_holds(access, holds)?;
     validate::text("reason", reason)?;
     act_on(access, jobs, |target| {
         require_waiting(access.state, target)?;
-        let added = holds.without(holds_of(target));
+        if let Target::Component(job, component) = target {
+            return Ok(components::hold(job, component, holds, reason));
+        }
+        let added = holds.without(holds_of_all(target));
         Ok(one_if(!added.is_empty(), || Event::JobHeld { job: target.id(), holds: added, reason: reason.to_owned() }))
     })
 }
@@ -34,6 +38,9 @@ pub(super) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Res
     require_holds(access, holds)?;
     act_on(access, jobs, |target| {
         require_waiting(access.state, target)?;
+        if let Target::Component(job, component) = target {
+            return Ok(components::release(job, component, holds));
+        }
         let mut events = released(target.id(), holds, holds_of(target));
         if let Target::Array(array) = target {
             let held = array.array.iter().flat_map(|array| &array.held);
@@ -66,10 +73,22 @@ fn require_holds(access: &Access, holds: Holds) -> Result<(), Refusal> {
 
 fn holds_of(target: Target) -> Holds {
     match target {
+        Target::Component(job, component) => job.components[component as usize].holds,
         Target::Job(job) | Target::Array(job) => job.holds(),
         Target::Task(job, index) => {
             job.array.as_ref().and_then(|array| array.held.get(&index).copied()).unwrap_or_default()
         }
+    }
+}
+
+/// The holds that every part of a target has: what is held as a whole is held in each of its components (SL-M-11).
+fn holds_of_all(target: Target) -> Holds {
+    match target {
+        Target::Job(job) | Target::Array(job) => job.components.iter().fold(job.holds(), |all, component| {
+            let missing = all.without(component.holds);
+            all.without(missing)
+        }),
+        Target::Task(..) | Target::Component(..) => holds_of(target),
     }
 }
 
@@ -83,7 +102,7 @@ fn require_waiting(state: &State, target: Target) -> Result<(), Refusal> {
 }
 
 /// Where a job stands, for messages.
-fn word(state: &State, job: &Job) -> &'static str {
+pub(super) fn word(state: &State, job: &Job) -> &'static str {
     match &job.phase {
         Phase::Finished(finished) => finished.outcome.word(),
         _ => state.job_state(job).word(),
@@ -92,6 +111,21 @@ fn word(state: &State, job: &Job) -> &'static str {
 
 pub(super) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
     end(access, jobs, &JobEnding::default())
+}
+
+/// Why a run or a component of it is stopped that is to end so.
+pub(super) fn stop_reason(ending: &JobEnding) -> StopReason {
+    match (ending.is_finished, ending.is_forced) {
+        (false, false) => StopReason::Cancelled,
+        (true, false) => StopReason::Finished,
+        (false, true) => StopReason::CancelledAtOnce,
+        (true, true) => StopReason::FinishedAtOnce,
+    }
+}
+
+/// Whether what is stopped for this reason has no grace.
+pub(super) fn is_at_once(reason: StopReason) -> bool {
+    matches!(reason, StopReason::CancelledAtOnce | StopReason::FinishedAtOnce)
 }
 
 /// So long is a message about the end of a job (HPC-J-27).
@@ -109,6 +143,7 @@ pub(super) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> R
     act_on(access, jobs, |target| {
         let mut events = match target {
             Target::Job(job) => end_job(access.state, job, ending, outcome.clone()),
+            Target::Component(job, component) => components::end(access.state, job, component, ending),
             Target::Task(array, index) => Ok(vec![tasks_over(array, IndexSet::from_range(index, index), &outcome)]),
             Target::Array(job) => match &job.array {
                 Some(array) if !array.remaining.is_empty() => Ok(match judged(job, &outcome) {
@@ -181,21 +216,37 @@ fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refu
         let job = target.job();
         conflict(format!("job {} does not run, it is {}", target.id(), word(state, job)))
     };
+    if let Target::Component(job, _) = target {
+        return Err(not_alone(job));
+    }
     let Target::Job(job) = target else { return Err(not_running()) };
     let run = job.run().and_then(|run| state.run(run)).ok_or_else(not_running)?;
     if run.started.is_some() && run.stopping.is_none() { Ok(run) } else { Err(not_running()) }
 }
 
-pub(super) fn requeue(access: &Access, jobs: &JobSelection, hold: bool) -> Result<Decision, Refusal> {
+/// Stops jobs and puts them back into the queue, from which they do not start before a time, if there is one.
+pub(super) fn requeue(
+    access: &Access,
+    jobs: &JobSelection,
+    hold: bool,
+    begin: Option<Timestamp>,
+) -> Result<Decision, Refusal> {
     let mut chain = access.state.next_chain();
     act_on(access, jobs, |target| {
+        if let Target::Component(job, _) = target {
+            return Err(not_alone(job));
+        }
         let Target::Job(job) = target else {
             return Err(conflict(format!("job {} has not been started", target.id())));
         };
         let mut events = requeue_job(access.state, job, &mut chain)?;
         let holds = Holds { user: true, ..Holds::default() };
-        if hold && !job.holds().user {
+        if hold && !holds_of_all(target).user {
             events.push(Event::JobHeld { job: job.id, holds, reason: "requeued and held".into() });
+        }
+        if begin.is_some() {
+            let change = Arc::new(JobChange { begin, ..JobChange::default() });
+            events.push(Event::JobModified { job: job.id, change });
         }
         Ok(events)
     })

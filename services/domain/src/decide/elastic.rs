@@ -1,6 +1,9 @@
 //! Runs of tasks that grow, shrink, make way and end.
 
-use super::conflict;
+use super::{
+    conflict,
+    control::{is_at_once, stop_reason},
+};
 use crate::state::{
     Job, Run, State,
     room::{kept_units, units},
@@ -114,14 +117,8 @@ pub(super) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
 /// # Errors
 /// If tasks may end by themselves and it is no list of tasks.
 pub(super) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
-    let reason = match (ending.is_finished, ending.is_forced) {
-        (false, false) => StopReason::Cancelled,
-        (true, false) => StopReason::Finished,
-        (false, true) => StopReason::CancelledAtOnce,
-        (true, true) => StopReason::FinishedAtOnce,
-    };
+    let reason = stop_reason(ending);
     let stop = Event::RunStopping { job: job.id, run: run.id, reason };
-    let is_at_once = |reason| matches!(reason, StopReason::CancelledAtOnce | StopReason::FinishedAtOnce);
     let Some(tasks) = job.tasks.as_deref() else {
         if ending.is_graceful && !ending.is_forced {
             let id = job.id;

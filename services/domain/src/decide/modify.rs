@@ -32,6 +32,9 @@ pub(super) fn modify(
                 let message = format!("task {index} of array {} has not started; change the whole array", array.id);
                 return Err(conflict(message));
             }
+            Target::Component(job, component) => {
+                changed_job(access, job, &JobChange { component: Some(component), ..change.clone() })?
+            }
             Target::Array(job) => changed_array(access, job, &change)?,
             Target::Job(job) => changed_job(access, job, &change)?,
         };
@@ -107,9 +110,11 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
     if job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered) {
         return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
     }
-    if let Some(dependencies) = &change.dependencies {
-        submit::require_dependencies(access, dependencies, Some(job.id))?;
+    let mut change = change.clone();
+    if let Some(dependencies) = &mut change.dependencies {
+        submit::complete_dependencies(access, dependencies, Some(job.id))?;
     }
+    let change = &change;
     require_walltime(access, job, change)?;
     require_reservations(access, job, change)?;
     let mut change = change.clone();

@@ -1,6 +1,6 @@
 //! What executors report: that a node is there, that parts of runs started and ended.
 
-use super::{Decision, access::Access};
+use super::{Decision, access::Access, components};
 use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
 use muster_schemas::{
     NodeId, RunId, Timestamp,
@@ -149,7 +149,9 @@ fn end_part(state: &State, run: &Run, node: NodeId, exit: NodeExit, reporter: Re
         return events;
     }
     let stop = if run.stopping.is_none() { stops_the_rest(job, run, node, &exit) } else { None };
+    let component_over = components::part_ended(state, job, run, node, &exit);
     events.push(Event::RunNodeEnded { run: run.id, node, exit });
+    events.extend(component_over);
     if let Some(reason) = stop {
         events.push(Event::RunStopping { job: run.job, run: run.id, reason });
     }
@@ -159,12 +161,17 @@ fn end_part(state: &State, run: &Run, node: NodeId, exit: NodeExit, reporter: Re
 /// Whether the end of one part ends the others: a script's does, one that was not an ordinary end, and the last one
 /// that had anything to do, since the others only hold resources.
 fn stops_the_rest(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Option<StopReason> {
+    let mut rest = run.parts.iter().filter(|part| part.node != node && !part.has_ended());
+    if let Some(part) = run.part(node).filter(|part| job.single_end(part.component).is_some()) {
+        // However it ends, it was to end; but nothing may be left that does anything.
+        let is_last = works(job, run, part) && rest.all(|part| !works(job, run, part));
+        return is_last.then_some(StopReason::PeerEnded);
+    }
     match exit.cause {
         EndCause::Lost(_) => Some(StopReason::NodeLost),
         EndCause::LaunchFailed(_) | EndCause::Walltime | EndCause::OutOfMemory => Some(StopReason::PeerEnded),
         EndCause::Itself | EndCause::Killed => {
             let script_ended = job.lead().program == ProgramKind::Script && run.lead_node() == Some(node);
-            let mut rest = run.parts.iter().filter(|part| part.node != node && !part.has_ended());
             (script_ended || rest.all(|part| !works(job, run, part))).then_some(StopReason::PeerEnded)
         }
     }
@@ -184,16 +191,22 @@ fn works(job: &Job, run: &Run, part: &Part) -> bool {
 }
 
 fn end_run(state: &State, job: &Job, run: &Run, node: NodeId, exit: NodeExit, reporter: Reporter) -> [Event; 2] {
-    let exits: Vec<&NodeExit> =
-        run.parts.iter().filter_map(|part| if part.node == node { Some(&exit) } else { part.exit() }).collect();
+    let mut exits: Vec<(&Part, &NodeExit)> = run
+        .parts
+        .iter()
+        .filter_map(|part| Some((part, if part.node == node { &exit } else { part.exit()? })))
+        .collect();
+    let used = exits.iter().map(|(_, exit)| exit.usage).chain(job.components_over().map(|(_, over)| over.usage));
+    let usage = used.fold(Usage::default(), together);
+    // What was ended alone says nothing about the job.
+    exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
-    let usage = exits.iter().fold(Usage::default(), |sum, exit| together(sum, exit.usage));
     let next = aftermath(job, &outcome);
     let last = (reporter == Reporter::Node).then(|| NodePart { node, exit: exit.clone() });
     [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
 }
 
-fn together(one: Usage, other: Usage) -> Usage {
+pub(super) fn together(one: Usage, other: Usage) -> Usage {
     Usage {
         cpu_time_micros: one.cpu_time_micros.saturating_add(other.cpu_time_micros),
         peak_memory_bytes: one.peak_memory_bytes.saturating_add(other.peak_memory_bytes),
@@ -201,7 +214,7 @@ fn together(one: Usage, other: Usage) -> Usage {
 }
 
 /// How a run ended: by why it was stopped if it was, else by what its nodes say.
-fn outcome(state: &State, job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome {
+fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
     match run.stopping {
         Some(StopReason::Cancelled | StopReason::CancelledAtOnce) => Outcome::Cancelled,
         Some(StopReason::Requeued) => Outcome::Requeued,
@@ -227,20 +240,20 @@ fn outcome_of_tasks(job: &Job) -> Outcome {
     job.tasks.as_ref().and_then(|tasks| tasks.failure.clone()).unwrap_or(Outcome::Completed)
 }
 
-fn outcome_of_exits(job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome {
-    let has = |cause: EndCause| exits.iter().any(|exit| exit.cause == cause);
+fn outcome_of_exits(job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
+    let has = |cause: EndCause| exits.iter().any(|(_, exit)| exit.cause == cause);
     if has(EndCause::Walltime) {
         return Outcome::TimedOut;
     }
     if has(EndCause::OutOfMemory) {
         return Outcome::OutOfMemory;
     }
-    for exit in exits {
+    for (_, exit) in exits {
         if let EndCause::LaunchFailed(why) = &exit.cause {
             return Outcome::LaunchFailed(why.clone());
         }
     }
-    if exits.iter().any(|exit| matches!(exit.cause, EndCause::Lost(_))) {
+    if exits.iter().any(|(_, exit)| matches!(exit.cause, EndCause::Lost(_))) {
         return Outcome::NodeLost;
     }
     // A script speaks for its whole run; the other nodes only hold resources.
@@ -248,7 +261,7 @@ fn outcome_of_exits(job: &Job, run: &Run, exits: &[&NodeExit]) -> Outcome {
         ProgramKind::Script => run.lead_node() == Some(part.node),
         _ => works(job, run, part),
     };
-    let speaking = || run.parts.iter().zip(exits).filter(|(part, _)| speaks(part)).map(|(_, exit)| *exit);
+    let speaking = || exits.iter().filter(|(part, _)| speaks(part)).map(|(_, exit)| *exit);
     let by_itself = speaking().filter(|exit| exit.cause == EndCause::Itself);
     let killed = speaking().filter(|exit| exit.cause != EndCause::Itself);
     let failed = |exit: &&NodeExit| exit.status.is_some_and(|status| !status.is_success());

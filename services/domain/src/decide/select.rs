@@ -22,20 +22,22 @@ pub(super) enum Target<'a> {
     Array(&'a Job),
     /// One of them.
     Task(&'a Job, u32),
+    /// One component of a plain job that has several; there is one of this number.
+    Component(&'a Job, u32),
 }
 
 impl<'a> Target<'a> {
     /// The job or array that knows it.
     pub(super) fn job(self) -> &'a Job {
         match self {
-            Self::Job(job) | Self::Array(job) | Self::Task(job, _) => job,
+            Self::Job(job) | Self::Array(job) | Self::Task(job, _) | Self::Component(job, _) => job,
         }
     }
 
     /// Its id.
     pub(super) fn id(self) -> JobId {
         match self {
-            Self::Job(job) | Self::Array(job) => job.id,
+            Self::Job(job) | Self::Array(job) | Self::Component(job, _) => job.id,
             Self::Task(job, index) => JobId::task(job.id.number, index),
         }
     }
@@ -60,6 +62,12 @@ pub(super) fn act_on<'a>(
                 events.extend(act_on_named(access, id, &mut act)?);
                 done.push(id);
             }
+        }
+        JobSelection::Component { job, component } => {
+            let target = find_component(access.state, *job, *component)?;
+            access.require_management(target.job())?;
+            events.extend(act(target)?);
+            done.push(*job);
         }
         JobSelection::Matching(filter) => {
             let jobs = access.state.jobs().filter(|job| access.may_manage(job) && matches(access.state, filter, job));
@@ -130,6 +138,23 @@ pub(super) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
         Some(outcome) => Err(conflict(format!("job {id} is over: {}", outcome.word()))),
         None => Err(not_found(format!("array {} has no task {index}", id.whole()))),
     }
+}
+
+/// One component of a job that has several.
+fn find_component(state: &State, id: JobId, component: u32) -> Result<Target<'_>, Refusal> {
+    let Target::Job(job) = find(state, id)? else {
+        return Err(invalid(format!("component: job {id} is an array or a task of one, which has one component")));
+    };
+    let components = job.components.len();
+    if component as usize >= components {
+        return Err(not_found(format!("component: job {id} has {components}, counted from 0")));
+    }
+    Ok(if components == 1 { Target::Job(job) } else { Target::Component(job, component) })
+}
+
+/// A refusal of what is only done to whole jobs (SL-M-09).
+pub(super) fn not_alone(job: &Job) -> Refusal {
+    conflict(format!("only job {} as a whole can be acted on so, not one component of it", job.id))
 }
 
 fn matches(state: &State, filter: &JobFilter, job: &Job) -> bool {

@@ -4,7 +4,7 @@ pub(super) mod launch;
 
 use super::{Decision, access::Access, conflict, invalid, not_found};
 use crate::{
-    state::{Run, Step},
+    state::{Job, Run, Step},
     validate,
 };
 use muster_schemas::{
@@ -31,7 +31,7 @@ pub(super) fn start(
     access.require_management(known)?;
     let run = known.run().and_then(|run| access.state.run(run)).filter(|run| run.stopping.is_none());
     let run = run.ok_or_else(|| conflict(format!("job {job} does not run")))?;
-    let tasks = lay_out(run, tasks, nodes)?;
+    let tasks = lay_out(known, run, tasks, nodes)?;
     let step = run.next_step;
     let event = Event::StepStarted { job, run: run.id, step, launch: Arc::new(launch), tasks };
     Ok(Decision { events: vec![event], reply: Reply::Step { run: run.id, step } })
@@ -39,8 +39,9 @@ pub(super) fn start(
 
 /// How many tasks of a step go to which node. Without a number of nodes they fill the job's task places in order; with
 /// one they are dealt out evenly to the first so many nodes.
-fn lay_out(run: &Run, tasks: Option<u32>, nodes: Option<u32>) -> Result<Vec<NodeTasks>, Refusal> {
-    let shares: Vec<&NodeShare> = run.placement.shares().collect();
+fn lay_out(job: &Job, run: &Run, tasks: Option<u32>, nodes: Option<u32>) -> Result<Vec<NodeTasks>, Refusal> {
+    let is_ending = |node| run.part(node).is_some_and(|part| job.single_end(part.component).is_some());
+    let shares: Vec<&NodeShare> = run.placement.shares().filter(|share| !is_ending(share.node)).collect();
     let most: u64 = shares.iter().map(|share| share.cores.len().max(u64::from(share.tasks))).sum();
     let wanted = tasks.unwrap_or_else(|| run.total_tasks().max(1));
     if wanted == 0 || u64::from(wanted) > most {
@@ -90,15 +91,19 @@ pub(super) fn ended(access: &Access, run: RunId, step: StepId, exit: NodeExit) -
     }
     let mut events = vec![Event::StepNodeEnded { run: run.id, step, node, exit: exit.clone() }];
     if known.parts.iter().all(|part| part.node == node || part.exit.is_some()) {
-        let status = status_that_counts(known, node, &exit);
+        let status = status_that_counts(exits_with(known, node, &exit));
         events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
     }
     Ok(Decision::done(events))
 }
 
+/// How the parts of a step ended, by rank, of which the one on this node ends now.
+fn exits_with<'a>(step: &'a Step, node: NodeId, exit: &'a NodeExit) -> impl Iterator<Item = &'a NodeExit> {
+    step.parts.iter().filter_map(move |part| if part.node == node { Some(exit) } else { part.exit.as_ref() })
+}
+
 /// The first status by rank that is not 0, else 0.
-fn status_that_counts(step: &Step, node: NodeId, exit: &NodeExit) -> Option<ExitStatus> {
-    let exits = step.parts.iter().filter_map(|part| if part.node == node { Some(exit) } else { part.exit.as_ref() });
+pub(super) fn status_that_counts<'a>(exits: impl Iterator<Item = &'a NodeExit>) -> Option<ExitStatus> {
     let statuses: Vec<_> = exits.filter_map(|exit| exit.status).collect();
     statuses.iter().find(|status| !status.is_success()).or(statuses.first()).copied()
 }

@@ -130,7 +130,7 @@ impl<'a> Submission<'a> {
         }
         require_reservation(state, component.reservation.as_deref(), self.owner, component.account.as_deref())?;
         require_holds(self.access, component)?;
-        require_dependencies(self.access, &component.dependencies, self.own.map(|job| job.id))
+        complete_dependencies(self.access, &mut component.dependencies, self.own.map(|job| job.id))
     }
 
     /// Whether the components of a job can ever run at the same time.
@@ -292,13 +292,21 @@ fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Whether every job that is depended on exists, and those that are put behind this one may be.
-pub(super) fn require_dependencies(
+/// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a component
+/// stands for its job (SL-C-19).
+pub(super) fn complete_dependencies(
     access: &Access,
-    dependencies: &Dependencies,
+    dependencies: &mut Dependencies,
     own: Option<JobId>,
 ) -> Result<(), Refusal> {
-    dependencies.all_of.iter().flatten().try_for_each(|dependency| require_dependency(access, dependency, own))
+    for dependency in dependencies.all_of.iter_mut().flatten() {
+        dependency.job = dependency.job.map(|named| match access.state.job_of_component(named.number) {
+            Some(job) if named.index.is_none() => job.id,
+            _ => named,
+        });
+        require_dependency(access, dependency, own)?;
+    }
+    Ok(())
 }
 
 fn require_dependency(access: &Access, dependency: &Dependency, own: Option<JobId>) -> Result<(), Refusal> {

@@ -26,11 +26,13 @@ pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId
     parts.filter_map(|part| Some((part.node, order(part)?))).collect()
 }
 
-/// The part of a run that has left a node ends there, without the run.
+/// The part of a run that has left a node ends there, without the run; that of a component which was ended alone has.
 pub(super) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(id) else { return Vec::new() };
+    let is_list = state.job(run.job).is_some_and(|job| job.tasks.is_some());
     let order = |share: &NodeShare| match run.part(share.node) {
         Some(_) => OrderSeed::Resize { run: id },
+        None if !is_list => OrderSeed::Forget { run: id },
         None => OrderSeed::Stop { run: id, reason: StopReason::PeerEnded, grace_seconds: 0 },
     };
     removed.shares().map(|share| (share.node, order(share))).collect()

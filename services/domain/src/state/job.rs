@@ -1,6 +1,6 @@
 //! What the state knows of a job: what decides when and where it runs. What it launches stays in the log.
 
-use super::{array::ArrayState, filtering::Filtering, shape::Shape, tasks::TaskBook};
+use super::{array::ArrayState, components::SingleEnd, filtering::Filtering, shape::Shape, tasks::TaskBook};
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     event::{Owner, TraceContext},
@@ -12,7 +12,10 @@ use muster_schemas::{
     resources::Placement,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A job, an array, or a task of an array that has been started at least once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +62,9 @@ pub struct Job {
     /// Its tasks, if it is a list of them. Stored beyond the core.
     #[serde(skip)]
     pub tasks: Option<Box<TaskBook>>,
+    /// Components of its last run that were ended alone, until it waits again. Stored beyond the core.
+    #[serde(skip)]
+    pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
 }
 
 /// How far a job is.

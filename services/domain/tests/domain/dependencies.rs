@@ -243,3 +243,32 @@ fn what_is_no_dependency_is_refused() {
     cluster.refused(&ada, submit(vec![vec![]]), RefusalCode::Invalid, "no condition");
     cluster.refused(&ada, submit(vec![vec![bare(DependencyKind::Ended)]]), RefusalCode::Invalid, "names no job");
 }
+
+/// SL-C-19: the number of a component stands for the whole job.
+#[test]
+fn a_dependency_on_a_component_is_one_on_its_job() {
+    let mut cluster = Cluster::new();
+    let mut several = job(1, 1);
+    several.components.push(several.components[0].clone());
+    let first = cluster.submit("ada", several);
+    let number = JobId::job(first.number + 1);
+    let id = cluster.submit("ada", after(DependencyKind::Succeeded, number));
+    let target = |cluster: &Cluster| {
+        let job = cluster.state.job(id).expect("it waits");
+        let extras = job.components[0].extras.as_ref().expect("it has a dependency");
+        extras.conditions().next().and_then(|condition| condition.dependency.job)
+    };
+    assert_eq!(target(&cluster), Some(first));
+    assert!(!cluster.is_waiting(id));
+    let plain = cluster.submit("ada", job(1, 1));
+    let on =
+        |job| Dependencies { all_of: vec![vec![Dependency { kind: DependencyKind::Ended, job, delay_seconds: 0 }]] };
+    let change = |job| JobChange { dependencies: Some(on(Some(job))), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change: change(number) });
+    assert_eq!(target(&cluster), Some(first));
+    let own = Command::Modify { jobs: ids(&[first]), change: change(number) };
+    cluster.refused(&user("ada"), own, RefusalCode::Invalid, "cannot depend on itself");
+    // Behind the last job there is no component.
+    let unknown = Command::Modify { jobs: ids(&[id]), change: change(JobId::job(plain.number + 1)) };
+    cluster.refused(&user("ada"), unknown, RefusalCode::NotFound, "does not exist");
+}

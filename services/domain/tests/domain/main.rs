@@ -2,6 +2,7 @@
 
 mod arrays;
 mod cluster;
+mod components;
 mod dependencies;
 mod digest;
 mod elastic;

@@ -1,6 +1,7 @@
 //! Whatever is asked in whatever order, the invariants hold and the log replays.
 
 use crate::support::*;
+use muster_domain::state::{Part, PartState, Run};
 use muster_schemas::{
     JobId, RunId, Sequence,
     cluster::ClusterSettings,
@@ -29,6 +30,7 @@ enum Step {
     Hold { who: u8, job: u8, task: u8, kind: u8 },
     Release { who: u8, job: u8, task: u8, kind: u8 },
     Cancel { who: u8, job: u8, task: u8 },
+    Component { who: u8, job: u8, component: u8, what: u8 },
     CancelAll { who: u8, state: u8 },
     Requeue { job: u8, task: u8, hold: bool },
     Modify { who: u8, job: u8, what: u8 },
@@ -55,6 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (n(), n(), n(), n()).prop_map(|(who, job, task, kind)| Step::Hold { who, job, task, kind }),
         2 => (n(), n(), n(), n()).prop_map(|(who, job, task, kind)| Step::Release { who, job, task, kind }),
         2 => (n(), n(), n()).prop_map(|(who, job, task)| Step::Cancel { who, job, task }),
+        3 => (n(), n(), n(), n())
+            .prop_map(|(who, job, component, what)| Step::Component { who, job, component, what }),
         1 => (n(), n()).prop_map(|(who, state)| Step::CancelAll { who, state }),
         2 => (n(), n(), any::<bool>()).prop_map(|(job, task, hold)| Step::Requeue { job, task, hold }),
         3 => (n(), n(), n()).prop_map(|(who, job, what)| Step::Modify { who, job, what }),
@@ -121,6 +125,27 @@ impl Model {
         active.get(pick as usize % active.len().max(1)).copied().unwrap_or_else(|| self.job(pick))
     }
 
+    /// The runs of jobs with several components.
+    fn runs_of_several(&self) -> impl Iterator<Item = &Run> {
+        let state = &self.cluster.state;
+        state.runs().filter(|run| state.job(run.job).is_some_and(|job| job.components.len() > 1))
+    }
+
+    /// A running job of several components, if there is one.
+    fn job_of_several(&self, pick: u8) -> JobId {
+        let several: Vec<JobId> = self.runs_of_several().map(|run| run.job).collect();
+        several.get(pick as usize % several.len().max(1)).copied().unwrap_or_else(|| self.job(pick))
+    }
+
+    /// The start of a part of such a job. Without it few of them would ever run: most reports are of ends.
+    fn start_of_several(&self) -> Option<(Actor, Command)> {
+        let is_launching = |part: &&Part| part.state == PartState::Launching;
+        let launching = self.runs_of_several().filter(|run| run.stopping.is_none());
+        let (run, part) = launching.filter_map(|run| Some((run, run.parts.iter().find(is_launching)?))).next()?;
+        let node = self.cluster.state.node_name(part.node);
+        Some((executor(&node), Command::NodeStarted { run: run.id }))
+    }
+
     fn node(&self, pick: u8) -> String {
         format!("node{}", pick % 3 + 1)
     }
@@ -160,6 +185,19 @@ impl Model {
             Step::Cancel { who, job, task } => {
                 let jobs = ids(&[self.job_or_task(job, task), self.job(task)]);
                 (Self::actor(who), Command::Cancel { jobs })
+            }
+            Step::Component { who, job, component, what } => {
+                if let Some(start) = self.start_of_several() {
+                    return Some(start);
+                }
+                let job = if what < 200 { self.job_of_several(job) } else { self.job(job) };
+                let jobs = JobSelection::Component { job, component: u32::from(component) % 3 };
+                let command = match what % 4 {
+                    0 | 1 => Command::Cancel { jobs },
+                    2 => Command::Hold { jobs, holds: holds((what / 8) | 1), reason: "because".into() },
+                    _ => Command::Release { jobs, holds: holds((what / 8) | 1) },
+                };
+                (Self::actor(who), command)
             }
             Step::CancelAll { who, state } => {
                 let states = vec![[JobState::Queued, JobState::Running, JobState::Held][state as usize % 3]];
@@ -467,6 +505,8 @@ fn random_histories_reach_every_event() {
         ("job", "requeued"),
         ("job", "finished"),
         ("job", "tasks_finished"),
+        ("job", "component_stopping"),
+        ("job", "component_ended"),
         ("job", "suspended"),
         ("job", "resumed"),
         ("step", "started"),

@@ -1,11 +1,12 @@
 //! Runs: launch, start, stop, end, loss of nodes, steps.
 
 use crate::support::*;
+use muster_domain::orders::{OrderSeed, follow_up, launch_order};
 use muster_schemas::{
     JobId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
     event::{Actor, EndCause, Event, NodeExit, NodeTasks, StopReason},
-    job::{ExitStatus, JobState, Outcome, RequeuePolicy, Usage},
+    job::{ExitStatus, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
 };
 
 fn ended(run: RunId, exit: NodeExit) -> Command {
@@ -289,4 +290,48 @@ fn steps() {
     assert_eq!(events[1], Event::StepEnded { job: id, run, step: StepId(1), status });
     cluster.assert_replays();
     assert_eq!(id, JobId::job(1));
+}
+
+/// SL-C-37, SL-E-08
+#[test]
+fn a_job_that_is_put_back_for_later_waits_for_its_time_and_knows_how_often_it_started() {
+    let mut cluster = Cluster::new();
+    let spec = job(1, 1);
+    let id = cluster.submit("ada", spec.clone());
+    let environment = |cluster: &Cluster, run| {
+        let order = launch_order(&cluster.state, run, cluster.node_id("node1"), &spec).expect("it has a part there");
+        order.environment
+    };
+    let run = cluster.start(id, &["node1"], 1);
+    assert!(!environment(&cluster, run).contains_key("MUSTER_RESTART_COUNT"));
+    cluster.ok(&user("ada"), Command::RequeueLater { jobs: ids(&[id]), hold: false, delay_seconds: 120 });
+    let begin = cluster.now.plus_seconds(120);
+    cluster.pass(5);
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    let reason = |cluster: &Cluster| cluster.state.job(id).and_then(|job| cluster.state.wait_reason(job));
+    assert_eq!(reason(&cluster), Some(WaitReason::BeginTime(begin)));
+    assert!(!cluster.is_waiting(id));
+    cluster.pass(116);
+    cluster.tick();
+    assert!(cluster.is_waiting(id));
+    let run = cluster.start(id, &["node1"], 1);
+    assert_eq!(environment(&cluster, run)["MUSTER_RESTART_COUNT"], "1");
+    cluster.assert_replays();
+}
+
+/// SL-C-30
+#[test]
+fn a_signal_to_the_script_alone_goes_to_its_node_as_step_0() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 1));
+    let signal = |job| Command::SignalStep { job, step: StepId(0), component: None, signal: 10 };
+    cluster.refused(&user("ada"), signal(id), RefusalCode::Conflict, "does not run");
+    let run = cluster.start(id, &["node2", "node3"], 1);
+    cluster.ok(&user("ada"), signal(id));
+    let orders = follow_up(&cluster.state, cluster.log.last().expect("a record"));
+    let order = OrderSeed::SignalStep { run, step: StepId(0), signal: 10 };
+    assert_eq!(orders, [(cluster.node_id("node2"), order)]);
+    let other = cluster.submit("ada", task_job(1));
+    cluster.start(other, &["node1"], 1);
+    cluster.refused(&user("ada"), signal(other), RefusalCode::Conflict, "no script that runs");
 }

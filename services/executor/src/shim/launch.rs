@@ -50,6 +50,8 @@ pub struct Launched {
     pub started: Timestamp,
     /// What they and a client say to each other, if they do.
     pub streams: Option<Streams>,
+    /// Where its script says what went wrong.
+    pub script_errors: Option<File>,
 }
 
 /// Starts the tasks of an order that are for this node.
@@ -69,8 +71,11 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Launched, St
         None => prepare(spooled, folder),
     })?;
     let containment = contain(spooled)?;
+    let script = tasks.first().filter(|_| script_of(order).is_some());
+    // Without it the script runs as well.
+    let script_errors = script.and_then(|script| script.stderr.try_clone().ok());
     let launched = start(spooled, containment, tasks)?;
-    Ok(Launched { streams, ..launched })
+    Ok(Launched { streams, script_errors, ..launched })
 }
 
 /// The streams of a step whose tasks have a client.
@@ -248,5 +253,12 @@ fn start(spooled: &SpooledOrder, containment: Containment, tasks: Vec<Task>) -> 
         }
     }
     drop(failures_of_tasks);
-    Ok(Launched { containment, tasks: processes, failures: failures.into(), started, streams: None })
+    Ok(Launched {
+        containment,
+        tasks: processes,
+        failures: failures.into(),
+        started,
+        streams: None,
+        script_errors: None,
+    })
 }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     containment::{Containment, processes},
+    end_note::{self, Ending},
     protocol::{self, Control},
     spool::{End, SpooledOrder, TEMPORARY},
 };
@@ -82,6 +83,7 @@ struct Supervised<'a> {
     launched: Timestamp,
     reaped: Reaped,
     streams: Option<Streams>,
+    script_errors: Option<fs::File>,
     /// Whether there is output that the executor has still to be told of.
     untold: bool,
     timeline: Timeline,
@@ -114,6 +116,7 @@ impl<'a> Supervised<'a> {
             launched: launched.started,
             reaped: Reaped::default(),
             streams: launched.streams,
+            script_errors: launched.script_errors,
             untold: false,
             timeline: Timeline::new(&spooled.order, now()),
             stopped: None,
@@ -239,6 +242,8 @@ impl<'a> Supervised<'a> {
     fn obey(&mut self, control: Control) {
         match control {
             Control::Signal(signal) => self.signal(signal.into()),
+            // Steps have shims of their own, which are not below this one.
+            Control::SignalOwn(signal) => processes::signal_all(&processes::descendants_of_this(), signal.into()),
             Control::Suspend if !self.timeline.is_ending() => {
                 self.timeline.suspend(now());
                 self.log_failure("suspended", self.freeze());
@@ -337,6 +342,7 @@ impl<'a> Supervised<'a> {
             self.containment.end_marked(reap_silently);
         }
         self.close_streams();
+        self.note_end();
         self.empty_temporary();
         let launch_failed = matches!(self.failed, Some(EndCause::LaunchFailed(_)));
         let started = !launch_failed && !self.holds_only;
@@ -362,6 +368,17 @@ impl<'a> Supervised<'a> {
                 streams.ended(rank, status);
             }
             streams.close();
+        }
+    }
+
+    /// The last line of a script that was ended is the dialect's.
+    fn note_end(&mut self) {
+        let ending = match self.stopped {
+            _ if self.timed_out => Some(Ending::Walltime),
+            reason => reason.map(Ending::Ordered),
+        };
+        if let (Some(ending), Some(output)) = (ending, &mut self.script_errors) {
+            end_note::write(&self.spooled.order, ending, output);
         }
     }
 

@@ -77,8 +77,12 @@ pub(crate) async fn resume(State(app): State<App>, asked: Asked, Json(request): 
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn requeue(State(app): State<App>, asked: Asked, Json(request): Json<RequeueRequest>) -> Answered {
-    let RequeueRequest { jobs, hold } = request;
-    app.jobs_command(asked, Command::Requeue { jobs, hold }).await
+    let RequeueRequest { jobs, hold, delay_seconds } = request;
+    let command = match delay_seconds {
+        0 => Command::Requeue { jobs, hold },
+        delay_seconds => Command::RequeueLater { jobs, hold, delay_seconds },
+    };
+    app.jobs_command(asked, command).await
 }
 
 /// Send a signal to the processes of running jobs

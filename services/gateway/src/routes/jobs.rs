@@ -8,7 +8,7 @@ use crate::{
     names::{Names, Runs},
     params::{At, MomentParams, NoParams, Params, list, words},
     reader::unexpected,
-    views::{job_view, runs, task_view, task_views},
+    views::{cancels, job_view, runs, task_view, task_views},
 };
 use axum::{
     extract::{Path, State},
@@ -22,7 +22,7 @@ use muster_schemas::{
     event::{EndCause, Event, NodeExit, Owner, Record},
     job::{JobSpec, JobState, Launch, WaitReason},
     resources::Alternative,
-    views::{ErrorBody, JobDetail, JobView, JobsPage, StepView, TaskView},
+    views::{ErrorBody, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
 };
 use serde::Deserialize;
 use std::{sync::Arc, time::Duration};
@@ -228,9 +228,11 @@ pub(crate) async fn show(
     detail(&app, &caller, found, &history).await.map(axum::Json)
 }
 
-/// The records of a job that has had runs; an array has those of its tasks, which are told of singly.
+/// The records of a job that has had runs, or that was cancelled before; an array has those of its tasks, which are told of
+/// singly.
 pub(super) async fn history_of(app: &App, found: &Found) -> Result<Vec<Record>, ApiError> {
-    if found.view.array.is_some() || found.view.runs == 0 {
+    let is_cancelled = found.view.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeWord::Cancelled);
+    if found.view.array.is_some() || found.view.runs == 0 && !is_cancelled {
         return Ok(Vec::new());
     }
     app.reader.job_history(found.view.id, found.up_to).await
@@ -249,7 +251,7 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
     }
     let known = Runs::in_records(history);
     let runs = app.reader.projection().read(|state| runs(history, &Names::new(state, &known)));
-    Ok(JobDetail { job: view, spec, redacted, runs, tasks })
+    Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels: cancels(history) })
 }
 
 pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {

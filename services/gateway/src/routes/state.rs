@@ -109,6 +109,7 @@ pub(crate) async fn info(
             jobs: views::job_counts(state),
             nodes,
             caller: caller.user.clone(),
+            dialects: app.config.dialects.clone(),
         })
     });
     let mut view = view.await?;

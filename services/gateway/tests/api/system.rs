@@ -125,6 +125,7 @@ impl System {
             listen: Some(self.tcp),
             tokens_file: Some(self.folder.path().join("tokens")),
             max_body_bytes: 1 << 20,
+            ..muster_gateway::Config::default()
         }
     }
 

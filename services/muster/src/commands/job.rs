@@ -47,7 +47,9 @@ pub fn run(connection: &ConnectionOptions, command: JobCommand) -> CommandResult
         JobCommand::Release { kinds, jobs } => {
             client.release(id, &ReleaseRequest { jobs: selection(jobs), holds: holds(kinds) })?
         }
-        JobCommand::Requeue { hold, jobs } => client.requeue(id, &RequeueRequest { jobs: selection(jobs), hold })?,
+        JobCommand::Requeue { hold, jobs } => {
+            client.requeue(id, &RequeueRequest { jobs: selection(jobs), hold, delay_seconds: 0 })?
+        }
         JobCommand::Signal { signal, jobs } => client.signal(id, &SignalRequest { jobs: selection(jobs), signal })?,
         JobCommand::Modify(options) => modify(client, id, *options)?,
     };

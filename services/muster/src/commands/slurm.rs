@@ -5,6 +5,7 @@ mod allocation;
 mod batch;
 mod cancel;
 mod control;
+mod endings;
 mod info;
 mod interrupts;
 mod queue;
@@ -16,6 +17,8 @@ mod submission;
 mod update;
 mod variables;
 
+pub use endings::note as end_note;
+pub use site::SCHEDULER_PARAMETERS;
 pub use variables::variables;
 
 use crate::cli::ConnectionOptions;

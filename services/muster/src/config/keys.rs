@@ -150,6 +150,7 @@ pub const SECTIONS: &[Section] = &[
     FILTER_RUNNER,
     ACCOUNTING,
     GATEWAY,
+    SLURM,
 ];
 
 const CLUSTER: Section = Section {
@@ -644,6 +645,19 @@ const ACCOUNTING: Section = Section {
             "The file is written anew after so many records, and at a clean stop.",
         ),
     ],
+};
+
+const SLURM: Section = Section {
+    name: "slurm",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "What the commands of Slurm ask the gateway for.",
+    keys: &[key(
+        "scheduler_parameters",
+        Kind::Text,
+        "\"\"",
+        "Words with commas between them, as `SchedulerParameters` of `slurm.conf`. `whole_hetjob` (or `whole_pack`): cancel, hold and release act on the whole job if they are given the number of a component; `L+n` is still that component alone. `disable_hetjob_steps`: no step spans components. Others mean nothing here.",
+    )],
 };
 
 const GATEWAY: Section = Section {

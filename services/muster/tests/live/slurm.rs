@@ -15,6 +15,16 @@ impl Site {
         Self { system }
     }
 
+    /// With this in the configuration.
+    fn with(configuration: &str) -> Self {
+        let mut system = System::stopped();
+        system.write("site.toml", configuration);
+        let config = system.path("site.toml").display().to_string();
+        system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+        system.ok(&["install-commands", "bin"]);
+        Self { system }
+    }
+
     pub fn run(&self, line: &str) -> Output {
         let output = Command::new("sh")
             .args(["-c", line])
@@ -119,6 +129,119 @@ fn a_component_of_a_waiting_job_is_not_cancelled_alone() {
     assert_eq!(site.fails(&format!("scancel {own}")), (60, refusal(&own)));
     let expected: String = (0..3).map(|offset| format!("{job}+{offset} PD JobHeldUser\n")).collect();
     assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%i %t %r' | sort")), expected);
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job.to_string());
+}
+
+/// EX-04, EX-06, SL-M-01, SL-M-02, SL-M-04, SL-A-06
+#[test]
+fn a_component_of_a_running_job_is_cancelled_alone_and_its_node_is_free() {
+    let site = Site::start();
+    let job: u64 = site.ok("sbatch --parsable -n1 : -n1 : -n1 --wrap 'sleep 1000'").trim().parse().unwrap();
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%i %t' | sort"));
+    let runs = |offsets: &[u64]| offsets.iter().map(|offset| format!("{job}+{offset} R\n")).collect::<String>();
+    site.system.wait_until("all components run", || listed() == runs(&[0, 1, 2]));
+    assert_eq!(site.ok("sinfo -h -t idle -o %D"), "1\n");
+    site.ok(&format!("scancel {job}+1"));
+    site.system.wait_until("one has ended", || listed() == runs(&[0, 2]));
+    assert_eq!(site.ok("sinfo -h -t idle -o %D"), "2\n");
+    let uid = nix::unistd::Uid::current();
+    let accounted = site.ok(&format!("sacct -X -n -P -o JobID,State,NNodes -j {job}"));
+    let expected = format!("{job}+0|RUNNING|1\n{job}+1|CANCELLED by {uid}|1\n{job}+2|RUNNING|1\n");
+    assert_eq!(accounted, expected);
+    let shown = site.ok(&format!("scontrol -o show job {job}+1"));
+    assert!(shown.contains(" JobState=CANCELLED "), "{shown}");
+    // What has ended is quiet; the number of a component is that component.
+    assert_eq!(site.fails(&format!("scancel {job}+1")), (0, String::new()));
+    site.ok(&format!("scancel {}", job + 2));
+    site.system.wait_until("another has ended", || listed() == runs(&[0]));
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job.to_string());
+    assert_eq!(site.ok("sinfo -h -t idle -o %D"), "4\n");
+    let states = site.ok(&format!("sacct -X -n -P -o State -j {job}"));
+    assert_eq!(states, format!("CANCELLED by {uid}\n").repeat(3));
+}
+
+/// EX-06, SL-M-05
+#[test]
+fn with_whole_hetjob_the_number_of_a_component_stands_for_the_job() {
+    let site = Site::with("[slurm]\nscheduler_parameters = \"whole_hetjob\"\n");
+    let submit = || -> u64 { site.ok("sbatch --parsable -n1 : -n1 --wrap 'sleep 1000'").trim().parse().unwrap() };
+    let job = submit();
+    let listed = |job: u64| site.ok(&format!("squeue -h -j {job} -o '%i %t' | sort"));
+    site.system.wait_until("both run", || listed(job) == format!("{job}+0 R\n{job}+1 R\n"));
+    site.ok(&format!("scancel {job}+1"));
+    site.system.wait_until("one has ended", || listed(job) == format!("{job}+0 R\n"));
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job.to_string());
+    let job = submit();
+    site.system.wait_until("both run", || listed(job) == format!("{job}+0 R\n{job}+1 R\n"));
+    site.ok(&format!("scancel {}", job + 1));
+    site.is_over(&job.to_string());
+    assert!(site.ok("scontrol show config").contains("SchedulerParameters"));
+}
+
+/// EX-07, SL-M-07, SL-M-08, SL-C-19, SL-C-20
+#[test]
+fn components_are_changed_alone_and_dependencies_are_on_whole_jobs() {
+    let site = Site::start();
+    let job: u64 = site.ok("sbatch --parsable -H -A test -t 5 -n1 : -n1 : -n1 --wrap true").trim().parse().unwrap();
+    site.ok(&format!("scontrol update jobid={job}+2 account=abc"));
+    site.ok(&format!("scontrol update jobid={job} timelimit=60"));
+    let listed = site.ok(&format!("squeue -h -j {job} -o '%i %a %l' | sort"));
+    assert_eq!(listed, format!("{job}+0 test 1:00:00\n{job}+1 test 1:00:00\n{job}+2 abc 1:00:00\n"));
+    let unknown = (1, format!("Invalid job id specified for job {job}+9\n"));
+    assert_eq!(site.fails(&format!("scontrol update jobid={job}+9 account=abc")), unknown);
+    let next = site.ok(&format!("sbatch --parsable -d afterok:{} --wrap true", job + 2)).trim().to_owned();
+    let shown = site.ok(&format!("scontrol -o show job {next}"));
+    assert!(shown.contains(&format!(" Dependency=afterok:{job}(unfulfilled) ")), "{shown}");
+    let refused = "sbatch: error: Batch job submission failed: Job dependency problem\n";
+    assert_eq!(site.fails("sbatch -d afterok:99999 --wrap true"), (1, refused.to_owned()));
+    site.ok(&format!("scancel {next} {job}"));
+}
+
+/// SL-C-30, SL-C-37, SL-E-08
+#[test]
+fn an_ended_script_says_so_and_one_that_is_put_back_waits_two_minutes() {
+    let site = Site::start();
+    let job = site.ok("sbatch --parsable --wrap 'trap \"echo got it\" USR1; while :; do sleep 0.1; done'");
+    let job = job.trim();
+    site.system.wait_for_state(job, "running");
+    let said = || site.system.read(&format!("slurm-{job}.out"));
+    site.system.wait_until("the script has heard it", || {
+        site.ok(&format!("scancel -b -s USR1 {job}"));
+        said().contains("got it\n")
+    });
+    site.ok(&format!("scontrol requeue {job}"));
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%t %r'"));
+    site.system.wait_until("it waits", || listed() == "PD BeginTime\n");
+    assert!(said().ends_with(" DUE TO JOB REQUEUE ***\n"), "{}", said());
+    site.ok(&format!("scontrol update jobid={job} starttime=now"));
+    site.system.wait_for_state(job, "running");
+    assert!(site.ok(&format!("scontrol -o show job {job}")).contains(" Restarts=1 "));
+    site.ok(&format!("scancel {job}"));
+    site.is_over(job);
+    let last = said();
+    let last = last.lines().last().unwrap_or_default();
+    let start = format!("slurmstepd: error: *** JOB {job} ON node1 CANCELLED AT 20");
+    assert!(last.starts_with(&start) && last.ends_with(" ***") && !last.contains("DUE"), "{last}");
+}
+
+/// SL-M-04, SL-M-11
+#[test]
+fn components_are_held_and_released_alone() {
+    let site = Site::start();
+    let job: u64 = site.ok("sbatch --parsable -H -n1 : -n1 --wrap 'sleep 1000'").trim().parse().unwrap();
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%t %r'"));
+    assert_eq!(listed(), "PD JobHeldUser\nPD JobHeldUser\n");
+    site.ok(&format!("scontrol release {job}+0"));
+    assert_eq!(listed(), "PD None\nPD JobHeldUser\n");
+    site.ok(&format!("scontrol hold {job}"));
+    site.ok(&format!("scontrol release {}", job + 1));
+    assert_eq!(listed(), "PD JobHeldUser\nPD None\n");
+    site.ok(&format!("scontrol hold {job}+1"));
+    site.ok(&format!("scontrol release {job}"));
+    site.system.wait_until("it runs", || listed() == "R None\nR None\n");
     site.ok(&format!("scancel {job}"));
     site.is_over(&job.to_string());
 }

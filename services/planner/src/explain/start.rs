@@ -100,6 +100,7 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
         Event::RunEnded { run, .. } => {
             before.run(*run).is_some_and(|run| run.placement.shares().any(|share| nodes.contains(&share.node)))
         }
+        Event::RunShrunk { removed, .. } => removed.shares().any(|share| nodes.contains(&share.node)),
         Event::NodeUp { node, .. }
         | Event::NodeResumed { node }
         | Event::NodeAdded { node, .. }
@@ -107,6 +108,7 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
         | Event::NodeClosuresSet { node, .. } => nodes.contains(node),
         Event::JobSubmitted { job: id, .. }
         | Event::JobReleased { job: id, .. }
+        | Event::ComponentReleased { job: id, .. }
         | Event::JobModified { job: id, .. }
         | Event::JobRequeued { job: id, .. }
         | Event::JobEligible { job: id } => is_own(id),

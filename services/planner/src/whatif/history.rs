@@ -190,6 +190,14 @@ impl History {
             Event::JobReleased { job, holds } if is_user => {
                 What::Command(Command::Release { jobs: only(*job), holds: *holds })
             }
+            Event::ComponentHeld { job, component, holds, reason } if is_user => {
+                let jobs = JobSelection::Component { job: *job, component: *component };
+                What::Command(Command::Hold { jobs, holds: *holds, reason: reason.clone() })
+            }
+            Event::ComponentReleased { job, component, holds } if is_user => {
+                let jobs = JobSelection::Component { job: *job, component: *component };
+                What::Command(Command::Release { jobs, holds: *holds })
+            }
             Event::JobModified { job, change } if is_user => {
                 What::Command(Command::Modify { jobs: only(*job), change: change.as_ref().clone() })
             }

@@ -1,7 +1,8 @@
 //! What a command says on its way when nothing is wrong.
 
 use crate::options::Command;
-use muster_schemas::job::ExitStatus;
+use jiff::tz::TimeZone;
+use muster_schemas::{job::ExitStatus, time::Timestamp};
 
 /// The line that `sbatch` prints for a submitted job, always with the leader's number (SL-C-08, SL-S-11, SL-S-19): `None`
 /// with `--quiet`. The cluster is named where the job went to another one.
@@ -76,4 +77,32 @@ pub fn wait_status(ends: &[Option<ExitStatus>]) -> u8 {
         Some(ExitStatus::Signal(_)) | None => 1,
     };
     ends.iter().map(status).max().unwrap_or(0)
+}
+
+/// Why a batch script was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndCause {
+    /// Somebody cancelled the job.
+    Cancelled,
+    /// Its time limit was over.
+    TimeLimit,
+    /// It was put back into the queue.
+    Requeue,
+    /// It had to make room.
+    Preemption,
+    /// A node of it was lost.
+    NodeFailure,
+}
+
+/// The line at the end of a batch script's output, with its end (SL-C-30).
+pub fn end_note(job: u64, node: &str, at: Timestamp, zone: &TimeZone, cause: EndCause) -> String {
+    let time = at.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S").to_string();
+    let why = match cause {
+        EndCause::Cancelled => "",
+        EndCause::TimeLimit => " DUE TO TIME LIMIT",
+        EndCause::Requeue => " DUE TO JOB REQUEUE",
+        EndCause::Preemption => " DUE TO PREEMPTION",
+        EndCause::NodeFailure => " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS",
+    };
+    format!("slurmstepd: error: *** JOB {job} ON {node} CANCELLED AT {time}{why} ***\n")
 }

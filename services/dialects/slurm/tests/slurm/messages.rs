@@ -2,7 +2,9 @@
 
 use muster_schemas::job::ExitStatus;
 use muster_slurm::{
-    messages::{AllocationEvent, ExitStatuses, Refusal, Rejection, submitted, wait_status, would_start},
+    messages::{
+        AllocationEvent, EndCause, ExitStatuses, Refusal, Rejection, end_note, submitted, wait_status, would_start,
+    },
     options::Command,
 };
 
@@ -159,4 +161,15 @@ fn waiting_ends_with_the_jobs_status() {
     assert_eq!(wait_status(&[Some(Signal(9))]), 1);
     assert_eq!(wait_status(&[None]), 1);
     assert_eq!(wait_status(&[Some(Code(0)), Some(Code(7)), Some(Code(2))]), 7);
+}
+
+/// SL-C-30
+#[test]
+fn a_script_that_was_ended_says_when_where_and_why() {
+    let note = |cause| end_note(7, "nid00001", crate::support::ago(0), &jiff::tz::TimeZone::UTC, cause);
+    let line =
+        |why: &str| format!("slurmstepd: error: *** JOB 7 ON nid00001 CANCELLED AT 2026-11-20T08:20:00{why} ***\n");
+    assert_eq!(note(EndCause::Cancelled), line(""));
+    assert_eq!(note(EndCause::TimeLimit), line(" DUE TO TIME LIMIT"));
+    assert_eq!(note(EndCause::Requeue), line(" DUE TO JOB REQUEUE"));
 }

@@ -7,7 +7,8 @@ use muster_slurm::{
     queries::Failure,
     select::{
         Action::{self, *},
-        Chosen, JobFilter, Target, choose, matching, of_accounting, of_squeue, of_steps, shown_by_scontrol,
+        Chosen, JobFilter, SchedulerParameters, Target, choose, matching, of_accounting, of_squeue, of_steps,
+        shown_by_scontrol,
     },
     show::{record::JobRecord, sacct::Row, step::StepRecord},
     words::State,
@@ -330,5 +331,17 @@ proptest! {
             Ok(Chosen::Nothing(text)) => prop_assert!(action == Cancel && !text.is_empty()),
             Err(failure) => prop_assert!(failure.code > 0 && !failure.lines.is_empty()),
         }
+    }
+}
+
+/// SL-M-05, SL-R-11
+#[test]
+fn scheduler_parameters_are_words_between_commas() {
+    let parse = SchedulerParameters::parse;
+    let both = SchedulerParameters { whole_hetjob: true, disable_hetjob_steps: true };
+    assert_eq!(parse("bf_interval=30, whole_hetjob,disable_hetjob_steps"), both);
+    assert_eq!(parse("whole_pack"), SchedulerParameters { disable_hetjob_steps: false, ..both });
+    for text in ["", "whole_hetjob=no", "not_whole_hetjob"] {
+        assert_eq!(parse(text), SchedulerParameters::default(), "{text}");
     }
 }

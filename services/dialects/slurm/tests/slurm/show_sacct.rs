@@ -1,7 +1,10 @@
 //! `sacct`.
 
-use crate::support::{ago, assert_lines, clock, detailed, records, running, sources, view};
-use muster_schemas::{job::Usage, views::JobDetail};
+use crate::support::{ago, assert_lines, clock, component, detailed, records, run, running, sources, view};
+use muster_schemas::{
+    job::Usage,
+    views::{JobDetail, JobView},
+};
 use muster_slurm::{
     job_id::StepName,
     show::{
@@ -229,7 +232,7 @@ fn requeued() -> JobDetail {
 #[test]
 fn all_attempts_are_listed_if_they_are_asked_for_and_the_script_is_a_step_of_each() {
     let sources = sources();
-    let beside = Beside { sources: &sources, cluster: "alpha".into(), steps: Vec::new(), cancelled_by: None };
+    let beside = Beside { sources: &sources, cluster: "alpha".into(), steps: Vec::new() };
     let format = bars("JobID,State,NodeList,ElapsedRaw,AllocCPUS,TotalCPU,MaxRSS");
     let latest = "20+0|COMPLETED|n2|30|1|00:01.500|\n20+0.batch|COMPLETED|n2|30|1|00:01.500|2048K\n\
                   20+1|COMPLETED|n9|30|4|00:01.500|\n";
@@ -250,7 +253,41 @@ fn a_component_that_took_no_part_in_a_step_has_no_line_for_it() {
         StepRecord::of_job(&jobs[1], StepName::Number(0), "true"),
         StepRecord::of_job(&jobs[0], StepName::Number(1), "true"),
     ];
-    let beside = Beside { sources: &sources, cluster: "alpha".into(), steps, cancelled_by: None };
+    let beside = Beside { sources: &sources, cluster: "alpha".into(), steps };
     let listed = list(sacct::rows(&requeued(), &beside, false), &bars("JobID,JobIDRaw"));
     assert_eq!(listed, "20+0|20\n20+0.batch|20.batch\n20+0.0|20.0\n20+0.1|20.1\n20+1|21\n20+1.0|21.0\n");
+}
+
+/// SL-A-06, SL-M-02
+#[test]
+fn who_cancelled_a_job_or_a_component_is_told() {
+    let cancelled = json!({ "outcome": "cancelled", "exit_status": null, "detail": null });
+    let of = |state: &str, outcome: &serde_json::Value| {
+        let stands = [
+            component(json!({ "state": state, "nodes": ["n1"] })),
+            component(json!({ "state": "finished", "nodes": ["n2"], "outcome": cancelled, "ended": ago(30) })),
+        ];
+        running(
+            "93",
+            50,
+            &["n1"],
+            json!({ "components": 2, "state": state, "outcome": outcome,
+            "by_component": stands }),
+        )
+    };
+    let cancel = |run: u32, component: Option<u32>, uid: u32| json!({ "at": ago(30), "run": run, "component": component, "user": "adam", "uid": uid });
+    let sources = sources();
+    let listed = |job: JobView, cancels: serde_json::Value| {
+        let detail = json!({ "job": job, "spec": { "components": [{}, {}] }, "redacted": false, "cancels": cancels,
+            "runs": [run(&[("n1", 0, "0", 1), ("n2", 1, "0", 1)])] });
+        let detail = serde_json::from_value(detail).expect("details");
+        let beside = Beside { sources: &sources, cluster: "alpha".into(), steps: Vec::new() };
+        list(sacct::rows(&detail, &beside, false), &bars("JobID,State"))
+    };
+    let alone = json!([cancel(1, Some(1), 1001)]);
+    let goes_on = of("running", &serde_json::Value::Null);
+    assert_eq!(listed(goes_on, alone), "93+0|RUNNING\n93+1|CANCELLED by 1001\n");
+    // A cancel of another attempt is none of this one.
+    let both = json!([cancel(9, None, 1), cancel(1, Some(1), 1001), cancel(1, None, 0)]);
+    assert_eq!(listed(of("finished", &cancelled), both), "93+0|CANCELLED by 0\n93+1|CANCELLED by 1001\n");
 }

@@ -1,6 +1,6 @@
 //! `squeue`.
 
-use crate::support::{ago, assert_lines, clock, detailed, records, run, running, view};
+use crate::support::{ago, assert_lines, clock, component, detailed, records, run, running, view};
 use muster_schemas::{job::Holds, views::JobView};
 use muster_slurm::{
     job_id::StepName,
@@ -58,18 +58,42 @@ fn components_are_listed_as_leader_and_offset_with_the_nodes_of_each() {
 /// EX-04, SL-M-02
 #[test]
 fn a_component_that_was_cancelled_alone_is_not_listed_any_more() {
-    let exit = json!({ "status": null, "cause": "killed", "usage": { "cpu_time_micros": 0, "peak_memory_bytes": 0 },
-        "started": ago(9), "ended": ago(2) });
-    let part = |node: &str, component: u32, exit: &Value| {
-        json!({ "node": node, "component": component, "cores": "0", "gpus": "", "memory_bytes": 0, "tasks": 1,
-            "exclusive": false, "exit": exit })
+    let cancelled = json!({ "outcome": "cancelled", "exit_status": null, "detail": null });
+    let over = json!({ "nodes": ["n2"], "state": "finished", "outcome": cancelled, "ended": ago(2) });
+    let stands = [json!({ "nodes": ["n1"] }), over, json!({ "nodes": ["n3"] })].map(component);
+    let job = |more: Value| {
+        let mut members = json!({ "components": 3, "by_component": stands });
+        let (Value::Object(all), Value::Object(more)) = (&mut members, more) else { panic!("objects") };
+        all.extend(more);
+        running("93", 9, &["n1", "n3"], members)
     };
-    let mut run = run(&[]);
-    run["nodes"] = json!([part("n1", 0, &Value::Null), part("n2", 1, &exit), part("n3", 2, &Value::Null)]);
-    let job = running("93", 9, &["n1", "n2", "n3"], json!({ "components": 3 }));
-    let jobs = detailed(job, json!({ "components": [{}, {}, {}] }), json!([run]));
-    assert_eq!(jobs[1].state, State::Cancelled);
+    let jobs = records([job(json!({}))]);
+    assert_eq!((jobs[1].state, jobs[1].ended), (State::Cancelled, Some(ago(2))));
     assert_eq!(list(jobs, &letters("%i %t %N")), "93+0 R n1\n93+2 R n3\n");
+    // Its end stays its own when the others come to theirs.
+    let completed = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
+    let over = job(json!({ "state": "finished", "outcome": completed, "ended": ago(1) }));
+    let states: Vec<State> = records([over]).iter().map(|record| record.state).collect();
+    assert_eq!(states, [State::Completed, State::Cancelled, State::Completed]);
+}
+
+/// SL-M-02
+#[test]
+fn a_component_that_is_being_ended_is_completing() {
+    let stands = [json!({ "nodes": ["n1"] }), json!({ "nodes": ["n2"], "state": "finishing" })].map(component);
+    let job = running("93", 9, &["n1", "n2"], json!({ "components": 2, "by_component": stands }));
+    assert_eq!(list(records([job]), &letters("%i %t %N")), "93+0 R n1\n93+1 CG n2\n");
+}
+
+/// SL-M-04, SL-M-11
+#[test]
+fn a_component_that_is_held_alone_is_told_apart_from_the_others() {
+    let waits = |holds: Value| component(json!({ "state": "held", "holds": holds }));
+    let stands = [waits(json!({})), waits(json!({ "user": true })), waits(json!({ "operator": true }))];
+    let held = json!({ "id": "5", "state": "held", "components": 3, "holds": { "user": true, "operator": true },
+        "by_component": stands });
+    let listed = list(records([waiting(reason("held", "held"), held)]), &letters("%i %t %r %Q"));
+    assert_eq!(listed, "5+0 PD None 1000\n5+1 PD JobHeldUser 0\n5+2 PD JobHeldAdmin 0\n");
 }
 
 /// EX-05
@@ -84,9 +108,11 @@ fn held_components_show_who_holds_them() {
 /// EX-07
 #[test]
 fn each_component_shows_its_own_account() {
-    let job = view(json!({ "id": "123", "components": 3, "walltime_seconds": 3600 }));
-    let component = |account: &str| json!({ "account": account, "alternatives": [{ "walltime_seconds": 3600 }] });
-    let spec = json!({ "components": [component("test"), component("test"), component("abc")] });
+    let waits = |account: &str| component(json!({ "account": account, "state": "queued", "walltime_seconds": 3600 }));
+    let stands = ["test", "test", "abc"].map(waits);
+    let job = view(json!({ "id": "123", "components": 3, "by_component": stands }));
+    // It is as it was changed to be, not as it was submitted.
+    let spec = json!({ "components": [{ "account": "old" }, { "account": "old" }, { "account": "old" }] });
     let listed = list(detailed(job, spec, json!([])), &letters("%i %a %l"));
     assert_eq!(listed, "123+0 test 1:00:00\n123+1 test 1:00:00\n123+2 abc 1:00:00\n");
 }

@@ -52,6 +52,17 @@ pub fn running(id: &str, seconds: i64, nodes: &[&str], members: Value) -> JobVie
     view(all)
 }
 
+/// How a component stands that runs, with these members beside those that every one has.
+pub fn component(members: Value) -> Value {
+    let mut all = json!({
+        "queue": "debug", "account": "test", "class": null, "priority": 1000, "state": "running", "holds": {},
+        "outcome": null, "ended": null, "begin": null, "reservation": null, "walltime_seconds": 300, "nodes": [],
+        "node_count": 1, "tasks": 1, "cores": 1
+    });
+    merge(&mut all, members);
+    all
+}
+
 fn no_queue<'a>(_: &str) -> Option<&'a QueueSpec> {
     None
 }

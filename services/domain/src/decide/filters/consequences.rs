@@ -61,6 +61,7 @@ fn concerns(state: &State, event: &Event) -> bool {
         Event::NodeLost { .. } | Event::NodeDrained { .. } => true,
         Event::JobFinished { job, .. }
         | Event::JobHeld { job, .. }
+        | Event::ComponentHeld { job, .. }
         | Event::JobHeldUntil { job, .. }
         | Event::JobModified { job, .. }
         | Event::RunAllocated { job, .. } => state.index.kept.contains(job) || state.filters.blocks.contains_key(job),
@@ -72,7 +73,7 @@ fn concerns(state: &State, event: &Event) -> bool {
 fn follow(state: &State, event: &Event, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
     match event {
         Event::JobFinished { job, .. } => over(state, *job, settled),
-        Event::JobHeld { job, .. } | Event::JobHeldUntil { job, .. } => {
+        Event::JobHeld { job, .. } | Event::ComponentHeld { job, .. } | Event::JobHeldUntil { job, .. } => {
             let mut after = unblocked(state, *job, settled);
             after.extend(released(state, *job, settled));
             after.extend(not_granted(state, *job, "the job is held"));

@@ -4,7 +4,7 @@ use crate::decide::{
     Decision,
     access::Access,
     conflict, invalid,
-    select::{Target, act_on},
+    select::{Target, act_on, not_alone},
 };
 use muster_schemas::{
     Timestamp,
@@ -23,6 +23,9 @@ pub(super) fn hold_until(
     until.map_or(Ok(()), |until| require_bounds(until, now))?;
     act_on(access, jobs, |target| {
         let job = target.job();
+        if let Target::Component(..) = target {
+            return Err(not_alone(job));
+        }
         let known = job.filtering.as_ref().and_then(|filtering| filtering.hold);
         let Some(until) = until else {
             let cleared = known.filter(|_| !matches!(target, Target::Task(..)));

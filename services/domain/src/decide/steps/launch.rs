@@ -1,9 +1,9 @@
 //! Steps with places of their own: which cores of the job they get, and how they end.
 
-use super::status_that_counts;
+use super::{exits_with, status_that_counts};
 use crate::{
     decide::{Decision, access::Access, conflict, invalid, not_found, refuse},
-    state::{Job, LaunchedStep, Run, State},
+    state::{Job, LaunchedStep, ProgramKind, Run, State},
     validate,
 };
 use muster_schemas::{
@@ -51,6 +51,9 @@ fn share(
 ) -> Result<StepShare, Refusal> {
     let name = &place.node;
     let of_job = format!("component {} of job {}", group.component, run.job);
+    if state.job(run.job).is_some_and(|job| job.single_end(group.component).is_some()) {
+        return Err(conflict(format!("{of_job} was ended, the others go on")));
+    }
     let node = state.node_by_name(name).map(|node| node.id);
     let held = node.and_then(|node| Some((run.part(node)?, run.share(node)?)));
     let Some((part, share)) = held.filter(|(part, _)| part.component == group.component) else {
@@ -120,8 +123,22 @@ pub(in crate::decide) fn signal(
     signal: u8,
 ) -> Result<Decision, Refusal> {
     validate::signal("signal", signal)?;
+    if step == StepId(0) {
+        return signal_script(access, job, signal);
+    }
     let (run, _) = launched(access, job, step, component)?;
     Ok(Decision::done(vec![Event::StepSignalled { job, run: run.id, step, component, signal }]))
+}
+
+/// A signal to the script of a job, not to the steps that it has started (SL-C-30).
+fn signal_script(access: &Access, id: JobId, signal: u8) -> Result<Decision, Refusal> {
+    let run = running(access, id)?;
+    let has_script = access.state.job(id).is_some_and(|job| job.lead().program == ProgramKind::Script);
+    if run.started.is_none() || !has_script {
+        return Err(conflict(format!("job {id} has no script that runs")));
+    }
+    let event = Event::StepSignalled { job: id, run: run.id, step: StepId(0), component: None, signal };
+    Ok(Decision::done(vec![event]))
 }
 
 pub(in crate::decide) fn end(
@@ -156,7 +173,7 @@ pub(in crate::decide) fn tasks_ended(
     }
     let mut events = vec![Event::StepTasksEnded { run: run.id, step, node, exit: exit.clone(), statuses }];
     if known.parts.iter().all(|part| part.node == node || part.exit.is_some()) {
-        let status = status_that_counts(known, node, &exit);
+        let status = status_that_counts(exits_with(known, node, &exit));
         events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
     } else if ends_the_others(access.state, run, step, &exit) {
         let (job, run) = (run.job, run.id);

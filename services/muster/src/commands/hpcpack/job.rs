@@ -67,7 +67,7 @@ fn end(connection: &ConnectionOptions, command: &JobCommand, is_finished: bool) 
 }
 
 fn requeue(connection: &ConnectionOptions, command: &JobCommand) -> CommandResult {
-    let request = RequeueRequest { jobs: ids(command), hold: false };
+    let request = RequeueRequest { jobs: ids(command), hold: false, delay_seconds: 0 };
     connection.client()?.requeue(CommandId::new_now(), &request)?;
     Ok(0)
 }

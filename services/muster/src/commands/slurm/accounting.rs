@@ -101,7 +101,7 @@ fn cluster(site: &mut Site, command: &Sacct) -> Result<String, Failure> {
 fn rows_of(site: &Site, command: &Sacct, detail: &JobDetail, steps: &[StepDetail], cluster: &Arc<str>) -> Vec<Row> {
     let mut found = site.with_sources(|sources| {
         let steps = shown::step_records(steps, &of_detail(detail, sources));
-        let beside = Beside { sources, cluster: Arc::clone(cluster), steps, cancelled_by: None };
+        let beside = Beside { sources, cluster: Arc::clone(cluster), steps };
         rows(detail, &beside, command.duplicates)
     });
     found.retain(|row| {

@@ -19,6 +19,9 @@ use muster_slurm::{
 };
 use std::io::{BufRead as _, Write as _};
 
+/// The batch script, among the steps of the core.
+const SCRIPT: StepId = StepId(0);
+
 /// Does what a command line of `scancel` asks. What cannot be done does not keep it from the rest.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = parse(words, &site.surroundings())?;
@@ -42,7 +45,7 @@ fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
     let views = site.current(user, command.filter.name.as_deref(), false)?;
     let detailed = command.filter.qos.is_some() || command.filter.wckey.is_some();
     let records = site.records(views, detailed)?;
-    let targets = matching(&command.filter, &records, false);
+    let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
     if targets.is_empty() && command.verbosity > 0 {
         eprintln!("{}", command.filter.nothing_matches());
     }
@@ -56,7 +59,7 @@ fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Result<(), Fa
     if !listed(&id.job, &records).iter().any(|record| command.filter.takes(record)) && !records.is_empty() {
         return Ok(());
     }
-    let targets = match choose(Action::Cancel, &id.job, &records, false)? {
+    let targets = match choose(Action::Cancel, &id.job, &records, site.parameters()?.whole_hetjob)? {
         Chosen::Targets(targets) => targets,
         Chosen::Nothing(text) => {
             if command.verbosity > 0 && !command.quiet {
@@ -105,14 +108,9 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
         if command.verbosity > 0 {
             eprintln!("{}", command.announcement(&shown, None));
         }
-        let ended = carry_out(site, command, target);
-        if ended.is_ok() && command.signal.is_none() && target.component.is_some() {
-            let text = "muster cannot end one component of a running job yet; its steps were told to end";
-            return Err(Failure::error("scancel", format_args!("Kill job error on job id {shown}: {text}")));
-        }
-        ended.or_else(|error| match error.code() {
+        carry_out(site, command, target).or_else(|error| match error.code() {
             // It ended meanwhile.
-            Some(ErrorCode::Conflict | ErrorCode::NotFound) if target.component.is_none() => {
+            Some(ErrorCode::Conflict | ErrorCode::NotFound) => {
                 if command.verbosity > 0 && !command.quiet {
                     let text = "Job/step already completing or completed";
                     eprintln!("scancel: error: Kill job error on job id {shown}: {text}");
@@ -140,25 +138,26 @@ fn is_of(target: Target, record: &JobRecord) -> bool {
 
 fn carry_out(site: &mut Site, command: &Scancel, target: Target) -> Result<(), ClientError> {
     let id = CommandId::new_now();
-    let jobs = JobSelection::Ids(vec![target.job]);
+    let jobs = match target.component {
+        Some(component) => JobSelection::Component { job: target.job, component },
+        None => JobSelection::Ids(vec![target.job]),
+    };
     match (command.signal, target.component) {
-        (None, None) => site.client.cancel(id, &JobsRequest { jobs }).map(drop),
-        (None, Some(_)) => end_component(site, target),
+        (None, _) => site.client.cancel(id, &JobsRequest { jobs }).map(drop),
         (Some(signal), component) if command.recipients == Recipients::Steps => {
             signal_steps(site, target.job, &StepSignalRequest { signal, component })
         }
-        // The core sends a signal to the script and to the steps, never to the script alone.
-        (Some(signal), _) => site.client.signal(id, &SignalRequest { jobs, signal }).map(drop),
+        // The script runs in the first component.
+        (Some(_), Some(component)) if command.recipients == Recipients::Script && component > 0 => Ok(()),
+        (Some(signal), _) if command.recipients == Recipients::Script => {
+            let request = StepSignalRequest { signal, component: None };
+            site.client.signal_step(id, target.job, SCRIPT, &request).map(drop)
+        }
+        (Some(signal), Some(component)) => {
+            signal_steps(site, target.job, &StepSignalRequest { signal, component: Some(component) })
+        }
+        (Some(signal), None) => site.client.signal(id, &SignalRequest { jobs, signal }).map(drop),
     }
-}
-
-/// Ends what runs on a component. It keeps its nodes until the job is over.
-fn end_component(site: &mut Site, target: Target) -> Result<(), ClientError> {
-    let request = StepEndRequest { component: target.component, is_forced: false };
-    for step in running(site, target.job)? {
-        site.client.end_step(CommandId::new_now(), target.job, step, &request)?;
-    }
-    Ok(())
 }
 
 fn signal_steps(site: &mut Site, job: JobId, request: &StepSignalRequest) -> Result<(), ClientError> {

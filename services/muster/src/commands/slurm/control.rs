@@ -1,6 +1,10 @@
 //! `scontrol` (SL-C-33 to C-38, SL-M-04 to M-11).
 
-use super::{Ended, print, shown, site::Site, update, wanted};
+use super::{
+    Ended, print, shown,
+    site::{SCHEDULER_PARAMETERS, Site},
+    update, wanted,
+};
 use muster_client::Moment;
 use muster_schemas::{
     CommandId,
@@ -23,6 +27,9 @@ use muster_slurm::{
     },
 };
 use std::{collections::BTreeMap, io::Write as _};
+
+/// A job that was put back into the queue does not start before (SL-C-37).
+const REQUEUE_DELAY_SECONDS: u32 = 120;
 
 /// Does what a command line of `scontrol` asks.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
@@ -182,6 +189,8 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
     let licences: Vec<String> = config.licences.iter().map(|(name, count)| format!("{name}:{count}")).collect();
     let host = super::site::host();
+    let info = site.client.info(Moment::Now).map_err(|error| site.failure(&error))?;
+    let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
         ("AccountingStorageType", "accounting_storage/muster".to_owned()),
         ("AccountingStorageEnforce", "none".to_owned()),
@@ -193,6 +202,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("MaxArraySize", muster_slurm::request::Rules::default().array_size_limit.to_string()),
         ("MaxJobCount", config.settings.max_jobs.to_string()),
         ("MinJobAge", "300 sec".to_owned()),
+        ("SchedulerParameters", parameters.filter(|text| !text.is_empty()).map_or("(null)", String::as_str).to_owned()),
         ("SchedulerType", "sched/backfill".to_owned()),
         ("SelectType", "select/cons_tres".to_owned()),
         ("SlurmctldHost[0]", host),
@@ -218,12 +228,14 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
     let views = site.named(&[IdExpression { job: part.clone(), step: None }])?;
     let owner = views.first().map(|view| view.owner.clone());
     let records = site.records(views, false)?;
-    let Chosen::Targets(targets) = choose(action, part, &records, false)? else { return Ok(()) };
-    if let Some(Target { component: Some(_), .. }) = targets.iter().find(|target| target.component.is_some()) {
-        let text = "muster holds and releases a job as a whole; nothing was changed";
-        return Err(Failure::plain(format_args!("{text} for job {part}")));
-    }
-    let jobs = JobSelection::Ids(targets.iter().map(|target| target.job).collect());
+    let Chosen::Targets(targets) = choose(action, part, &records, site.parameters()?.whole_hetjob)? else {
+        return Ok(());
+    };
+    // More than one are tasks of an array, which have no components.
+    let jobs = match targets.as_slice() {
+        [Target { job, component: Some(component) }] => JobSelection::Component { job: *job, component: *component },
+        _ => JobSelection::Ids(targets.iter().map(|target| target.job).collect()),
+    };
     let id = CommandId::new_now();
     // An operator holds other people's jobs so that they cannot release them.
     let is_own = owner.as_ref() == Some(&site.user) || variant == Variant::UserHold;
@@ -237,7 +249,10 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
             let holds = Holds { user: true, operator: !is_own, ..Holds::default() };
             client.release(id, &ReleaseRequest { jobs, holds })
         }
-        Action::Requeue => client.requeue(id, &RequeueRequest { jobs, hold: variant == Variant::Held }),
+        Action::Requeue => {
+            let hold = variant == Variant::Held;
+            client.requeue(id, &RequeueRequest { jobs, hold, delay_seconds: REQUEUE_DELAY_SECONDS })
+        }
         Action::Suspend => client.suspend(id, &JobsRequest { jobs }),
         Action::Resume => client.resume(id, &JobsRequest { jobs }),
         // Their command lines come here by other ways.

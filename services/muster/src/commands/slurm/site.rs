@@ -7,11 +7,12 @@ use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
     job::JobState,
-    views::{ErrorCode, JobDetail, JobDetailsPage, JobView, QueuesPage, ReasonWord},
+    views::{ErrorCode, InfoView, JobDetail, JobDetailsPage, JobView, QueuesPage, ReasonWord},
 };
 use muster_slurm::{
     job_id::{IdExpression, JobPart},
     queries::{Failure, Surroundings},
+    select::SchedulerParameters,
     show::{
         Clock,
         record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
@@ -43,6 +44,7 @@ pub struct Site {
     pub user: String,
     queues: Option<QueuesPage>,
     people: RefCell<BTreeMap<String, Person>>,
+    parameters: Option<SchedulerParameters>,
 }
 
 impl Site {
@@ -57,12 +59,22 @@ impl Site {
             user: user.map_or_else(|| Uid::current().to_string(), |user| user.name),
             queues: None,
             people: RefCell::default(),
+            parameters: None,
         })
     }
 
     /// What command lines are read with.
     pub fn surroundings(&self) -> Surroundings<'_> {
         Surroundings { variable: &variable, user: &self.user, knows_user: &knows_user, now: now() }
+    }
+
+    /// What the site has set for the commands.
+    pub fn parameters(&mut self) -> Result<SchedulerParameters, Failure> {
+        if let Some(known) = self.parameters {
+            return Ok(known);
+        }
+        let info = self.client.info(Moment::Now).map_err(|error| self.failure(&error))?;
+        Ok(*self.parameters.insert(parameters(&info)))
     }
 
     /// Why a request was not done.
@@ -110,16 +122,15 @@ impl Site {
         people.entry(name.to_owned()).or_insert_with(|| look_up(name)).clone()
     }
 
-    /// The lines of jobs. Of jobs with several components all details are asked for, of others if `detailed`.
+    /// The lines of jobs; with `detailed` what they asked for is looked up too.
     pub fn records(&mut self, views: Vec<JobView>, detailed: bool) -> Result<Vec<JobRecord>, Failure> {
         self.know_queues_of(&views)?;
-        let needs_detail = |view: &JobView| detailed || view.components > 1;
-        let wanted: Vec<JobId> = views.iter().filter(|view| needs_detail(view)).map(|view| view.id).collect();
+        let wanted: Vec<JobId> = views.iter().filter(|_| detailed).map(|view| view.id).collect();
         let mut details = self.details(&wanted, false)?.jobs.into_iter().peekable();
         let mut records = Vec::with_capacity(views.len());
         self.with_sources(|sources| {
             for view in views {
-                if !needs_detail(&view) {
+                if !detailed {
                     records.extend(of_view(rest_of_array(view), sources));
                 } else if let Some(detail) = details.next_if(|detail| detail.job.id == view.id) {
                     records.extend(of_detail(&detail, sources));
@@ -184,6 +195,15 @@ impl Site {
         views.retain(|view| view.ended.is_none_or(|ended| ended >= oldest));
         Ok(views)
     }
+}
+
+/// The setting of `[slurm]` that gateways pass on.
+pub const SCHEDULER_PARAMETERS: &str = "scheduler_parameters";
+
+/// What the site has set for the commands.
+pub fn parameters(info: &InfoView) -> SchedulerParameters {
+    let text = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
+    SchedulerParameters::parse(text.map_or("", String::as_str))
 }
 
 /// The number that a job, component or array is looked for with.

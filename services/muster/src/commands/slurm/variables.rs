@@ -35,7 +35,7 @@ fn facts(order: &LaunchOrder) -> JobFacts {
         submit_host: given("SLURM_SUBMIT_HOST"),
         start_seconds: Some(start),
         end_seconds: order.walltime_seconds.map(|seconds| start.saturating_add_unsigned(seconds)),
-        restarts: 0,
+        restarts: given("MUSTER_RESTART_COUNT").parse().unwrap_or(0),
         array: order.job.index.map(|index| array(order, index)),
     }
 }

@@ -7,10 +7,9 @@ use crate::{
 };
 use muster_schemas::{
     cluster::QueueSpec,
-    event::EndCause,
     job::{Component, JobState as CoreState},
     time::Timestamp,
-    views::{JobDetail, JobView, RunNodeView, RunView},
+    views::{ComponentView, JobDetail, JobView, ReasonView, ReasonWord, RunNodeView, RunView},
 };
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
@@ -22,10 +21,14 @@ pub struct Sources<'a> {
     pub person: &'a dyn Fn(&str) -> Person,
 }
 
-/// The records of a job whose details are not known: one for each component. Where components differ in anything but
-/// their offset, only [`of_detail`] can tell.
-pub fn of_view(view: JobView, sources: &Sources<'_>) -> impl Iterator<Item = JobRecord> + use<> {
+/// The records of a job whose details are not known: one for each component.
+pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item = JobRecord> + use<> {
     let components = view.components.max(1);
+    let by_component = std::mem::take(&mut view.by_component);
+    let reason = view.reason.clone().filter(|_| !by_component.is_empty());
+    let reasons: Vec<Cow<'static, str>> =
+        by_component.iter().map(|component| waiting(reason.as_ref(), component, sources)).collect();
+    let mut singly = by_component.into_iter().zip(reasons);
     let record = plain(view, sources);
     let leader = record.number;
     let set: Option<Arc<str>> = (components > 1).then(|| component_set(leader, components).into());
@@ -37,6 +40,9 @@ pub fn of_view(view: JobView, sources: &Sources<'_>) -> impl Iterator<Item = Job
             record.number = component_number(leader, offset);
             record.het = Some(HetPlace { leader, offset, set: Arc::clone(set) });
         }
+        if let Some((component, reason)) = singly.next() {
+            stand(&mut record, component, reason);
+        }
         Some(record)
     })
 }
@@ -47,11 +53,56 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
     let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
     for (offset, record) in records.iter_mut().enumerate() {
         let Some(component) = detail.spec.components.get(offset) else { continue };
-        let parts = latest.filter(|_| !record.state.is_pending()).map(|run| parts_of(run, offset)).unwrap_or_default();
-        refine(record, component, &parts);
+        if detail.job.by_component.is_empty() {
+            let run = latest.filter(|_| !record.state.is_pending());
+            let parts = run.map(|run| parts_of(run, offset)).unwrap_or_default();
+            refine(record, component, &parts);
+        }
         record.request = Some(Box::new(RequestRecord::of(&detail.spec, offset, record)));
     }
     records
+}
+
+/// Why a component waits. One that is not held itself, while others are, has not been looked at (SL-M-11).
+fn waiting(reason: Option<&ReasonView>, component: &ComponentView, sources: &Sources<'_>) -> Cow<'static, str> {
+    let is_held = |reason: &&ReasonView| reason.code == ReasonWord::Held;
+    match reason.filter(is_held) {
+        Some(_) if component.holds.is_empty() => Cow::Borrowed("None"),
+        _ => waiting_reason(reason, component.holds, (sources.queue)(&component.queue)),
+    }
+}
+
+/// How a component stands, which can be otherwise than its job (SL-M-02, SL-M-04, SL-M-07).
+fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, str>) {
+    if record.state.is_pending() {
+        record.reason = reason;
+        record.eligible = component
+            .holds
+            .is_empty()
+            .then(|| component.begin.map_or(record.submitted, |begin| begin.max(record.submitted)));
+        if component.holds.is_empty() {
+            record.state = State::Pending;
+        }
+    }
+    if component.state == CoreState::Finishing && record.state.is_placed() {
+        record.state = State::Completing;
+    }
+    if let Some(outcome) = &component.outcome {
+        record.state = State::ended(outcome.outcome);
+        record.exit = ExitCode::of(outcome);
+        record.reason = Cow::Borrowed(ended_reason(outcome));
+        record.ended = component.ended;
+    }
+    record.partition = component.queue;
+    record.account = component.account;
+    record.qos = component.class;
+    record.priority = if component.holds.is_empty() { component.priority } else { 0 };
+    record.limit_seconds = component.walltime_seconds;
+    record.reservation = component.reservation;
+    record.nodes = component.nodes;
+    record.node_count = component.node_count;
+    record.tasks = component.tasks;
+    record.cpus = component.cores;
 }
 
 fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
@@ -129,7 +180,6 @@ fn refine(record: &mut JobRecord, component: &Component, parts: &[&RunNodeView])
         record.node_count = u32::try_from(names.len()).unwrap_or(u32::MAX);
         record.tasks = parts.iter().map(|part| part.tasks).sum();
         record.cpus = parts.iter().map(|part| part.cores.len()).sum();
-        end_alone(record, parts);
     }
 }
 
@@ -144,19 +194,5 @@ fn as_submitted(record: &mut JobRecord, component: &Component, limit_seconds: Op
     record.reservation.clone_from(&component.reservation);
     if !component.alternatives.is_empty() {
         record.limit_seconds = limit_seconds;
-    }
-}
-
-/// A component can end before the others: then all its parts have, although the run goes on (SL-M-02).
-fn end_alone(record: &mut JobRecord, parts: &[&RunNodeView]) {
-    let goes_on = matches!(record.state, State::Running | State::Suspended | State::Configuring);
-    let ends: Option<Vec<_>> = parts.iter().map(|part| part.exit.as_ref()).collect();
-    let Some(ends) = ends.filter(|_| goes_on && record.het.is_some()) else { return };
-    record.ended = ends.iter().map(|exit| exit.ended).max();
-    record.state = State::Completed;
-    for exit in ends {
-        if matches!(exit.cause, EndCause::Killed) {
-            record.state = State::Cancelled;
-        }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_schemas::{
     job::{Program, Usage},
-    views::{JobDetail, OutcomeView, RunView},
+    views::{CancelView, JobDetail, OutcomeView, RunView},
 };
 use std::{borrow::Cow, sync::Arc};
 
@@ -23,8 +23,6 @@ pub struct Beside<'s, 'q> {
     pub cluster: Arc<str>,
     /// The steps that `srun` started, of all components.
     pub steps: Vec<StepRecord>,
-    /// The number of the user who cancelled the job.
-    pub cancelled_by: Option<u32>,
 }
 
 /// The lines of a job: for each component its latest attempt and the steps of it, the batch script among them, and
@@ -56,14 +54,14 @@ fn lines(
     steps: &[StepRecord],
 ) -> Vec<Row> {
     let usage = run.map(|run| run.usage).unwrap_or_default();
-    let is_cancelled = record.state == State::Cancelled;
+    let cancelled_by = canceller(detail, run, offset).filter(|_| record.state == State::Cancelled);
     let batch = batch(&record, detail, offset, usage);
     let job = Arc::new(record);
     let row = |step: Option<StepRecord>, usage| Row {
         job: Arc::clone(&job),
         step,
         usage,
-        cancelled_by: beside.cancelled_by.filter(|_| is_cancelled),
+        cancelled_by,
         cluster: Arc::clone(&beside.cluster),
     };
     let of_step = |step: StepRecord| {
@@ -72,6 +70,16 @@ fn lines(
     };
     let steps = batch.into_iter().chain(steps.iter().cloned()).map(of_step);
     [row(None, usage)].into_iter().chain(steps).collect()
+}
+
+/// The number of the user who cancelled a component in a run, or the job before it had one: alone, or with the others
+/// (SL-A-06).
+fn canceller(detail: &JobDetail, run: Option<&RunView>, offset: usize) -> Option<u32> {
+    let is_of_run = |cancel: &&CancelView| cancel.run.is_none_or(|stopped| run.is_some_and(|run| run.run == stopped));
+    let of_run = || detail.cancels.iter().filter(is_of_run);
+    let is_alone = |cancel: &&CancelView| cancel.component.is_some_and(|component| component as usize == offset);
+    let alone = of_run().find(is_alone);
+    alone.or_else(|| of_run().find(|cancel| cancel.component.is_none())).map(|cancel| cancel.uid)
 }
 
 /// The script is a step of component 0: one task on its first node.

@@ -1,0 +1,130 @@
+//! One component of a job: held, released, and ended while the others go on.
+
+use super::{conflict, control, invalid};
+use crate::state::{Job, Part, Run, SingleEnd, State};
+use muster_schemas::{
+    NodeId,
+    command::{JobEnding, Refusal},
+    event::{Event, NodeExit},
+    job::{Holds, Usage},
+    resources::{ComponentPlacement, Placement},
+};
+use std::sync::Arc;
+
+/// The holds of a component. The job waits as long as one of them has any (SL-M-11).
+pub(super) fn hold(job: &Job, component: u32, holds: Holds, reason: &str) -> Vec<Event> {
+    let added = holds.without(job.components[component as usize].holds);
+    if added.is_empty() {
+        return Vec::new();
+    }
+    vec![Event::ComponentHeld { job: job.id, component, holds: added, reason: reason.to_owned() }]
+}
+
+pub(super) fn release(job: &Job, component: u32, holds: Holds) -> Vec<Event> {
+    let set = job.components[component as usize].holds;
+    let taken = set.without(set.without(holds));
+    if taken.is_empty() { Vec::new() } else { vec![Event::ComponentReleased { job: job.id, component, holds: taken }] }
+}
+
+/// Ends a component of a running job; the others go on (SL-M-02). A job that has not started is only ended as a whole
+/// (SL-M-03), and one ends with its first component (SL-I-12).
+pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
+    let id = job.id;
+    if component == 0 {
+        return Err(invalid(format!("component: job {id} ends with its first component; end the job")));
+    }
+    if ending.is_graceful && !ending.is_forced {
+        return Err(conflict(format!("component {component} of job {id} is no list of tasks: nothing ends before it")));
+    }
+    let run = job.run().and_then(|run| state.run(run));
+    let Some(run) = run.filter(|run| run.started.is_some() && run.stopping.is_none()) else {
+        let word = control::word(state, job);
+        return Err(conflict(format!("job {id} does not run, it is {word}: no component of it can be ended alone")));
+    };
+    let reason = control::stop_reason(ending);
+    let before = job.single_end(component);
+    if before.is_some_and(|end| end.over.is_some()) {
+        return Err(conflict(format!("component {component} of job {id} is over")));
+    }
+    let is_news = before.is_none_or(|end| end.reason != reason && !control::is_at_once(end.reason));
+    if !is_news {
+        return Ok(Vec::new());
+    }
+    let mut events = vec![Event::ComponentStopping { job: id, run: run.id, component, reason }];
+    if run.parts.iter().filter(|part| part.component == component).all(Part::has_ended) {
+        // Its processes have ended by themselves; all that is left to do is to give its resources back.
+        events.extend(over(state, job, run, component, &SingleEnd { reason, over: None }, None));
+    }
+    Ok(events)
+}
+
+/// What follows if the part that ends is the last one of a component that is being ended.
+pub(super) fn part_ended(state: &State, job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Vec<Event> {
+    let Some(component) = run.part(node).map(|part| part.component) else { return Vec::new() };
+    let Some(end) = job.single_end(component) else { return Vec::new() };
+    let mut others = run.parts.iter().filter(|part| part.component == component && part.node != node);
+    if others.all(Part::has_ended) { over(state, job, run, component, end, Some((node, exit))) } else { Vec::new() }
+}
+
+/// What follows when all parts of a component have ended, one of them now: what steps had there is over, and its resources
+/// are free.
+fn over(
+    state: &State,
+    job: &Job,
+    run: &Run,
+    component: u32,
+    end: &SingleEnd,
+    last: Option<(NodeId, &NodeExit)>,
+) -> Vec<Event> {
+    let parts = || run.parts.iter().filter(move |part| part.component == component);
+    let exit_of = |part: &Part| last.filter(|(node, _)| *node == part.node).map(|(_, exit)| exit.clone());
+    let exits: Vec<NodeExit> = parts().filter_map(|part| exit_of(part).or_else(|| part.exit().cloned())).collect();
+    let usage = exits.iter().fold(Usage::default(), |sum, exit| super::reports::together(sum, exit.usage));
+    let ends: Vec<(NodeId, &NodeExit)> = parts().map(|part| part.node).zip(&exits).collect();
+    let mut events: Vec<Event> = steps_over(state, run, &ends);
+    let outcome = end.outcome();
+    events.push(Event::ComponentEnded { job: job.id, run: run.id, component, outcome, usage });
+    let removed = Arc::new(only(&run.placement, component));
+    events.push(Event::RunShrunk { job: job.id, run: run.id, removed });
+    events
+}
+
+/// What a placement has of one component; of the others nothing.
+fn only(placement: &Placement, component: u32) -> Placement {
+    let components = placement.components.iter().zip(0..).map(|(placed, number)| ComponentPlacement {
+        alternative: placed.alternative,
+        shares: if number == component { placed.shares.clone() } else { Vec::new() },
+    });
+    Placement { components: components.collect() }
+}
+
+/// No process of the run is left on the nodes: parts of steps of which no end was told have ended as the run's parts there
+/// (SL-M-15).
+fn steps_over(state: &State, run: &Run, ends: &[(NodeId, &NodeExit)]) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (id, step) in &run.steps {
+        let (run_id, step_id) = (run.id, *id);
+        let is_open = |node: NodeId| step.parts.iter().any(|part| part.node == node && part.exit.is_none());
+        let open: Vec<(NodeId, NodeExit)> = ends
+            .iter()
+            .filter(|(node, _)| is_open(*node))
+            .map(|(node, exit)| (*node, NodeExit { usage: Usage::default(), ..(*exit).clone() }))
+            .collect();
+        if open.is_empty() {
+            continue;
+        }
+        let is_launched = state.launched_step(run.id, *id).is_some();
+        events.extend(open.iter().cloned().map(|(node, exit)| match is_launched {
+            true => Event::StepTasksEnded { run: run_id, step: step_id, node, exit, statuses: Vec::new() },
+            false => Event::StepNodeEnded { run: run_id, step: step_id, node, exit },
+        }));
+        let end_of = |node: NodeId| open.iter().find(|(open, _)| *open == node).map(|(_, exit)| exit);
+        let exits: Option<Vec<&NodeExit>> =
+            step.parts.iter().map(|part| part.exit.as_ref().or_else(|| end_of(part.node))).collect();
+        if let Some(exits) = exits {
+            let status = super::steps::status_that_counts(exits.into_iter());
+            events.push(Event::StepEnded { job: run.job, run: run_id, step: step_id, status });
+        }
+    }
+    events
+}
