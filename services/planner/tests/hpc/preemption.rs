@@ -66,6 +66,20 @@ fn nobody_makes_way_who_would_stand_ahead_again() {
     }
 }
 
+/// HPC-S-12, HPC-B-05: it has been asked to make way, so nobody knows how soon the first can start.
+#[test]
+fn nobody_goes_around_a_job_that_others_make_way_for() {
+    for (preemption, is_around) in [(Preemption::Graceful, false), (Preemption::None, true)] {
+        let mut cluster = Cluster::new(2, 2, with(preemption));
+        cluster.wait(cores(2, 2).priority(BELOW_NORMAL).minutes(30));
+        cluster.go();
+        cluster.wait(cores(4, 4).priority(ABOVE_NORMAL).minutes(5));
+        let short = cluster.wait(cores(1, 1).priority(NORMAL).minutes(1));
+        let plan = cluster.plan();
+        assert_eq!((plan.preemptions.is_empty(), started(&plan).contains(&short)), (is_around, is_around));
+    }
+}
+
 /// HPC-S-12.
 #[test]
 fn nobody_makes_way_for_equals_or_if_he_may_not_be_stopped_or_it_is_off() {

@@ -289,6 +289,27 @@ fn relaxed_ordering_holds_up_nobody() {
     assert!(cluster.refused_start(last, 2).contains("keeps it from starting"), "from the recording on");
 }
 
+/// HPC-F-31, HPC-F-83: a job of the blocker's priority or below does not start either if its own filters were being asked
+/// when the block came, and say yes after it; one above does.
+#[test]
+fn a_yes_that_comes_after_a_block_starts_nobody_of_its_priority_or_below() {
+    for (priority, starts) in [(NORMAL + 1, true), (NORMAL, false), (NORMAL - 1, false)] {
+        let mut cluster = cluster(4, 2);
+        cluster.set_template("t", &[], &[filter("licences")]);
+        cluster.set_filters(FilterSettings { ordering: ActivationOrdering::Relaxed, ..FilterSettings::default() });
+        let blocker = cluster.queue("t", cores(2, 2, NORMAL));
+        let other = cluster.queue("t", cores(2, 2, priority));
+        cluster.offer_cores(blocker, 2);
+        cluster.offer_cores(other, 2);
+        cluster.answer(blocker, code(1));
+        cluster.answer(other, code(0));
+        assert_eq!(cluster.running_on(other), if starts { 2 } else { 0 }, "{priority}");
+        let asked = cluster.asked(other);
+        assert_eq!(asked.is_some_and(|asked| asked.starts_with("licences revert")), !starts, "{priority}");
+        cluster.assert_replays();
+    }
+}
+
 /// HPC-F-32
 #[test]
 fn a_block_ends_with_its_job_and_moves_with_its_priority() {

@@ -117,6 +117,8 @@ fn a_requeued_job_goes_first_among_its_equals_and_keeps_its_submit_time() {
     let second = cluster.submit("ada", job(1, 1));
     let run = cluster.start(first, &["node1"], 1);
     cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false });
+    // Later than the other came: by the time alone it would be the last.
+    cluster.pass(5);
     cluster.end(run, "node1", muster_schemas::job::ExitStatus::Signal(15));
     assert_eq!(cluster.waiting(), [first, second]);
     assert_eq!(cluster.state.job(first).map(|job| job.submitted), submitted);
