@@ -318,7 +318,7 @@ pub struct JobView {
     #[serde(default)]
     pub elastic: Option<ElasticView>,
     /// Its components in their order, if it has several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub by_component: Vec<ComponentView>,
 }
 
