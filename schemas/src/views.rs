@@ -372,6 +372,9 @@ pub struct ArrayView {
     pub finished: BTreeMap<OutcomeWord, u64>,
     /// At most so many run at a time.
     pub max_running: Option<u32>,
+    /// The tasks that are over without ever having started, by how they ended.
+    #[serde(default)]
+    pub never_started: BTreeMap<OutcomeWord, IndexSet>,
 }
 
 /// One attempt to execute a job.

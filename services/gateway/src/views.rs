@@ -10,7 +10,7 @@ use muster_schemas::{
     event::{Event, NodePart, Record},
     job::{JobState, Outcome, WaitReason},
     public::Names,
-    resources::{Alternative, Count, Level, NodeShare, Placement, Request},
+    resources::{Alternative, Count, IndexSet, Level, NodeShare, Placement, Request},
     views::{
         ArrayView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage,
         ReservationView, ReservationsPage, RunNodeView, RunView,
@@ -74,7 +74,7 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
         reservation: lead.reservation().map(|name| name.to_string()),
         slot_start: job.slot.as_ref().map(|slot| slot.start),
         predicted_start: job.predicted_start,
-        array: job.array.as_deref().map(array_view),
+        array: job.array.as_deref().map(|array| array_view(state, job, array)),
         filtering: filtering::filtering_view(state, job),
         elastic: filtering::elastic_view(state, job, placed.map(|latest| latest.placement)),
         by_component: components::views(state, job, job_state, placed.map(|latest| latest.placement)),
@@ -110,7 +110,7 @@ pub(crate) fn task_view(state: &State, whole: &Job, index: u32) -> Option<JobVie
     })
 }
 
-fn array_view(array: &ArrayState) -> ArrayView {
+fn array_view(state: &State, job: &Job, array: &ArrayState) -> ArrayView {
     let mut finished = BTreeMap::new();
     for (outcome, indices) in &array.outcomes {
         *finished.entry(OutcomeWord::from(outcome)).or_insert(0) += indices.len();
@@ -122,7 +122,25 @@ fn array_view(array: &ArrayState) -> ArrayView {
         running: u64::from(array.unfinished),
         finished,
         max_running: array.max_running,
+        never_started: never_started(state, job, array),
     }
+}
+
+/// The tasks that are over and have no job of their own, where they can have come to that end without one. A task that has
+/// started and was forgotten counts among them.
+fn never_started(state: &State, job: &Job, array: &ArrayState) -> BTreeMap<OutcomeWord, IndexSet> {
+    let ends = [Outcome::Cancelled, Outcome::DeadlineMissed, Outcome::DependencyNeverMet];
+    let ended = ends.iter().filter_map(|outcome| Some((outcome, array.outcomes.get(outcome)?)));
+    let ended: Vec<(&Outcome, &IndexSet)> = ended.collect();
+    if ended.is_empty() {
+        return BTreeMap::new();
+    }
+    let mut started = IndexSet::new();
+    for index in state.job_with_tasks(job.id.number).filter_map(|task| task.id.index) {
+        started.insert(index);
+    }
+    let never = ended.into_iter().map(|(outcome, indices)| (OutcomeWord::from(outcome), indices.difference(&started)));
+    never.filter(|(_, indices)| !indices.is_empty()).collect()
 }
 
 fn node_names(state: &State, placement: &Placement) -> Vec<String> {

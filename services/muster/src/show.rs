@@ -237,6 +237,7 @@ mod tests {
                 running: 2,
                 finished: [(OutcomeWord::Completed, 2)].into(),
                 max_running: Some(2),
+                ..ArrayView::default()
             }),
             ..job(9)
         };

@@ -113,9 +113,9 @@ fn arrays_are_one_entry_and_their_tasks_can_be_asked_for() {
     assert_eq!(refusal(client.job(JobId::task(whole.number, 101), Moment::Now)).0, ErrorCode::NotFound);
     system.end(run, 0);
     client.cancel(CommandId::new_now(), &ids(&[whole])).unwrap();
-    let view = client.wait_for_job(whole).unwrap();
-    let finished = view.array.unwrap().finished;
-    assert_eq!(finished, [(OutcomeWord::Completed, 1), (OutcomeWord::Cancelled, 99)].into());
+    let tasks = client.wait_for_job(whole).unwrap().array.unwrap();
+    assert_eq!(tasks.finished, [(OutcomeWord::Completed, 1), (OutcomeWord::Cancelled, 99)].into());
+    assert_eq!(tasks.never_started, [(OutcomeWord::Cancelled, "1-6,8-100".parse().unwrap())].into());
     let cancelled = client.wait_for_job(JobId::task(whole.number, 9)).unwrap();
     assert_eq!(cancelled.outcome.unwrap().outcome, OutcomeWord::Cancelled);
     assert_eq!(client.info(Moment::Now).unwrap().jobs, [(JobState::Finished, 100)].into());

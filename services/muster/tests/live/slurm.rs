@@ -317,6 +317,14 @@ fn tasks_of_an_array_that_wait_share_a_line_and_are_cancelled_by_index() {
         let said = |index: u32| site.system.read(&format!("slurm-{job}_{index}.out"));
         said(1) == "1 of 5\n" && said(2) == "2 of 5\n"
     });
+    let never_ran = format!("{job}_[3-5%2]");
+    assert_eq!(site.ok(&format!("squeue -h -t CA -j {job} -o '%i %t'")), format!("{never_ran} CA\n"));
+    let accounted: String = [1, 2].map(|index| format!("{job}_{index}\n{job}_{index}.batch\n")).concat();
+    assert_eq!(site.ok(&format!("sacct -n -P -j {job} -o JobID")), format!("{accounted}{never_ran}\n"));
+    assert_eq!(
+        site.ok(&format!("sacct -n -P -j {job}_4 -o JobID,State,NodeList")),
+        format!("{never_ran}|CANCELLED|None assigned\n")
+    );
     let told = site.fails("scancel -v --me").1;
     assert_eq!(told, format!("scancel: Terminating job {job}_1\nscancel: Terminating job {job}_2\n"));
     site.is_over(&job);

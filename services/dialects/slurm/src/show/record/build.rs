@@ -8,8 +8,11 @@ use crate::{
 use muster_schemas::{
     cluster::QueueSpec,
     job::{Component, JobState as CoreState},
+    resources::IndexSet,
     time::Timestamp,
-    views::{ComponentView, JobDetail, JobView, ReasonView, ReasonWord, RunNodeView, RunView},
+    views::{
+        ComponentView, JobDetail, JobView, OutcomeView, OutcomeWord, ReasonView, ReasonWord, RunNodeView, RunView,
+    },
 };
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
@@ -21,7 +24,8 @@ pub struct Sources<'a> {
     pub person: &'a dyn Fn(&str) -> Person,
 }
 
-/// The records of a job whose details are not known: one for each component.
+/// The records of a job whose details are not known: one for each component, and of an array one for all tasks that are
+/// over in the same way and never started.
 pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item = JobRecord> + use<> {
     let components = view.components.max(1);
     let by_component = std::mem::take(&mut view.by_component);
@@ -29,12 +33,14 @@ pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item =
     let reasons: Vec<Cow<'static, str>> =
         by_component.iter().map(|component| waiting(reason.as_ref(), component, sources)).collect();
     let mut singly = by_component.into_iter().zip(reasons);
+    let never_started = view.array.as_mut().map(|array| std::mem::take(&mut array.never_started)).unwrap_or_default();
     let record = plain(view, sources);
+    let over: Vec<JobRecord> = never_started.into_iter().map(|(word, tasks)| never_run(&record, word, tasks)).collect();
     let leader = record.number;
     let set: Option<Arc<str>> = (components > 1).then(|| component_set(leader, components).into());
     // The last one takes what the others copy: of plain jobs, which are many, nothing is copied.
     let mut last = Some(record);
-    (0..components).filter_map(move |offset| {
+    let records = (0..components).filter_map(move |offset| {
         let mut record = if offset + 1 == components { last.take() } else { last.clone() }?;
         if let Some(set) = &set {
             record.number = component_number(leader, offset);
@@ -44,14 +50,31 @@ pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item =
             stand(&mut record, component, reason);
         }
         Some(record)
-    })
+    });
+    records.chain(over)
+}
+
+/// The tasks of an array that are over in one way and never started.
+fn never_run(record: &JobRecord, outcome: OutcomeWord, tasks: IndexSet) -> JobRecord {
+    let outcome = OutcomeView { outcome, exit_status: None, detail: None };
+    let place = record.array.clone().map(|array| ArrayPlace { tasks: ArrayTasks::Waiting(tasks), ..array });
+    JobRecord {
+        array: place,
+        state: State::ended(outcome.outcome),
+        reason: Cow::Borrowed(ended_reason(&outcome)),
+        exit: ExitCode::of(&outcome),
+        started: None,
+        nodes: Vec::new(),
+        ..record.clone()
+    }
 }
 
 /// The records of a job with all its details, one for each component, in order of offsets.
 pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
     let mut records: Vec<JobRecord> = of_view(detail.job.clone(), sources).collect();
     let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
-    for (offset, record) in records.iter_mut().enumerate() {
+    for record in &mut records {
+        let offset = record.het.as_ref().map_or(0, |het| het.offset as usize);
         let Some(component) = detail.spec.components.get(offset) else { continue };
         if detail.job.by_component.is_empty() {
             let run = latest.filter(|_| !record.state.is_pending());
