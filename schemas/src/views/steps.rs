@@ -56,6 +56,9 @@ pub struct StepNodeDetail {
     pub component: u32,
     /// How many tasks.
     pub tasks: u32,
+    /// Their ranks. Empty in lists of the steps of all jobs.
+    #[serde(default)]
+    pub ranks: IndexSet,
     /// The cores that they may use.
     pub cores: IndexSet,
     /// How it ended there; `null` while it runs.

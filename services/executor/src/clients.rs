@@ -175,7 +175,11 @@ impl Clients {
         let step = lock(&self.steps).entry(key).or_insert_with(|| Arc::new(Step::in_folder(folder))).clone();
         let folder = step.folder.clone();
         let look = move || Some((folder.log().ok()??, folder.released()));
-        let (log, released) = tokio::task::spawn_blocking(look).await.ok()??;
+        let Some((log, released)) = tokio::task::spawn_blocking(look).await.ok().flatten() else {
+            // It has gone since, or is not whole yet. Whoever waited here for news of a step that has gone would wait for ever.
+            self.forget(key);
+            return None;
+        };
         let mut state = lock(&step.state);
         state.has_ended |= log.end.is_some();
         state.acknowledged = state.acknowledged.max(released);

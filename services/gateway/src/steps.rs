@@ -32,10 +32,11 @@ pub(crate) fn in_records(job: JobId, history: &[Record], state: &State) -> Vec<S
 fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &Record, state: &State) {
     match &record.event {
         Event::StepLaunched { job: of, run, step, spec, shares } if *of == job => {
-            let nodes = shares.iter().map(|share| StepNodeDetail {
+            let nodes = shares.iter().zip(spec.places()).map(|(share, (_, place))| StepNodeDetail {
                 node: state.node_name(share.node).into_owned(),
                 component: share.component,
                 tasks: share.tasks,
+                ranks: place.ranks.clone(),
                 cores: share.cores.clone(),
                 exit: None,
             });
@@ -53,6 +54,7 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
                 node: state.node_name(part.node).into_owned(),
                 component: 0,
                 tasks: part.tasks,
+                ranks: IndexSet::new(),
                 cores: IndexSet::new(),
                 exit: None,
             });
@@ -139,6 +141,7 @@ fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> St
         node: state.node_name(part.share.node).into_owned(),
         component: part.share.component,
         tasks: part.share.tasks,
+        ranks: IndexSet::new(),
         cores: part.share.cores.clone(),
         exit: exits.iter().find(|exit| exit.node == part.share.node).and_then(|exit| exit.exit.clone()),
     });

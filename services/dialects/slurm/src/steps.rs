@@ -8,11 +8,13 @@ mod multi_prog;
 mod plan;
 mod streams;
 
-pub use ends::{TaskEnd, end_lines, exit_status, no_such_program};
+use crate::hostlist;
+pub use ends::{TaskEnd, end_lines, exit_status};
 pub use groups::{GroupWish, Part, StepError, het_groups, parts};
 pub use launch::{Launcher, nodes_of_ranks};
 pub use layout::{NodeWish, Place, Room, World, arbitrary, distribute, on_fewer_nodes, pick_nodes, step_size};
 pub use multi_prog::{MultiProgError, programs};
+use muster_schemas::resources::IndexSet;
 pub use plan::{PlanError, PlannedPart, StepPlan, plan};
 pub use streams::{Fed, Shown, Streams};
 
@@ -21,6 +23,19 @@ pub use streams::{Fed, Shown, Streams};
 pub fn label(rank: u32, tasks: u32) -> String {
     let width = tasks.saturating_sub(1).to_string().len();
     format!("{rank:>width$}: ")
+}
+
+/// What `sattach --layout` prints: the nodes of a step and the ranks of the tasks on each.
+pub fn layout_text(nodes: &[(String, IndexSet)]) -> String {
+    let tasks: u64 = nodes.iter().map(|(_, ranks)| ranks.len()).sum();
+    let names: Vec<String> = nodes.iter().map(|(node, _)| node.clone()).collect();
+    let mut text =
+        format!("Job step layout:\n\t{tasks} tasks, {} nodes ({})\n\n", nodes.len(), hostlist::compress(&names));
+    for (place, (node, ranks)) in nodes.iter().enumerate() {
+        let shown: String = ranks.iter().map(|rank| format!("{rank} ")).collect();
+        text.push_str(&format!("\tNode {place} ({node}), {} task(s): {shown}\n", ranks.len()));
+    }
+    text
 }
 
 /// Whether output files are written behind what they have: what `--open-mode` says, and if it says nothing, in steps over

@@ -2,7 +2,9 @@
 
 mod accounting;
 mod allocation;
+mod attach;
 mod batch;
+mod broadcast;
 mod cancel;
 mod control;
 mod endings;
@@ -27,7 +29,8 @@ use site::Site;
 use std::{io::Write as _, path::Path};
 
 /// The names under which the program is one of this dialect's commands.
-pub const TOOLS: [&str; 8] = ["sbatch", "salloc", "srun", "squeue", "sinfo", "scancel", "scontrol", "sacct"];
+pub const TOOLS: [&str; 10] =
+    ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct"];
 
 /// What a command came to: its exit status, or what it says when it does nothing.
 type Ended = Result<u8, queries::Failure>;
@@ -81,6 +84,8 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
             "sinfo" => info::run(&mut site, words),
             "scancel" => cancel::run(&mut site, words),
             "scontrol" => control::run(&mut site, words),
+            "sattach" => attach::run(&mut site, words),
+            "sbcast" => broadcast::run(&mut site, words),
             _ => accounting::run(&mut site, words),
         }),
     };

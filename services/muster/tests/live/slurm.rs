@@ -1,7 +1,7 @@
 //! The Slurm dialect on a live system, by the commands that people type, through links on PATH.
 
 use crate::system::{Output, System};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// A system with four nodes, and the links.
 pub struct Site {
@@ -25,17 +25,28 @@ impl Site {
         Self { system }
     }
 
-    pub fn run(&self, line: &str) -> Output {
-        let output = Command::new("sh")
+    /// A command line for a shell, in the system's folder and about the system.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command
             .args(["-c", line])
             .current_dir(self.system.path(""))
             .env("PATH", format!("{}:/usr/bin:/bin", self.system.path("bin").display()))
             .env("MUSTER_DATA", self.system.path("data"))
             .env("TZ", "UTC")
             .env_remove("MUSTER_SERVER")
-            .stdin(Stdio::null())
-            .output()
-            .expect("there is a shell");
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts a command line that goes on meanwhile.
+    pub fn spawn(&self, line: &str) -> Child {
+        let line = format!("exec {line}");
+        self.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("there is a shell")
+    }
+
+    pub fn run(&self, line: &str) -> Output {
+        let output = self.command(line).output().expect("there is a shell");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Output { status: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
     }

@@ -66,8 +66,3 @@ fn describe(signal: u8) -> String {
     };
     words.to_owned()
 }
-
-/// The line about a program that does not exist; the task's exit status is 2.
-pub fn no_such_program(program: &str) -> String {
-    format!("slurmstepd: error: execve(): {program}: No such file or directory")
-}

@@ -8,7 +8,7 @@ use muster_slurm::{
     request::{Settings, step_parts},
     steps::{
         GroupWish, MultiProgError, NodeWish, Part, Place, Room, StepError, TaskEnd, World, appends_output, arbitrary,
-        distribute, end_lines, exit_status, het_groups, label, no_such_program, on_fewer_nodes, parts, pick_nodes,
+        distribute, end_lines, exit_status, het_groups, label, layout_text, on_fewer_nodes, parts, pick_nodes,
         programs, step_size, waiting_lines,
     },
 };
@@ -298,7 +298,16 @@ fn the_ends_of_tasks_are_told_and_merged() {
     assert_eq!(exit_status(&ends), 137);
     assert_eq!(exit_status(&ends[..3]), 3);
     assert_eq!(exit_status(&[]), 0);
-    assert!(no_such_program("nosuch").contains("execve(): nosuch: No such file or directory"));
+}
+
+/// SL-M-14: `sattach --layout`.
+#[test]
+fn the_layout_of_a_step_lists_ranks_by_node() {
+    let nodes = [("n1".to_owned(), [0, 2].into_iter().collect()), ("n2".to_owned(), [1].into_iter().collect())];
+    assert_eq!(
+        layout_text(&nodes),
+        "Job step layout:\n\t3 tasks, 2 nodes (n[1-2])\n\n\tNode 0 (n1), 2 task(s): 0 2 \n\tNode 1 (n2), 1 task(s): 1 \n"
+    );
 }
 
 /// SL-R-24.

@@ -6,6 +6,7 @@ mod shown;
 use super::{
     Ended,
     allocation::{self, PATIENCE, Wish, allocate},
+    broadcast::{self, Copy},
     interrupts::Interrupts,
     print,
     site::{Site, unreachable, variable},
@@ -171,7 +172,7 @@ impl Run<'_> {
     fn step(&self, client: &mut Client, detail: &JobDetail) -> Result<u8, Problem> {
         let job = detail.job.id;
         let facts = allocation::facts(detail).ok_or_else(|| self.job_is_over(job))?;
-        let plan = self.plan(&facts)?;
+        let mut plan = self.plan(&facts)?;
         if self.line.verbosity() > 0 {
             let settings: Vec<Settings> = plan.parts.iter().map(|part| part.settings.clone()).collect();
             tell(COMMAND, self.line, &settings);
@@ -182,12 +183,14 @@ impl Run<'_> {
         let components = plan.parts.iter().map(|part| part.part.component).collect::<std::collections::BTreeSet<_>>();
         let streams = Streams::of(plan.leader(), tasks, components.len(), terminal);
         let programs = programs(&plan, tasks)?;
+        self.copy_programs(client, detail, &mut plan)?;
         let launcher = Launcher {
             directory: self.caller.directory.clone(),
             environment: self.caller.environment.clone(),
             umask: self.caller.umask,
         };
         let spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());
+        self.run_beside(&plan, "prolog");
         let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
         let address = StepAddress { job, run, step };
         let number = step.0.saturating_sub(1);
@@ -216,6 +219,7 @@ impl Run<'_> {
         // What comes next finds the resources free, and the step in the lists as it ended.
         let over = client.wait_for_step(job, run, step).map_err(failed)?;
         self.interrupts.end_the_command();
+        self.run_beside(&plan, "epilog");
         let mut ends = shown.ends();
         if ends.len() < plan.world.tasks.len() {
             // Who does not write here need not say here that it has ended: the log has it.
@@ -234,6 +238,43 @@ impl Run<'_> {
             eprintln!("{COMMAND}: error: StepId={}.{number}: {detail}", job.number);
         }
         Ok(status.max(over.exit_status.map_or(1, ExitStatus::shell_code)).max(1))
+    }
+
+    /// Copies programs to the nodes that run them, if `--bcast` asks for it (SL-M-13).
+    fn copy_programs(&self, client: &mut Client, detail: &JobDetail, plan: &mut StepPlan) -> Result<(), Problem> {
+        let run = detail.runs.iter().rev().find(|run| run.ended.is_none());
+        for planned in &mut plan.parts {
+            let Some(given) = planned.settings.text("bcast") else { continue };
+            let Some(program) = planned.part.words.first_mut() else { continue };
+            let destination = broadcast::destination(given, &self.caller.directory, detail.job.id, program);
+            let copy = Copy::new(COMMAND.name(), &self.find(program), &destination, true, true, self.caller.umask)?;
+            let nodes = run.iter().flat_map(|run| &run.nodes).filter(|node| planned.nodes.contains(&node.node));
+            copy.send(client, detail.job.id, &nodes.cloned().collect::<Vec<_>>())?;
+            *program = destination;
+        }
+        Ok(())
+    }
+
+    /// Where a program is here.
+    fn find(&self, program: &str) -> String {
+        if program.contains('/') {
+            return program.to_owned();
+        }
+        let search = variable("PATH").unwrap_or_default();
+        let paths = search.split(':').map(|folder| format!("{folder}/{program}"));
+        paths.into_iter().find(|path| std::path::Path::new(path).is_file()).unwrap_or_else(|| program.to_owned())
+    }
+
+    /// Runs the program of `--prolog` or `--epilog` here, with the step's command as arguments.
+    fn run_beside(&self, plan: &StepPlan, option: &str) {
+        let leader = plan.leader();
+        let Some(program) = leader.text(option).filter(|program| !matches!(*program, "" | "none")) else { return };
+        let words = plan.parts.first().map(|part| part.part.words.clone()).unwrap_or_default();
+        match std::process::Command::new(program).args(words).status() {
+            Ok(status) if status.success() => {}
+            Ok(status) => eprintln!("{COMMAND}: error: {option} {program}: {status}"),
+            Err(error) => eprintln!("{COMMAND}: error: {option} {program}: {error}"),
+        }
     }
 
     fn plan(&self, facts: &JobFacts) -> Result<StepPlan, Problem> {

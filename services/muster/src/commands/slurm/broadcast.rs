@@ -1,0 +1,235 @@
+//! `sbcast` (SL-M-12), and `srun --bcast` (SL-M-13): copies a file to nodes of a job, by a step whose tasks write what they
+//! read.
+
+use super::{
+    Ended,
+    allocation::PATIENCE,
+    site::{Site, variable},
+    wanted,
+};
+use crate::{commands::step::input::pass_on, job_options::read_umask};
+use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
+use muster_schemas::{
+    CommandId, JobId,
+    job::ExitStatus,
+    resources::IndexSet,
+    step_io::Content,
+    steps::{StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepSpec, StepStreams},
+    views::RunNodeView,
+};
+use muster_slurm::{
+    job_id::{BroadcastTarget, IdExpression, JobPart, StepName},
+    queries::{
+        Failure,
+        copy::{Sbcast, sbcast},
+    },
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    thread,
+};
+
+/// Refuses what is there already. It is a step of its own: where nodes share the folder, the file of the first to be done
+/// would be found there by the others.
+const CHECK: &str = r#"if [ -e "$1" ]; then echo "$1: File exists" >&2; exit 1; fi"#;
+
+/// Writes what it reads, in one piece or not at all.
+const WRITE: &str = r#"set -e
+part="$1.sbcast.$MUSTER_NODE_NAME.$$"
+trap 'rm -f "$part"' EXIT
+cat > "$part"
+chmod "$2" "$part"
+if [ -n "$3" ]; then touch -d "@$3" "$part"; fi
+mv -f "$part" "$1"
+"#;
+
+/// Does what a command line of `sbcast` asks.
+pub fn run(site: &mut Site, words: &[String]) -> Ended {
+    let Some(wish) = wanted(site.tool, sbcast(words)?) else { return Ok(0) };
+    let (job, nodes) = target(site, &wish)?;
+    let copy = Copy::of(&wish, site.tool)?;
+    let mut client = site.client.another().with_patience(PATIENCE);
+    copy.send(&mut client, job, &nodes)?;
+    Ok(0)
+}
+
+/// The job and those of its nodes that get the file.
+fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), Failure> {
+    let own = || {
+        let text = variable("SLURM_JOB_ID")?;
+        IdExpression::parse(&text)
+    };
+    let id = wish
+        .job
+        .clone()
+        .or_else(own)
+        .ok_or_else(|| Failure::error(site.tool, "Command only valid from within a Slurm job"))?;
+    let shown = id.job.to_string();
+    let invalid = || Failure::error("sbcast", format_args!("Invalid job id specified: {shown}"));
+    let view = site.named(std::slice::from_ref(&id))?.into_iter().next().ok_or_else(invalid)?;
+    let detail = site.client.job(view.id, Moment::Now).map_err(|error| site.failure(&error))?;
+    let run = detail.runs.iter().rev().find(|run| run.ended.is_none()).ok_or_else(invalid)?;
+    let leader = view.id.number;
+    let is_in = |component: u32| move |node: &&RunNodeView| node.component == component;
+    let nodes: Vec<RunNodeView> = match BroadcastTarget::of(&id, view.components > 1) {
+        Some(BroadcastTarget::Job(number)) if number == leader => run.nodes.clone(),
+        Some(BroadcastTarget::Job(number)) => {
+            let component = u32::try_from(number - leader).unwrap_or(u32::MAX);
+            run.nodes.iter().filter(is_in(component)).cloned().collect()
+        }
+        Some(BroadcastTarget::Component { offset, .. }) => run.nodes.iter().filter(is_in(offset)).cloned().collect(),
+        Some(BroadcastTarget::Step { step: StepName::Number(number), .. }) => {
+            let steps = site.client.steps(view.id, Moment::Now).map_err(|error| site.failure(&error))?.steps;
+            let step = steps.iter().rev().find(|step| u64::from(step.step.0) == u64::from(number) + 1);
+            let of_step: BTreeSet<&String> = step.iter().flat_map(|step| &step.nodes).map(|node| &node.node).collect();
+            run.nodes.iter().filter(|node| of_step.contains(&node.node)).cloned().collect()
+        }
+        Some(BroadcastTarget::Step { .. }) => run.nodes.iter().take(1).cloned().collect(),
+        None if matches!(id.job, JobPart::Tasks { .. }) => run.nodes.clone(),
+        None => Vec::new(),
+    };
+    if nodes.is_empty() { Err(invalid()) } else { Ok((view.id, nodes)) }
+}
+
+/// A file on its way.
+pub struct Copy {
+    tool: &'static str,
+    source: String,
+    destination: String,
+    directory: String,
+    mode: u32,
+    /// The time of its last change, if it is kept.
+    changed_seconds: Option<i64>,
+    force: bool,
+}
+
+impl Copy {
+    fn of(wish: &Sbcast, tool: &'static str) -> Result<Self, Failure> {
+        Self::new(tool, &wish.source, &wish.destination, wish.preserve, wish.force, read_umask())
+    }
+
+    /// Of a file that can be read. In the destination `%N` is the name of the node.
+    pub fn new(
+        tool: &'static str,
+        source: &str,
+        destination: &str,
+        preserve: bool,
+        force: bool,
+        umask: u32,
+    ) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| Failure::error(tool, format_args!("Can't open `{source}`: {error}"));
+        let metadata = File::open(source).and_then(|file| file.metadata()).map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(Failure::error(tool, format_args!("`{source}` is no regular file")));
+        }
+        let directory = std::env::current_dir().map_err(failed)?.to_string_lossy().into_owned();
+        let mode = metadata.mode() & 0o7777;
+        Ok(Self {
+            tool,
+            source: source.to_owned(),
+            destination: destination.to_owned(),
+            directory,
+            // Without -p a file is made as every other is: less what the mask takes away.
+            mode: if preserve { mode } else { mode & !umask },
+            changed_seconds: preserve.then(|| metadata.mtime()),
+            force,
+        })
+    }
+
+    /// Copies it to each of these nodes of a job.
+    pub fn send(&self, client: &mut Client, job: JobId, nodes: &[RunNodeView]) -> Result<(), Failure> {
+        if !self.force {
+            self.step(client, job, nodes, CHECK, None)?;
+        }
+        let file = File::open(&self.source);
+        let file =
+            file.map_err(|error| Failure::error(self.tool, format_args!("Can't open `{}`: {error}", self.source)))?;
+        self.step(client, job, nodes, WRITE, Some(file))
+    }
+
+    /// Runs a script on each node, and tells what it says when it fails.
+    fn step(
+        &self,
+        client: &mut Client,
+        job: JobId,
+        nodes: &[RunNodeView],
+        script: &str,
+        file: Option<File>,
+    ) -> Result<(), Failure> {
+        let failed = |error: ClientError| Failure::error(self.tool, error);
+        let spec = self.spec(nodes, script, file.is_some());
+        let step = client.launch_step(CommandId::new_now(), job, &spec, 60).map_err(failed)?;
+        let address = StepAddress { job, run: step.run, step: step.step };
+        if let Some(file) = file {
+            let feeder = client.another().with_patience(PATIENCE);
+            thread::spawn(move || pass_on(feeder, address, file));
+        }
+        let mut said: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        let mut well = IndexSet::new();
+        let mut reader = OutputReader::of(address);
+        while reader
+            .read(client, |frame| match frame.content {
+                Content::Error(bytes) => said.entry(frame.rank).or_default().extend_from_slice(bytes),
+                Content::Ended(ExitStatus::Code(0)) => drop(well.insert(frame.rank)),
+                Content::Output(_) | Content::Ended(_) => {}
+            })
+            .map_err(failed)?
+        {}
+        let bad = (0..).zip(nodes).filter(|(rank, _)| !well.contains(*rank));
+        let told = bad.map(|(rank, node)| {
+            let text = said.get(&rank).map(|bytes| String::from_utf8_lossy(bytes).trim_end().to_owned());
+            format!("{}: error: {}: {}", self.tool, node.node, text.as_deref().unwrap_or("the copy was not made"))
+        });
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { Ok(()) } else { Err(Failure { lines: told, code: 1 }) }
+    }
+
+    fn spec(&self, nodes: &[RunNodeView], script: &str, has_input: bool) -> StepSpec {
+        let mut groups: Vec<StepGroup> = Vec::new();
+        for (rank, node) in (0..).zip(nodes) {
+            let ranks = IndexSet::from_range(rank, rank);
+            let destination = self.destination.replace("%N", &node.node);
+            let seconds = self.changed_seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
+            let words = ["/bin/sh", "-c", script, self.tool, &destination, &format!("{:o}", self.mode), &seconds];
+            let argv = words.iter().map(|word| (*word).to_owned()).collect();
+            let place = StepPlace { node: node.node.clone(), ranks: ranks.clone(), cores: Some(1) };
+            let program = StepProgram { ranks, argv };
+            match groups.last_mut().filter(|group| group.component == node.component) {
+                Some(group) => {
+                    group.places.push(place);
+                    group.programs.push(program);
+                }
+                None => groups.push(StepGroup {
+                    component: node.component,
+                    places: vec![place],
+                    programs: vec![program],
+                    ..StepGroup::default()
+                }),
+            }
+        }
+        let stdin = if has_input { StepInput::AllTasks } else { StepInput::Nothing };
+        StepSpec {
+            name: self.tool.to_owned(),
+            working_directory: Some(self.directory.clone()),
+            groups,
+            streams: StepStreams { stdin, stderr: Some(StepOutput::Client), ..StepStreams::default() },
+            overlaps: true,
+            ends_on_failure: true,
+            ..StepSpec::default()
+        }
+    }
+}
+
+/// Where `--bcast` puts a program: at the path that is given, in the folder that is, else in the working directory (SL-M-13).
+pub fn destination(given: &str, directory: &str, job: JobId, program: &str) -> String {
+    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = format!("slurm_bcast_{}_{name}", job.number);
+    match given {
+        "" => format!("{directory}/{name}"),
+        folder if folder.ends_with('/') => format!("{folder}{name}"),
+        path => path.to_owned(),
+    }
+}
