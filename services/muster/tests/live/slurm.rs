@@ -16,7 +16,7 @@ impl Site {
     }
 
     /// With this in the configuration.
-    fn with(configuration: &str) -> Self {
+    pub fn with(configuration: &str) -> Self {
         let mut system = System::stopped();
         system.write("site.toml", configuration);
         let config = system.path("site.toml").display().to_string();

@@ -256,6 +256,17 @@ fn tasks_go_where_groups_and_distributions_send_them() {
     assert!(status == 1 && told.contains("overlaps with excluded nid00001"), "{status} {told}");
 }
 
+/// SL-R-11
+#[test]
+fn where_the_site_says_so_no_step_spans_components() {
+    let site = Site::with("[slurm]\nscheduler_parameters = \"disable_hetjob_steps\"\n");
+    let (status, told) = site.fails("salloc -Q -n1 : -n1 srun --het-group=0,1 touch started");
+    let text = "srun: error: Heterogeneous job steps are disabled (SchedulerParameters=disable_hetjob_steps)\n";
+    assert_eq!((status, told.as_str()), (1, text));
+    assert!(!site.system.path("started").exists(), "nothing was started");
+    assert_eq!(site.ok("salloc -Q -n1 : -n1 srun --het-group=1 echo one"), "one\n");
+}
+
 /// EX-09: SL-R-07, SL-R-10, SL-R-16, SL-R-20, SL-A-05
 #[test]
 fn steps_count_through_the_whole_job_and_each_is_a_world_of_its_own() {

@@ -9,7 +9,7 @@ use super::{
     broadcast::{self, Copy},
     interrupts::Interrupts,
     print,
-    site::{Site, unreachable, variable},
+    site::{self, Site, unreachable, variable},
     submission::{self, Problem, caller, forget_outer_job, is_of_outer_job, printed_only, tell},
 };
 use crate::{
@@ -148,7 +148,8 @@ impl Run<'_> {
         tell(COMMAND, self.line, &settings);
         let wishes: Vec<GroupWish<'_>> = self.line.groups.iter().map(GroupWish::of).collect();
         let count = u32::try_from(settings.len()).unwrap_or(u32::MAX);
-        let parts = steps::parts(&wishes, count, true).map_err(|error| planned(error.into()))?;
+        let spans = self.may_span_components(&mut client, count)?;
+        let parts = steps::parts(&wishes, count, spans).map_err(|error| planned(error.into()))?;
         let words = parts.first().map(|part| part.words.clone()).unwrap_or_default();
         let mut caller = self.caller.clone();
         forget_outer_job(&mut caller);
@@ -172,7 +173,8 @@ impl Run<'_> {
     fn step(&self, client: &mut Client, detail: &JobDetail) -> Result<u8, Problem> {
         let job = detail.job.id;
         let facts = allocation::facts(detail).ok_or_else(|| self.job_is_over(job))?;
-        let mut plan = self.plan(&facts)?;
+        let spans = self.may_span_components(client, u32::try_from(facts.components.len()).unwrap_or(u32::MAX))?;
+        let mut plan = self.plan(&facts, spans)?;
         if self.line.verbosity() > 0 {
             let settings: Vec<Settings> = plan.parts.iter().map(|part| part.settings.clone()).collect();
             tell(COMMAND, self.line, &settings);
@@ -277,14 +279,23 @@ impl Run<'_> {
         }
     }
 
-    fn plan(&self, facts: &JobFacts) -> Result<StepPlan, Problem> {
+    /// Whether the site lets steps span components (SL-R-11); of a job of one component nobody has to ask.
+    fn may_span_components(&self, client: &mut Client, components: u32) -> Result<bool, Problem> {
+        if components < 2 {
+            return Ok(true);
+        }
+        let info = client.info(Moment::Now).map_err(failed)?;
+        Ok(!site::parameters(&info).disable_hetjob_steps)
+    }
+
+    fn plan(&self, facts: &JobFacts, spans_components: bool) -> Result<StepPlan, Problem> {
         let several = facts.components.len() > 1;
         let number = facts.components.first().map_or(0, |leader| leader.number);
         // What the variables say of sizes is about the job that they belong to.
         let is_other = variable("SLURM_JOB_ID").is_some_and(|text| text != number.to_string());
         let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
         let environment = |component: u32| defaults(COMMAND, several.then_some(component), lookup);
-        steps::plan(facts, self.line, environment, true, &self.now).map_err(planned)
+        steps::plan(facts, self.line, environment, spans_components, &self.now).map_err(planned)
     }
 
     /// Launches it; for resources that other steps use it waits (SL-R-08).
