@@ -9,7 +9,7 @@ use muster_schemas::{
     event::{Actor, DeliveryResult, EndCause, Event, NodeExit, TraceContext},
     ids::{CommandId, JobId, NodeId, RunId, Sequence},
     job::{ExitStatus, JobSpec, Notification, Occasion, Sink, Usage},
-    node::{Heartbeat, LaunchOrder, NodeOrder},
+    node::{CLUSTER_NAME_VARIABLE, Heartbeat, LaunchOrder, NodeOrder},
     notify::NotifyItem,
     plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
@@ -101,7 +101,9 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     let order: NodeOrder = order.message.decode().unwrap();
     let order = [order];
     let order = launch(&order);
-    assert_eq!((order.job, &order.environment), (job, &spec.environment), "the log knows what the state does not");
+    let mut environment = spec.environment.clone();
+    environment.insert(CLUSTER_NAME_VARIABLE.into(), "muster".into());
+    assert_eq!((order.job, &order.environment), (job, &environment), "the log knows what the state does not");
 
     let head = ledger.head().await;
     assert_eq!(launch(&beat(&ledger, &[]).await), order, "a node that does not know the run is told again");
