@@ -35,6 +35,8 @@ async fn an_answer_means_on_disk() {
     unique.dedup();
     assert_eq!(unique.len(), 48, "no id was given twice");
     restarted.stop().await;
+    // A database that is open when its process ends can bring it down.
+    Arc::into_inner(ledger).expect("the clients are gone").stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
