@@ -56,6 +56,24 @@ pub enum Request<T> {
     Version,
 }
 
+/// What is printed instead of the command's work, if its options say so.
+fn printed_only<T>(line: &getopt::Line) -> Option<Request<T>> {
+    let requests = [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)];
+    requests.into_iter().find_map(|(key, request)| line.has(key).then_some(request))
+}
+
+/// How many seconds `--iterate` lets pass before the list is shown again; `None` if it is shown once.
+///
+/// # Errors
+/// It is no number above 0.
+fn iterate(command: &str, line: &getopt::Line) -> Result<Option<u64>, Failure> {
+    let Some(text) = line.value("iterate") else { return Ok(None) };
+    match text.parse() {
+        Ok(seconds) if seconds > 0 => Ok(Some(seconds)),
+        _ => Err(Failure::error(command, format_args!("--iterate={text}"))),
+    }
+}
+
 /// The commands, what they take beside options, and their options.
 static COMMANDS: [(&str, &str, &[getopt::Opt]); 8] = [
     ("sacct", "", sacct::OPTIONS),

@@ -3,6 +3,7 @@
 use super::{
     Failure, Request,
     getopt::{Opt, Takes::*, opt, parse as read},
+    printed_only,
 };
 use crate::{
     job_id::{IdExpression, JobPart, StepName},
@@ -49,10 +50,8 @@ pub struct Sbcast {
 pub fn sbcast(arguments: &[impl AsRef<str>]) -> Result<Request<Sbcast>, Failure> {
     const NAME: &str = "sbcast";
     let line = read(NAME, SBCAST_OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
     let job = match line.value("jobid") {
         None => None,
@@ -114,10 +113,8 @@ pub struct Sattach {
 pub fn sattach(arguments: &[impl AsRef<str>]) -> Result<Request<Sattach>, Failure> {
     const NAME: &str = "sattach";
     let line = read(NAME, SATTACH_OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
     let text = match line.words.as_slice() {
         [] => return Err(Failure::error(NAME, "No job step id specified")),

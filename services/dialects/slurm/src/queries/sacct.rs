@@ -3,7 +3,7 @@
 use super::{
     Failure, Request, Surroundings,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
-    ids, nodes, set, states,
+    ids, nodes, printed_only, set, states,
 };
 use crate::{
     job_id::IdExpression,
@@ -99,10 +99,8 @@ pub struct Sacct {
 /// Options, ids, states, columns, times and nodes that are none, with Slurm's messages.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Sacct>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
     let named = match line.list("jobs") {
         None => Vec::new(),

@@ -3,6 +3,7 @@
 use super::{
     Failure, Request,
     getopt::{Opt, Takes::*, opt, parse as read},
+    printed_only,
 };
 use crate::show::columns::ListStyle;
 
@@ -102,10 +103,8 @@ pub struct Sacctmgr {
 /// Verbs and kinds that are none.
 pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Sacctmgr>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
     let [verb, rest @ ..] = line.words.as_slice() else { return Err(Failure::plain("too few arguments for sacctmgr")) };
     let deed = beginning(verb, &DEEDS).ok_or_else(|| Failure::plain(format_args!("invalid keyword: {verb}")))?;

@@ -3,7 +3,7 @@
 use super::{
     Failure, Request, Surroundings,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
-    nodes,
+    nodes, printed_only,
 };
 use crate::{job_id::IdExpression, options::values::signal_number, select::JobFilter, words::State};
 
@@ -73,10 +73,8 @@ pub struct Scancel {
 /// Options, ids, users, states and signals that are none, and a command line that names no job in any way.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Scancel>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
     let filter = filter(&line, around)?;
     let mut ids = Vec::new();

@@ -3,7 +3,7 @@
 use super::{
     Failure, Request,
     getopt::{Opt, Takes::*, opt, parse as read},
-    means,
+    means, printed_only,
     update::{Update, create, update},
 };
 use crate::{job_id::IdExpression, select::Action};
@@ -182,10 +182,8 @@ const ENTITIES: [(&str, usize, Entity); 15] = [
 /// Verbs, entities, ids and keys that are none, and verbs without what they need.
 pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Scontrol>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
     let [word, words @ ..] = line.words.as_slice() else {
         return Err(Failure::error(NAME, "no command given; scontrol reads no commands from standard input"));

@@ -3,7 +3,7 @@
 use super::{
     Failure, Request, Surroundings,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
-    nodes, set, words,
+    iterate, nodes, printed_only, set, words,
 };
 use crate::{
     show::{
@@ -66,24 +66,14 @@ pub struct Sinfo {
 /// Options, states and nodes that are none, with Slurm's messages.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Sinfo>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
-    let iterate = match line.value("iterate") {
-        None => None,
-        Some(text) => Some(
-            text.parse()
-                .ok()
-                .filter(|seconds| *seconds > 0)
-                .ok_or_else(|| Failure::error(NAME, format_args!("--iterate={text}")))?,
-        ),
-    };
+    let iterate_seconds = iterate(NAME, &line)?;
     Ok(Request::Run(Sinfo {
         overview: overview(&line, around)?,
         reservations: line.has("reservation"),
-        iterate_seconds: iterate,
+        iterate_seconds,
         json: line.has("json"),
     }))
 }

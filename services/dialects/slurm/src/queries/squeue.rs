@@ -3,7 +3,7 @@
 use super::{
     Failure, Request, Surroundings,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
-    ids, known_states, nodes, set, states,
+    ids, iterate, known_states, nodes, printed_only, set, states,
 };
 use crate::{
     job_id::IdExpression,
@@ -78,10 +78,8 @@ pub struct Squeue {
 /// Options, ids, states and nodes that are none, with Slurm's messages.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Squeue>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
-    for (key, request) in [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)] {
-        if line.has(key) {
-            return Ok(request);
-        }
+    if let Some(request) = printed_only(&line) {
+        return Ok(request);
     }
     if let Some(word) = line.words.first() {
         return Err(Failure::error(NAME, format_args!("Unrecognized option: {word}")));
@@ -90,22 +88,14 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
         None => Ok(Vec::new()),
         Some(text) => ids(text, |word| Failure::error(NAME, format_args!("Invalid job id: {word}"))),
     };
-    let iterate = match line.value("iterate") {
-        None => None,
-        Some(text) => Some(
-            text.parse()
-                .ok()
-                .filter(|seconds| *seconds > 0)
-                .ok_or_else(|| Failure::error(NAME, format_args!("--iterate={text}")))?,
-        ),
-    };
+    let iterate_seconds = iterate(NAME, &line)?;
     let listing = listing(&line, around)?;
     let verbose = if line.has("verbose") { verbose(&line, &listing) } else { Vec::new() };
     Ok(Request::Run(Squeue {
         ids: list("jobs")?,
         steps: if line.has("steps") { Some(list("steps")?) } else { None },
         listing,
-        iterate_seconds: iterate,
+        iterate_seconds,
         json: line.has("json"),
         verbose,
     }))
