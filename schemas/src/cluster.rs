@@ -1,6 +1,6 @@
 //! What belongs to the cluster as a whole and changes by events: queues, licences, users' roles, settings.
 
-use crate::{ids::NodeId, resources::NodeSpec};
+use crate::{filter::StagingSettings, ids::NodeId, resources::NodeSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -120,6 +120,8 @@ pub struct ClusterConfig {
     pub nodes: Vec<NodeSpec>,
     /// All floating licences, with how many there are.
     pub licences: BTreeMap<String, u32>,
+    /// How the files of jobs are staged.
+    pub staging: StagingSettings,
 }
 
 /// What is known of a node's readiness.

@@ -7,7 +7,7 @@ use crate::{
     cluster::{ClusterSettings, QueueSpec},
     filter::{
         CallId, ChainSpec, ChainVerdict, FilterKind, FilterReport, FilterSettings, JobDocument, JobWarning,
-        TemplateSpec,
+        StagingSettings, TemplateSpec,
     },
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Launch, Occasion, Outcome, Usage, WaitReason},
@@ -917,6 +917,13 @@ pub enum Event {
         /// What it used on its nodes.
         usage: Usage,
     },
+    /// How the files of jobs are staged changed.
+    StagingSet {
+        /// As it was.
+        old: Arc<StagingSettings>,
+        /// All of it from now on.
+        settings: Arc<StagingSettings>,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1130,6 +1137,7 @@ impl Event {
             Self::ComponentReleased { .. } => ("job", "released"),
             Self::ComponentStopping { .. } => ("job", "component_stopping"),
             Self::ComponentEnded { .. } => ("job", "component_ended"),
+            Self::StagingSet { .. } => ("config", "changed"),
         }
     }
 

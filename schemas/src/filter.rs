@@ -18,6 +18,10 @@ pub enum FilterKind {
     Submission,
     /// Whether a job may take these resources now.
     Activation,
+    /// No judgement: what a component needs is staged in before the job may start (SL-B-01).
+    StageIn,
+    /// No judgement: what a component leaves is staged out after the end of the job.
+    StageOut,
 }
 
 impl FilterKind {
@@ -26,7 +30,14 @@ impl FilterKind {
         match self {
             Self::Submission => "submission",
             Self::Activation => "activation",
+            Self::StageIn => "stage_in",
+            Self::StageOut => "stage_out",
         }
+    }
+
+    /// Whether it is a call of the staging program, which judges nothing and takes nothing back.
+    pub const fn is_staging(self) -> bool {
+        matches!(self, Self::StageIn | Self::StageOut)
     }
 }
 
@@ -123,11 +134,11 @@ impl Default for FilterSettings {
 }
 
 impl FilterSettings {
-    /// The time limit of the calls of a kind, in seconds.
+    /// The time limit of the calls of filters of a kind, in seconds.
     pub const fn timeout_seconds(&self, kind: FilterKind) -> u32 {
         match kind {
             FilterKind::Submission => self.submission_timeout_seconds,
-            FilterKind::Activation => self.activation_timeout_seconds,
+            _ => self.activation_timeout_seconds,
         }
     }
 
@@ -136,7 +147,26 @@ impl FilterSettings {
         match kind {
             FilterKind::Submission => self.submission.as_ref(),
             FilterKind::Activation => self.activation.as_ref(),
+            FilterKind::StageIn | FilterKind::StageOut => None,
         }
+    }
+}
+
+/// How the files of jobs are staged (SL-B-01).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StagingSettings {
+    /// The site's program, an absolute path on the runners; `None` means that nothing is staged.
+    pub program: Option<String>,
+    /// So long it may take to stage in one component, 1 to 604,800.
+    pub stage_in_timeout_seconds: u32,
+    /// So long it may take to stage out one component, 1 to 604,800.
+    pub stage_out_timeout_seconds: u32,
+}
+
+impl Default for StagingSettings {
+    fn default() -> Self {
+        Self { program: None, stage_in_timeout_seconds: 86_400, stage_out_timeout_seconds: 86_400 }
     }
 }
 
@@ -169,6 +199,7 @@ impl TemplateSpec {
         match kind {
             FilterKind::Submission => &self.submission_filters,
             FilterKind::Activation => &self.activation_filters,
+            FilterKind::StageIn | FilterKind::StageOut => &[],
         }
     }
 }

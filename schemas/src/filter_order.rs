@@ -115,4 +115,36 @@ pub struct DescribedJob {
     pub walltime_seconds: Option<u64>,
     /// What its first component asks for now.
     pub alternatives: Arc<[Alternative]>,
+    /// The one component that the call is about, if it is not about the whole job: then all of the above is about that one
+    /// alone, but for the specification of a job that is staged (SL-S-21, SL-B-01).
+    pub component: Option<ComponentPart>,
+    /// For the check of a job with several components: the descriptions that filters changed, by component.
+    pub changed: Vec<(u32, JobDocument)>,
+}
+
+/// One of the components of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ComponentPart {
+    /// Which, from 0.
+    pub offset: u32,
+    /// How many the job has.
+    pub count: u32,
+}
+
+impl DescribedJob {
+    /// The job as if it had nothing but this component; `None` if it does not have it.
+    pub fn of_component(&self, offset: u32) -> Option<Self> {
+        let component = self.spec.components.get(offset as usize)?;
+        let count = u32::try_from(self.spec.components.len()).unwrap_or(u32::MAX);
+        let first = component.alternatives.first();
+        Some(Self {
+            spec: Arc::new(JobSpec { components: vec![component.clone()], ..(*self.spec).clone() }),
+            priority: component.priority.unwrap_or(self.priority),
+            walltime_seconds: first.and_then(|alternative| alternative.walltime_seconds),
+            alternatives: component.alternatives.as_slice().into(),
+            component: Some(ComponentPart { offset, count }),
+            changed: Vec::new(),
+            ..self.clone()
+        })
+    }
 }

@@ -321,6 +321,25 @@ pub enum JobType {
     Noop,
     /// Starts on the front host named instead of on its nodes.
     FrontHost(String),
+    /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
+    /// program of the cluster this is only shown.
+    Staged(Vec<ComponentStaging>),
+}
+
+/// What is to be staged for one component.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ComponentStaging {
+    /// Which of the job's components, from 0; each is named at most once.
+    pub component: u32,
+    /// What is to be done, in the words of the staging program; 1 to 1,000 lines.
+    pub directives: Vec<String>,
+    /// Persistent buffers that are made when it is staged in (SL-B-02).
+    pub creates: Vec<String>,
+    /// Persistent buffers that must be there.
+    pub uses: Vec<String>,
+    /// Persistent buffers that are removed when it is staged in.
+    pub destroys: Vec<String>,
 }
 
 /// How a process or a job ended.
@@ -525,6 +544,12 @@ pub enum WaitReason {
         /// Whose hold it is.
         by: HoldBy,
     },
+    /// What it needs is being staged in, or is to be: for which component (SL-B-08).
+    StagingIn(u32),
+    /// It needs a persistent buffer that is not there (SL-B-02).
+    BufferMissing(String),
+    /// What it needs could not be staged in, and it is held: why.
+    StagingFailed(String),
 }
 
 impl fmt::Display for WaitReason {
@@ -566,6 +591,9 @@ impl fmt::Display for WaitReason {
                 };
                 write!(f, "held by {whom} until {until}")
             }
+            Self::StagingIn(component) => write!(f, "what component {component} needs is staged in"),
+            Self::BufferMissing(name) => write!(f, "the persistent buffer `{name}` does not exist"),
+            Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
         }
     }
 }

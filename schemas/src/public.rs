@@ -943,9 +943,9 @@ public_events! {
         /// Its nodes, with the number of its cores on each.
         nodes: Vec<StepNode>,
     }
-    /// Filters, templates, or the way resources are given to jobs, were changed by who is the actor of this event.
+    /// Filters, templates, staging, or the way resources are given to jobs, were changed by who is the actor of this event.
     "config" "changed" ConfigChanged {
-        /// `filters`, `scheduling`, or `template NAME`.
+        /// `filters`, `scheduling`, `staging`, or `template NAME`.
         what: String,
         /// As it was; `null` if it is new.
         #[schema(value_type = Option<Object>)]
@@ -1357,6 +1357,7 @@ impl EventData {
             .into(),
             Event::FilterSettingsSet { old, settings } => changed("filters", Some(old), Some(settings)).into(),
             Event::SchedulingSet { old, settings } => changed("scheduling", Some(old), Some(settings)).into(),
+            Event::StagingSet { old, settings } => changed("staging", Some(old), Some(settings)).into(),
             Event::TemplateSet { old, template } => {
                 changed(&format!("template {}", template.name), old.as_ref(), Some(template)).into()
             }

@@ -20,6 +20,7 @@ use crate::{
     cluster::QueueSpec,
     command::{JobSelection, Refusal, RefusalCode},
     event::{JobChange, NodeExit},
+    filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Outcome, Usage, WaitReason},
     plan::NodeClosure,
@@ -207,6 +208,12 @@ pub enum ReasonWord {
     BlockedByJob,
     /// It is held until a time.
     HeldUntil,
+    /// What it needs is being staged in, or is to be.
+    StagingIn,
+    /// A persistent buffer that it needs does not exist.
+    BufferMissing,
+    /// What it needs could not be staged in, and it is held.
+    StagingFailed,
 }
 
 /// Why a job waits.
@@ -248,6 +255,9 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::ActivationFilter(_) => (ReasonWord::ActivationFilter, None),
             WaitReason::BlockedByJob(job) => (ReasonWord::BlockedByJob, Some(*job)),
             WaitReason::HeldUntil { .. } => (ReasonWord::HeldUntil, None),
+            WaitReason::StagingIn(_) => (ReasonWord::StagingIn, None),
+            WaitReason::BufferMissing(_) => (ReasonWord::BufferMissing, None),
+            WaitReason::StagingFailed(_) => (ReasonWord::StagingFailed, None),
         };
         Self { code, text: reason.to_string(), job }
     }
@@ -563,10 +573,29 @@ pub struct QueuesPage {
     pub queues: Vec<QueueView>,
     /// Floating licences, by name.
     pub licences: Vec<LicenceView>,
+    /// Persistent buffers, by name.
+    #[serde(default)]
+    pub buffers: Vec<BufferView>,
+    /// How the files of jobs are staged.
+    #[serde(default)]
+    pub staging: StagingSettings,
     /// The state is as after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
+}
+
+/// A persistent buffer, which every job can use that names it (SL-B-02).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BufferView {
+    /// Its name.
+    pub name: String,
+    /// Login name of whose job made it.
+    pub owner: String,
+    /// The job that made it.
+    pub job: JobId,
+    /// When.
+    pub created: Timestamp,
 }
 
 /// A floating licence.
@@ -729,6 +758,9 @@ pub struct CommandAnswer {
     pub sequence: Sequence,
     /// Jobs submitted, in the order given, or jobs that the command was about.
     pub jobs: Vec<JobId>,
+    /// Whether submission filters judge what was submitted: it can still be refused.
+    #[serde(default)]
+    pub is_judged: bool,
 }
 
 /// A step was started.

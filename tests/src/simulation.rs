@@ -651,5 +651,6 @@ fn configuration(nodes: usize) -> ClusterConfig {
         queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
         nodes: (0..nodes).map(node).collect(),
         licences: [("tool".to_owned(), 2)].into(),
+        ..ClusterConfig::default()
     }
 }

@@ -71,7 +71,13 @@ fn configure() -> (Actor, Command) {
         gpus: Vec::new(),
         properties: BTreeMap::new(),
     };
-    let config = ClusterConfig { settings, queues: vec![queue], nodes: vec![node], licences: BTreeMap::new() };
+    let config = ClusterConfig {
+        settings,
+        queues: vec![queue],
+        nodes: vec![node],
+        licences: BTreeMap::new(),
+        ..ClusterConfig::default()
+    };
     (root(), Command::Configure { config: Box::new(config), keep_unnamed: true })
 }
 

@@ -13,6 +13,7 @@ mod offers;
 mod planning;
 mod runs;
 mod sessions;
+mod staging;
 pub(crate) mod tasks;
 
 use crate::state::{
@@ -117,6 +118,7 @@ impl State {
             | Event::TemplateRemoved { .. }
             | Event::PlannerStarted { .. } => self.filters_changed(record),
             Event::SchedulingSet { settings, .. } => self.scheduling = settings.clone(),
+            Event::StagingSet { settings, .. } => self.staging.settings = settings.clone(),
             Event::RunShrinking { reason, .. } => {
                 if *reason == ShrinkReason::Rebalanced {
                     self.rebalanced = Some(record.time);

@@ -2,16 +2,19 @@
 //!
 //! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
 
-use crate::state::{Chain, Filtering, Job, OutstandingCall, State};
+use crate::{
+    filters,
+    state::{Chain, Filtering, Job, OutstandingCall, State},
+};
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{Event, Owner, Record},
     filter::{CallId, FilterAction, FilterKind},
-    filter_order::FilterWork,
+    filter_order::{ComponentPart, FilterWork},
     job::JobState,
     resources::Alternative,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// An outstanding call, but for what only the log has: the records that the sequences name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,11 @@ pub struct CallSeed {
     pub alternatives: Arc<[Alternative]>,
     /// What is to be done.
     pub work: FilterWork,
+    /// The component that it is about, and how many there are, if it is not about the whole job.
+    pub component: Option<ComponentPart>,
+    /// For the check of a job with several components: the records that have the descriptions of single components as filters
+    /// left them.
+    pub changed: Vec<(u32, Sequence)>,
 }
 
 /// Where the description is that a filter gets.
@@ -88,35 +96,61 @@ pub fn call_seed(state: &State, job: JobId) -> Option<CallSeed> {
         attempt: call.attempt,
         owner: job.owner.clone(),
         submitted: job.submitted,
-        state: if grows { JobState::Running } else { JobState::Queued },
+        state: match kind {
+            FilterKind::StageOut => JobState::Finished,
+            _ if grows => JobState::Running,
+            _ => JobState::Queued,
+        },
         is_entering: kind == FilterKind::Submission,
         spec: specification(job, filtering, kind),
         tasks: job.tasks.as_ref().map(|tasks| tasks.listed),
         template: filtering.template.as_deref().map(str::to_owned),
-        document: document(filtering, chain, call),
+        document: document(job, filtering, chain, call),
         name: chain.told.name.to_string(),
         priority: chain.told.priority,
         walltime_seconds: chain.told.walltime_seconds,
         alternatives: chain.told.alternatives.clone(),
         work: work(state, filtering, chain, call),
+        component: filters::component(job, &chain.spec, call.id.position)
+            .map(|offset| ComponentPart { offset, count: u32::try_from(job.components.len()).unwrap_or(u32::MAX) }),
+        changed: changed_components(job, chain, call),
     })
+}
+
+/// For the check of a job with several components the last change of each.
+fn changed_components(job: &Job, chain: &Chain, call: &OutstandingCall) -> Vec<(u32, Sequence)> {
+    let is_check = call.id.kind == FilterKind::Submission && call.id.position >= chain.end();
+    if !is_check || job.components.len() < 2 {
+        return Vec::new();
+    }
+    let mut last = BTreeMap::new();
+    for passed in &chain.passed {
+        let component = filters::component(job, &chain.spec, passed.position);
+        last.extend(component.zip(passed.changed));
+    }
+    last.into_iter().collect()
 }
 
 /// A chain that begins anew judges the job as it was submitted, also if it was validated in another life.
 fn specification(job: &Job, filtering: &Filtering, kind: FilterKind) -> Sequence {
     match kind {
         FilterKind::Submission => filtering.original.unwrap_or(job.submitted_sequence),
-        FilterKind::Activation => job.submitted_sequence,
+        FilterKind::Activation | FilterKind::StageIn | FilterKind::StageOut => job.submitted_sequence,
     }
 }
 
 /// What a submission filter gets is what the nearest filter before it gave back; a revert gets what the filter itself gave
 /// back (HPC-F-50, HPC-F-53).
-fn document(filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
-    if call.id.kind == FilterKind::Activation {
-        return filtering.validated.map_or(DocumentSeed::None, DocumentSeed::Validated);
+fn document(job: &Job, filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
+    match call.id.kind {
+        FilterKind::Activation => return filtering.validated.map_or(DocumentSeed::None, DocumentSeed::Validated),
+        FilterKind::StageIn | FilterKind::StageOut => return DocumentSeed::None,
+        FilterKind::Submission => {}
     }
-    let changed = chain.passed.iter().rev().find_map(|passed| passed.changed);
+    let component = |position| filters::component(job, &chain.spec, position);
+    let own = component(call.id.position);
+    let of_own = chain.passed.iter().rev().filter(|passed| component(passed.position) == own);
+    let changed = of_own.into_iter().find_map(|passed| passed.changed);
     let received = || filtering.received.map_or(DocumentSeed::None, DocumentSeed::Received);
     changed.map_or_else(received, DocumentSeed::Changed)
 }

@@ -2,16 +2,32 @@
 
 pub mod verdict;
 
-use crate::state::{Chain, Filtering, Passed};
+use crate::state::{Chain, Filtering, Job, Passed};
 use muster_schemas::{
     JobId,
     event::Event,
-    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm},
+    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, FilterKind},
 };
 
 /// The call of a chain that asks a filter to take back what it did.
 pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallId {
     CallId { job, kind: chain.kind, chain: chain.number, position, action: FilterAction::Revert }
+}
+
+/// The component that a call is about, if it is not about the whole job: submission filters judge one component of several
+/// after the other, each by all of them (SL-S-21); and components are staged one after the other.
+///
+/// What judges the whole of a job with several components is a chain that an earlier release began.
+pub(crate) fn component(job: &Job, chain: &ChainSpec, position: u32) -> Option<u32> {
+    if chain.kind.is_staging() {
+        return job.staged_components().get(position as usize).map(|staged| staged.component);
+    }
+    let (filters, components) = (chain.filters.len(), job.components.len());
+    let is_divided = chain.kind == FilterKind::Submission && components > 1 && filters.is_multiple_of(components);
+    if !is_divided || position as usize >= filters {
+        return None;
+    }
+    u32::try_from(position as usize / (filters / components)).ok()
 }
 
 /// Whether a filter can be asked to take back what it did (HPC-F-56).
@@ -30,7 +46,8 @@ pub(crate) fn needs_validation(filtering: &Filtering, passed: &[Passed]) -> bool
 /// the rollback is complete. `passed` is what is still to be rolled back.
 pub(crate) fn go_on_with_rollback(job: JobId, chain: &ChainSpec, passed: &[u32]) -> Vec<Event> {
     let mut events = Vec::new();
-    for position in passed.iter().rev() {
+    // What was staged in is staged out after the end of the job; that is no rollback.
+    for position in passed.iter().rev().filter(|_| !chain.kind.is_staging()) {
         if can_revert(chain, *position) {
             return events;
         }

@@ -1,11 +1,11 @@
 //! What keeps a waiting job from being planned: holds, begin times, dependencies, stopped queues, reservations.
 
 use crate::state::{
-    ArrayState, Chain, Condition, ConditionStatus, Entry, Filtering, Job, Phase, State, job::ComponentExtras,
+    ArrayState, Chain, Condition, ConditionStatus, Entry, Filtering, Job, Phase, Stage, State, job::ComponentExtras,
 };
 use muster_schemas::{
     JobId, Timestamp,
-    filter::ChainVerdict,
+    filter::{ChainVerdict, FilterKind},
     job::{Dependencies, Dependency, DependencyKind, Holds, WaitReason},
     policy::Policy,
     resources::IndexSet,
@@ -101,8 +101,20 @@ impl State {
 
     /// The first gate of a waiting job that is shut. `None` if all are open.
     pub fn gate_reason(&self, job: &Job) -> Option<WaitReason> {
-        let filtering = job.filtering.as_deref().and_then(filtering_reason);
-        filtering.or_else(|| self.own_gate_reason(job)).or_else(|| self.array_reason(job))
+        let filtering = job.filtering.as_deref().and_then(|filtering| filtering_reason(job, filtering));
+        let reason = filtering.or_else(|| staging_failed(job)).or_else(|| self.own_gate_reason(job));
+        reason.or_else(|| self.array_reason(job)).or_else(|| self.staging_reason(job))
+    }
+
+    /// What is still to be staged in for a job that nothing else keeps from starting (SL-B-08).
+    fn staging_reason(&self, job: &Job) -> Option<WaitReason> {
+        if job.is_staged_in() {
+            return None;
+        }
+        if let Some(name) = job.missing_buffer(&self.staging.buffers) {
+            return Some(WaitReason::BufferMissing(name.to_owned()));
+        }
+        Some(WaitReason::StagingIn(job.staged_components().first().map_or(0, |staged| staged.component)))
     }
 
     /// Why filters keep a job with open gates from starting: its own said so, or that of a job of higher or equal priority
@@ -254,12 +266,25 @@ impl State {
     }
 }
 
+/// What an administrator has to see to before it is tried again.
+fn staging_failed(job: &Job) -> Option<WaitReason> {
+    match &job.staging.as_ref()?.stage {
+        Stage::Failed(why) if job.holds().system => Some(WaitReason::StagingFailed(why.clone())),
+        _ => None,
+    }
+}
+
 /// Why a job is not in the queue yet, or what of its filters or its hold keeps it from being planned.
-fn filtering_reason(filtering: &Filtering) -> Option<WaitReason> {
+fn filtering_reason(job: &Job, filtering: &Filtering) -> Option<WaitReason> {
     if filtering.entry == Entry::Configuring {
         return Some(WaitReason::Configuring);
     }
     let chain = filtering.chain.as_deref();
+    if let Some(chain) = chain.filter(|chain| chain.spec.kind == FilterKind::StageIn) {
+        let position = chain.call.as_ref().map_or(0, |call| call.id.position);
+        let staged = job.staged_components().get(position as usize).copied();
+        return Some(WaitReason::StagingIn(staged.map_or(0, |staged| staged.component)));
+    }
     let hold = || filtering.hold.map(|(until, by)| WaitReason::HeldUntil { until, by });
     match chain.and_then(|chain| chain.failure) {
         // What the verdict means shows at once, while the filters ahead take back what they did (HPC-F-55).

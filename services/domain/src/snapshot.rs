@@ -5,6 +5,7 @@ use crate::state::{
     components::SingleEnds,
     planning::{Additions, Further},
     sessions::Sessions,
+    staging::Staging,
 };
 use muster_schemas::codec::{self, CodecError};
 
@@ -16,7 +17,9 @@ impl State {
     pub fn to_snapshot_bytes(&self) -> Result<Vec<u8>, CodecError> {
         let mut bytes = codec::encode(&self.core)?;
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
-        let has_ends = ends != SingleEnds::default();
+        let staging = self.staging_book();
+        let has_staging = staging != Staging::default();
+        let has_ends = has_staging || ends != SingleEnds::default();
         let has_sessions = has_ends || self.sessions != Sessions::default();
         let has_further = has_sessions || further != Further::default();
         if has_further || additions != Additions::default() {
@@ -30,6 +33,9 @@ impl State {
         }
         if has_ends {
             codec::encode_into(&ends, &mut bytes)?;
+        }
+        if has_staging {
+            codec::encode_into(&staging, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -62,7 +68,11 @@ impl State {
                     let (sessions, ends) = codec::split(sessions)?;
                     state.sessions = codec::decode(sessions)?;
                     if !ends.is_empty() {
+                        let (ends, staging) = codec::split(ends)?;
                         state.restore_single_ends(codec::decode(ends)?);
+                        if !staging.is_empty() {
+                            state.restore_staging(codec::decode(staging)?);
+                        }
                     }
                 }
             }
@@ -76,7 +86,10 @@ impl State {
     /// they were folded from the log or read from a snapshot.
     pub fn digest(&self) -> [u8; 32] {
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
-        if ends != SingleEnds::default() {
+        let staging = self.staging_book();
+        if staging != Staging::default() {
+            codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends, &staging))
+        } else if ends != SingleEnds::default() {
             codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends))
         } else if self.sessions != Sessions::default() {
             codec::digest(&(&self.core, &additions, &further, &self.sessions))

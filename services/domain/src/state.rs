@@ -12,6 +12,7 @@ pub(crate) mod room;
 pub mod run;
 pub mod sessions;
 pub mod shape;
+pub mod staging;
 pub(crate) mod task;
 pub mod tasks;
 
@@ -24,6 +25,7 @@ pub use planning::Reservation;
 pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
 pub use sessions::{AtOnce, KeptJob, LaunchedPart, LaunchedStep};
 pub use shape::{Shape, ShapeId, Shapes};
+pub use staging::{Buffer, JobStaging, Stage};
 pub use task::Task;
 pub use tasks::{Elastic, Ending, RunningTask, TaskBook};
 
@@ -43,6 +45,7 @@ use planning::{Additions, Further, Planning};
 use pool::Pool;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
+use staging::Staging;
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// The cluster after some record of its log.
@@ -54,6 +57,7 @@ pub struct State {
     pub(crate) scheduling: Arc<SchedulingSettings>,
     pub(crate) rebalanced: Option<Timestamp>,
     pub(crate) sessions: Sessions,
+    pub(crate) staging: Staging,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
@@ -315,7 +319,7 @@ impl State {
     /// nothing waits for a time.
     pub fn next_timer(&self) -> Option<Timestamp> {
         let tasks_ready = !self.index.tasks_ready.is_empty();
-        if tasks_ready || self.settings().cancel_never_met && self.has_impossible_jobs() {
+        if tasks_ready || self.has_staging_now() || self.settings().cancel_never_met && self.has_impossible_jobs() {
             return Some(self.time());
         }
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);

@@ -11,10 +11,12 @@ use muster_schemas::{
 use std::collections::BTreeMap;
 
 mod planning;
+mod staging;
 mod steps;
 mod tasks;
 
 pub(crate) use planning::{closures, document, filter_spec, policy, reservation};
+pub(crate) use staging::staging_settings;
 pub(crate) use steps::step;
 pub(crate) use tasks::task_list;
 
@@ -167,6 +169,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
+    staging::job_types(&spec.types, spec.components.len().max(1))?;
     attributes(&spec.attributes)?;
     bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use muster_schemas::{
     JobId,
     filter::{ActivationParameters, FilterAction, FilterExit, FilterKind, FilterSpec},
+    filter_order::ComponentPart,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -32,12 +33,15 @@ pub struct Call {
     pub time_limit_seconds: u32,
     /// The job.
     pub job: JobId,
-    /// Its description as XML, which the filter finds in `job.xml`.
+    /// Its description as XML, which the filter finds in `job.xml`; for the staging program the script of the component, which
+    /// it finds in `script`.
     pub document: Bytes,
     /// The same as JSON, for filters that prefer it; they find it in `job.json` beside the XML.
     pub document_json: Option<Bytes>,
     /// Given if and only if the kind is [`FilterKind::Activation`].
     pub parameters: Option<ActivationParameters>,
+    /// The component of the job that the call is about, if it is not about the whole job (SL-S-21).
+    pub component: Option<ComponentPart>,
 }
 
 /// What has become of a file that a filter was given (HPC-F-64, HPC-F-17).

@@ -16,7 +16,7 @@
 use crate::{
     RunnerConfig,
     call::Call,
-    protocol::{DOCUMENT, DOCUMENT_JSON, Lines, RESULT_FILE},
+    protocol::{DOCUMENT, DOCUMENT_JSON, Lines, RESULT_FILE, SCRIPT},
 };
 use muster_schemas::{
     JobId,
@@ -34,6 +34,7 @@ pub struct Start {
 /// How a call is made, with its files in `folder`.
 pub fn start(config: &RunnerConfig, call: &Call, folder: &str) -> Start {
     match call.filter.form {
+        _ if call.kind.is_staging() => one_call(config, call, folder, &[call.kind.word()]),
         FilterForm::Exec => one_call(config, call, folder, &[]),
         FilterForm::Verbs => one_call(config, call, folder, &[call.kind.word(), call.action.word()]),
         FilterForm::Persistent => Start {
@@ -46,9 +47,10 @@ pub fn start(config: &RunnerConfig, call: &Call, folder: &str) -> Start {
 
 fn one_call(config: &RunnerConfig, call: &Call, folder: &str, verbs: &[&str]) -> Start {
     let mut arguments: Vec<String> = verbs.iter().map(ToString::to_string).collect();
-    arguments.push(format!("{folder}/{DOCUMENT}"));
+    arguments.push(format!("{folder}/{}", document_name(call)));
     let mut environment = common_environment(config, call);
     environment.extend(call_environment(call, folder));
+    environment.extend(component_environment(call));
     if let Some(parameters) = &call.parameters {
         let ActivationParameters { pass, index, backfill, count, .. } = parameters;
         arguments.extend([pass.to_string(), index.to_string(), backfill.to_string(), count.to_string()]);
@@ -79,6 +81,19 @@ fn call_environment(call: &Call, folder: &str) -> [(String, String); 7] {
         ("MUSTER_RESULT_FILE", format!("{folder}/{RESULT_FILE}")),
     ]
     .map(|(name, value)| (name.to_owned(), value))
+}
+
+/// The name of the file with what is told (HPC-F-64, SL-B-03).
+pub const fn document_name(call: &Call) -> &'static str {
+    if call.kind.is_staging() { SCRIPT } else { DOCUMENT }
+}
+
+/// Which component a call is about, of how many (SL-S-21).
+fn component_environment(call: &Call) -> impl Iterator<Item = (String, String)> {
+    call.component.into_iter().flat_map(|part| {
+        [("MUSTER_COMPONENT_OFFSET", part.offset), ("MUSTER_COMPONENT_COUNT", part.count)]
+            .map(|(name, value)| (name.to_owned(), value.to_string()))
+    })
 }
 
 fn activation_environment(parameters: &ActivationParameters) -> [(String, String); 7] {
@@ -126,6 +141,10 @@ fn call_line(call: &Call, folder: &str) -> Value {
     });
     if call.document_json.is_some() {
         line["job_json"] = format!("{folder}/{DOCUMENT_JSON}").into();
+    }
+    if let Some(part) = call.component {
+        line["component_offset"] = part.offset.into();
+        line["component_count"] = part.count.into();
     }
     if let Some(parameters) = &call.parameters {
         line["pass"] = parameters.pass.into();

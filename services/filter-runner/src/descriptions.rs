@@ -58,6 +58,13 @@ pub trait Descriptions: Send + Sync + 'static {
     /// Why none can be written, for people: what it had been described with cannot be read.
     fn describe(&self, job: &DescribedJob) -> Result<Description, String>;
 
+    /// A component of a job as the staging program is told of it: its script in the place of the XML, and the description of
+    /// the component as JSON.
+    ///
+    /// # Errors
+    /// Why it cannot be told, for people: the job has no such component.
+    fn staged(&self, job: &DescribedJob) -> Result<Description, String>;
+
     /// What the answer of a filter says that was told this.
     fn judge(&self, kind: FilterKind, action: FilterAction, told: &Description, answer: &Answer) -> Judgement;
 

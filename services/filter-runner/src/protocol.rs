@@ -85,6 +85,8 @@ pub struct Outcome {
 
 /// The name of the XML document in a call's folder.
 pub const DOCUMENT: &str = "job.xml";
+/// The name of the script of a component that is staged.
+pub const SCRIPT: &str = "script";
 /// The name of the JSON document.
 pub const DOCUMENT_JSON: &str = "job.json";
 /// The name of the result file.

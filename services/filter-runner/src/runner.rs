@@ -6,7 +6,7 @@ use crate::{
     call::{Answer, Call, FileAfter},
     contract,
     pool::Pool,
-    protocol::{DOCUMENT, DOCUMENT_JSON, NewFile, Order, Outcome, Reply},
+    protocol::{DOCUMENT_JSON, NewFile, Order, Outcome, Reply},
     scratch::Scratch,
 };
 use muster_schemas::filter::{FilterForm, FilterSpec};
@@ -152,7 +152,7 @@ impl Runner {
     fn order(&self, call: &Call) -> Order {
         let folder = self.scratch.next();
         let start = contract::start(&self.config, call, &folder);
-        let document = NewFile { name: DOCUMENT.into(), contents: call.document.clone() };
+        let document = NewFile { name: contract::document_name(call).into(), contents: call.document.clone() };
         let json = call.document_json.clone().map(|contents| NewFile { name: DOCUMENT_JSON.into(), contents });
         Order {
             program: call.filter.path.clone(),

@@ -28,6 +28,7 @@ impl Call {
             document,
             document_json: None,
             parameters,
+            component: None,
         }
     }
 }

@@ -128,11 +128,15 @@ impl App {
         command: Command,
     ) -> Result<axum::Json<CommandAnswer>, ApiError> {
         let (answer, reply) = self.command(asked, command).await?;
-        let jobs = match reply {
-            Reply::Submitted(jobs) | Reply::Jobs(jobs) => jobs,
-            _ => Vec::new(),
+        let (jobs, is_judged) = match reply {
+            Reply::Submitted(jobs) => {
+                let is_judged = |state: &ClusterState| state.filter_settings().submission.is_some();
+                (jobs, self.reader.projection().read(is_judged))
+            }
+            Reply::Jobs(jobs) => (jobs, false),
+            _ => (Vec::new(), false),
         };
-        Ok(axum::Json(CommandAnswer { sequence: answer.sequence, jobs }))
+        Ok(axum::Json(CommandAnswer { sequence: answer.sequence, jobs, is_judged }))
     }
 
     /// Whether somebody may see everything of everybody's jobs.

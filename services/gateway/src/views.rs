@@ -3,7 +3,7 @@
 mod components;
 mod filtering;
 
-use muster_domain::state::{ArrayState, Component, Job, Node, Phase, Reservation, RunSummary, State};
+use muster_domain::state::{ArrayState, Buffer, Component, Job, Node, Phase, Reservation, RunSummary, State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     cluster::{ClusterConfig, NodeCondition},
@@ -12,8 +12,8 @@ use muster_schemas::{
     public::Names,
     resources::{Alternative, Count, IndexSet, Level, NodeShare, Placement, Request},
     views::{
-        ArrayView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage,
-        ReservationView, ReservationsPage, RunNodeView, RunView,
+        ArrayView, BufferView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView,
+        QueuesPage, ReservationView, ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::collections::BTreeMap;
@@ -289,9 +289,16 @@ pub(crate) fn queues_page(state: &State) -> QueuesPage {
     QueuesPage {
         queues: queues.collect(),
         licences: licences.collect(),
+        buffers: state.buffers().map(buffer_view).collect(),
+        staging: (**state.staging_settings()).clone(),
         sequence: state.sequence(),
         time: state.time(),
     }
+}
+
+fn buffer_view((name, buffer): (&str, &Buffer)) -> BufferView {
+    let Buffer { owner, job, created } = buffer.clone();
+    BufferView { name: name.to_owned(), owner, job, created }
 }
 
 /// Where a job stands, and how many jobs stand there with it: of an array those tasks that have never started.
@@ -334,6 +341,7 @@ pub(crate) fn cluster_config(state: &State) -> ClusterConfig {
         queues: state.queues().map(|queue| (*queue.spec).clone()).collect(),
         nodes: state.nodes().map(|node| (*node.spec).clone()).collect(),
         licences: state.licences().map(|(name, licence)| (name.to_owned(), licence.total)).collect(),
+        staging: (**state.staging_settings()).clone(),
     }
 }
 

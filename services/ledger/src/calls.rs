@@ -11,7 +11,7 @@ use muster_domain::{
 };
 use muster_schemas::{
     event::{Event, Intake, Record, TraceContext},
-    filter::{FileAfter, JobDocument},
+    filter::{FileAfter, FilterKind, JobDocument},
     filter_order::{DescribedJob, FilterOrder},
     ids::{JobId, Sequence},
 };
@@ -123,6 +123,7 @@ pub(crate) fn complete(seed: CallSeed, log: &Log) -> Result<FilterOrder, LogErro
         None => None,
     };
     let document = document(log, seed.document)?;
+    let part = seed.component.filter(|_| seed.call.kind == FilterKind::Submission);
     let job = DescribedJob {
         id: seed.call.job,
         owner: (*seed.owner).clone(),
@@ -138,8 +139,23 @@ pub(crate) fn complete(seed: CallSeed, log: &Log) -> Result<FilterOrder, LogErro
         priority: seed.priority,
         walltime_seconds: seed.walltime_seconds,
         alternatives: seed.alternatives,
+        component: seed.component,
+        changed: changed_components(log, seed.changed)?,
+    };
+    let job = match part.and_then(|part| job.of_component(part.offset)) {
+        Some(of_component) => of_component,
+        None => job,
     };
     Ok(FilterOrder { call: seed.call, attempt: seed.attempt, job, work: seed.work })
+}
+
+/// The descriptions of single components as filters left them.
+fn changed_components(log: &Log, seeds: Vec<(u32, Sequence)>) -> Result<Vec<(u32, JobDocument)>, LogError> {
+    let mut found = Vec::with_capacity(seeds.len());
+    for (component, sequence) in seeds {
+        found.extend(document(log, DocumentSeed::Changed(sequence))?.map(|document| (component, document)));
+    }
+    Ok(found)
 }
 
 /// The description that a filter gets.

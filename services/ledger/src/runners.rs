@@ -112,6 +112,8 @@ fn is_given_up(state: &State, call: CallId) -> bool {
     if chain.call.as_ref().is_none_or(|outstanding| outstanding.id != call) {
         return chain.failure.is_some();
     }
-    // A cancel ends the call of a submission filter (HPC-F-23). That of an activation filter is waited for (HPC-F-68).
-    call.kind == FilterKind::Submission && filtering.ends_after_verdict.is_some()
+    // A cancel ends the call of a submission filter (HPC-F-23), and what is being staged in. That of an activation filter is
+    // waited for (HPC-F-68).
+    let is_ended = matches!(call.kind, FilterKind::Submission | FilterKind::StageIn);
+    is_ended && filtering.ends_after_verdict.is_some()
 }

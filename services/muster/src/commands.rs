@@ -19,10 +19,15 @@ mod slurm;
 mod step;
 mod submit;
 mod usage;
+mod verdict;
 mod whatif;
 
 pub use hpcpack::{is_link, rewritten};
-pub use slurm::{SCHEDULER_PARAMETERS, end_note as slurm_end_note, link as slurm_link, variables as slurm_variables};
+pub use slurm::{
+    BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, end_note as slurm_end_note, link as slurm_link,
+    variables as slurm_variables,
+};
+use verdict::wait_until_decided;
 
 use crate::{
     cli::{Cli, Command},

@@ -59,6 +59,31 @@ pub struct Configuration {
 pub struct SlurmConfig {
     /// As `SchedulerParameters` of `slurm.conf` (SL-M-05, SL-R-11).
     pub scheduler_parameters: String,
+    /// The words that begin staging directives; none means that they are comments (SL-B-01, SL-B-07).
+    pub burst_buffer_directives: Vec<String>,
+    /// What the directives are taken for (SL-B-02).
+    pub burst_buffer_type: BurstBufferType,
+}
+
+/// What staging directives are taken for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BurstBufferType {
+    /// As those of DataWarp: they may make, name and remove persistent buffers.
+    #[default]
+    Datawarp,
+    /// Lines of the site, which only its staging program understands.
+    Script,
+}
+
+impl BurstBufferType {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Datawarp => "datawarp",
+            Self::Script => "script",
+        }
+    }
 }
 
 /// A configuration and the file that it came from.

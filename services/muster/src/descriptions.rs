@@ -16,6 +16,7 @@ use muster_schemas::{
     filter::{FileAfter, FilterAction, FilterExit, FilterHold, FilterKind, JobWarning, PropertyChange, TemplateSpec},
     filter_order::DescribedJob,
 };
+use muster_slurm::burst_buffer;
 use std::ffi::CString;
 
 /// The dialect that descriptions are written in.
@@ -26,6 +27,14 @@ impl Descriptions for Dialect {
     fn describe(&self, job: &DescribedJob) -> Result<Description, String> {
         let (xml, json) = jobs::described_in_both(job).map_err(|error| error.to_string())?;
         Ok(Description { xml: xml.into(), json: json.into() })
+    }
+
+    fn staged(&self, job: &DescribedJob) -> Result<Description, String> {
+        let offset = job.component.map_or(0, |part| part.offset);
+        let part = job.of_component(offset).ok_or_else(|| format!("it has no component {offset}"))?;
+        let (_, json) = jobs::described_in_both(&part).map_err(|error| error.to_string())?;
+        let script = burst_buffer::staged_script(&job.spec, offset);
+        Ok(Description { xml: script.into(), json: json.into() })
     }
 
     fn judge(&self, kind: FilterKind, action: FilterAction, told: &Description, answer: &Answer) -> Judgement {

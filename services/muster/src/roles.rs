@@ -5,7 +5,7 @@ mod group;
 
 use crate::{
     cli::{ConnectionOptions, Role, ServeOptions, UpOptions},
-    commands::SCHEDULER_PARAMETERS,
+    commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS},
     config::{self, Loaded},
     connection::SOCKET,
     descriptions::Dialect,
@@ -213,8 +213,13 @@ impl Host {
                 self.group.start("accounting", |ready, stop| muster_accounting::serve(bus, config, ready, stop)).await
             }
             Role::Gateway => {
-                let parameters = configuration.slurm.scheduler_parameters.clone();
-                let slurm = [(SCHEDULER_PARAMETERS.to_owned(), parameters)].into();
+                let slurm = &configuration.slurm;
+                let settings = [
+                    (SCHEDULER_PARAMETERS, slurm.scheduler_parameters.clone()),
+                    (BURST_BUFFER_DIRECTIVES, slurm.burst_buffer_directives.join(",")),
+                    (BURST_BUFFER_TYPE, slurm.burst_buffer_type.word().to_owned()),
+                ];
+                let slurm = settings.map(|(name, value)| (name.to_owned(), value)).into();
                 let config = muster_gateway::Config {
                     socket: Some(self.socket()),
                     dialects: [("slurm".to_owned(), slurm)].into(),

@@ -22,7 +22,7 @@ impl Phase {
         match (kind, is_rolling_back) {
             (_, true) => Self::Rollback,
             (FilterKind::Submission, false) => Self::Submission,
-            (FilterKind::Activation, false) => Self::Activation,
+            (FilterKind::Activation | FilterKind::StageIn | FilterKind::StageOut, false) => Self::Activation,
         }
     }
 

@@ -136,6 +136,7 @@ fn exit(random: &mut SmallRng, call: CallId) -> FilterExit {
         (FilterAction::Revert, _) => 1,
         (FilterAction::Filter, FilterKind::Submission) => 2,
         (FilterAction::Filter, FilterKind::Activation) => 5,
+        (FilterAction::Filter, FilterKind::StageIn | FilterKind::StageOut) => 1,
     };
     match random.random_range(0..34) {
         0 => FilterExit::TimedOut,

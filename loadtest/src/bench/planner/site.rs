@@ -36,7 +36,13 @@ impl Site {
         let queue = QueueSpec { name: settings.default_queue.clone(), ..QueueSpec::default() };
         let nodes: Vec<_> = (0..nodes).map(scene::node).collect();
         let executors: Vec<_> = nodes.iter().map(|node| Actor::Executor(node.name.clone())).collect();
-        let config = ClusterConfig { settings, queues: vec![queue], nodes, licences: BTreeMap::new() };
+        let config = ClusterConfig {
+            settings,
+            queues: vec![queue],
+            nodes,
+            licences: BTreeMap::new(),
+            ..ClusterConfig::default()
+        };
         site.ask(administrator(), Command::Configure { config: Box::new(config), keep_unnamed: true })?;
         site.ask(administrator(), Command::SetPolicy { policy: Box::new(policy.clone()) })?;
         for executor in executors {

@@ -81,6 +81,7 @@ pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str>
         ReasonWord::FilterPending => "FilterPending",
         ReasonWord::ActivationFilter => "ActivationFilter",
         ReasonWord::BlockedByJob => "BlockedByJob",
+        ReasonWord::StagingFailed => "HeldByAdmin",
         ReasonWord::QueueStopped
         | ReasonWord::ArrayLimit
         | ReasonWord::Limit
@@ -89,6 +90,8 @@ pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str>
         | ReasonWord::Announced
         | ReasonWord::Reserved
         | ReasonWord::ExternalPlanner
+        | ReasonWord::StagingIn
+        | ReasonWord::BufferMissing
         | ReasonWord::PlannerFailed => "NotEnoughResource",
     })
 }

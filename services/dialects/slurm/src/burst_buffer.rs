@@ -4,7 +4,7 @@ use crate::{
     attributes::{self, Attributes},
     script::{comment_lines, separates_components},
 };
-use muster_schemas::job::{JobSpec, Program};
+use muster_schemas::job::{ComponentStaging, JobSpec, JobType, Program};
 
 /// The words that mark a directive where the site configures no others (SL-B-01).
 pub const DIRECTIVE_WORDS: [&str; 2] = ["BB", "DW"];
@@ -52,6 +52,49 @@ pub fn script_of(job: &JobSpec, offset: usize) -> Option<String> {
     let words: Vec<&str> = words.split(',').collect();
     let rebuilt = scripts(text, &words).and_then(|scripts| scripts.into_iter().nth(offset));
     Some(rebuilt.map_or_else(|| text.clone(), |script| script.text))
+}
+
+/// What the staging program gets as the script of a component: the rebuilt one of a batch job, else the directives and nothing
+/// that runs (SL-B-03, SL-B-08).
+pub fn staged_script(job: &JobSpec, offset: u32) -> String {
+    let is_rebuilt = Attributes(&job.attributes).job(attributes::job::DIRECTIVE_WORDS).is_some();
+    let rebuilt = is_rebuilt.then(|| script_of(job, offset as usize)).flatten();
+    rebuilt.unwrap_or_else(|| {
+        let staged = job.types.iter().find_map(|job_type| match job_type {
+            JobType::Staged(components) => components.iter().find(|staged| staged.component == offset),
+            _ => None,
+        });
+        let directives = staged.map_or(&[][..], |staged| &staged.directives);
+        lines(std::iter::once("#!/bin/sh").chain(directives.iter().map(String::as_str)).chain(["exit 0"]))
+    })
+}
+
+/// What is to be staged for a component with these directives. With persistent buffers (`datawarp`) the lines may speak of
+/// some: `create_persistent name=alpha`, `persistentdw name=alpha`, `destroy_persistent name=alpha` (SL-B-02).
+pub fn staging(component: u32, directives: Vec<String>, has_persistent: bool) -> ComponentStaging {
+    let mut staging = ComponentStaging { component, ..ComponentStaging::default() };
+    for line in directives.iter().filter(|_| has_persistent) {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let names = match words.next() {
+            Some("create_persistent") => &mut staging.creates,
+            Some("persistentdw") => &mut staging.uses,
+            Some("destroy_persistent") => &mut staging.destroys,
+            _ => continue,
+        };
+        let name = words.find_map(|word| word.strip_prefix("name=")).filter(|name| !name.is_empty());
+        names.extend(name.filter(|name| !names.iter().any(|known| known == name)).map(str::to_owned));
+    }
+    ComponentStaging { directives, ..staging }
+}
+
+/// Whether a script may have staging directives, whatever the words of the site are: a comment that begins with a word and is
+/// no option line.
+pub fn may_have_directives(text: &str) -> bool {
+    let mut lines = comment_lines(text).map(|(_, line)| line);
+    lines.any(|line| {
+        let word = line.strip_prefix('#').and_then(|rest| rest.split_ascii_whitespace().next());
+        line.as_bytes().get(1).is_some_and(u8::is_ascii_alphanumeric) && word != Some("SBATCH")
+    })
 }
 
 /// The comment lines of each component that are not blank, without the script's first line and without the lines that

@@ -99,13 +99,8 @@ pub enum Rejection {
     NotImmediately,
     /// `--no-allocate` with several components (SL-S-17).
     NoAllocate,
-    /// What a submission filter says of the component at this offset (SL-S-12).
-    Filter {
-        /// The component's offset.
-        offset: u32,
-        /// Its message.
-        text: String,
-    },
+    /// What a submission filter says, behind the offset of the component if the job has several (SL-S-12).
+    Filter(String),
     /// Anything else, in the words given.
     Other(String),
 }
@@ -130,7 +125,7 @@ impl Rejection {
             Self::PartitionLimit => "Requested partition configuration not available now",
             Self::NotImmediately => "Job can not start immediately",
             Self::NoAllocate => "The no-allocate option does not support heterogeneous jobs",
-            Self::Filter { .. } => "Job rejected by a submission filter",
+            Self::Filter(_) => "Job rejected by a submission filter",
             Self::Other(text) => text,
         };
         text.to_owned()
@@ -143,7 +138,7 @@ impl Rejection {
             Self::LicenceNotOnLeader(offset) => Some(format!("{offset}: license request allowed only on leader job")),
             Self::Memory => Some("Memory specification can not be satisfied".to_owned()),
             Self::Policy(word) => word.clone(),
-            Self::Filter { offset, text } => Some(format!("{offset}: {text}")),
+            Self::Filter(text) => Some(text.clone()),
             _ => None,
         }
     }

@@ -7,6 +7,7 @@ pub use nodes::{NodeBase, NodeFacts, NodeState, StateTest};
 pub use reasons::{ended_reason, waiting_reason};
 
 use muster_schemas::{
+    filter::FilterKind,
     job::{ExitStatus, JobState as CoreState},
     views::{JobView, OutcomeView, OutcomeWord},
 };
@@ -156,6 +157,7 @@ impl State {
     /// Where a job of the core stands.
     pub fn of(job: &JobView) -> Self {
         match (&job.outcome, job.state) {
+            (Some(_), _) if is_staging_out(job) => Self::StageOut,
             (Some(outcome), _) => Self::ended(outcome.outcome),
             (None, CoreState::Held | CoreState::Queued) if job.runs > 0 && !job.holds.is_empty() => Self::RequeueHold,
             (None, CoreState::Held | CoreState::Queued) => Self::Pending,
@@ -181,6 +183,12 @@ impl State {
             OutcomeWord::Requeued => Self::Requeued,
         }
     }
+}
+
+/// Whether the files of a job that is over are being brought out (SL-B-01).
+fn is_staging_out(job: &JobView) -> bool {
+    let chain = job.filtering.as_ref().and_then(|filtering| filtering.chain.as_ref());
+    chain.is_some_and(|chain| chain.kind == FilterKind::StageOut)
 }
 
 impl fmt::Display for State {

@@ -78,9 +78,15 @@ impl State {
                 outstanding.claimed = None;
             }),
             Event::FilterVerdict { call, report } => self.verdict(call, report, (record.sequence, now)),
-            Event::FilterChainPassed { job, chain, .. } => self.chain_passed(*job, *chain),
-            Event::FilterChainFailed { job, chain, verdict, position, .. } => {
+            Event::FilterChainPassed { job, kind, chain } => {
+                self.chain_passed(*job, *chain);
+                if kind.is_staging() {
+                    self.staging_passed(*job, *kind);
+                }
+            }
+            Event::FilterChainFailed { job, kind, chain, verdict, position, message } => {
                 self.chain_failed(*job, *chain, (*verdict, *position), (record.sequence, now));
+                self.staging_failed(*job, *kind, message);
             }
             Event::FilterReverted { call, report } | Event::FilterRevertFailed { call, report } => {
                 self.note_program(call, report);
@@ -152,6 +158,9 @@ impl State {
             }
             filtering.chain = Some(Box::new(chain));
         });
+        if spec.kind.is_staging() {
+            self.staging_began(id, spec.kind);
+        }
     }
 
     /// The check behind the filters, without any filter ahead of it.
@@ -172,6 +181,7 @@ impl State {
 
     fn verdict(&mut self, call: &CallId, report: &FilterReport, at: (Sequence, Timestamp)) {
         self.note_program(call, report);
+        self.staged(call, report, at.1);
         self.change_filtering(call.job, |filtering| {
             let Some(mut chain) = filtering.chain.take() else { return };
             if chain.call.as_ref().is_some_and(|outstanding| outstanding.id == *call) {

@@ -3,7 +3,9 @@
 use super::retention_from;
 use crate::{
     gates,
-    state::{ArrayState, Component, Finished, Job, JobExtras, Phase, ProgramKind, State, job::ComponentExtras},
+    state::{
+        ArrayState, Component, Finished, Job, JobExtras, JobStaging, Phase, ProgramKind, State, job::ComponentExtras,
+    },
 };
 use muster_schemas::{
     JobId, Sequence, Timestamp,
@@ -52,7 +54,11 @@ impl State {
             filtering: None,
             tasks: None,
             single_ends: None,
+            staging: None,
         };
+        if self.staging.settings.program.is_some() && !job.staged_components().is_empty() {
+            job.staging = Some(Box::default());
+        }
         self.count_job(&job, true);
         self.core.unfinished_jobs += 1;
         self.settle_dependencies(&mut job);
@@ -234,11 +240,15 @@ impl State {
     pub(super) fn job_requeued(&mut self, id: JobId, reason: StopReason, now: Timestamp) {
         let Some(job) = self.core.jobs.get(&id) else { return };
         let queued = self.queued_again(job, reason, now);
-        if let Phase::Finished(_) = &job.phase {
+        let was_over = job.is_finished();
+        if was_over {
             self.revive(id);
         }
         self.change_job(id, |job| {
             job.phase = Phase::Waiting;
+            if let Some(staging) = job.staging.as_mut().filter(|_| was_over) {
+                **staging = JobStaging::default();
+            }
             job.queued = queued;
             job.planner_reason = None;
             // The next run has all of them again (SL-M-10).

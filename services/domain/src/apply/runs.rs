@@ -78,6 +78,8 @@ impl State {
             filtering: whole.filtering.as_ref().map(|filtering| Box::new(filtering.of_task())),
             tasks: None,
             single_ends: None,
+            // An array is staged as a whole.
+            staging: None,
         };
         self.add_job(task);
         self.change_job(id.whole(), |whole| {

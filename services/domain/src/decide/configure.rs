@@ -10,6 +10,7 @@ use muster_schemas::{
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::Refusal,
     event::Event,
+    filter::StagingSettings,
     resources::{IndexSet, NodeSpec},
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -29,6 +30,7 @@ pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bo
         events.push(Event::SettingsChanged { settings: Arc::new(config.settings.clone()) });
     }
     licences(state, &config, keep_unnamed, &mut events);
+    staging(state, &config, keep_unnamed, &mut events);
     nodes(state, &config, &mut events)?;
     if !keep_unnamed {
         remove_nodes(state, &config, &mut events)?;
@@ -53,6 +55,7 @@ fn validate_config(state: &State, config: &ClusterConfig, keep_unnamed: bool) ->
     config.nodes.iter().try_for_each(validate::node)?;
     let nodes = unique("node", config.nodes.iter().map(|node| node.name.as_str()))?;
     let queues = unique("queue", config.queues.iter().map(|queue| queue.name.as_str()))?;
+    validate::staging_settings(&config.staging)?;
     for licence in config.licences.keys() {
         validate::identifier("licence", licence)?;
     }
@@ -127,6 +130,15 @@ fn licences(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &
     let unnamed = state.licences().filter(|(name, licence)| licence.total > 0 && !config.licences.contains_key(*name));
     if !keep_unnamed {
         events.extend(unnamed.map(|(name, _)| Event::LicenceSet { name: name.to_owned(), total: 0 }));
+    }
+}
+
+/// A configuration that does not say how files are staged leaves that as it is if it removes nothing.
+fn staging(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &mut Vec<Event>) {
+    let (old, settings) = (state.staging_settings(), &config.staging);
+    let is_unnamed = keep_unnamed && *settings == StagingSettings::default();
+    if **old != *settings && !is_unnamed {
+        events.push(Event::StagingSet { old: old.clone(), settings: Arc::new(settings.clone()) });
     }
 }
 

@@ -5,6 +5,7 @@ pub(super) mod consequences;
 pub(super) mod entry;
 mod holds;
 mod settings;
+pub(super) mod staging;
 pub(super) mod verdicts;
 
 use super::{Decision, access::Access, control, invalid};

@@ -35,11 +35,12 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         };
         submission.complete(&mut spec).map_err(named)?;
         let job = JobId::job(next);
-        next += spec.components.len() as u64;
+        let components = spec.components.len();
+        next += components as u64;
         ids.push(job);
         events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec) });
         if state.filter_settings().submission.is_some() {
-            events.extend(entry::chain(state, job, None, state.next_chain() + ids.len() as u64 - 1));
+            events.extend(entry::chain(state, (job, components), None, state.next_chain() + ids.len() as u64 - 1));
         }
     }
     Ok(Decision { events, reply: Reply::Submitted(ids) })

@@ -41,6 +41,7 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     for id in waiting_tasks.into_iter().chain(state.index.tasks_ready.iter().copied()) {
         events.extend(tasking::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
     }
+    events.extend(filters::staging::due(state, MAX_AT_ONCE));
     events.extend(clients::due(state, now, MAX_AT_ONCE));
     events.extend(planning::due(state, now, MAX_AT_ONCE));
     Ok(Decision::done(events))

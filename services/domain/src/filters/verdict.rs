@@ -148,11 +148,23 @@ impl Answer<'_> {
         Some(JobWarning { code: "RevertFailed".to_owned(), text })
     }
 
+    /// Why the staging program did not do what it was asked for; `None` if it exited with 0. What it says itself goes first.
+    pub fn staging_failure(&self) -> Option<String> {
+        let outcome = match &self.report.exit {
+            FilterExit::Code(0) => return None,
+            exit @ (FilterExit::Code(_) | FilterExit::Signal(_) | FilterExit::BadAnswer(_)) => exit.to_string(),
+            _ => self.outcome(),
+        };
+        let said = self.report.message.as_ref().map(|text| format!("{text}; ")).unwrap_or_default();
+        Some(format!("{said}the staging program for {}: {outcome}", self.filter.name))
+    }
+
     /// Whether the filter passed, so that the chain goes on behind it.
     pub fn passes(&self, kind: FilterKind) -> bool {
         match kind {
             FilterKind::Submission => self.submission_failure().is_none(),
-            FilterKind::Activation => matches!(self.report.exit, FilterExit::Code(0)),
+            FilterKind::Activation | FilterKind::StageIn => matches!(self.report.exit, FilterExit::Code(0)),
+            FilterKind::StageOut => true,
         }
     }
 

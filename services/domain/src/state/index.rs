@@ -38,6 +38,8 @@ pub(crate) struct JobKeys {
     filters_due: Option<Timestamp>,
     /// Whether it is a list of tasks and has a run.
     elastic: bool,
+    /// Whether something is to be staged for it, as far as the job itself is concerned.
+    to_stage: bool,
 }
 
 /// What a running job that is a list of tasks is due for.
@@ -52,9 +54,13 @@ pub(crate) struct TaskKeys {
 impl JobKeys {
     pub(crate) fn of(job: &Job) -> Self {
         let plain = Self::without_filters(job);
-        match &job.filtering {
+        let keys = match &job.filtering {
             None => plain,
             Some(filtering) => plain.with_filters(job, filtering),
+        };
+        match &job.staging {
+            None => keys,
+            Some(_) => Self { to_stage: job.staging_due().is_some(), ..keys },
         }
     }
 
@@ -167,6 +173,8 @@ pub(crate) struct Index {
     pub(crate) task_keys: BTreeMap<JobId, TaskKeys>,
     /// Those for which there is something to do now.
     pub(crate) tasks_ready: BTreeSet<JobId>,
+    /// Jobs for which something is to be staged, as far as they themselves are concerned.
+    pub(crate) to_stage: BTreeSet<JobId>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
     /// For each owner and name the waiting jobs that wait for earlier ones of the same.
@@ -237,6 +245,13 @@ impl Index {
                 self.elastic.insert(id)
             } else {
                 self.elastic.remove(&id)
+            };
+        }
+        if before.to_stage != after.to_stage {
+            if after.to_stage {
+                self.to_stage.insert(id)
+            } else {
+                self.to_stage.remove(&id)
             };
         }
         if before.kept != after.kept {

@@ -1,6 +1,8 @@
 //! What the state knows of a job: what decides when and where it runs. What it launches stays in the log.
 
-use super::{array::ArrayState, components::SingleEnd, filtering::Filtering, shape::Shape, tasks::TaskBook};
+use super::{
+    array::ArrayState, components::SingleEnd, filtering::Filtering, shape::Shape, staging::JobStaging, tasks::TaskBook,
+};
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     event::{Owner, TraceContext},
@@ -65,6 +67,9 @@ pub struct Job {
     /// Components of its last run that were ended alone, until it waits again. Stored beyond the core.
     #[serde(skip)]
     pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
+    /// How far its staging is, if something is to be staged for it. Stored beyond the core.
+    #[serde(skip)]
+    pub staging: Option<Box<JobStaging>>,
 }
 
 /// How far a job is.
@@ -299,6 +304,11 @@ impl Job {
     /// Whether every gate of the job itself is open: holds, begin times, dependencies. A stopped queue is not the
     /// job's own gate, and which tasks of an array are held singly is up to [`ArrayState`].
     pub fn gates_open(&self) -> bool {
+        self.is_staged_in() && self.gates_but_staging_open()
+    }
+
+    /// Whether nothing keeps it from starting but what is still to be staged in.
+    pub(crate) fn gates_but_staging_open(&self) -> bool {
         let filters_open = self.filtering.as_ref().is_none_or(|filtering| filtering.is_open());
         filters_open && self.components.iter().all(Component::gates_open)
     }

@@ -2,6 +2,7 @@
 
 mod activation;
 mod chains;
+pub mod components;
 mod events;
 mod growth;
 mod histories;
@@ -9,5 +10,5 @@ mod holds;
 mod intake;
 mod settings;
 mod submission;
-mod support;
+pub mod support;
 mod verdicts;

@@ -17,6 +17,7 @@ mod plans;
 mod properties;
 mod requests;
 mod runs;
+mod staging;
 mod support;
 mod task_properties;
 mod tasks;

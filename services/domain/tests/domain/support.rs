@@ -60,6 +60,7 @@ pub fn config() -> ClusterConfig {
         queues: vec![queue("default"), queue("other")],
         nodes: (1..=3).map(|number| node(&format!("node{number}"), 4)).collect(),
         licences: [("ansys".to_owned(), 3)].into(),
+        ..ClusterConfig::default()
     }
 }
 

@@ -6,7 +6,7 @@ use muster_schemas::{
     command::{CallOutcome, CallReport},
     event::TraceContext,
     filter::{ActivationParameters, CallId, FilterExit, FilterReport, FilterSpec},
-    filter_order::{DescribedJob, FilterOrder, FilterWork},
+    filter_order::{ComponentPart, DescribedJob, FilterOrder, FilterWork},
 };
 use muster_telemetry::{
     metrics::{self, Counter, Histogram, KeyValue, UpDownCounter},
@@ -176,7 +176,7 @@ async fn make(service: &Arc<Service>, order: FilterOrder, room: Room, asked: Ins
     let FilterOrder { call, attempt, job, work } = order;
     let outcome = match work {
         FilterWork::Filter { filter, limit_seconds, parameters } => {
-            let asked_for = AskedFor { id: call, attempt, filter, limit_seconds, parameters };
+            let asked_for = AskedFor { id: call, attempt, filter, limit_seconds, parameters, component: job.component };
             CallOutcome::Called(Box::new(asked_for.make(service, job, room, asked).await?))
         }
         FilterWork::Validate { template, default_template, now } => {
@@ -201,6 +201,7 @@ struct AskedFor {
     filter: FilterSpec,
     limit_seconds: u32,
     parameters: Option<ActivationParameters>,
+    component: Option<ComponentPart>,
 }
 
 impl AskedFor {
@@ -213,7 +214,9 @@ impl AskedFor {
     ) -> Option<FilterReport> {
         let size = job.document.as_ref().map_or(0, |document| document.bytes.len());
         let descriptions = Arc::clone(&service.descriptions);
-        let told = match off_thread(size, move || descriptions.describe(&job)).await? {
+        let is_staging = self.id.kind.is_staging();
+        let describe = move || if is_staging { descriptions.staged(&job) } else { descriptions.describe(&job) };
+        let told = match off_thread(size, describe).await? {
             Ok(told) => told,
             Err(why) => return Some(never_called(format!("its job cannot be described: {why}"))),
         };
@@ -269,6 +272,7 @@ impl AskedFor {
             document: told.xml.clone(),
             document_json: Some(told.json.clone()),
             parameters: self.parameters,
+            component: self.component,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Stop;
 use crate::{
     call::{Captured, FileAfter, MAX_DOCUMENT_BYTES, MAX_RESULT_FILE_BYTES},
-    protocol::{DOCUMENT, DOCUMENT_JSON, NewFile, Order, RESULT_FILE},
+    protocol::{DOCUMENT, DOCUMENT_JSON, NewFile, Order, RESULT_FILE, SCRIPT},
 };
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -123,7 +123,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // Mostly there is nothing but the files that muster knows.
-        for name in [DOCUMENT, DOCUMENT_JSON, RESULT_FILE] {
+        for name in [DOCUMENT, SCRIPT, DOCUMENT_JSON, RESULT_FILE] {
             let _ = fs::remove_file(self.path.join(name));
         }
         if fs::remove_dir(&self.path).is_ok() || fs::remove_dir_all(&self.path).is_ok() {

@@ -5,7 +5,8 @@ use bytes::Bytes;
 use muster_filter_runner::{Call, MAX_OUTPUT_BYTES, RunError};
 use muster_schemas::{
     JobId,
-    filter::{FilterAction, FilterExit, FilterForm},
+    filter::{FilterAction, FilterExit, FilterForm, FilterKind},
+    filter_order::ComponentPart,
 };
 use std::{fs, os::unix::fs::MetadataExt as _};
 
@@ -46,6 +47,37 @@ async fn a_template_level_filter_gets_kind_and_action_first() {
     let reverted = arguments(&site, &reverted).await;
     assert_eq!(reverted[..2], ["[activation]", "[revert]"]);
     assert_eq!(reverted[3..], ["[7]", "[3]", "[true]", "[16]"]);
+}
+
+/// SL-S-21: a filter that judges one of several components is told which, and nothing else is different.
+#[tokio::test]
+async fn a_filter_of_one_component_is_told_which_and_of_how_many() {
+    let site = Site::new();
+    let path =
+        site.script("echo $MUSTER_COMPONENT_OFFSET of $MUSTER_COMPONENT_COUNT; env | grep -c COMPONENT; echo $#");
+    let part = ComponentPart { offset: 1, count: 3 };
+    let told = arguments(&site, &Call { component: Some(part), ..submission(&path) }).await;
+    assert_eq!(told, ["1 of 3", "2", "1"]);
+    assert_eq!(arguments(&site, &submission(&path)).await[1..], ["0", "1"]);
+}
+
+/// SL-B-01: the staging program gets what it is to do and the script of the component.
+#[tokio::test]
+async fn the_staging_program_gets_its_verb_and_the_script_of_the_component() {
+    let site = Site::new();
+    let path = site.script("echo \"$1 $MUSTER_COMPONENT_OFFSET $(basename $2)\"; cat $2; ls $(dirname $2)");
+    let staged = |kind| Call {
+        kind,
+        component: Some(ComponentPart { offset: 2, count: 3 }),
+        document: Bytes::from_static(b"#!/bin/sh\n#DW line\nexit 0\n"),
+        document_json: Some(Bytes::from_static(b"{}")),
+        ..submission(&path)
+    };
+    let script = ["#!/bin/sh", "#DW line", "exit 0", "job.json", "script"];
+    let given = arguments(&site, &staged(FilterKind::StageIn)).await;
+    assert_eq!((given[0].as_str(), &given[1..]), ("stage_in 2 script", &script.map(str::to_owned)[..]));
+    assert_eq!(arguments(&site, &staged(FilterKind::StageOut)).await[0], "stage_out 2 script");
+    assert_eq!(site.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
 /// HPC-F-56

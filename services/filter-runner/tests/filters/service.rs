@@ -27,6 +27,10 @@ use tokio_util::sync::CancellationToken;
 struct Names;
 
 impl Descriptions for Names {
+    fn staged(&self, job: &DescribedJob) -> Result<Description, String> {
+        self.describe(job)
+    }
+
     fn describe(&self, job: &DescribedJob) -> Result<Description, String> {
         let xml = Bytes::from(format!("<Job Name=\"{}\"/>", job.name));
         Ok(Description { json: Bytes::from(format!("{{\"Name\":\"{}\"}}", job.name)), xml })
@@ -224,6 +228,8 @@ fn described(job: u64, name: &str) -> DescribedJob {
         priority: 0,
         walltime_seconds: None,
         alternatives: Arc::default(),
+        component: None,
+        changed: Vec::new(),
     }
 }
 

@@ -137,6 +137,7 @@ pub fn submission(path: impl AsRef<Path>) -> Call {
         document: Bytes::from_static(DOCUMENT.as_bytes()),
         document_json: None,
         parameters: None,
+        component: None,
     }
 }
 

@@ -71,7 +71,14 @@ pub(crate) async fn set_filters(
     asked: Asked,
     Json(settings): Json<FilterSettings>,
 ) -> Answered {
-    app.jobs_command(asked, Command::SetFilterSettings { settings: Box::new(settings) }).await
+    let answer = app.jobs_command(asked, Command::SetFilterSettings { settings: Box::new(settings) }).await?;
+    known_here(&app, answer).await
+}
+
+/// The answer, once this gateway knows of what it is about: who submits next is told whether filters judge the job.
+async fn known_here(app: &App, answer: axum::Json<CommandAnswer>) -> Answered {
+    app.reader.catch_up(Some(answer.sequence)).await?;
+    Ok(answer)
 }
 
 /// Show how resources are given to jobs
@@ -108,5 +115,6 @@ pub(crate) async fn set_parameters(
     Json(ParametersRequest { filters, scheduling }): Json<ParametersRequest>,
 ) -> Answered {
     let command = Command::SetParameters { filters: Box::new(filters), scheduling: Box::new(scheduling) };
-    app.jobs_command(asked, command).await
+    let answer = app.jobs_command(asked, command).await?;
+    known_here(&app, answer).await
 }

@@ -20,7 +20,7 @@ mod update;
 mod variables;
 
 pub use endings::note as end_note;
-pub use site::SCHEDULER_PARAMETERS;
+pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
 pub use variables::variables;
 
 use crate::cli::ConnectionOptions;

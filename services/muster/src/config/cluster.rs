@@ -3,12 +3,13 @@
 use crate::{exit::Failure, values};
 use muster_schemas::{
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt::Write as _};
 
-/// `[cluster]`, `[[queues]]`, `[[nodes]]` and `[licences]` of a file.
+/// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]` and `[staging]` of a file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ClusterFile {
@@ -16,6 +17,7 @@ pub struct ClusterFile {
     queues: Vec<QueueSpec>,
     nodes: Vec<NodeEntry>,
     licences: BTreeMap<String, u32>,
+    staging: StagingSettings,
 }
 
 /// `[[nodes]]`: one node, or many of one kind.
@@ -73,7 +75,8 @@ impl ClusterFile {
         }
         refuse_doubles(queues.iter().map(|queue| queue.name.as_str()), "queue")?;
         refuse_doubles(nodes.iter().map(|node| node.name.as_str()), "node")?;
-        Ok(ClusterConfig { settings: self.cluster.clone(), queues, nodes, licences: self.licences.clone() })
+        let (settings, licences) = (self.cluster.clone(), self.licences.clone());
+        Ok(ClusterConfig { settings, queues, nodes, licences, staging: self.staging.clone() })
     }
 }
 
@@ -144,7 +147,16 @@ pub fn cluster_to_toml(config: &ClusterConfig) -> String {
             let _ = writeln!(text, "{} = {total}", quote(name));
         }
     }
+    write_staging(&mut text, &config.staging);
     text
+}
+
+fn write_staging(text: &mut String, staging: &StagingSettings) {
+    let StagingSettings { program, stage_in_timeout_seconds, stage_out_timeout_seconds } = staging;
+    let Some(program) = program else { return };
+    let _ = writeln!(text, "\n[staging]\nprogram = {}", quote(program));
+    let _ = writeln!(text, "stage_in_timeout_seconds = {stage_in_timeout_seconds}");
+    let _ = writeln!(text, "stage_out_timeout_seconds = {stage_out_timeout_seconds}");
 }
 
 /// Text as a TOML string; also right for a quoted key.

@@ -138,6 +138,7 @@ pub const SECTIONS: &[Section] = &[
     QUEUES,
     NODES,
     LICENCES,
+    STAGING,
     BUS,
     TELEMETRY,
     LEDGER,
@@ -285,6 +286,28 @@ const LICENCES: Section = Section {
     cluster: true,
     doc: "Floating licences: for each name how many there are.",
     keys: &[key("NAME", from_to(0, U32_MAX), "", "How many jobs can have one at a time; 0 removes it.")],
+};
+
+const STAGING: Section = Section {
+    name: "staging",
+    shape: Shape::Table,
+    cluster: true,
+    doc: "The site's program that brings the files of jobs in before they start and out after their end, run by the filter-runners ([staging](../filters.md#staging)).",
+    keys: &[
+        key("program", Kind::Path, "", "Its absolute path on the runners. Without it nothing is staged."),
+        key(
+            "stage_in_timeout_seconds",
+            from_to(1, 604_800),
+            "86400",
+            "So long it may take to stage in one component. A runner that is lost with a call is missed 10 s after that.",
+        ),
+        key(
+            "stage_out_timeout_seconds",
+            from_to(1, 604_800),
+            "86400",
+            "So long it may take to stage out one component.",
+        ),
+    ],
 };
 
 const BUS: Section = Section {
@@ -652,12 +675,26 @@ const SLURM: Section = Section {
     shape: Shape::Table,
     cluster: false,
     doc: "What the commands of Slurm ask the gateway for.",
-    keys: &[key(
-        "scheduler_parameters",
-        Kind::Text,
-        "\"\"",
-        "Words with commas between them, as `SchedulerParameters` of `slurm.conf`. `whole_hetjob` (or `whole_pack`): cancel, hold and release act on the whole job if they are given the number of a component; `L+n` is still that component alone. `disable_hetjob_steps`: no step spans components. Others mean nothing here.",
-    )],
+    keys: &[
+        key(
+            "burst_buffer_directives",
+            Kind::Texts,
+            "[]",
+            "Words, such as `BB` and `DW`: lines of a batch script that begin with `#` and one of them say what is staged for their component ([staging](../slurm.md#burst-buffers)). Without a word they are comments.",
+        ),
+        key(
+            "burst_buffer_type",
+            Kind::OneOf(&["datawarp", "script"]),
+            "\"datawarp\"",
+            "`datawarp`: `create_persistent name=`, `persistentdw name=` and `destroy_persistent name=` speak of persistent buffers. `script`: only the staging program understands the lines.",
+        ),
+        key(
+            "scheduler_parameters",
+            Kind::Text,
+            "\"\"",
+            "Words with commas between them, as `SchedulerParameters` of `slurm.conf`. `whole_hetjob` (or `whole_pack`): cancel, hold and release act on the whole job if they are given the number of a component; `L+n` is still that component alone. `disable_hetjob_steps`: no step spans components. Others mean nothing here.",
+        ),
+    ],
 };
 
 const GATEWAY: Section = Section {

@@ -34,6 +34,9 @@ pub fn validate(
     default_template: Option<&TemplateSpec>,
     now: Timestamp,
 ) -> Result<Validated, String> {
+    if !job.changed.is_empty() {
+        return validate_components(job, groups, (template, default_template), now);
+    }
     let (format, description) = current(job).map_err(|error| error.to_string())?;
     let templates = Templates::find(&description, template, default_template).map_err(|refusal| refusal.to_string())?;
     templates.named.check_access(&job.owner.user, groups).map_err(|refusal| refusal.to_string())?;
@@ -53,6 +56,33 @@ pub fn validate(
         hold_until,
         warnings: warnings.into_iter().map(Into::into).collect(),
     })
+}
+
+/// As [`validate`], of a job with several components of which filters changed some: each is checked as if it were a job of
+/// its own, and what belongs to the job as a whole is taken from its first component alone (SL-S-21).
+fn validate_components(
+    job: &DescribedJob,
+    groups: &[String],
+    (template, default_template): (Option<&TemplateSpec>, Option<&TemplateSpec>),
+    now: Timestamp,
+) -> Result<Validated, String> {
+    let mut whole = Validated { template: job.template.clone(), spec: (*job.spec).clone(), ..Validated::default() };
+    for (offset, document) in &job.changed {
+        let part = job.of_component(*offset).ok_or_else(|| format!("{offset}: there is no such component"))?;
+        let part = DescribedJob { document: Some(document.clone()), ..part };
+        let prefixed = |why: String| format!("{offset}: {why}");
+        let checked = validate(&part, groups, template, default_template, now).map_err(prefixed)?;
+        let Validated { mut spec, template, revision, hold_until, warnings, .. } = checked;
+        let Some(component) = spec.components.pop() else { continue };
+        let mut components = std::mem::take(&mut whole.spec.components);
+        components[*offset as usize] = component;
+        if *offset == 0 {
+            whole = Validated { template, revision, hold_until, spec, ..whole };
+        }
+        whole.spec.components = components;
+        whole.warnings.extend(warnings);
+    }
+    Ok(whole)
 }
 
 /// As jobs carry it.

@@ -60,6 +60,8 @@ pub fn without_description(spec: JobSpec) -> DescribedJob {
         template: None,
         document: None,
         is_as_received: false,
+        component: None,
+        changed: Vec::new(),
     }
 }
 
@@ -372,6 +374,38 @@ fn changes_of_a_job_of_another_dialect_are_taken_and_the_rest_stays() {
     assert_eq!(component.launch, job.spec.components[0].launch);
     assert_eq!(validated.warnings.len(), 1, "{:?}", validated.warnings);
     assert!(validated.warnings[0].text.starts_with("OrderBy"));
+}
+
+/// SL-S-21: a filter that judges one component is told of that one as if it were the job, and what it changes is taken over
+/// into that one alone; what belongs to the job as a whole is taken from its first component.
+#[test]
+fn changes_of_single_components_are_taken_into_each() {
+    let mut job = native();
+    let mut spec = (*job.spec).clone();
+    let mut second = spec.components[0].clone();
+    second.alternatives[0].requests[0].tasks = Some(1);
+    spec.components.push(second);
+    job.spec = Arc::new(spec);
+    let changed = |offset: u32, from: &str, to: &str| {
+        let part = job.of_component(offset).unwrap();
+        let input = describe(&part).unwrap();
+        let output = text_of(&input).replace(from, to).replace("Name=\"xx", "Name=\"yx");
+        assert_ne!(output, text_of(&input));
+        let taken = changes::judge(input.format, &input.bytes, output.as_bytes()).unwrap();
+        (offset, pack(Format::Xml, taken.description.write(&SystemValues::default()).as_bytes()))
+    };
+    let second = changed(1, "Cores=\"2\"", "Cores=\"4\"");
+    let validated = |changed| {
+        let job = DescribedJob { changed, ..job.clone() };
+        validate(&job, NO_GROUPS, None, None, NOW).unwrap().spec
+    };
+    let tasks = |spec: &JobSpec| -> Vec<Option<u32>> {
+        spec.components.iter().map(|component| component.alternatives[0].requests[0].tasks).collect()
+    };
+    let only_second = validated(vec![second.clone()]);
+    assert_eq!((tasks(&only_second), &only_second.name), (vec![Some(4), Some(2)], &job.spec.name));
+    let both = validated(vec![changed(0, "Cores=\"8\"", "Cores=\"6\""), second]);
+    assert_eq!((tasks(&both), both.name.starts_with("yx")), (vec![Some(3), Some(2)], true));
 }
 
 /// HPC-J-46, HPC-J-47

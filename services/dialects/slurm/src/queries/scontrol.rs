@@ -54,6 +54,8 @@ pub enum Entity {
     Reservations,
     /// The federation.
     Federation,
+    /// Persistent buffers, and the program that stages.
+    BurstBuffers,
 }
 
 /// What `scontrol` is to do.
@@ -158,7 +160,8 @@ const VERBS: [(&str, usize); 22] = [
     ("write", 2),
 ];
 
-const ENTITIES: [(&str, usize, Entity); 15] = [
+const ENTITIES: [(&str, usize, Entity); 16] = [
+    ("burstbuffer", 3, Entity::BurstBuffers),
     ("config", 1, Entity::Configuration),
     ("federation", 3, Entity::Federation),
     ("hostlist", 5, Entity::Hostlist),

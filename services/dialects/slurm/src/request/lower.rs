@@ -13,8 +13,8 @@ use crate::{
 use jiff::Zoned;
 use muster_schemas::{
     job::{
-        self as model, ArraySpec, Component, Dependencies, Holds, JobSpec, Launch, Notification, RequeuePolicy, Sink,
-        WarningSignal,
+        self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, JobType, Launch,
+        Notification, RequeuePolicy, Sink, WarningSignal,
     },
     time::Timestamp,
 };
@@ -108,13 +108,21 @@ pub struct Rules {
     pub requeue: bool,
     /// Words of staging directives; empty without a burst-buffer plugin (SL-B-01, SL-B-07).
     pub directive_words: Vec<String>,
+    /// Whether directives can speak of persistent buffers (SL-B-02).
+    pub persistent_buffers: bool,
     /// Whether heterogeneous jobs may be arrays, which Slurm refuses.
     pub heterogeneous_arrays: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { array_size_limit: 1001, requeue: true, directive_words: Vec::new(), heterogeneous_arrays: false }
+        Self {
+            array_size_limit: 1001,
+            requeue: true,
+            directive_words: Vec::new(),
+            persistent_buffers: true,
+            heterogeneous_arrays: false,
+        }
     }
 }
 
@@ -137,7 +145,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         add_attributes(&mut attributes, offset, settings, &name);
     }
     exclude_named_nodes(&mut components);
-    add_directives(&mut attributes, submission);
+    let staged = staged(&mut attributes, submission);
     Ok(JobSpec {
         name,
         components,
@@ -147,6 +155,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         umask: Some(submission.caller.umask),
         notifications: notifications(submission.caller, leader),
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
+        types: if staged.is_empty() { Vec::new() } else { vec![JobType::Staged(staged)] },
         attributes,
         ..JobSpec::default()
     })
@@ -354,13 +363,32 @@ fn add_attributes(attributes: &mut BTreeMap<String, String>, offset: usize, sett
     }
 }
 
-/// Keeps the directives of each component, and the words by which its script is rebuilt when it is shown (SL-B-05).
-fn add_directives(attributes: &mut BTreeMap<String, String>, submission: &Submission<'_>) {
-    let Program::Batch { text, .. } = &submission.program else { return };
-    let words: Vec<&str> = submission.rules.directive_words.iter().map(String::as_str).collect();
-    let Some(scripts) = burst_buffer::scripts(text, &words) else { return };
-    attributes.insert(job_key(job::DIRECTIVE_WORDS), words.join(","));
-    for (offset, script) in scripts.iter().enumerate().filter(|(_, script)| !script.directives.is_empty()) {
-        attributes.insert(component_key(offset, component::BURST_BUFFER), script.directives.join("\n"));
+/// What is to be staged for each component: the directives of its part of the script, else those of its `--bb` (SL-B-01,
+/// SL-B-08). They are kept with the words by which its script is rebuilt when it is shown (SL-B-05).
+fn staged(attributes: &mut BTreeMap<String, String>, submission: &Submission<'_>) -> Vec<ComponentStaging> {
+    let rules = submission.rules;
+    if rules.directive_words.is_empty() {
+        return Vec::new();
     }
+    let words: Vec<&str> = rules.directive_words.iter().map(String::as_str).collect();
+    let scripts = match &submission.program {
+        Program::Batch { text, .. } => burst_buffer::scripts(text, &words),
+        Program::Allocation { .. } => None,
+    };
+    if scripts.is_some() {
+        attributes.insert(job_key(job::DIRECTIVE_WORDS), words.join(","));
+    }
+    let mut scripts = scripts.unwrap_or_default().into_iter();
+    let mut staged = Vec::new();
+    for (offset, settings) in submission.components.iter().enumerate() {
+        let of_script = scripts.next().map(|script| script.directives).filter(|directives| !directives.is_empty());
+        let given = || settings.text(component::BURST_BUFFER).unwrap_or_default().lines().map(str::to_owned).collect();
+        let directives: Vec<String> = of_script.unwrap_or_else(given);
+        if !directives.is_empty() {
+            attributes.insert(component_key(offset, component::BURST_BUFFER), directives.join("\n"));
+            let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+            staged.push(burst_buffer::staging(offset, directives, rules.persistent_buffers));
+        }
+    }
+    staged
 }

@@ -1,11 +1,13 @@
 //! `scontrol show`: records of `Key=value` pairs (SL-C-33 to C-35).
 
+mod buffer;
 mod config;
 mod job;
 mod node;
 mod partition;
 mod step;
 
+pub use buffer::buffers;
 pub use config::{SETTINGS, config, ping};
 pub use job::job;
 pub use node::{NodeExtras, node};

@@ -34,6 +34,9 @@ pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&
         ReasonWord::NeverFits => "PartitionConfig",
         ReasonWord::ReservationGone => "ReservationDeleted",
         ReasonWord::ReservationNotBegun => "Reservation",
+        ReasonWord::StagingIn => "BurstBufferStageIn",
+        ReasonWord::BufferMissing => "BurstBufferResources",
+        ReasonWord::StagingFailed => "BurstBufferOperation",
         ReasonWord::ExternalPlanner => return Cow::Owned(one_word(&reason.text)),
     })
 }

@@ -1,9 +1,10 @@
 //! Staging directives: one script for each component.
 
 use super::submissions::{submit_script, submit_with};
+use muster_schemas::job::{ComponentStaging, JobSpec, JobType};
 use muster_slurm::{
     attributes::{Attributes, component},
-    burst_buffer::{DIRECTIVE_WORDS, script_of, scripts, with_directives},
+    burst_buffer::{DIRECTIVE_WORDS, may_have_directives, script_of, scripts, staged_script, staging, with_directives},
     options::Command,
     request::Rules,
 };
@@ -82,6 +83,79 @@ fn the_script_of_each_component_can_be_shown() {
     let plain = submit_script("", SUBMITTED).unwrap();
     assert_eq!([script_of(&plain, 0), script_of(&plain, 1)], [Some(SUBMITTED.to_owned()), Some(SUBMITTED.to_owned())]);
     assert_eq!(script_of(&submit_with(Command::Salloc, "x", "", &rules).unwrap(), 0), None);
+}
+
+fn rules(words: &[&str], persistent_buffers: bool) -> Rules {
+    Rules {
+        directive_words: words.iter().map(|word| (*word).to_owned()).collect(),
+        persistent_buffers,
+        ..Rules::default()
+    }
+}
+
+fn staged(job: &JobSpec) -> &[ComponentStaging] {
+    match &job.types[..] {
+        [] => &[],
+        [JobType::Staged(components)] => components,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// EX-13, SL-B-01, SL-B-02: the job says what is staged for each component, and which persistent buffers it makes and uses.
+#[test]
+fn a_job_says_what_is_staged_for_each_component() {
+    let job = submit_with(Command::Sbatch, "", SUBMITTED, &rules(&DIRECTIVE_WORDS, true)).unwrap();
+    let [first, second] = staged(&job) else { panic!("{:?}", job.types) };
+    let alpha = || vec!["alpha".to_owned()];
+    assert_eq!((first.component, &first.creates, &first.uses, first.directives.len()), (0, &alpha(), &alpha(), 2));
+    assert_eq!((second.component, second.creates.len(), &second.uses), (1, 0, &alpha()));
+    assert_eq!(staged_script(&job, 1), script_of(&job, 1).unwrap());
+    // A script-driven plugin has lines of its own and no persistent buffers.
+    let own = submit_with(Command::Sbatch, "", SUBMITTED, &rules(&["DW"], false)).unwrap();
+    assert!(staged(&own).iter().all(|staged| staged.uses.is_empty() && staged.directives.len() == 1));
+    // Without a plugin nothing is staged (SL-B-07).
+    assert_eq!(staged(&submit_with(Command::Sbatch, "", SUBMITTED, &rules(&[], true)).unwrap()), []);
+}
+
+/// SL-B-02
+#[test]
+fn the_names_of_persistent_buffers_are_read_from_the_lines() {
+    let lines = [
+        "#BB create_persistent name=a capacity=10",
+        "#BB create_persistent capacity=10 name=a",
+        "#BB destroy_persistent name=b",
+        "#DW persistentdw name=c",
+        "#DW jobdw type=scratch name=d",
+        "#BB create_persistent capacity=10",
+    ];
+    let staging = staging(3, lines.map(str::to_owned).to_vec(), true);
+    assert_eq!((staging.component, staging.creates, staging.destroys), (3, vec!["a".to_owned()], vec!["b".to_owned()]));
+    assert_eq!((staging.uses, staging.directives.len()), (vec!["c".to_owned()], 6));
+}
+
+/// SL-B-08: `--bb` of a component counts if its part of the script has no directives.
+#[test]
+fn an_option_says_what_is_staged_where_the_script_does_not() {
+    let words = rules(&DIRECTIVE_WORDS, true);
+    let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=#DW:other", SUBMITTED, &words).unwrap();
+    assert_eq!(staged(&job)[1].directives, ["#DW persistentdw name=alpha"]);
+    let plain = "#!/bin/sh\ndate\n";
+    let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=capacity=1G", plain, &words).unwrap();
+    let [only] = staged(&job) else { panic!("{:?}", job.types) };
+    assert_eq!((only.component, &only.directives), (1, &vec!["capacity=1G".to_owned()]));
+    assert_eq!(staged_script(&job, 1), "#!/bin/sh\ncapacity=1G\nexit 0\n");
+    let none = submit_with(Command::Sbatch, "--bb=capacity=1G", plain, &Rules::default()).unwrap();
+    assert_eq!(staged(&none), []);
+    assert_eq!(Attributes(&none.attributes).component(0, component::BURST_BUFFER), Some("capacity=1G"));
+}
+
+/// The gateway is asked for the words only if a script may have some.
+#[test]
+fn most_scripts_cannot_have_directives() {
+    for text in ["#!/bin/sh\n#SBATCH -n1\n# note\n#\ndate\n#DW late\n", "#!/bin/sh\n"] {
+        assert!(!may_have_directives(text), "{text}");
+    }
+    assert!(may_have_directives(SUBMITTED) && may_have_directives("#!/bin/sh\n#STAGE in\n"));
 }
 
 /// SL-B-08: `--bbf`.

@@ -58,11 +58,12 @@ fn a_limit_is_told_before_the_rejection() {
     );
 }
 
-/// SL-S-12: a filter's message names the component.
+/// SL-S-12, SL-S-21: what a filter says stands ahead of the line that tells of the rejection.
 #[test]
-fn a_filters_message_names_the_component() {
-    let told = lines(Command::Sbatch, Rejection::Filter { offset: 1, text: "no GPUs today".into() });
-    assert_eq!(told[0], "sbatch: error: 1: no GPUs today");
+fn a_filters_message_goes_first() {
+    let told = lines(Command::Sbatch, Rejection::Filter("1: no GPUs today".into()));
+    let rejected = "sbatch: error: Batch job submission failed: Job rejected by a submission filter";
+    assert_eq!(told, ["sbatch: error: 1: no GPUs today", rejected]);
 }
 
 /// SL-C-21, SL-C-22: each command has its own words.

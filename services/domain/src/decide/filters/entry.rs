@@ -17,7 +17,7 @@ use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Refusal, Reply},
     event::{Event, Intake, Owner, StopReason},
-    filter::{ChainSpec, FilterKind},
+    filter::{ChainFilter, ChainSpec, FilterKind},
     job::JobSpec,
     tasks::TaskList,
 };
@@ -41,13 +41,14 @@ pub(super) fn submit_document(
     let job = JobId::job(state.next_job_number());
     let warnings = intake.warnings.clone();
     let template = intake.template.clone();
-    let is_configuring = intake.is_configuring;
+    let (is_configuring, components) = (intake.is_configuring, spec.components.len());
     let received =
         Event::JobReceived { job, owner: Arc::new(owner.clone()), spec: Arc::new(spec), intake: Arc::new(intake) };
     let mut events = vec![received];
     events.extend(warned(job, warnings));
     if !is_configuring {
-        events.extend(chain(state, job, template.as_deref().or(Some(DEFAULT_TEMPLATE)), state.next_chain()));
+        let template = template.as_deref().or(Some(DEFAULT_TEMPLATE));
+        events.extend(chain(state, (job, components), template, state.next_chain()));
     }
     Ok(Decision { events, reply: Reply::Submitted(vec![job]) })
 }
@@ -97,10 +98,17 @@ fn require_template(state: &State, name: &str, owner: &Owner) -> Result<(), Stri
     }
 }
 
-/// The beginning of the chain of submission filters, if there are any for a job of this template.
-pub(in crate::decide) fn chain(state: &State, job: JobId, template: Option<&str>, number: u64) -> Option<Event> {
+/// The beginning of the chain of submission filters, if there are any for a job of this template. Of a job with several
+/// components each is judged by all of them (SL-S-21).
+pub(in crate::decide) fn chain(
+    state: &State,
+    (job, components): (JobId, usize),
+    template: Option<&str>,
+    number: u64,
+) -> Option<Event> {
     let kind = FilterKind::Submission;
-    let filters = state.filters(kind, template);
+    let of_job = state.filters(kind, template);
+    let filters: Vec<ChainFilter> = (0..components.max(1)).flat_map(|_| of_job.iter().cloned()).collect();
     if filters.is_empty() {
         return None;
     }
@@ -178,7 +186,8 @@ fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
     if filtering.is_some_and(|filtering| filtering.received.is_some() || filtering.entry != Entry::Entered) {
         events.push(Event::JobEntered { job: job.id });
     }
-    events.extend(chain(state, job.id, filtering.and_then(|filtering| filtering.template.as_deref()), *number));
+    let template = filtering.and_then(|filtering| filtering.template.as_deref());
+    events.extend(chain(state, (job.id, job.components.len()), template, *number));
     *number += u64::from(!events.is_empty());
     events
 }

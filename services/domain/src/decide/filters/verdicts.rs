@@ -1,6 +1,6 @@
 //! What follows from the answer of a filter, or of the check behind the filters.
 
-use super::{entry, holds, warned};
+use super::{entry, holds, staging, warned};
 use crate::{
     decide::{plan, timers},
     filters::{
@@ -12,7 +12,7 @@ use crate::{
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, HoldBy, Validated},
-    filter::{CallId, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer},
+    filter::{CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer},
     job::Outcome,
 };
 use std::{
@@ -57,11 +57,13 @@ pub(super) fn called(
     let mut events = vec![Event::FilterVerdict { call, report: report.clone() }];
     let attempt = Attempt::of(&chain.spec);
     let warning = match chain.spec.kind {
-        FilterKind::Submission => None,
         FilterKind::Activation => answer.activation_warning(attempt),
+        FilterKind::Submission | FilterKind::StageIn | FilterKind::StageOut => None,
     };
     events.extend(warned(job.id, report.warnings.clone().into_iter().chain(warning).collect()));
-    events.extend(report.message.as_ref().map(|text| Event::JobMessage { job: job.id, text: text.clone() }));
+    let whose = whose(job, &chain.spec, call.position);
+    events
+        .extend(report.message.as_ref().map(|text| Event::JobMessage { job: job.id, text: format!("{whose}{text}") }));
     let last = answer.is_rolled_back(chain.spec.kind).then_some(call.position);
     if let Some(outcome) = &filtering.ends_after_verdict {
         events.extend(ended(job, chain, last, outcome.clone()));
@@ -70,8 +72,15 @@ pub(super) fn called(
     events.extend(match chain.spec.kind {
         FilterKind::Submission => submission(batch, job, filtering, chain, call, &answer),
         FilterKind::Activation => Activation { job, filtering, chain, call, answer, attempt, last }.verdict(batch),
+        FilterKind::StageIn | FilterKind::StageOut => staging::verdict(job, chain, call, &answer),
     });
     events
+}
+
+/// What stands before everything that a filter says of one of several components: `1: ` (SL-S-12).
+fn whose(job: &Job, chain: &ChainSpec, position: u32) -> String {
+    let of_several = filters::component(job, chain, position).filter(|_| job.components.len() > 1);
+    of_several.map(|component| format!("{component}: ")).unwrap_or_default()
 }
 
 /// The job ends, as somebody asked while its filters judged it; what they say is outweighed (HPC-F-23, HPC-F-68).
@@ -91,6 +100,7 @@ fn submission(
     answer: &Answer,
 ) -> Vec<Event> {
     if let Some(text) = answer.submission_failure() {
+        let text = format!("{}{text}", whose(job, &chain.spec, call.position));
         let last = answer.is_rolled_back(FilterKind::Submission).then_some(call.position);
         let failure = Failure { verdict: ChainVerdict::Fail, position: call.position, message: text.clone() };
         return filters::fail(job.id, chain, last, failure, vec![timers::given_up(job, Outcome::Refused(text))]);

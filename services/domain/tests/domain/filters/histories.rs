@@ -304,7 +304,8 @@ fn audit(log: &[Record]) -> BTreeSet<(FilterKind, Option<ChainVerdict>)> {
                 let told = chains.get_mut(&(call.job, call.kind, call.chain)).expect("its chain began");
                 let passes = match call.kind {
                     FilterKind::Submission => matches!(report.exit, FilterExit::Code(0 | 1)),
-                    FilterKind::Activation => report.exit == FilterExit::Code(0),
+                    FilterKind::Activation | FilterKind::StageIn => report.exit == FilterExit::Code(0),
+                    FilterKind::StageOut => true,
                 };
                 let is_unknown = told.forms[call.position as usize].1 && report.exit.is_unknown();
                 if passes || is_unknown {

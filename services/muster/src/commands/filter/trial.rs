@@ -160,6 +160,8 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
         template: jobs::template_of(&description),
         document: Some(jobs::pack(format, &bytes)),
         is_as_received: true,
+        component: None,
+        changed: Vec::new(),
     };
     if kind == FilterKind::Activation {
         let named = job.template.clone().unwrap_or_else(|| "Default".into());
@@ -251,6 +253,9 @@ impl Trial {
                 let warning = answer.activation_warning(attempt);
                 let because = warning.map_or_else(String::new, |it| format!("; [{}] {}", it.code, it.text));
                 format!("{}{because}", activation_words(means))
+            }
+            (FilterAction::Filter, FilterKind::StageIn | FilterKind::StageOut) => {
+                answer.staging_failure().unwrap_or_else(|| "it is staged".into())
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::wrong;
 use crate::{
     cli::ConnectionOptions,
+    commands::wait_until_decided,
     exit::{CommandResult, Failure, Status},
     job_options::Caller,
     table::printable,
@@ -22,18 +23,9 @@ use muster_schemas::{
     filter::{JobDocument, JobWarning},
     filter_order::DescribedJob,
     job::JobSpec,
-    views::{ConfigureJobRequest, DescribedJobRequest, DescriptionView, EntryWord, ErrorCode, JobDetail, JobView},
+    views::{ConfigureJobRequest, DescribedJobRequest, DescriptionView, EntryWord, ErrorCode, JobView},
 };
-use std::{
-    io::Read as _,
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-/// How long a submission is watched although the gateway cannot be reached.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The pause before it is asked again.
-const PAUSE: Duration = Duration::from_millis(200);
+use std::{io::Read as _, sync::Arc};
 
 /// A description on its way to the gateway.
 #[derive(Clone)]
@@ -298,43 +290,6 @@ pub(super) fn parse_job(text: &str) -> Result<JobId, Failure> {
     text.parse::<u64>().ok().filter(|number| *number > 0).map(JobId::job).ok_or_else(wrong_id)
 }
 
-/// The job once it is in the queue, or refused. Its events tell when to look.
-fn wait_until_decided(client: &mut Client, job: JobId) -> Result<JobView, Failure> {
-    let mut last_contact = Instant::now();
-    let mut events = None;
-    loop {
-        match look(client, job, &mut events) {
-            Ok(Some(view)) => return Ok(view),
-            Ok(None) => last_contact = Instant::now(),
-            Err(error) if error.is_refusal() && !error.is_unavailable() || last_contact.elapsed() > PATIENCE => {
-                return Err(error.into());
-            }
-            Err(_) => {
-                events = None;
-                std::thread::sleep(PAUSE);
-            }
-        }
-    }
-}
-
-/// Looks at the job; if it is not decided, waits until something happens to it.
-fn look(
-    client: &mut Client,
-    job: JobId,
-    events: &mut Option<muster_client::EventStream>,
-) -> Result<Option<JobView>, ClientError> {
-    let stream = match events {
-        Some(stream) => stream,
-        None => events.insert(client.events(None, Some(job), &[])?),
-    };
-    let JobDetail { job: view, .. } = client.job(job, Moment::Now)?;
-    if shown::is_decided(&view) {
-        return Ok(Some(view));
-    }
-    stream.next_until_caught_up()?;
-    Ok(None)
-}
-
 /// The description of a job that can be submitted again (HPC-J-48).
 pub(super) fn exported(client: &mut Client, job: JobId, format: Format) -> Result<String, Failure> {
     let view = client.job(job, Moment::Now)?.job;
@@ -361,6 +316,8 @@ pub(super) fn described(view: &JobView, description: DescriptionView) -> Describ
         priority: view.priority,
         walltime_seconds: view.walltime_seconds,
         alternatives: alternatives.into(),
+        component: None,
+        changed: Vec::new(),
     }
 }
 

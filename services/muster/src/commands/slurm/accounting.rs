@@ -2,7 +2,7 @@
 
 use super::{
     Ended, print, shown,
-    site::{Site, number},
+    site::{Site, number, was_refused},
     wanted,
 };
 use muster_client::Moment;
@@ -55,7 +55,8 @@ fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
     for step in page.steps {
         steps.entry(step.job).or_default().push(step);
     }
-    let rows = page.jobs.iter().flat_map(|detail| {
+    let entered = page.jobs.iter().filter(|detail| !was_refused(&detail.job));
+    let rows = entered.flat_map(|detail| {
         let steps = steps.get(&detail.job.id).map_or(&[][..], Vec::as_slice);
         rows_of(site, command, detail, steps, &cluster)
     });
@@ -73,7 +74,7 @@ fn in_window(site: &mut Site, command: &Sacct) -> Result<Vec<JobId>, Failure> {
         wanted.from.is_none_or(|from| view.ended.is_none_or(|ended| ended >= from))
             && wanted.to.is_none_or(|to| view.submitted <= to)
     };
-    Ok(page.jobs.into_iter().filter(is_in).map(|view| view.id).collect())
+    Ok(page.jobs.into_iter().filter(|view| is_in(view) && !was_refused(view)).map(|view| view.id).collect())
 }
 
 /// The jobs that ids name. What nobody remembers may be in the log.

@@ -3,8 +3,8 @@
 
 use super::{
     interrupts::{Interrupts, is_end},
-    site::unreachable,
-    submission::{Problem, failed, refused},
+    site::{rules, unreachable},
+    submission::{Problem, failed, refused, verdict},
 };
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
@@ -18,7 +18,7 @@ use muster_slurm::{
     messages::{AllocationEvent, Refusal, Rejection},
     options::Command,
     queries::Failure,
-    request::{Caller, Interactive, Program, Rules, Settings, Submission, lower},
+    request::{Caller, Interactive, Program, Settings, Submission, lower},
 };
 use nix::unistd::User;
 use std::{sync::mpsc, thread, time::Duration};
@@ -58,15 +58,15 @@ pub struct Allocation {
 /// Submits a job that holds resources, and waits until it has them.
 pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -> Result<Allocation, Problem> {
     let command = wish.command;
+    let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))?;
     let submission = Submission {
         components: wish.settings,
         program: Program::Allocation { by: wish.by, words: wish.words.clone() },
         caller: wish.caller,
-        rules: &Rules::default(),
+        rules: &rules(&info),
         now: wish.now,
     };
     let mut spec = lower(&submission)?;
-    let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))?;
     let own = [
         ("SLURM_CLUSTER_NAME", &info.cluster),
         ("SLURM_SUBMIT_DIR", &wish.caller.directory),
@@ -78,10 +78,10 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
     // Whoever is interrupted in between has a job whose number nobody knows.
     interrupts.put_off();
     let submitted = client.submit(CommandId::new_now(), vec![spec]);
-    let job = submitted.map(|answer| answer.jobs.first().copied());
-    let job = match job {
-        Ok(Some(job)) => job,
-        Ok(None) => return Err(failed(command, "the answer names no job")),
+    let job = submitted.map(|answer| (answer.jobs.first().copied(), answer.is_judged));
+    let (job, is_judged) = match job {
+        Ok((Some(job), is_judged)) => (job, is_judged),
+        Ok((None, _)) => return Err(failed(command, "the answer names no job")),
         Err(error) => return Err(refused(command, error, partition)),
     };
     let mut canceller = client.another();
@@ -98,6 +98,9 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
         }
     };
     let lost = |error: ClientError| failed(command, error);
+    if is_judged && let Some(rejection) = verdict(client, job).map_err(lost)? {
+        return Err(Refusal::Rejected(rejection).into());
+    }
     let seen = client.wait_for_plan(job).map_err(lost)?;
     let waits = matches!(seen.state, JobState::Held | JobState::Queued);
     if let Some(seconds) = at_most_seconds(command, wish.settings).filter(|_| waits) {

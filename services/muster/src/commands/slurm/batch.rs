@@ -2,18 +2,19 @@
 
 use super::{
     Ended, print,
-    site::{now, variable},
-    submission::{self, Problem, caller, forget_outer_job, printed_only, refused, tell},
+    site::{self, now, unreachable, variable},
+    submission::{self, Problem, caller, forget_outer_job, printed_only, refused, tell, verdict},
 };
 use crate::cli::ConnectionOptions;
 use jiff::Zoned;
-use muster_client::{Client, ClientError, JobQuery};
+use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId,
     job::{ExitStatus, JobSpec},
     views::JobView,
 };
 use muster_slurm::{
+    burst_buffer::{may_have_directives, with_directives},
     environment,
     messages::{Refusal, submitted, wait_status},
     options::{Command, CommandLine, parse},
@@ -47,20 +48,35 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     if line.gives("test-only") {
         return Err(failed("--test-only: muster cannot tell yet when a job would start; nothing was submitted"));
     }
-    let submission =
-        Submission { components: &settings, program, caller: &caller, rules: &Rules::default(), now: &now };
-    let mut spec = lower(&submission)?;
     let mut client = connection.client().map_err(failed)?;
+    let rules = rules(&mut client, &program, &settings)?;
+    let submission = Submission { components: &settings, program, caller: &caller, rules: &rules, now: &now };
+    let mut spec = lower(&submission)?;
     add_variables(&mut spec, &settings, &caller);
     let partition = spec.components.iter().filter_map(|component| component.queue.clone()).next();
     let answer = client.submit(CommandId::new_now(), vec![spec]);
     let answer = answer.map_err(|error| refused(COMMAND, error, partition))?;
     let job = *answer.jobs.first().ok_or_else(|| failed("the answer names no job"))?;
+    if answer.is_judged
+        && let Some(rejection) = verdict(&mut client, job).map_err(failed)?
+    {
+        return Err(Refusal::Rejected(rejection).into());
+    }
     if let Some(line) = submitted(job.number, None, line.gives("parsable"), line.gives("quiet")) {
         print(&format!("{line}\n"));
     }
     let waits = settings.first().is_some_and(|leader| leader.is_set("wait"));
     if waits { wait(&mut client, job).map_err(failed) } else { Ok(0) }
+}
+
+/// What the site says of submissions. It is asked only where that makes a difference.
+fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Result<Rules, Problem> {
+    let has_directives = matches!(program, Program::Batch { text, .. } if may_have_directives(text));
+    if !has_directives && !settings.iter().any(|settings| settings.is_set("bb")) {
+        return Ok(Rules::default());
+    }
+    let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable(COMMAND.name(), &error)))?;
+    Ok(site::rules(&info))
 }
 
 /// What runs, and the options of each component.
@@ -84,7 +100,16 @@ fn read(line: &CommandLine, caller: &Caller, now: &Zoned) -> Result<(Program, Ve
     given.warnings.iter().for_each(|warning| eprintln!("sbatch: warning: {warning}"));
     let defaults = environment::defaults(COMMAND, None, variable);
     let settings = components(&given.sections, &defaults, line, now)?;
+    let text = match settings.first().and_then(|leader| leader.text("bbf")).filter(|path| !path.is_empty()) {
+        None => text,
+        Some(path) => with_directives(&text, &directives_of(path)?),
+    };
     Ok((Program::Batch { text, args, source }, settings))
+}
+
+/// What a `--bbf` file says (SL-B-08).
+fn directives_of(path: &str) -> Result<String, Problem> {
+    std::fs::read_to_string(path).map_err(|error| failed(format!("Could not load {path}: {error}")))
 }
 
 /// Adds the variables of the batch script that are known now (SL-E-03, SL-E-08); where it runs is added when it starts.

@@ -2,7 +2,7 @@
 
 use super::{
     Ended, print, shown,
-    site::{SCHEDULER_PARAMETERS, Site},
+    site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site},
     update, wanted,
 };
 use muster_client::Moment;
@@ -68,6 +68,7 @@ fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -
         Entity::SortedHostlist => hostlist(id, |names| scontrol::hostlist(names, true)),
         Entity::Licences => Ok(scontrol::licences(&site.queues()?.licences, lines)),
         Entity::Reservations => show_reservations(site, id, lines),
+        Entity::BurstBuffers => show_buffers(site),
         Entity::Federation => Ok("No federation\n".to_owned()),
     }
 }
@@ -185,6 +186,14 @@ fn show_reservations(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<
     }
 }
 
+fn show_buffers(site: &mut Site) -> Result<String, Failure> {
+    let info = site.client.info(Moment::Now).map_err(|error| site.failure(&error))?;
+    let kind = info.dialects.get("slurm").and_then(|slurm| slurm.get(BURST_BUFFER_TYPE));
+    let page = site.queues()?.clone();
+    let kind = kind.map_or("datawarp", String::as_str);
+    Ok(site.with_sources(|sources| scontrol::buffers(kind, &page.staging, &page.buffers, sources.person, &site.clock)))
+}
+
 fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
     let licences: Vec<String> = config.licences.iter().map(|(name, count)| format!("{name}:{count}")).collect();
@@ -227,6 +236,8 @@ fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant) 
 fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> Result<(), Failure> {
     let views = site.named(&[IdExpression { job: part.clone(), step: None }])?;
     let owner = views.first().map(|view| view.owner.clone());
+    // Such as one of a job that could not be staged in (SL-B-08).
+    let has_system_hold = views.iter().any(|view| view.holds.system);
     let records = site.records(views, false)?;
     let Chosen::Targets(targets) = choose(action, part, &records, site.parameters()?.whole_hetjob)? else {
         return Ok(());
@@ -246,7 +257,7 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
             client.hold(id, &HoldRequest { jobs, holds, reason: String::new() })
         }
         Action::Release => {
-            let holds = Holds { user: true, operator: !is_own, ..Holds::default() };
+            let holds = Holds { user: true, operator: !is_own, system: has_system_hold };
             client.release(id, &ReleaseRequest { jobs, holds })
         }
         Action::Requeue => {

@@ -7,11 +7,12 @@ use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
     job::JobState,
-    views::{ErrorCode, InfoView, JobDetail, JobDetailsPage, JobView, QueuesPage, ReasonWord},
+    views::{EntryWord, ErrorCode, InfoView, JobDetail, JobDetailsPage, JobView, QueuesPage, ReasonWord},
 };
 use muster_slurm::{
     job_id::{IdExpression, JobPart},
     queries::{Failure, Surroundings},
+    request::Rules,
     select::SchedulerParameters,
     show::{
         Clock,
@@ -160,9 +161,11 @@ impl Site {
         }
     }
 
-    /// The views that a query finds.
+    /// The views that a query finds, without jobs that submission filters refused: of those nobody has a number (SL-S-11).
     pub fn views(&mut self, query: &JobQuery) -> Result<Vec<JobView>, Failure> {
-        self.client.jobs(query).map(|page| page.jobs).map_err(|error| self.failure(&error))
+        let mut views = self.client.jobs(query).map_err(|error| self.failure(&error))?.jobs;
+        views.retain(|view| !was_refused(view));
+        Ok(views)
     }
 
     /// The jobs that ids name, also by the number of a component.
@@ -192,13 +195,35 @@ impl Site {
         let page = self.client.all_jobs(user, name, finished).map_err(|error| self.failure(&error))?;
         let oldest = self.clock.now.plus_seconds(-MIN_JOB_AGE_SECONDS);
         let mut views = page.jobs;
-        views.retain(|view| view.ended.is_none_or(|ended| ended >= oldest));
+        views.retain(|view| view.ended.is_none_or(|ended| ended >= oldest) && !was_refused(view));
         Ok(views)
     }
 }
 
+/// Whether submission filters refused the job, so that it never was in the queue.
+pub fn was_refused(view: &JobView) -> bool {
+    view.filtering.as_ref().is_some_and(|filtering| filtering.entry == EntryWord::Refused)
+}
+
 /// The setting of `[slurm]` that gateways pass on.
 pub const SCHEDULER_PARAMETERS: &str = "scheduler_parameters";
+
+/// The words of staging directives that gateways pass on, with commas between them.
+pub const BURST_BUFFER_DIRECTIVES: &str = "burst_buffer_directives";
+/// What staging directives are taken for.
+pub const BURST_BUFFER_TYPE: &str = "burst_buffer_type";
+
+/// What the site says of submissions (SL-B-01, SL-B-07).
+pub fn rules(info: &InfoView) -> Rules {
+    let slurm = info.dialects.get("slurm");
+    let setting = |name: &str| slurm.and_then(|slurm| slurm.get(name)).map_or("", String::as_str);
+    let words = setting(BURST_BUFFER_DIRECTIVES).split(',').filter(|word| !word.is_empty());
+    Rules {
+        directive_words: words.map(str::to_owned).collect(),
+        persistent_buffers: setting(BURST_BUFFER_TYPE) != "script",
+        ..Rules::default()
+    }
+}
 
 /// What the site has set for the commands.
 pub fn parameters(info: &InfoView) -> SchedulerParameters {

@@ -1,9 +1,12 @@
 //! What the commands that submit jobs have in common: `sbatch`, `salloc` and `srun`.
 
-use super::site::{group_name, host, unreachable, variable};
-use crate::{cli::ConnectionOptions, job_options};
-use muster_client::ClientError;
-use muster_schemas::views::{ErrorBody, ErrorCode};
+use super::site::{group_name, host, unreachable, variable, was_refused};
+use crate::{cli::ConnectionOptions, commands::wait_until_decided, job_options};
+use muster_client::{Client, ClientError};
+use muster_schemas::{
+    JobId,
+    views::{ErrorBody, ErrorCode},
+};
 use muster_slurm::{
     environment,
     messages::{ExitStatuses, Refusal, Rejection},
@@ -108,6 +111,17 @@ pub fn is_of_outer_job(name: &str) -> bool {
         .any(|start| name.starts_with(start))
         || name.contains("_HET_GROUP_")
         || matches!(name, "SLURM_NPROCS" | "SLURM_CPUS_PER_TASK" | "SLURM_NNODES" | "SLURM_NODELIST")
+}
+
+/// What the submission filters say of a job: nothing if it is in the queue, else why they refused it (SL-S-12, SL-S-21).
+pub fn verdict(client: &mut Client, job: JobId) -> Result<Option<Rejection>, ClientError> {
+    let view = wait_until_decided(client, job)?;
+    if !was_refused(&view) {
+        return Ok(None);
+    }
+    let said = view.filtering.and_then(|filtering| filtering.message);
+    let detail = view.outcome.and_then(|outcome| outcome.detail);
+    Ok(Some(Rejection::Filter(said.or(detail).unwrap_or_else(|| "the job was refused".to_owned()))))
 }
 
 /// A refusal of the system in Slurm's words (SL-C-09).

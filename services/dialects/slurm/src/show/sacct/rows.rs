@@ -31,7 +31,11 @@ pub fn rows(detail: &JobDetail, beside: &Beside<'_, '_>, with_earlier: bool) -> 
     let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
     let records = of_detail(detail, beside.sources);
     let mut rows = Vec::new();
-    for record in records {
+    for mut record in records {
+        // Accounting tells how it ended, also while its files are still brought out.
+        if let (State::StageOut, Some(outcome)) = (record.state, &detail.job.outcome) {
+            record.state = State::ended(outcome.outcome);
+        }
         let offset = record.het.as_ref().map_or(0, |het| het.offset as usize);
         let earlier = detail.runs.iter().filter(|run| with_earlier && Some(run.run) != detail.job.run);
         for run in earlier {

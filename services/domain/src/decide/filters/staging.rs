@@ -1,0 +1,98 @@
+//! What is staged for jobs: when the staging program is asked, and what its answers mean (SL-B-01, SL-B-02, SL-B-08).
+
+use super::warned;
+use crate::{
+    filters::verdict::Answer,
+    state::{Chain, Job, State},
+};
+use muster_schemas::{
+    event::Event,
+    filter::{CallId, ChainFilter, ChainSpec, ChainVerdict, FilterForm, FilterKind, FilterSpec, JobWarning},
+    job::Holds,
+};
+use std::sync::Arc;
+
+/// The beginnings of what is to be staged now, at most so many.
+pub(in crate::decide) fn due(state: &State, most: usize) -> Vec<Event> {
+    let mut number = state.next_chain();
+    let mut events = Vec::new();
+    for job in state.index.to_stage.iter().filter_map(|id| state.job(*id)) {
+        let Some(kind) = state.staging_now(job) else { continue };
+        if events.len() >= most {
+            break;
+        }
+        match foreign_buffer(state, job).filter(|_| kind == FilterKind::StageIn) {
+            Some(why) => events.extend(failed(job, number, 0, &why)),
+            None => events.extend(began(state, job, kind, number)),
+        }
+        number += 1;
+    }
+    events
+}
+
+/// A call for each component that has something to be staged, one after the other.
+fn began(state: &State, job: &Job, kind: FilterKind, number: u64) -> Option<Event> {
+    let settings = state.staging_settings();
+    let path = settings.program.as_ref()?;
+    let filter = |component: u32| ChainFilter {
+        spec: FilterSpec {
+            name: format!("component {component}"),
+            path: path.clone(),
+            form: FilterForm::Exec,
+            revert_on_unknown: false,
+        },
+        program_hash: state.filters.program_hashes.get(path).cloned(),
+    };
+    let filters = job.staged_components().iter().map(|staged| filter(staged.component)).collect();
+    let limit_seconds = match kind {
+        FilterKind::StageOut => settings.stage_out_timeout_seconds,
+        _ => settings.stage_in_timeout_seconds,
+    };
+    let chain = Arc::new(ChainSpec { number, kind, filters, limit_seconds, offer: None });
+    Some(Event::FilterChainStarted { job: job.id, chain })
+}
+
+/// Why a persistent buffer cannot be made or removed: another user has it.
+fn foreign_buffer(state: &State, job: &Job) -> Option<String> {
+    let is_foreign = |name: &&String| {
+        let buffer = state.staging.buffers.get(*name);
+        buffer.is_some_and(|buffer| buffer.owner != job.owner.user)
+    };
+    job.staged_components().iter().find_map(|component| {
+        let made = component.creates.iter().find(is_foreign).map(|name| (name, "create_persistent"));
+        let removed = || component.destroys.iter().find(is_foreign).map(|name| (name, "destroy_persistent"));
+        let (name, what) = made.or_else(removed)?;
+        Some(format!("{what}: the persistent buffer `{name}` belongs to another user"))
+    })
+}
+
+/// What follows from an answer of the staging program.
+pub(super) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -> Vec<Event> {
+    let failure = answer.staging_failure();
+    let is_last = call.position + 1 >= chain.end();
+    let passed = || {
+        let (kind, number) = (chain.spec.kind, chain.spec.number);
+        is_last.then_some(Event::FilterChainPassed { job: job.id, kind, chain: number })
+    };
+    match (chain.spec.kind, failure) {
+        (FilterKind::StageIn, Some(why)) => failed(job, chain.spec.number, call.position, &why),
+        // What the other components leave is staged out all the same.
+        (_, Some(text)) => {
+            let warning = JobWarning { code: "StageOutFailed".to_owned(), text };
+            warned(job.id, vec![warning]).chain(passed()).collect()
+        }
+        (_, None) => passed().into_iter().collect(),
+    }
+}
+
+/// What a job needs could not be staged in: it is held until an administrator releases it, and then it is tried again.
+fn failed(job: &Job, number: u64, position: u32, why: &str) -> Vec<Event> {
+    let kind = FilterKind::StageIn;
+    let added = Holds { system: true, ..Holds::default() };
+    let (verdict, message) = (ChainVerdict::Hold, why.to_owned());
+    vec![
+        Event::FilterChainFailed { job: job.id, kind, chain: number, verdict, position, message },
+        Event::FilterRollbackCompleted { job: job.id, kind, chain: number },
+        Event::JobHeld { job: job.id, holds: added, reason: format!("staging in failed: {why}") },
+    ]
+}

@@ -1,0 +1,140 @@
+//! What is staged for jobs ahead of their start and after their end, and the persistent buffers that are there.
+
+use super::{Job, State};
+use muster_schemas::{
+    JobId, Timestamp,
+    filter::{FilterKind, StagingSettings},
+    job::{ComponentStaging, JobType},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What a state has of staging, beyond [`super::components::SingleEnds`], which was stored without it in an earlier release.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Staging {
+    /// The staging program, and how long it may take.
+    pub(crate) settings: Arc<StagingSettings>,
+    /// Persistent buffers, by name.
+    pub(crate) buffers: BTreeMap<String, Buffer>,
+    /// How far jobs are that have something to be staged; of a living state it is with the jobs.
+    pub(crate) jobs: BTreeMap<JobId, JobStaging>,
+}
+
+/// A persistent buffer (SL-B-02).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffer {
+    /// Login name of whose job made it.
+    pub owner: String,
+    /// That job.
+    pub job: JobId,
+    /// When.
+    pub created: Timestamp,
+}
+
+/// How far the staging of a job is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobStaging {
+    /// Where it stands.
+    pub stage: Stage,
+    /// Whether the program was ever asked to stage something in, so that it is asked to stage out after the end.
+    pub has_begun: bool,
+}
+
+/// Where the staging of a job stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stage {
+    /// It is to be staged in as soon as nothing else keeps the job from starting.
+    #[default]
+    Wanted,
+    /// It is being staged in.
+    Coming,
+    /// That failed: why. It is tried again when the job is released.
+    Failed(String),
+    /// All is staged in.
+    In,
+    /// It is being staged out.
+    Leaving,
+    /// All is staged out, as far as that was possible.
+    Out,
+}
+
+impl Job {
+    /// What is to be staged for its components, in the order in which that is done: who makes persistent buffers goes first.
+    pub fn staged_components(&self) -> Vec<&ComponentStaging> {
+        let staged = self.types().iter().find_map(|job_type| match job_type {
+            JobType::Staged(components) => Some(components),
+            _ => None,
+        });
+        let mut components: Vec<&ComponentStaging> = staged.into_iter().flatten().collect();
+        components.sort_by_key(|component| (component.creates.is_empty(), component.component));
+        components
+    }
+
+    /// Whether all that it needs is staged in, or nothing is to be.
+    pub fn is_staged_in(&self) -> bool {
+        self.staging.as_ref().is_none_or(|staging| staging.stage == Stage::In)
+    }
+
+    /// What is to be staged now, as far as the job is concerned: in if nothing else keeps it from starting, out when it is over.
+    pub(crate) fn staging_due(&self) -> Option<FilterKind> {
+        let staging = self.staging.as_deref()?;
+        if self.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
+            return None;
+        }
+        let is_over = matches!(staging.stage, Stage::Leaving | Stage::Out);
+        if self.is_finished() {
+            return (staging.has_begun && !is_over).then_some(FilterKind::StageOut);
+        }
+        let is_wanted = matches!(staging.stage, Stage::Wanted | Stage::Failed(_));
+        (is_wanted && self.is_waiting() && self.gates_but_staging_open()).then_some(FilterKind::StageIn)
+    }
+
+    /// The persistent buffer that it uses, does not make itself, and that is not among these.
+    pub(crate) fn missing_buffer<'a>(&'a self, buffers: &BTreeMap<String, Buffer>) -> Option<&'a str> {
+        let staged = self.staged_components();
+        let makes = |name: &String| staged.iter().any(|component| component.creates.contains(name));
+        let mut used = staged.iter().flat_map(|component| &component.uses);
+        used.find(|name| !buffers.contains_key(*name) && !makes(name)).map(String::as_str)
+    }
+}
+
+impl State {
+    /// How the files of jobs are staged.
+    pub fn staging_settings(&self) -> &Arc<StagingSettings> {
+        &self.staging.settings
+    }
+
+    /// Persistent buffers, by name.
+    pub fn buffers(&self) -> impl ExactSizeIterator<Item = (&str, &Buffer)> {
+        self.staging.buffers.iter().map(|(name, buffer)| (name.as_str(), buffer))
+    }
+
+    /// What is to be staged for a job now: as [`Job::staging_due`], if there is a program for it and the buffers that the job
+    /// uses are there.
+    pub(crate) fn staging_now(&self, job: &Job) -> Option<FilterKind> {
+        let due = job.staging_due().filter(|_| self.staging.settings.program.is_some())?;
+        (due == FilterKind::StageOut || job.missing_buffer(&self.staging.buffers).is_none()).then_some(due)
+    }
+
+    /// Whether anything is to be staged now.
+    pub(crate) fn has_staging_now(&self) -> bool {
+        let jobs = self.index.to_stage.iter().filter_map(|id| self.job(*id));
+        jobs.into_iter().any(|job| self.staging_now(job).is_some())
+    }
+
+    /// All that there is of staging, to be stored.
+    pub(crate) fn staging_book(&self) -> Staging {
+        let of_job = |job: &Job| Some((job.id, (**job.staging.as_ref()?).clone()));
+        Staging { jobs: self.jobs().filter_map(of_job).collect(), ..self.staging.clone() }
+    }
+
+    /// Puts back what was stored.
+    pub(crate) fn restore_staging(&mut self, mut book: Staging) {
+        for (id, staging) in std::mem::take(&mut book.jobs) {
+            if let Some(job) = self.core.jobs.get_mut(&id) {
+                job.staging = Some(Box::new(staging));
+            }
+        }
+        self.staging = book;
+    }
+}

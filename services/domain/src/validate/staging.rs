@@ -1,0 +1,60 @@
+//! What may be staged.
+
+use super::{MAX_LIST, bytes, count, filter_spec, identifier, invalid, no_nul, number};
+use muster_schemas::{
+    command::Refusal,
+    filter::{FilterForm, FilterSpec, StagingSettings},
+    job::{ComponentStaging, JobType},
+};
+use std::collections::BTreeSet;
+
+/// Bytes of all directives of a component.
+const MAX_DIRECTIVE_BYTES: usize = 64 << 10;
+/// So long the staging program may take at most: a week.
+const MAX_TIMEOUT_SECONDS: u64 = 604_800;
+
+/// What is to be staged for a job with so many components.
+pub(super) fn job_types(types: &[JobType], components: usize) -> Result<(), Refusal> {
+    let mut seen = BTreeSet::new();
+    let staged = types.iter().filter_map(|job_type| match job_type {
+        JobType::Staged(staged) => Some(staged),
+        _ => None,
+    });
+    for staging in staged.flatten() {
+        let number = staging.component;
+        if number as usize >= components {
+            return invalid(format!("types.staged: component {number} is named, the job has {components}"));
+        }
+        if !seen.insert(number) {
+            return invalid(format!("types.staged: component {number} is named twice"));
+        }
+        component(staging)?;
+    }
+    Ok(())
+}
+
+fn component(staging: &ComponentStaging) -> Result<(), Refusal> {
+    let field = format!("types.staged: component {}", staging.component);
+    let ComponentStaging { directives, creates, uses, destroys, .. } = staging;
+    if directives.is_empty() {
+        return invalid(format!("{field}: has no directives"));
+    }
+    count(&format!("{field}: directives"), directives.len(), MAX_LIST)?;
+    bytes(&format!("{field}: directives"), directives.iter().map(String::len).sum(), MAX_DIRECTIVE_BYTES)?;
+    directives.iter().try_for_each(|line| no_nul(&field, line))?;
+    count(&format!("{field}: buffers"), creates.len() + uses.len() + destroys.len(), MAX_LIST)?;
+    [creates, uses, destroys].into_iter().flatten().try_for_each(|name| identifier(&field, name))
+}
+
+/// How the files of jobs are to be staged.
+pub(crate) fn staging_settings(settings: &StagingSettings) -> Result<(), Refusal> {
+    if let Some(path) = settings.program.clone() {
+        let name = "program".to_owned();
+        filter_spec("staging", &FilterSpec { name, path, form: FilterForm::Exec, revert_on_unknown: false })?;
+    }
+    let timeouts = [
+        ("staging.stage_in_timeout_seconds", settings.stage_in_timeout_seconds),
+        ("staging.stage_out_timeout_seconds", settings.stage_out_timeout_seconds),
+    ];
+    timeouts.into_iter().try_for_each(|(field, value)| number(field, u64::from(value), 1, MAX_TIMEOUT_SECONDS))
+}
