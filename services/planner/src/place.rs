@@ -4,12 +4,14 @@
 //! as its free cores, memory and GPUs allow. A path that goes inside nodes (sockets, cores, GPUs) is served by what it
 //! counts, and the tasks are dealt out over that.
 
+mod apart;
 mod enough;
 mod path;
 mod share;
 mod tasks;
 
 use crate::free::{Free, FreeNode, Undo};
+pub use apart::{EachNode, Wanted, deal, of_others};
 pub(crate) use enough::Enough;
 use muster_domain::requests;
 use muster_schemas::{

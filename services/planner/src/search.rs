@@ -14,7 +14,7 @@ use crate::{
     free::{Free, FreeNode, Undo},
     machine::{Machine, MachineNode, Window},
     model::{ComponentDemand, Demand},
-    place::{self, Enough, Scope},
+    place::{self, EachNode, Enough, Scope, Wanted},
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -99,18 +99,58 @@ impl<'s> Search<'s> {
 
     /// Places several components that start together. A node serves one of them.
     fn together(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
+        self.one_by_one(demand, start, choice, &[]).or_else(|| {
+            let dealt = self.deal(demand, start, choice)?;
+            self.one_by_one(demand, start, choice, &dealt)
+        })
+    }
+
+    /// Places one component after the other, none on nodes that were dealt out to others.
+    fn one_by_one(
+        &self,
+        demand: &Demand,
+        start: Timestamp,
+        choice: Option<u32>,
+        dealt: &[BTreeSet<NodeId>],
+    ) -> Option<Placement> {
         let mut taken = Taken { longest: Some(longest(demand)), ..Taken::default() };
         let mut components = vec![ComponentPlacement::default(); demand.components.len()];
+        let mut placed_nodes: BTreeSet<NodeId> = BTreeSet::new();
         for number in self.components_in_order(demand) {
             let component = &demand.components[number];
+            taken.nodes = place::of_others(dealt, number);
+            taken.nodes.extend(&placed_nodes);
             let placed = self.component(component, start, choice, &taken)?;
-            taken.nodes.extend(placed.shares.iter().map(|share| share.node));
+            placed_nodes.extend(placed.shares.iter().map(|share| share.node));
             for (name, count) in &component.alternatives[placed.alternative as usize].licences {
                 *taken.licences.entry(name).or_default() += count;
             }
             components[number] = placed;
         }
         Some(Placement { components })
+    }
+
+    /// Deals the nodes out among the components so that each has enough, if there is a way and each asks for a number of
+    /// nodes.
+    fn deal(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Vec<BTreeSet<NodeId>>> {
+        let window = Window::of(start, longest(demand));
+        let nobody = BTreeSet::new();
+        let wanted = |component: &ComponentDemand| {
+            let number = choice.or((component.alternatives.len() == 1).then_some(0))?;
+            let alternative = component.alternatives.get(number as usize)?;
+            let each = EachNode::of(alternative, self.default_memory_per_core_bytes)?;
+            let serving = |node: &&MachineNode| node.serves(window, component.reservation.as_deref());
+            let nodes = self.machine.nodes().iter().filter(serving);
+            let free: Vec<FreeNode> = nodes.filter_map(|node| node.free_in(window, self.now, false)).collect();
+            let scope = Scope {
+                queue_nodes: self.queue_nodes(component),
+                taken_nodes: &nobody,
+                default_memory_per_core_bytes: self.default_memory_per_core_bytes,
+            };
+            Some(each.wanted(free.iter(), &scope)).filter(|wanted| wanted.able.len() >= wanted.nodes)
+        };
+        let wanted: Option<Vec<Wanted>> = demand.components.iter().map(wanted).collect();
+        place::deal(&wanted?)
     }
 
     /// The numbers of the components in the order in which they are placed: those that fewest nodes can serve first, so
@@ -229,7 +269,11 @@ impl<'s> Search<'s> {
     /// a job with one component the one that ends first is taken, of equal ones the first; several components start
     /// together at the first moment at which all fit.
     pub fn earliest(&self, class: &Class, from: Timestamp, bound: Timestamp) -> Option<Found> {
-        let demand = &*class.demand;
+        self.earliest_start(&class.demand, from, bound)
+    }
+
+    /// The same for a demand that has no class.
+    pub fn earliest_start(&self, demand: &Demand, from: Timestamp, bound: Timestamp) -> Option<Found> {
         match &demand.components[..] {
             [component] if component.alternatives.len() > 1 => {
                 let ends = |found: &Found, alternative: &Alternative| {
@@ -389,7 +433,7 @@ fn fits_any_sharing(alternative: &Alternative) -> bool {
 }
 
 /// The longest walltime of all alternatives; `None` if one has none.
-fn longest(demand: &Demand) -> Option<u64> {
+pub(crate) fn longest(demand: &Demand) -> Option<u64> {
     let alternatives = demand.components.iter().flat_map(|component| component.alternatives.iter());
     let walltimes = alternatives.map(|alternative| alternative.walltime_seconds).collect::<Option<Vec<u64>>>()?;
     walltimes.into_iter().max()

@@ -5,8 +5,8 @@ use crate::{
     engine::Engine,
     free::{Free, FreeNode, Undo},
     machine::{MachineNode, Window},
-    model::Demand,
-    place::{self, Enough, Scope},
+    model::{ComponentDemand, Demand},
+    place::{self, EachNode, Enough, Scope, Wanted},
     queue::{Entry, Place},
     search::serves_kind,
 };
@@ -97,18 +97,52 @@ impl Engine {
     }
 
     fn fits_in(&self, demand: &Demand, mut free: Free) -> bool {
+        let mut undo = Undo::default();
+        if self.fits_one_by_one(demand, &mut free, &[], &mut undo) {
+            return true;
+        }
+        free.undo(undo);
+        let dealt = if demand.components.len() > 1 { self.deal_of(demand, &free) } else { None };
+        dealt.is_some_and(|dealt| self.fits_one_by_one(demand, &mut free, &dealt, &mut Undo::default()))
+    }
+
+    /// As when a job starts: nodes dealt out so that each component has enough, if there is a way.
+    fn deal_of(&self, demand: &Demand, free: &Free) -> Option<Vec<BTreeSet<NodeId>>> {
+        let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
+        let nobody = BTreeSet::new();
+        let wanted = |component: &ComponentDemand| {
+            let [alternative] = &component.alternatives[..] else { return None };
+            let each = EachNode::of(alternative, default_memory_per_core_bytes)?;
+            let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
+            let scope = Scope { queue_nodes, taken_nodes: &nobody, default_memory_per_core_bytes };
+            Some(each.wanted(free.nodes().iter(), &scope))
+        };
+        let wanted: Option<Vec<Wanted>> = demand.components.iter().map(wanted).collect();
+        place::deal(&wanted?)
+    }
+
+    /// Whether the components fit one after the other, none on nodes that were dealt out to others.
+    fn fits_one_by_one<'a>(
+        &self,
+        demand: &Demand,
+        free: &mut Free<'a>,
+        dealt: &[BTreeSet<NodeId>],
+        undo: &mut Undo<'a>,
+    ) -> bool {
         let mut taken_nodes: BTreeSet<NodeId> = BTreeSet::new();
         let order = self.search(Timestamp(0)).components_in_order(demand);
-        order.into_iter().map(|number| &demand.components[number]).all(|component| {
+        order.into_iter().all(|number| {
+            let component = &demand.components[number];
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
             let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
-            let scope = Scope { queue_nodes, taken_nodes: &taken_nodes, default_memory_per_core_bytes };
+            let barred = &taken_nodes | &place::of_others(dealt, number);
+            let scope = Scope { queue_nodes, taken_nodes: &barred, default_memory_per_core_bytes };
             // As when it starts: the shortest that fits.
             let mut alternatives: Vec<_> = (0..).zip(component.alternatives.iter()).collect();
             alternatives.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
-            let placed = alternatives.into_iter().find_map(|(number, alternative)| {
-                place::place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
-            });
+            let placed = alternatives
+                .into_iter()
+                .find_map(|(number, alternative)| place::place_alternative(free, &scope, number, alternative, undo));
             let nodes = placed.as_ref().map(|placed| placed.shares.iter().map(|share| share.node).collect());
             taken_nodes.extend(nodes.unwrap_or_else(Vec::new));
             placed.is_some()

@@ -4,7 +4,7 @@ use super::{Holding, Holdings, Window};
 use muster_planner::{
     free::{Free, Undo},
     model::{ComponentDemand, Demand},
-    place::{Scope, place_alternative},
+    place::{EachNode, Scope, Wanted, deal, of_others, place_alternative},
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -69,25 +69,56 @@ impl Holdings<'_> {
             let placed = self.place_component(component, start, None, only, &BTreeSet::new())?;
             return Some(Placement { components: vec![placed] });
         }
-        // Several components hold what they have until the last of them is over, whichever alternatives are taken.
+        self.place_several(job, demand, start, only, &[]).or_else(|| {
+            // Nodes dealt out so that each has enough may do where first fit does not.
+            let window = Window::of(start, longest_walltime(demand));
+            let nobody = BTreeSet::new();
+            let wanted = |component: &ComponentDemand| {
+                let number = only.or((component.alternatives.len() == 1).then_some(0))?;
+                let alternative = component.alternatives.get(number as usize)?;
+                let each = EachNode::of(alternative, self.world.default_memory_per_core_bytes)?;
+                let nodes = self.world.nodes.keys();
+                let free = nodes.filter_map(|node| self.free_node(*node, component.reservation.as_deref(), window));
+                let free: Vec<_> = free.map(|(free, _)| free).collect();
+                Some(each.wanted(free.iter(), &self.scope(component, &nobody)?))
+            };
+            let wanted: Option<Vec<Wanted>> = demand.components.iter().map(wanted).collect();
+            self.place_several(job, demand, start, only, &deal(&wanted?)?)
+        })
+    }
+
+    /// Several components hold what they have until the last of them is over, whichever alternatives are taken. None is
+    /// placed on nodes that were dealt out to others.
+    fn place_several(
+        &self,
+        job: JobId,
+        demand: &Demand,
+        start: Timestamp,
+        only: Option<u32>,
+        dealt: &[BTreeSet<NodeId>],
+    ) -> Option<Placement> {
         let window = Window::of(start, longest_walltime(demand));
         let mut with_job = self.clone();
         let mut taken = BTreeSet::new();
         // Those that fewest nodes can serve are placed first.
-        let mut order: Vec<&ComponentDemand> = demand.components.iter().collect();
-        order.sort_by_key(|component| self.nodes_of_kind(component));
-        let mut placed_components = Vec::new();
-        for component in order {
-            let placed = with_job.place_component(component, start, Some(window), only, &taken)?;
+        let mut order: Vec<usize> = (0..demand.components.len()).collect();
+        order.sort_by_key(|number| self.nodes_of_kind(&demand.components[*number]));
+        let mut components = vec![ComponentPlacement::default(); demand.components.len()];
+        for number in order {
+            let component = &demand.components[number];
+            let barred = &taken | &of_others(dealt, number);
+            let placed = with_job.place_component(component, start, Some(window), only, &barred)?;
             taken.extend(placed.shares.iter().map(|share| share.node));
             with_job.add(Holding::new(job, component, placed.clone(), window, false));
-            placed_components.push((component, placed));
+            components[number] = placed;
         }
-        let of = |wanted: &ComponentDemand| {
-            let mut placed = placed_components.iter();
-            placed.find(|(component, _)| std::ptr::eq(*component, wanted)).map(|(_, placed)| placed.clone())
-        };
-        Some(Placement { components: demand.components.iter().map(of).collect::<Option<_>>()? })
+        Some(Placement { components })
+    }
+
+    fn scope<'s>(&'s self, component: &ComponentDemand, taken_nodes: &'s BTreeSet<NodeId>) -> Option<Scope<'s>> {
+        let queue = self.world.queues.get(&*component.queue)?;
+        let default_memory_per_core_bytes = self.world.default_memory_per_core_bytes;
+        Some(Scope { queue_nodes: &queue.nodes, taken_nodes, default_memory_per_core_bytes })
     }
 
     /// How many nodes are of the kind that some alternative of a component asks for.
@@ -127,7 +158,7 @@ impl Holdings<'_> {
         alternative: &Alternative,
         taken_nodes: &BTreeSet<NodeId>,
     ) -> Option<ComponentPlacement> {
-        let queue = self.world.queues.get(&*component.queue)?;
+        let scope = self.scope(component, taken_nodes)?;
         // Which cores are free later is not known, so whole sockets are only sure on nodes with all cores free.
         let only_all_cores = window.start > self.now && wants_sockets(alternative);
         let nodes = self.world.nodes.keys().filter_map(|node| {
@@ -137,11 +168,6 @@ impl Holdings<'_> {
             }
             Some(free)
         });
-        let scope = Scope {
-            queue_nodes: &queue.nodes,
-            taken_nodes,
-            default_memory_per_core_bytes: self.world.default_memory_per_core_bytes,
-        };
         let mut free = Free::new(nodes, self.licences(window));
         place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
     }
