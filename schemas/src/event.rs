@@ -11,7 +11,7 @@ use crate::{
     },
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Launch, Occasion, Outcome, Usage, WaitReason},
-    plan::{NodeClosure, PlanRecord, ReservationSpec},
+    plan::{BackfillPass, NodeClosure, PlanRecord, ReservationSpec},
     policy::Policy,
     resources::{IndexSet, NodeSpec, Placement},
     scheduling::SchedulingSettings,
@@ -924,6 +924,12 @@ pub enum Event {
         /// All of it from now on.
         settings: Arc<StagingSettings>,
     },
+    /// The planner made a pass of backfill that starts jobs with several components. Its starts are ahead of this record, and
+    /// [`Event::Planned`], with what else the pass came to, is behind it.
+    BackfillPassed {
+        /// What it found for those that did not start.
+        pass: Arc<BackfillPass>,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1138,6 +1144,7 @@ impl Event {
             Self::ComponentStopping { .. } => ("job", "component_stopping"),
             Self::ComponentEnded { .. } => ("job", "component_ended"),
             Self::StagingSet { .. } => ("config", "changed"),
+            Self::BackfillPassed { .. } => ("plan", "backfilled"),
         }
     }
 

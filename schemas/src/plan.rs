@@ -4,6 +4,7 @@ use crate::{
     command::Start,
     event::{ShrinkReason, WaitingJob},
     ids::{JobId, NodeId, Sequence},
+    job::WaitReason,
     resources::{NodeFilter, Placement},
     time::Timestamp,
 };
@@ -88,6 +89,74 @@ pub struct PredictedStart {
     pub start: Option<Timestamp>,
 }
 
+/// How a pass of backfill looks at jobs with several components (SL-P-03).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ComponentMode {
+    /// Mode 1, in passes with odd numbers: one component after the other, each no earlier than the latest start recorded
+    /// for those of the job before it.
+    #[default]
+    Singly,
+    /// Mode 2, in the passes after those: all of them no earlier than the latest start that the pass before recorded.
+    Together,
+}
+
+impl ComponentMode {
+    /// The mode of the pass with a number: it depends on nothing else, so a replay comes to the same.
+    pub const fn of_pass(number: u64) -> Self {
+        if number % 2 == 1 { Self::Singly } else { Self::Together }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Singly => 1,
+            Self::Together => 2,
+        }
+    }
+}
+
+/// When and where a component is thought to start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlannedComponent {
+    /// When; `None` if that is not known, or further ahead than the policy looks.
+    pub start: Option<Timestamp>,
+    /// The nodes that it has then.
+    pub nodes: Vec<NodeId>,
+}
+
+/// What a backfill pass found for a job with several components that does not start in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlannedComponents {
+    /// The job.
+    pub job: JobId,
+    /// Why it waits.
+    pub reason: WaitReason,
+    /// Of each of its components, in their order.
+    pub components: Vec<PlannedComponent>,
+}
+
+impl PlannedComponents {
+    /// The latest start of its components; `None` if one has none.
+    pub fn latest_start(&self) -> Option<Timestamp> {
+        let starts: Option<Vec<Timestamp>> = self.components.iter().map(|component| component.start).collect();
+        starts?.into_iter().max()
+    }
+}
+
+/// A pass of backfill under a policy that starts jobs with several components in such passes only (SL-P-06).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackfillPass {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The time that it planned for.
+    pub at: Timestamp,
+    /// How it looked at jobs with several components.
+    pub mode: ComponentMode,
+    /// Those that it looked at and did not start.
+    pub jobs: Vec<PlannedComponents>,
+}
+
 /// What a planner proposes: starts, and what is to be known about those that wait, where it differs from what is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPlan {
@@ -121,6 +190,8 @@ pub struct ProposedPlan {
     pub pass: u64,
     /// Which start of a planner it is, from 1 (HPC-F-89).
     pub epoch: u64,
+    /// What it found for jobs with several components, if it is a pass of backfill that starts those.
+    pub backfill_pass: Option<BackfillPass>,
 }
 
 /// What is known of a start beside its placement.

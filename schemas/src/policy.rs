@@ -4,9 +4,12 @@
 //! knows which one made which decision.
 
 mod check;
+mod components;
 pub mod formula;
 pub mod order;
 pub mod words;
+
+pub use components::{ComponentPriority, ComponentStart, Components};
 
 pub use check::{
     MOST_FORMULA_BYTES, MOST_LIMITS, MOST_NAME_BYTES, MOST_ORDER_KEYS, MOST_STARTS, PolicyFault, queue_place,
@@ -116,7 +119,7 @@ pub enum OrderKey {
 
 /// Whether and how jobs go around one that waits for resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Backfill {
     /// What is promised to jobs that wait.
     pub mode: BackfillMode,
@@ -128,6 +131,8 @@ pub struct Backfill {
     pub look_ahead: Option<u32>,
     /// Only jobs that name a walltime go around others.
     pub require_walltime: bool,
+    /// When jobs with several components start, in whatever queues they are. Only the policy's own backfill says so.
+    pub components: Components,
 }
 
 /// What is promised to jobs that wait for resources.

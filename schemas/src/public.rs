@@ -12,7 +12,7 @@ use crate::{
     },
     ids::{JobId, NodeId, RunId, Sequence, StepId},
     job::{ArraySpec, Dependencies, ExitStatus, Holds, JobSpec, JobType, Notification, Occasion, Outcome, Sink, Usage},
-    plan::{NodeClosure, PlanRecord, ReservationSpec},
+    plan::{BackfillPass, ComponentMode, NodeClosure, PlanRecord, ReservationSpec},
     policy::Policy,
     resources::{Alternative, IndexSet, NodeSpec, Placement},
     steps::{StepShare, TaskStatus},
@@ -928,6 +928,19 @@ public_events! {
         /// What it used on its nodes.
         usage: Usage,
     }
+    /// The planner made a pass of backfill that starts jobs with several components.
+    "plan" "backfilled" PlanBackfilled {
+        /// The number of the pass, from 1.
+        number: u64,
+        /// The time that it planned for.
+        at: Timestamp,
+        /// How it looked at jobs with several components: `singly` (mode 1) or `together` (mode 2).
+        mode: ComponentMode,
+        /// How many it looked at that did not start.
+        total: u64,
+        /// The first 10,000 of them.
+        jobs: Vec<PassedJob>,
+    }
     /// A task of a running job was started, as a step of it.
     "task" "started" TaskStarted {
         /// The job.
@@ -1075,6 +1088,26 @@ pub struct PlannedJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Timestamp>)]
     pub predicted_start: Option<Option<Timestamp>>,
+}
+
+/// A job with several components that did not start in a pass of backfill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PassedJob {
+    /// The job.
+    pub job: JobId,
+    /// Why it waits.
+    pub reason: ReasonView,
+    /// When and where its components are thought to start, in their order.
+    pub components: Vec<PassedComponent>,
+}
+
+/// When and where a component is thought to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PassedComponent {
+    /// When; `null` if that is not known.
+    pub start: Option<Timestamp>,
+    /// The nodes that it has then.
+    pub nodes: Vec<String>,
 }
 
 /// What a run has of one node.
@@ -1346,6 +1379,7 @@ impl EventData {
                 usage: *usage,
             }
             .into(),
+            Event::BackfillPassed { pass } => passed(pass, names).into(),
             Event::TaskStarted { job, run, step, instance, cores } => TaskStarted {
                 job: *job,
                 run: *run,
@@ -1381,6 +1415,7 @@ impl EventData {
             | Self::ClusterRunNumbersRaised(_)
             | Self::PlanWaiting(_)
             | Self::PlanMade(_)
+            | Self::PlanBackfilled(_)
             | Self::LogCheckpoint(_)
             | Self::FilterNoRunner(_)
             | Self::ConfigChanged(_)
@@ -1600,6 +1635,25 @@ fn planned(plan: &PlanRecord) -> PlanMade {
         slots: plan.slots.len() as u64,
         predictions: plan.predictions.len() as u64,
         jobs: jobs.into_values().take(MAX_WAITING_JOBS).collect(),
+    }
+}
+
+fn passed(pass: &BackfillPass, names: &dyn Names) -> PlanBackfilled {
+    let component = |planned: &crate::plan::PlannedComponent| PassedComponent {
+        start: planned.start,
+        nodes: planned.nodes.iter().map(|node| node_name(names, *node).into_owned()).collect(),
+    };
+    let job = |planned: &crate::plan::PlannedComponents| PassedJob {
+        job: planned.job,
+        reason: (&planned.reason).into(),
+        components: planned.components.iter().map(component).collect(),
+    };
+    PlanBackfilled {
+        number: pass.number,
+        at: pass.at,
+        mode: pass.mode,
+        total: pass.jobs.len() as u64,
+        jobs: pass.jobs.iter().take(MAX_WAITING_JOBS).map(job).collect(),
     }
 }
 

@@ -365,6 +365,13 @@ pub struct ComponentView {
     pub tasks: u32,
     /// How many cores, in the same way.
     pub cores: u64,
+    /// When it is thought to start, if it waits and that can be foreseen: components of one job can be foreseen at different
+    /// times (SL-P-12).
+    #[serde(default)]
+    pub expected_start: Option<Timestamp>,
+    /// The nodes that it is thought to have then, as far as a plan says so.
+    #[serde(default)]
+    pub planned_nodes: Vec<String>,
 }
 
 /// What has become of the tasks of an array.

@@ -137,6 +137,7 @@ fn policy() -> Policy {
             candidates: CandidateOrder::Sjbf,
             look_ahead: Some(1000),
             require_walltime: true,
+            ..Backfill::default()
         },
         limits: vec![Limit {
             per: LimitPer::User,
@@ -316,6 +317,7 @@ fn events() -> Vec<Event> {
     events.extend(chains::events(&fixture));
     events.extend(steps::events(&fixture));
     events.extend(components::events(&fixture));
+    events.extend(components::passed(&fixture));
     events
 }
 

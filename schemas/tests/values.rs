@@ -5,6 +5,7 @@ use muster_schemas::{
     codec::CodecError,
     event::{Event, TraceContext},
     hosts,
+    policy::{Backfill, BackfillMode, ComponentPriority, ComponentStart, Components},
     resources::IndexSet,
 };
 
@@ -171,4 +172,26 @@ proptest! {
         let _ = text.parse::<JobId>();
         let _ = TraceContext::from_traceparent(&text);
     }
+}
+
+#[test]
+fn settings_of_components_are_stored_only_where_a_policy_has_some() {
+    let backfill = |components: Components| Backfill { mode: BackfillMode::Easy, components, ..Backfill::default() };
+    let plain = codec::encode(&backfill(Components::default())).unwrap();
+    // As it was before there were any: the mode, three options that are not there, a candidates' order, no walltime.
+    assert_eq!(plain[codec::HEADER_BYTES..], [1, 0, 0, 0, 0]);
+    let own = Components {
+        start: ComponentStart::BackfillPass,
+        interval_seconds: 7,
+        window_seconds: Some(9),
+        priority: ComponentPriority::Max,
+    };
+    for components in [Components::default(), own] {
+        let backfill = backfill(components);
+        assert_eq!(codec::decode::<Backfill>(&codec::encode(&backfill).unwrap()).unwrap(), backfill);
+        let text = serde_json::to_string(&backfill).unwrap();
+        assert_eq!(serde_json::from_str::<Backfill>(&text).unwrap(), backfill);
+        assert!(text.starts_with(r#"{"mode":"easy","#), "{text}");
+    }
+    assert!(serde_json::from_str::<Backfill>(r#"{"mode":"easy","modes":1}"#).is_err());
 }

@@ -8,6 +8,7 @@ mod memory;
 mod planner;
 mod running;
 mod slurm;
+mod slurm_components;
 mod steps;
 mod submission;
 mod workload;
@@ -69,6 +70,8 @@ enum Row {
     Steps,
     /// `sbatch` one after the other, `squeue` with 100,000 waiting jobs.
     SlurmCommands,
+    /// From the submission of a job with three components to the start of all of them, on an idle system.
+    SlurmComponents,
     /// Decode and fold of a log.
     Fold,
     /// Restart with 1,000,000 events and 100,000 live jobs.
@@ -155,6 +158,7 @@ impl Bench {
             Row::Throughput => running::throughput(self).await,
             Row::Steps => steps::steps(self).await,
             Row::SlurmCommands => slurm::commands(self).await,
+            Row::SlurmComponents => slurm_components::components(self).await,
             Row::Fold => self.compute(history::fold).await,
             Row::Restart => history::restart(self).await,
             Row::PastQuery => history::past_query(self).await,

@@ -1,7 +1,7 @@
 //! What makes no sense in a policy, whichever way it came.
 
 use super::{
-    Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy,
+    Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Policy,
     formula::{Formula, FormulaError},
     words::shorten,
 };
@@ -17,6 +17,8 @@ pub const MOST_ORDER_KEYS: usize = 32;
 pub const MOST_LIMITS: usize = 1000;
 /// The most starts in a cycle that a policy may ask for.
 pub const MOST_STARTS: u32 = 100_000;
+/// The longest interval of backfill passes, in seconds.
+const MOST_INTERVAL_SECONDS: u32 = 86_400;
 /// The highest number that the file format can write down.
 const MOST_AMOUNT: u64 = i64::MAX as u64;
 
@@ -47,6 +49,7 @@ impl Policy {
         faults.text("name", &self.name, "the name of the policy");
         faults.order("order", &self.order);
         faults.backfill("backfill", &self.backfill);
+        faults.components("backfill.components", self);
         faults.limits(&self.limits);
         for (name, queue) in &self.queues {
             let place = queue_place(name);
@@ -59,6 +62,7 @@ impl Policy {
             }
             if let Some(backfill) = &queue.backfill {
                 faults.backfill(&format!("{place}.backfill"), backfill);
+                faults.components_of_queue(&format!("{place}.backfill"), backfill, self.backfill.components);
             }
         }
         if !(1..=MOST_STARTS).contains(&self.max_starts) {
@@ -112,7 +116,7 @@ impl Faults {
     }
 
     fn backfill(&mut self, place: &str, backfill: &Backfill) {
-        let Backfill { mode, reservations, candidates, look_ahead, require_walltime } = *backfill;
+        let Backfill { mode, reservations, candidates, look_ahead, require_walltime, components: _ } = *backfill;
         if mode == BackfillMode::None {
             let set = [
                 ("reservations", reservations.is_some()),
@@ -132,6 +136,47 @@ impl Faults {
         if look_ahead == Some(0) {
             let message = "expected 1 or more; for no backfilling say `mode = \"none\"`";
             self.add(&format!("{place}.look_ahead"), message.into());
+        }
+    }
+
+    fn components(&mut self, place: &str, policy: &Policy) {
+        let Backfill { mode, components, .. } = policy.backfill;
+        let Components { start, interval_seconds, window_seconds, .. } = components;
+        let default = Components::default();
+        if start == ComponentStart::AnyPass {
+            let set = [
+                ("interval_seconds", interval_seconds != default.interval_seconds),
+                ("window_seconds", window_seconds.is_some()),
+            ];
+            for (key, _) in set.iter().filter(|(_, is_set)| *is_set) {
+                let message = "has no effect while jobs start in any pass: expected `start` \"backfill_pass\"";
+                self.add(&format!("{place}.{key}"), message.into());
+            }
+        }
+        if !(1..=MOST_INTERVAL_SECONDS).contains(&interval_seconds) {
+            let message = format!("expected 1 to {MOST_INTERVAL_SECONDS}, found {interval_seconds}");
+            self.add(&format!("{place}.interval_seconds"), message);
+        }
+        if window_seconds == Some(0) {
+            self.add(&format!("{place}.window_seconds"), "expected 1 or more".into());
+        }
+        self.keeps_no_promises(&format!("{place}.start"), mode, start);
+    }
+
+    fn components_of_queue(&mut self, place: &str, backfill: &Backfill, of_policy: Components) {
+        if backfill.components != Components::default() {
+            let message =
+                "expected none in a queue: jobs can have components in several, so [backfill] says it for all";
+            self.add(&format!("{place}.components"), message.into());
+        }
+        self.keeps_no_promises(&format!("{place}.mode"), backfill.mode, of_policy.start);
+    }
+
+    fn keeps_no_promises(&mut self, place: &str, mode: BackfillMode, start: ComponentStart) {
+        if mode == BackfillMode::Conservative && start == ComponentStart::BackfillPass {
+            let message = "backfill passes make their reservations anew, which `conservative` never does: expected \
+                           `start` \"any_pass\", or `mode` \"easy\" with as many `reservations` as are wanted";
+            self.add(place, message.into());
         }
     }
 

@@ -124,6 +124,13 @@ impl fmt::Display for EventData {
                 data.predictions,
                 data.refused.len()
             ),
+            Self::PlanBackfilled(data) => write!(
+                f,
+                "backfill pass {}, mode {}: {} jobs with several components wait",
+                data.number,
+                data.mode.number(),
+                data.total
+            ),
             Self::JobConfigured(data) => write!(f, "job {} ({}) was changed by who makes it", data.job, data.name),
             Self::JobEntered(data) => write!(f, "job {} is to enter the queue", data.job),
             Self::JobValidated(data) => match &data.template {

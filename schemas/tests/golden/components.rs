@@ -2,9 +2,11 @@
 
 use super::Fixture;
 use muster_schemas::{
+    Timestamp,
     event::{Event, StopReason},
     filter::StagingSettings,
-    job::{Holds, Outcome, Usage},
+    job::{Holds, Outcome, Usage, WaitReason},
+    plan::{BackfillPass, ComponentMode, PlannedComponent, PlannedComponents},
 };
 use std::sync::Arc;
 
@@ -31,4 +33,15 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
             }),
         },
     ]
+}
+
+/// The event of a backfill pass.
+pub fn passed(fixture: &Fixture) -> Vec<Event> {
+    let Fixture { job_id: job, node, .. } = fixture.clone();
+    let reason = WaitReason::Reserved { start: Timestamp(9_000_000) };
+    let first = PlannedComponent { start: Some(Timestamp(9_000_000)), nodes: vec![node] };
+    let components = vec![first, PlannedComponent::default()];
+    let jobs = vec![PlannedComponents { job, reason, components }];
+    let pass = BackfillPass { number: 4, at: Timestamp(8_000_000), mode: ComponentMode::Together, jobs };
+    vec![Event::BackfillPassed { pass: Arc::new(pass) }]
 }

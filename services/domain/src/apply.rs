@@ -85,6 +85,7 @@ impl State {
             Event::ReservationRemoved { name } => self.reservation_removed(name),
             Event::NodeClosuresSet { node, closures } => self.node_closures_set(*node, closures),
             Event::Planned { plan } => self.planned(plan),
+            Event::BackfillPassed { pass } => self.backfill_passed(pass),
             Event::JobReceived { .. }
             | Event::JobConfigured { .. }
             | Event::JobEntered { .. }

@@ -195,6 +195,11 @@ fn planning(state: &State) -> Result<(), String> {
     for job in state.jobs().filter(|job| !job.is_waiting() || !job.holds().is_empty()) {
         ensure(job.slot.is_none() && job.predicted_start.is_none(), || format!("job {}: an old promise", job.id))?;
     }
+    for (id, planned) in &state.backfill_passes().jobs {
+        let job = state.job(*id).filter(|job| job.is_waiting() && job.holds().is_empty());
+        let is_whole = job.is_some_and(|job| job.components.len() == planned.len());
+        ensure(is_whole, || format!("job {id}: old plans of components"))?;
+    }
     for node in state.nodes() {
         let name = &node.spec.name;
         let in_order = node.closures.windows(2).all(|pair| pair[0].until <= pair[1].from);

@@ -3,11 +3,12 @@
 use crate::state::{
     Core, State,
     components::SingleEnds,
-    planning::{Additions, Further},
+    planning::{Additions, BackfillPasses, Further},
     sessions::Sessions,
     staging::Staging,
 };
 use muster_schemas::codec::{self, CodecError};
+use std::sync::Arc;
 
 impl State {
     /// All of the state as bytes. Equal states have equal bytes.
@@ -18,7 +19,8 @@ impl State {
         let mut bytes = codec::encode(&self.core)?;
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
-        let has_staging = staging != Staging::default();
+        let has_passes = *self.passes != BackfillPasses::default();
+        let has_staging = has_passes || staging != Staging::default();
         let has_ends = has_staging || ends != SingleEnds::default();
         let has_sessions = has_ends || self.sessions != Sessions::default();
         let has_further = has_sessions || further != Further::default();
@@ -36,6 +38,9 @@ impl State {
         }
         if has_staging {
             codec::encode_into(&staging, &mut bytes)?;
+        }
+        if has_passes {
+            codec::encode_into(&*self.passes, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -71,7 +76,11 @@ impl State {
                         let (ends, staging) = codec::split(ends)?;
                         state.restore_single_ends(codec::decode(ends)?);
                         if !staging.is_empty() {
+                            let (staging, passes) = codec::split(staging)?;
                             state.restore_staging(codec::decode(staging)?);
+                            if !passes.is_empty() {
+                                state.passes = Arc::new(codec::decode(passes)?);
+                            }
                         }
                     }
                 }
@@ -87,7 +96,9 @@ impl State {
     pub fn digest(&self) -> [u8; 32] {
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
-        if staging != Staging::default() {
+        if *self.passes != BackfillPasses::default() {
+            codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends, &staging, &*self.passes))
+        } else if staging != Staging::default() {
             codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends, &staging))
         } else if ends != SingleEnds::default() {
             codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends))

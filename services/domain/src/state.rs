@@ -21,7 +21,7 @@ pub use components::{ComponentOver, SingleEnd};
 pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall, Passed, Refusal, Told};
 pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};
 pub use node::{Licence, Node, Queue};
-pub use planning::Reservation;
+pub use planning::{BackfillPasses, Reservation};
 pub use run::{Part, PartState, Run, Step, StepPart, Suspension};
 pub use sessions::{AtOnce, KeptJob, LaunchedPart, LaunchedStep};
 pub use shape::{Shape, ShapeId, Shapes};
@@ -58,6 +58,7 @@ pub struct State {
     pub(crate) rebalanced: Option<Timestamp>,
     pub(crate) sessions: Sessions,
     pub(crate) staging: Staging,
+    pub(crate) passes: Arc<BackfillPasses>,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
@@ -193,6 +194,11 @@ impl State {
     /// The policy that planners follow.
     pub fn policy(&self) -> &Arc<Policy> {
         self.planning.policy()
+    }
+
+    /// The passes of backfill that start jobs with several components.
+    pub fn backfill_passes(&self) -> &Arc<BackfillPasses> {
+        &self.passes
     }
 
     /// All advance reservations that are not over, by name.

@@ -300,6 +300,7 @@ fn says_nothing(plan: &ProposedPlan) -> bool {
         && plan.shrinks.is_empty()
         && plan.preemptions.is_empty()
         && plan.reserved.is_empty()
+        && plan.backfill_pass.is_none()
 }
 
 /// What was foreseen, when it is; for ever if nothing predicts.

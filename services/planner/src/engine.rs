@@ -16,11 +16,12 @@ use crate::{
     timeline::ALWAYS,
 };
 use held::JustLeft;
+use muster_domain::state::BackfillPasses;
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
     filter::ActivationOrdering,
-    policy::Policy,
+    policy::{ComponentStart, Components, Policy},
     resources::NodeSpec,
     scheduling::SchedulingSettings,
 };
@@ -67,6 +68,10 @@ pub struct Engine {
     pub(crate) queue_block: Option<(JobId, i64)>,
     /// All filters are taken to pass at once.
     pub(crate) assumes_passes: bool,
+    /// When jobs with several components start, how many of those wait, and what backfill passes found for them.
+    pub(crate) components: Components,
+    pub(crate) jobs_with_components: usize,
+    pub(crate) backfill_passes: Arc<BackfillPasses>,
 }
 
 /// Whose bound it is.
@@ -100,6 +105,9 @@ impl Engine {
         Ok(Self {
             queue: Queue::new(&policy)?,
             limits: Limits::new(policy.limits.clone()),
+            components: policy.backfill.components,
+            jobs_with_components: 0,
+            backfill_passes: Arc::default(),
             policy,
             machine: Machine::default(),
             queues: BTreeMap::new(),
@@ -131,6 +139,16 @@ impl Engine {
         self
     }
 
+    /// The same, but jobs with several components start as soon as they fit, not in the next backfill pass only: what that is
+    /// about to come to can be told without making it.
+    #[must_use]
+    pub(crate) fn between_passes(mut self) -> Self {
+        if self.has_backfill() {
+            self.components.start = ComponentStart::AnyPass;
+        }
+        self
+    }
+
     /// Sets how resources are given to jobs, and when shares were last levelled.
     pub fn set_scheduling(&mut self, settings: Arc<SchedulingSettings>, rebalanced: Option<Timestamp>) {
         self.slots_in_doubt |= settings.mode != self.scheduling.mode;
@@ -145,6 +163,11 @@ impl Engine {
     /// Sets the job that keeps others of a priority and below from starting.
     pub fn set_queue_block(&mut self, block: Option<(JobId, i64)>) {
         self.queue_block = block;
+    }
+
+    /// Sets what backfill passes found before this one, for jobs with several components that start in such passes only.
+    pub fn set_backfill_passes(&mut self, passes: Arc<BackfillPasses>) {
+        self.backfill_passes = passes;
     }
 
     /// A run can use more or fewer resources, or not any more.
@@ -299,6 +322,7 @@ impl Engine {
             self.machine.take(&job.demand, &slot.placement, Holding::Promise { start: slot.start });
         }
         let demand = job.demand.clone();
+        self.jobs_with_components += usize::from(demand.components.len() > 1);
         let facts = Facts { size: self.classes.get(class).size, queue: lead_queue(&demand) };
         self.queue.insert(job, class, &facts, &self.queues);
     }
@@ -306,6 +330,8 @@ impl Engine {
     /// A job does not wait any more.
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
+        let components = self.classes.get(entry.class).demand.components.len();
+        self.jobs_with_components -= usize::from(components > 1);
         if let Some(slot) = &entry.slot {
             let demand = &self.classes.get(entry.class).demand;
             let before = self.machine.freed_so_far();

@@ -1,6 +1,7 @@
 //! One planning cycle: order, gate, place, and what is promised to jobs that wait.
 
 mod balance;
+mod components;
 mod greedy;
 mod growth;
 mod modes;
@@ -21,12 +22,13 @@ use crate::{
     queue::Place,
     search::{Known, Search, Sweep},
 };
+use components::Components;
 use muster_schemas::{
     JobId, Timestamp,
     command::Start,
     event::WaitingJob,
     job::WaitReason,
-    plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
+    plan::{BackfillPass, ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
     policy::BackfillMode,
     resources::Placement,
 };
@@ -61,6 +63,9 @@ pub struct Plan {
     pub preemptions: Vec<ProposedPreemption>,
     /// What is kept for jobs from now on, where it is more than before.
     pub reserved: Vec<Start>,
+    /// What it found for jobs with several components, if it is a pass of backfill that starts those. The engine is told of it
+    /// when it has been made: see [`Engine::set_backfill_passes`].
+    pub backfill_pass: Option<BackfillPass>,
 }
 
 /// What a cycle has come to so far. What it takes for the jobs that it starts is given back when it is over: they hold it
@@ -95,6 +100,8 @@ struct Cycle<'c> {
     offers: Offers,
     /// Runs that hold something else, or nothing, for this cycle only: as they were.
     swapped: Vec<Run>,
+    /// What is done with jobs that have several components.
+    components: Components,
 }
 
 /// What came of a look at a job.
@@ -152,6 +159,7 @@ impl Engine {
             wake: None,
             offers: self.open_offers(),
             swapped: Vec::new(),
+            components: self.open_components(now),
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
@@ -159,6 +167,7 @@ impl Engine {
             self.by_mode(&mut cycle, mode);
             return cycle;
         }
+        self.note_backfill_pass(&mut cycle);
         self.ask_on_kept(&mut cycle);
         for block in self.queue.blocks() {
             let sorted = self.queue.take_sorted(block);
@@ -178,7 +187,7 @@ impl Engine {
         if self.capacity_freed || self.machine.promises() == 0 {
             self.machine.forget_freed_before(cycle.freed_so_far);
         }
-        for (demand, placement, holding) in &cycle.taken {
+        for (demand, placement, holding) in cycle.taken.iter().chain(&cycle.components.taken) {
             self.machine.lend(demand, placement, *holding);
         }
         for (demand, placement, holding) in cycle.given_up.drain(..) {

@@ -53,8 +53,8 @@ impl Tolerance {
 /// them for ever, they fit nowhere, or a run without walltime is in their way. If it ends because it has gone as far as
 /// it may, nothing is said of the jobs that it has not reached. The same engine and time give the same predictions.
 pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<PredictedStart> {
-    let mut forward =
-        Forward { engine: engine.clone().without_reasons().assuming_passes(), now, starts: BTreeMap::new() };
+    let engine_forward = engine.clone().without_reasons().assuming_passes().between_passes();
+    let mut forward = Forward { engine: engine_forward, now, starts: BTreeMap::new() };
     let waiting: BTreeSet<JobId> = engine.queue.entries().map(|entry| entry.id).collect();
     for entry in engine.queue.entries() {
         if let Some(slot) = &entry.slot {

@@ -15,6 +15,7 @@ use jobs::Holders;
 use muster_domain::{State, state::Node};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
+    command::Start,
     event::{Event, Record, WaitingJob},
     job::WaitReason,
     plan::{PlannedSlot, ProposedPlan, SlotSpec},
@@ -120,13 +121,15 @@ impl Projection {
     pub fn plan(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Planned {
         self.settle_promises();
         self.engine.set_capacity_freed(self.state.capacity_freed());
-        let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, growths, shrinks, preemptions, reserved } =
-            self.engine.pass(now, left_out);
+        self.engine.set_backfill_passes(self.state.backfill_passes().clone());
+        let passed = self.engine.pass(now, left_out);
+        let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;
+        let Plan { growths, shrinks, preemptions, reserved, backfill_pass, .. } = passed;
         self.proposed = slots.iter().map(|(job, _)| *job).collect();
         let reservations = self.unplaced_reservations(now);
         let mut reasons = reasons;
         if !is_cut_short {
-            reasons.extend(self.outdated_reasons(&starts, &reasons));
+            reasons.extend(self.outdated_reasons(&starts, &reasons, backfill_pass.is_some()));
         }
         reasons.retain(|waiting| self.is_news(waiting));
         let planned = |(job, slot): (JobId, Option<crate::model::Slot>)| PlannedSlot {
@@ -146,6 +149,7 @@ impl Projection {
             shrinks,
             preemptions,
             reserved,
+            backfill_pass,
             ..ProposedPlan::default()
         };
         Planned { plan, is_cut_short, next_wake }
@@ -157,13 +161,16 @@ impl Projection {
     }
 
     /// Jobs that were told to wait at the head of the order, and are not there any more: the order tells why they wait.
-    fn outdated_reasons(&self, starts: &[muster_schemas::command::Start], told: &[WaitingJob]) -> Vec<WaitingJob> {
+    /// Of those with several components only a pass of backfill tells.
+    fn outdated_reasons(&self, starts: &[Start], told: &[WaitingJob], is_backfill_pass: bool) -> Vec<WaitingJob> {
         if self.blocked.is_empty() {
             return Vec::new();
         }
         let started = starts.iter().map(|start| start.job);
         let known: BTreeSet<JobId> = told.iter().map(|waiting| waiting.job).chain(started).collect();
-        let outdated = self.blocked.iter().filter(|job| !known.contains(job));
+        let passed = &self.state.backfill_passes().jobs;
+        let stands = |job: &JobId| !is_backfill_pass && passed.contains_key(job);
+        let outdated = self.blocked.iter().filter(|job| !known.contains(job) && !stands(job));
         outdated.map(|job| WaitingJob { job: *job, reason: WaitReason::NotPlannedYet }).collect()
     }
 
@@ -460,6 +467,7 @@ fn can_change_plan(event: &Event) -> bool {
     match event {
         // The planner's own doing.
         Event::RunAllocated { .. } | Event::JobsWaiting { .. } | Event::Planned { .. } => false,
+        Event::BackfillPassed { .. } => false,
         Event::StartRefused { .. } => false,
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
         Event::RunNumbersRaised { .. } => false,

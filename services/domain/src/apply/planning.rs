@@ -1,9 +1,9 @@
 //! Policy, reservations, closures, and what plans come to beside their starts.
 
-use crate::state::{Reservation, State};
+use crate::state::{BackfillPasses, Reservation, State};
 use muster_schemas::{
     JobId, NodeId,
-    plan::{NodeClosure, PlanRecord, PlannedSlot, PredictedStart, ReservationSpec, ReservedNodes},
+    plan::{BackfillPass, NodeClosure, PlanRecord, PlannedSlot, PredictedStart, ReservationSpec, ReservedNodes},
     policy::Policy,
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -21,12 +21,30 @@ impl State {
     pub(super) fn void_plans(&mut self, id: JobId) {
         let mut was_promised = false;
         self.change_job(id, |job| was_promised = job.forget_plans());
+        self.forget_planned_components(id);
         if was_promised {
             self.note_freed();
         }
     }
 
+    /// What a backfill pass thought of the components of a job is void.
+    pub(super) fn forget_planned_components(&mut self, id: JobId) {
+        if self.passes.jobs.contains_key(&id) {
+            Arc::make_mut(&mut self.passes).jobs.remove(&id);
+        }
+    }
+
+    /// What is thought of the components of jobs is what the last pass said, and nothing of those before (SL-P-03).
+    pub(super) fn backfill_passed(&mut self, pass: &BackfillPass) {
+        let BackfillPass { number, at, jobs, .. } = pass;
+        let jobs = jobs.iter().map(|planned| (planned.job, planned.components.clone())).collect();
+        self.passes = Arc::new(BackfillPasses { number: *number, at: *at, jobs });
+    }
+
     pub(super) fn policy_set(&mut self, policy: &Arc<Policy>) {
+        if !self.passes.jobs.is_empty() {
+            Arc::make_mut(&mut self.passes).jobs.clear();
+        }
         self.planning.policy = Some(policy.clone());
         self.note_freed();
     }

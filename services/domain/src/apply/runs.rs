@@ -25,6 +25,7 @@ impl State {
             job.planner_reason = None;
             job.forget_plans();
         });
+        self.forget_planned_components(id);
         for share in placement.shares() {
             if let Some(node) = self.core.nodes.get_mut(&share.node) {
                 node.take(run, share);

@@ -13,7 +13,7 @@ use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
     event::{Event, WaitingJob},
-    plan::{PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, StartFacts},
+    plan::{BackfillPass, ComponentMode, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, StartFacts},
     resources::Placement,
 };
 use std::{
@@ -25,7 +25,8 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     access.require_planner()?;
     let state = access.state;
     let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
-    let ProposedPlan { start_facts, growths, shrinks, preemptions, reserved, pass, epoch, .. } = proposed;
+    let ProposedPlan { start_facts, growths, shrinks, preemptions, reserved, pass, epoch, backfill_pass, .. } =
+        proposed;
     if seen > state.sequence() {
         return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
     }
@@ -45,6 +46,8 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     reserved.into_iter().for_each(|Start { job, placement }| take(job, plan.keep(job, placement)));
     starts.into_iter().for_each(|Start { job, placement }| take(job, plan.start(job, placement)));
     preemptions.into_iter().for_each(|preemption| take(preemption.for_job, plan.preempt(preemption)));
+    let passed = backfill_pass.and_then(|pass| plan.passed(pass));
+    events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
     let record = PlanRecord {
         seen,
         at,
@@ -245,6 +248,17 @@ impl<'a> Plan<'a> {
     fn is_new_slot(&self, planned: &PlannedSlot) -> bool {
         let known = |job: &&Job| job.slot.as_deref().filter(|_| !self.is_void(job)) == planned.slot.as_ref();
         self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job))
+    }
+
+    /// A backfill pass, without what it says of jobs that do not wait any more; `None` if it is not the next one.
+    fn passed(&self, mut pass: BackfillPass) -> Option<BackfillPass> {
+        let is_next = pass.number == self.state.backfill_passes().number + 1;
+        pass.mode = ComponentMode::of_pass(pass.number);
+        pass.jobs.retain(|planned| {
+            let job = self.waiting(planned.job).filter(|job| job.gates_open());
+            job.is_some_and(|job| job.components.len() == planned.components.len())
+        });
+        is_next.then_some(pass)
     }
 
     fn is_new_prediction(&self, predicted: &PredictedStart) -> bool {

@@ -7,7 +7,7 @@ use super::{
 };
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
-    plan::{NodeClosure, ReservationSpec, ReservedNodes, SlotSpec},
+    plan::{NodeClosure, PlannedComponent, ReservationSpec, ReservedNodes, SlotSpec},
     policy::Policy,
     scheduling::SchedulingSettings,
 };
@@ -95,4 +95,16 @@ pub(crate) struct Further {
     pub(crate) rebalanced: Option<Timestamp>,
     pub(crate) filtering: Vec<(JobId, Filtering)>,
     pub(crate) tasks: Vec<(JobId, TaskBook)>,
+}
+
+/// The passes of backfill that start jobs with several components, as far as the next one goes by those before (SL-P-03).
+/// Stored behind all else, if there was one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackfillPasses {
+    /// The number of the last one; 0 before the first.
+    pub number: u64,
+    /// The time that it planned for.
+    pub at: Timestamp,
+    /// When and where it thinks that the components of jobs start that it looked at, and that have waited on since.
+    pub jobs: BTreeMap<JobId, Vec<PlannedComponent>>,
 }

@@ -3,8 +3,10 @@
 use super::Size;
 use muster_domain::state::{Component, Job, State};
 use muster_schemas::{
+    NodeId, Timestamp,
     event::{Actor, Event, Record, StopReason},
     job::{JobState, Outcome},
+    plan::PlannedComponent,
     resources::{ComponentPlacement, Placement},
     views::{CancelView, ComponentView},
 };
@@ -19,13 +21,18 @@ pub(super) fn views(
     if job.components.len() < 2 {
         return Vec::new();
     }
+    let planned = state.backfill_passes().jobs.get(&job.id);
     let views = job.components.iter().zip(0..).map(|(component, number)| {
         let end = job.single_end(number).filter(|_| placement.is_some());
         // What it had, if it has given it back since.
         let had = end.and_then(|end| end.over.as_ref()).map(|over| &over.placement);
         let placed = had.or_else(|| placement?.components.get(number as usize));
         let ended = job.component_ended(number).filter(|_| end.is_some());
-        let view = view(state, component, job_state, placed);
+        let mut view = view(state, component, job_state, placed);
+        if job.is_waiting() {
+            let planned = planned.and_then(|planned| planned.get(number as usize));
+            (view.expected_start, view.planned_nodes) = expected(state, job, number, planned);
+        }
         match (end, ended) {
             (Some(_), Some((at, outcome))) => {
                 ComponentView { state: JobState::Finished, outcome: Some((&outcome).into()), ended: Some(at), ..view }
@@ -35,6 +42,25 @@ pub(super) fn views(
         }
     });
     views.collect()
+}
+
+/// When and where a component of a job that waits is thought to start: as the last backfill pass said, or together with
+/// the others as promised or foreseen.
+fn expected(
+    state: &State,
+    job: &Job,
+    number: u32,
+    planned: Option<&PlannedComponent>,
+) -> (Option<Timestamp>, Vec<String>) {
+    let names =
+        |nodes: &mut dyn Iterator<Item = NodeId>| nodes.map(|node| state.node_name(node).into_owned()).collect();
+    if let Some(planned) = planned {
+        return (planned.start, names(&mut planned.nodes.iter().copied()));
+    }
+    let Some(slot) = &job.slot else { return (job.predicted_start, Vec::new()) };
+    let placed = slot.placement.components.get(number as usize);
+    let mut nodes = placed.into_iter().flat_map(|placed| placed.shares.iter().map(|share| share.node));
+    (Some(slot.start), names(&mut nodes))
 }
 
 fn view(
@@ -67,6 +93,8 @@ fn view(
         node_count: size.nodes,
         tasks: size.tasks,
         cores: size.cores,
+        expected_start: None,
+        planned_nodes: Vec::new(),
     }
 }
 

@@ -8,8 +8,8 @@ use muster_schemas::{
     command::Command,
     event::Actor,
     job::{Holds, JobSpec},
-    policy::Policy,
-    resources::{Alternative, Request},
+    policy::{Backfill, BackfillMode, ComponentStart, Components, Policy},
+    resources::{Alternative, Request, Sharing},
     views::{DrainRequest, Explanation, HoldRequest, ReleaseRequest, Timetable},
 };
 use std::collections::BTreeSet;
@@ -86,4 +86,36 @@ fn what_is_kept_explains_as_what_is_made_anew() {
         assert_eq!(answers(&mut client, &jobs, at), answers(&mut other, &jobs, at), "after change {number}");
         system.stop(Some(gateway));
     }
+}
+
+/// SL-P-12, SL-P-06, EX-14: each component with the start and the nodes that the last pass found for it.
+#[test]
+fn components_show_their_own_expected_starts() {
+    let system = System::start();
+    ["node1", "node2"].iter().for_each(|node| system.hello(node));
+    let mut client = system.client();
+    let components = Components { start: ComponentStart::BackfillPass, ..Components::default() };
+    let backfill = Backfill { mode: BackfillMode::Easy, components, ..Backfill::default() };
+    let policy = Policy { backfill, ..Policy::default() };
+    client.set_policy(CommandId::new_now(), &policy).unwrap();
+    let on = |name: &str| {
+        let mut spec = sized(1, 600);
+        spec.components[0].alternatives[0].requests[0].nodes = vec![name.into()];
+        spec.components[0].alternatives[0].requests[0].sharing = Sharing::WholeNodes;
+        spec
+    };
+    let taken = client.submit(CommandId::new_now(), vec![on("node2")]).unwrap().jobs[0];
+    plan(&system);
+    let mut several = on("node1");
+    several.components.extend(on("node2").components);
+    let job = client.submit(CommandId::new_now(), vec![several]).unwrap().jobs[0];
+    plan(&system);
+    let shown = |client: &mut Client| client.job(job, Moment::Now).unwrap().job.by_component;
+    let [first, second] = &shown(&mut client)[..] else { panic!("two components") };
+    assert_eq!((&first.planned_nodes[..], &second.planned_nodes[..]), (&["node1".into()][..], &["node2".into()][..]));
+    let run = client.job(taken, Moment::Now).unwrap().runs[0].allocated;
+    let (one, other) = (first.expected_start.unwrap(), second.expected_start.unwrap());
+    assert!(one < run.plus_seconds(60) && other == run.plus_seconds(600), "{one} and {other}, taken since {run}");
+    let predicted = client.job(taken, Moment::Now).unwrap().job.by_component;
+    assert!(predicted.is_empty(), "it has one component");
 }

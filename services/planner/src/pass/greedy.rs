@@ -33,6 +33,10 @@ impl Engine {
             if self.is_asked(*place) {
                 continue;
             }
+            if self.is_ruled(cycle, *place) {
+                self.rule(cycle, *place, backfill.mode);
+                continue;
+            }
             self.pass_block_on(cycle, *place);
             if !self.may_be_planned(cycle, *place) || self.start(cycle, *place) != Verdict::NoRoom {
                 continue;
@@ -50,7 +54,7 @@ impl Engine {
     }
 
     /// A job that is behind in one of its queues waits at its place in the others: no later job may go around it there.
-    fn pass_block_on(&self, cycle: &mut Cycle, place: Place) {
+    pub(super) fn pass_block_on(&self, cycle: &mut Cycle, place: Place) {
         let Some(blocker) = self.blocker(cycle, place) else { return };
         let Some(entry) = self.queue.get(place) else { return };
         let demand = &self.classes.get(entry.class).demand;
@@ -133,6 +137,7 @@ impl Engine {
     fn backfill(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill) {
         cycle.offers.goes_around = true;
         self.try_candidates(cycle, rest, backfill);
+        self.rule_rest(cycle, rest, backfill.mode);
         cycle.offers.goes_around = false;
     }
 
@@ -149,6 +154,11 @@ impl Engine {
         for place in candidates {
             if tries_left == 0 || cycle.plan.is_cut_short || cycle.index.is_empty() || self.is_all_blocked(cycle) {
                 return;
+            }
+            if self.is_ruled(cycle, *place) {
+                self.rule(cycle, *place, backfill.mode);
+                tries_left -= 1;
+                continue;
             }
             // Most candidates are like one that did not fit, and then a look at the job is not needed.
             if backfill.look_ahead.is_none() && self.is_known_to_fail(cycle, *place) {

@@ -77,8 +77,11 @@ impl Engine {
 
 /// What the cycle promised for itself only. It tells each of those jobs so, in the order in which it takes the promises.
 fn promises_of(cycle: &Cycle) -> Vec<Promise> {
+    // What components have in a pass of backfill is not among those.
+    let of_components: BTreeSet<JobId> =
+        cycle.plan.backfill_pass.iter().flat_map(|pass| &pass.jobs).map(|planned| planned.job).collect();
     let told = cycle.plan.reasons.iter().filter_map(|waiting| match waiting.reason {
-        WaitReason::Reserved { start } => Some((waiting.job, start)),
+        WaitReason::Reserved { start } if !of_components.contains(&waiting.job) => Some((waiting.job, start)),
         _ => None,
     });
     let taken = cycle.taken.iter().filter(|(.., holding)| matches!(holding, Holding::Promise { .. }));

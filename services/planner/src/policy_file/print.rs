@@ -1,7 +1,7 @@
 //! Prints policies in the form in which files say them.
 
-use super::read::{CANDIDATES, MODES, NAMED_KEYS, PER, VERSION};
-use muster_schemas::policy::{Backfill, BackfillMode, Limit, OrderKey, Policy};
+use super::read::{CANDIDATES, COMPONENT_PRIORITIES, COMPONENT_STARTS, MODES, NAMED_KEYS, PER, VERSION};
+use muster_schemas::policy::{Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy};
 use std::fmt::{Display, Write as _};
 
 /// The policy as a file, which reads as the same policy.
@@ -16,6 +16,8 @@ pub fn print(policy: &Policy) -> String {
     write(&mut text, "max_starts", max_starts);
     text.push_str("\n[backfill]\n");
     write_backfill(&mut text, backfill);
+    text.push_str("\n[backfill.components]\n");
+    write_components(&mut text, &backfill.components);
     for limit in limits {
         text.push_str("\n[[limit]]\n");
         write_limit(&mut text, limit);
@@ -58,7 +60,7 @@ fn print_key(key: &OrderKey) -> String {
 }
 
 fn write_backfill(text: &mut String, backfill: &Backfill) {
-    let Backfill { mode, reservations, candidates, look_ahead, require_walltime } = backfill;
+    let Backfill { mode, reservations, candidates, look_ahead, require_walltime, components: _ } = backfill;
     write(text, "mode", word(&MODES, mode));
     write_optional(text, "reservations", *reservations);
     write_optional(text, "look_ahead", *look_ahead);
@@ -66,6 +68,16 @@ fn write_backfill(text: &mut String, backfill: &Backfill) {
         write(text, "candidates", word(&CANDIDATES, candidates));
         write(text, "require_walltime", require_walltime);
     }
+}
+
+fn write_components(text: &mut String, components: &Components) {
+    let Components { start, interval_seconds, window_seconds, priority } = components;
+    write(text, "start", word(&COMPONENT_STARTS, start));
+    if *start == ComponentStart::BackfillPass {
+        write(text, "interval_seconds", interval_seconds);
+        write_optional(text, "window_seconds", *window_seconds);
+    }
+    write(text, "priority", word(&COMPONENT_PRIORITIES, priority));
 }
 
 fn write_limit(text: &mut String, limit: &Limit) {

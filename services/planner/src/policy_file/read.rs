@@ -1,8 +1,8 @@
 //! Reads the tables of a policy file.
 
 use muster_schemas::policy::{
-    Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, MOST_STARTS, OrderKey, Policy, QueuePolicy,
-    formula::FormulaError, queue_place, words,
+    Backfill, BackfillMode, CandidateOrder, ComponentPriority, ComponentStart, Components, Limit, LimitPer,
+    MOST_STARTS, OrderKey, Policy, QueuePolicy, formula::FormulaError, queue_place, words,
 };
 use std::{
     borrow::Cow,
@@ -22,11 +22,13 @@ type Table = (&'static str, &'static [&'static str]);
 
 const POLICY: Table = ("the policy", &["version", "name", "order", "max_starts", "backfill", "limit", "queue"]);
 const ORDER_ENTRY: Table = ("an entry of `order`", &["formula", "descending"]);
-const BACKFILL: Table = ("[backfill]", &["mode", "reservations", "candidates", "look_ahead", "require_walltime"]);
+const BACKFILL: Table =
+    ("[backfill]", &["mode", "reservations", "candidates", "look_ahead", "require_walltime", "components"]);
+const COMPONENTS: Table = ("[backfill.components]", &["start", "interval_seconds", "window_seconds", "priority"]);
 const LIMIT: Table = ("[[limit]]", &["per", "name", "queue", "max_running_jobs", "max_nodes", "max_cores", "max_gpus"]);
 const QUEUE: Table = ("[queue.NAME]", &["order", "backfill"]);
 /// Every key of the format, by table.
-pub const KEYS: [Table; 5] = [POLICY, ORDER_ENTRY, BACKFILL, LIMIT, QUEUE];
+pub const KEYS: [Table; 6] = [POLICY, ORDER_ENTRY, BACKFILL, COMPONENTS, LIMIT, QUEUE];
 
 pub(super) const NAMED_KEYS: [(&str, OrderKey); 8] = [
     ("queue_priority", OrderKey::QueuePriority),
@@ -42,6 +44,14 @@ pub(super) const MODES: [(&str, BackfillMode); 3] =
     [("none", BackfillMode::None), ("easy", BackfillMode::Easy), ("conservative", BackfillMode::Conservative)];
 pub(super) const CANDIDATES: [(&str, CandidateOrder); 2] =
     [("queue_order", CandidateOrder::QueueOrder), ("sjbf", CandidateOrder::Sjbf)];
+pub(super) const COMPONENT_STARTS: [(&str, ComponentStart); 2] =
+    [("any_pass", ComponentStart::AnyPass), ("backfill_pass", ComponentStart::BackfillPass)];
+pub(super) const COMPONENT_PRIORITIES: [(&str, ComponentPriority); 4] = [
+    ("first", ComponentPriority::First),
+    ("min", ComponentPriority::Min),
+    ("avg", ComponentPriority::Avg),
+    ("max", ComponentPriority::Max),
+];
 pub(super) const PER: [(&str, LimitPer); 5] = [
     ("all", LimitPer::All),
     ("user", LimitPer::User),
@@ -235,6 +245,7 @@ impl Reader<'_> {
                 "candidates" => set(&mut backfill.candidates, self.word(&inner, value, &CANDIDATES)),
                 "look_ahead" => backfill.look_ahead = self.count(&inner, value, 1),
                 "require_walltime" => set(&mut backfill.require_walltime, self.boolean(&inner, value)),
+                "components" => set(&mut backfill.components, self.components(&inner, value)),
                 _ => self.unknown(key, BACKFILL),
             }
         }
@@ -243,6 +254,24 @@ impl Reader<'_> {
         }
         self.note_broken(place, faults_before);
         Some(backfill)
+    }
+
+    fn components(&mut self, place: &str, value: &Value<'_>) -> Option<Components> {
+        let faults_before = self.faults.len();
+        let table = self.table(place, value, "a table [backfill.components]")?;
+        let mut components = Components::default();
+        for (key, value) in table {
+            let inner = format!("{place}.{}", key.get_ref());
+            match key.get_ref().as_ref() {
+                "start" => set(&mut components.start, self.word(&inner, value, &COMPONENT_STARTS)),
+                "interval_seconds" => set(&mut components.interval_seconds, self.count(&inner, value, 1)),
+                "window_seconds" => components.window_seconds = self.count(&inner, value, 1),
+                "priority" => set(&mut components.priority, self.word(&inner, value, &COMPONENT_PRIORITIES)),
+                _ => self.unknown(key, COMPONENTS),
+            }
+        }
+        self.note_broken(place, faults_before);
+        Some(components)
     }
 
     fn limits(&mut self, value: &Value<'_>) -> Vec<Limit> {

@@ -14,6 +14,7 @@ use muster_schemas::{
     event::Owner,
     filter::{ActivationOrdering, FilterKind},
     plan::{SlotSpec, StartFacts},
+    policy::ComponentPriority,
     resources::{IndexSet, Placement},
 };
 use std::{
@@ -46,7 +47,7 @@ impl Holders {
             tasks: tasks(state, job)?,
             demand: Arc::new(demand(job)),
             holder: self.of(job),
-            priority: job.lead().priority,
+            priority: priority(state, job),
             arrival: job.queued,
             attributes: None,
             slot: job.slot.as_deref().map(slot),
@@ -176,6 +177,24 @@ fn tasks(state: &State, job: &Job) -> Option<Option<QueuedTasks>> {
         (None, None) => return Some(None),
     };
     (!indices.is_empty() && headroom > 0).then_some(Some(QueuedTasks { indices, headroom }))
+}
+
+/// The priority of a job: of one with several components as the policy says (SL-P-14).
+fn priority(state: &State, job: &Job) -> i64 {
+    let (first, rest) = (job.lead().priority, &job.components[1..]);
+    if rest.is_empty() {
+        return first;
+    }
+    let all = || job.components.iter().map(|component| component.priority);
+    match state.policy().backfill.components.priority {
+        ComponentPriority::First => first,
+        ComponentPriority::Min => all().min().unwrap_or(first),
+        ComponentPriority::Max => all().max().unwrap_or(first),
+        ComponentPriority::Avg => {
+            let sum: i128 = all().map(i128::from).sum();
+            i64::try_from(sum.div_euclid(job.components.len() as i128)).unwrap_or(first)
+        }
+    }
 }
 
 fn has_begun_reservations(state: &State, job: &Job) -> bool {

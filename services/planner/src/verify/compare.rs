@@ -6,7 +6,7 @@ use muster_schemas::{
     command::Start,
     event::{Event, Record},
     filter::ChainSpec,
-    plan::{PlanRecord, PredictedStart, ProposedPlan},
+    plan::{BackfillPass, PlanRecord, PlannedComponent, PlannedComponents, PredictedStart, ProposedPlan},
     resources::Placement,
 };
 use serde::Serialize;
@@ -46,6 +46,8 @@ pub enum What {
     Prediction,
     /// Which nodes a reservation has.
     Reservation,
+    /// What a backfill pass found for the components of a job, or which pass it is.
+    Components,
 }
 
 impl What {
@@ -57,6 +59,7 @@ impl What {
             Self::Slot => "promise",
             Self::Prediction => "prediction",
             Self::Reservation => "reservation",
+            Self::Components => "backfill pass",
         }
     }
 }
@@ -111,6 +114,9 @@ impl Decision {
                 }
                 Event::ReservationPlaced { name, nodes } if other.command == record.command => {
                     content.reservations.push((name.clone(), nodes.clone()));
+                }
+                Event::BackfillPassed { pass } if other.command == record.command => {
+                    content.backfill_pass = Some(BackfillPass::clone(pass));
                 }
                 event => {
                     let job = event.job();
@@ -186,7 +192,30 @@ impl Decision {
         let (recorded, planned) = (one.slots.iter().map(slot), other.slots.iter().map(slot));
         self.compare_told(What::Slot, recorded.collect(), planned.collect(), &mut differences);
         self.compare_reservations(again, state, &mut differences);
+        self.compare_passes(again, state, &mut differences);
         differences
+    }
+
+    /// What was recorded of a backfill pass must be found; the ledger leaves out jobs that do not wait any more.
+    fn compare_passes(&self, again: &Self, state: &State, differences: &mut Vec<Difference>) {
+        let (one, other) = (&self.content.backfill_pass, &again.content.backfill_pass);
+        let number = |pass: &Option<BackfillPass>| pass.as_ref().map(|pass| format!("{}", pass.number));
+        if number(one) != number(other) {
+            differences.push(Difference {
+                sequence: self.sequence,
+                at: self.content.at,
+                what: What::Components,
+                job: None,
+                recorded: number(one),
+                planned: number(other),
+            });
+            return;
+        }
+        let told = |pass: &Option<BackfillPass>| -> BTreeMap<JobId, String> {
+            let jobs = pass.iter().flat_map(|pass| &pass.jobs);
+            jobs.map(|planned| (planned.job, components(state, planned))).collect()
+        };
+        self.compare_told(What::Components, told(one), told(other), differences);
     }
 
     fn compare_starts(&self, again: &Self, state: &State) -> Vec<Difference> {
@@ -253,6 +282,16 @@ impl Decision {
     fn difference(&self, what: What, job: JobId, recorded: Option<String>, planned: Option<String>) -> Difference {
         Difference { sequence: self.sequence, at: self.content.at, what, job: Some(job), recorded, planned }
     }
+}
+
+/// When and where components are thought to start, for people.
+fn components(state: &State, planned: &PlannedComponents) -> String {
+    let component = |planned: &PlannedComponent| {
+        let start = planned.start.map_or_else(|| "unknown".to_owned(), |start| start.to_string());
+        let nodes: Vec<_> = planned.nodes.iter().map(|node| state.node_name(*node)).collect();
+        format!("{start} on {}", nodes.join(" "))
+    };
+    planned.components.iter().map(component).collect::<Vec<_>>().join(", ")
 }
 
 fn offered(job: JobId, chain: &ChainSpec) -> Option<Start> {

@@ -68,7 +68,7 @@ prop_compose! {
         look_ahead in prop::option::weighted(0.2, 0_u32..=3),
         require_walltime in prop::bool::weighted(0.2),
     ) -> Backfill {
-        Backfill { mode, reservations, candidates, look_ahead, require_walltime }
+        Backfill { mode, reservations, candidates, look_ahead, require_walltime, ..Backfill::default() }
     }
 }
 

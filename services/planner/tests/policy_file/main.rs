@@ -2,7 +2,8 @@
 
 use muster_planner::policy_file::{self, MOST_BYTES, MOST_ERRORS, PolicyFileError};
 use muster_schemas::policy::{
-    BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy,
+    BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, ComponentPriority, ComponentStart, Components, Limit,
+    LimitPer, OrderKey, Policy, QueuePolicy,
     formula::{Formula, Variable, Variables},
     order::CompiledOrder,
 };
@@ -69,6 +70,7 @@ backfill = { mode = "none" }
         candidates: CandidateOrder::Sjbf,
         look_ahead: Some(1000),
         require_walltime: true,
+        ..Backfill::default()
     };
     let conservative = Backfill { mode: BackfillMode::Conservative, ..Backfill::default() };
     let expected = Policy {
@@ -341,8 +343,24 @@ fn backfill() -> impl Strategy<Value = Backfill> {
             candidates,
             look_ahead,
             require_walltime,
+            ..Backfill::default()
         });
     prop_oneof![1 => Just(Backfill::default()), 3 => set]
+}
+
+fn components() -> impl Strategy<Value = Components> {
+    let priorities = [ComponentPriority::First, ComponentPriority::Min, ComponentPriority::Avg, ComponentPriority::Max];
+    let starts = vec![ComponentStart::AnyPass, ComponentStart::AnyPass, ComponentStart::BackfillPass];
+    let set = (proptest::sample::select(starts), 1..=86_400_u32, proptest::option::of(1..=u32::MAX));
+    (set, proptest::sample::select(priorities.to_vec())).prop_map(|((start, interval, window), priority)| {
+        let default = Components { start, priority, ..Components::default() };
+        match start {
+            ComponentStart::AnyPass => default,
+            ComponentStart::BackfillPass => {
+                Components { interval_seconds: interval, window_seconds: window, ..default }
+            }
+        }
+    })
 }
 
 fn limit() -> impl Strategy<Value = Limit> {
@@ -374,7 +392,7 @@ fn policy() -> impl Strategy<Value = Policy> {
     (
         name(),
         order(),
-        backfill(),
+        (backfill(), components()).prop_map(|(backfill, components)| Backfill { components, ..backfill }),
         proptest::collection::vec(limit(), 0..4),
         proptest::collection::btree_map(name(), queue, 0..3),
         1..=100_000_u32,

@@ -95,6 +95,8 @@ pub struct JobRecord {
     pub started: Option<Timestamp>,
     /// When it is thought to start, if it waits.
     pub expected_start: Option<Timestamp>,
+    /// The nodes that it is thought to have then, if a plan says so.
+    pub planned_nodes: Vec<String>,
     /// When it ended.
     pub ended: Option<Timestamp>,
     /// The longest that it may run.

@@ -175,6 +175,25 @@ fn expected_starts_have_a_line_for_each_component() {
     assert_lines(&list(jobs, &listing), include_str!("golden/squeue-start.txt"));
 }
 
+/// SL-P-12, EX-14
+#[test]
+fn components_have_expected_starts_and_nodes_of_their_own() {
+    let component_on = |start: i64, node: &str| {
+        component(json!({ "state": "queued", "nodes": [], "expected_start": ago(-start), "planned_nodes": [node] }))
+    };
+    let stands = [component_on(0, "nid00010"), component_on(7200, "nid00008"), component_on(7200, "nid00009")];
+    let members = json!({ "id": "5", "components": 3, "predicted_start": ago(-60), "by_component": stands });
+    let job = waiting(reason("reserved", "expected to start at 2026-11-20T10:20:00Z"), members);
+    let mut listing = Listing { format: Format::Letters(START_FORMAT.to_owned()), ..Listing::default() };
+    listing.sort = START_SORT.to_owned();
+    assert_lines(&list(records([job.clone()]), &listing), include_str!("golden/squeue-start-components.txt"));
+    let starts = list(records([job]), &letters("%i %S %Y"));
+    assert_eq!(
+        starts,
+        "5+0 2026-11-20T08:20:00 nid00010\n5+1 2026-11-20T10:20:00 nid00008\n5+2 2026-11-20T10:20:00 nid00009\n"
+    );
+}
+
 /// SL-C-23
 #[test]
 fn steps_are_listed_under_their_job() {

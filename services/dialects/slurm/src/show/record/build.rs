@@ -116,6 +116,8 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
         record.reason = Cow::Borrowed(ended_reason(outcome));
         record.ended = component.ended;
     }
+    record.expected_start = component.expected_start;
+    record.planned_nodes = component.planned_nodes;
     record.partition = component.queue;
     record.account = component.account;
     record.qos = component.class;
@@ -154,6 +156,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         eligible,
         started: view.started,
         expected_start: view.slot_start.or(view.predicted_start),
+        planned_nodes: Vec::new(),
         ended: view.ended,
         limit_seconds: view.walltime_seconds,
         suspended_seconds: 0,

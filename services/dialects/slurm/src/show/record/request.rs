@@ -55,8 +55,6 @@ pub struct RequestRecord {
     pub required_nodes: Vec<String>,
     /// Nodes that must not.
     pub excluded_nodes: Vec<String>,
-    /// Nodes that are planned for it.
-    pub planned_nodes: Vec<String>,
     /// Whether others may use its nodes: `OK`, `NO`, `YES`.
     pub oversubscribe: &'static str,
     /// Its nodes must be neighbours.
@@ -118,7 +116,6 @@ impl RequestRecord {
         gres: None,
         required_nodes: Vec::new(),
         excluded_nodes: Vec::new(),
-        planned_nodes: Vec::new(),
         oversubscribe: "OK",
         is_contiguous: false,
         nice: 0,
@@ -168,7 +165,6 @@ impl RequestRecord {
             gres: own(of_component::GRES),
             required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
             excluded_nodes: request.map(|request| request.excluded_nodes.clone()).unwrap_or_default(),
-            planned_nodes: Vec::new(),
             oversubscribe: oversubscribe(request, own(of_component::OVERSUBSCRIBE).is_some()),
             is_contiguous: own(of_component::CONTIGUOUS).is_some(),
             nice: own(of_component::NICE).and_then(|text| text.parse().ok()).unwrap_or(0),

@@ -100,8 +100,8 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     }),
     field!('X', &["corespec"], "CORE_SPEC", not_available),
     detail!('y', &["nice"], "NICE", |job, _, out| put(job.request().nice, out)),
-    detail!('Y', &["schednodes"], "SCHEDNODES", |job, _, out| {
-        or_null(Some(&crate::hostlist::compress_sorted(&job.request().planned_nodes)), out);
+    field!('Y', &["schednodes"], "SCHEDNODES", |job, _, out| {
+        or_null(Some(&crate::hostlist::compress_sorted(&job.planned_nodes)), out);
     }),
     field!('z', &["sct"], "S:C:T", |_, _, out| out.push_str("*:*:*")),
     detail!('Z', &["workdir"], "WORK_DIR", |job, _, out| out.push_str(&job.request().work_dir)),

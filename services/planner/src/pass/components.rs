@@ -1,0 +1,270 @@
+//! Jobs with several components under a policy that starts them in backfill passes only (SL-P-01 to SL-P-06, SL-P-13).
+//!
+//! There is such a pass in each interval as long as such a job waits. Every second one is of the other mode, by its number,
+//! which the log has; so a pass made again comes to the same. What a component was found to have holds its place in that
+//! pass alone: whatever it does not have is there for others.
+
+use super::{Cycle, Verdict};
+use crate::{
+    engine::Engine,
+    limits::queues,
+    machine::{Holding, Window},
+    model::{ComponentDemand, Demand},
+    queue::Place,
+    search::{Known, Search, longest},
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::WaitReason,
+    plan::{BackfillPass, ComponentMode, PlannedComponent, PlannedComponents},
+    policy::{BackfillMode, ComponentStart},
+    resources::{Alternative, Placement},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// What a cycle does with jobs that have several components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Nothing else than with others.
+    #[default]
+    Any,
+    /// It starts none of them, and no job goes around them.
+    Between,
+    /// It is a pass of backfill that looks at them in a mode.
+    Backfill(ComponentMode),
+}
+
+/// What a cycle knows of jobs with several components.
+#[derive(Default)]
+pub(super) struct Components {
+    pub rule: Rule,
+    /// Those that were looked at.
+    seen: BTreeSet<Place>,
+    /// What their components have for this cycle only.
+    pub taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
+}
+
+/// What a component is found to have.
+struct Part {
+    demand: Arc<Demand>,
+    placement: Arc<Placement>,
+    /// The same, but with the nodes for itself.
+    alone: Arc<Placement>,
+    start: Timestamp,
+}
+
+impl Engine {
+    /// What is known of jobs with several components before a cycle. It is a pass of backfill if one is due.
+    pub(super) fn open_components(&self, now: Timestamp) -> Components {
+        let is_ruled = self.components.start == ComponentStart::BackfillPass
+            && self.jobs_with_components > 0
+            && self.scheduling.mode.is_none();
+        let rule = if !is_ruled {
+            Rule::Any
+        } else if self.has_backfill() && now >= self.backfill_due() {
+            Rule::Backfill(ComponentMode::of_pass(self.backfill_passes.number + 1))
+        } else {
+            Rule::Between
+        };
+        Components { rule, ..Components::default() }
+    }
+
+    /// Says that the cycle is a pass of backfill, if it is one, and when the next one is due.
+    pub(super) fn note_backfill_pass(&self, cycle: &mut Cycle) {
+        match cycle.components.rule {
+            Rule::Any => {}
+            Rule::Between if self.has_backfill() => cycle.wake_at(self.backfill_due()),
+            Rule::Between => {}
+            Rule::Backfill(mode) => {
+                let number = self.backfill_passes.number + 1;
+                cycle.plan.backfill_pass = Some(BackfillPass { number, at: cycle.now, mode, jobs: Vec::new() });
+                cycle.wake_at(self.after_interval(cycle.now));
+            }
+        }
+    }
+
+    /// Whether any queue has backfill at all.
+    pub(crate) fn has_backfill(&self) -> bool {
+        self.queue.blocks().into_iter().any(|block| self.queue.backfill(block).mode != BackfillMode::None)
+    }
+
+    fn backfill_due(&self) -> Timestamp {
+        match self.backfill_passes.number {
+            0 => Timestamp(i64::MIN),
+            _ => self.after_interval(self.backfill_passes.at),
+        }
+    }
+
+    fn after_interval(&self, at: Timestamp) -> Timestamp {
+        at.plus_seconds(self.components.interval_seconds.into())
+    }
+
+    /// Whether this cycle has a rule of its own for the job at a place.
+    pub(super) fn is_ruled(&self, cycle: &Cycle, place: Place) -> bool {
+        let components = |class| self.classes.get(class).demand.components.len();
+        cycle.components.rule != Rule::Any && self.queue.class_at(place).is_some_and(|class| components(class) > 1)
+    }
+
+    /// Looks at all jobs with several components that were not looked at before candidates came to their end.
+    pub(super) fn rule_rest(&mut self, cycle: &mut Cycle, rest: &[Place], mode: BackfillMode) {
+        if cycle.components.rule == Rule::Any {
+            return;
+        }
+        for place in rest {
+            if cycle.plan.is_cut_short {
+                return;
+            }
+            if self.is_ruled(cycle, *place) {
+                self.rule(cycle, *place, mode);
+            }
+        }
+    }
+
+    /// Whether nothing but resources and those ahead of it keep a job from starting.
+    fn is_open(&self, cycle: &Cycle, place: Place) -> bool {
+        let Some(entry) = self.queue.get(place) else { return false };
+        !cycle.left_out.contains(&entry.id)
+            && !self.is_shut(cycle, entry)
+            && self.queues_start(place)
+            && !self.is_hopeless(place)
+    }
+
+    /// Does with a job that has several components what the cycle does with those, once.
+    pub(super) fn rule(&mut self, cycle: &mut Cycle, place: Place, mode: BackfillMode) {
+        if !cycle.components.seen.insert(place) || !self.is_open(cycle, place) || self.is_limited(cycle, place) {
+            return;
+        }
+        if mode == BackfillMode::None {
+            // It waits for ever, and holds up nobody.
+            let reason = "a pass of backfill, which the policy does not have";
+            return self.tell(cycle, place, WaitReason::Resources(reason.into()));
+        }
+        let is_behind = self.blocker(cycle, place).is_some();
+        let was_looked_at =
+            self.queue.get(place).is_some_and(|entry| self.backfill_passes.jobs.contains_key(&entry.id));
+        match cycle.components.rule {
+            Rule::Any => {}
+            // What the last pass said of it stands.
+            Rule::Between if was_looked_at => self.hold_up_queues(cycle, place),
+            Rule::Between | Rule::Backfill(_) if is_behind => self.pass_block_on(cycle, place),
+            Rule::Between => {
+                self.hold_up_queues(cycle, place);
+                let reason = "nodes for all components in a pass of backfill";
+                self.tell(cycle, place, WaitReason::Resources(reason.into()));
+            }
+            Rule::Backfill(mode) => self.look_at(cycle, place, mode),
+        }
+    }
+
+    /// Nobody behind the job starts in its queues (SL-P-13).
+    fn hold_up_queues(&self, cycle: &mut Cycle, place: Place) {
+        let Some(entry) = self.queue.get(place) else { return };
+        for queue in queues(&self.classes.get(entry.class).demand) {
+            cycle.blocked.entry(queue.clone()).or_insert(entry.id);
+        }
+    }
+
+    /// Starts the job if the mode lets it and all components fit now; else finds their starts, and says so.
+    fn look_at(&mut self, cycle: &mut Cycle, place: Place, mode: ComponentMode) {
+        let Some(id) = self.queue.get(place).map(|entry| entry.id) else { return };
+        let recorded = match mode {
+            ComponentMode::Singly => None,
+            ComponentMode::Together => self.recorded(id),
+        };
+        let not_before = recorded.map_or(cycle.now, |recorded| recorded.max(cycle.now));
+        if not_before <= cycle.now && self.start(cycle, place) != Verdict::NoRoom {
+            return;
+        }
+        let components = self.find_components(cycle, place, mode, not_before);
+        let mut planned = PlannedComponents { job: id, reason: WaitReason::NotPlannedYet, components };
+        match planned.latest_start() {
+            Some(start) => self.tell(cycle, place, WaitReason::Reserved { start }),
+            // Nobody knows when it can start, so no later job may have its nodes.
+            None if self.components.window_seconds.is_none() => {
+                self.tell_no_start(cycle, place);
+            }
+            None => self.tell_shortage(cycle, place),
+        }
+        if let Some(told) = cycle.plan.reasons.last().filter(|told| told.job == id) {
+            planned.reason = told.reason.clone();
+        }
+        cycle.plan.backfill_pass.get_or_insert_default().jobs.push(planned);
+    }
+
+    /// The latest start that the last pass recorded for components of a job. It was one of mode 1: those of mode 2 are not
+    /// asked for (SL-P-03).
+    fn recorded(&self, job: JobId) -> Option<Timestamp> {
+        self.backfill_passes.jobs.get(&job)?.iter().filter_map(|component| component.start).max()
+    }
+
+    /// When and where the components of a job can start, and takes that for this cycle. In mode 1 none is looked for before
+    /// the latest start of those before it.
+    fn find_components(
+        &mut self,
+        cycle: &mut Cycle,
+        place: Place,
+        mode: ComponentMode,
+        not_before: Timestamp,
+    ) -> Vec<PlannedComponent> {
+        let Some(class) = self.queue.class_at(place) else { return Vec::new() };
+        let demand = self.classes.get(class).demand.clone();
+        let walltime_seconds = longest(&demand);
+        let bound = Window::of(cycle.now, self.components.window_seconds.map(u64::from)).until;
+        let mut from = not_before;
+        let mut parts: Vec<Part> = Vec::new();
+        let mut planned = Vec::new();
+        for component in &demand.components {
+            let Some(part) = self.find_component(cycle, component, walltime_seconds, (from, bound)) else {
+                planned.push(PlannedComponent::default());
+                continue;
+            };
+            if mode == ComponentMode::Singly {
+                from = from.max(part.start);
+            }
+            let nodes = part.placement.shares().map(|share| share.node).collect();
+            planned.push(PlannedComponent { start: Some(part.start), nodes });
+            // Another component of the job cannot be on its nodes.
+            self.machine.take(&part.demand, &part.alone, Holding::Promise { start: part.start });
+            self.update_index(cycle, &part);
+            parts.push(part);
+        }
+        for part in parts {
+            let holding = Holding::Promise { start: part.start };
+            self.machine.lend(&part.demand, &part.alone, holding);
+            self.machine.take(&part.demand, &part.placement, holding);
+            self.update_index(cycle, &part);
+            cycle.components.taken.push((part.demand, part.placement, holding));
+        }
+        planned
+    }
+
+    /// Where a component fits first within these times, for as long as the job may last.
+    fn find_component(
+        &mut self,
+        cycle: &Cycle,
+        component: &ComponentDemand,
+        walltime_seconds: Option<u64>,
+        (from, bound): (Timestamp, Timestamp),
+    ) -> Option<Part> {
+        let alternatives = component.alternatives.iter();
+        let alternatives = alternatives.map(|alternative| Alternative { walltime_seconds, ..alternative.clone() });
+        let component = ComponentDemand { alternatives: alternatives.collect(), ..component.clone() };
+        let demand = Arc::new(Demand { components: vec![component] });
+        self.machine.refresh_gaps(demand.components[0].reservation.as_ref(), cycle.now);
+        let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };
+        let found = search.earliest_start(&demand, from, bound)?;
+        let mut alone = found.placement.clone();
+        for share in alone.components.iter_mut().flat_map(|placed| &mut placed.shares) {
+            share.exclusive = true;
+        }
+        let (placement, alone) = (Arc::new(found.placement), Arc::new(alone));
+        Some(Part { demand, placement, alone, start: found.start })
+    }
+
+    /// What a part has from now on is not free now.
+    fn update_index(&self, cycle: &mut Cycle, part: &Part) {
+        if part.start <= cycle.now {
+            cycle.index.update(&self.machine, part.placement.shares().map(|share| share.node), cycle.now);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Which nodes the components of a job get.
+
+use crate::{
+    MINUTE, backfill_passes, on, pass, places, reason, reference_cluster, some, together,
+    world::{World, node, queue},
+};
+use muster_schemas::{
+    Timestamp,
+    cluster::QueueSpec,
+    command::Command,
+    event::Actor,
+    job::{JobSpec, WaitReason},
+    plan::{ReservationSpec, ReservedNodes},
+    policy::Policy,
+};
+use std::collections::BTreeSet;
+
+fn names(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
+    numbers.into_iter().map(|number| format!("n{number:02}")).collect()
+}
+
+/// Nodes of one core, and queues that have some of them.
+fn cluster(nodes: u32, queues: &[(&str, Vec<String>)]) -> World {
+    let nodes = names(1..=nodes).iter().map(|name| node(name, 1, 0)).collect();
+    let queue_of = |(name, nodes): &(&str, Vec<String>)| QueueSpec { nodes: nodes.clone(), ..queue(name) };
+    let mut queues: Vec<QueueSpec> = queues.iter().map(queue_of).collect();
+    queues.push(queue("default"));
+    let mut world = World::new(&Policy::default(), nodes, queues);
+    world.wait(1);
+    world
+}
+
+fn all(parts: &[(u32, &str)]) -> JobSpec {
+    together(parts.iter().map(|(nodes, queue)| some(*nodes, queue, 10)))
+}
+
+/// SL-P-08
+#[test]
+fn the_first_component_leaves_the_second_its_nodes() {
+    let mut world = cluster(10, &[("p1", names(1..=10)), ("p2", names(1..=5))]);
+    let job = world.submit(all(&[(5, "p1"), (5, "p2")]));
+    assert_eq!(pass(&mut world).0, [job]);
+    assert_eq!(places(&world, job), [names(6..=10), names(1..=5)]);
+}
+
+/// SL-P-08: where the order alone does not do, nodes are dealt out.
+#[test]
+fn nodes_are_dealt_out_where_first_fit_does_not_do() {
+    let mut world = cluster(3, &[("a", names([1, 3])), ("b", names([1, 2])), ("c", names([2]))]);
+    let job = world.submit(all(&[(1, "a"), (1, "b"), (1, "c")]));
+    assert_eq!(pass(&mut world).0, [job]);
+    assert_eq!(places(&world, job), [names([3]), names([1]), names([2])]);
+}
+
+/// SL-P-08: also if what is free leaves one way only.
+#[test]
+fn nodes_are_dealt_out_of_what_is_free() {
+    let mut world = cluster(4, &[("a", names([1, 3])), ("b", names([1, 2, 4])), ("taken", names([2, 4]))]);
+    let taken = world.submit(some(2, "taken", 10));
+    assert_eq!(pass(&mut world).0, [taken]);
+    // Of `b` there is node 1 alone, which `a` would have first.
+    let job = world.submit(all(&[(1, "a"), (1, "b")]));
+    assert_eq!(pass(&mut world).0, [job]);
+    assert_eq!(places(&world, job), [names([3]), names([1])]);
+}
+
+/// SL-P-08: a job that no choice helps waits for resources, or for ever, and is told so.
+#[test]
+fn who_is_helped_by_no_choice_is_told_what_lacks() {
+    let queues = [("a", names([1, 2, 3])), ("b", names([1, 2])), ("c", names([1, 2])), ("one", names([1]))];
+    let mut world = cluster(4, &queues);
+    let taken = world.submit(some(1, "one", 10));
+    assert_eq!(pass(&mut world).0, [taken]);
+    let waits = world.submit(all(&[(2, "a"), (1, "b")]));
+    // All of them have enough nodes together, but `b` and `c` have two for three.
+    let never = world.submit(all(&[(1, "default"), (2, "b"), (1, "c")]));
+    assert_eq!(pass(&mut world).0, []);
+    assert!(matches!(reason(&world, waits), Some(WaitReason::Resources(_))));
+    assert!(matches!(reason(&world, never), Some(WaitReason::NeverFits(_))));
+    world.end(taken);
+    assert_eq!(pass(&mut world).0, [waits]);
+}
+
+/// SL-P-07: whatever there is room for, no node has two components of a job.
+#[test]
+fn components_are_on_different_nodes() {
+    let mut world = reference_cluster(&backfill_passes());
+    let job =
+        world.submit(together([crate::world::tasks(1, 600), crate::world::tasks(1, 600), crate::world::tasks(2, 600)]));
+    assert_eq!(pass(&mut world).0, [job]);
+    let places = places(&world, job);
+    assert_eq!(places.iter().flatten().collect::<BTreeSet<_>>().len(), 3, "{places:?}");
+}
+
+/// SL-P-09
+#[test]
+fn a_reservation_attracts_no_job_that_does_not_name_it() {
+    let mut world = reference_cluster(&backfill_passes());
+    let zero = world.now;
+    let reservation = ReservationSpec {
+        name: "course".into(),
+        start: zero.plus_seconds(1),
+        end: zero.plus_seconds(1000 * MINUTE),
+        nodes: ReservedNodes::Named((1..=11).map(|number| format!("nid{number:05}")).collect()),
+        users: vec!["ada".into()],
+        accounts: Vec::new(),
+    };
+    world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
+    world.now = zero.plus_seconds(2);
+    let now: Timestamp = world.now;
+    world.must(&Actor::Ledger, Command::Tick);
+    let elsewhere = world.submit(together([some(1, "default", 10), some(1, "default", 10)]));
+    assert_eq!(pass(&mut world).0, [], "only one node is outside the reservation, which its user may use");
+    assert!(!matches!(reason(&world, elsewhere), Some(WaitReason::ReservationNotBegun(_))));
+    let mut named = together([on(1, 10), on(2, 10)]);
+    for component in &mut named.components {
+        component.reservation = Some("course".into());
+    }
+    let named = world.submit(named);
+    world.now = now.plus_seconds(30);
+    assert_eq!(pass(&mut world).0, [named]);
+    assert_eq!(places(&world, named), [["nid00001"], ["nid00002"]]);
+}
