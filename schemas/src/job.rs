@@ -253,6 +253,10 @@ pub enum Occasion {
     Suspended,
     /// The job was held or released.
     Held,
+    /// The job's walltime is over, and it is being ended.
+    WalltimeOver,
+    /// No occasion of its own: an array tells of each of its tasks instead of the whole.
+    EachTask,
 }
 
 /// Where a notification goes.
@@ -263,6 +267,21 @@ pub enum Sink {
     Mail(String),
     /// A command, run by the shell as the job's owner.
     Exec(String),
+    /// Mail with the subject that users of another system know and their programs read.
+    MailAs {
+        /// The address, or a login name.
+        address: String,
+        /// Whose subjects.
+        words: MailWords,
+    },
+}
+
+/// Whose subjects a mail has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MailWords {
+    /// Those of Slurm, such as `Slurm Job_id=93 Name=bash Began, Queued time 00:00:01` (SL-C-15).
+    Slurm,
 }
 
 /// Asks the job to save its state.

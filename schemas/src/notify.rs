@@ -43,6 +43,8 @@ pub struct NotifyItem {
     pub submitted: Timestamp,
     /// When its processes started, if they did.
     pub started: Option<Timestamp>,
+    /// Of an array: how its tasks have ended so far, each way once.
+    pub task_outcomes: Option<Vec<Outcome>>,
 }
 
 impl NotifyItem {

@@ -161,7 +161,7 @@ async fn hang(site: &Site, system: &System, jobs: usize) -> Result<()> {
 }
 
 /// From submission to start, of so many jobs without filters that come one after the other.
-async fn starts(system: &System, jobs: usize) -> Result<Vec<Duration>> {
+pub(super) async fn starts(system: &System, jobs: usize) -> Result<Vec<Duration>> {
     let mut connection = system.connect().await?;
     let path = api::events_from_now(&mut connection, "job.submitted,job.started").await?;
     let events = system.connect().await?.events(&path).await?;

@@ -66,12 +66,14 @@ enum Row {
     Latency,
     /// Trivial jobs run to the end, beside bare fork, exec and wait of the same command.
     Throughput,
-    /// Trivial tasks of a step of a job that runs, beside those of a job.
+    /// `srun -n 1000` of a trivial task in an allocation, beside the same tasks as a job.
     Steps,
     /// `sbatch` one after the other, `squeue` with 100,000 waiting jobs.
     SlurmCommands,
     /// From the submission of a job with three components to the start of all of them, on an idle system.
     SlurmComponents,
+    /// Starts of jobs while users list theirs 1,000 times a second.
+    SlurmLists,
     /// Decode and fold of a log.
     Fold,
     /// Restart with 1,000,000 events and 100,000 live jobs.
@@ -159,6 +161,7 @@ impl Bench {
             Row::Steps => steps::steps(self).await,
             Row::SlurmCommands => slurm::commands(self).await,
             Row::SlurmComponents => slurm_components::components(self).await,
+            Row::SlurmLists => slurm::lists(self).await,
             Row::Fold => self.compute(history::fold).await,
             Row::Restart => history::restart(self).await,
             Row::PastQuery => history::past_query(self).await,

@@ -4,6 +4,7 @@ use super::{
     Bench, Running,
     figure::{Figure, Target, quantile},
     running::TRIVIAL,
+    slurm::Links,
 };
 use crate::{
     api::{self, PublicEvent},
@@ -13,25 +14,25 @@ use anyhow::{Context as _, Result, ensure};
 use muster_schemas::{
     JobId,
     job::Program,
-    resources::{Count, IndexSet, Level, LevelCount, Request},
-    steps::{StepGroup, StepPlace, StepProgram, StepSpec},
-    views::{JobView, StepAnswer, StepView},
+    resources::{Count, Level, LevelCount, Request},
+    views::JobView,
 };
 use std::time::Duration;
 
 const NODES: u32 = 4;
 const TASKS: u32 = 1_000;
 
-/// 1,000 trivial tasks on four emulated nodes as a step of a job that holds them, beside the same tasks as a job of their own:
-/// from the record that orders them to the record of their end. The streams of the step's tasks go to a client.
+/// `srun -n 1000` of a trivial task on four emulated nodes of a job that holds them, beside the same tasks as a job of their
+/// own: from the record that orders them to the record of their end. The streams of the step's tasks go to `srun`.
 pub async fn steps(bench: &Bench) -> Result<Vec<Figure>> {
     let each = TASKS / NODES;
     let running = bench.start(NODES, each)?;
+    let links = Links::make(&running)?;
     let mut connection = running.system.connect().await?;
     let (mut bare, mut step) = (Vec::new(), Vec::new());
     for _ in 0..bench.count(10) {
         bare.push(of_job(&mut connection, each).await?);
-        step.push(of_step(&mut connection, each).await?);
+        step.push(of_step(&links, &mut connection, each).await?);
     }
     let Running { system, .. } = running;
     system.stop()?;
@@ -44,7 +45,7 @@ pub async fn steps(bench: &Bench) -> Result<Vec<Figure>> {
         target: Target::AtLeast(1_000.0),
     };
     let share = Figure {
-        measure: format!("the same as a step with a client, as a part of that ({step:.0} tasks/s)"),
+        measure: format!("the same by `srun -n {TASKS}` in an allocation, as a part of that ({step:.0} tasks/s)"),
         value: step / bare * 100.0,
         unit: "%",
         target: Target::AtLeast(90.0),
@@ -67,23 +68,13 @@ async fn of_job(connection: &mut Connection, each: u32) -> Result<Duration> {
     between(connection, job, "job.allocated", "run.ended").await
 }
 
-async fn of_step(connection: &mut Connection, each: u32) -> Result<Duration> {
+async fn of_step(links: &Links, connection: &mut Connection, each: u32) -> Result<Duration> {
     let job = api::submit(connection, vec![api::job("holder", Program::None, on_all_nodes(each))]).await?[0];
-    let places = (0..NODES).map(|at| StepPlace {
-        node: format!("node{}", at + 1),
-        ranks: IndexSet::from_range(at * each, (at + 1) * each - 1),
-        cores: None,
-    });
-    let programs = vec![StepProgram { ranks: IndexSet::first_n(TASKS), argv: vec![TRIVIAL.to_owned()] }];
-    let group = StepGroup { places: places.collect(), programs, ..StepGroup::default() };
-    let spec = StepSpec { groups: vec![group], ..StepSpec::default() };
     started(connection, job).await?;
-    let body = serde_json::to_vec(&spec)?.into();
-    let answer = connection.post(&format!("/v1/jobs/{job}/steps/launch?wait_seconds=30"), body).await?;
-    let StepAnswer { run, step, .. } = serde_json::from_slice(&answer)?;
-    let path = format!("/v1/jobs/{job}/steps/{step}/wait?run={run}&timeout_seconds=60");
-    let view: StepView = connection.get(&path).await?;
-    ensure!(view.exit_status.is_some_and(|status| status.is_success()), "the step ended badly: {view:?}");
+    let (id, tasks, nodes) = (job.to_string(), TASKS.to_string(), NODES.to_string());
+    let mut srun = links.command("srun", &["--jobid", &id, "-N", &nodes, "-n", &tasks, TRIVIAL]);
+    let status = tokio::task::spawn_blocking(move || srun.status()).await??;
+    ensure!(status.success(), "srun in job {job} ended badly: {status}");
     let time = between(connection, job, "step.launched", "step.ended").await?;
     let done = serde_json::json!({ "status": { "code": 0 } });
     connection.post(&format!("/v1/jobs/{job}/conclude"), serde_json::to_vec(&done)?.into()).await?;

@@ -157,14 +157,14 @@ impl State {
 
     /// Puts a job in.
     fn add_job(&mut self, job: Job) {
-        self.index.move_job(job.id, JobKeys::default(), JobKeys::of(&job));
+        self.index.add_job(&job);
         self.core.jobs.insert(job.id, Box::new(job));
     }
 
     /// Takes a job out.
     fn remove_job(&mut self, id: JobId) {
         let Some(job) = self.core.jobs.remove(&id) else { return };
-        self.index.move_job(id, JobKeys::of(&job), JobKeys::default());
+        self.index.remove_job(&job);
         for component in &job.components {
             self.core.shapes.give_back(&component.shape);
         }

@@ -2,9 +2,9 @@
 
 use crate::state::{Job, State};
 use muster_schemas::{
-    RunId, Timestamp,
+    JobId, RunId, Timestamp,
     event::{Event, Record},
-    job::{Notification, Occasion, Outcome},
+    job::{MailWords, Notification, Occasion, Outcome, Sink},
     notify::NotifyItem,
     resources::Placement,
 };
@@ -13,18 +13,17 @@ use std::sync::Arc;
 /// The notifications that follow from a record, which the state already includes. The same record and state always give
 /// the same items, so that they can be made again after a crash.
 ///
-/// An array tells of itself as a whole, not of each task: that it ended, was held or released.
+/// An array tells of itself as a whole: that its first task started, that it ended, was held or released. Only who asks
+/// for [`Occasion::EachTask`] is told of each task instead.
 pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
     let Some(happened) = Happened::of(&record.event) else { return Vec::new() };
-    let Some(job) = record.event.job().and_then(|id| state.job(id)) else { return Vec::new() };
-    if job.id.index.is_some() {
-        return Vec::new();
-    }
+    let Some(job) = state.job(happened.job) else { return Vec::new() };
     let wanted = (0..).zip(job.notifications()).filter_map(|(number, notification)| {
-        happened.wanted_by(notification).map(|occasion| (number, occasion, notification))
+        let told_of = happened.told_of(state, job, notification)?;
+        Some((number, happened.wanted_by(notification)?, told_of, notification))
     });
     wanted
-        .map(|(number, occasion, notification)| {
+        .map(|(number, occasion, job, notification)| {
             let run = RunFacts::of(state, job, &record.event);
             NotifyItem {
                 job: job.id,
@@ -43,6 +42,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 nodes: run.as_ref().map(|run| run.node_names(state)).unwrap_or_default(),
                 submitted: job.submitted,
                 started: run.and_then(|run| run.started),
+                task_outcomes: job.array.as_ref().map(|array| array.outcomes.keys().cloned().collect()),
             }
         })
         .collect()
@@ -50,6 +50,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
 
 /// What a record tells that a notification can be about.
 struct Happened<'r> {
+    job: JobId,
     occasion: Occasion,
     word: &'r str,
     outcome: Option<&'r Outcome>,
@@ -64,23 +65,49 @@ impl<'r> Happened<'r> {
             Event::JobResumed { .. } => (Occasion::Suspended, "resumed"),
             Event::JobHeld { .. } | Event::ComponentHeld { .. } => (Occasion::Held, "held"),
             Event::JobReleased { .. } | Event::ComponentReleased { .. } => (Occasion::Held, "released"),
-            Event::JobFinished { outcome, .. } => {
-                return Some(Self { occasion: Occasion::Ended, word: outcome.word(), outcome: Some(outcome) });
+            Event::JobFinished { job, outcome } => {
+                let (occasion, word) = (Occasion::Ended, outcome.word());
+                return Some(Self { job: *job, occasion, word, outcome: Some(outcome) });
             }
+            Event::RunEnded { outcome: Outcome::TimedOut, .. } => (Occasion::WalltimeOver, "walltime_over"),
             _ => return None,
         };
-        Some(Self { occasion, word, outcome: None })
+        Some(Self { job: event.job()?, occasion, word, outcome: None })
+    }
+
+    /// The job that is told of: of a task its array, if the task is the first that has started, unless each task is asked
+    /// for.
+    fn told_of<'s>(&self, state: &'s State, job: &'s Job, notification: &Notification) -> Option<&'s Job> {
+        let each_task = notification.on.contains(&Occasion::EachTask);
+        if job.id.index.is_none() {
+            let ends_as_array = job.array.is_some() && self.occasion == Occasion::Ended;
+            return (!each_task || !ends_as_array).then_some(job);
+        }
+        if each_task {
+            return Some(job);
+        }
+        let whole = state.job(job.id.whole())?;
+        let is_first = whole.array.as_ref().is_some_and(|array| array.remaining.len() + 1 == array.tasks);
+        (self.occasion == Occasion::Started && is_first).then_some(whole)
     }
 
     /// On which of its occasions the notification wants to tell this; a bad end is told as that if it is asked for.
     fn wanted_by(&self, notification: &Notification) -> Option<Occasion> {
         let on: &[Occasion] =
             if notification.on.is_empty() { &[Occasion::Started, Occasion::Ended] } else { &notification.on };
-        let failed = self.outcome.is_some_and(|outcome| !outcome.is_success());
+        let failed = self.outcome.is_some_and(|outcome| is_failure(outcome, &notification.sink));
         if failed && on.contains(&Occasion::Failed) {
             return Some(Occasion::Failed);
         }
         on.contains(&self.occasion).then_some(self.occasion)
+    }
+}
+
+/// Whether an end is told as a failure. To users of Slurm a job that was cancelled has not failed.
+fn is_failure(outcome: &Outcome, sink: &Sink) -> bool {
+    match (outcome, sink) {
+        (Outcome::Cancelled, Sink::MailAs { words: MailWords::Slurm, .. }) => false,
+        _ => !outcome.is_success(),
     }
 }
 

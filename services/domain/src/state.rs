@@ -228,6 +228,11 @@ impl State {
         self.core.jobs.values().map(Box::as_ref)
     }
 
+    /// The jobs of a user, in order of their ids, found without a look at those of others.
+    pub fn jobs_of<'a>(&'a self, user: &str) -> impl Iterator<Item = &'a Job> + use<'a> {
+        self.index.owned.get(user).into_iter().flatten().filter_map(|id| self.job(*id))
+    }
+
     /// A job, an array, or a task that has been started at least once.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.core.jobs.get(&id).map(Box::as_ref)

@@ -220,7 +220,7 @@ fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
 
 fn notification(notification: &Notification) -> Result<(), Refusal> {
     match &notification.sink {
-        Sink::Mail(address) => {
+        Sink::Mail(address) | Sink::MailAs { address, .. } => {
             name("notifications.sink.mail", address)?;
             if !address.contains('@') && !address.chars().all(|char| char.is_alphanumeric() || "._-".contains(char)) {
                 return invalid(format!("notifications.sink.mail: `{}` is not a mail address", shown(address)));

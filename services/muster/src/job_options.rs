@@ -132,7 +132,7 @@ pub struct JobOptions {
     /// Tell of the job: `exec:COMMAND` or `mail:ADDRESS`
     #[arg(long, value_name = "SINK", value_parser = parse_sink, help_heading = "Notifications and signals")]
     pub notify: Vec<Sink>,
-    /// On which occasions: started, ended, failed, requeued, suspended, held; default started and ended
+    /// On which occasions: started, ended, failed, requeued, suspended, held, walltime_over; default started and ended; with each_task an array tells of each of its tasks
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::parse_occasion, help_heading = "Notifications and signals")]
     pub notify_on: Vec<Occasion>,
     /// Signal the processes before the walltime is over; default 60 seconds before

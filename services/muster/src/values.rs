@@ -249,7 +249,8 @@ pub fn parse_environment_entry(text: &str) -> Result<EnvironmentEntry, String> {
     Ok(EnvironmentEntry { name: name.to_owned(), value })
 }
 
-/// What a notification tells of: `started`, `ended`, `failed`, `requeued`, `suspended`, `held`.
+/// What a notification tells of: `started`, `ended`, `failed`, `requeued`, `suspended`, `held`, `walltime_over`; and
+/// `each_task`.
 pub fn parse_occasion(text: &str) -> Result<Occasion, String> {
     Ok(match text {
         "started" => Occasion::Started,
@@ -258,7 +259,13 @@ pub fn parse_occasion(text: &str) -> Result<Occasion, String> {
         "requeued" => Occasion::Requeued,
         "suspended" => Occasion::Suspended,
         "held" => Occasion::Held,
-        _ => return Err("it is one of started, ended, failed, requeued, suspended, held".into()),
+        "walltime_over" => Occasion::WalltimeOver,
+        "each_task" => Occasion::EachTask,
+        _ => {
+            return Err(
+                "it is one of started, ended, failed, requeued, suspended, held, walltime_over, each_task".into()
+            );
+        }
     })
 }
 

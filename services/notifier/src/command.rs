@@ -1,15 +1,15 @@
 //! Commands: run by the shell as the job's owner, within bounds.
 
-use crate::DeliveryError;
+use crate::{DeliveryError, message};
 use muster_schemas::{event::Owner, notify::NotifyItem};
 use nix::{
     sys::signal::{Signal, killpg},
     unistd::{Gid, Pid, Uid, User, getgrouplist, setgroups},
 };
 use serde::Deserialize;
-use std::{ffi::CString, process::Stdio, time::Duration};
+use std::{ffi::CString, path::Path, process::Stdio, time::Duration};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, Command},
 };
 
@@ -34,24 +34,58 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How long a command that has ended may keep its output open by processes that it left.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Runs the command; `Ok` means that it exited with 0. Processes that it leaves in its process group are killed.
+/// So much of what a mail program wrote is kept for the error.
+const MAX_MAIL_OUTPUT_BYTES: usize = 2048;
+
+/// Runs the command as the job's owner.
 pub(crate) async fn run(config: &CommandConfig, item: &NotifyItem, command: &str) -> Result<(), DeliveryError> {
-    let mut child = prepare(item, command)?
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]);
+    become_owner(&mut shell, &item.owner)?;
+    let limit = Duration::from_secs(config.time_limit_seconds.max(1));
+    complete(shell, item, String::new(), limit, config.max_output_bytes).await
+}
+
+/// Has a program of the site send a mail. It runs as the notifier does, as the site has chosen it.
+pub(crate) async fn mail(
+    program: &Path,
+    item: &NotifyItem,
+    address: &str,
+    limit: Duration,
+) -> Result<(), DeliveryError> {
+    let mut command = Command::new(program);
+    command.arg("-s").arg(message::subject(item)).arg(address);
+    complete(command, item, message::body(item), limit, MAX_MAIL_OUTPUT_BYTES).await
+}
+
+/// Runs a command to its end; `Ok` means that it exited with 0. Processes that it leaves in its process group are killed.
+async fn complete(
+    mut command: Command,
+    item: &NotifyItem,
+    input: String,
+    limit: Duration,
+    max_output_bytes: usize,
+) -> Result<(), DeliveryError> {
+    let mut child = prepare(&mut command, item)
         .spawn()
         .map_err(|error| DeliveryError::Temporary(format!("the command cannot be started: {error}")))?;
     let group = Group(child.id());
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that does not read it all need not.
+        tokio::spawn(async move { drop(stdin.write_all(input.as_bytes()).await) });
+    }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let most_of_each = config.max_output_bytes / 2;
+    let most_of_each = max_output_bytes / 2;
     let output = tokio::spawn(async move {
         let (mut out, err) = tokio::join!(read(stdout, most_of_each), read(stderr, most_of_each));
         out.extend(err);
         out
     });
-    let ended = within(&mut child, Duration::from_secs(config.time_limit_seconds.max(1))).await;
+    let ended = within(&mut child, limit).await;
     drop(group);
     let _ = child.wait().await;
     let status = match ended {
-        None => return Err(DeliveryError::Temporary(format!("killed after {} s", config.time_limit_seconds))),
+        None => return Err(DeliveryError::Temporary(format!("killed after {} s", limit.as_secs()))),
         Some(status) => status.map_err(|error| DeliveryError::Temporary(error.to_string()))?,
     };
     if status.success() {
@@ -89,20 +123,16 @@ impl Drop for Group {
     }
 }
 
-fn prepare(item: &NotifyItem, command: &str) -> Result<Command, DeliveryError> {
-    let mut prepared = Command::new("/bin/sh");
-    prepared
-        .args(["-c", command])
+fn prepare<'c>(command: &'c mut Command, item: &NotifyItem) -> &'c mut Command {
+    command
         .current_dir("/")
         .env_clear()
         .envs(environment(item))
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        .kill_on_drop(true);
-    become_owner(&mut prepared, &item.owner)?;
-    Ok(prepared)
+        .kill_on_drop(true)
 }
 
 fn environment(item: &NotifyItem) -> Vec<(&'static str, String)> {

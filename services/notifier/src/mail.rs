@@ -1,6 +1,6 @@
 //! Mail over SMTP.
 
-use crate::{DeliveryError, message};
+use crate::{DeliveryError, command, message};
 use anyhow::{Context as _, ensure};
 use lettre::{
     Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor,
@@ -14,11 +14,15 @@ use muster_schemas::{notify::NotifyItem, subjects};
 use serde::Deserialize;
 use std::{path::PathBuf, time::Duration};
 
-/// How mail is sent.
+/// How mail is sent: to a server, or by a program.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
-    /// The mail server's host name or address. Empty means that there is none: mail is given up at once.
+    /// A program that sends mail, instead of a server: called as `PROGRAM -s SUBJECT ADDRESS` with the text on its
+    /// standard input, as the usual programs for mail are and as Slurm calls its `MailProg` (SL-C-15). It has
+    /// `timeout_seconds`.
+    pub program: Option<PathBuf>,
+    /// The mail server's host name or address. Without it and without a program, mail is given up at once.
     pub host: String,
     /// Its port: 25 for relays, 587 for `starttls`, 465 for `tls`.
     pub port: u16,
@@ -39,6 +43,7 @@ pub struct MailConfig {
 impl Default for MailConfig {
     fn default() -> Self {
         Self {
+            program: None,
             host: String::new(),
             port: 25,
             tls: MailTls::None,
@@ -64,8 +69,9 @@ pub enum MailTls {
     Tls,
 }
 
-/// Sends mail to one server.
+/// Sends mail to one server, or by one program.
 pub(crate) struct Mailer {
+    program: Option<(PathBuf, Duration)>,
     server: Option<AsyncSmtpTransport<Tokio1Executor>>,
     from: Mailbox,
 }
@@ -76,23 +82,31 @@ impl Mailer {
         let address: Address =
             config.from.parse().with_context(|| format!("`{}` is not a mail address to send from", config.from))?;
         let from = Mailbox::new(Some("muster".into()), address);
+        let timeout = Duration::from_secs(config.timeout_seconds.max(1));
+        if let Some(program) = &config.program {
+            ensure!(config.host.is_empty(), "mail has both a `program` and a `host`: give it one of them");
+            return Ok(Self { program: Some((program.clone(), timeout)), server: None, from });
+        }
         if config.host.is_empty() {
-            return Ok(Self { server: None, from });
+            return Ok(Self { program: None, server: None, from });
         }
         let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&config.host)
             .port(config.port)
             .tls(tls(config)?)
-            .timeout(Some(Duration::from_secs(config.timeout_seconds.max(1))));
+            .timeout(Some(timeout));
         if let Some(username) = &config.username {
             builder = builder.credentials(Credentials::new(username.clone(), password(config)?));
         }
-        Ok(Self { server: Some(builder.build()), from })
+        Ok(Self { program: None, server: Some(builder.build()), from })
     }
 
-    /// Sends a notification; `Ok` means that the server has taken it.
+    /// Sends a notification; `Ok` means that the server or the program has taken it.
     pub(crate) async fn send(&self, item: &NotifyItem, address: &str) -> Result<(), DeliveryError> {
+        if let Some((program, limit)) = &self.program {
+            return command::mail(program, item, address, *limit).await;
+        }
         let Some(server) = &self.server else {
-            return Err(DeliveryError::Permanent("no mail server is configured".into()));
+            return Err(DeliveryError::Permanent("neither a mail server nor a mail program is configured".into()));
         };
         let mail = self.compose(item, address)?;
         match server.send(mail).await {
@@ -103,7 +117,9 @@ impl Mailer {
     }
 
     fn compose(&self, item: &NotifyItem, address: &str) -> Result<Message, DeliveryError> {
-        let to: Mailbox = address
+        // A login name is one of the domain that the mail comes from.
+        let domain = if address.contains('@') { String::new() } else { format!("@{}", self.from.email.domain()) };
+        let to: Mailbox = format!("{address}{domain}")
             .parse()
             .map_err(|error| DeliveryError::Permanent(format!("`{address}` is not a mail address: {error}")))?;
         Message::builder()

@@ -1,11 +1,18 @@
 //! What a notification says.
 
-use muster_schemas::{Timestamp, job::Outcome, notify::NotifyItem};
+use muster_schemas::{
+    Timestamp,
+    job::{MailWords, Outcome, Sink},
+    notify::NotifyItem,
+};
 use std::fmt::Write as _;
 
-/// One line: `[muster] job 12 (simulate) completed`.
+/// One line: `[muster] job 12 (simulate) completed`, or what the users of another system know.
 pub(crate) fn subject(item: &NotifyItem) -> String {
-    let words = format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item));
+    let words = match &item.sink {
+        Sink::MailAs { words: MailWords::Slurm, .. } => muster_slurm::mail::subject(item),
+        _ => format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item)),
+    };
     words.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 

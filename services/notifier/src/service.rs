@@ -133,7 +133,7 @@ impl Notifier {
 
     async fn deliver(&self, item: &NotifyItem) -> Result<(), DeliveryError> {
         match &item.sink {
-            Sink::Mail(address) => self.mailer.send(item, address).await,
+            Sink::Mail(address) | Sink::MailAs { address, .. } => self.mailer.send(item, address).await,
             Sink::Exec(text) => command::run(&self.config.command, item, text).await,
         }
     }
@@ -186,7 +186,7 @@ async fn acknowledge(work: WorkItem) {
 
 fn count(item: &NotifyItem, result: &'static str) {
     let sink = match item.sink {
-        Sink::Mail(_) => "mail",
+        Sink::Mail(_) | Sink::MailAs { .. } => "mail",
         Sink::Exec(_) => "exec",
     };
     ATTEMPTS.add(1, &[KeyValue::new("sink", sink), KeyValue::new("result", result)]);

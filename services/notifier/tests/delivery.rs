@@ -6,12 +6,13 @@ use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     command::{Answer, Command, CommandEnvelope, Reply},
     event::{DeliveryResult, Owner},
-    job::{Occasion, Outcome, Sink},
+    job::{MailWords, Occasion, Outcome, Sink},
     notify::NotifyItem,
     subjects,
 };
 use std::{
     io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Stdio},
     time::Duration,
@@ -161,6 +162,7 @@ fn item(sink: Sink) -> NotifyItem {
         nodes: vec!["node1".into(), "node2".into()],
         submitted: Timestamp::now(),
         started: Some(Timestamp::now()),
+        task_outcomes: None,
     }
 }
 
@@ -179,6 +181,44 @@ async fn mail_arrives_with_a_stable_message_id_and_nothing_injected() {
     assert_eq!(mail["subject"], "[muster] job 12 (Simulation für Müller Bcc: nobody@example.org) completed");
     assert!(mail["body"].as_str().is_some_and(|body| body.contains("node1,node2")), "{mail}");
     assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+#[tokio::test]
+async fn a_login_name_is_of_the_domain_that_mail_comes_from() {
+    let mut server = SmtpServer::start(&[]).await;
+    let mail = MailConfig { from: "muster@site.example".into(), ..server.mail_config() };
+    let mut world = World::start(mail_config(mail)).await;
+    world.enqueue(&item(Sink::Mail("ada".into()))).await;
+    assert_eq!(server.line().await["to"], serde_json::json!(["ada@site.example"]));
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+}
+
+/// SL-C-15, EX-22: `-s <subject> <user>`.
+#[tokio::test]
+async fn a_mail_program_is_called_with_the_subject_and_the_address() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("mail");
+    let said = folder.path().join("said");
+    let script =
+        format!("#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done > {0}\ncat >> {0}\n", said.display());
+    std::fs::write(&program, script).expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("made executable");
+    let mail = MailConfig { program: Some(program), ..MailConfig::default() };
+    let mut world = World::start(mail_config(mail)).await;
+    let begin = Timestamp::from_unix_seconds(1_000_000);
+    let cancelled = NotifyItem {
+        name: "bash".into(),
+        outcome: Some(Outcome::Cancelled),
+        started: Some(begin),
+        time: begin.plus_seconds(8),
+        ..item(Sink::MailAs { address: "adam".into(), words: MailWords::Slurm })
+    };
+    world.enqueue(&cancelled).await;
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+    let said = std::fs::read_to_string(said).expect("the program was called");
+    let call = "<-s>\n<Slurm Job_id=12 Name=bash Ended, Run time 00:00:08, CANCELLED, ExitCode 0>\n<adam>\n";
+    assert!(said.starts_with(call), "{said}");
+    assert!(said.contains("node1,node2"), "{said}");
 }
 
 #[tokio::test]

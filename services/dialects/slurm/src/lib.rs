@@ -10,6 +10,7 @@ pub mod environment;
 pub mod features;
 pub mod hostlist;
 pub mod job_id;
+pub mod mail;
 pub mod messages;
 pub mod moment;
 pub mod options;

@@ -187,6 +187,8 @@ pub(crate) struct Index {
     pub(crate) closures_due: BTreeSet<(Timestamp, NodeId)>,
     /// The number of each node name.
     pub(crate) node_names: BTreeMap<String, NodeId>,
+    /// The jobs of each owner.
+    pub(crate) owned: BTreeMap<String, BTreeSet<JobId>>,
 }
 
 impl Index {
@@ -194,7 +196,7 @@ impl Index {
     pub(crate) fn of(state: &State) -> Self {
         let mut index = Self::default();
         for job in state.jobs() {
-            index.move_job(job.id, JobKeys::default(), JobKeys::of(job));
+            index.add_job(job);
         }
         for run in state.runs() {
             index.move_run(run.id, None, run.due());
@@ -210,6 +212,19 @@ impl Index {
             index.add_reservation(name, reservation);
         }
         index
+    }
+
+    pub(crate) fn add_job(&mut self, job: &Job) {
+        self.move_job(job.id, JobKeys::default(), JobKeys::of(job));
+        match self.owned.get_mut(&job.owner.user) {
+            Some(jobs) => drop(jobs.insert(job.id)),
+            None => drop(self.owned.insert(job.owner.user.clone(), BTreeSet::from([job.id]))),
+        }
+    }
+
+    pub(crate) fn remove_job(&mut self, job: &Job) {
+        self.move_job(job.id, JobKeys::of(job), JobKeys::default());
+        remove_member(&mut self.owned, &job.owner.user, job.id);
     }
 
     /// The keys of a job changed.

@@ -49,6 +49,16 @@ fn submission_fills_in_defaults() {
 }
 
 #[test]
+fn jobs_of_a_user_are_found_in_their_order() {
+    let mut cluster = Cluster::new();
+    let ids: Vec<JobId> = ["ada", "bob", "ada"].into_iter().map(|user| cluster.submit(user, job(1, 1))).collect();
+    let of = |cluster: &Cluster, user: &str| cluster.state.jobs_of(user).map(|job| job.id).collect::<Vec<_>>();
+    assert_eq!((of(&cluster, "ada"), of(&cluster, "bob")), (vec![ids[0], ids[2]], vec![ids[1]]));
+    assert_eq!(of(&cluster, "eve"), []);
+    cluster.assert_replays();
+}
+
+#[test]
 fn components_reserve_consecutive_numbers() {
     let mut cluster = Cluster::new();
     let mut spec = job(1, 1);

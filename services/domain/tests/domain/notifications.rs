@@ -5,7 +5,8 @@ use muster_domain::notify;
 use muster_schemas::{
     JobId,
     command::Command,
-    job::{Holds, JobSpec, Notification, Occasion, Outcome, Sink},
+    event::EndCause,
+    job::{ExitStatus, Holds, JobSpec, MailWords, Notification, Occasion, Outcome, Sink},
     notify::NotifyItem,
     resources::IndexSet,
 };
@@ -76,16 +77,51 @@ fn holds_are_told() {
 }
 
 #[test]
-fn an_array_tells_of_its_end_and_not_of_each_task() {
+fn an_array_tells_of_its_first_start_and_its_end() {
     let mut cluster = Cluster::new();
-    let whole = cluster.submit("ada", notifying(array(IndexSet::first_n(2), None), &[&[]]));
+    let each = &[Occasion::Started, Occasion::Ended, Occasion::EachTask][..];
+    let whole = cluster.submit("ada", notifying(array(IndexSet::first_n(2), None), &[&[], each]));
     let items = items_of(&mut cluster, |cluster| {
-        for index in 0..2 {
-            cluster.run_through(JobId::task(whole.number, index), 0);
-        }
+        cluster.run_through(JobId::task(whole.number, 0), 0);
+        cluster.run_through(JobId::task(whole.number, 1), 3);
     });
-    assert_eq!(told(&items), [(0, Occasion::Ended, "completed")]);
-    assert_eq!(items[0].job, whole);
+    let of = |number: u32| {
+        let items = items.iter().filter(move |item| item.notification == number);
+        items.map(|item| (item.job, item.event.as_str())).collect::<Vec<_>>()
+    };
+    assert_eq!(of(0), [(whole, "started"), (whole, "failed")]);
+    let tasks = [0, 1].map(|index| JobId::task(whole.number, index));
+    assert_eq!(of(1), [(tasks[0], "started"), (tasks[0], "completed"), (tasks[1], "started"), (tasks[1], "failed")]);
+    let end = items.iter().rfind(|item| item.job == whole).unwrap();
+    assert_eq!(end.task_outcomes, Some(vec![Outcome::Completed, Outcome::Failed(ExitStatus::Code(3))]));
+}
+
+#[test]
+fn the_end_of_the_walltime_is_told() {
+    let mut cluster = Cluster::new();
+    let job = cluster.submit("ada", notifying(job(1, 1), &[&[Occasion::WalltimeOver, Occasion::Failed]]));
+    let run = cluster.start(job, &["node1"], 1);
+    let items = items_of(&mut cluster, |cluster| {
+        let exit = exit(ExitStatus::Signal(15), EndCause::Walltime, cluster.now);
+        cluster.ok(&executor("node1"), Command::NodeEnded { run, exit });
+    });
+    assert_eq!(told(&items), [(0, Occasion::WalltimeOver, "walltime_over"), (0, Occasion::Failed, "timed_out")]);
+    assert_ne!(items[0].key(), items[1].key());
+}
+
+/// SL-C-15.
+#[test]
+fn to_users_of_slurm_a_cancelled_job_has_not_failed() {
+    let mut cluster = Cluster::new();
+    let mut spec = notifying(job(1, 1), &[&[Occasion::Failed, Occasion::Ended], &[Occasion::Failed]]);
+    for notification in &mut spec.notifications {
+        notification.sink = Sink::MailAs { address: "ada".into(), words: MailWords::Slurm };
+    }
+    let job = cluster.submit("ada", spec);
+    let items = items_of(&mut cluster, |cluster| {
+        cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[job]) });
+    });
+    assert_eq!(told(&items), [(0, Occasion::Ended, "cancelled")]);
 }
 
 #[test]

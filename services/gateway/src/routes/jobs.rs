@@ -120,7 +120,11 @@ impl JobsParams {
     /// view is made only of those that match.
     pub(super) fn chosen<'a>(&'a self, state: &'a ClusterState) -> impl Iterator<Item = &'a Job> {
         let is_behind = |id: JobId| self.after.is_none_or(|after| id > after);
-        state.jobs().filter(move |job| is_behind(job.id) && self.takes(&Traits::of_job(state, job)))
+        let jobs: Box<dyn Iterator<Item = &Job>> = match &self.user {
+            Some(user) => Box::new(state.jobs_of(user)),
+            None => Box::new(state.jobs()),
+        };
+        jobs.filter(move |job| is_behind(job.id) && self.takes(&Traits::of_job(state, job)))
     }
 }
 

@@ -8,6 +8,7 @@ mod hpcpack;
 mod reservations;
 mod slurm;
 mod slurm_clients;
+mod slurm_mail;
 mod slurm_staging;
 mod slurm_steps;
 mod steps;

@@ -17,7 +17,11 @@ impl Site {
 
     /// With this in the configuration.
     pub fn with(configuration: &str) -> Self {
-        let mut system = System::stopped();
+        Self::on(System::stopped(), configuration)
+    }
+
+    /// As a system that was stopped, with this in the configuration.
+    pub fn on(mut system: System, configuration: &str) -> Self {
         system.write("site.toml", configuration);
         let config = system.path("site.toml").display().to_string();
         system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);

@@ -239,8 +239,12 @@ pub fn mail_types(text: &str) -> Option<Vec<Occasion>> {
         ("END", Occasion::Ended),
         ("FAIL", Occasion::Failed),
         ("REQUEUE", Occasion::Requeued),
+        ("TIME_LIMIT", Occasion::WalltimeOver),
+        ("ARRAY_TASKS", Occasion::EachTask),
     ];
-    let chosen = occasions.iter().filter(|(word, _)| names(word) || names("ALL"));
+    // `ALL` is all but these two, as in Slurm.
+    let of_all = |occasion: Occasion| !matches!(occasion, Occasion::WalltimeOver | Occasion::EachTask);
+    let chosen = occasions.iter().filter(|(word, occasion)| names(word) || names("ALL") && of_all(*occasion));
     Some(chosen.map(|(_, occasion)| *occasion).collect())
 }
 

@@ -14,7 +14,7 @@ use jiff::Zoned;
 use muster_schemas::{
     job::{
         self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, JobType, Launch,
-        Notification, RequeuePolicy, Sink, WarningSignal,
+        MailWords, Notification, RequeuePolicy, Sink, WarningSignal,
     },
     time::Timestamp,
 };
@@ -304,7 +304,8 @@ fn notifications(caller: &Caller, leader: &Settings) -> Vec<Notification> {
         return Vec::new();
     }
     let to = leader.text("mail-user").filter(|user| !user.is_empty()).unwrap_or(&caller.user);
-    to.split(',').map(|address| Notification { on: on.clone(), sink: Sink::Mail(address.to_owned()) }).collect()
+    let sink = |address: &str| Sink::MailAs { address: address.to_owned(), words: MailWords::Slurm };
+    to.split(',').map(|address| Notification { on: on.clone(), sink: sink(address) }).collect()
 }
 
 fn requeues(leader: &Settings, rules: &Rules) -> bool {

@@ -8,6 +8,7 @@ mod environments;
 mod hostlists;
 mod job_ids;
 mod lowering;
+mod mail;
 mod messages;
 mod moments;
 mod options;
