@@ -526,13 +526,20 @@ const NOTIFIER_MAIL: Section = Section {
     name: "notifier.mail",
     shape: Shape::Table,
     cluster: false,
-    doc: "How mail is sent.",
+    doc: "How mail is sent: to a server, or by a program.",
     keys: &[
+        key(
+            "program",
+            Kind::Path,
+            "",
+            "A program that sends mail instead of a server, called as `PROGRAM -s SUBJECT ADDRESS` with the text on its \
+             standard input; not together with `host`.",
+        ),
         key(
             "host",
             Kind::Text,
             "\"\"",
-            "The mail server's name or address. Empty means that there is none: mail is given up at once.",
+            "The mail server's name or address. Without it and without a program, mail is given up at once.",
         ),
         key("port", from_to(1, 65_535), "25", "Its port: 25 for relays, 587 for `starttls`, 465 for `tls`."),
         key(
