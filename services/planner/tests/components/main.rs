@@ -21,18 +21,18 @@ use muster_schemas::{
 use std::{collections::BTreeSet, sync::Arc};
 use world::{World, job, node, queue};
 
-pub const MINUTE: i64 = 60;
-pub const HOUR: i64 = 60 * MINUTE;
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
 
 /// What Slurm does: backfill of all jobs, and jobs with several components in its passes only.
-pub fn backfill_passes() -> Policy {
+fn backfill_passes() -> Policy {
     let components = Components { start: ComponentStart::BackfillPass, ..Components::default() };
     let backfill = Backfill { mode: BackfillMode::Easy, reservations: Some(500), components, ..Backfill::default() };
     Policy { name: "slurm".into(), backfill, ..Policy::default() }
 }
 
 /// The reference cluster: twelve nodes of four cores, one partition of all of them and one of the first five.
-pub fn reference_cluster(policy: &Policy) -> World {
+fn reference_cluster(policy: &Policy) -> World {
     let nodes = (1..=12).map(|number| node(&format!("nid{number:05}"), 4, 0)).collect();
     let mut p2 = queue("p2");
     p2.nodes = (1..=5).map(|number| format!("nid{number:05}")).collect();
@@ -43,14 +43,14 @@ pub fn reference_cluster(policy: &Policy) -> World {
 }
 
 /// A whole node by its name, for so many minutes.
-pub fn on(number: u32, minutes: i64) -> JobSpec {
+fn on(number: u32, minutes: i64) -> JobSpec {
     let nodes = vec![format!("nid{number:05}")];
     let request = Request { nodes, sharing: Sharing::WholeNodes, ..Request::default() };
     job(request, u64::try_from(minutes * MINUTE).unwrap())
 }
 
 /// So many whole nodes of a queue, for so many minutes.
-pub fn some(nodes: u32, queue: &str, minutes: i64) -> JobSpec {
+fn some(nodes: u32, queue: &str, minutes: i64) -> JobSpec {
     let path = vec![LevelCount { level: Level::Node, count: Count::exactly(nodes) }];
     let request = Request { path, sharing: Sharing::WholeNodes, ..Request::default() };
     let mut spec = job(request, u64::try_from(minutes * MINUTE).unwrap());
@@ -59,7 +59,7 @@ pub fn some(nodes: u32, queue: &str, minutes: i64) -> JobSpec {
 }
 
 /// One job of all these.
-pub fn together(parts: impl IntoIterator<Item = JobSpec>) -> JobSpec {
+fn together(parts: impl IntoIterator<Item = JobSpec>) -> JobSpec {
     let mut parts = parts.into_iter();
     let mut spec = parts.next().expect("there is one");
     let rest: Vec<Component> = parts.flat_map(|part| part.components).collect();
@@ -68,7 +68,7 @@ pub fn together(parts: impl IntoIterator<Item = JobSpec>) -> JobSpec {
 }
 
 /// Plans once and commits it: what starts, and when a plan is worth making next.
-pub fn pass(world: &mut World) -> (Vec<JobId>, Option<Timestamp>) {
+fn pass(world: &mut World) -> (Vec<JobId>, Option<Timestamp>) {
     let Planned { plan, next_wake, .. } = world.projection.plan(world.now, &BTreeSet::new());
     let starts = plan.starts.iter().map(|start| start.job).collect();
     let reply = world.must(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
@@ -78,7 +78,7 @@ pub fn pass(world: &mut World) -> (Vec<JobId>, Option<Timestamp>) {
 }
 
 /// The passes of backfill in the log.
-pub fn passes(world: &World) -> Vec<Arc<BackfillPass>> {
+fn passes(world: &World) -> Vec<Arc<BackfillPass>> {
     let passes = world.records.iter().filter_map(|record| match &record.event {
         Event::BackfillPassed { pass } => Some(pass.clone()),
         _ => None,
@@ -87,19 +87,19 @@ pub fn passes(world: &World) -> Vec<Arc<BackfillPass>> {
 }
 
 /// When the last pass thinks that the components of a job start, in seconds from a moment on.
-pub fn expected(world: &World, job: JobId, since: Timestamp) -> Vec<Option<i64>> {
+fn expected(world: &World, job: JobId, since: Timestamp) -> Vec<Option<i64>> {
     let planned = world.state().backfill_passes().jobs.get(&job);
     let seconds = |at: Timestamp| at.micros_since(since) / 1_000_000;
     planned.into_iter().flatten().map(|component| component.start.map(seconds)).collect()
 }
 
 /// Why a job waits.
-pub fn reason(world: &World, job: JobId) -> Option<WaitReason> {
+fn reason(world: &World, job: JobId) -> Option<WaitReason> {
     world.state().wait_reason(world.job(job))
 }
 
 /// The names of the nodes of each component of a job that runs.
-pub fn places(world: &World, job: JobId) -> Vec<Vec<String>> {
+fn places(world: &World, job: JobId) -> Vec<Vec<String>> {
     let run = world.state().run(world.job(job).run().expect("it runs")).expect("it is known");
     let names = |placed: &muster_schemas::resources::ComponentPlacement| {
         placed.shares.iter().map(|share| world.state().node_name(share.node).into_owned()).collect()

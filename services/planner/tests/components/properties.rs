@@ -8,7 +8,7 @@ use muster_schemas::{
     JobId, Timestamp,
     command::{Command, Reply},
     job::WaitReason,
-    policy::{BackfillMode, Policy},
+    policy::Policy,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
