@@ -403,6 +403,12 @@ pub enum Command {
         /// From now on.
         delay_seconds: u32,
     },
+    /// The runners that had claimed these calls do not have them any more: they are offered to others (SL-B-01). The ledger
+    /// itself.
+    CallsLost {
+        /// Which.
+        calls: Vec<CallId>,
+    },
 }
 
 /// How jobs are to end (HPC-C-06).

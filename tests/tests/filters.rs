@@ -6,12 +6,14 @@
 use muster_bus::{LedgerClient, NatsBus, NatsConfig, SharedBus, testing::NatsServer};
 use muster_schemas::{
     JobId, Sequence,
+    cluster::ClusterConfig,
     command::{Command, JobSelection, Query, QueryAnswer, Reply},
     event::{Actor, Event, Intake, Owner, Record, TraceContext},
     filter::{
-        ActivationOrdering, CallId, FilterAction, FilterExit, FilterForm, FilterSettings, FilterSpec, TemplateSpec,
+        ActivationOrdering, CallId, FilterAction, FilterExit, FilterForm, FilterKind, FilterSettings, FilterSpec,
+        StagingSettings, TemplateSpec,
     },
-    job::{Component, JobSpec, Launch, Outcome, Program},
+    job::{Component, ComponentStaging, JobSpec, JobType, Launch, Outcome, Program},
 };
 use muster_tests::muster_binary;
 use nix::{
@@ -112,10 +114,10 @@ impl Site {
     }
 
     fn submit(&self, script: &str, template: Option<&str>) -> JobId {
-        let program = Program::Script { text: format!("#!/bin/sh\n{script}\n"), args: Vec::new() };
-        let launch = Launch { program, stdout: Some("/dev/null".into()), ..Launch::default() };
-        let component = Component { launch, ..Component::default() };
-        let spec = JobSpec { components: vec![component], working_directory: "/".into(), ..JobSpec::default() };
+        self.submit_job(spec(script), template)
+    }
+
+    fn submit_job(&self, spec: JobSpec, template: Option<&str>) -> JobId {
         let command = match template {
             None => Command::Submit { jobs: vec![spec] },
             Some(template) => {
@@ -195,6 +197,13 @@ impl Drop for Site {
             let _ = process.wait();
         }
     }
+}
+
+fn spec(script: &str) -> JobSpec {
+    let program = Program::Script { text: format!("#!/bin/sh\n{script}\n"), args: Vec::new() };
+    let launch = Launch { program, stdout: Some("/dev/null".into()), ..Launch::default() };
+    let component = Component { launch, ..Component::default() };
+    JobSpec { components: vec![component], working_directory: "/".into(), ..JobSpec::default() }
 }
 
 fn own_user() -> User {
@@ -323,6 +332,30 @@ fn without_runners_jobs_wait_and_go_on_when_one_comes() {
     assert!(!site.events().iter().any(|event| matches!(event, Event::JobFinished { .. })));
     site.run("r1");
     assert_eq!(site.wait_until_finished(job), Outcome::Completed);
+}
+
+/// SL-B-01: a runner that is killed in the middle of staging is missed long before the time limit of the call, which is a
+/// day; another one makes it.
+#[test]
+fn staging_goes_on_elsewhere_when_its_runner_is_killed() {
+    let mut site = Site::start();
+    let calls = site.path("state/calls").display().to_string();
+    let hangs_once = "[ $1-$MUSTER_ATTEMPT = stage_in-1 ] && exec sleep 600\nexit 0\n";
+    let program = site.program("stage", &format!("#!/bin/sh\necho $1 $MUSTER_ATTEMPT >>{calls}\n{hangs_once}"));
+    let staging = StagingSettings { program: Some(program), ..StagingSettings::default() };
+    let config = Box::new(ClusterConfig { staging, ..ClusterConfig::default() });
+    site.ask(Command::Configure { config, keep_unnamed: true });
+    site.run("r1");
+    let staged = ComponentStaging { directives: vec!["#DW all".into()], ..ComponentStaging::default() };
+    let types = vec![JobType::Staged(vec![staged])];
+    let job = site.submit_job(JobSpec { types, ..spec("true") }, None);
+    site.wait_for_file("state/calls");
+    site.kill("r1");
+    site.run("r2");
+    assert_eq!(site.wait_until_finished(job), Outcome::Completed);
+    let is_out = |event: &Event| matches!(event, Event::FilterChainPassed { kind: FilterKind::StageOut, .. });
+    site.wait_for("the end of staging out", is_out);
+    assert_eq!(site.read("state/calls"), "stage_in 1\nstage_in 2\nstage_out 1\n");
 }
 
 /// A filter behind the licence counter that says "keep them" to a third of the calls, so that licences are given back.

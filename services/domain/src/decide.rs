@@ -108,6 +108,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         | Command::ClaimCalls { .. }
         | Command::ReportCalls { .. }
         | Command::RunnersMissing { .. }
+        | Command::CallsLost { .. }
         | Command::PlannerHello) => filters::decide(&access, command, now),
         Command::LaunchStep { job, spec } => steps::launch::launch(&access, job, *spec),
         Command::SignalStep { job, step, component, signal } => {

@@ -353,6 +353,10 @@ impl Engine {
         for (node, reason) in self.liveness.silent(&self.state, now) {
             self.decide(own(Command::NodeSilent { node, reason }), round)?;
         }
+        let lost = self.runners.lost_calls(&self.state, now);
+        if !lost.is_empty() {
+            self.decide(own(Command::CallsLost { calls: lost }), round)?;
+        }
         if let Some(since) = self.runners.missing(&self.state, now, round.now) {
             self.decide(own(Command::RunnersMissing { since }), round)?;
         }

@@ -1,7 +1,7 @@
 //! Which filter-runners have been heard of lately, and what they are told. It is not history: of a ledger that starts every
 //! runner has still to be heard.
 
-use muster_domain::State;
+use muster_domain::{State, state::OutstandingCall};
 use muster_schemas::{
     Timestamp,
     filter::{CallId, FilterAction, FilterForm, FilterKind, FilterSpec},
@@ -14,6 +14,10 @@ use std::{
 
 /// A runner that has not been heard of for so long is gone; it says every 3 s that it is there.
 const GONE_AFTER: Duration = Duration::from_secs(10);
+/// How often it is looked for calls of the staging program that are lost.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A call of the staging program that no runner has said for so long that it has is lost.
+const LOST_AFTER: Duration = Duration::from_secs(20);
 /// So long after the last runner has gone, calls that wait for one are worth an alert (HPC-F-87).
 const MISSED_AFTER: Duration = Duration::from_secs(60);
 
@@ -25,6 +29,10 @@ pub(crate) struct Runners {
     last_heard: (Instant, Timestamp),
     /// Whether the alert of this absence was given.
     is_told: bool,
+    /// When a runner last said that it has this call, or when it was first looked for.
+    in_hand: BTreeMap<CallId, Instant>,
+    /// When it is next looked for calls that are lost.
+    next_look: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +44,21 @@ struct Heard {
 impl Runners {
     /// No runner is known yet.
     pub(crate) fn new(now: Instant, time: Timestamp) -> Self {
-        Self { heard: BTreeMap::new(), last_heard: (now, time), is_told: false }
+        Self {
+            heard: BTreeMap::new(),
+            last_heard: (now, time),
+            is_told: false,
+            in_hand: BTreeMap::new(),
+            next_look: now,
+        }
     }
 
     /// A runner gives a sign of life.
     pub(crate) fn beat(&mut self, heartbeat: &RunnerHeartbeat, now: Instant, time: Timestamp) {
         self.heard.insert(heartbeat.runner.clone(), Heard { at: now, is_free: heartbeat.is_free });
+        for call in heartbeat.calls.iter().filter(|call| call.kind.is_staging()) {
+            self.in_hand.insert(*call, now);
+        }
         self.note(now, time);
     }
 
@@ -72,6 +89,27 @@ impl Runners {
     fn there(&self, now: Instant) -> impl Iterator<Item = (&str, &Heard)> {
         let is_there = move |heard: &Heard| now.saturating_duration_since(heard.at) < GONE_AFTER;
         self.heard.iter().filter(move |(_, heard)| is_there(heard)).map(|(name, heard)| (name.as_str(), heard))
+    }
+
+    /// Calls of the staging program that a runner has claimed and that no runner has said for too long that it has: it has
+    /// ended, or was started anew. Such calls may take hours, so that their time limit is not waited for.
+    pub(crate) fn lost_calls(&mut self, state: &State, now: Instant) -> Vec<CallId> {
+        if now < self.next_look || state.staging_settings().program.is_none() {
+            return Vec::new();
+        }
+        self.next_look = now + LOOK_EVERY;
+        let is_claimed = |call: &&OutstandingCall| call.id.kind.is_staging() && call.claimed.is_some();
+        let claimed: BTreeMap<CallId, Instant> = state
+            .outstanding_calls()
+            .filter(is_claimed)
+            .map(|call| (call.id, self.in_hand.get(&call.id).copied().unwrap_or(now)))
+            .collect();
+        self.in_hand = claimed;
+        let is_lost = |since: &Instant| now.saturating_duration_since(*since) >= LOST_AFTER;
+        let lost: Vec<CallId> =
+            self.in_hand.iter().filter(|(_, since)| is_lost(since)).map(|(call, _)| *call).collect();
+        self.in_hand.retain(|call, _| !lost.contains(call));
+        lost
     }
 
     /// Since when calls have waited for a runner while none was there, if that is long enough for an alert; once for each

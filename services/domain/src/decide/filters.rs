@@ -34,6 +34,7 @@ pub(super) fn decide(access: &Access, command: Command, now: Timestamp) -> Resul
         Command::ClaimCalls { calls } => calls::claim(access, &calls, now),
         Command::ReportCalls { reports, has_others } => calls::report(access, reports, has_others, now),
         Command::RunnersMissing { since } => calls::runners_missing(access, since),
+        Command::CallsLost { calls } => calls::lost(access, &calls, now),
         Command::PlannerHello => planner_hello(access),
         _ => Err(invalid("this is no command about filters")),
     }

@@ -187,6 +187,26 @@ fn a_lost_runner_costs_an_attempt_and_three_fail() {
     assert_eq!(cluster.reason(id), Some(WaitReason::StagingFailed(why.into())));
 }
 
+/// A call can take a day: the ledger says that its runner does not have it any more, and it goes to others at once.
+#[test]
+fn a_call_that_its_runner_does_not_have_any_more_goes_to_others() {
+    let mut cluster = site();
+    let id = cluster.submit("ada", two());
+    begin(&mut cluster);
+    let lost = |cluster: &Cluster| Command::CallsLost { calls: vec![cluster.seed(id).expect("a call").call] };
+    assert_eq!(cluster.ok(&Actor::Ledger, lost(&cluster)), [], "nobody has it");
+    let (call, _) = cluster.claim("r1", id);
+    cluster.refused(&root(), lost(&cluster), RefusalCode::PermissionDenied, "");
+    let again = Event::FilterOfferedAgain { call, attempt: 2 };
+    assert_eq!(cluster.ok(&Actor::Ledger, lost(&cluster)), [again]);
+    assert_eq!(cluster.seed(id).map(|seed| seed.attempt), Some(2));
+    cluster.claim("r2", id);
+    cluster.ok(&Actor::Ledger, lost(&cluster));
+    cluster.claim("r3", id);
+    cluster.ok(&Actor::Ledger, lost(&cluster));
+    assert!(matches!(cluster.reason(id), Some(WaitReason::StagingFailed(_))));
+}
+
 /// SL-B-02: a buffer that a component makes is there for all that name it, also of other jobs and users; who names one that
 /// does not exist waits.
 #[test]

@@ -295,12 +295,7 @@ const STAGING: Section = Section {
     doc: "The site's program that brings the files of jobs in before they start and out after their end, run by the filter-runners ([staging](../filters.md#staging)).",
     keys: &[
         key("program", Kind::Path, "", "Its absolute path on the runners. Without it nothing is staged."),
-        key(
-            "stage_in_timeout_seconds",
-            from_to(1, 604_800),
-            "86400",
-            "So long it may take to stage in one component. A runner that is lost with a call is missed 10 s after that.",
-        ),
+        key("stage_in_timeout_seconds", from_to(1, 604_800), "86400", "So long it may take to stage in one component."),
         key(
             "stage_out_timeout_seconds",
             from_to(1, 604_800),

@@ -57,7 +57,7 @@ impl Staged {
         };
         let configuration = format!(
             "[filter_runner]\naccount = \"nobody\"\n[slurm]\nburst_buffer_directives = [\"BB\", \"DW\"]\n\
-             [staging]\nprogram = \"{program}\"\nstage_in_timeout_seconds = 8\n{}{}",
+             [staging]\nprogram = \"{program}\"\nstage_in_timeout_seconds = 3600\n{}{}",
             node("node[1-2]", "haswell"),
             node("node[3-4]", "knl")
         );

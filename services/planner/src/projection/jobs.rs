@@ -94,13 +94,16 @@ fn with_offer(job: &Job, run: &Run) -> Arc<Placement> {
     }
 }
 
-/// Whether a job is in the queue and no gate of its own is shut but that its activation filters are being asked.
+/// Whether a job is in the queue, what it needs is staged in, and no gate of its own is shut but that its activation filters
+/// are being asked.
 fn is_open(job: &Job) -> bool {
     let filters_open = |filtering: &Filtering| {
         let is_asked = filtering.chain.as_ref().is_some_and(|chain| chain.spec.kind == FilterKind::Activation);
         filtering.is_open() || filtering.entry == Entry::Entered && filtering.hold.is_none() && is_asked
     };
-    job.filtering.as_deref().is_none_or(filters_open) && job.components.iter().all(Component::gates_open)
+    job.is_staged_in()
+        && job.filtering.as_deref().is_none_or(filters_open)
+        && job.components.iter().all(Component::gates_open)
 }
 
 /// What activation filters have to do with a job that waits, if anything.

@@ -7,6 +7,7 @@ mod histories;
 mod preemption;
 mod properties;
 mod shares;
+mod staging;
 mod verdicts;
 mod windows;
 mod world;

@@ -13,9 +13,9 @@ use muster_schemas::{
     event::{Actor, EndCause, Event, Intake, NodeExit, Owner, Record, TraceContext},
     filter::{
         ActivationOrdering, ActivationParameters, CallId, FilterExit, FilterForm, FilterReport, FilterSettings,
-        FilterSpec, TemplateSpec,
+        FilterSpec, StagingSettings, TemplateSpec,
     },
-    job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
+    job::{Component, ComponentStaging, ExitStatus, JobSpec, JobType, Launch, Program, Usage, WaitReason},
     resources::{Alternative, Count, Level, LevelCount, NodeSpec, Request},
     scheduling::SchedulingSettings,
     tasks::{SizeUnit, TaskKind, TaskList, TaskSpec},
@@ -178,7 +178,25 @@ impl World {
         self.submit(wanted)
     }
 
+    /// From here on what jobs ask for is staged.
+    pub fn set_staging(&mut self) {
+        let staging = StagingSettings { program: Some("/site/stage".into()), ..StagingSettings::default() };
+        let config = Box::new(ClusterConfig { staging, ..ClusterConfig::default() });
+        self.command(&Actor::Ledger, Command::Configure { config, keep_unnamed: true });
+    }
+
+    /// A job for which this is staged, and what the staging program answers.
+    pub fn submit_staged(&mut self, wanted: &Wanted, staging: ComponentStaging, answers: Vec<Answer>) -> JobId {
+        let job = self.submit_as(wanted, None, vec![JobType::Staged(vec![staging])]);
+        self.answers.insert(job, answers);
+        job
+    }
+
     fn submit_with(&mut self, wanted: &Wanted, template: Option<String>) -> JobId {
+        self.submit_as(wanted, template, Vec::new())
+    }
+
+    fn submit_as(&mut self, wanted: &Wanted, template: Option<String>, types: Vec<JobType>) -> JobId {
         let range = Count::Range { min: wanted.min, max: wanted.max };
         let request = Request { path: vec![LevelCount { level: Level::Core, count: range }], ..Request::default() };
         let walltime_seconds = u64::try_from(60 * wanted.minutes).ok();
@@ -192,7 +210,7 @@ impl World {
             priority: Some(wanted.priority),
             ..Component::default()
         };
-        let spec = JobSpec { components: vec![component], working_directory: "/".into(), ..JobSpec::default() };
+        let spec = JobSpec { components: vec![component], working_directory: "/".into(), types, ..JobSpec::default() };
         let task = TaskSpec {
             name: String::new(),
             kind: TaskKind::Sweep { start: 1, increment: 1, steps: wanted.tasks },

@@ -160,12 +160,26 @@ fn reverted(job: JobId, chain: &Chain, call: CallId, report: FilterReport) -> Ve
 /// A runner that has a call and has not been heard of for too long: the call is offered to others, or given up after the
 /// last attempt (HPC-F-85).
 pub(super) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
-    let Some(job) = state.job(id) else { return Vec::new() };
-    let Some(filtering) = job.filtering.as_deref() else { return Vec::new() };
-    let Some(chain) = filtering.chain.as_deref() else { return Vec::new() };
-    let Some(call) = chain.call.as_ref().filter(|_| chain.silent_at().is_some_and(|time| time <= now)) else {
+    let chain = state.job(id).and_then(|job| job.filtering.as_deref()?.chain.as_deref());
+    let Some(chain) = chain.filter(|chain| chain.silent_at().is_some_and(|time| time <= now)) else {
         return Vec::new();
     };
+    chain.call.as_ref().map_or_else(Vec::new, |call| offered_again(state, &call.id, now))
+}
+
+/// Calls whose runners do not have them any more.
+pub(super) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_ledger()?;
+    require_number(calls.len())?;
+    let state = access.state;
+    let claimed = |call: &&CallId| outstanding(state, call).is_some_and(|(.., call)| call.claimed.is_some());
+    let calls: BTreeSet<&CallId> = calls.iter().filter(claimed).collect();
+    Ok(Decision::done(calls.into_iter().flat_map(|call| offered_again(state, call, now)).collect()))
+}
+
+/// An outstanding call goes to others; after the last attempt it is given up.
+fn offered_again(state: &State, call: &CallId, now: Timestamp) -> Vec<Event> {
+    let Some((job, filtering, chain, call)) = outstanding(state, call) else { return Vec::new() };
     if call.attempt < MAX_ATTEMPTS {
         return vec![Event::FilterOfferedAgain { call: call.id, attempt: call.attempt + 1 }];
     }
