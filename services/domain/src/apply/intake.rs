@@ -111,6 +111,7 @@ impl State {
         }
         job.name = self.pools.text.share(spec.name.as_str());
         job.extras = JobExtras::of(spec);
+        job.staging = self.new_staging(&job);
         job.submitted_sequence = record.sequence;
         job.planner_reason = None;
         self.settle_dependencies(&mut job);

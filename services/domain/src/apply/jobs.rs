@@ -56,9 +56,7 @@ impl State {
             single_ends: None,
             staging: None,
         };
-        if self.staging.settings.program.is_some() && !job.staged_components().is_empty() {
-            job.staging = Some(Box::default());
-        }
+        job.staging = self.new_staging(&job);
         self.count_job(&job, true);
         self.core.unfinished_jobs += 1;
         self.settle_dependencies(&mut job);

@@ -1,7 +1,7 @@
 //! What is staged for jobs, and the persistent buffers that come and go with it.
 
 use crate::state::{
-    State,
+    Job, State,
     staging::{Buffer, JobStaging, Stage},
 };
 use muster_schemas::{
@@ -10,6 +10,13 @@ use muster_schemas::{
 };
 
 impl State {
+    /// The staging of a job that is new or became another; most jobs have nothing to be staged, and a cluster without a program
+    /// stages nothing.
+    pub(super) fn new_staging(&self, job: &Job) -> Option<Box<JobStaging>> {
+        let is_staged = self.staging.settings.program.is_some() && !job.staged_components().is_empty();
+        is_staged.then(Box::default)
+    }
+
     /// The staging program is asked for a job.
     pub(super) fn staging_began(&mut self, id: JobId, kind: FilterKind) {
         self.change_staging(id, |staging| {

@@ -9,7 +9,7 @@ use muster_schemas::{
     JobId, RunId,
     cluster::ClusterConfig,
     command::{Command, JobEnding, RefusalCode, Reply, Start},
-    event::{Actor, Event},
+    event::{Actor, Event, Intake},
     filter::{FilterExit, FilterKind, FilterReport, StagingSettings},
     filter_order::FilterWork,
     job::{ComponentStaging, DependencyKind, ExitStatus, Holds, JobSpec, JobType, Outcome, WaitReason},
@@ -251,7 +251,7 @@ fn a_buffer_of_another_user_is_left_alone() {
     for spec in [makes(), with(job(1, 1), vec![staged(0, &[], &[], &["alpha"])])] {
         let id = cluster.submit("bob", spec);
         begin(&mut cluster);
-        assert!(matches!(cluster.reason(id), Some(WaitReason::StagingFailed(why)) if why.contains("another user")));
+        assert!(matches!(cluster.reason(id), Some(WaitReason::StagingFailed(why)) if why.contains("to another user")));
         assert_eq!(cluster.seed(id), None, "the program is not asked");
     }
     assert_eq!(cluster.state.buffers().len(), 1);
@@ -337,6 +337,23 @@ fn a_job_that_runs_again_has_what_it_needs() {
     stage_in(&mut cluster, id);
     assert!(is_open(&cluster, id));
     cluster.assert_replays();
+}
+
+/// HPC-C-04: a job that becomes another while it is made is staged as what it is then.
+#[test]
+fn a_job_that_becomes_another_is_staged_as_that() {
+    let mut cluster = site();
+    let intake = || Intake { is_configuring: true, ..Intake::default() };
+    let (id, _) = cluster.intake(with(job(1, 1), vec![staged(0, &[], &[], &[])]), intake());
+    assert_eq!(stage(&cluster, id), Some(Stage::Wanted));
+    let configure = |spec: JobSpec| {
+        let (spec, intake) = (Box::new(spec), Box::new(intake()));
+        Command::ConfigureJob { job: id, made_from: None, spec, intake }
+    };
+    cluster.ok(&user("ada"), configure(job(1, 1)));
+    assert_eq!(stage(&cluster, id), None);
+    cluster.ok(&user("ada"), Command::EnterJob { job: id });
+    assert!(is_open(&cluster, id));
 }
 
 /// A state with all kinds of staging is read again from its snapshot as it was.

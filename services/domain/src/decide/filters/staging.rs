@@ -59,10 +59,10 @@ fn foreign_buffer(state: &State, job: &Job) -> Option<String> {
         buffer.is_some_and(|buffer| buffer.owner != job.owner.user)
     };
     job.staged_components().iter().find_map(|component| {
-        let made = component.creates.iter().find(is_foreign).map(|name| (name, "create_persistent"));
-        let removed = || component.destroys.iter().find(is_foreign).map(|name| (name, "destroy_persistent"));
+        let made = component.creates.iter().find(is_foreign).map(|name| (name, "make"));
+        let removed = || component.destroys.iter().find(is_foreign).map(|name| (name, "remove"));
         let (name, what) = made.or_else(removed)?;
-        Some(format!("{what}: the persistent buffer `{name}` belongs to another user"))
+        Some(format!("it is to {what} the persistent buffer `{name}`, which belongs to another user"))
     })
 }
 
