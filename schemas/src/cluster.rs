@@ -1,6 +1,6 @@
 //! What belongs to the cluster as a whole and changes by events: queues, licences, users' roles, settings.
 
-use crate::{filter::StagingSettings, ids::NodeId, resources::NodeSpec};
+use crate::{accounts::AccountSettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -27,11 +27,11 @@ pub struct QueueSpec {
     pub nodes: Vec<String>,
     /// Only these users may submit to it; empty means all.
     pub users: Vec<String>,
-    /// At most so many of its jobs (tasks of arrays counted singly) run at a time.
+    /// At most so many of its jobs (tasks of arrays and components of jobs counted singly) run at a time.
     pub max_running_jobs: Option<u32>,
     /// At most so many jobs of one user run in it at a time.
     pub max_running_jobs_per_user: Option<u32>,
-    /// At most so many jobs (an array counts as one) wait and run in it at a time.
+    /// At most so many jobs (an array counts as one, each component of a job as one) wait and run in it at a time.
     pub max_jobs: Option<u32>,
 }
 
@@ -122,6 +122,9 @@ pub struct ClusterConfig {
     pub licences: BTreeMap<String, u32>,
     /// How the files of jobs are staged.
     pub staging: StagingSettings,
+    /// What of accounts and classes is enforced; `None` leaves it as it is. Accounts and classes themselves are changed one
+    /// by one, by [`crate::command::Command::ChangeAccounts`].
+    pub accounts: Option<AccountSettings>,
 }
 
 /// What is known of a node's readiness.

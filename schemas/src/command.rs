@@ -1,6 +1,7 @@
 //! What can be asked of the ledger, and what it answers.
 
 use crate::{
+    accounts::AccountChange,
     cluster::ClusterConfig,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
@@ -408,6 +409,18 @@ pub enum Command {
     CallsLost {
         /// Which.
         calls: Vec<CallId>,
+    },
+    /// Change accounts, users, associations and service classes: all of it or nothing. Operators.
+    ChangeAccounts {
+        /// In this order.
+        changes: Vec<AccountChange>,
+    },
+    /// Put components that wait into another service class (SL-C-36).
+    ChangeClass {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// The class.
+        class: String,
     },
 }
 

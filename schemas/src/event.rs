@@ -4,7 +4,9 @@
 //! upcaster in [`crate::codec`]; a golden log of every released shape is replayed by a test.
 
 use crate::{
+    accounts::{AccountChange, AccountSettings},
     cluster::{ClusterSettings, QueueSpec},
+    command::RefusalCode,
     filter::{
         CallId, ChainSpec, ChainVerdict, FilterKind, FilterReport, FilterSettings, JobDocument, JobWarning,
         StagingSettings, TemplateSpec,
@@ -930,6 +932,36 @@ pub enum Event {
         /// What it found for those that did not start.
         pass: Arc<BackfillPass>,
     },
+    /// Accounts, users, associations or service classes changed.
+    AccountsChanged {
+        /// In this order.
+        changes: Arc<Vec<AccountChange>>,
+    },
+    /// What of accounts and classes is enforced changed.
+    AccountSettingsChanged {
+        /// All of it, also what stays.
+        settings: Arc<AccountSettings>,
+    },
+    /// A waiting job, or one component of it, belongs to another service class.
+    ClassChanged {
+        /// The job.
+        job: JobId,
+        /// Only this component; `None` means all.
+        component: Option<u32>,
+        /// The class from now on.
+        class: String,
+    },
+    /// A command of a user about jobs was refused: the actor says who. Nothing else changed (SL-L-10).
+    CommandRefused {
+        /// What was asked for, as one word.
+        command: String,
+        /// What kind of refusal.
+        code: RefusalCode,
+        /// Why, for people; at most 1,024 bytes.
+        message: String,
+        /// So many refusals of the same user before this one left no record, because there were too many in a short time.
+        unrecorded: u64,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1145,6 +1177,10 @@ impl Event {
             Self::ComponentEnded { .. } => ("job", "component_ended"),
             Self::StagingSet { .. } => ("config", "changed"),
             Self::BackfillPassed { .. } => ("plan", "backfilled"),
+            Self::AccountsChanged { .. } => ("accounts", "changed"),
+            Self::AccountSettingsChanged { .. } => ("accounts", "settings_changed"),
+            Self::ClassChanged { .. } => ("job", "class_changed"),
+            Self::CommandRefused { .. } => ("command", "refused"),
         }
     }
 
@@ -1203,7 +1239,8 @@ impl Event {
             | Self::ComponentHeld { job, .. }
             | Self::ComponentReleased { job, .. }
             | Self::ComponentStopping { job, .. }
-            | Self::ComponentEnded { job, .. } => Some(*job),
+            | Self::ComponentEnded { job, .. }
+            | Self::ClassChanged { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }

@@ -1,6 +1,7 @@
 //! What crosses the bus and what is stored: ids, the job model, commands, events, node orders, their bytes, and the
 //! public form of events.
 
+pub mod accounts;
 pub mod cause;
 pub mod cluster;
 pub mod codec;

@@ -169,7 +169,7 @@ pub struct Limit {
     pub name: Option<String>,
     /// Only jobs of this queue are counted and held; `None` means of all.
     pub queue: Option<String>,
-    /// At most so many running jobs; tasks of arrays count singly.
+    /// At most so many running jobs; tasks of arrays and components of jobs count singly.
     pub max_running_jobs: Option<u64>,
     /// At most so many nodes; a node counts once for each job on it.
     pub max_nodes: Option<u64>,

@@ -4,7 +4,9 @@
 //! themselves: no script, arguments, environment, mail address or notification command.
 
 use crate::{
+    accounts::{AccountChange, AccountSettings},
     cluster::{ClusterSettings, QueueSpec},
+    command::RefusalCode,
     event::{Actor, Event, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated},
     filter::{
         ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind,
@@ -941,6 +943,36 @@ public_events! {
         /// The first 10,000 of them.
         jobs: Vec<PassedJob>,
     }
+    /// Accounts, users, associations or service classes changed.
+    "accounts" "changed" AccountsChanged {
+        /// What changed, in this order.
+        changes: Arc<Vec<AccountChange>>,
+    }
+    /// What of accounts and classes is enforced changed.
+    "accounts" "settings_changed" AccountsSettingsChanged {
+        /// The settings from now on.
+        settings: Arc<AccountSettings>,
+    }
+    /// A waiting job, or one component of it, belongs to another service class.
+    "job" "class_changed" JobClassChanged {
+        /// The job.
+        job: JobId,
+        /// Only this component, from 0; `null` means all.
+        component: Option<u32>,
+        /// The class from now on.
+        class: String,
+    }
+    /// A command of the user who is the actor of this event was refused; nothing else changed.
+    "command" "refused" CommandRefused {
+        /// What was asked for.
+        command: String,
+        /// What kind of refusal.
+        code: RefusalCode,
+        /// Why.
+        message: String,
+        /// So many refusals of the same user before this one left no event, because there were too many in a short time.
+        unrecorded: u64,
+    }
     /// A task of a running job was started, as a step of it.
     "task" "started" TaskStarted {
         /// The job.
@@ -1380,6 +1412,18 @@ impl EventData {
             }
             .into(),
             Event::BackfillPassed { pass } => passed(pass, names).into(),
+            Event::AccountsChanged { changes } => AccountsChanged { changes: changes.clone() }.into(),
+            Event::AccountSettingsChanged { settings } => AccountsSettingsChanged { settings: settings.clone() }.into(),
+            Event::ClassChanged { job, component, class } => {
+                JobClassChanged { job: *job, component: *component, class: class.clone() }.into()
+            }
+            Event::CommandRefused { command, code, message, unrecorded } => CommandRefused {
+                command: command.clone(),
+                code: *code,
+                message: message.clone(),
+                unrecorded: *unrecorded,
+            }
+            .into(),
             Event::TaskStarted { job, run, step, instance, cores } => TaskStarted {
                 job: *job,
                 run: *run,
@@ -1420,6 +1464,8 @@ impl EventData {
             | Self::FilterNoRunner(_)
             | Self::ConfigChanged(_)
             | Self::PlannerStarted(_)
+            | Self::AccountsChanged(_)
+            | Self::AccountsSettingsChanged(_)
             | Self::LogArchived(_) => cluster.to_owned(),
             Self::QueueSet(data) => data.queue.name.clone(),
             Self::QueueRemoved(data) => data.queue.clone(),
@@ -1496,6 +1542,8 @@ impl EventData {
             Self::JobKept(data) => data.job.to_string(),
             Self::JobComponentStopping(data) => data.job.to_string(),
             Self::JobComponentEnded(data) => data.job.to_string(),
+            Self::JobClassChanged(data) => data.job.to_string(),
+            Self::CommandRefused(data) => data.command.clone(),
         }
     }
 }

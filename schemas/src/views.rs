@@ -1,12 +1,14 @@
 //! What the HTTP API shows and takes: the public JSON of jobs, runs, nodes and queues. Keys are stable: they are only
 //! ever added.
 
+mod accounts;
 mod explanation;
 mod filtering;
 mod reservations;
 mod steps;
 mod timetable;
 
+pub use accounts::*;
 pub use explanation::*;
 pub use filtering::*;
 pub use reservations::*;
@@ -276,6 +278,8 @@ pub struct JobView {
     pub queue: String,
     /// The account or project that is charged.
     pub account: Option<String>,
+    /// Its service class (QOS).
+    pub class: Option<String>,
     /// Higher goes first.
     pub priority: i64,
     /// Where it stands.

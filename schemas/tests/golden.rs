@@ -25,6 +25,8 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
+#[path = "golden/accounts.rs"]
+mod accounts;
 #[path = "golden/chains.rs"]
 mod chains;
 #[path = "golden/components.rs"]
@@ -318,6 +320,7 @@ fn events() -> Vec<Event> {
     events.extend(steps::events(&fixture));
     events.extend(components::events(&fixture));
     events.extend(components::passed(&fixture));
+    events.extend(accounts::events(&fixture));
     events
 }
 

@@ -247,6 +247,21 @@ impl fmt::Display for EventData {
             Self::JobComponentEnded(data) => {
                 write!(f, "{} has ended: {}", Whole(data.job, Some(data.component)), data.outcome)
             }
+            Self::AccountsChanged(data) => match data.changes.as_slice() {
+                [change] => write!(f, "{change}"),
+                changes => write!(f, "{} accounts, users, associations and classes were changed", changes.len()),
+            },
+            Self::AccountsSettingsChanged(_) => f.write_str("what of accounts and classes is enforced was changed"),
+            Self::JobClassChanged(data) => {
+                write!(f, "{} belongs to class {}", Whole(data.job, data.component), data.class)
+            }
+            Self::CommandRefused(data) => {
+                write!(f, "{} was refused: {}", data.command, data.message)?;
+                match data.unrecorded {
+                    0 => Ok(()),
+                    more => write!(f, " ({more} refusals before it left no record)"),
+                }
+            }
             Self::ConfigChanged(data) => match (&data.old, &data.new) {
                 (None, _) => write!(f, "{} was made", data.what),
                 (_, None) => write!(f, "{} was removed", data.what),

@@ -1,6 +1,7 @@
 //! A client of the gateway's HTTP API for command line programs: blocking, over a Unix socket or TCP, with one
 //! connection that is kept. It starts no thread and no runtime, so that a command costs little more than its round trip.
 
+mod accounts;
 mod connection;
 mod error;
 mod events;

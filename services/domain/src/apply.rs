@@ -3,6 +3,7 @@
 //! Applying never fails. A record that does not fit the state (which a log written by muster does not have) changes as
 //! much as can be made of it, the same on every machine, and never panics.
 
+mod accounts;
 mod cluster;
 mod components;
 mod dependencies;
@@ -18,6 +19,7 @@ pub(crate) mod tasks;
 
 use crate::state::{
     Job, Phase, Run, State, Suspension,
+    accounts::Submitted,
     index::{Index, JobKeys},
 };
 use muster_schemas::{
@@ -138,7 +140,11 @@ impl State {
             | Event::ComponentReleased { .. }
             | Event::ComponentStopping { .. }
             | Event::ComponentEnded { .. } => self.component_changed(record),
-            Event::JobSignalled { .. }
+            Event::AccountsChanged { changes } => self.accounts_changed(changes),
+            Event::AccountSettingsChanged { settings } => self.account_settings_changed(settings),
+            Event::ClassChanged { job, component, class } => self.class_changed(*job, *component, class),
+            Event::CommandRefused { .. }
+            | Event::JobSignalled { .. }
             | Event::StepSignalled { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }
@@ -150,14 +156,23 @@ impl State {
     fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
         if let Some(job) = self.core.jobs.get_mut(&id) {
             let before = JobKeys::of(job);
+            let load_before = Submitted::load(&self.accounts, job);
             change(job);
             self.index.move_job(id, before, JobKeys::of(job));
+            let load_after = Submitted::load(&self.accounts, job);
+            if load_before != load_after {
+                load_before.iter().for_each(|load| self.index.submitted.subtract(&self.accounts, load));
+                load_after.iter().for_each(|load| self.index.submitted.add(&self.accounts, load));
+            }
         }
     }
 
     /// Puts a job in.
     fn add_job(&mut self, job: Job) {
         self.index.add_job(&job);
+        if let Some(load) = Submitted::load(&self.accounts, &job) {
+            self.index.submitted.add(&self.accounts, &load);
+        }
         self.core.jobs.insert(job.id, Box::new(job));
     }
 
@@ -165,6 +180,9 @@ impl State {
     fn remove_job(&mut self, id: JobId) {
         let Some(job) = self.core.jobs.remove(&id) else { return };
         self.index.remove_job(&job);
+        if let Some(load) = Submitted::load(&self.accounts, &job) {
+            self.index.submitted.subtract(&self.accounts, &load);
+        }
         for component in &job.components {
             self.core.shapes.give_back(&component.shape);
         }

@@ -1,6 +1,7 @@
 //! What a command leads to: events and an answer, or a refusal. A refused command changes nothing.
 
 mod access;
+mod accounts;
 mod arrays;
 mod clients;
 mod components;
@@ -123,6 +124,8 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
         Command::SetScheduling { settings } => tasks::set_scheduling(&access, *settings),
+        Command::ChangeAccounts { changes } => accounts::change(&access, changes),
+        Command::ChangeClass { jobs, class } => accounts::change_class(&access, &jobs, &class),
     }?;
     arrays::finish(state, &mut decision.events);
     filters::consequences::add(state, &mut decision.events);

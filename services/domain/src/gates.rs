@@ -96,7 +96,7 @@ impl State {
     fn place_in_order(&self, job: &Job) -> impl Ord + use<> {
         let lead = job.lead();
         let queue_priority = self.queue(&lead.queue).map_or(0, |queue| queue.spec.priority);
-        (Reverse(queue_priority), Reverse(lead.priority), job.queued, job.id)
+        (Reverse(queue_priority), Reverse(self.priority_of(job)), job.queued, job.id)
     }
 
     /// The first gate of a waiting job that is shut. `None` if all are open.

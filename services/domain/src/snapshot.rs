@@ -1,7 +1,7 @@
 //! The bytes of a state, and its digest.
 
 use crate::state::{
-    Core, State,
+    Accounts, Core, State,
     components::SingleEnds,
     planning::{Additions, BackfillPasses, Further},
     sessions::Sessions,
@@ -19,7 +19,8 @@ impl State {
         let mut bytes = codec::encode(&self.core)?;
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
-        let has_passes = *self.passes != BackfillPasses::default();
+        let has_accounts = self.accounts != Accounts::default();
+        let has_passes = has_accounts || *self.passes != BackfillPasses::default();
         let has_staging = has_passes || staging != Staging::default();
         let has_ends = has_staging || ends != SingleEnds::default();
         let has_sessions = has_ends || self.sessions != Sessions::default();
@@ -41,6 +42,9 @@ impl State {
         }
         if has_passes {
             codec::encode_into(&*self.passes, &mut bytes)?;
+        }
+        if has_accounts {
+            codec::encode_into(&self.accounts, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -79,7 +83,11 @@ impl State {
                             let (staging, passes) = codec::split(staging)?;
                             state.restore_staging(codec::decode(staging)?);
                             if !passes.is_empty() {
+                                let (passes, accounts) = codec::split(passes)?;
                                 state.passes = Arc::new(codec::decode(passes)?);
+                                if !accounts.is_empty() {
+                                    state.accounts = codec::decode(accounts)?;
+                                }
                             }
                         }
                     }
@@ -96,8 +104,11 @@ impl State {
     pub fn digest(&self) -> [u8; 32] {
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
-        if *self.passes != BackfillPasses::default() {
-            codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends, &staging, &*self.passes))
+        let before_accounts = (&self.core, &additions, &further, &self.sessions, &ends, &staging, &*self.passes);
+        if self.accounts != Accounts::default() {
+            codec::digest(&(before_accounts, &self.accounts))
+        } else if *self.passes != BackfillPasses::default() {
+            codec::digest(&before_accounts)
         } else if staging != Staging::default() {
             codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends, &staging))
         } else if ends != SingleEnds::default() {

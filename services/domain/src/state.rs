@@ -1,5 +1,6 @@
 //! What the history amounts to at one point of the log. Everything here can be read; only [`State::apply`] changes it.
 
+pub mod accounts;
 pub mod array;
 pub mod components;
 pub mod filtering;
@@ -16,6 +17,7 @@ pub mod staging;
 pub(crate) mod task;
 pub mod tasks;
 
+pub use accounts::{Accounts, Amount, Charge, Counter, Rule, Rules, Whose, Within};
 pub use array::ArrayState;
 pub use components::{ComponentOver, SingleEnd};
 pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall, Passed, Refusal, Told};
@@ -59,6 +61,7 @@ pub struct State {
     pub(crate) sessions: Sessions,
     pub(crate) staging: Staging,
     pub(crate) passes: Arc<BackfillPasses>,
+    pub(crate) accounts: Accounts,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
@@ -199,6 +202,17 @@ impl State {
     /// The passes of backfill that start jobs with several components.
     pub fn backfill_passes(&self) -> &Arc<BackfillPasses> {
         &self.passes
+    }
+
+    /// Accounts, associations and service classes, and what of them is enforced.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// The priority of a job with that of its service class.
+    pub fn priority_of(&self, job: &Job) -> i64 {
+        let lead = job.lead();
+        lead.priority.saturating_add(self.accounts.class_priority(lead))
     }
 
     /// All advance reservations that are not over, by name.

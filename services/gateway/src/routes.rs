@@ -1,5 +1,6 @@
 //! The API's addresses.
 
+mod accounts;
 mod commands;
 mod described;
 mod events;
@@ -75,6 +76,9 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/actions/set-closures", post(reservations::set_closures))
         .route("/v1/reservations", get(reservations::list).post(reservations::reserve))
         .route("/v1/reservations/{name}", delete(reservations::remove))
+        .route("/v1/accounts", get(accounts::list))
+        .route("/v1/accounts/actions/change", post(accounts::change))
+        .route("/v1/jobs/actions/change-class", post(accounts::change_class))
         .route("/v1/templates", get(filters::templates))
         .route("/v1/templates/{name}", put(filters::set_template).delete(filters::remove_template))
         .route("/v1/filters", get(filters::filters).put(filters::set_filters))
@@ -171,6 +175,9 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         reservations::reserve,
         reservations::remove,
         reservations::set_closures,
+        accounts::list,
+        accounts::change,
+        accounts::change_class,
         jobs::list_jobs,
         lists::all,
         lists::details,

@@ -12,8 +12,8 @@ use muster_schemas::{
     public::Names,
     resources::{Alternative, Count, IndexSet, Level, NodeShare, Placement, Request},
     views::{
-        ArrayView, BufferView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView,
-        QueuesPage, ReservationView, ReservationsPage, RunNodeView, RunView,
+        AccountsPage, ArrayView, BufferView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord,
+        QueueView, QueuesPage, ReservationView, ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::collections::BTreeMap;
@@ -54,6 +54,7 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
         owner: job.owner.user.clone(),
         queue: lead.queue.to_string(),
         account: lead.account.as_deref().map(str::to_owned),
+        class: lead.class().map(|class| class.to_string()),
         priority: lead.priority,
         state: job_state,
         reason: state.wait_reason(job).as_ref().map(Into::into),
@@ -342,6 +343,21 @@ pub(crate) fn cluster_config(state: &State) -> ClusterConfig {
         nodes: state.nodes().map(|node| (*node.spec).clone()).collect(),
         licences: state.licences().map(|(name, licence)| (name.to_owned(), licence.total)).collect(),
         staging: (**state.staging_settings()).clone(),
+        accounts: Some(state.accounts().settings().clone()),
+    }
+}
+
+/// All accounts, users, associations and service classes.
+pub(crate) fn accounts_page(state: &State) -> AccountsPage {
+    let accounts = state.accounts();
+    AccountsPage {
+        settings: accounts.settings().clone(),
+        accounts: accounts.accounts().cloned().collect(),
+        users: accounts.users().cloned().collect(),
+        associations: accounts.associations().cloned().collect(),
+        classes: accounts.classes().cloned().collect(),
+        sequence: state.sequence(),
+        time: state.time(),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     log::{Added, Batch, CommandKey, Head, Log, LogError},
     metrics::Metrics,
     outbox::Outlets,
+    refusals::{self, Refusals},
     runners::{self, Runners},
     service::Opened,
     signing::{self, Signer},
@@ -124,6 +125,7 @@ pub(crate) struct Engine {
     clock: Clock,
     liveness: Liveness,
     runners: Runners,
+    refusals: Refusals,
     offers: Offers,
     outlets: Outlets,
     metrics: Metrics,
@@ -149,6 +151,7 @@ impl Engine {
             clock,
             liveness,
             runners,
+            refusals: Refusals::default(),
             offers,
             outlets,
             metrics,
@@ -383,6 +386,7 @@ impl Engine {
         if let Command::NotificationDone { of, notification, .. } = &command {
             round.batch.remove_notice(*of, *notification);
         }
+        let audited = refusals::audited(&command);
         let decision = muster_domain::decide_owned(&self.state, &actor, command, round.now);
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
@@ -390,7 +394,15 @@ impl Engine {
         });
         let asked_by = AskedBy { actor: Arc::new(actor), command: id, trace };
         let (result, has_events) = match decision {
-            Err(refusal) => (Err(refusal), false),
+            Err(refusal) => {
+                let now = self.clock.monotonic();
+                let trace = audited.and_then(|command| self.refusals.record(&asked_by.actor, command, &refusal, now));
+                let is_recorded = trace.is_some();
+                if let Some(event) = trace {
+                    self.record(event, &asked_by, round)?;
+                }
+                (Err(refusal), is_recorded)
+            }
             Ok(decision) => {
                 let has_events = !decision.events.is_empty();
                 for event in decision.events {

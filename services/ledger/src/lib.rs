@@ -21,6 +21,7 @@ mod metrics;
 mod names;
 mod outbox;
 mod queries;
+mod refusals;
 pub mod retention;
 mod runners;
 mod service;

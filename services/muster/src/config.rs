@@ -48,7 +48,7 @@ pub struct Configuration {
     pub gateway: muster_gateway::Config,
     /// `[slurm]`
     pub slurm: SlurmConfig,
-    /// `[cluster]`, `[[queues]]`, `[[nodes]]` and `[licences]`
+    /// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]` and `[accounts]`
     #[serde(skip)]
     pub cluster: ClusterFile,
 }

@@ -177,6 +177,7 @@ mod tests {
             owner: "anna".into(),
             queue: "default".into(),
             account: None,
+            class: None,
             priority: 0,
             state: JobState::Queued,
             reason: None,

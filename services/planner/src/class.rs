@@ -1,6 +1,9 @@
 //! Jobs with equal demands, which share what is found out about one of them.
 
-use crate::model::Demand;
+use crate::{
+    limits::{Usage, Uses},
+    model::{ComponentDemand, Demand},
+};
 use muster_domain::requests;
 use muster_schemas::{cluster::ClusterSettings, job::WaitReason, resources::Alternative};
 use std::{
@@ -18,6 +21,8 @@ pub(crate) struct Class {
     uses: u32,
     /// The least that it takes, by its first alternatives.
     pub size: Size,
+    /// The same for each component, as limits count it.
+    pub least: Uses,
     /// With fewer cores it cannot be served in any way; at least 1.
     pub least_cores: u64,
     /// Why it cannot be served as the machine is, however long it waits, if that is so.
@@ -51,10 +56,14 @@ impl Size {
     pub fn of(demand: &Demand, settings: &ClusterSettings) -> Self {
         let mut size = Self { walltime_seconds: Some(0), ..Self::default() };
         for component in &demand.components {
-            let first = component.alternatives.first();
-            size.add(first.unwrap_or(&Alternative::default()), settings);
+            size.add_component(component, settings);
         }
         size
+    }
+
+    fn add_component(&mut self, component: &ComponentDemand, settings: &ClusterSettings) {
+        let first = component.alternatives.first();
+        self.add(first.unwrap_or(&Alternative::default()), settings);
     }
 
     fn add(&mut self, alternative: &Alternative, settings: &ClusterSettings) {
@@ -72,6 +81,17 @@ impl Size {
         let both = self.walltime_seconds.zip(alternative.walltime_seconds);
         self.walltime_seconds = both.map(|(longest, own)| longest.max(own));
     }
+}
+
+/// The least that each component of a demand takes, by its first alternative, as limits count it.
+pub(crate) fn least(demand: &Demand, settings: &ClusterSettings) -> Uses {
+    let of_component = |component: &ComponentDemand| {
+        let mut size = Size::default();
+        size.add_component(component, settings);
+        let Size { nodes, cores, gpus, memory_bytes, walltime_seconds: _ } = size;
+        Usage { jobs: 1, nodes, cores, gpus, memory_bytes }
+    };
+    demand.components.iter().map(of_component).collect()
 }
 
 /// With fewer cores a demand cannot be served in any way.
@@ -104,7 +124,8 @@ impl Classes {
         }
         let size = Size::of(demand, settings);
         let least_cores = least_cores(demand, &size);
-        let class = Class { demand: demand.clone(), uses: 1, size, least_cores, hopeless: None };
+        let least = least(demand, settings);
+        let class = Class { demand: demand.clone(), uses: 1, size, least, least_cores, hopeless: None };
         let id = match self.unused.pop() {
             Some(id) => {
                 self.classes[id as usize] = class;
@@ -184,6 +205,7 @@ impl Classes {
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);
+            class.least = least(&class.demand, settings);
             class.least_cores = least_cores(&class.demand, &class.size);
         }
     }

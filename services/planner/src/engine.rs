@@ -8,7 +8,7 @@ mod held;
 use crate::{
     PolicyError,
     class::{ClassId, Classes},
-    limits::{Limits, Usage},
+    limits::{Limits, Usage, Uses},
     machine::{Holding, Machine, Window},
     model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot},
     queue::{Facts, Place, Queue},
@@ -16,7 +16,7 @@ use crate::{
     timeline::ALWAYS,
 };
 use held::JustLeft;
-use muster_domain::state::BackfillPasses;
+use muster_domain::state::{Accounts, BackfillPasses};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
@@ -86,7 +86,7 @@ pub(crate) enum Bound {
 pub(crate) struct Run {
     run: ActiveRun,
     assumed_end: Timestamp,
-    usage: Usage,
+    usage: Uses,
 }
 
 impl Run {
@@ -266,6 +266,11 @@ impl Engine {
         }
     }
 
+    /// Sets the accounts and service classes whose limits hold. No run and no job may be known yet.
+    pub fn set_accounts(&mut self, accounts: Arc<Accounts>) {
+        self.limits.set_accounts(accounts);
+    }
+
     /// Adds a queue, or makes it something else.
     pub fn set_queue(&mut self, queue: &QueueSpec) {
         let known = self.queues.insert(queue.name.as_str().into(), queue.clone());
@@ -321,6 +326,7 @@ impl Engine {
             self.slots_in_doubt = true;
             self.machine.take(&job.demand, &slot.placement, Holding::Promise { start: slot.start });
         }
+        self.limits.prepare(&job.holder, &job.demand);
         let demand = job.demand.clone();
         self.jobs_with_components += usize::from(demand.components.len() > 1);
         let facts = Facts { size: self.classes.get(class).size, queue: lead_queue(&demand) };
@@ -390,7 +396,7 @@ impl Engine {
     }
 
     /// A job starts in this pass: until the pass is over its end is among those of the runs.
-    pub(crate) fn note_start(&mut self, run: ActiveRun, usage: Usage) {
+    pub(crate) fn note_start(&mut self, run: ActiveRun, usage: Uses) {
         let assumed_end = run.expected_end;
         self.ends.insert((assumed_end, run.job));
         self.runs.insert(run.job, Run { run, assumed_end, usage });

@@ -11,7 +11,7 @@ pub use start::{explain_start, told_from};
 
 use crate::{
     engine::Engine,
-    limits::Usage,
+    limits::Uses,
     model::{Demand, QueuedJob},
     pass::{
         Plan, expected_end,
@@ -184,8 +184,7 @@ impl<'e> Outlook<'e> {
     }
 
     fn limits(&self) -> Vec<muster_schemas::views::LimitView> {
-        let size = self.planned.size_of(&self.job.demand);
-        let more = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
+        let more = self.planned.least_of(&self.job.demand);
         self.engine.limits.applying(&self.job.holder, &self.job.demand, &more, &self.engine.queues)
     }
 
@@ -218,8 +217,7 @@ impl Turn {
     /// The limit that keeps a job from starting with this demand.
     fn limit(&self, job: &QueuedJob, demand: &Demand) -> Option<String> {
         let engine = self.engine();
-        let size = engine.size_of(demand);
-        let more = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
+        let more = engine.least_of(demand);
         engine.limits.reached(&job.holder, demand, &more, &engine.queues)
     }
 }
@@ -241,8 +239,8 @@ impl Engine {
         })
     }
 
-    fn size_of(&self, demand: &Demand) -> crate::Size {
-        crate::Size::of(demand, &self.settings)
+    fn least_of(&self, demand: &Demand) -> Uses {
+        crate::class::least(demand, &self.settings)
     }
 
     fn hopeless_job(&mut self, id: JobId) -> Option<WaitReason> {

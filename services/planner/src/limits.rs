@@ -1,10 +1,17 @@
-//! What may be in use at a time by whom: the limits of queues and those of the policy.
+//! What may be in use at a time by whom: the limits of queues, those of the policy, and those of accounts and classes.
+//!
+//! Each component of a job counts as one job, by its own queue, account and class (SL-L-01). Since they start together or
+//! not at all, what they use together is held against each limit.
 
-use crate::model::{Demand, Holder};
+mod accounts;
+
+use crate::model::{ComponentDemand, Demand, Holder};
+use accounts::AccountLimits;
+use muster_domain::state::{Accounts, Charge};
 use muster_schemas::{
     cluster::QueueSpec,
     policy::{Limit, LimitPer},
-    resources::Placement,
+    resources::{ComponentPlacement, Placement},
     views::LimitView,
 };
 use std::{
@@ -19,18 +26,34 @@ pub(crate) struct Usage {
     pub nodes: u64,
     pub cores: u64,
     pub gpus: u64,
+    pub memory_bytes: u64,
 }
 
+/// What each component of a job has in use.
+pub(crate) type Uses = Vec<Usage>;
+
 impl Usage {
-    /// What one job has in use with this placement.
-    pub fn of(placement: &Placement) -> Self {
+    /// What the components of one job have in use with this placement.
+    pub fn of(placement: &Placement) -> Uses {
+        placement.components.iter().map(Self::of_component).collect()
+    }
+
+    fn of_component(placed: &ComponentPlacement) -> Self {
         let mut usage = Self { jobs: 1, ..Self::default() };
-        for share in placement.shares() {
+        for share in &placed.shares {
             usage.nodes += 1;
             usage.cores += share.cores.len();
             usage.gpus += share.gpus.len();
+            usage.memory_bytes = usage.memory_bytes.saturating_add(share.memory_bytes);
         }
         usage
+    }
+
+    /// What components of a job that runs would have in use beside what it has.
+    pub fn of_growth(added: &Placement) -> Uses {
+        let mut uses = Self::of(added);
+        uses.iter_mut().for_each(|usage| usage.jobs = 0);
+        uses
     }
 
     fn add(&mut self, other: &Self) {
@@ -38,6 +61,7 @@ impl Usage {
         self.nodes += other.nodes;
         self.cores += other.cores;
         self.gpus += other.gpus;
+        self.memory_bytes = self.memory_bytes.saturating_add(other.memory_bytes);
     }
 
     fn subtract(&mut self, other: &Self) {
@@ -45,6 +69,7 @@ impl Usage {
         self.nodes = self.nodes.saturating_sub(other.nodes);
         self.cores = self.cores.saturating_sub(other.cores);
         self.gpus = self.gpus.saturating_sub(other.gpus);
+        self.memory_bytes = self.memory_bytes.saturating_sub(other.memory_bytes);
     }
 }
 
@@ -59,50 +84,118 @@ enum Counter {
     UserInQueue(Arc<str>, Arc<str>),
 }
 
-/// The limits of a policy and what is in use.
+/// The limits of a policy, of accounts and of classes, and what is in use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     rules: Vec<Limit>,
     used: HashMap<Counter, Usage>,
+    accounts: AccountLimits,
+}
+
+/// A component of a job, with what it uses or would use.
+#[derive(Clone, Copy)]
+struct Part<'p> {
+    holder: &'p Holder,
+    number: usize,
+    demand: &'p ComponentDemand,
+    usage: &'p Usage,
+}
+
+impl Part<'_> {
+    fn account(&self) -> Option<&Arc<str>> {
+        self.holder.charges.get(self.number).map_or(&self.holder.account, |charge| &charge.account).as_ref()
+    }
+
+    fn charge(&self) -> Charge {
+        Charge {
+            account: self.account().cloned(),
+            user: self.holder.user.clone(),
+            class: self.holder.charges.get(self.number).and_then(|charge| charge.class.clone()),
+            queue: self.demand.queue.clone(),
+        }
+    }
+}
+
+fn parts<'p>(holder: &'p Holder, demand: &'p Demand, uses: &'p [Usage]) -> impl Iterator<Item = Part<'p>> {
+    let components = demand.components.iter().zip(uses).enumerate();
+    components.map(move |(number, (demand, usage))| Part { holder, number, demand, usage })
+}
+
+/// What a job would use, summed up by what counts it. Few jobs have many components, and those mostly count together.
+#[derive(Default)]
+struct Wanted<C>(Vec<(C, Usage)>);
+
+impl<C: PartialEq> Wanted<C> {
+    fn add(&mut self, counter: C, usage: &Usage) {
+        match self.0.iter_mut().find(|(known, _)| *known == counter) {
+            Some((_, sum)) => sum.add(usage),
+            None => self.0.push((counter, *usage)),
+        }
+    }
 }
 
 impl Limits {
     pub fn new(rules: Vec<Limit>) -> Self {
-        Self { rules, used: HashMap::new() }
+        Self { rules, ..Self::default() }
     }
 
-    /// A job begins to use that much.
-    pub fn begin(&mut self, holder: &Holder, demand: &Demand, usage: &Usage) {
-        self.for_each_counter(holder, demand, |used, counter| used.entry(counter).or_default().add(usage));
+    /// From now on these accounts and classes limit jobs. Nothing may be in use yet.
+    pub fn set_accounts(&mut self, accounts: Arc<Accounts>) {
+        self.accounts = AccountLimits::new(accounts);
     }
 
-    /// A job no longer uses that much.
-    pub fn end(&mut self, holder: &Holder, demand: &Demand, usage: &Usage) {
-        self.for_each_counter(holder, demand, |used, counter| {
-            if let Some(sum) = used.get_mut(&counter) {
-                sum.subtract(usage);
-                if *sum == Usage::default() {
-                    used.remove(&counter);
+    /// Looks up what limits a job that waits, so that it is known whenever it is asked for.
+    pub fn prepare(&mut self, holder: &Holder, demand: &Demand) {
+        let usage = Usage::default();
+        for (number, demand) in demand.components.iter().enumerate() {
+            self.accounts.prepare(|| Part { holder, number, demand, usage: &usage }.charge());
+        }
+    }
+
+    /// The components of a job begin to use that much.
+    pub fn begin(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
+        for part in parts(holder, demand, uses) {
+            for counter in self.counters(&part) {
+                self.used.entry(counter).or_default().add(part.usage);
+            }
+            self.accounts.begin(|| part.charge(), part.usage);
+        }
+    }
+
+    /// The components of a job no longer use that much.
+    pub fn end(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
+        for part in parts(holder, demand, uses) {
+            for counter in self.counters(&part) {
+                if let Some(sum) = self.used.get_mut(&counter) {
+                    sum.subtract(part.usage);
+                    if *sum == Usage::default() {
+                        self.used.remove(&counter);
+                    }
                 }
             }
-        });
+            self.accounts.end(|| part.charge(), part.usage);
+        }
     }
 
-    fn for_each_counter(
-        &mut self,
-        holder: &Holder,
-        demand: &Demand,
-        mut each: impl FnMut(&mut HashMap<Counter, Usage>, Counter),
-    ) {
-        for (number, rule) in self.rules.iter().enumerate() {
-            for name in names(rule, holder, demand) {
-                each(&mut self.used, Counter::Policy(number, name));
+    fn counters(&self, part: &Part) -> Vec<Counter> {
+        let rules = self.rules.iter().enumerate();
+        let of_policy = rules.filter_map(|(number, rule)| Some(Counter::Policy(number, name(rule, part)?)));
+        let queue = &part.demand.queue;
+        let of_queue = [Counter::Queue(queue.clone()), Counter::UserInQueue(queue.clone(), part.holder.user.clone())];
+        of_policy.chain(of_queue).collect()
+    }
+
+    /// What a job would use, by the limits of the policy that count it.
+    fn wanted(&self, holder: &Holder, demand: &Demand, more: &[Usage]) -> Wanted<Counter> {
+        let mut wanted = Wanted(Vec::new());
+        for part in parts(holder, demand, more) {
+            for (number, rule) in self.rules.iter().enumerate() {
+                if let Some(name) = name(rule, &part) {
+                    wanted.add(Counter::Policy(number, name), part.usage);
+                }
             }
         }
-        for queue in queues(demand) {
-            each(&mut self.used, Counter::Queue(queue.clone()));
-            each(&mut self.used, Counter::UserInQueue(queue.clone(), holder.user.clone()));
-        }
+        wanted
     }
 
     fn used(&self, counter: &Counter) -> Usage {
@@ -114,10 +207,16 @@ impl Limits {
         &self,
         holder: &Holder,
         demand: &Demand,
-        more: &Usage,
+        more: &[Usage],
         specs: &BTreeMap<Arc<str>, QueueSpec>,
     ) -> Option<String> {
-        self.reached_in_queues(holder, demand, specs).or_else(|| self.reached_of_policy(holder, demand, more))
+        let in_queues = wanted_in_queues(holder, demand, more, specs);
+        let in_queues = in_queues.0.iter().find_map(|(counter, more)| self.reached_in_queue(counter, more, specs));
+        let of_policy = || {
+            let wanted = self.wanted(holder, demand, more);
+            wanted.0.iter().find_map(|(counter, more)| self.reached_of_policy(counter, more))
+        };
+        in_queues.or_else(of_policy).or_else(|| self.accounts.reached(holder, demand, more, &[]))
     }
 
     /// All limits that count a job, whether they hold it or not: how much they count, and the job would add.
@@ -125,72 +224,93 @@ impl Limits {
         &self,
         holder: &Holder,
         demand: &Demand,
-        more: &Usage,
+        more: &[Usage],
         specs: &BTreeMap<Arc<str>, QueueSpec>,
     ) -> Vec<LimitView> {
         let mut applied = Vec::new();
-        for queue in queues(demand) {
-            let Some(spec) = specs.get(queue) else { continue };
-            let user = &holder.user;
-            let in_queue = spec.max_running_jobs.map(|most| {
-                let used = self.used(&Counter::Queue(queue.clone())).jobs;
-                (most, used, format!("{most} running jobs in queue {queue}"))
-            });
-            let of_user = spec.max_running_jobs_per_user.map(|most| {
-                let used = self.used(&Counter::UserInQueue(queue.clone(), user.clone())).jobs;
-                (most, used, format!("{most} running jobs of {user} in queue {queue}"))
-            });
-            let limits = in_queue.into_iter().chain(of_user);
-            applied.extend(limits.map(|(most, used, text)| LimitView { text, used, wanted: 1, most: most.into() }));
-        }
-        for (number, rule) in self.rules.iter().enumerate() {
-            for name in names(rule, holder, demand) {
-                let used = self.used(&Counter::Policy(number, name.clone()));
-                for (what, most, used, wanted) in amounts(rule, &used, more) {
-                    let limit = |most| LimitView { text: describe(rule, &name, what, most), used, wanted, most };
-                    applied.extend(most.map(limit));
-                }
+        for (counter, more) in &wanted_in_queues(holder, demand, more, specs).0 {
+            if let Some((most, text)) = limit_of_queue(counter, specs) {
+                let used = self.used(counter).jobs;
+                applied.push(LimitView { text, used, wanted: more.jobs, most });
             }
         }
+        for (counter, more) in &self.wanted(holder, demand, more).0 {
+            let Counter::Policy(number, name) = counter else { continue };
+            let rule = &self.rules[*number];
+            for (what, most, used, wanted) in amounts(rule, &self.used(counter), more) {
+                let limit = |most| LimitView { text: describe(rule, name, what, most), used, wanted, most };
+                applied.extend(most.map(limit));
+            }
+        }
+        applied.extend(self.accounts.applying(holder, demand, more));
         applied
     }
 
-    fn reached_in_queues(
+    fn reached_in_queue(
+        &self,
+        counter: &Counter,
+        more: &Usage,
+        specs: &BTreeMap<Arc<str>, QueueSpec>,
+    ) -> Option<String> {
+        let (most, text) = limit_of_queue(counter, specs)?;
+        (self.used(counter).jobs.saturating_add(more.jobs) > most).then_some(text)
+    }
+
+    fn reached_of_policy(&self, counter: &Counter, more: &Usage) -> Option<String> {
+        let Counter::Policy(number, name) = counter else { return None };
+        let rule = &self.rules[*number];
+        let amounts = amounts(rule, &self.used(counter), more);
+        let (what, most, ..) = amounts
+            .into_iter()
+            .find(|(_, most, used, more)| most.is_some_and(|most| used.saturating_add(*more) > most))?;
+        Some(describe(rule, name, what, most?))
+    }
+
+    /// The limit, for people, that keeps a run which holds some from using that much more. Those of queues are of jobs.
+    pub fn reached_by_growth(
         &self,
         holder: &Holder,
         demand: &Demand,
-        specs: &BTreeMap<Arc<str>, QueueSpec>,
+        more: &[Usage],
+        held: &[Usage],
     ) -> Option<String> {
-        for queue in queues(demand) {
-            let Some(spec) = specs.get(queue) else { continue };
-            if let Some(most) = spec.max_running_jobs
-                && self.used(&Counter::Queue(queue.clone())).jobs >= u64::from(most)
-            {
-                return Some(format!("{most} running jobs in queue {queue}"));
-            }
-            if let Some(most) = spec.max_running_jobs_per_user
-                && self.used(&Counter::UserInQueue(queue.clone(), holder.user.clone())).jobs >= u64::from(most)
-            {
-                return Some(format!("{most} running jobs of {} in queue {queue}", holder.user));
-            }
-        }
-        None
+        let wanted = self.wanted(holder, demand, more);
+        let of_policy = wanted.0.iter().find_map(|(counter, more)| self.reached_of_policy(counter, more));
+        of_policy.or_else(|| self.accounts.reached(holder, demand, more, held))
     }
+}
 
-    /// The limit of the policy, for people, that keeps a job from using that much more.
-    pub fn reached_of_policy(&self, holder: &Holder, demand: &Demand, more: &Usage) -> Option<String> {
-        for (number, rule) in self.rules.iter().enumerate() {
-            for name in names(rule, holder, demand) {
-                let used = self.used(&Counter::Policy(number, name.clone()));
-                for (what, most, used, more) in amounts(rule, &used, more) {
-                    if let Some(most) = most.filter(|most| used.saturating_add(more) > *most) {
-                        return Some(describe(rule, &name, what, most));
-                    }
-                }
-            }
+/// What a job would use, by the limits of its queues. Most queues have none, and then nothing is summed up.
+fn wanted_in_queues(
+    holder: &Holder,
+    demand: &Demand,
+    more: &[Usage],
+    specs: &BTreeMap<Arc<str>, QueueSpec>,
+) -> Wanted<Counter> {
+    let mut wanted = Wanted(Vec::new());
+    for part in parts(holder, demand, more) {
+        let queue = &part.demand.queue;
+        let Some(spec) = specs.get(queue) else { continue };
+        if spec.max_running_jobs.is_some() {
+            wanted.add(Counter::Queue(queue.clone()), part.usage);
         }
-        None
+        if spec.max_running_jobs_per_user.is_some() {
+            wanted.add(Counter::UserInQueue(queue.clone(), holder.user.clone()), part.usage);
+        }
     }
+    wanted
+}
+
+/// The limit of a queue on running jobs, and its text for people.
+fn limit_of_queue(counter: &Counter, specs: &BTreeMap<Arc<str>, QueueSpec>) -> Option<(u64, String)> {
+    let (most, of, queue) = match counter {
+        Counter::Policy(..) => return None,
+        Counter::Queue(queue) => (specs.get(queue)?.max_running_jobs?, String::new(), queue),
+        Counter::UserInQueue(queue, user) => {
+            (specs.get(queue)?.max_running_jobs_per_user?, format!(" of {user}"), queue)
+        }
+    };
+    Some((most.into(), format!("{most} running jobs{of} in queue {queue}")))
 }
 
 /// What a limit counts: its name, how much there may be, is, and would come.
@@ -215,20 +335,20 @@ fn describe(rule: &Limit, name: &str, what: &str, most: u64) -> String {
     format!("{most} {what}{of}{queue}")
 }
 
-/// The names under which a limit counts a job: none if it does not count it.
-fn names(rule: &Limit, holder: &Holder, demand: &Demand) -> Vec<Arc<str>> {
-    if rule.queue.as_ref().is_some_and(|wanted| queues(demand).all(|queue| **queue != **wanted)) {
-        return Vec::new();
+/// The name under which a limit counts a component; `None` if it does not count it.
+fn name(rule: &Limit, part: &Part) -> Option<Arc<str>> {
+    let queue = &part.demand.queue;
+    if rule.queue.as_ref().is_some_and(|wanted| **queue != **wanted) {
+        return None;
     }
-    let mut names: Vec<Arc<str>> = match rule.per {
-        LimitPer::All => vec!["".into()],
-        LimitPer::User => vec![holder.user.clone()],
-        LimitPer::Group => vec![holder.group.to_string().into()],
-        LimitPer::Account => holder.account.iter().cloned().collect(),
-        LimitPer::Queue => queues(demand).cloned().collect(),
+    let name = match rule.per {
+        LimitPer::All => "".into(),
+        LimitPer::User => part.holder.user.clone(),
+        LimitPer::Group => part.holder.group.to_string().into(),
+        LimitPer::Account => part.account()?.clone(),
+        LimitPer::Queue => queue.clone(),
     };
-    names.retain(|name| rule.name.as_deref().is_none_or(|wanted| wanted == &**name));
-    names
+    rule.name.as_deref().is_none_or(|wanted| wanted == &*name).then_some(name)
 }
 
 /// The queues of a job, each once.

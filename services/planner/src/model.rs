@@ -114,6 +114,17 @@ pub struct Holder {
     pub group: u32,
     /// The account that is charged.
     pub account: Option<Arc<str>>,
+    /// For each component what it is charged to; empty if that is the account for all of them, and no class.
+    pub charges: Vec<ComponentCharge>,
+}
+
+/// What a component is charged to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComponentCharge {
+    /// The account.
+    pub account: Option<Arc<str>>,
+    /// The service class.
+    pub class: Option<Arc<str>>,
 }
 
 /// A promise: resources from a time on.

@@ -16,7 +16,7 @@ pub(crate) mod turn;
 use crate::{
     class::ClassId,
     engine::{Engine, Run},
-    limits::{Usage, queues},
+    limits::{Usage, Uses, queues},
     machine::Holding,
     model::{ActiveRun, Demand, Holder, Slot},
     queue::Place,
@@ -85,7 +85,7 @@ struct Cycle<'c> {
     given_up: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
     /// Arrays whose next task starts on what they were promised.
     redeemed_arrays: Vec<Place>,
-    usage: Vec<(Arc<Holder>, Arc<Demand>, Usage)>,
+    usage: Vec<(Arc<Holder>, Arc<Demand>, Uses)>,
     started_of_array: BTreeMap<u64, u32>,
     /// Queues in which an earlier job waits for resources that nobody knows the time of, or that nobody may go around.
     blocked: BTreeMap<Arc<str>, JobId>,
@@ -267,13 +267,11 @@ impl Engine {
     /// Whether a limit holds a job, whatever it gets; says so.
     fn is_limited(&self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return true };
-        let size = &self.classes.get(entry.class).size;
-        let least = Usage { jobs: 1, nodes: size.nodes, cores: size.cores, gpus: size.gpus };
-        self.is_limited_to_less(cycle, place, &least)
+        self.is_limited_to_less(cycle, place, &self.classes.get(entry.class).least)
     }
 
     /// Whether a limit keeps a job from using that much; says so.
-    fn is_limited_to_less(&self, cycle: &mut Cycle, place: Place, more: &Usage) -> bool {
+    fn is_limited_to_less(&self, cycle: &mut Cycle, place: Place, more: &[Usage]) -> bool {
         let Some(entry) = self.queue.get(place) else { return true };
         let demand = &self.classes.get(entry.class).demand;
         let Some(limit) = self.limits.reached(&entry.holder, demand, more, &self.queues) else { return false };
@@ -331,7 +329,7 @@ impl Engine {
             placement: run_placement,
             expected_end: until,
         };
-        self.note_start(run, usage);
+        self.note_start(run, usage.clone());
         cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
         self.limits.begin(&holder, &demand, &usage);
         if id.index.is_some() {

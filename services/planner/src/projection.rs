@@ -99,7 +99,7 @@ impl Projection {
         let event = &record.event;
         let touched = self.touched(event);
         self.state.apply(record);
-        if matches!(event, Event::PolicySet { .. } | Event::SchedulingSet { .. }) {
+        if matches!(event, Event::PolicySet { .. } | Event::SchedulingSet { .. }) || concerns_accounts(event) {
             *self = Self::of(std::mem::take(&mut self.state));
             return true;
         }
@@ -188,6 +188,7 @@ impl Projection {
     fn tell_all(&mut self) {
         let settings = self.state.settings();
         self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
+        self.engine.set_accounts(Arc::new(self.state.accounts().clone()));
         for queue in self.state.queues() {
             self.engine.set_queue(&queue.spec);
         }
@@ -457,6 +458,11 @@ fn concerns_reservations(event: &Event) -> bool {
     matches!(event, Event::ReservationSet { .. } | Event::ReservationBegun { .. } | Event::ReservationRemoved { .. })
 }
 
+/// Whether the event changes what limits jobs, or their priorities.
+fn concerns_accounts(event: &Event) -> bool {
+    matches!(event, Event::AccountsChanged { .. } | Event::AccountSettingsChanged { .. })
+}
+
 /// Whether the event gives many jobs other filters.
 fn concerns_filters(event: &Event) -> bool {
     matches!(event, Event::FilterSettingsSet { .. } | Event::TemplateSet { .. } | Event::TemplateRemoved { .. })
@@ -468,7 +474,7 @@ fn can_change_plan(event: &Event) -> bool {
         // The planner's own doing.
         Event::RunAllocated { .. } | Event::JobsWaiting { .. } | Event::Planned { .. } => false,
         Event::BackfillPassed { .. } => false,
-        Event::StartRefused { .. } => false,
+        Event::StartRefused { .. } | Event::CommandRefused { .. } => false,
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
         Event::RunNumbersRaised { .. } => false,
         Event::RunNodeStarted { .. } | Event::RunStopping { .. } | Event::RunNodeEnded { .. } => false,

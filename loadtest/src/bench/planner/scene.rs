@@ -193,7 +193,12 @@ fn queued(id: JobId, demand: Arc<Demand>, holder: Arc<Holder>, arrival: Timestam
 }
 
 fn holder(number: usize) -> Arc<Holder> {
-    Arc::new(Holder { user: format!("user{number}").into(), group: number as u32 % 10, account: None })
+    Arc::new(Holder {
+        user: format!("user{number}").into(),
+        group: number as u32 % 10,
+        account: None,
+        charges: Vec::new(),
+    })
 }
 
 /// A node of 64 cores.

@@ -3,6 +3,7 @@
 //!
 //! Nothing here does I/O or looks at a clock. Requirement ids such as SL-S-01 are those of the dialect's specification.
 
+pub mod accounts;
 pub mod attributes;
 pub mod burst_buffer;
 pub mod duration;

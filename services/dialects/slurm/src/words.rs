@@ -4,7 +4,7 @@ mod nodes;
 mod reasons;
 
 pub use nodes::{NodeBase, NodeFacts, NodeState, StateTest};
-pub use reasons::{ended_reason, waiting_reason};
+pub use reasons::{ended_reason, refused_limit, waiting_reason};
 
 use muster_schemas::{
     filter::FilterKind,

@@ -1,6 +1,6 @@
 //! The configuration of the cluster: from a wish to the events that lead to it.
 
-use super::{Decision, access::Access, conflict, invalid};
+use super::{Decision, access::Access, accounts, conflict, invalid};
 use crate::{
     state::{Node, State, node::gpu_count},
     validate,
@@ -28,6 +28,9 @@ pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bo
     queues(state, &config, &mut events);
     if *state.settings() != config.settings {
         events.push(Event::SettingsChanged { settings: Arc::new(config.settings.clone()) });
+    }
+    if let Some(settings) = config.accounts.as_ref().filter(|settings| *settings != state.accounts().settings()) {
+        events.push(Event::AccountSettingsChanged { settings: Arc::new(settings.clone()) });
     }
     licences(state, &config, keep_unnamed, &mut events);
     staging(state, &config, keep_unnamed, &mut events);
@@ -72,7 +75,8 @@ fn validate_config(state: &State, config: &ClusterConfig, keep_unnamed: bool) ->
     if !exists {
         return Err(invalid(format!("default_queue: queue `{}` does not exist", validate::shown(default))));
     }
-    Ok(())
+    let knows_queue = |name: &str| queues.contains(name) || keep_unnamed && state.queue(name).is_some();
+    config.accounts.as_ref().map_or(Ok(()), |settings| accounts::validate_settings(settings, knows_queue))
 }
 
 fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {

@@ -3,7 +3,7 @@
 use super::{
     Decision,
     access::Access,
-    conflict, invalid,
+    accounts, conflict, invalid,
     select::{Target, act_on},
     submit,
 };
@@ -117,6 +117,7 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
     let change = &change;
     require_walltime(access, job, change)?;
     require_reservations(access, job, change)?;
+    require_associations(access, job, change)?;
     let mut change = change.clone();
     if change.queue.is_some() || change.alternatives.is_some() {
         for (number, component) in job.components.iter().enumerate() {
@@ -173,6 +174,19 @@ fn require_reservations(access: &Access, job: &Job, change: &JobChange) -> Resul
         if access.state.reservation(name).is_some() {
             submit::require_reservation(access.state, Some(name), &job.owner, Some(account))?;
         }
+    }
+    Ok(())
+}
+
+/// Another account or queue must be one that the owner has an association with, where that is enforced (SL-L-07).
+fn require_associations(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    if change.account.is_none() && change.queue.is_none() {
+        return Ok(());
+    }
+    for (_, component) in job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number)) {
+        let account = change.account.as_deref().or(component.account.as_deref());
+        let queue = change.queue.as_deref().unwrap_or(&component.queue);
+        accounts::require_association(access.state.accounts(), account, &job.owner, queue)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Submission: validation, defaults, limits, and whether a job can ever run.
 
-use super::{Decision, access::Access, conflict, filters::entry, invalid, not_found, refuse};
+use super::{Decision, access::Access, accounts, conflict, filters::entry, invalid, not_found, refuse};
 use crate::{
     fits::{self, Wish},
     state::{Job, Queue, State},
@@ -60,12 +60,23 @@ pub(super) struct Submission<'a> {
     fitting: Vec<(String, Vec<Alternative>)>,
     /// For each queue with a limit how many jobs of this submission enter it.
     queued: BTreeMap<String, u64>,
+    /// What they come to for accounts and classes.
+    entering: accounts::Entering,
 }
 
 impl<'a> Submission<'a> {
     /// Of jobs of an owner; of one that is known already if it is to become something else.
     pub(super) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
-        Self { state: access.state, access, owner, now, own, fitting: Vec::new(), queued: BTreeMap::new() }
+        Self {
+            state: access.state,
+            access,
+            owner,
+            now,
+            own,
+            fitting: Vec::new(),
+            queued: BTreeMap::new(),
+            entering: accounts::Entering::default(),
+        }
     }
 
     pub(super) fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
@@ -111,6 +122,7 @@ impl<'a> Submission<'a> {
             self.complete_component(component)?;
         }
         self.require_fit_together(spec)?;
+        self.entering.check(self.state, self.owner, self.own, spec)?;
         self.check_queue_limits(spec)?;
         self.check_types(spec)
     }
@@ -120,6 +132,7 @@ impl<'a> Submission<'a> {
         let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
         let queue = find_queue(state, name)?;
         require_entry(self.access, queue, self.owner)?;
+        accounts::complete(state.accounts(), self.owner, component)?;
         component.priority.get_or_insert(queue.spec.default_job_priority);
         complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
         if !self.fits_as_before(&queue.spec.name, &component.alternatives) {
@@ -158,14 +171,14 @@ impl<'a> Submission<'a> {
     }
 
     fn check_queue_limits(&mut self, spec: &JobSpec) -> Result<(), Refusal> {
-        for (at, component) in spec.components.iter().enumerate() {
+        for component in &spec.components {
             let queue = find_queue(self.state, component.queue.as_deref().unwrap_or_default())?;
-            let repeated = spec.components[..at].iter().any(|earlier| earlier.queue == component.queue);
             let is_inside = self.own.is_some_and(|job| job.queues().any(|name| **name == *queue.spec.name));
-            let Some(most) = queue.spec.max_jobs.filter(|_| !repeated && !is_inside) else { continue };
+            let Some(most) = queue.spec.max_jobs.filter(|_| !is_inside) else { continue };
             let entering = self.queued.entry(queue.spec.name.clone()).or_default();
             *entering += 1;
-            if queue.jobs + *entering > u64::from(most) {
+            let further = self.state.index.submitted.further_in(&queue.spec.name);
+            if queue.jobs + further + *entering > u64::from(most) {
                 let name = &queue.spec.name;
                 return Err(refuse(
                     RefusalCode::LimitReached,

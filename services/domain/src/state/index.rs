@@ -2,6 +2,7 @@
 
 use super::{
     State,
+    accounts::Submitted,
     filtering::Filtering,
     job::{Job, Phase},
     planning::Reservation,
@@ -189,6 +190,8 @@ pub(crate) struct Index {
     pub(crate) node_names: BTreeMap<String, NodeId>,
     /// The jobs of each owner.
     pub(crate) owned: BTreeMap<String, BTreeSet<JobId>>,
+    /// How many jobs wait and run, for whom that is limited.
+    pub(crate) submitted: Submitted,
 }
 
 impl Index {
@@ -211,6 +214,7 @@ impl Index {
         for (name, reservation) in &state.planning.reservations {
             index.add_reservation(name, reservation);
         }
+        index.count_submitted(state);
         index
     }
 
@@ -225,6 +229,14 @@ impl Index {
     pub(crate) fn remove_job(&mut self, job: &Job) {
         self.move_job(job.id, JobKeys::of(job), JobKeys::default());
         remove_member(&mut self.owned, &job.owner.user, job.id);
+    }
+
+    /// Counts anew the jobs that wait and run, as far as they are limited.
+    pub(crate) fn count_submitted(&mut self, state: &State) {
+        self.submitted = Submitted::default();
+        for load in state.jobs().filter_map(|job| Submitted::load(&state.accounts, job)) {
+            self.submitted.add(&state.accounts, &load);
+        }
     }
 
     /// The keys of a job changed.

@@ -337,6 +337,11 @@ impl Job {
 }
 
 impl Component {
+    /// Its service class, if it has one.
+    pub fn class(&self) -> Option<&Arc<str>> {
+        self.extras.as_ref()?.class.as_ref()
+    }
+
     /// The reservation that it runs in, if it names one.
     pub fn reservation(&self) -> Option<&Arc<str>> {
         self.extras.as_ref()?.reservation.as_ref()

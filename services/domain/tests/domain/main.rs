@@ -1,5 +1,6 @@
 //! The rules of muster, by their public face: commands in, events and answers out.
 
+mod accounts;
 mod arrays;
 mod cluster;
 mod components;

@@ -10,6 +10,7 @@ mod control;
 mod endings;
 mod info;
 mod interrupts;
+mod manager;
 mod queue;
 mod salloc;
 mod shown;
@@ -29,8 +30,8 @@ use site::Site;
 use std::{io::Write as _, path::Path};
 
 /// The names under which the program is one of this dialect's commands.
-pub const TOOLS: [&str; 10] =
-    ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct"];
+pub const TOOLS: [&str; 11] =
+    ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr"];
 
 /// What a command came to: its exit status, or what it says when it does nothing.
 type Ended = Result<u8, queries::Failure>;
@@ -86,6 +87,7 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
             "scontrol" => control::run(&mut site, words),
             "sattach" => attach::run(&mut site, words),
             "sbcast" => broadcast::run(&mut site, words),
+            "sacctmgr" => manager::run(&mut site, words),
             _ => accounting::run(&mut site, words),
         }),
     };

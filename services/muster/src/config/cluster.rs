@@ -2,6 +2,7 @@
 
 use crate::{exit::Failure, values};
 use muster_schemas::{
+    accounts::AccountSettings,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
@@ -9,7 +10,7 @@ use muster_schemas::{
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt::Write as _};
 
-/// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]` and `[staging]` of a file.
+/// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]`, `[staging]` and `[accounts]` of a file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ClusterFile {
@@ -18,6 +19,34 @@ pub struct ClusterFile {
     nodes: Vec<NodeEntry>,
     licences: BTreeMap<String, u32>,
     staging: StagingSettings,
+    accounts: Option<AccountsEntry>,
+}
+
+/// `[accounts]`: what of accounts and classes is enforced.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct AccountsEntry {
+    enforce: Vec<String>,
+    queue_classes: BTreeMap<String, String>,
+}
+
+/// What can be enforced, as the file has it.
+const ENFORCED: [&str; 4] = ["associations", "limits", "classes", "safe"];
+
+impl AccountsEntry {
+    fn settings(&self) -> Result<AccountSettings, String> {
+        if let Some(unknown) = self.enforce.iter().find(|word| !ENFORCED.contains(&word.as_str())) {
+            return Err(format!("accounts.enforce: `{unknown}` is none of {}", ENFORCED.join(", ")));
+        }
+        let has = |word: &str| self.enforce.iter().any(|known| known == word);
+        Ok(AccountSettings {
+            associations: has("associations"),
+            limits: has("limits") || has("safe"),
+            classes: has("classes"),
+            refuses_hopeless: has("safe"),
+            queue_classes: self.queue_classes.clone(),
+        })
+    }
 }
 
 /// `[[nodes]]`: one node, or many of one kind.
@@ -75,8 +104,9 @@ impl ClusterFile {
         }
         refuse_doubles(queues.iter().map(|queue| queue.name.as_str()), "queue")?;
         refuse_doubles(nodes.iter().map(|node| node.name.as_str()), "node")?;
+        let accounts = self.accounts.as_ref().map(AccountsEntry::settings).transpose()?;
         let (settings, licences) = (self.cluster.clone(), self.licences.clone());
-        Ok(ClusterConfig { settings, queues, nodes, licences, staging: self.staging.clone() })
+        Ok(ClusterConfig { settings, queues, nodes, licences, staging: self.staging.clone(), accounts })
     }
 }
 
@@ -148,6 +178,9 @@ pub fn cluster_to_toml(config: &ClusterConfig) -> String {
         }
     }
     write_staging(&mut text, &config.staging);
+    if let Some(accounts) = config.accounts.as_ref().filter(|accounts| **accounts != AccountSettings::default()) {
+        write_accounts(&mut text, accounts);
+    }
     text
 }
 
@@ -157,6 +190,18 @@ fn write_staging(text: &mut String, staging: &StagingSettings) {
     let _ = writeln!(text, "\n[staging]\nprogram = {}", quote(program));
     let _ = writeln!(text, "stage_in_timeout_seconds = {stage_in_timeout_seconds}");
     let _ = writeln!(text, "stage_out_timeout_seconds = {stage_out_timeout_seconds}");
+}
+
+fn write_accounts(text: &mut String, settings: &AccountSettings) {
+    let AccountSettings { associations, limits, classes, refuses_hopeless, queue_classes } = settings;
+    let set = ENFORCED.into_iter().zip([*associations, *limits, *classes, *refuses_hopeless]);
+    let enforced: Vec<String> = set.filter(|(_, is_set)| *is_set).map(|(word, _)| word.to_owned()).collect();
+    let classes: Vec<String> =
+        queue_classes.iter().map(|(queue, class)| format!("{} = {}", quote(queue), quote(class))).collect();
+    let _ = writeln!(text, "\n[accounts]\nenforce = {}", quote_all(&enforced));
+    if !classes.is_empty() {
+        let _ = writeln!(text, "queue_classes = {{ {} }}", classes.join(", "));
+    }
 }
 
 /// Text as a TOML string; also right for a quoted key.

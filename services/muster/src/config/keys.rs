@@ -139,6 +139,7 @@ pub const SECTIONS: &[Section] = &[
     NODES,
     LICENCES,
     STAGING,
+    ACCOUNTS,
     BUS,
     TELEMETRY,
     LEDGER,
@@ -301,6 +302,27 @@ const STAGING: Section = Section {
             from_to(1, 604_800),
             "86400",
             "So long it may take to stage out one component.",
+        ),
+    ],
+};
+
+const ACCOUNTS: Section = Section {
+    name: "accounts",
+    shape: Shape::Table,
+    cluster: true,
+    doc: "What of accounts, associations and service classes (QOS) is enforced; they themselves are made with `sacctmgr`. Without this section it stays as it is.",
+    keys: &[
+        key(
+            "enforce",
+            Kind::Texts,
+            "[]",
+            "What holds: `associations` (only users with an association submit, on its account), `limits`, `classes` (only those that exist and may be used), `safe` (a job that could never start under the limits is refused instead of waiting). `limits` and `classes` need no `associations`; `safe` brings `limits`.",
+        ),
+        key(
+            "queue_classes",
+            Kind::Properties,
+            "{}",
+            "Service classes of queues, whose limits hold for every job in it beside those of its own class: `{ night = \"long\" }`.",
         ),
     ],
 };

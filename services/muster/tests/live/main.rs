@@ -7,6 +7,7 @@ mod filters;
 mod hpcpack;
 mod reservations;
 mod slurm;
+mod slurm_accounts;
 mod slurm_clients;
 mod slurm_mail;
 mod slurm_staging;

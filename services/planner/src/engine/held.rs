@@ -95,7 +95,11 @@ impl Run {
     /// The same run elsewhere.
     pub fn on(&self, placement: Placement) -> Self {
         let usage = Usage::of(&placement);
-        Self { run: ActiveRun { placement: Arc::new(placement), ..self.run.clone() }, usage, ..*self }
+        Self {
+            run: ActiveRun { placement: Arc::new(placement), ..self.run.clone() },
+            usage,
+            assumed_end: self.assumed_end,
+        }
     }
 }
 

@@ -102,8 +102,8 @@ impl Engine {
         let Some(added) = search.more(&run.demand, &run.placement, unit, most, until, &elastic.barred) else {
             return 0;
         };
-        let more = Usage { jobs: 0, ..Usage::of(&added) };
-        if self.limits.reached_of_policy(&run.holder, &run.demand, &more).is_some() {
+        let (more, held) = (Usage::of_growth(&added), Usage::of(&run.placement));
+        if self.limits.reached_by_growth(&run.holder, &run.demand, &more, &held).is_some() {
             return 0;
         }
         let count = resize::units(&self.machine, unit, &added);

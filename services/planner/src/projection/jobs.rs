@@ -1,7 +1,10 @@
 //! Jobs and runs of a state as the engine takes them.
 
 use crate::{
-    model::{Activation, ActiveRun, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob, QueuedTasks, Slot},
+    model::{
+        Activation, ActiveRun, ComponentCharge, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob, QueuedTasks,
+        Slot,
+    },
     pass, resize,
 };
 use muster_domain::{
@@ -22,17 +25,18 @@ use std::{
     sync::Arc,
 };
 
-/// A holder is shared by all jobs of the same owner and account. It is only looked up, never walked.
+/// A holder is shared by all jobs of the same owner that are charged to the same. It is only looked up, never walked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holders(HashMap<OwnerAndAccount, Arc<Holder>>);
 
-type OwnerAndAccount = (Arc<Owner>, Option<Arc<str>>);
+type OwnerAndAccount = (Arc<Owner>, Option<Arc<str>>, Vec<ComponentCharge>);
 
 impl Holders {
     fn of(&mut self, job: &Job) -> Arc<Holder> {
-        let key = (job.owner.clone(), job.lead().account.clone());
-        let holder = self.0.entry(key).or_insert_with_key(|(owner, account)| {
-            Arc::new(Holder { user: owner.user.as_str().into(), group: owner.gid, account: account.clone() })
+        let key = (job.owner.clone(), job.lead().account.clone(), charges(job));
+        let holder = self.0.entry(key).or_insert_with_key(|(owner, account, charges)| {
+            let (user, group) = (owner.user.as_str().into(), owner.gid);
+            Arc::new(Holder { user, group, account: account.clone(), charges: charges.clone() })
         });
         holder.clone()
     }
@@ -83,6 +87,19 @@ impl Holders {
             expected_end: expected_end(job, run),
         }
     }
+}
+
+/// What the components of a job are charged to, if not all of them to the same account and to no class.
+fn charges(job: &Job) -> Vec<ComponentCharge> {
+    let lead = &job.lead().account;
+    if job.components.iter().all(|component| component.account == *lead && component.class().is_none()) {
+        return Vec::new();
+    }
+    let charge = |component: &Component| ComponentCharge {
+        account: component.account.clone(),
+        class: component.class().cloned(),
+    };
+    job.components.iter().map(charge).collect()
 }
 
 /// What a run has, with what is set aside for its growth.
@@ -150,7 +167,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
     let is_backfill = filtering.is_some_and(|filtering| filtering.is_backfill);
     Some(ElasticRun {
         job: job.id,
-        priority: job.lead().priority,
+        priority: state.priority_of(job),
         arrival: job.queued,
         allocated: run.allocated,
         size,
@@ -182,13 +199,14 @@ fn tasks(state: &State, job: &Job) -> Option<Option<QueuedTasks>> {
     (!indices.is_empty() && headroom > 0).then_some(Some(QueuedTasks { indices, headroom }))
 }
 
-/// The priority of a job: of one with several components as the policy says (SL-P-14).
+/// The priority of a job with those of its service classes: of one with several components as the policy says (SL-P-14).
 fn priority(state: &State, job: &Job) -> i64 {
-    let (first, rest) = (job.lead().priority, &job.components[1..]);
+    let of = |component: &Component| component.priority.saturating_add(state.accounts().class_priority(component));
+    let (first, rest) = (of(job.lead()), &job.components[1..]);
     if rest.is_empty() {
         return first;
     }
-    let all = || job.components.iter().map(|component| component.priority);
+    let all = || job.components.iter().map(of);
     match state.policy().backfill.components.priority {
         ComponentPriority::First => first,
         ComponentPriority::Min => all().min().unwrap_or(first),

@@ -179,7 +179,9 @@ impl History {
             | Event::NodeResumed { .. }
             | Event::NodeClosuresSet { .. }
             | Event::PolicySet { .. }
-            | Event::ReservationSet { .. } => What::Event(event.clone()),
+            | Event::ReservationSet { .. }
+            | Event::AccountsChanged { .. }
+            | Event::AccountSettingsChanged { .. } => What::Event(event.clone()),
             Event::ReservationRemoved { .. } if is_user => What::Event(event.clone()),
             Event::NodeLost { node, reason } => {
                 What::Command(Command::NodeSilent { node: *node, reason: reason.clone() })
@@ -200,6 +202,13 @@ impl History {
             }
             Event::JobModified { job, change } if is_user => {
                 What::Command(Command::Modify { jobs: only(*job), change: change.as_ref().clone() })
+            }
+            Event::ClassChanged { job, component, class } if is_user => {
+                let jobs = match component {
+                    Some(component) => JobSelection::Component { job: *job, component: *component },
+                    None => only(*job),
+                };
+                What::Command(Command::ChangeClass { jobs, class: class.clone() })
             }
             Event::JobFinished { job, outcome: Outcome::Cancelled } if is_user && self.waits(*job) => {
                 What::Command(Command::Cancel { jobs: only(*job) })

@@ -186,7 +186,7 @@ impl Cluster {
     }
 
     fn holder() -> Arc<Holder> {
-        Arc::new(Holder { user: "ada".into(), group: 100, account: None })
+        Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new() })
     }
 
     /// Puts a job into the queue.

@@ -1,5 +1,6 @@
 //! What the planner decides, with every plan checked by the rules that the ledger will check it by.
 
+mod accounts;
 mod ordering;
 mod placement;
 mod properties;

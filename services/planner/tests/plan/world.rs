@@ -45,6 +45,11 @@ impl World {
         self.projection.state()
     }
 
+    /// What plans for it.
+    pub fn engine(&self) -> &muster_planner::Engine {
+        self.projection.engine()
+    }
+
     /// Decides a command and applies what it leads to.
     pub fn command(&mut self, actor: &Actor, command: Command) -> Result<Reply, Refusal> {
         let now = Timestamp(self.state().time().0 + 1_000_000);

@@ -97,6 +97,27 @@ pub struct Sacctmgr {
     pub immediate: bool,
 }
 
+impl Sacctmgr {
+    /// Whether a row with this value is among what is meant. Bare words name what the command is about, also `names=` do.
+    pub fn takes(&self, key: &str, value: &str) -> bool {
+        let about = match self.kind {
+            Kind::Account | Kind::Association => "account",
+            Kind::User => "user",
+            Kind::Qos => "name",
+            Kind::Cluster => "cluster",
+        };
+        let is_key = |word: &str| {
+            let plural = format!("{key}s");
+            let is_begun = word.len() >= 2 && (key.starts_with(word) || plural.starts_with(word));
+            is_begun || word == "acct" && key == "account" || matches!(word, "name" | "names") && key == about
+        };
+        let lists = self.wanted.iter().filter(|(word, _)| is_key(word));
+        lists.into_iter().all(|(_, list)| {
+            list.split(',').any(|name| name.trim().trim_matches(['"', '\'']).eq_ignore_ascii_case(value))
+        })
+    }
+}
+
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
@@ -138,6 +159,19 @@ fn beginning<T: Copy>(word: &str, known: &[(&str, T)]) -> Option<T> {
     known.iter().find(|(keyword, _)| is(keyword)).map(|(_, value)| *value)
 }
 
+/// Words of `show` that are no names.
+const SHOWN: [&str; 9] = [
+    "withassoc",
+    "withassocs",
+    "withcoordinator",
+    "withdeleted",
+    "withrawqoslevel",
+    "wopinfo",
+    "woplimits",
+    "tree",
+    "onlydefaults",
+];
+
 /// `[where] key=value ... [set] key=value ...`; a bare word is a name.
 fn conditions(words: &[String], command: &mut Sacctmgr) {
     let mut is_set = false;
@@ -151,6 +185,8 @@ fn conditions(words: &[String], command: &mut Sacctmgr) {
                 is_set = false;
                 continue;
             }
+            // They say how much is shown of what; here all of it always is.
+            None if SHOWN.iter().any(|shown| shown.eq_ignore_ascii_case(word)) => continue,
             None => ("name".to_owned(), word.clone()),
             Some((key, value)) => (key.to_lowercase(), value.to_owned()),
         };

@@ -5,37 +5,16 @@ use super::{
     cells::put,
     columns::{Field, FormatError, Layout, ListStyle},
 };
-use crate::duration;
-
-/// What somebody or something may have at most; `None` is no limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Running jobs of all together.
-    pub group_jobs: Option<u64>,
-    /// Jobs of all together that wait or run.
-    pub group_submitted: Option<u64>,
-    /// Processors of all together.
-    pub group_cpus: Option<u64>,
-    /// Running jobs of each.
-    pub jobs: Option<u64>,
-    /// Jobs of each that wait or run.
-    pub submitted: Option<u64>,
-    /// Processors of a job.
-    pub cpus: Option<u64>,
-    /// How long a job may run, in seconds.
-    pub walltime_seconds: Option<u64>,
-}
+use crate::accounts::{ROOT, tres, wall};
+use muster_schemas::{
+    accounts::{AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, DEFAULT_CLASS, JobBounds, UserSpec},
+    cluster::ClusterSettings,
+    views::AccountsPage,
+};
 
 /// An account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// Its name.
-    pub name: String,
-    /// What it is.
-    pub description: String,
-    /// Whose it is.
-    pub organization: String,
-}
+pub struct Account(pub AccountSpec);
 
 /// A user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,32 +29,17 @@ pub struct User {
 
 /// A service class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Qos {
-    /// Its name.
-    pub name: String,
-    /// What it adds to the priority of its jobs.
-    pub priority: i64,
-    /// What its jobs may have: of all together, and of each user.
-    pub limits: Limits,
-}
+pub struct Qos(pub ClassSpec);
 
 /// A user in an account, or an account as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Association {
     /// The cluster.
     pub cluster: String,
-    /// The account.
-    pub account: String,
-    /// The user; empty for the account as a whole.
-    pub user: String,
-    /// The partition that it is for; empty for all.
-    pub partition: String,
-    /// The service classes that may be used.
-    pub classes: Vec<String>,
-    /// The service class of jobs that name none.
-    pub default_class: String,
-    /// What they may have.
-    pub limits: Limits,
+    /// The account above; empty for users.
+    pub parent: String,
+    /// What is known of it, with the classes that it may use by itself or by its account.
+    pub spec: AssociationSpec,
 }
 
 /// A cluster.
@@ -87,6 +51,94 @@ pub struct Cluster {
     pub host: String,
     /// The port of its controller.
     pub port: u16,
+}
+
+/// All accounts, with the one above them all.
+pub fn accounts(page: &AccountsPage) -> Vec<Account> {
+    let root = AccountSpec {
+        name: ROOT.to_owned(),
+        description: "default root account".to_owned(),
+        organisation: ROOT.to_owned(),
+        parent: None,
+    };
+    let mut all: Vec<Account> = page.accounts.iter().cloned().chain([root]).map(Account).collect();
+    all.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+    all
+}
+
+/// All users, with `root`, who may do everything.
+pub fn users(page: &AccountsPage, settings: &ClusterSettings) -> Vec<User> {
+    let admin = |name: &str| match name {
+        ROOT => "Administrator",
+        name if settings.administrators.iter().any(|known| known == name) => "Administrator",
+        name if settings.operators.iter().any(|known| known == name) => "Operator",
+        _ => "None",
+    };
+    let row = |name: &str, account: &str| User {
+        name: name.to_owned(),
+        default_account: account.to_owned(),
+        admin: admin(name),
+    };
+    let known = page.users.iter().map(|UserSpec { name, default_account }| row(name, default_account));
+    let root = (!page.users.iter().any(|user| user.name == ROOT)).then(|| row(ROOT, ROOT));
+    let mut all: Vec<User> = known.chain(root).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
+
+/// All service classes, with `normal`.
+pub fn classes(page: &AccountsPage) -> Vec<Qos> {
+    let normal = ClassSpec {
+        name: DEFAULT_CLASS.to_owned(),
+        description: "Normal QOS default".to_owned(),
+        ..ClassSpec::default()
+    };
+    let is_made = page.classes.iter().any(|class| class.name == DEFAULT_CLASS);
+    let mut all: Vec<Qos> = page.classes.iter().cloned().chain((!is_made).then_some(normal)).map(Qos).collect();
+    // It was there first.
+    all.sort_by(|one, other| (one.0.name != DEFAULT_CLASS).cmp(&(other.0.name != DEFAULT_CLASS)));
+    all
+}
+
+/// All associations as a tree: each account, its users, and the accounts below it.
+pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
+    let of = |account: &str, user: Option<&str>| AssociationSpec {
+        of: AssociationKey { account: account.to_owned(), user: user.map(str::to_owned), queue: None },
+        shares: 1,
+        ..AssociationSpec::default()
+    };
+    let row = |spec: AssociationSpec, parent: &str, classes: &[String]| {
+        let classes = if spec.classes.is_empty() { classes.to_vec() } else { spec.classes.clone() };
+        Association {
+            cluster: cluster.to_owned(),
+            parent: parent.to_owned(),
+            spec: AssociationSpec { classes, ..spec },
+        }
+    };
+    let normal = [DEFAULT_CLASS.to_owned()];
+    let mut rows = vec![row(of(ROOT, None), "", &normal), row(of(ROOT, Some(ROOT)), "", &normal)];
+    // Accounts that are still to be looked at, the next one last, with the classes above them.
+    let mut next: Vec<(&AccountSpec, Vec<String>)> = below(page, None, &normal);
+    while let Some((account, above)) = next.pop() {
+        if rows.len() > page.associations.len() + page.accounts.len() + 2 {
+            break;
+        }
+        let own = |spec: &&AssociationSpec| spec.of.account == account.name;
+        let whole = page.associations.iter().filter(own).find(|spec| spec.of.user.is_none());
+        let parent = account.parent.as_deref().unwrap_or(ROOT);
+        rows.push(row(whole.cloned().unwrap_or_else(|| of(&account.name, None)), parent, &above));
+        let classes = rows.last().map(|row| row.spec.classes.clone()).unwrap_or_default();
+        let users = page.associations.iter().filter(own).filter(|spec| spec.of.user.is_some());
+        rows.extend(users.map(|spec| row(spec.clone(), "", &classes)));
+        next.extend(below(page, Some(&account.name), &classes));
+    }
+    rows
+}
+
+/// The accounts below another, the first one last.
+fn below<'p>(page: &'p AccountsPage, parent: Option<&str>, classes: &[String]) -> Vec<(&'p AccountSpec, Vec<String>)> {
+    let children = page.accounts.iter().rev().filter(|account| account.parent.as_deref() == parent);
+    children.map(|account| (account, classes.to_vec())).collect()
 }
 
 macro_rules! field {
@@ -103,7 +155,7 @@ pub trait Listed: Sized + 'static {
     const USUAL: &'static str;
 }
 
-/// A table in the columns that are asked for, or the usual ones.
+/// A table in the columns that are asked for, by enough of their names, or the usual ones.
 ///
 /// # Errors
 /// A column that does not exist; nothing is listed then.
@@ -114,7 +166,7 @@ pub fn list<R: Listed>(
     no_header: bool,
     clock: &Clock,
 ) -> Result<String, FormatError> {
-    let layout = Layout::listed(format.unwrap_or(R::USUAL), R::FIELDS, style)?;
+    let layout = Layout::listed(&whole_names::<R>(format.unwrap_or(R::USUAL)), R::FIELDS, style)?;
     let mut out = String::new();
     if !no_header {
         layout.write_header(&mut out);
@@ -128,24 +180,43 @@ pub fn list<R: Listed>(
     Ok(out)
 }
 
+/// A format with the names of columns in full.
+fn whole_names<R: Listed>(format: &str) -> String {
+    let whole = |part: &str| {
+        let (name, width) = part.split_at(part.find('%').unwrap_or(part.len()));
+        let name = name.trim();
+        let begins = |known: &&&str| known.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        let is = |known: &&&str| known.eq_ignore_ascii_case(name);
+        let all = || R::FIELDS.iter().flat_map(|field| field.names);
+        let found = all().find(is).or_else(|| all().find(begins).filter(|_| !name.is_empty()));
+        format!("{}{width}", found.copied().unwrap_or(name))
+    };
+    format.split(',').map(whole).collect::<Vec<_>>().join(",")
+}
+
 /// A limit; no limit is empty.
 fn limit(limit: Option<u64>, out: &mut String) {
     limit.into_iter().for_each(|limit| put(limit, out));
 }
 
-fn cpus(limit: Option<u64>, out: &mut String) {
-    limit.into_iter().for_each(|limit| put(format_args!("cpu={limit}"), out));
+fn amounts(bounds: &Bounds, out: &mut String) {
+    out.push_str(&tres(bounds.cores, bounds.nodes, bounds.gpus, bounds.memory_bytes));
 }
 
-fn walltime(seconds: Option<u64>, out: &mut String) {
-    seconds.into_iter().for_each(|seconds| out.push_str(&duration::long(seconds)));
+fn job_amounts(bounds: &JobBounds, out: &mut String) {
+    out.push_str(&tres(bounds.cores, bounds.nodes, bounds.gpus, bounds.memory_bytes));
 }
 
 impl Listed for Account {
     const FIELDS: &'static [Field<Self>] = &[
-        field!(&["Account", "Name"], "Account", 10, |row, _, out| out.push_str(&row.name)),
-        field!(&["Description", "Descr"], "Descr", 20, |row, _, out| out.push_str(&row.description)),
-        field!(&["Organization", "Org"], "Org", 20, |row, _, out| out.push_str(&row.organization)),
+        field!(&["Account", "Name"], "Account", 10, |row, _, out| out.push_str(&row.0.name)),
+        field!(&["Description"], "Descr", 20, |row, _, out| out.push_str(&row.0.description)),
+        field!(&["Organization"], "Org", 20, |row, _, out| out.push_str(&row.0.organisation)),
+        field!(&["ParentName"], "ParentName", 10, |row, _, out| match row.0.name.as_str() {
+            ROOT => {}
+            _ => out.push_str(row.0.parent.as_deref().unwrap_or(ROOT)),
+        }),
+        field!(&["Coordinators"], "Coord Accounts", 20, |_, _, _| {}),
     ];
     const USUAL: &'static str = "Account,Description,Organization";
 }
@@ -154,49 +225,103 @@ impl Listed for User {
     const FIELDS: &'static [Field<Self>] = &[
         field!(&["User", "Name"], "User", 10, |row, _, out| out.push_str(&row.name)),
         field!(&["DefaultAccount", "DefAcct"], "Def Acct", 10, |row, _, out| out.push_str(&row.default_account)),
-        field!(&["AdminLevel", "Admin"], "Admin", 9, |row, _, out| out.push_str(row.admin)),
+        field!(&["AdminLevel"], "Admin", 9, |row, _, out| out.push_str(row.admin)),
+        field!(&["DefaultWCKey"], "Def WCKey", 10, |_, _, _| {}),
+        field!(&["Coordinators"], "Coord Accounts", 20, |_, _, _| {}),
     ];
     const USUAL: &'static str = "User,DefaultAccount,AdminLevel";
 }
 
 impl Listed for Qos {
     const FIELDS: &'static [Field<Self>] = &[
-        field!(&["Name"], "Name", 10, |row, _, out| out.push_str(&row.name)),
-        field!(&["Priority"], "Priority", 10, |row, _, out| put(row.priority, out)),
+        field!(&["Name"], "Name", 10, |row, _, out| out.push_str(&row.0.name)),
+        field!(&["Priority"], "Priority", 10, |row, _, out| put(row.0.priority, out)),
         field!(&["GraceTime"], "GraceTime", 10, |_, _, out| out.push_str("00:00:00")),
-        field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.limits.group_jobs, out)),
-        field!(&["GrpSubmit", "GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.limits.group_submitted, out)),
-        field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| cpus(row.limits.group_cpus, out)),
-        field!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", 13, |row, _, out| cpus(row.limits.cpus, out)),
-        field!(&["MaxWall"], "MaxWall", 11, |row, _, out| walltime(row.limits.walltime_seconds, out)),
-        field!(&["MaxJobsPU", "MaxJobsPerUser"], "MaxJobsPU", 9, |row, _, out| limit(row.limits.jobs, out)),
-        field!(&["MaxSubmitPU", "MaxSubmitJobsPerUser"], "MaxSubmitPU", 11, |row, _, out| {
-            limit(row.limits.submitted, out);
+        field!(&["Preempt"], "Preempt", 10, |_, _, _| {}),
+        field!(&["PreemptExemptTime"], "PreemptExemptTime", 19, |_, _, _| {}),
+        field!(&["PreemptMode"], "PreemptMode", 11, |_, _, out| out.push_str("cluster")),
+        field!(&["Flags"], "Flags", 20, |row, _, out| {
+            out.push_str(if row.0.refuses_hopeless { "DenyOnLimit" } else { "" });
         }),
+        field!(&["UsageThreshold"], "UsageThres", 10, |_, _, _| {}),
+        field!(&["UsageFactor"], "UsageFactor", 11, |_, _, out| out.push_str("1.000000")),
+        field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| amounts(&row.0.limits.together, out)),
+        field!(&["GrpTRESMins"], "GrpTRESMins", 13, |_, _, _| {}),
+        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
+        field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.0.limits.together.running_jobs, out)),
+        field!(&["GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.0.limits.together.jobs, out)),
+        field!(&["GrpWall"], "GrpWall", 11, |_, _, _| {}),
+        field!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", 13, |row, _, out| job_amounts(&row.0.limits.each_job, out)),
+        field!(&["MaxTRESPerNode"], "MaxTRESPerNode", 14, |_, _, _| {}),
+        field!(&["MaxTRESMins"], "MaxTRESMins", 13, |_, _, _| {}),
+        field!(&["MaxWallDurationPerJob"], "MaxWall", 11, |row, _, out| {
+            out.push_str(&wall(row.0.limits.each_job.walltime_seconds));
+        }),
+        field!(&["MaxTRESPerUser", "MaxTRESPU"], "MaxTRESPU", 13, |row, _, out| {
+            amounts(&row.0.limits.each_user, out);
+        }),
+        field!(&["MaxJobsPerUser", "MaxJobsPU"], "MaxJobsPU", 9, |row, _, out| {
+            limit(row.0.limits.each_user.running_jobs, out);
+        }),
+        field!(&["MaxSubmitJobsPerUser", "MaxSubmitPU"], "MaxSubmitPU", 11, |row, _, out| {
+            limit(row.0.limits.each_user.jobs, out);
+        }),
+        field!(&["MaxTRESPerAccount", "MaxTRESPerAcct", "MaxTRESPA"], "MaxTRESPA", 13, |row, _, out| {
+            amounts(&row.0.limits.each_account, out);
+        }),
+        field!(&["MaxJobsPerAccount", "MaxJobsPerAcct", "MaxJobsPA"], "MaxJobsPA", 9, |row, _, out| {
+            limit(row.0.limits.each_account.running_jobs, out);
+        }),
+        field!(
+            &["MaxSubmitJobsPerAccount", "MaxSubmitJobsPerAcct", "MaxSubmitPA"],
+            "MaxSubmitPA",
+            11,
+            |row, _, out| limit(row.0.limits.each_account.jobs, out)
+        ),
+        field!(&["MinTRES", "MinTRESPerJob"], "MinTRES", 13, |_, _, _| {}),
+        field!(&["Description"], "Descr", 20, |row, _, out| out.push_str(&row.0.description)),
     ];
-    const USUAL: &'static str =
-        "Name,Priority,GraceTime,GrpTRES,GrpJobs,GrpSubmit,MaxTRES,MaxWall,MaxJobsPU,MaxSubmitPU";
+    const USUAL: &'static str = "Name,Priority,GraceTime,Preempt,PreemptExemptTime,PreemptMode,Flags%40,UsageThreshold,\
+        UsageFactor,GrpTRES,GrpTRESMins,GrpTRESRunMins,GrpJobs,GrpSubmitJobs,GrpWall,MaxTRES,MaxTRESPerNode,\
+        MaxTRESMins,MaxWallDurationPerJob,MaxTRESPerUser,MaxJobsPerUser,MaxSubmitJobsPerUser,MaxTRESPerAccount,\
+        MaxJobsPerAccount,MaxSubmitJobsPerAccount,MinTRES";
 }
 
 impl Listed for Association {
     const FIELDS: &'static [Field<Self>] = &[
         field!(&["Cluster"], "Cluster", 10, |row, _, out| out.push_str(&row.cluster)),
-        field!(&["Account"], "Account", 10, |row, _, out| out.push_str(&row.account)),
-        field!(&["User"], "User", 10, |row, _, out| out.push_str(&row.user)),
-        field!(&["Partition"], "Partition", 10, |row, _, out| out.push_str(&row.partition)),
-        field!(&["Share", "Fairshare"], "Share", 9, |_, _, out| out.push('1')),
-        field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.limits.group_jobs, out)),
-        field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| cpus(row.limits.group_cpus, out)),
-        field!(&["GrpSubmit", "GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.limits.group_submitted, out)),
-        field!(&["MaxJobs"], "MaxJobs", 7, |row, _, out| limit(row.limits.jobs, out)),
-        field!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", 13, |row, _, out| cpus(row.limits.cpus, out)),
-        field!(&["MaxSubmit", "MaxSubmitJobs"], "MaxSubmit", 9, |row, _, out| limit(row.limits.submitted, out)),
-        field!(&["MaxWall"], "MaxWall", 11, |row, _, out| walltime(row.limits.walltime_seconds, out)),
-        field!(&["QOS"], "QOS", 20, |row, _, out| out.push_str(&row.classes.join(","))),
-        field!(&["DefaultQOS", "DefQOS"], "Def QOS", 9, |row, _, out| out.push_str(&row.default_class)),
+        field!(&["Account"], "Account", 10, |row, _, out| out.push_str(&row.spec.of.account)),
+        field!(&["User"], "User", 10, |row, _, out| out.push_str(row.spec.of.user.as_deref().unwrap_or_default())),
+        field!(&["Partition"], "Partition", 10, |row, _, out| {
+            out.push_str(row.spec.of.queue.as_deref().unwrap_or_default());
+        }),
+        field!(&["ParentName"], "ParentName", 10, |row, _, out| out.push_str(&row.parent)),
+        field!(&["Share", "Fairshare"], "Share", 9, |row, _, out| put(row.spec.shares.max(1), out)),
+        field!(&["Priority"], "Priority", 10, |_, _, _| {}),
+        field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.spec.limits.together.running_jobs, out)),
+        field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| amounts(&row.spec.limits.together, out)),
+        field!(&["GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.spec.limits.together.jobs, out)),
+        field!(&["GrpWall"], "GrpWall", 11, |_, _, _| {}),
+        field!(&["GrpTRESMins"], "GrpTRESMins", 13, |_, _, _| {}),
+        field!(&["MaxJobs"], "MaxJobs", 7, |row, _, out| limit(row.spec.limits.each_user.running_jobs, out)),
+        field!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", 13, |row, _, out| {
+            job_amounts(&row.spec.limits.each_job, out);
+        }),
+        field!(&["MaxTRESPerNode"], "MaxTRESPerNode", 14, |_, _, _| {}),
+        field!(&["MaxSubmitJobs"], "MaxSubmit", 9, |row, _, out| limit(row.spec.limits.each_user.jobs, out)),
+        field!(&["MaxWallDurationPerJob"], "MaxWall", 11, |row, _, out| {
+            out.push_str(&wall(row.spec.limits.each_job.walltime_seconds));
+        }),
+        field!(&["MaxTRESMins"], "MaxTRESMins", 13, |_, _, _| {}),
+        field!(&["QOS"], "QOS", 20, |row, _, out| out.push_str(&row.spec.classes.join(","))),
+        field!(&["DefaultQOS", "DefQOS"], "Def QOS", 9, |row, _, out| {
+            out.push_str(row.spec.default_class.as_deref().unwrap_or_default());
+        }),
+        field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
     ];
-    const USUAL: &'static str = "Cluster,Account,User,Partition,Share,GrpJobs,GrpTRES,GrpSubmit,MaxJobs,MaxTRES,\
-        MaxSubmit,MaxWall,QOS,DefaultQOS";
+    const USUAL: &'static str = "Cluster,Account,User,Partition,Share,Priority,GrpJobs,GrpTRES,GrpSubmitJobs,GrpWall,\
+        GrpTRESMins,MaxJobs,MaxTRES,MaxTRESPerNode,MaxSubmitJobs,MaxWallDurationPerJob,MaxTRESMins,QOS,DefaultQOS,\
+        GrpTRESRunMins";
 }
 
 impl Listed for Cluster {
@@ -204,6 +329,18 @@ impl Listed for Cluster {
         field!(&["Cluster", "Name"], "Cluster", 10, |row, _, out| out.push_str(&row.name)),
         field!(&["ControlHost"], "ControlHost", 15, |row, _, out| out.push_str(&row.host)),
         field!(&["ControlPort"], "ControlPort", 12, |row, _, out| put(row.port, out)),
+        field!(&["RPC"], "RPC", 5, |_, _, out| out.push_str("9728")),
+        field!(&["Share", "Fairshare"], "Share", 9, |_, _, out| out.push('1')),
+        field!(&["GrpJobs"], "GrpJobs", 7, |_, _, _| {}),
+        field!(&["GrpTRES"], "GrpTRES", 13, |_, _, _| {}),
+        field!(&["GrpSubmitJobs"], "GrpSubmit", 9, |_, _, _| {}),
+        field!(&["MaxJobs"], "MaxJobs", 7, |_, _, _| {}),
+        field!(&["MaxTRES"], "MaxTRES", 13, |_, _, _| {}),
+        field!(&["MaxSubmitJobs"], "MaxSubmit", 9, |_, _, _| {}),
+        field!(&["MaxWallDurationPerJob"], "MaxWall", 11, |_, _, _| {}),
+        field!(&["QOS"], "QOS", 20, |_, _, out| out.push_str(DEFAULT_CLASS)),
+        field!(&["DefaultQOS", "DefQOS"], "Def QOS", 9, |_, _, _| {}),
     ];
-    const USUAL: &'static str = "Cluster,ControlHost,ControlPort";
+    const USUAL: &'static str = "Cluster,ControlHost,ControlPort,RPC,Fairshare,GrpJobs,GrpTRES,GrpSubmitJobs,MaxJobs,MaxTRES,\
+        MaxSubmitJobs,MaxWallDurationPerJob,QOS,DefaultQOS";
 }

@@ -63,9 +63,73 @@ fn one_word(text: &str) -> String {
     }
 }
 
+/// The word for a limit that a job was refused for, if the text of the refusal names one (SL-L-04).
+pub fn refused_limit(text: &str) -> Option<&'static str> {
+    of_accounts(&text[text.find("limit reached: ")? + "limit reached: ".len()..])
+}
+
+/// The word for a limit of an association or a class (SL-C-39), such as `2 running jobs of each user in association test/ann`.
+fn of_accounts(text: &str) -> Option<&'static str> {
+    let counted = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    let (what, rest) = counted.split_once(" of ")?;
+    // What memory and walltime are counted in has an `of` of its own.
+    let (what, rest) = match what {
+        "bytes" | "seconds" => (what, rest.split_once(" of ")?.1),
+        what => (what, rest),
+    };
+    let (whose, within) = rest.split_once(" in ")?;
+    let is_class = within.starts_with("class ");
+    if !is_class && !within.starts_with("association ") {
+        return None;
+    }
+    Some(match (is_class, whose, what) {
+        (false, "all", "running jobs") => "AssocGrpJobsLimit",
+        (false, "all", "jobs") => "AssocGrpSubmitJobsLimit",
+        (false, "all", "cores") => "AssocGrpCpuLimit",
+        (false, "all", "nodes") => "AssocGrpNodeLimit",
+        (false, "all", "bytes") => "AssocGrpMemLimit",
+        (false, "all", _) => "AssocGrpGRES",
+        (false, "each user", "running jobs") => "AssocMaxJobsLimit",
+        (false, "each user", "jobs") => "AssocMaxSubmitJobLimit",
+        (false, "each job", "cores") => "AssocMaxCpuPerJobLimit",
+        (false, "each job", "nodes") => "AssocMaxNodePerJobLimit",
+        (false, "each job", "bytes") => "AssocMaxMemPerJob",
+        (false, "each job", "seconds") => "AssocMaxWallDurationPerJobLimit",
+        (false, "each job", _) => "AssocMaxGRESPerJob",
+        (false, ..) => "AssociationResourceLimit",
+        (true, "all", "running jobs") => "QOSGrpJobsLimit",
+        (true, "all", "jobs") => "QOSGrpSubmitJobsLimit",
+        (true, "all", "cores") => "QOSGrpCpuLimit",
+        (true, "all", "nodes") => "QOSGrpNodeLimit",
+        (true, "all", "bytes") => "QOSGrpMemLimit",
+        (true, "all", _) => "QOSGrpGRES",
+        (true, "each user", "running jobs") => "QOSMaxJobsPerUserLimit",
+        (true, "each user", "jobs") => "QOSMaxSubmitJobPerUserLimit",
+        (true, "each user", "cores") => "QOSMaxCpuPerUserLimit",
+        (true, "each user", "nodes") => "QOSMaxNodePerUserLimit",
+        (true, "each user", "bytes") => "QOSMaxMemoryPerUser",
+        (true, "each user", _) => "QOSMaxGRESPerUser",
+        (true, "each account", "running jobs") => "MaxJobsPerAccount",
+        (true, "each account", "jobs") => "MaxSubmitJobsPerAccount",
+        (true, "each account", "cores") => "MaxCpuPerAccount",
+        (true, "each account", "nodes") => "MaxNodePerAccount",
+        (true, "each account", "bytes") => "MaxMemoryPerAccount",
+        (true, "each account", _) => "MaxGRESPerAccount",
+        (true, "each job", "cores") => "QOSMaxCpuPerJobLimit",
+        (true, "each job", "nodes") => "QOSMaxNodePerJobLimit",
+        (true, "each job", "bytes") => "QOSMaxMemoryPerJob",
+        (true, "each job", "seconds") => "QOSMaxWallDurationPerJobLimit",
+        (true, "each job", _) => "QOSMaxGRESPerJob",
+        (true, ..) => "QOSResourceLimit",
+    })
+}
+
 /// The word for a limit: one that has Slurm's name already keeps it; the core's own are told by what they count of whom,
 /// such as `10 running jobs of ada in queue debug`.
 fn limit(text: &str) -> Cow<'static, str> {
+    if let Some(word) = of_accounts(text) {
+        return Cow::Borrowed(word);
+    }
     if ["Assoc", "QOS", "MaxJobs"].iter().any(|family| text.starts_with(family)) {
         return Cow::Owned(one_word(text));
     }

@@ -1,5 +1,6 @@
 //! The Slurm dialect against its specification. The ids above the tests are those of its requirements.
 
+mod accounts;
 mod batch_scripts;
 mod burst_buffers;
 mod constraints;

@@ -1,10 +1,19 @@
 //! `sdiag` and the tables of `sacctmgr`.
 
 use crate::support::{ago, assert_lines, clock};
+use muster_schemas::{
+    Sequence,
+    accounts::{
+        AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds, UseLimits,
+        UserSpec,
+    },
+    cluster::ClusterSettings,
+    views::AccountsPage,
+};
 use muster_slurm::{
     show::{
         columns::ListStyle,
-        sacctmgr::{self, Account, Association, Cluster, Limits, Qos, User},
+        sacctmgr::{self, Cluster},
         sdiag::{Diagnosis, Passes, sdiag},
     },
     words::State,
@@ -35,50 +44,92 @@ fn the_mode_of_the_last_backfill_pass_and_how_many_there_were_are_told() {
     assert_lines(&sdiag(&diagnosis, &clock()), include_str!("golden/sdiag.txt"));
 }
 
+fn page() -> AccountsPage {
+    let account = |name: &str, parent: Option<&str>| AccountSpec {
+        name: name.to_owned(),
+        description: name.to_owned(),
+        organisation: "org".to_owned(),
+        parent: parent.map(str::to_owned),
+    };
+    let of = |account: &str, user: Option<&str>| AssociationKey {
+        account: account.to_owned(),
+        user: user.map(str::to_owned),
+        queue: None,
+    };
+    let limits = UseLimits {
+        each_user: Bounds { running_jobs: Some(2), ..Bounds::default() },
+        together: Bounds { cores: Some(8), nodes: Some(4), memory_bytes: Some(10 << 30), ..Bounds::default() },
+        each_job: JobBounds { walltime_seconds: Some(3600), ..JobBounds::default() },
+        ..UseLimits::default()
+    };
+    AccountsPage {
+        settings: AccountSettings::default(),
+        accounts: vec![account("science", None), account("test", Some("science"))],
+        users: vec![UserSpec { name: "ann".to_owned(), default_account: "test".to_owned() }],
+        associations: vec![
+            AssociationSpec {
+                of: of("science", None),
+                classes: vec!["high".to_owned(), "normal".to_owned()],
+                ..AssociationSpec::default()
+            },
+            AssociationSpec { of: of("test", None), ..AssociationSpec::default() },
+            AssociationSpec { of: of("test", Some("ann")), limits: limits.clone(), ..AssociationSpec::default() },
+        ],
+        classes: vec![ClassSpec {
+            name: "high".to_owned(),
+            priority: 50,
+            limits,
+            refuses_hopeless: true,
+            ..ClassSpec::default()
+        }],
+        sequence: Sequence(1),
+        time: ago(0),
+    }
+}
+
 /// SL-L-02
 #[test]
 fn limits_of_users_in_accounts_are_a_table() {
-    let limits = Limits { jobs: Some(2), walltime_seconds: Some(3600), ..Limits::default() };
-    let row = Association {
-        cluster: "alpha".to_owned(),
-        account: "test".to_owned(),
-        user: "ann".to_owned(),
-        classes: vec!["normal".to_owned(), "high".to_owned()],
-        limits,
-        ..Association::default()
-    };
+    let rows = sacctmgr::associations(&page(), "alpha");
     let bars = ListStyle::Separated { by: "|".to_owned(), ends: false };
-    let listed = sacctmgr::list(
-        std::slice::from_ref(&row),
-        Some("cluster,account,user,maxjobs,maxsubmit,maxwall,qos"),
-        &bars,
-        false,
-        &clock(),
+    let format = "cluster,account,user,parentn,maxjobs,maxs,maxw,grptres,qos";
+    let listed = sacctmgr::list(&rows, Some(format), &bars, false, &clock()).unwrap();
+    assert_lines(
+        &listed,
+        "Cluster|Account|User|ParentName|MaxJobs|MaxSubmit|MaxWall|GrpTRES|QOS\n\
+         alpha|root||||||\u{7c}normal\n\
+         alpha|root|root|||||\u{7c}normal\n\
+         alpha|science||root||||\u{7c}high,normal\n\
+         alpha|test||science||||\u{7c}high,normal\n\
+         alpha|test|ann||2||01:00:00|cpu=8,mem=10G,node=4|high,normal\n",
     );
-    assert_eq!(
-        listed.as_deref(),
-        Ok("Cluster|Account|User|MaxJobs|MaxSubmit|MaxWall|QOS\nalpha|test|ann|2||01:00:00|normal,high\n")
-    );
-    assert!(sacctmgr::list(&[row], Some("nope"), &bars, false, &clock()).is_err());
+    assert!(sacctmgr::list(&rows, Some("nope"), &bars, false, &clock()).is_err());
 }
 
 /// SL-L-02
 #[test]
 fn accounts_users_classes_and_clusters_have_their_usual_columns() {
-    let columns = ListStyle::Columns;
-    let user = User { name: "ann".to_owned(), default_account: "test".to_owned(), admin: "None" };
-    let listed = sacctmgr::list(&[user], None, &columns, false, &clock()).unwrap();
+    let (columns, page) = (ListStyle::Columns, page());
+    let settings = ClusterSettings { operators: vec!["ann".to_owned()], ..ClusterSettings::default() };
+    let listed = sacctmgr::list(&sacctmgr::users(&page, &settings), None, &columns, false, &clock()).unwrap();
     assert_lines(
         &listed,
-        "      User   Def Acct     Admin\n---------- ---------- ---------\n       ann       test      None\n",
+        "      User   Def Acct     Admin\n---------- ---------- ---------\n       ann       test  Operator\n      root       root Administ+\n",
     );
-    let account = Account { name: "test".to_owned(), ..Account::default() };
-    let listed = sacctmgr::list(&[account], None, &columns, false, &clock()).unwrap();
-    assert_eq!(listed.lines().next(), Some("   Account                Descr                  Org "));
-    let qos = Qos { name: "normal".to_owned(), ..Qos::default() };
-    let listed = sacctmgr::list(&[qos], Some("Name,Priority"), &columns, true, &clock()).unwrap();
-    assert_eq!(listed, "    normal          0 \n");
+    let listed = sacctmgr::list(&sacctmgr::accounts(&page), None, &columns, false, &clock()).unwrap();
+    assert_lines(
+        &listed,
+        "   Account                Descr                  Org\n---------- -------------------- --------------------\n      \
+         root default root account                 root\n   science              science                  org\n      \
+         test                 test                  org\n",
+    );
+    let format = Some("name%8,prio,flags,grpt,grpj,maxw,maxjobsperuser,maxsubmitpu");
+    let listed = sacctmgr::list(&sacctmgr::classes(&page), format, &columns, true, &clock()).unwrap();
+    assert_lines(
+        &listed,
+        "  normal          0\n    high         50          DenyOnLimit cpu=8,mem=10+            01:00:00         2\n",
+    );
     let cluster = Cluster { name: "alpha".to_owned(), host: "head".to_owned(), port: 6817 };
-    let listed = sacctmgr::list(&[cluster], None, &columns, true, &clock()).unwrap();
+    let listed = sacctmgr::list(&[cluster], Some("cluster,controlh,controlp"), &columns, true, &clock()).unwrap();
     assert_eq!(listed, "     alpha            head         6817 \n");
 }

@@ -8,6 +8,7 @@ use super::{
 use muster_client::Moment;
 use muster_schemas::{
     CommandId,
+    accounts::AccountSettings,
     command::JobSelection,
     job::Holds,
     views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest},
@@ -202,7 +203,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
         ("AccountingStorageType", "accounting_storage/muster".to_owned()),
-        ("AccountingStorageEnforce", "none".to_owned()),
+        ("AccountingStorageEnforce", enforced(config.accounts.as_ref())),
         ("ClusterName", config.settings.name),
         ("EnforcePartLimits", "ALL".to_owned()),
         ("JobRequeue", "1".to_owned()),
@@ -219,6 +220,16 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     ]
     .into();
     Ok(scontrol::config(&values, &site.clock))
+}
+
+/// What of accounts and QOS is enforced, in Slurm's words (SL-C-35).
+fn enforced(settings: Option<&AccountSettings>) -> String {
+    let Some(AccountSettings { associations, limits, classes, refuses_hopeless, .. }) = settings else {
+        return "none".to_owned();
+    };
+    let words = [("associations", associations), ("limits", limits), ("qos", classes), ("safe", refuses_hopeless)];
+    let set: Vec<&str> = words.into_iter().filter(|(_, is_set)| **is_set).map(|(word, _)| word).collect();
+    if set.is_empty() { "none".to_owned() } else { set.join(",") }
 }
 
 /// Acts on jobs; what cannot be done does not keep it from the rest.

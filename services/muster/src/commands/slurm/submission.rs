@@ -13,6 +13,7 @@ use muster_slurm::{
     options::{Command, CommandLine, help, usage, version},
     queries::Failure,
     request::{Caller, Settings, listing, warnings},
+    words::refused_limit,
 };
 use nix::unistd::{Gid, Uid, User};
 
@@ -131,11 +132,13 @@ pub fn refused(command: Command, error: ClientError, partition: Option<String>) 
     };
     let says = |text: &str| message.contains(text);
     Problem::Refused(Refusal::Rejected(match code {
+        ErrorCode::NotFound if says("account: ") => Rejection::Account,
+        ErrorCode::NotFound | ErrorCode::PermissionDenied if says("class: ") => Rejection::Qos,
         ErrorCode::NotFound if says("queue `") => Rejection::Partition(partition.unwrap_or_default()),
         ErrorCode::NotFound | ErrorCode::PermissionDenied if says("reservation `") => Rejection::Reservation,
         ErrorCode::NotFound | ErrorCode::Conflict if says("job ") => Rejection::Dependency,
         ErrorCode::PermissionDenied => Rejection::Permission,
-        ErrorCode::LimitReached => Rejection::Policy(None),
+        ErrorCode::LimitReached => Rejection::Policy(refused_limit(&message).map(str::to_owned)),
         ErrorCode::Invalid if says("licence") => Rejection::Licence,
         ErrorCode::Invalid if says("array") => Rejection::Array,
         ErrorCode::Invalid if says("dependenc") => Rejection::Dependency,

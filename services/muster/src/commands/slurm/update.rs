@@ -9,7 +9,7 @@ use muster_schemas::{
     CommandId,
     command::JobSelection,
     event::JobChange,
-    views::{DrainRequest, ErrorCode, ModifyRequest, ResumeNodesRequest},
+    views::{ClassRequest, DrainRequest, ErrorCode, ModifyRequest, ResumeNodesRequest},
 };
 use muster_slurm::{
     job_id::IdExpression,
@@ -53,10 +53,25 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         let record = named.iter().find(|record| of_target(record.het.as_ref().map(|het| het.offset)));
         let record = record.ok_or_else(invalid)?;
         let asked = job_update(update, record, &component.alternatives, &id.to_string(), &now())?;
+        let class = asked.class.clone();
         let change = supported(asked, target.component)?;
+        let is_more = change != JobChange { component: target.component, ..JobChange::default() };
         let request = ModifyRequest { jobs: JobSelection::Ids(vec![target.job]), change };
-        let done = site.client.modify(CommandId::new_now(), &request);
+        let done = class.map_or(Ok(()), |class| {
+            let jobs = match target.component {
+                Some(component) => JobSelection::Component { job: target.job, component },
+                None => JobSelection::Ids(vec![target.job]),
+            };
+            site.client.change_class(CommandId::new_now(), &ClassRequest { jobs, class }).map(drop)
+        });
+        let done = done.and_then(|()| match is_more {
+            true => site.client.modify(CommandId::new_now(), &request).map(drop),
+            false => Ok(()),
+        });
         done.map_err(|error| match error.code() {
+            Some(ErrorCode::NotFound | ErrorCode::PermissionDenied) if error.to_string().contains("class: ") => {
+                Failure::plain(format_args!("Invalid qos specification for job {id}"))
+            }
             Some(ErrorCode::PermissionDenied) => Failure::plain(format_args!("Access/permission denied for job {id}")),
             Some(_) => Failure::plain(format_args!("{error} for job {id}")),
             None => site.failure(&error),
@@ -71,9 +86,6 @@ fn supported(update: JobUpdate, component: Option<u32>) -> Result<JobChange, Fai
         let lines = vec![format!("muster cannot change {what} of a submitted job yet"), "Request aborted".to_owned()];
         Failure { lines, code: 1 }
     };
-    if update.class.is_some() {
-        return Err(refused("the QOS"));
-    }
     if update.reservation.is_some() {
         return Err(refused("the reservation"));
     }

@@ -148,7 +148,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         user: view.owner,
         partition: view.queue,
         account: view.account,
-        qos: None,
+        qos: view.class,
         priority: if view.holds.is_empty() { view.priority } else { 0 },
         state,
         reason,
@@ -192,9 +192,9 @@ fn parts_of(run: &RunView, offset: usize) -> Vec<&RunNodeView> {
 /// What a component says of itself. The view of a job tells how its first component stands now, which can differ from what
 /// was submitted; of other components there is only what was.
 fn refine(record: &mut JobRecord, component: &Component, parts: &[&RunNodeView]) {
-    record.qos.clone_from(&component.class);
     let asked = super::request::Asked::of(component);
     if record.het.as_ref().is_some_and(|het| het.offset > 0) {
+        record.qos.clone_from(&component.class);
         as_submitted(record, component, asked.limit_seconds);
     }
     if parts.is_empty() && record.het.is_some() {

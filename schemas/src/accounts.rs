@@ -1,0 +1,218 @@
+//! Who may use the cluster on whose account, in which service classes, and how much at a time.
+//!
+//! An account can have a parent; an association is a user in an account, or an account as a whole, in one queue or in
+//! all. A service class (QOS) belongs to a component. Each of them can have limits: those of the association, of the
+//! component's class and of the queue's class all hold (SL-L-02), where a class that has a limit takes the place of the
+//! association's limit of the same kind.
+
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt};
+use utoipa::ToSchema;
+
+/// The class of components that name none, if there is a class of this name.
+pub const DEFAULT_CLASS: &str = "normal";
+
+/// What of accounts and classes is enforced. Nothing is unless a site says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AccountSettings {
+    /// Only users that an association admits may submit, on its account.
+    pub associations: bool,
+    /// Limits hold.
+    pub limits: bool,
+    /// Only classes that exist, and that the association may use, are taken.
+    pub classes: bool,
+    /// A job that could never start under the limits is refused when it is submitted; otherwise it waits (SL-L-05).
+    pub refuses_hopeless: bool,
+    /// Classes of queues, by queue: they hold for each component in it beside its own class.
+    pub queue_classes: BTreeMap<String, String>,
+}
+
+/// An account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AccountSpec {
+    /// Its name, unique in the cluster.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Whose it is.
+    pub organisation: String,
+    /// The account that it is part of: that one's limits on all together hold for both.
+    pub parent: Option<String>,
+}
+
+/// A user who is known to the accounts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserSpec {
+    /// The login name.
+    pub name: String,
+    /// The account of components that name none.
+    pub default_account: String,
+}
+
+/// What an association is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AssociationKey {
+    /// The account.
+    pub account: String,
+    /// The user; `None` means the account as a whole.
+    pub user: Option<String>,
+    /// The queue that it is for; `None` means all that have no association of their own.
+    pub queue: Option<String>,
+}
+
+impl fmt::Display for AssociationKey {
+    /// `account`, `account/user` or `account/user/queue`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.account)?;
+        self.user.iter().chain(&self.queue).try_for_each(|part| write!(f, "/{part}"))
+    }
+}
+
+/// A user in an account, or an account as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AssociationSpec {
+    /// What it is of.
+    pub of: AssociationKey,
+    /// What its jobs may use. What is of each user or of each job and is not set here is as the account says, and its parents.
+    pub limits: UseLimits,
+    /// The classes that may be used; none means as the account says, and its parents, and if none says so all.
+    pub classes: Vec<String>,
+    /// The class of components that name none; `None` means as the account says, and its parents.
+    pub default_class: Option<String>,
+    /// Its part of what its account has, for orders that share fairly. Kept and shown.
+    pub shares: u32,
+}
+
+/// A service class (QOS).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClassSpec {
+    /// Its name, unique in the cluster.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Added to the priority of its jobs.
+    pub priority: i64,
+    /// What its jobs may use.
+    pub limits: UseLimits,
+    /// A job that could never start under its limits is refused, also where the settings let such jobs wait.
+    pub refuses_hopeless: bool,
+}
+
+/// What jobs may use. Each component counts as one job, and so does each task of an array (SL-L-01).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UseLimits {
+    /// All of them together.
+    pub together: Bounds,
+    /// Those of each user.
+    pub each_user: Bounds,
+    /// Those of each account; only of classes.
+    pub each_account: Bounds,
+    /// Each of them.
+    pub each_job: JobBounds,
+}
+
+/// What several jobs may use at a time; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bounds {
+    /// So many running jobs.
+    pub running_jobs: Option<u64>,
+    /// So many jobs that wait or run.
+    pub jobs: Option<u64>,
+    /// So many cores.
+    pub cores: Option<u64>,
+    /// So many nodes; a node counts once for each job on it.
+    pub nodes: Option<u64>,
+    /// So many GPUs.
+    pub gpus: Option<u64>,
+    /// So much memory.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What one job may use; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobBounds {
+    /// So many cores.
+    pub cores: Option<u64>,
+    /// So many nodes.
+    pub nodes: Option<u64>,
+    /// So many GPUs.
+    pub gpus: Option<u64>,
+    /// So much memory.
+    pub memory_bytes: Option<u64>,
+    /// So long a walltime, which is also that of jobs that name none.
+    pub walltime_seconds: Option<u64>,
+}
+
+/// A change of one thing, from what it was to what it is to be. It is refused if the thing has become something else
+/// meanwhile, so that of two who change it at once neither undoes what the other did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "they are few, and stand in lists")]
+pub enum AccountChange {
+    /// Of an account.
+    Account {
+        /// As it was; `None` adds it.
+        before: Option<AccountSpec>,
+        /// As it is to be; `None` removes it.
+        after: Option<AccountSpec>,
+    },
+    /// Of a user.
+    User {
+        /// As the user was; `None` adds one.
+        before: Option<UserSpec>,
+        /// As the user is to be; `None` removes one.
+        after: Option<UserSpec>,
+    },
+    /// Of an association.
+    Association {
+        /// As it was; `None` adds it.
+        before: Option<AssociationSpec>,
+        /// As it is to be; `None` removes it.
+        after: Option<AssociationSpec>,
+    },
+    /// Of a service class.
+    Class {
+        /// As it was; `None` adds it.
+        before: Option<ClassSpec>,
+        /// As it is to be; `None` removes it.
+        after: Option<ClassSpec>,
+    },
+}
+
+impl fmt::Display for AccountChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, name, is_new, is_left) = match self {
+            Self::Account { before, after } => {
+                let name = after.as_ref().or(before.as_ref()).map(|spec| spec.name.clone());
+                ("account", name, before.is_none(), after.is_some())
+            }
+            Self::User { before, after } => {
+                let name = after.as_ref().or(before.as_ref()).map(|spec| spec.name.clone());
+                ("user", name, before.is_none(), after.is_some())
+            }
+            Self::Association { before, after } => {
+                let name = after.as_ref().or(before.as_ref()).map(|spec| spec.of.to_string());
+                ("association", name, before.is_none(), after.is_some())
+            }
+            Self::Class { before, after } => {
+                let name = after.as_ref().or(before.as_ref()).map(|spec| spec.name.clone());
+                ("class", name, before.is_none(), after.is_some())
+            }
+        };
+        let verb = match (is_new, is_left) {
+            (true, _) => "added",
+            (false, true) => "changed",
+            (false, false) => "removed",
+        };
+        write!(f, "{what} {} was {verb}", name.unwrap_or_default())
+    }
+}

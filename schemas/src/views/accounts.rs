@@ -1,0 +1,47 @@
+//! Accounts, users, associations and service classes.
+
+use crate::{
+    accounts::{AccountChange, AccountSettings, AccountSpec, AssociationSpec, ClassSpec, UserSpec},
+    command::JobSelection,
+    ids::Sequence,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// All accounts, users, associations and service classes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AccountsPage {
+    /// What of them is enforced.
+    pub settings: AccountSettings,
+    /// By name.
+    pub accounts: Vec<AccountSpec>,
+    /// By name.
+    pub users: Vec<UserSpec>,
+    /// By account, user and queue.
+    pub associations: Vec<AssociationSpec>,
+    /// By name.
+    pub classes: Vec<ClassSpec>,
+    /// The state is as after this record.
+    pub sequence: Sequence,
+    /// The time of that record.
+    pub time: Timestamp,
+}
+
+/// Changes of accounts, users, associations and service classes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccountsRequest {
+    /// In this order; all of them or none.
+    pub changes: Vec<AccountChange>,
+}
+
+/// Another service class for components that wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassRequest {
+    /// Which jobs.
+    pub jobs: JobSelection,
+    /// The class.
+    pub class: String,
+}

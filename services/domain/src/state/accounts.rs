@@ -1,0 +1,240 @@
+//! Accounts, users, associations and service classes, and which limits they put on a component.
+
+mod rules;
+
+pub use rules::{Amount, Charge, Counter, Rule, Rules, Whose, Within};
+
+use super::job::{Component, Job};
+use muster_schemas::{
+    accounts::{
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS,
+        UserSpec,
+    },
+    event::Owner,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Accounts that stand above each other.
+pub(crate) const MAX_DEPTH: usize = 32;
+
+/// All accounts, users, associations and classes of a cluster, and what of them is enforced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accounts {
+    pub(crate) settings: Arc<AccountSettings>,
+    pub(crate) accounts: BTreeMap<String, Arc<AccountSpec>>,
+    pub(crate) users: BTreeMap<String, Arc<UserSpec>>,
+    pub(crate) associations: BTreeMap<AssociationKey, Arc<AssociationSpec>>,
+    pub(crate) classes: BTreeMap<String, Arc<ClassSpec>>,
+}
+
+impl Accounts {
+    /// What is enforced.
+    pub fn settings(&self) -> &AccountSettings {
+        &self.settings
+    }
+
+    /// All accounts, by name.
+    pub fn accounts(&self) -> impl ExactSizeIterator<Item = &AccountSpec> {
+        self.accounts.values().map(|spec| &**spec)
+    }
+
+    /// All users that are known to the accounts, by name.
+    pub fn users(&self) -> impl ExactSizeIterator<Item = &UserSpec> {
+        self.users.values().map(|spec| &**spec)
+    }
+
+    /// All associations, by account, user and queue.
+    pub fn associations(&self) -> impl ExactSizeIterator<Item = &AssociationSpec> {
+        self.associations.values().map(|spec| &**spec)
+    }
+
+    /// All service classes, by name.
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = &ClassSpec> {
+        self.classes.values().map(|spec| &**spec)
+    }
+
+    /// A service class.
+    pub fn class(&self, name: &str) -> Option<&ClassSpec> {
+        self.classes.get(name).map(|spec| &**spec)
+    }
+
+    /// The account of a user's components that name none.
+    pub fn default_account(&self, user: &str) -> Option<&str> {
+        self.users.get(user).map(|spec| spec.default_account.as_str())
+    }
+
+    /// The association that admits a user to an account in a queue.
+    pub fn association(&self, account: &str, user: &str, queue: &str) -> Option<&AssociationSpec> {
+        let (_, spec) = self.chain(account, user, queue).into_iter().next()?;
+        spec
+    }
+
+    /// The class of components that name none: as the association says, or the one that is called `normal`.
+    pub fn default_class(&self, account: Option<&str>, user: &str, queue: &str) -> Option<&str> {
+        let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
+        let told = chain.into_iter().find_map(|(_, spec)| spec?.default_class.as_deref());
+        told.or_else(|| self.classes.contains_key(DEFAULT_CLASS).then_some(DEFAULT_CLASS))
+    }
+
+    /// Whether a user on an account in a queue may use a class.
+    pub fn may_use(&self, account: Option<&str>, user: &str, queue: &str, class: &str) -> bool {
+        let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
+        let mut lists = chain.into_iter().filter_map(|(_, spec)| Some(&spec?.classes)).filter(|list| !list.is_empty());
+        lists.next().is_none_or(|list| list.iter().any(|allowed| allowed == class))
+    }
+
+    /// The association of a user in an account, then those of the account as a whole and of its parents. The first has no
+    /// record if there is none for the user.
+    fn chain(&self, account: &str, user: &str, queue: &str) -> Vec<(AssociationKey, Option<&AssociationSpec>)> {
+        let of = |queue: Option<&str>| AssociationKey {
+            account: account.to_owned(),
+            user: Some(user.to_owned()),
+            queue: queue.map(str::to_owned),
+        };
+        let find = |key: &AssociationKey| self.associations.get(key).map(|spec| &**spec);
+        let own = [of(Some(queue)), of(None)].into_iter().find(|key| self.associations.contains_key(key));
+        let own = own.unwrap_or_else(|| of(None));
+        let mut chain = vec![(own.clone(), find(&own))];
+        let mut account = Some(account);
+        while let Some(name) = account.filter(|_| chain.len() <= MAX_DEPTH) {
+            let key = AssociationKey { account: name.to_owned(), user: None, queue: None };
+            let spec = find(&key);
+            chain.push((key, spec));
+            account = self.accounts.get(name).and_then(|spec| spec.parent.as_deref());
+        }
+        chain
+    }
+
+    /// Makes a change.
+    pub(crate) fn change(&mut self, change: &AccountChange) {
+        match change {
+            AccountChange::Account { before, after } => {
+                put(&mut self.accounts, before, after, |spec| spec.name.clone());
+            }
+            AccountChange::User { before, after } => put(&mut self.users, before, after, |spec| spec.name.clone()),
+            AccountChange::Association { before, after } => {
+                put(&mut self.associations, before, after, |spec| spec.of.clone());
+            }
+            AccountChange::Class { before, after } => put(&mut self.classes, before, after, |spec| spec.name.clone()),
+        }
+    }
+
+    /// What is added to the priority of a component.
+    pub fn class_priority(&self, component: &Component) -> i64 {
+        if self.classes.is_empty() {
+            return 0;
+        }
+        component.class().and_then(|name| self.classes.get(&**name)).map_or(0, |class| class.priority)
+    }
+}
+
+fn put<K: Ord, T: Clone>(map: &mut BTreeMap<K, Arc<T>>, before: &Option<T>, after: &Option<T>, key: impl Fn(&T) -> K) {
+    if let Some(before) = before {
+        map.remove(&key(before));
+    }
+    if let Some(after) = after {
+        map.insert(key(after), Arc::new(after.clone()));
+    }
+}
+
+/// How many jobs a job counts as that waits or runs, and for whom (SL-L-01).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    owner: Arc<Owner>,
+    parts: Vec<Part>,
+    /// For each part.
+    jobs: u64,
+}
+
+/// Account, class and queue of a component.
+type Part = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
+
+impl Load {
+    /// Of a job, of what stands for the tasks of an array that have not started, or of one that has.
+    pub(crate) fn of(job: &Job) -> Self {
+        let jobs = match (&job.array, job.is_finished()) {
+            (_, true) => 0,
+            (Some(array), false) => array.remaining.len(),
+            (None, false) => 1,
+        };
+        let part =
+            |component: &Component| (component.account.clone(), component.class().cloned(), component.queue.clone());
+        let parts = if jobs > 0 { job.components.iter().map(part).collect() } else { Vec::new() };
+        Self { owner: job.owner.clone(), parts, jobs }
+    }
+
+    /// Each of its components, by what it is counted for.
+    fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
+        self.parts.iter().map(|(account, class, queue)| Charge {
+            account: account.clone(),
+            user: self.owner.user.as_str().into(),
+            class: class.clone(),
+            queue: queue.clone(),
+        })
+    }
+
+    /// The queue of each component that is not the first in its queue.
+    fn repeated_queues(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.parts.iter().enumerate().filter_map(|(at, (.., queue))| {
+            self.parts[..at].iter().any(|(.., earlier)| earlier == queue).then_some(queue)
+        })
+    }
+
+    /// How many jobs it is for a counter.
+    pub(crate) fn counted_by(&self, accounts: &Accounts, counter: &Counter) -> u64 {
+        let is_counted = |charge: &Charge| accounts.rules(charge).counters.contains(counter);
+        self.charges().filter(is_counted).count() as u64 * self.jobs
+    }
+}
+
+/// The jobs that wait and run, as far as they are limited. It follows from the jobs and is never stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Submitted {
+    counted: BTreeMap<Counter, u64>,
+    /// How many components of jobs are in a queue beyond the first of each job, which the queue counts itself.
+    further: BTreeMap<Arc<str>, u64>,
+}
+
+impl Submitted {
+    /// How much of a job is counted; `None` if nothing is, as of most jobs.
+    pub(crate) fn load(accounts: &Accounts, job: &Job) -> Option<Load> {
+        (accounts.settings.limits || job.components.len() > 1).then(|| Load::of(job))
+    }
+
+    pub(crate) fn of(&self, counter: &Counter) -> u64 {
+        self.counted.get(counter).copied().unwrap_or(0)
+    }
+
+    /// Components in a queue beyond the first of each job.
+    pub(crate) fn further_in(&self, queue: &str) -> u64 {
+        self.further.get(queue).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn add(&mut self, accounts: &Accounts, load: &Load) {
+        for counter in load.charges().flat_map(|charge| accounts.rules(&charge).counters) {
+            *self.counted.entry(counter).or_default() += load.jobs;
+        }
+        for queue in load.repeated_queues() {
+            *self.further.entry(queue.clone()).or_default() += load.jobs;
+        }
+    }
+
+    pub(crate) fn subtract(&mut self, accounts: &Accounts, load: &Load) {
+        for counter in load.charges().flat_map(|charge| accounts.rules(&charge).counters) {
+            take_from(&mut self.counted, &counter, load.jobs);
+        }
+        for queue in load.repeated_queues() {
+            take_from(&mut self.further, queue, load.jobs);
+        }
+    }
+}
+
+fn take_from<K: Ord>(counts: &mut BTreeMap<K, u64>, key: &K, jobs: u64) {
+    if let Some(count) = counts.get_mut(key) {
+        *count = count.saturating_sub(jobs);
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Accounts, associations and service classes: how they change, and what they let in.
+
+use crate::support::*;
+use muster_schemas::{
+    JobId,
+    accounts::{
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds,
+        UseLimits, UserSpec,
+    },
+    cluster::ClusterConfig,
+    command::{Command, JobSelection, Refusal, RefusalCode, Reply},
+    event::Event,
+    job::{ExitStatus, JobSpec},
+};
+
+const LIMITS: AccountSettings = AccountSettings {
+    associations: true,
+    limits: true,
+    classes: true,
+    refuses_hopeless: false,
+    queue_classes: std::collections::BTreeMap::new(),
+};
+
+fn account(name: &str, parent: Option<&str>) -> AccountChange {
+    let spec = AccountSpec { name: name.into(), parent: parent.map(Into::into), ..AccountSpec::default() };
+    AccountChange::Account { before: None, after: Some(spec) }
+}
+
+fn known(name: &str, default_account: &str) -> AccountChange {
+    let spec = UserSpec { name: name.into(), default_account: default_account.into() };
+    AccountChange::User { before: None, after: Some(spec) }
+}
+
+fn of(account: &str, user: Option<&str>) -> AssociationKey {
+    AssociationKey { account: account.into(), user: user.map(Into::into), queue: None }
+}
+
+fn association(account: &str, user: Option<&str>, limits: UseLimits) -> AssociationSpec {
+    AssociationSpec { of: of(account, user), limits, ..AssociationSpec::default() }
+}
+
+fn added(spec: AssociationSpec) -> AccountChange {
+    AccountChange::Association { before: None, after: Some(spec) }
+}
+
+fn class(spec: ClassSpec) -> AccountChange {
+    AccountChange::Class { before: None, after: Some(spec) }
+}
+
+fn change(changes: Vec<AccountChange>) -> Command {
+    Command::ChangeAccounts { changes }
+}
+
+/// Accounts `science` with `optics` in it, and `abc`; `ada` in optics (her default) and abc.
+fn cluster(settings: AccountSettings, of_science: UseLimits, of_ada: UseLimits) -> Cluster {
+    let mut cluster = Cluster::with(ClusterConfig { accounts: Some(settings), ..config() });
+    cluster.ok(
+        &user("oper"),
+        change(vec![
+            account("science", None),
+            account("optics", Some("science")),
+            account("abc", None),
+            known("ada", "optics"),
+            known("bob", "optics"),
+            added(association("science", None, of_science)),
+            added(association("optics", Some("ada"), of_ada)),
+            added(association("abc", Some("ada"), UseLimits::default())),
+            added(association("optics", Some("bob"), UseLimits::default())),
+            class(ClassSpec { name: "normal".into(), ..ClassSpec::default() }),
+        ]),
+    );
+    cluster
+}
+
+fn jobs(most: u64) -> UseLimits {
+    UseLimits { each_user: Bounds { jobs: Some(most), ..Bounds::default() }, ..UseLimits::default() }
+}
+
+fn of_parts(count: usize) -> JobSpec {
+    let mut spec = job(1, 1);
+    let other = spec.components[0].clone();
+    spec.components.resize(count, other);
+    spec
+}
+
+fn submit(cluster: &mut Cluster, name: &str, spec: JobSpec) -> Result<JobId, Refusal> {
+    match cluster.run(&user(name), Command::Submit { jobs: vec![spec] })?.1 {
+        Reply::Submitted(ids) => Ok(ids[0]),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn refusal(cluster: &mut Cluster, name: &str, spec: JobSpec) -> String {
+    let before = cluster.state.digest();
+    let refusal = submit(cluster, name, spec).expect_err("it is more than may be");
+    assert_eq!(refusal.code, RefusalCode::LimitReached, "{refusal}");
+    assert_eq!(cluster.state.digest(), before, "a refusal changes nothing");
+    refusal.message
+}
+
+fn on(account: &str, mut spec: JobSpec) -> JobSpec {
+    spec.components.iter_mut().for_each(|component| component.account = Some(account.into()));
+    spec
+}
+
+fn in_class(class: &str, mut spec: JobSpec) -> JobSpec {
+    spec.components.iter_mut().for_each(|component| component.class = Some(class.into()));
+    spec
+}
+
+/// SL-L-01, SL-L-03, SL-L-04: three components are three jobs, also beside one that is there.
+#[test]
+fn components_count_singly_towards_what_may_be_submitted() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
+    let text = "limit reached: 2 jobs of each user in association optics/ada";
+    assert_eq!(refusal(&mut cluster, "ada", of_parts(3)), text);
+    let first = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    assert_eq!(refusal(&mut cluster, "ada", of_parts(2)), text);
+    let second = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    // Another account and another user have limits of their own.
+    submit(&mut cluster, "ada", on("abc", of_parts(3))).unwrap();
+    submit(&mut cluster, "bob", of_parts(3)).unwrap();
+    // What has ended does not count any more.
+    cluster.run_through(first, 0);
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[second]) });
+    submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    cluster.assert_replays();
+}
+
+/// SL-L-03: jobs of one command count for each other, and if one is refused none is accepted.
+#[test]
+fn jobs_of_one_command_count_together() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
+    let three = Command::Submit { jobs: vec![job(1, 1), job(1, 1), job(1, 1)] };
+    cluster.refused(&user("ada"), three, RefusalCode::LimitReached, "job 3 of the submission: limit reached: 2 jobs");
+    assert_eq!(cluster.state.unfinished_jobs(), 0);
+}
+
+/// SL-L-01: tasks of an array count singly, those that wait and those that run.
+#[test]
+fn tasks_of_arrays_count_singly() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(3));
+    let text = "limit reached: 3 jobs of each user in association optics/ada";
+    assert_eq!(refusal(&mut cluster, "ada", array("0-3".parse().unwrap(), None)), text);
+    let id = submit(&mut cluster, "ada", array("0-2".parse().unwrap(), None)).unwrap();
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    let run = cluster.start(JobId::task(id.number, 0), &["node1"], 1);
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    cluster.assert_replays();
+}
+
+/// SL-L-02: an account's limit on all together holds for the accounts below it and all their users.
+#[test]
+fn limits_of_an_account_are_of_all_below_it() {
+    let together = UseLimits { together: Bounds { jobs: Some(3), ..Bounds::default() }, ..UseLimits::default() };
+    let mut cluster = cluster(LIMITS, together, UseLimits::default());
+    submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    submit(&mut cluster, "bob", job(1, 1)).unwrap();
+    let text = "limit reached: 3 jobs of all in association science";
+    assert_eq!(refusal(&mut cluster, "bob", job(1, 1)), text);
+    submit(&mut cluster, "ada", on("abc", job(1, 1))).unwrap();
+}
+
+/// What is of each user is said once for the account, and again for a user who has another limit.
+#[test]
+fn users_have_the_limits_of_their_account_unless_they_have_their_own() {
+    let mut cluster = cluster(LIMITS, jobs(1), jobs(2));
+    submit(&mut cluster, "bob", job(1, 1)).unwrap();
+    let text = "limit reached: 1 jobs of each user in association optics/bob";
+    assert_eq!(refusal(&mut cluster, "bob", job(1, 1)), text);
+    submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    let text = "limit reached: 2 jobs of each user in association optics/ada";
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+}
+
+/// SL-L-02: the class of the queue, the component's class and the association are three sets; a class that has a limit
+/// takes the place of the association's of the same kind.
+#[test]
+fn three_sets_of_limits_hold() {
+    let settings = AccountSettings { queue_classes: [("other".to_owned(), "narrow".to_owned())].into(), ..LIMITS };
+    let mut cluster = cluster(settings, UseLimits::default(), jobs(4));
+    let narrow = UseLimits { together: Bounds { jobs: Some(1), ..Bounds::default() }, ..UseLimits::default() };
+    let wide = jobs(3);
+    cluster.ok(
+        &user("oper"),
+        change(vec![
+            class(ClassSpec { name: "narrow".into(), limits: narrow, ..ClassSpec::default() }),
+            class(ClassSpec { name: "wide".into(), limits: wide, ..ClassSpec::default() }),
+        ]),
+    );
+    let in_other = |mut spec: JobSpec| {
+        spec.components[0].queue = Some("other".into());
+        spec
+    };
+    // The queue's class: of the first component only.
+    submit(&mut cluster, "ada", in_other(of_parts(2))).unwrap();
+    let text = "limit reached: 1 jobs of all in class narrow";
+    assert_eq!(refusal(&mut cluster, "bob", in_other(job(1, 1))), text);
+    // The association's.
+    submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    let text = "limit reached: 4 jobs of each user in association optics/ada";
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    // The component's own class, instead of the association's.
+    submit(&mut cluster, "ada", in_class("wide", of_parts(3))).unwrap();
+    let text = "limit reached: 3 jobs of each user in class wide";
+    assert_eq!(refusal(&mut cluster, "ada", in_class("wide", job(1, 1))), text);
+    cluster.assert_replays();
+}
+
+/// SL-L-05, SL-S-20: what could never start is refused at once if the site says so, and else waits.
+#[test]
+fn hopeless_jobs_are_refused_where_the_site_says_so() {
+    let limits = UseLimits {
+        together: Bounds { cores: Some(4), nodes: Some(3), ..Bounds::default() },
+        each_user: Bounds { running_jobs: Some(2), ..Bounds::default() },
+        each_job: JobBounds { cores: Some(3), walltime_seconds: Some(3600), ..JobBounds::default() },
+        ..UseLimits::default()
+    };
+    let strict = AccountSettings { refuses_hopeless: true, ..LIMITS };
+    let mut strict = cluster(strict, UseLimits::default(), limits.clone());
+    let mut patient = cluster(LIMITS, UseLimits::default(), limits);
+    let lasting = |seconds| {
+        let mut spec = job(1, 1);
+        spec.components[0].alternatives[0].walltime_seconds = Some(seconds);
+        spec
+    };
+    let wide = |parts: &[u32]| {
+        let components = parts.iter().flat_map(|cores| job(1, *cores).components).collect();
+        JobSpec { components, ..JobSpec::default() }
+    };
+    let cases = [
+        (of_parts(3), "2 running jobs of each user"),
+        (wide(&[4]), "3 cores of each job"),
+        (wide(&[3, 2]), "4 cores of all"),
+        (lasting(3601), "3600 seconds of walltime of each job"),
+    ];
+    for (spec, text) in cases {
+        let text = format!("limit reached: {text} in association optics/ada");
+        assert_eq!(refusal(&mut strict, "ada", spec.clone()), text);
+        submit(&mut patient, "ada", spec).unwrap();
+    }
+    for spec in [of_parts(2), wide(&[3, 1]), lasting(3600), array("0-9".parse().unwrap(), None)] {
+        submit(&mut strict, "ada", spec).unwrap();
+    }
+    // Who names no walltime has the longest that there may be.
+    let plain = submit(&mut strict, "ada", job(1, 1)).unwrap();
+    let job = strict.state.job(plain).unwrap();
+    assert_eq!(job.lead().shape.alternatives[0].walltime_seconds, Some(3600));
+}
+
+/// A class can refuse what is hopeless where the site lets it wait.
+#[test]
+fn a_class_can_refuse_what_is_hopeless() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let limits = UseLimits { each_job: JobBounds { nodes: Some(1), ..JobBounds::default() }, ..UseLimits::default() };
+    let spec = ClassSpec { name: "small".into(), limits, refuses_hopeless: true, ..ClassSpec::default() };
+    cluster.ok(&user("oper"), change(vec![class(spec)]));
+    let text = "limit reached: 1 nodes of each job in class small";
+    assert_eq!(refusal(&mut cluster, "ada", in_class("small", job(2, 1))), text);
+    submit(&mut cluster, "ada", in_class("small", job(1, 1))).unwrap();
+}
+
+/// SL-L-07: the whole job is refused if one component names what there is not, or what is not for its owner.
+#[test]
+fn unknown_accounts_and_classes_are_refused_where_enforced() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let mut spec = of_parts(2);
+    spec.components[1].account = Some("nope".into());
+    let submit_of = |spec| Command::Submit { jobs: vec![spec] };
+    let text = "account: user ada has no association with `nope` in queue `default`";
+    cluster.refused(&user("ada"), submit_of(spec), RefusalCode::NotFound, text);
+    // The account exists, and bob is not in it; nobody knows carl.
+    cluster.refused(&user("bob"), submit_of(on("abc", job(1, 1))), RefusalCode::NotFound, "account: user bob has no");
+    cluster.refused(&user("carl"), submit_of(job(1, 1)), RefusalCode::NotFound, "account: none is given");
+    let spec = in_class("nope", job(1, 1));
+    cluster.refused(&user("ada"), submit_of(spec), RefusalCode::NotFound, "class: `nope` does not exist");
+    assert_eq!(cluster.state.unfinished_jobs(), 0);
+    // Account and class of who names none.
+    let id = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    let lead = cluster.state.job(id).unwrap().lead();
+    assert_eq!((lead.account.as_deref(), lead.class().map(|class| &**class)), (Some("optics"), Some("normal")));
+}
+
+/// Which classes an association may use, and which is its default.
+#[test]
+fn associations_name_the_classes_that_they_may_use() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let before = association("optics", Some("ada"), UseLimits::default());
+    let after = AssociationSpec { classes: vec!["high".into()], default_class: Some("high".into()), ..before.clone() };
+    let high = ClassSpec { name: "high".into(), priority: 100, ..ClassSpec::default() };
+    let changed = AccountChange::Association { before: Some(before), after: Some(after) };
+    cluster.ok(&user("oper"), change(vec![class(high), changed]));
+    let normal = Command::Submit { jobs: vec![in_class("normal", job(1, 1))] };
+    cluster.refused(&user("ada"), normal, RefusalCode::PermissionDenied, "class: `normal` is not one that ada may use");
+    let id = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    let job_of = |cluster: &Cluster| cluster.state.job(id).unwrap().clone();
+    assert_eq!(job_of(&cluster).lead().class().map(|class| &**class), Some("high"));
+    assert_eq!(cluster.state.priority_of(&job_of(&cluster)), 100);
+    let to = |class: &str| Command::ChangeClass { jobs: ids(&[id]), class: class.into() };
+    cluster.refused(&user("ada"), to("normal"), RefusalCode::PermissionDenied, "class: `normal`");
+    cluster.refused(&user("bob"), to("high"), RefusalCode::PermissionDenied, "belongs to ada");
+    assert_eq!(cluster.ok(&user("ada"), to("high")).len(), 1);
+}
+
+/// SL-C-36: the class of one component that waits can be changed, and it counts there from then on.
+#[test]
+fn a_component_that_waits_can_have_another_class() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    cluster.ok(
+        &user("oper"),
+        change(vec![class(ClassSpec { name: "one".into(), limits: jobs(1), ..ClassSpec::default() })]),
+    );
+    let id = submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    let jobs = JobSelection::Component { job: id, component: 1 };
+    cluster.ok(&user("ada"), Command::ChangeClass { jobs, class: "one".into() });
+    let classes: Vec<_> = cluster.state.job(id).unwrap().components.iter().map(|one| one.class().cloned()).collect();
+    assert_eq!(classes, [Some("normal".into()), Some("one".into())]);
+    assert!(refusal(&mut cluster, "ada", in_class("one", job(1, 1))).ends_with("1 jobs of each user in class one"));
+    cluster.assert_replays();
+    let components = ["node1", "node2"].iter().flat_map(|node| cluster.placement(&[node], 1).components).collect();
+    let start =
+        muster_schemas::command::Start { job: id, placement: muster_schemas::resources::Placement { components } };
+    cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
+    let again = Command::ChangeClass { jobs: ids(&[id]), class: "one".into() };
+    cluster.refused(&user("ada"), again, RefusalCode::Conflict, "does not wait any more");
+}
+
+/// Two who change one thing at once do not undo what the other did; a command is all or nothing.
+#[test]
+fn changes_are_made_of_what_is() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let before = association("optics", Some("bob"), UseLimits::default());
+    let to = |limits| AccountChange::Association {
+        before: Some(before.clone()),
+        after: Some(association("optics", Some("bob"), limits)),
+    };
+    cluster.ok(&user("oper"), change(vec![to(jobs(1))]));
+    let both = change(vec![account("late", None), to(jobs(2))]);
+    cluster.refused(&user("oper"), both, RefusalCode::Conflict, "association `optics/bob` has been changed meanwhile");
+    assert!(!cluster.state.accounts().accounts().any(|spec| spec.name == "late"));
+    let again = change(vec![account("abc", None)]);
+    cluster.refused(&user("oper"), again, RefusalCode::Conflict, "account `abc` exists already");
+    let unnamed = change(vec![account("x", Some("nowhere"))]);
+    cluster.refused(&user("oper"), unnamed, RefusalCode::NotFound, "account `nowhere` does not exist");
+    cluster.refused(&user("ada"), change(Vec::new()), RefusalCode::PermissionDenied, "operators");
+}
+
+/// What others need stays: an account with associations, an association with jobs, a class that is named.
+#[test]
+fn what_is_used_is_not_removed() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let id = submit(&mut cluster, "ada", on("abc", job(1, 1))).unwrap();
+    let gone = AccountChange::Account {
+        before: Some(AccountSpec { name: "abc".into(), ..AccountSpec::default() }),
+        after: None,
+    };
+    let part =
+        AccountChange::Association { before: Some(association("abc", Some("ada"), UseLimits::default())), after: None };
+    cluster.refused(&user("oper"), change(vec![gone.clone()]), RefusalCode::Conflict, "it has associations");
+    let both = change(vec![part, gone]);
+    cluster.refused(&user("oper"), both.clone(), RefusalCode::Conflict, "job 1 is in it");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+    cluster.ok(&user("oper"), both);
+    assert!(!cluster.state.accounts().accounts().any(|spec| spec.name == "abc"));
+    cluster.assert_replays();
+}
+
+/// A site that enforces nothing takes any account and class, and counts nothing.
+#[test]
+fn nothing_is_enforced_unless_a_site_says_so() {
+    let mut cluster = cluster(AccountSettings::default(), jobs(1), jobs(1));
+    submit(&mut cluster, "ada", of_parts(3)).unwrap();
+    submit(&mut cluster, "carl", in_class("nope", on("nope", job(1, 1)))).unwrap();
+    // From now on it does; what is there counts.
+    let on = ClusterConfig { accounts: Some(LIMITS), ..config() };
+    let events = cluster.ok(&root(), Command::Configure { config: Box::new(on), keep_unnamed: false });
+    assert!(matches!(events.as_slice(), [Event::AccountSettingsChanged { .. }]), "{events:?}");
+    assert!(refusal(&mut cluster, "ada", job(1, 1)).contains("1 jobs of each user"));
+    cluster.assert_replays();
+}
+
+/// SL-L-01: components count singly towards the jobs that a queue takes, those that are there and those that come.
+#[test]
+fn components_count_singly_towards_what_a_queue_takes() {
+    let mut settings = config();
+    settings.queues[0].max_jobs = Some(3);
+    let mut cluster = Cluster::with(settings);
+    let first = submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    assert!(refusal(&mut cluster, "bob", of_parts(2)).contains("takes at most 3 jobs"));
+    submit(&mut cluster, "bob", job(1, 1)).unwrap();
+    assert!(refusal(&mut cluster, "bob", job(1, 1)).contains("takes at most 3 jobs"));
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[first]) });
+    submit(&mut cluster, "bob", of_parts(2)).unwrap();
+    cluster.assert_replays();
+}

@@ -1,0 +1,42 @@
+//! Accounts, users, associations and service classes.
+
+use super::commands::Answered;
+use crate::{
+    app::{App, Asked},
+    body::Json,
+    error::ApiError,
+    params::{At, MomentParams, NoParams},
+    views,
+};
+use axum::extract::State;
+use muster_schemas::{
+    command::Command,
+    views::{AccountsPage, AccountsRequest, ClassRequest, CommandAnswer, ErrorBody},
+};
+
+/// List accounts, users, associations and service classes
+#[utoipa::path(get, path = "/v1/accounts", tag = "cluster", params(MomentParams),
+    responses((status = 200, body = AccountsPage), (status = "default", body = ErrorBody)))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<AccountsPage>, ApiError> {
+    app.reader.read(moment, |state| Ok(views::accounts_page(state))).await.map(axum::Json)
+}
+
+/// Change accounts, users, associations and service classes, all of it or nothing
+#[utoipa::path(post, path = "/v1/accounts/actions/change", tag = "cluster", request_body = AccountsRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn change(State(app): State<App>, asked: Asked, Json(request): Json<AccountsRequest>) -> Answered {
+    app.jobs_command(asked, Command::ChangeAccounts { changes: request.changes }).await
+}
+
+/// Put components that wait into another service class
+#[utoipa::path(post, path = "/v1/jobs/actions/change-class", tag = "jobs", request_body = ClassRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn change_class(State(app): State<App>, asked: Asked, Json(request): Json<ClassRequest>) -> Answered {
+    let ClassRequest { jobs, class } = request;
+    app.jobs_command(asked, Command::ChangeClass { jobs, class }).await
+}

@@ -1,0 +1,114 @@
+//! Which refusals leave a record (SL-L-10): those of what users ask about jobs and accounts, and of each user only so many
+//! in a short time, so that nobody can fill the log with what is not done.
+
+use muster_schemas::{
+    command::{Command, Refusal},
+    event::{Actor, Event},
+};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+/// Records of refusals of one user in [`WINDOW`].
+const MOST_RECORDS: u32 = 20;
+/// After so long as many are recorded again.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Users whose refusals are counted at a time; those of more leave no record.
+const MOST_USERS: usize = 10_000;
+/// Bytes of the text of a refusal that are kept.
+const MOST_MESSAGE_BYTES: usize = 1_024;
+
+/// What was refused lately. It is lost with the process, and is no part of the state.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    window: Option<Instant>,
+    users: HashMap<String, Counts>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    recorded: u32,
+    /// Since the last record.
+    unrecorded: u64,
+}
+
+/// What a command asks for, if its refusal is to leave a record.
+pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
+    Some(match command {
+        Command::Submit { .. } | Command::SubmitDocument { .. } => "submit",
+        Command::Modify { .. } => "modify",
+        Command::ChangeClass { .. } => "change_class",
+        Command::ChangeAccounts { .. } => "change_accounts",
+        Command::Cancel { .. } => "cancel",
+        Command::Hold { .. } => "hold",
+        Command::Release { .. } => "release",
+        Command::Requeue { .. } | Command::RequeueLater { .. } => "requeue",
+        Command::Suspend { .. } => "suspend",
+        Command::Resume { .. } => "resume",
+        _ => return None,
+    })
+}
+
+impl Refusals {
+    /// What is recorded of a refusal, if anything.
+    pub fn record(&mut self, actor: &Actor, command: &str, refusal: &Refusal, now: Instant) -> Option<Event> {
+        let Actor::User(owner) = actor else { return None };
+        let window = *self.window.get_or_insert(now);
+        if now.saturating_duration_since(window) >= WINDOW {
+            self.window = Some(now);
+            // What was left out is told with the next record of the same user.
+            self.users.retain(|_, counts| counts.unrecorded > 0);
+            self.users.values_mut().for_each(|counts| counts.recorded = 0);
+        }
+        if !self.users.contains_key(&owner.user) && self.users.len() >= MOST_USERS {
+            return None;
+        }
+        let counts = self.users.entry(owner.user.clone()).or_default();
+        if counts.recorded >= MOST_RECORDS {
+            counts.unrecorded += 1;
+            return None;
+        }
+        counts.recorded += 1;
+        let end =
+            (0..=MOST_MESSAGE_BYTES.min(refusal.message.len())).rev().find(|at| refusal.message.is_char_boundary(*at));
+        Some(Event::CommandRefused {
+            command: command.to_owned(),
+            code: refusal.code,
+            message: refusal.message[..end.unwrap_or(0)].to_owned(),
+            unrecorded: std::mem::take(&mut counts.unrecorded),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{command::RefusalCode, event::Owner};
+
+    fn user(name: &str) -> Actor {
+        Actor::User(Owner { user: name.into(), uid: 1000, gid: 100 })
+    }
+
+    /// SL-L-10: each refusal leaves a record, but one user cannot fill the log with them, and what was left out is counted.
+    #[test]
+    fn refusals_of_one_user_are_recorded_up_to_a_number_and_then_counted() {
+        let (mut refusals, start) = (Refusals::default(), Instant::now());
+        let refusal = Refusal::new(RefusalCode::LimitReached, "é".repeat(1_000));
+        let mut told = |name: &str, at: Duration| refusals.record(&user(name), "submit", &refusal, start + at);
+        for _ in 0..MOST_RECORDS {
+            let event = told("ada", Duration::ZERO).expect("there are few yet");
+            let Event::CommandRefused { command, code, message, unrecorded } = event else { panic!("{event:?}") };
+            assert_eq!((command.as_str(), code, unrecorded), ("submit", RefusalCode::LimitReached, 0));
+            assert_eq!(message, "é".repeat(512));
+        }
+        for _ in 0..7 {
+            assert_eq!(told("ada", Duration::from_secs(59)), None);
+        }
+        assert!(told("bob", Duration::from_secs(59)).is_some());
+        let again = told("ada", WINDOW);
+        assert!(matches!(again, Some(Event::CommandRefused { unrecorded: 7, .. })), "{again:?}");
+        assert!(matches!(told("ada", WINDOW), Some(Event::CommandRefused { unrecorded: 0, .. })));
+        assert_eq!(refusals.record(&Actor::Planner, "submit", &refusal, start), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Accounts, QOS and their limits on a live system, as a site that comes from Slurm sets them up and its users meet them.
+
+use crate::{slurm::Site, system::Output};
+
+const CONFIGURATION: &str = r#"
+[cluster]
+name = "alpha"
+default_queue = "debug"
+
+[[queues]]
+name = "debug"
+default_walltime_seconds = 1800
+
+[accounts]
+enforce = ["associations", "limits", "classes"]
+"#;
+
+const POLICY: &str = "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
+
+/// A user `root` in account `test`.
+fn site() -> Site {
+    let site = Site::with(CONFIGURATION);
+    site.ok("sacctmgr -i add account test description=things organization=physics");
+    site.ok("sacctmgr -i add user root account=test");
+    site
+}
+
+fn says(site: &Site, line: &str, status: i32, stdout: &str, stderr: &str) {
+    let output = site.run(line);
+    let told = (output.status, output.stdout.as_str(), output.stderr.as_str());
+    assert_eq!(told, (status, stdout, stderr), "{line}");
+}
+
+/// SL-L-07, SL-C-35: who has no association submits nothing; accounts, users and QOS are made, asked about, shown and deleted
+/// as in Slurm.
+#[test]
+fn accounts_users_and_qos_are_made_shown_changed_and_deleted() {
+    let site = Site::with(CONFIGURATION);
+    let account =
+        "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n";
+    says(&site, "sbatch --wrap true", 1, "", account);
+    let config = site.ok("scontrol show config");
+    assert!(
+        config.lines().any(|line| {
+            line.starts_with("AccountingStorageEnforce ") && line.ends_with("= associations,limits,qos")
+        })
+    );
+    let added = " Adding Account(s)\n  test\n Settings\n  Description     = Account Name\n  \
+                 Organization    = Parent/Account Name\n Associations\n  A = test       C = alpha     \n";
+    let question = "Would you like to commit changes? (You have 30 seconds to decide)\n(N/y): \n";
+    says(&site, "echo n | sacctmgr add account test", 0, &format!("{added}{question} Changes Discarded\n"), "");
+    says(&site, "sacctmgr -nP show account test", 0, "", "");
+    says(&site, "echo y | sacctmgr add account test", 0, &format!("{added}{question}"), "");
+    says(&site, "sacctmgr -i add account test", 1, " Nothing new added.\n", "");
+    let added = " Adding User(s)\n  root\n Associations =\n  U = root      A = test       C = alpha     \n \
+                 Non Default Settings\n  MaxJobs       = 3\n  MaxWall       = 02:00:00\n";
+    says(&site, "sacctmgr -i add user root account=test maxjobs=3 maxwall=120", 0, added, "");
+    let no_account = " This account 'nope' doesn't exist.\n        Contact your admin to add this account.\n";
+    says(&site, "sacctmgr -i add user ada account=nope", 1, "", no_account);
+    let added = " Adding QOS(s)\n  high\n Settings\n  Description    = high\n  \
+                 MaxJobsPerUser           = 1\n  Priority                 = 100\n";
+    says(&site, "sacctmgr -i add qos high priority=100 maxjobspu=1", 0, added, "");
+    says(&site, "sacctmgr -nP show qos format=name,prio,maxjobsperuser", 0, "normal|0|\nhigh|100|1\n", "");
+    let modified = " Modified account associations...\n  C = alpha      A = test of root\n";
+    says(&site, "sacctmgr -i modify account test set qos=normal,high grptres=cpu=8", 0, modified, "");
+    let shown = "alpha|test||1|||cpu=8|high,normal\nalpha|test|root|1|3|02:00:00||high,normal\n";
+    let format = "format=cluster,account,user,share,maxj,maxw,grptres,qos";
+    says(&site, &format!("sacctmgr -nP show assoc account=test {format}"), 0, shown, "");
+    says(&site, "sacctmgr -i modify user root set", 1, "", " You didn't give me anything to set\n");
+    let modified = " Modified user associations...\n  C = alpha      A = test                 U = root     \n";
+    says(&site, "sacctmgr -i modify user where name=root set maxjobs=-1", 0, modified, "");
+    says(&site, "sacctmgr -nP show assoc user=root account=test format=maxjobs", 0, "\n", "");
+    let qos = "sbatch: error: Batch job submission failed: Invalid qos specification\n";
+    says(&site, "sbatch -q nope --wrap true", 1, "", qos);
+    says(&site, "sbatch -A nope : -n1 --wrap true", 1, "", account);
+    says(&site, "sbatch -H -q high --wrap true", 0, "Submitted batch job 1\n", "");
+    let (status, error) = site.fails("sacctmgr -i delete user root");
+    assert_eq!(status, 1);
+    assert!(error.starts_with(" Error with request: Job(s) active, cancel job(s) before remove\n"), "{error}");
+    site.ok("scancel 1");
+    says(&site, "sacctmgr -i delete user root", 0, " Deleting users...\n  root\n", "");
+    says(&site, "sacctmgr -i delete account test", 0, " Deleting accounts...\n  test\n", "");
+    says(&site, "sacctmgr -i delete qos high", 0, " Deleting QOS(s)...\n  high\n", "");
+    says(&site, "sacctmgr -i delete qos high", 1, " Nothing deleted\n", "");
+    let header = "Cluster|Account|User\nalpha|root|\nalpha|root|root\n";
+    says(&site, "sacctmgr -P list associations format=cluster,account,user", 0, header, "");
+}
+
+/// SL-L-03, SL-L-04, SL-L-10: three components are three jobs; a refusal changes nothing and leaves a record of who and why.
+#[test]
+fn a_submission_beyond_what_may_be_submitted_is_refused_and_recorded() {
+    let site = site();
+    site.ok("sacctmgr -i modify user root set maxsubmitjobs=2");
+    let three = "sbatch -H -n1 : -n1 : -n1 --wrap true";
+    let refused = format!("sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: {POLICY}\n");
+    says(&site, three, 1, "", &refused);
+    says(&site, "squeue -h", 0, "", "");
+    says(&site, "sbatch -H -n1 : -n1 --wrap true", 0, "Submitted batch job 1\n", "");
+    says(&site, "sbatch --wrap true", 1, "", &refused);
+    let events = site.system.ok(&["events", "--json"]);
+    let refusals: Vec<&str> = events.lines().filter(|line| line.contains("muster.command.refused")).collect();
+    assert_eq!(refusals.len(), 2, "{events}");
+    assert!(refusals[0].contains("2 jobs of each user in association test/root"), "{}", refusals[0]);
+    assert!(refusals[0].contains("limit_reached") && refusals[0].contains("root"), "{}", refusals[0]);
+}
+
+/// EX-15, SL-L-05: a job of three components with MaxJobs=2 never runs, others do; with two components it runs.
+#[test]
+fn a_job_of_more_components_than_may_run_waits_for_ever() {
+    let site = site();
+    site.ok("sacctmgr -i modify user root set maxjobs=2");
+    says(&site, "sbatch -n1 : -n1 : -n1 --wrap 'sleep 60'", 0, "Submitted batch job 1\n", "");
+    says(&site, "sbatch --wrap 'sleep 60'", 0, "Submitted batch job 4\n", "");
+    let shown = |job: &str, format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));
+    site.system.wait_until("the plain job runs", || shown("4", "%t") == "R\n");
+    let waits = || shown("1", "%t %r").lines().any(|line| line == "PD AssocMaxJobsLimit");
+    site.system.wait_until("the other waits for its limit", waits);
+    site.ok("scancel 4");
+    site.is_over("4");
+    assert!(shown("1", "%t").lines().all(|state| state == "PD"));
+    site.ok("scancel 1");
+    says(&site, "sbatch -n1 : -n1 --wrap 'sleep 60'", 0, "Submitted batch job 5\n", "");
+    says(&site, "sbatch --wrap 'sleep 60'", 0, "Submitted batch job 7\n", "");
+    site.system.wait_until("both components run", || shown("5", "%t") == "R\nR\n");
+    site.system.wait_until("the plain job waits", || shown("7", "%t %R") == "PD (AssocMaxJobsLimit)\n");
+}
+
+/// SL-C-39, SL-C-36: limits of a QOS, its priority, and a job that is put into another.
+#[test]
+fn a_qos_limits_its_jobs_and_gives_them_priority() {
+    let site = site();
+    site.ok("sacctmgr -i add qos high priority=100 maxjobspu=1");
+    site.ok("sacctmgr -i modify qos high set grptres=cpu=3");
+    says(&site, "sbatch -q high --wrap 'sleep 60'", 0, "Submitted batch job 1\n", "");
+    says(&site, "sbatch -q high --wrap 'sleep 60'", 0, "Submitted batch job 2\n", "");
+    says(&site, "sbatch --wrap 'sleep 60'", 0, "Submitted batch job 3\n", "");
+    let shown = |job: &str, format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));
+    site.system.wait_until("the plain job runs", || shown("3", "%t %q") == "R normal\n");
+    site.system.wait_until("the second waits", || shown("2", "%t %r %q") == "PD QOSMaxJobsPerUserLimit high\n");
+    let listed = site.ok("squeue -h -q high -o %i");
+    let mut listed: Vec<&str> = listed.lines().collect();
+    listed.sort_unstable();
+    assert_eq!(listed, ["1", "2"]);
+    assert!(site.ok("scontrol show job 2").contains(" Account=test QOS=high\n"));
+    let (status, error) = site.fails("scontrol update jobid=2 qos=nope");
+    assert_eq!((status, error.as_str()), (1, "Invalid qos specification for job 2\n"));
+    site.ok("scontrol update jobid=2 qos=normal");
+    site.system.wait_until("it runs now", || shown("2", "%t %q") == "R normal\n");
+    let Output { stdout, .. } = site.run("sacct -X -n -P -j 1,2 -o jobid,account,qos");
+    assert_eq!(stdout, "1|test|high\n2|test|normal\n");
+    let explained = "sbatch -q high -n4 -N1 --wrap true";
+    says(&site, explained, 0, "Submitted batch job 4\n", "");
+    site.system.wait_until("it waits", || site.system.ok(&["explain", "4"]).contains("3 cores of all in class high"));
+}

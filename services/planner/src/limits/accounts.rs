@@ -1,0 +1,164 @@
+//! The limits of accounts and service classes. Nothing is counted unless they are enforced.
+
+use super::{Part, Usage, Wanted, parts};
+use crate::model::{Demand, Holder};
+use muster_domain::state::{Accounts, Amount, Charge, Counter, Rule, Rules};
+use muster_schemas::views::LimitView;
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+/// Who may use how much, and what is in use.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AccountLimits {
+    accounts: Arc<Accounts>,
+    /// Jobs mostly are of few users, so what limits them is looked up once.
+    known: HashMap<Charge, Arc<Numbered>>,
+    numbers: HashMap<Counter, usize>,
+    /// By the number of the counter.
+    used: Vec<Usage>,
+}
+
+/// Where a component counts and what limits it, with numbers instead of counters.
+#[derive(Clone, Debug, Default)]
+struct Numbered {
+    counters: Vec<usize>,
+    rules: Vec<(Option<usize>, Rule)>,
+}
+
+impl AccountLimits {
+    pub fn new(accounts: Arc<Accounts>) -> Self {
+        Self { accounts, ..Self::default() }
+    }
+
+    fn is_enforced(&self) -> bool {
+        self.accounts.settings().limits
+    }
+
+    pub fn prepare(&mut self, charge: impl FnOnce() -> Charge) {
+        if self.is_enforced() {
+            self.find(charge());
+        }
+    }
+
+    pub fn begin(&mut self, charge: impl FnOnce() -> Charge, usage: &Usage) {
+        if self.is_enforced() {
+            let found = self.find(charge());
+            found.counters.iter().for_each(|counter| self.used[*counter].add(usage));
+        }
+    }
+
+    pub fn end(&mut self, charge: impl FnOnce() -> Charge, usage: &Usage) {
+        if self.is_enforced() {
+            let found = self.find(charge());
+            found.counters.iter().for_each(|counter| self.used[*counter].subtract(usage));
+        }
+    }
+
+    fn find(&mut self, charge: Charge) -> Arc<Numbered> {
+        if let Some(known) = self.known.get(&charge) {
+            return known.clone();
+        }
+        let Rules { counters, rules, .. } = self.accounts.rules(&charge);
+        let numbers = counters.into_iter().map(|counter| self.number(counter)).collect();
+        // What is of jobs that wait was seen to when they were submitted.
+        let rules = rules.into_iter().filter(|rule| rule.amount != Amount::Jobs);
+        let rules = rules.map(|rule| (rule.counter.clone().map(|counter| self.number(counter)), rule)).collect();
+        let found = Arc::new(Numbered { counters: numbers, rules });
+        self.known.insert(charge, found.clone());
+        found
+    }
+
+    fn number(&mut self, counter: Counter) -> usize {
+        let next = self.used.len();
+        let number = *self.numbers.entry(counter).or_insert(next);
+        if number == next {
+            self.used.push(Usage::default());
+        }
+        number
+    }
+
+    /// What is known of a component; a job that was never told of has no limits that are known.
+    fn known(&self, part: &Part) -> Cow<'_, Arc<Numbered>> {
+        let known = self.known.get(&part.charge());
+        known.map_or_else(|| Cow::Owned(Arc::default()), Cow::Borrowed)
+    }
+
+    /// The limit, for people, that keeps components from using that much more beside what they hold.
+    pub fn reached(&self, holder: &Holder, demand: &Demand, more: &[Usage], held: &[Usage]) -> Option<String> {
+        let is_reached = |limit: &LimitView| limit.used.saturating_add(limit.wanted) > limit.most;
+        let mut reached = None;
+        self.each(holder, demand, more, held, |limit| {
+            if reached.is_none() && is_reached(&limit.numbers()) {
+                reached = Some(limit.rule.to_string());
+            }
+        });
+        reached
+    }
+
+    /// All limits of a job: how much is in use, and the job would add.
+    pub fn applying(&self, holder: &Holder, demand: &Demand, more: &[Usage]) -> Vec<LimitView> {
+        let mut applying: Vec<LimitView> = Vec::new();
+        self.each(holder, demand, more, &[], |limit| {
+            let view = LimitView { text: limit.rule.to_string(), ..limit.numbers() };
+            if !applying.contains(&view) {
+                applying.push(view);
+            }
+        });
+        applying
+    }
+
+    fn each(&self, holder: &Holder, demand: &Demand, more: &[Usage], held: &[Usage], mut see: impl FnMut(Applied<'_>)) {
+        if !self.is_enforced() {
+            return;
+        }
+        let mut wanted = Wanted(Vec::new());
+        for part in parts(holder, demand, more) {
+            self.known(&part).counters.iter().for_each(|counter| wanted.add(*counter, part.usage));
+        }
+        for part in parts(holder, demand, more) {
+            for (counter, rule) in &self.known(&part).rules {
+                let (used, wanted) = match counter {
+                    None => (held.get(part.number).copied().unwrap_or_default(), *part.usage),
+                    Some(counter) => {
+                        let wanted = wanted.0.iter().find(|(known, _)| known == counter);
+                        (self.used[*counter], wanted.map_or_else(Usage::default, |(_, wanted)| *wanted))
+                    }
+                };
+                see(Applied { rule, used, wanted, walltime_seconds: part.walltime_seconds() });
+            }
+        }
+    }
+}
+
+/// A limit, and what counts for it.
+struct Applied<'a> {
+    rule: &'a Rule,
+    used: Usage,
+    wanted: Usage,
+    /// That of the component.
+    walltime_seconds: u64,
+}
+
+impl Applied<'_> {
+    /// Without the text.
+    fn numbers(&self) -> LimitView {
+        let Self { rule, used, wanted, walltime_seconds } = self;
+        let (used, wanted) = match rule.amount {
+            Amount::RunningJobs => (used.jobs, wanted.jobs),
+            Amount::Cores => (used.cores, wanted.cores),
+            Amount::Nodes => (used.nodes, wanted.nodes),
+            Amount::Gpus => (used.gpus, wanted.gpus),
+            Amount::MemoryBytes => (used.memory_bytes, wanted.memory_bytes),
+            Amount::WalltimeSeconds => (0, *walltime_seconds),
+            Amount::Jobs => (0, 0),
+        };
+        LimitView { text: String::new(), used, wanted, most: rule.most }
+    }
+}
+
+impl Part<'_> {
+    /// The shortest of the ways to serve it.
+    fn walltime_seconds(&self) -> u64 {
+        let ways = self.demand.alternatives.iter().map(|way| way.walltime_seconds.unwrap_or(u64::MAX));
+        ways.min().unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,403 @@
+//! The limits of accounts and service classes while planning.
+
+use crate::world::{World, component, nodes, owner};
+use muster_planner::explain::explain;
+use muster_schemas::{
+    JobId, RunId,
+    accounts::{
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds,
+        UseLimits, UserSpec,
+    },
+    cluster::{ClusterConfig, QueueSpec},
+    command::{Command, JobSelection, RefusalCode},
+    event::Actor,
+    job::{ArraySpec, Component, JobSpec, WaitReason},
+    policy::{Limit, LimitPer, Policy},
+    resources::{Alternative, IndexSet, Request},
+};
+use proptest::{prelude::*, sample::select};
+use std::collections::BTreeMap;
+
+fn settings() -> AccountSettings {
+    AccountSettings { limits: true, ..AccountSettings::default() }
+}
+
+fn association(account: &str, user: Option<&str>, limits: UseLimits) -> AccountChange {
+    let of = AssociationKey { account: account.into(), user: user.map(Into::into), queue: None };
+    AccountChange::Association {
+        before: None,
+        after: Some(AssociationSpec { of, limits, ..AssociationSpec::default() }),
+    }
+}
+
+fn class(name: &str, priority: i64, limits: UseLimits) -> AccountChange {
+    let spec = ClassSpec { name: name.into(), priority, limits, ..ClassSpec::default() };
+    AccountChange::Class { before: None, after: Some(spec) }
+}
+
+/// Accounts `test` and `abc` below `top`, users `ada` and `bob` with `test` as their own, and what else is said.
+fn world(settings: AccountSettings, more: Vec<AccountChange>) -> World {
+    let queue = |name: &str| QueueSpec { name: name.into(), ..QueueSpec::default() };
+    let queues = vec![queue("default"), queue("night")];
+    let mut world = World::configured(ClusterConfig {
+        nodes: nodes(6, 4),
+        queues,
+        accounts: Some(settings),
+        ..ClusterConfig::default()
+    });
+    let account = |name: &str, parent: Option<&str>| {
+        let spec = AccountSpec { name: name.into(), parent: parent.map(Into::into), ..AccountSpec::default() };
+        AccountChange::Account { before: None, after: Some(spec) }
+    };
+    let user = |name: &str| {
+        let spec = UserSpec { name: name.into(), default_account: "test".into() };
+        AccountChange::User { before: None, after: Some(spec) }
+    };
+    let base =
+        [account("top", None), account("test", Some("top")), account("abc", Some("top")), user("ada"), user("bob")];
+    let changes = base.into_iter().chain(more).collect();
+    world.command(&Actor::Ledger, Command::ChangeAccounts { changes }).expect("good accounts");
+    world
+}
+
+/// On whole nodes, so that components and jobs do not share any.
+fn part(cores: u32) -> Component {
+    let request = Request { tasks: Some(cores), ..Request::default() };
+    component(vec![Alternative { requests: vec![request], walltime_seconds: Some(600), ..Alternative::default() }])
+}
+
+fn job(parts: &[u32]) -> JobSpec {
+    JobSpec { components: parts.iter().map(|cores| part(*cores)).collect(), ..JobSpec::default() }
+}
+
+fn each_user(bounds: Bounds) -> UseLimits {
+    UseLimits { each_user: bounds, ..UseLimits::default() }
+}
+
+fn running(most: u64) -> Bounds {
+    Bounds { running_jobs: Some(most), ..Bounds::default() }
+}
+
+fn limit(text: &str) -> Option<WaitReason> {
+    Some(WaitReason::Limit(text.into()))
+}
+
+const MAX_JOBS: &str = "2 running jobs of each user in association test/ada";
+
+/// EX-15, SL-L-05: with MaxJobs=2 a plain job starts while one of three components waits, of which no component ever runs.
+#[test]
+fn a_job_of_more_components_than_may_run_never_starts_partly() {
+    let mut world = world(settings(), vec![association("test", Some("ada"), each_user(running(2)))]);
+    let three = world.submit(job(&[1, 1, 1]));
+    let plain = world.submit(job(&[1]));
+    assert_eq!(world.settle(), [plain]);
+    assert_eq!(world.reason(three), limit(MAX_JOBS));
+    world.end(plain);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(three), limit(MAX_JOBS));
+    assert!(world.state().runs().next().is_none());
+}
+
+/// EX-15: with two components the job runs, and a further plain job waits.
+#[test]
+fn a_job_of_as_many_components_as_may_run_keeps_others_waiting() {
+    let mut world = world(settings(), vec![association("test", Some("ada"), each_user(running(2)))]);
+    let two = world.submit(job(&[1, 1]));
+    let plain = world.submit(job(&[1]));
+    let others = world.submit_as("bob", job(&[1]));
+    assert_eq!(world.settle(), [two, others]);
+    assert_eq!(world.reason(plain), limit(MAX_JOBS));
+    world.end(two);
+    assert_eq!(world.settle(), [plain]);
+}
+
+/// SL-L-05: where the site says so it is refused at once.
+#[test]
+fn a_job_of_more_components_than_may_run_is_refused_where_the_site_says_so() {
+    let strict = AccountSettings { refuses_hopeless: true, ..settings() };
+    let mut world = world(strict, vec![association("test", Some("ada"), each_user(running(2)))]);
+    let refusal = world.try_submit("ada", job(&[1, 1, 1])).expect_err("three are more than two");
+    assert_eq!((refusal.code, refusal.message), (RefusalCode::LimitReached, format!("limit reached: {MAX_JOBS}")));
+    world.submit(job(&[1, 1]));
+}
+
+/// SL-C-39: each kind of limit, and what it says of a job that it holds.
+#[test]
+fn every_kind_of_limit_holds_jobs_and_says_so() {
+    let together = |bounds| UseLimits { together: bounds, ..UseLimits::default() };
+    let each_account = |bounds| UseLimits { each_account: bounds, ..UseLimits::default() };
+    let each_job = |bounds| UseLimits { each_job: bounds, ..UseLimits::default() };
+    let cores = |most| Bounds { cores: Some(most), ..Bounds::default() };
+    let of_nodes = |most| Bounds { nodes: Some(most), ..Bounds::default() };
+    let of_job = |most| JobBounds { cores: Some(most), ..JobBounds::default() };
+    let wall = JobBounds { walltime_seconds: Some(60), ..JobBounds::default() };
+    let cases: Vec<(AccountChange, &str)> = vec![
+        (association("top", None, together(running(1))), "1 running jobs of all in association top"),
+        (association("top", None, together(cores(3))), "3 cores of all in association top"),
+        (association("test", None, together(of_nodes(1))), "1 nodes of all in association test"),
+        (association("test", None, each_user(running(1))), "1 running jobs of each user in association test/ada"),
+        (association("test", Some("ada"), each_job(of_job(1))), "1 cores of each job in association test/ada"),
+        (association("test", None, each_job(wall)), "60 seconds of walltime of each job in association test/ada"),
+        (class("normal", 0, together(running(1))), "1 running jobs of all in class normal"),
+        (class("normal", 0, together(cores(3))), "3 cores of all in class normal"),
+        (class("normal", 0, each_user(running(1))), "1 running jobs of each user in class normal"),
+        (class("normal", 0, each_user(cores(3))), "3 cores of each user in class normal"),
+        (class("normal", 0, each_account(running(1))), "1 running jobs of each account in class normal"),
+        (class("normal", 0, each_job(of_job(1))), "1 cores of each job in class normal"),
+    ];
+    for (change, text) in cases {
+        let is_of_job = text.contains("each job");
+        let mut world = world(settings(), vec![change]);
+        let first = world.submit(job(&[2]));
+        let second = world.submit(job(&[2]));
+        let started = world.settle();
+        assert_eq!(started, if is_of_job { Vec::new() } else { vec![first] }, "{text}");
+        assert_eq!(world.reason(second), limit(text));
+    }
+}
+
+/// `explain` tells of each limit that counts a job, how much is in use and what the job would add.
+#[test]
+fn an_explanation_names_the_limits_of_accounts() {
+    let together = UseLimits { together: Bounds { cores: Some(6), ..Bounds::default() }, ..each_user(running(2)) };
+    let mut world = world(settings(), vec![association("test", Some("ada"), together)]);
+    world.submit(job(&[2, 2]));
+    let waits = world.submit(job(&[3]));
+    world.settle();
+    let (state, now) = (world.state(), world.state().time());
+    let job = state.job(waits).expect("it waits");
+    let explanation = explain(world.engine(), state, job, now).expect("it waits");
+    let limits: Vec<_> =
+        explanation.limits.iter().map(|limit| (limit.text.as_str(), limit.used, limit.wanted, limit.most)).collect();
+    assert_eq!(limits, [("6 cores of all in association test/ada", 4, 3, 6), (MAX_JOBS, 2, 1, 2)]);
+}
+
+/// The class adds to the priority of a job.
+#[test]
+fn jobs_of_a_higher_class_go_first() {
+    let changes = vec![
+        class("normal", 0, UseLimits::default()),
+        class("high", 50, UseLimits::default()),
+        association("test", None, UseLimits { together: running(1), ..UseLimits::default() }),
+    ];
+    let mut world = world(settings(), changes);
+    let plain = world.submit(job(&[1]));
+    let mut spec = job(&[1]);
+    spec.components[0].class = Some("high".into());
+    let high = world.submit(spec);
+    assert_eq!(world.settle(), [high]);
+    world.end(high);
+    assert_eq!(world.settle(), [plain]);
+}
+
+/// Limits that change count what runs already; another class of a job that waits lets it start.
+#[test]
+fn changed_limits_and_classes_count_from_then_on() {
+    let mut world =
+        world(settings(), vec![class("normal", 0, each_user(running(1))), class("wide", 0, UseLimits::default())]);
+    let first = world.submit(job(&[1]));
+    let (second, third) = (world.submit(job(&[1])), world.submit(job(&[1])));
+    assert_eq!(world.settle(), [first]);
+    let jobs = JobSelection::Ids(vec![second]);
+    world.command(&owner("ada"), Command::ChangeClass { jobs, class: "wide".into() }).expect("it waits");
+    assert_eq!(world.settle(), [second]);
+    let spec = |most| ClassSpec { name: "normal".into(), limits: each_user(running(most)), ..ClassSpec::default() };
+    let change = AccountChange::Class { before: Some(spec(1)), after: Some(spec(2)) };
+    world.command(&Actor::Ledger, Command::ChangeAccounts { changes: vec![change] }).expect("a good change");
+    assert_eq!(world.settle(), [third]);
+}
+
+/// SL-L-01: each component is one job for the limits of queues and of the policy too, by its own queue and account.
+#[test]
+fn components_count_singly_for_queues_and_policies() {
+    let mut world = World::configured(ClusterConfig {
+        nodes: nodes(6, 4),
+        queues: vec![
+            QueueSpec { name: "default".into(), max_running_jobs: Some(2), ..QueueSpec::default() },
+            QueueSpec { name: "night".into(), ..QueueSpec::default() },
+        ],
+        ..ClusterConfig::default()
+    });
+    let three = world.submit(job(&[1, 1, 1]));
+    let mut spec = job(&[1, 1, 1]);
+    spec.components[0].queue = Some("night".into());
+    let mixed = world.submit(spec);
+    assert_eq!(world.settle(), [mixed]);
+    assert_eq!(world.reason(three), limit("2 running jobs in queue default"));
+    world.end(mixed);
+    let per_account = Limit { per: LimitPer::Account, max_running_jobs: Some(1), ..Limit::default() };
+    world.set_policy(Policy { limits: vec![per_account], ..Policy::default() });
+    let on = |accounts: [&str; 2]| {
+        let mut spec = job(&[1, 1]);
+        for (component, account) in spec.components.iter_mut().zip(accounts) {
+            component.queue = Some("night".into());
+            component.account = Some(account.into());
+        }
+        spec
+    };
+    let same = world.submit(on(["a", "a"]));
+    let apart = world.submit(on(["a", "b"]));
+    assert_eq!(world.settle(), [apart]);
+    assert_eq!(world.reason(same), limit("1 running jobs of account a"));
+}
+
+/// Something that happens between two plans.
+#[derive(Clone, Debug)]
+enum Step {
+    Submit(&'static str, Box<JobSpec>),
+    EndRun(prop::sample::Index),
+    Reclass(prop::sample::Index, &'static str),
+}
+
+const CLASSES: [&str; 3] = ["normal", "high", "unlimited"];
+
+prop_compose! {
+    fn parts()(
+        cores in 1_u32..4,
+        account in select(vec!["test", "abc"]),
+        class in prop::option::of(select(CLASSES.to_vec())),
+        queue in select(vec!["default", "night"]),
+    ) -> Component {
+        let (account, class, queue) = (Some(account.into()), class.map(Into::into), Some(queue.into()));
+        Component { account, class, queue, ..part(cores) }
+    }
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let tasks = prop::option::weighted(0.3, 1_u32..5);
+    let spec = (prop::collection::vec(parts(), 1..4), tasks).prop_map(|(components, tasks)| {
+        let tasks = tasks.filter(|_| components.len() == 1);
+        let array = tasks.map(|tasks| ArraySpec { indices: IndexSet::first_n(tasks), max_running: None });
+        Box::new(JobSpec { components, array, ..JobSpec::default() })
+    });
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        4 => (select(vec!["ada", "bob"]), spec).prop_map(|(user, spec)| Step::Submit(user, spec)),
+        2 => index().prop_map(Step::EndRun),
+        1 => (index(), select(CLASSES.to_vec())).prop_map(|(job, class)| Step::Reclass(job, class)),
+    ]
+}
+
+/// Small limits of a few kinds, or none.
+fn bounds() -> impl Strategy<Value = Bounds> {
+    let most = || prop::option::weighted(0.4, 1_u64..6);
+    (most(), most(), most()).prop_map(|(running_jobs, cores, nodes)| Bounds {
+        running_jobs,
+        cores,
+        nodes,
+        ..Bounds::default()
+    })
+}
+
+fn limits() -> impl Strategy<Value = UseLimits> {
+    (bounds(), bounds()).prop_map(|(together, each_user)| UseLimits { together, each_user, ..UseLimits::default() })
+}
+
+/// What is in use, summed up anew from the runs for somebody: jobs, cores, nodes.
+#[derive(Clone, Copy, Default)]
+struct InUse {
+    jobs: u64,
+    cores: u64,
+    nodes: u64,
+}
+
+type Sums = BTreeMap<(String, Option<String>), InUse>;
+
+/// By account, by account and user, by class, by class and user; written without the code under test.
+fn in_use(world: &World, of_class: bool) -> Sums {
+    let mut sums = Sums::new();
+    for run in world.state().runs() {
+        let job = world.state().job(run.job).expect("it runs");
+        for (component, placed) in job.components.iter().zip(&run.placement.components) {
+            let account = component.account.as_deref().unwrap_or_default();
+            let class = component.class().map_or("", |class| &**class);
+            let names: Vec<&str> = if of_class { vec![class] } else { vec![account, "top"] };
+            for name in names {
+                for user in [None, Some(job.owner.user.clone())] {
+                    let sum = sums.entry((name.to_owned(), user)).or_default();
+                    sum.jobs += 1;
+                    sum.nodes += placed.shares.len() as u64;
+                    sum.cores += placed.shares.iter().map(|share| share.cores.len()).sum::<u64>();
+                }
+            }
+        }
+    }
+    sums
+}
+
+fn assert_within(used: InUse, bounds: &Bounds, whose: &str) {
+    for (used, most) in [(used.jobs, bounds.running_jobs), (used.cores, bounds.cores), (used.nodes, bounds.nodes)] {
+        assert!(most.is_none_or(|most| used <= most), "{used} in use of {whose}, at most {most:?} may be");
+    }
+}
+
+fn happen(world: &mut World, step: &Step) {
+    match step {
+        Step::Submit(user, spec) => {
+            world.submit_as(user, (**spec).clone());
+        }
+        Step::EndRun(at) => {
+            let runs: Vec<RunId> = world.state().runs().map(|run| run.id).collect();
+            if !runs.is_empty() {
+                world.end_run(runs[at.index(runs.len())]);
+            }
+        }
+        Step::Reclass(at, class) => {
+            let jobs: Vec<JobId> = world.state().jobs().map(|job| job.id).collect();
+            if !jobs.is_empty() {
+                let jobs = JobSelection::Ids(vec![jobs[at.index(jobs.len())]]);
+                // Jobs that do not wait any more are refused.
+                let _ = world.command(&Actor::Ledger, Command::ChangeClass { jobs, class: (*class).into() });
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// SL-L-01, SL-L-02: whatever is submitted, ends and changes, no plan leads beyond a limit of association or class,
+    /// and whoever a limit holds waits for it.
+    #[test]
+    fn no_plan_exceeds_a_limit(
+        of_top in limits(),
+        of_test in limits(),
+        of_normal in limits(),
+        of_high in limits(),
+        policy in select(vec!["fcfs", "easy", "conservative"]),
+        steps in prop::collection::vec(steps(), 1..25),
+    ) {
+        let changes = vec![
+            association("top", None, of_top.clone()),
+            association("test", None, of_test.clone()),
+            class("normal", 0, of_normal.clone()),
+            class("high", 5, of_high.clone()),
+            class("unlimited", 1, UseLimits::default()),
+        ];
+        let mut world = world(settings(), changes);
+        world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        for step in &steps {
+            happen(&mut world, step);
+            world.settle();
+            // A class that has a limit takes the place of the association's: then only the class is held against it.
+            let has = |pick: fn(&UseLimits) -> Bounds| [&of_normal, &of_high].iter().any(|one| pick(one) != Bounds::default());
+            for ((name, user), used) in in_use(&world, true) {
+                let limits = match name.as_str() { "normal" => &of_normal, "high" => &of_high, _ => continue };
+                let bounds = if user.is_some() { &limits.each_user } else { &limits.together };
+                assert_within(used, bounds, &name);
+            }
+            for ((name, user), used) in in_use(&world, false) {
+                let (pick, limits): (fn(&UseLimits) -> Bounds, _) = match (name.as_str(), user) {
+                    ("top", None) => (|one| one.together, &of_top),
+                    ("test", None) => (|one| one.together, &of_test),
+                    // What is of each user in `top` is so in each account below it, if that says nothing itself.
+                    ("test", Some(_)) => (|one| one.each_user, &of_test),
+                    _ => continue,
+                };
+                if !has(pick) {
+                    assert_within(used, &pick(limits), &name);
+                }
+            }
+        }
+    }
+}
