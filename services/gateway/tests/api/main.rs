@@ -7,6 +7,7 @@ use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
     command::{JobFilter, JobSelection},
+    event::Event,
     job::{ExitStatus, JobSpec, JobState},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
     views::{
@@ -272,7 +273,16 @@ fn bad_requests_say_what_is_wrong_and_change_nothing() {
         let error: serde_json::Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("not JSON: {answer}"));
         assert!(error["code"].is_string() && error["message"].is_string(), "{answer}");
     }
-    assert_eq!(system.client().info(Moment::Now).unwrap().sequence, before);
+    // What the ledger itself refused leaves a record of that, and nothing else (SL-L-10).
+    let records = system.client().records(before.next(), 1 << 20).unwrap().records;
+    let commands: Vec<&str> = records
+        .iter()
+        .map(|record| match &record.event {
+            Event::CommandRefused { command, .. } => command.as_str(),
+            other => panic!("something changed: {other:?}"),
+        })
+        .collect();
+    assert_eq!(commands, ["submit", "cancel"]);
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn statuses_follow_the_contract() {
 #[test]
 fn bad_scripts_are_refused_with_their_place_and_change_nothing() {
     let system = System::start(1);
-    let before = system.json(&["jobs", "--json"])["sequence"].clone();
+    let before = system.json(&["jobs", "--json"])["sequence"].as_u64().unwrap();
     system.write("bad.sh", "#!/bin/sh\n#MUSTER --nmae x\n");
     system.write("text.sh", "echo hello\n");
     std::fs::write(system.path("bytes.sh"), b"#!/bin/sh\n\xff\n").unwrap();
@@ -125,7 +125,13 @@ fn bad_scripts_are_refused_with_their_place_and_change_nothing() {
     let huge = "x".repeat(100_000);
     assert_eq!(system.run(&["submit", "--name", &huge, "--", "true"]).status, 1);
     assert_eq!(system.run(&["submit", "--nodes", "1099511627776", "--", "true"]).status, 2);
-    assert_eq!(system.json(&["jobs", "--json"])["sequence"], before);
+    // What the ledger itself refuses leaves a record of that, and nothing else (SL-L-10).
+    let after = system.json(&["jobs", "--json"])["sequence"].as_u64().unwrap();
+    assert!(after <= before + 1, "{before} and then {after}");
+    if after > before {
+        let events = system.ok(&["events", "--json", "--from", &after.to_string()]);
+        assert!(events.contains("muster.command.refused.v1"), "{events}");
+    }
 }
 
 #[test]
