@@ -71,7 +71,7 @@ pub async fn used_core_micros_by_account(connection: &mut Connection) -> Result<
 /// If it is refused.
 pub async fn drain_all_nodes(connection: &mut Connection, nodes: u32) -> Result<()> {
     let nodes = (1..=nodes).map(|number| format!("node{number}")).collect();
-    let request = DrainRequest { nodes, reason: "load test".to_owned() };
+    let request = DrainRequest { nodes, reason: "load test".to_owned(), is_down: false };
     connection.post("/v1/nodes/actions/drain", serde_json::to_vec(&request)?.into()).await?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::{
     accounts::AccountChange,
     cluster::ClusterConfig,
-    event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
+    event::{Actor, Commit, DeliveryResult, FurtherChange, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Occasion},
@@ -421,6 +421,34 @@ pub enum Command {
         jobs: JobSelection,
         /// The class.
         class: String,
+    },
+    /// As [`Command::Modify`], with more that changes: all of it or nothing.
+    Alter {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// What; nothing at all is right if more changes.
+        change: JobChange,
+        /// What more.
+        further: Box<FurtherChange>,
+    },
+    /// As [`Command::DrainNodes`], and what runs on the nodes is stopped, as if they were lost (SL-C-38). Operators.
+    TakeNodesDown {
+        /// Their names.
+        nodes: Vec<String>,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Say something to running jobs (SL-C-33). Users to their own jobs, operators to all.
+    TellJobs {
+        /// Which jobs.
+        jobs: JobSelection,
+        /// What; at most 1,024 bytes.
+        text: String,
+    },
+    /// Make a reservation something else; what runs in it goes on. Operators.
+    ChangeReservation {
+        /// All of it, under the name of one that there is.
+        reservation: Box<ReservationSpec>,
     },
 }
 

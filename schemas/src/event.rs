@@ -143,6 +143,34 @@ pub struct JobChange {
     pub component: Option<u32>,
 }
 
+/// What can change of a job beside what [`JobChange`] has, whose shape is in the log. `None` leaves a field as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FurtherChange {
+    /// Another reservation, empty for none; only of a waiting job.
+    pub reservation: Option<String>,
+    /// Another deadline; only of a waiting job.
+    pub deadline: Option<Timestamp>,
+    /// Whether muster may start the job a second time after a node was lost; also of a running job.
+    pub requeue_on_node_lost: Option<bool>,
+    /// Other attributes of the job, by their names, an empty one for none; also of a running job.
+    pub attributes: std::collections::BTreeMap<String, String>,
+    /// Only this component, as far as components have it for themselves; `None` means all.
+    pub component: Option<u32>,
+}
+
+impl FurtherChange {
+    /// Whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self { component: self.component, ..Self::default() }
+    }
+
+    /// Whether it is of what only a waiting job can change.
+    pub const fn needs_waiting(&self) -> bool {
+        self.reservation.is_some() || self.deadline.is_some()
+    }
+}
+
 /// What a delivery attempt of a notification came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -962,6 +990,32 @@ pub enum Event {
         /// So many refusals of the same user before this one left no record, because there were too many in a short time.
         unrecorded: u64,
     },
+    /// A node takes no new jobs: an operator, who is the actor of the record, took it out of service (SL-C-38).
+    NodeTakenOut {
+        /// Its number.
+        node: NodeId,
+        /// Why, as the operator said.
+        reason: String,
+        /// It is down: what runs there is stopped, as if the node were lost. Else what runs there goes on.
+        is_down: bool,
+    },
+    /// A job was changed otherwise than [`Event::JobModified`] can say (SL-C-36).
+    JobAltered {
+        /// The job.
+        job: JobId,
+        /// What changed.
+        change: Arc<FurtherChange>,
+    },
+    /// Somebody, who is the actor of the record, has something to say to a running job (SL-C-33): it is written behind what
+    /// its script says on standard error.
+    JobTold {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// What is said.
+        text: String,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1181,6 +1235,10 @@ impl Event {
             Self::AccountSettingsChanged { .. } => ("accounts", "settings_changed"),
             Self::ClassChanged { .. } => ("job", "class_changed"),
             Self::CommandRefused { .. } => ("command", "refused"),
+            Self::NodeTakenOut { is_down: false, .. } => ("node", "drained"),
+            Self::NodeTakenOut { .. } => ("node", "down"),
+            Self::JobAltered { .. } => ("job", "altered"),
+            Self::JobTold { .. } => ("job", "told"),
         }
     }
 
@@ -1240,7 +1298,9 @@ impl Event {
             | Self::ComponentReleased { job, .. }
             | Self::ComponentStopping { job, .. }
             | Self::ComponentEnded { job, .. }
-            | Self::ClassChanged { job, .. } => Some(*job),
+            | Self::ClassChanged { job, .. }
+            | Self::JobAltered { job, .. }
+            | Self::JobTold { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
@@ -1280,7 +1340,8 @@ impl Event {
             | Self::StepStopping { run, .. }
             | Self::StepTasksEnded { run, .. }
             | Self::ComponentStopping { run, .. }
-            | Self::ComponentEnded { run, .. } => Some(*run),
+            | Self::ComponentEnded { run, .. }
+            | Self::JobTold { run, .. } => Some(*run),
             _ => None,
         }
     }

@@ -89,6 +89,13 @@ pub enum NodeOrder {
         /// The signal's number.
         signal: u8,
     },
+    /// Write a line behind what the script of a run says on standard error.
+    Tell {
+        /// The run.
+        run: RunId,
+        /// The line, without its end.
+        text: String,
+    },
 }
 
 /// The node's tasks of a step.

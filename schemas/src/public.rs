@@ -7,7 +7,9 @@ use crate::{
     accounts::{AccountChange, AccountSettings},
     cluster::{ClusterSettings, QueueSpec},
     command::RefusalCode,
-    event::{Actor, Event, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated},
+    event::{
+        Actor, Event, FurtherChange, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated,
+    },
     filter::{
         ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind,
         FilterReport, PropertyChange,
@@ -255,6 +257,13 @@ public_events! {
         /// Why, as the operator said.
         reason: String,
     }
+    /// A node takes no new jobs, and what ran there is stopped as if the node were lost.
+    "node" "down" NodeDown {
+        /// Its name.
+        node: String,
+        /// Why, as the operator said.
+        reason: String,
+    }
     /// A drained node takes jobs again.
     "node" "resumed" NodeResumed {
         /// Its name.
@@ -315,6 +324,20 @@ public_events! {
         job: JobId,
         /// What changed; what did not is `null`.
         change: Arc<JobChange>,
+    }
+    /// More of a job was changed than a `modified` event can say.
+    "job" "altered" JobAltered {
+        /// The job.
+        job: JobId,
+        /// What changed; what did not is `null`. Of attributes only the names are told.
+        change: AlteredJob,
+    }
+    /// Somebody said something to a running job.
+    "job" "told" JobTold {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
     }
     /// A gate that opens by time has opened for a job: its begin time or the delay after a dependency.
     "job" "eligible" JobEligible {
@@ -1017,6 +1040,33 @@ public_events! {
     }
 }
 
+/// What changed of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct AlteredJob {
+    /// Another reservation, empty for none.
+    pub reservation: Option<String>,
+    /// Another deadline.
+    pub deadline: Option<Timestamp>,
+    /// Whether it may be started a second time after a node was lost.
+    pub requeue_on_node_lost: Option<bool>,
+    /// The names of attributes that changed.
+    pub attributes: Vec<String>,
+    /// Only this component, from 0; `null` means all.
+    pub component: Option<u32>,
+}
+
+impl From<&FurtherChange> for AlteredJob {
+    fn from(change: &FurtherChange) -> Self {
+        Self {
+            reservation: change.reservation.clone(),
+            deadline: change.deadline,
+            requeue_on_node_lost: change.requeue_on_node_lost,
+            attributes: change.attributes.keys().cloned().collect(),
+            component: change.component,
+        }
+    }
+}
+
 /// A description as it was received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ReceivedDocument {
@@ -1203,6 +1253,10 @@ impl EventData {
             Event::NodeUp { node: id, boot_id } => NodeUp { node: node(id), boot_id: boot_id.clone() }.into(),
             Event::NodeLost { node: id, reason } => NodeLost { node: node(id), reason: reason.clone() }.into(),
             Event::NodeDrained { node: id, reason } => NodeDrained { node: node(id), reason: reason.clone() }.into(),
+            Event::NodeTakenOut { node: id, reason, is_down: false } => {
+                NodeDrained { node: node(id), reason: reason.clone() }.into()
+            }
+            Event::NodeTakenOut { node: id, reason, .. } => NodeDown { node: node(id), reason: reason.clone() }.into(),
             Event::NodeResumed { node: id } => NodeResumed { node: node(id) }.into(),
             Event::JobSubmitted { job, owner, spec } => submitted(*job, &owner.user, spec, None).into(),
             Event::JobHeld { job, holds, reason } => held(*job, *holds, reason, None).into(),
@@ -1212,6 +1266,8 @@ impl EventData {
             }
             Event::ComponentReleased { job, component, holds } => released(*job, *holds, Some(*component)).into(),
             Event::JobModified { job, change } => JobModified { job: *job, change: change.clone() }.into(),
+            Event::JobAltered { job, change } => JobAltered { job: *job, change: (&**change).into() }.into(),
+            Event::JobTold { job, run, .. } => JobTold { job: *job, run: *run }.into(),
             Event::JobEligible { job } => JobEligible { job: *job }.into(),
             Event::JobsWaiting { reasons } => waiting(reasons).into(),
             Event::RunAllocated { job, run, placement } => {
@@ -1476,6 +1532,7 @@ impl EventData {
             Self::NodeUp(data) => data.node.clone(),
             Self::NodeLost(data) => data.node.clone(),
             Self::NodeDrained(data) => data.node.clone(),
+            Self::NodeDown(data) => data.node.clone(),
             Self::NodeResumed(data) => data.node.clone(),
             Self::NodeClosuresSet(data) => data.node.clone(),
             Self::PolicySet(data) => data.policy.name.clone(),
@@ -1487,6 +1544,8 @@ impl EventData {
             Self::JobHeld(data) => data.job.to_string(),
             Self::JobReleased(data) => data.job.to_string(),
             Self::JobModified(data) => data.job.to_string(),
+            Self::JobAltered(data) => data.job.to_string(),
+            Self::JobTold(data) => data.job.to_string(),
             Self::JobEligible(data) => data.job.to_string(),
             Self::JobAllocated(data) => data.job.to_string(),
             Self::RunNodeStarted(data) => run_subject(&data.job, &data.run),

@@ -4,6 +4,7 @@
 mod accounts;
 mod explanation;
 mod filtering;
+mod forecast;
 mod reservations;
 mod steps;
 mod timetable;
@@ -11,6 +12,7 @@ mod timetable;
 pub use accounts::*;
 pub use explanation::*;
 pub use filtering::*;
+pub use forecast::*;
 pub use reservations::*;
 pub use steps::{
     ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
@@ -21,7 +23,7 @@ pub use timetable::*;
 use crate::{
     cluster::QueueSpec,
     command::{JobSelection, Refusal, RefusalCode},
-    event::{JobChange, NodeExit},
+    event::{FurtherChange, JobChange, NodeExit},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Outcome, Usage, WaitReason},
@@ -517,6 +519,15 @@ pub struct NodeView {
     pub gpus_used: u32,
     /// Jobs that have resources of it.
     pub jobs: Vec<JobId>,
+    /// An operator took it down; else it is drained, if it is out of service.
+    #[serde(default)]
+    pub is_down: bool,
+    /// Who took it out of service, as far as it is known.
+    #[serde(default)]
+    pub taken_out_by: Option<String>,
+    /// Since when it is out of service, as far as it is known.
+    #[serde(default)]
+    pub taken_out: Option<Timestamp>,
     /// Times in which it serves no jobs, in their order.
     #[serde(default)]
     pub closures: Vec<NodeClosure>,
@@ -726,7 +737,21 @@ pub struct ModifyRequest {
     /// Which jobs.
     pub jobs: JobSelection,
     /// What to change.
+    #[serde(default)]
     pub change: JobChange,
+    /// What more to change.
+    #[serde(default)]
+    pub further: FurtherChange,
+}
+
+/// What is said to which running jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TellRequest {
+    /// Which jobs.
+    pub jobs: JobSelection,
+    /// What.
+    pub text: String,
 }
 
 /// Nodes that are to take no new jobs.
@@ -738,6 +763,9 @@ pub struct DrainRequest {
     /// Why, for people.
     #[serde(default)]
     pub reason: String,
+    /// They are down: what runs on them is stopped, as if they were lost.
+    #[serde(default)]
+    pub is_down: bool,
 }
 
 /// Nodes that are to take jobs again.

@@ -321,6 +321,7 @@ fn events() -> Vec<Event> {
     events.extend(components::events(&fixture));
     events.extend(components::passed(&fixture));
     events.extend(accounts::events(&fixture));
+    events.extend(components::altered(&fixture));
     events
 }
 

@@ -1,6 +1,6 @@
 //! One sentence for people about each event.
 
-use super::{AllocatedNode, EventData};
+use super::{AllocatedNode, AlteredJob, EventData};
 use crate::{
     event::{EndCause, NodeExit, StopReason},
     filter::{CallId, FilterAction},
@@ -24,6 +24,7 @@ impl fmt::Display for EventData {
             Self::NodeUp(data) => write!(f, "node {} is up", data.node),
             Self::NodeLost(data) => write!(f, "node {} is lost: {}", data.node, data.reason),
             Self::NodeDrained(data) => write!(f, "node {} is drained{}", data.node, Because(&data.reason)),
+            Self::NodeDown(data) => write!(f, "node {} is down{}", data.node, Because(&data.reason)),
             Self::NodeResumed(data) => write!(f, "node {} takes jobs again", data.node),
             Self::JobSubmitted(data) => {
                 match &data.array {
@@ -47,6 +48,8 @@ impl fmt::Display for EventData {
                 write!(f, "{what} was released from {}", HoldNames(data.holds))
             }
             Self::JobModified(data) => write!(f, "job {} was changed", data.job),
+            Self::JobAltered(data) => write!(f, "job {} has another {}", data.job, Named(&data.change)),
+            Self::JobTold(data) => write!(f, "something was said to job {}", data.job),
             Self::JobEligible(data) => write!(f, "job {} may start from now on", data.job),
             Self::PlanWaiting(data) => match data.jobs.as_slice() {
                 [only] if data.total == 1 => write!(f, "job {} waits: {}", only.job, only.reason.text),
@@ -372,5 +375,22 @@ const fn stop_text(reason: StopReason) -> &'static str {
         StopReason::CancelledAtOnce => "it was cancelled without grace",
         StopReason::FinishedAtOnce => "it was declared finished without grace",
         StopReason::Concluded(_) => "its client is done",
+    }
+}
+
+/// What of a job is another now.
+struct Named<'a>(&'a AlteredJob);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AlteredJob { reservation, deadline, requeue_on_node_lost, attributes, .. } = self.0;
+        let fields = [
+            (reservation.is_some(), "reservation"),
+            (deadline.is_some(), "deadline"),
+            (requeue_on_node_lost.is_some(), "way to be requeued"),
+        ];
+        let named = fields.iter().filter(|(is_changed, _)| *is_changed).map(|(_, name)| *name);
+        let all: Vec<&str> = named.chain(attributes.iter().map(String::as_str)).collect();
+        f.write_str(&all.join(", "))
     }
 }

@@ -3,7 +3,7 @@
 use super::Fixture;
 use muster_schemas::{
     Timestamp,
-    event::{Event, StopReason},
+    event::{Event, FurtherChange, StopReason},
     filter::StagingSettings,
     job::{Holds, Outcome, Usage, WaitReason},
     plan::{BackfillPass, ComponentMode, PlannedComponent, PlannedComponents},
@@ -44,4 +44,24 @@ pub fn passed(fixture: &Fixture) -> Vec<Event> {
     let jobs = vec![PlannedComponents { job, reason, components }];
     let pass = BackfillPass { number: 4, at: Timestamp(8_000_000), mode: ComponentMode::Together, jobs };
     vec![Event::BackfillPassed { pass: Arc::new(pass) }]
+}
+
+/// The events of what people change later.
+pub fn altered(fixture: &Fixture) -> Vec<Event> {
+    let Fixture { job_id: job, run, node, .. } = fixture.clone();
+    let component = 2;
+    vec![
+        Event::NodeTakenOut { node, reason: "bad disk".into(), is_down: true },
+        Event::JobAltered {
+            job,
+            change: Arc::new(FurtherChange {
+                reservation: Some("r1".into()),
+                deadline: Some(Timestamp::from_unix_seconds(1_750_000_000)),
+                requeue_on_node_lost: Some(true),
+                attributes: [("slurm.0.comment".to_owned(), "later".to_owned())].into(),
+                component: Some(component),
+            }),
+        },
+        Event::JobTold { job, run, text: "save your work".into() },
+    ]
 }

@@ -30,7 +30,7 @@ use muster_schemas::{
         CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView,
         JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, ReleaseRequest,
         RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, SubmitRequest,
-        VerifyProgress,
+        TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -143,6 +143,14 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn modify(&mut self, id: CommandId, request: &ModifyRequest) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", "/v1/jobs/actions/modify", request)
+    }
+
+    /// Says something to running jobs.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn tell(&mut self, id: CommandId, request: &TellRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs/actions/tell", request)
     }
 
     /// Lets nodes take no new jobs.

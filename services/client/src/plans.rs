@@ -5,8 +5,9 @@ use crate::{
     query::{Parameters, encode},
 };
 use muster_schemas::{
-    JobId, Timestamp,
-    views::{Explanation, PlanAccuracy, Timetable},
+    CommandId, JobId, Timestamp,
+    job::JobSpec,
+    views::{Explanation, Forecast, ForecastRequest, PlanAccuracy, Statistics, Timetable},
 };
 
 impl Client {
@@ -32,6 +33,22 @@ impl Client {
         parameters.optional("queue", queue);
         parameters.optional("limit", limit);
         self.get(&moment.add_to(parameters.path("/v1/plan")))
+    }
+
+    /// When and where a job would start if it were submitted now.
+    ///
+    /// # Errors
+    /// It would be refused, or there was no answer.
+    pub fn forecast(&mut self, job: JobSpec) -> Result<Forecast, ClientError> {
+        self.command(CommandId::new_now(), "POST", "/v1/jobs/forecast", &ForecastRequest { job })
+    }
+
+    /// How the scheduler has done since the gateway was started.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn statistics(&mut self) -> Result<Statistics, ClientError> {
+        self.get("/v1/statistics")
     }
 
     /// How well starts were foreseen of jobs that have started since then.

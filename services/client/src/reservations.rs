@@ -24,6 +24,18 @@ impl Client {
         self.command(id, "POST", "/v1/reservations", reservation)
     }
 
+    /// Makes a reservation something else.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn change_reservation(
+        &mut self,
+        id: CommandId,
+        reservation: &ReservationSpec,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "PUT", &format!("/v1/reservations/{}", encode(&reservation.name)), reservation)
+    }
+
     /// Gives a reservation up.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! much as can be made of it, the same on every machine, and never panics.
 
 mod accounts;
+mod altered;
 mod cluster;
 mod components;
 mod dependencies;
@@ -143,7 +144,9 @@ impl State {
             Event::AccountsChanged { changes } => self.accounts_changed(changes),
             Event::AccountSettingsChanged { settings } => self.account_settings_changed(settings),
             Event::ClassChanged { job, component, class } => self.class_changed(*job, *component, class),
-            Event::CommandRefused { .. }
+            Event::NodeTakenOut { .. } | Event::JobAltered { .. } => self.altered(record),
+            Event::JobTold { .. }
+            | Event::CommandRefused { .. }
             | Event::JobSignalled { .. }
             | Event::StepSignalled { .. }
             | Event::Checkpoint { .. }
@@ -182,6 +185,9 @@ impl State {
         self.index.remove_job(&job);
         if let Some(load) = Submitted::load(&self.accounts, &job) {
             self.index.submitted.subtract(&self.accounts, &load);
+        }
+        if id.index.is_none() {
+            self.altered.attributes.remove(&id);
         }
         for component in &job.components {
             self.core.shapes.give_back(&component.shape);

@@ -71,10 +71,14 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             control::requeue(&access, &jobs, hold, Some(now.plus_seconds(i64::from(delay_seconds))))
         }
         Command::Configure { config, keep_unnamed } => configure::configure(&access, *config, keep_unnamed),
+        Command::Alter { jobs, change, further } => modify::alter(&access, &jobs, change, *further, now),
+        Command::TellJobs { jobs, text } => control::tell(&access, &jobs, &text),
         Command::DrainNodes { nodes, reason } => nodes::drain(&access, &nodes, &reason),
+        Command::TakeNodesDown { nodes, reason } => nodes::take_down(&access, &nodes, &reason),
         Command::ResumeNodes { nodes } => nodes::resume(&access, &nodes),
         Command::SetPolicy { policy } => planning::set_policy(&access, *policy),
         Command::Reserve { reservation } => planning::reserve(&access, *reservation, now),
+        Command::ChangeReservation { reservation } => planning::change_reservation(&access, *reservation, now),
         Command::RemoveReservation { name } => planning::remove_reservation(&access, &name),
         Command::SetNodeClosures { nodes, closures } => planning::set_closures(&access, &nodes, closures, now),
         Command::CommitPlan { plan } => plan::commit(&access, *plan, now),

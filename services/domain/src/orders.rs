@@ -118,13 +118,24 @@ pub enum OrderSeed {
         /// The run.
         run: RunId,
     },
+    /// See [`NodeOrder::Tell`]: what the record `told_sequence` says.
+    Tell {
+        /// The run.
+        run: RunId,
+        /// The record of what is said.
+        told_sequence: Sequence,
+    },
 }
 
 impl OrderSeed {
-    /// The order for a node, unless it is a launch.
+    /// The order for a node, unless the log is needed for it.
     pub fn to_order(self, state: &State, node: NodeId) -> Option<NodeOrder> {
         match self {
-            Self::Launch { .. } | Self::LaunchStep { .. } | Self::Hold { .. } | Self::LaunchTask { .. } => None,
+            Self::Launch { .. }
+            | Self::LaunchStep { .. }
+            | Self::Hold { .. }
+            | Self::LaunchTask { .. }
+            | Self::Tell { .. } => None,
             Self::Resize { run } => {
                 let share = state.run(run)?.share(node)?;
                 Some(NodeOrder::Resize { run, cores: share.cores.clone(), memory_bytes: share.memory_bytes })
@@ -174,6 +185,11 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
             steps::to_parts(state, *run, *step, *component, |_, _, _| Some(order))
         }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
+        Event::JobTold { run, .. } => {
+            let lead = state.run(*run).and_then(Run::lead_node);
+            let order = OrderSeed::Tell { run: *run, told_sequence: record.sequence };
+            lead.map(|node| (node, order)).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::state::{
     Accounts, Core, State,
+    altered::Altered,
     components::SingleEnds,
     planning::{Additions, BackfillPasses, Further},
     sessions::Sessions,
@@ -19,7 +20,8 @@ impl State {
         let mut bytes = codec::encode(&self.core)?;
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
-        let has_accounts = self.accounts != Accounts::default();
+        let has_altered = self.altered != Altered::default();
+        let has_accounts = has_altered || self.accounts != Accounts::default();
         let has_passes = has_accounts || *self.passes != BackfillPasses::default();
         let has_staging = has_passes || staging != Staging::default();
         let has_ends = has_staging || ends != SingleEnds::default();
@@ -45,6 +47,9 @@ impl State {
         }
         if has_accounts {
             codec::encode_into(&self.accounts, &mut bytes)?;
+        }
+        if has_altered {
+            codec::encode_into(&self.altered, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -86,7 +91,11 @@ impl State {
                                 let (passes, accounts) = codec::split(passes)?;
                                 state.passes = Arc::new(codec::decode(passes)?);
                                 if !accounts.is_empty() {
+                                    let (accounts, altered) = codec::split(accounts)?;
                                     state.accounts = codec::decode(accounts)?;
+                                    if !altered.is_empty() {
+                                        state.altered = codec::decode(altered)?;
+                                    }
                                 }
                             }
                         }
@@ -105,7 +114,9 @@ impl State {
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
         let before_accounts = (&self.core, &additions, &further, &self.sessions, &ends, &staging, &*self.passes);
-        if self.accounts != Accounts::default() {
+        if self.altered != Altered::default() {
+            codec::digest(&(before_accounts, &self.accounts, &self.altered))
+        } else if self.accounts != Accounts::default() {
             codec::digest(&(before_accounts, &self.accounts))
         } else if *self.passes != BackfillPasses::default() {
             codec::digest(&before_accounts)

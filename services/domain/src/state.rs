@@ -1,6 +1,7 @@
 //! What the history amounts to at one point of the log. Everything here can be read; only [`State::apply`] changes it.
 
 pub mod accounts;
+pub mod altered;
 pub mod array;
 pub mod components;
 pub mod filtering;
@@ -18,6 +19,7 @@ pub(crate) mod task;
 pub mod tasks;
 
 pub use accounts::{Accounts, Amount, Charge, Counter, Rule, Rules, Whose, Within};
+pub use altered::TakenOut;
 pub use array::ArrayState;
 pub use components::{ComponentOver, SingleEnd};
 pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall, Passed, Refusal, Told};
@@ -31,6 +33,7 @@ pub use staging::{Buffer, JobStaging, Stage};
 pub use task::Task;
 pub use tasks::{Elastic, Ending, RunningTask, TaskBook};
 
+use altered::Altered;
 use components::SingleEnds;
 use filtering::FilterState;
 use index::Index;
@@ -62,6 +65,7 @@ pub struct State {
     pub(crate) staging: Staging,
     pub(crate) passes: Arc<BackfillPasses>,
     pub(crate) accounts: Accounts,
+    pub(crate) altered: Altered,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }

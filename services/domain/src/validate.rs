@@ -212,7 +212,8 @@ fn environment(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
+/// Whether attributes are not too many, and their names are names.
+pub(crate) fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
     let total = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
     bytes("attributes", total, MAX_ATTRIBUTE_BYTES)?;
     attributes.keys().try_for_each(|key| name("attributes: a name", key))

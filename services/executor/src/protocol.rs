@@ -44,6 +44,8 @@ pub enum Control {
     Resize(TerminalSize),
     /// Send this signal to what the run itself has started, not to its steps.
     SignalOwn(u8),
+    /// There is more that was said to the job.
+    Notes,
 }
 
 /// From a shim to the executor. A notice may be lost: the files tell the same.

@@ -297,6 +297,7 @@ impl Executor {
             }
             NodeOrder::Forget { run } => self.forget_run(run),
             NodeOrder::Resize { run, cores, memory_bytes } => self.resize(run, Size { cores, memory_bytes }),
+            NodeOrder::Tell { run, text } => self.add_note(RunKey::whole(run), &text),
             NodeOrder::StopStep { run, step, grace_seconds } => {
                 let stop = Control::Stop { reason: StopReason::Cancelled, grace_seconds };
                 self.stop_one(RunKey { run, step }, stop);
@@ -321,6 +322,15 @@ impl Executor {
         if matches!(run.stage, Stage::Running) && run.size.as_ref() != Some(&size) {
             run.size = Some(size.clone());
             self.ask(Work::Resize(id, size));
+        }
+    }
+
+    /// What is said waits in the folder of the run for its shim to write it.
+    fn add_note(&mut self, key: RunKey, text: &str) {
+        let Some(run) = self.runs.get(&key).filter(|run| !matches!(run.stage, Stage::Ended(_))) else { return };
+        match RunFolder::of(&self.spool_root, key).add_note(text) {
+            Ok(()) => self.control(key, Control::Notes),
+            Err(error) => tracing::warn!(parent: &run.span, %key, %error, "the job cannot be told what was said to it"),
         }
     }
 

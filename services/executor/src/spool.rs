@@ -71,9 +71,11 @@ pub const INPUT: &str = "input";
 pub const INPUT_END: &str = "input.end";
 /// The name of the file that says how far tasks have read their input.
 pub const INPUT_TAKEN: &str = "input.taken";
+/// The name of the file with what was said to the job.
+pub const NOTES: &str = "notes";
 /// The name of the file that says how much of the output is no longer on the disk.
 const RELEASED: &str = "output.released";
-const STREAMS: [&str; 5] = [OUTPUT, RELEASED, INPUT, INPUT_END, INPUT_TAKEN];
+const STREAMS: [&str; 6] = [OUTPUT, RELEASED, INPUT, INPUT_END, INPUT_TAKEN, NOTES];
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
 const LOG: &str = "log";
@@ -428,6 +430,16 @@ impl RunFolder {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Writes a line behind what was said to the job before; control characters in it become blanks.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn add_note(&self, text: &str) -> io::Result<()> {
+        let line = text.replace(char::is_control, " ") + "\n";
+        let mut notes = OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(NOTES))?;
+        notes.write_all(line.as_bytes())
     }
 
     /// A path in it.

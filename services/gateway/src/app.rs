@@ -8,6 +8,7 @@ use crate::{
     metrics::Metrics,
     planning::Planning,
     reader::Reader,
+    statistics::Counts,
     steps::StepBook,
 };
 use anyhow::Context as _;
@@ -20,7 +21,7 @@ use axum::{
 use muster_bus::{LedgerClient, Projection, SharedBus};
 use muster_domain::State as ClusterState;
 use muster_schemas::{
-    CommandId,
+    CommandId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Reply},
     event::{Actor, Owner, TraceContext},
     views::{CommandAnswer, ErrorCode},
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) planning: Planning,
     pub(crate) steps: StepBook,
     pub(crate) live: Arc<Live>,
+    pub(crate) counts: Counts,
     pub(crate) callers: Callers,
     /// Taken by whoever parses a large body.
     pub(crate) large_bodies: Semaphore,
@@ -81,6 +83,7 @@ impl App {
             planning: Planning::default(),
             steps: StepBook::default(),
             live: Arc::new(Live::new(head)),
+            counts: Counts::new(Timestamp::now()),
             callers,
             large_bodies: Semaphore::new(1),
             verifications: Arc::new(Semaphore::new(1)),
@@ -93,7 +96,7 @@ impl App {
     pub(crate) fn run_background(&self) -> JoinHandle<()> {
         let app = self.clone();
         tokio::spawn(async move {
-            let events = app.live.pump(app.bus.clone(), app.reader.clone());
+            let events = app.live.pump(app.bus.clone(), app.reader.clone(), &app.counts);
             tokio::join!(events, app.reader.forget_past_states(), app.planning.forget());
         })
     }

@@ -16,6 +16,7 @@ mod params;
 mod planning;
 mod reader;
 mod routes;
+mod statistics;
 mod steps;
 mod views;
 

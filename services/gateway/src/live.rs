@@ -5,6 +5,7 @@ use crate::{
     metrics::event_subscribers,
     names::{Names, Runs},
     reader::Reader,
+    statistics::Counts,
 };
 use axum::body::Bytes;
 use futures::Stream;
@@ -193,11 +194,11 @@ impl Live {
     }
 
     /// Brings what the log brings to the subscribers, for ever.
-    pub(crate) async fn pump(&self, bus: SharedBus, reader: Arc<Reader>) {
+    pub(crate) async fn pump(&self, bus: SharedBus, reader: Arc<Reader>, counts: &Counts) {
         loop {
             let from = self.head.borrow().next();
             let failure = match Feed::open(bus.clone(), from).await {
-                Ok(feed) => self.pump_feed(feed, &reader).await,
+                Ok(feed) => self.pump_feed(feed, &reader, counts).await,
                 Err(error) => error,
             };
             tracing::warn!(error = %failure, "the event feed broke, it is opened again");
@@ -205,7 +206,14 @@ impl Live {
         }
     }
 
-    async fn pump_feed(&self, mut feed: Feed, reader: &Reader) -> muster_bus::BusError {
+    /// Waits until what the log brings has come here too, up to a record.
+    pub(crate) async fn wait_for(&self, sequence: Sequence) {
+        let mut head = self.head.subscribe();
+        // The sender lives as long as this does.
+        let _ = tokio::time::timeout(NAMES_TIMEOUT, head.wait_for(|head| *head >= sequence)).await;
+    }
+
+    async fn pump_feed(&self, mut feed: Feed, reader: &Reader, counts: &Counts) -> muster_bus::BusError {
         let mut runs = reader.projection().read(Runs::of);
         let mut causes = Causes::default();
         loop {
@@ -214,6 +222,7 @@ impl Live {
                 Err(error) => return error,
             };
             runs.learn(&commit.records);
+            counts.count(&commit.records, |job| reader.projection().read(|state| components(state, job)));
             if self.subscribers.load(Ordering::Acquire) == 0 {
                 self.ring().clear();
                 causes = Causes::default();
@@ -243,6 +252,12 @@ impl Live {
             self.ring().push(batch);
         }
     }
+}
+
+/// How many components a job has, if it has several.
+fn components(state: &State, job: JobId) -> u64 {
+    let several = state.job(job).map(|job| job.components.len()).filter(|count| *count > 1);
+    several.map_or(0, |count| count as u64)
 }
 
 /// What led to each of the records that follow on all that `causes` has seen. The ledger is asked only for those whose jobs have

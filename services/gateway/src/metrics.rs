@@ -1,4 +1,7 @@
-use muster_telemetry::metrics::{Counter, Histogram, UpDownCounter, counter, duration_seconds, up_down_counter};
+use muster_schemas::views::PlannerCycles;
+use muster_telemetry::metrics::{
+    Counter, Histogram, UpDownCounter, counter, duration_seconds, render_prometheus, up_down_counter,
+};
 
 /// What the gateway counts.
 pub(crate) struct Metrics {
@@ -23,4 +26,20 @@ impl Metrics {
 /// How many follow the events.
 pub(crate) fn event_subscribers() -> UpDownCounter<i64> {
     up_down_counter("muster_gateway_event_subscribers", "Connections that follow the events.")
+}
+
+/// How long a planner in this process took; `None` if there is none here.
+pub(crate) fn planner_cycles() -> Option<PlannerCycles> {
+    let text = render_prometheus();
+    let value = |name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
+        lines.find_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok())
+    };
+    let micros = |value: f64| (value * 1e6) as u64;
+    Some(PlannerCycles {
+        count: value("muster_planner_cycle_seconds_count")? as u64,
+        total_micros: micros(value("muster_planner_cycle_seconds_sum")?),
+        last_micros: value("muster_planner_last_cycle_micros").unwrap_or(0.0) as u64,
+        longest_micros: value("muster_planner_longest_cycle_micros").unwrap_or(0.0) as u64,
+    })
 }

@@ -25,7 +25,7 @@ use axum::{
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
-    routing::{delete, get, post, put},
+    routing::{get, post, put},
 };
 use muster_schemas::{
     JobId,
@@ -45,6 +45,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/actions/requeue", post(commands::requeue))
         .route("/v1/jobs/actions/signal", post(commands::signal))
         .route("/v1/jobs/actions/modify", post(commands::modify))
+        .route("/v1/jobs/actions/tell", post(commands::tell))
+        .route("/v1/jobs/forecast", post(plans::forecast))
         .route("/v1/jobs/actions/hold-until", post(described::hold_until))
         .route("/v1/jobs/actions/end", post(described::end))
         .route("/v1/jobs/described", post(described::submit))
@@ -75,7 +77,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/actions/resume", post(commands::resume_nodes))
         .route("/v1/nodes/actions/set-closures", post(reservations::set_closures))
         .route("/v1/reservations", get(reservations::list).post(reservations::reserve))
-        .route("/v1/reservations/{name}", delete(reservations::remove))
+        .route("/v1/reservations/{name}", put(reservations::change).delete(reservations::remove))
+        .route("/v1/statistics", get(state::statistics))
         .route("/v1/accounts", get(accounts::list))
         .route("/v1/accounts/actions/change", post(accounts::change))
         .route("/v1/jobs/actions/change-class", post(accounts::change_class))
@@ -152,6 +155,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::requeue,
         commands::signal,
         commands::modify,
+        commands::tell,
         commands::start_step,
         commands::drain,
         commands::resume_nodes,
@@ -173,6 +177,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         filters::set_scheduling,
         filters::set_parameters,
         reservations::reserve,
+        reservations::change,
         reservations::remove,
         reservations::set_closures,
         accounts::list,
@@ -187,6 +192,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         plans::explanation,
         plans::plan,
         plans::accuracy,
+        plans::forecast,
         jobs::wait_for_step,
         steps::launch,
         steps::of_job,
@@ -206,6 +212,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         state::policy,
         state::info,
         state::usage,
+        state::statistics,
         events::stream,
         log::records,
         log::verify,

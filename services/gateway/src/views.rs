@@ -222,6 +222,7 @@ pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
         _ => None,
     };
     let jobs = node.runs.iter().filter_map(|run| Some(state.run(*run)?.job));
+    let taken_out = state.taken_out(node.id);
     let gpus = u32::try_from(node.spec.gpus.len()).unwrap_or(u32::MAX);
     let free = |free: u64| u32::try_from(free).unwrap_or(u32::MAX);
     NodeView {
@@ -232,6 +233,9 @@ pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
         memory_used_bytes: node.spec.memory_bytes.saturating_sub(node.free_memory_bytes),
         gpus_used: gpus.saturating_sub(free(node.free_gpus.len())),
         jobs: jobs.collect(),
+        is_down: taken_out.is_some_and(|taken| taken.is_down),
+        taken_out_by: taken_out.map(|taken| taken.by.to_string()),
+        taken_out: taken_out.map(|taken| taken.at),
         closures: node.closures.clone(),
         reservations: state.reservations_of(node.id).map(|reservation| reservation.spec.name.clone()).collect(),
     }

@@ -70,6 +70,7 @@ pub(crate) fn complete(
         OrderSeed::LaunchTask { run, step, listed_sequence } => {
             launch_task(state, run, node, step, listed_sequence, (log, lists))
         }
+        OrderSeed::Tell { run, told_sequence } => return given(tell(run, told_sequence, log)),
         other => return other.to_order(state, node),
     };
     given(order.map(|order| order.map(|order| kind(Box::new(order)))))
@@ -80,6 +81,13 @@ fn given(order: Result<Option<NodeOrder>, LogError>) -> Option<NodeOrder> {
         tracing::error!(%error, "what is to be launched cannot be read");
         None
     })
+}
+
+fn tell(run: RunId, told: Sequence, log: &Log) -> Result<Option<NodeOrder>, LogError> {
+    match log.record(told)?.map(|record| record.event) {
+        Some(Event::JobTold { text, .. }) => Ok(Some(NodeOrder::Tell { run, text })),
+        _ => Err(LogError::DamagedRecord { sequence: told, detail: "it should be something said to a job".into() }),
+    }
 }
 
 fn launch(

@@ -24,8 +24,8 @@ mod whatif;
 
 pub use hpcpack::{is_link, rewritten};
 pub use slurm::{
-    BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, end_note as slurm_end_note, link as slurm_link,
-    variables as slurm_variables,
+    BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS as SLURM_CLUSTERS, SCHEDULER_PARAMETERS,
+    end_note as slurm_end_note, link as slurm_link, variables as slurm_variables,
 };
 use verdict::wait_until_decided;
 

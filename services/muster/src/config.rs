@@ -63,6 +63,8 @@ pub struct SlurmConfig {
     pub burst_buffer_directives: Vec<String>,
     /// What the directives are taken for (SL-B-02).
     pub burst_buffer_type: BurstBufferType,
+    /// Other clusters, each `NAME=ADDRESS`: what `--clusters` can name (SL-S-19).
+    pub clusters: Vec<String>,
 }
 
 /// What staging directives are taken for.

@@ -16,6 +16,7 @@ pub mod chart;
 mod class;
 mod engine;
 pub mod explain;
+pub mod forecast;
 pub mod free;
 mod limits;
 mod machine;

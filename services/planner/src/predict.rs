@@ -2,7 +2,7 @@
 //! lasts until its expected end and nothing else comes.
 
 use crate::{engine::Engine, model::ActiveRun, pass, queue::Place};
-use muster_schemas::{JobId, Timestamp, command::Start, plan::PredictedStart};
+use muster_schemas::{JobId, Timestamp, command::Start, plan::PredictedStart, resources::Placement};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -53,8 +53,7 @@ impl Tolerance {
 /// them for ever, they fit nowhere, or a run without walltime is in their way. If it ends because it has gone as far as
 /// it may, nothing is said of the jobs that it has not reached. The same engine and time give the same predictions.
 pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<PredictedStart> {
-    let engine_forward = engine.clone().without_reasons().assuming_passes().between_passes();
-    let mut forward = Forward { engine: engine_forward, now, starts: BTreeMap::new() };
+    let mut forward = Forward::of(engine, now);
     let waiting: BTreeSet<JobId> = engine.queue.entries().map(|entry| entry.id).collect();
     for entry in engine.queue.entries() {
         if let Some(slot) = &entry.slot {
@@ -72,16 +71,52 @@ pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<Predicted
     predicted.filter(|predicted| is_complete || predicted.start.is_some()).collect()
 }
 
-struct Forward {
-    engine: Engine,
+/// The simulation.
+pub(crate) struct Forward {
+    pub(crate) engine: Engine,
     now: Timestamp,
     /// Of each job or array when it first starts.
     starts: BTreeMap<JobId, Timestamp>,
+    /// The job of which it is to be known where it starts.
+    watch: Option<JobId>,
+    /// When and where that has started.
+    pub(crate) watched: Option<(Timestamp, Placement)>,
+    /// No moment behind this is looked at.
+    last: Timestamp,
 }
 
 impl Forward {
+    /// It begins with what the engine knows.
+    pub(crate) fn of(engine: &Engine, now: Timestamp) -> Self {
+        Self {
+            engine: engine.clone().without_reasons().assuming_passes().between_passes(),
+            now,
+            starts: BTreeMap::new(),
+            watch: None,
+            watched: None,
+            last: Timestamp::MAX,
+        }
+    }
+
+    /// From here on it is to be seen where this job starts.
+    pub(crate) fn watch(&mut self, job: JobId) {
+        self.watch = Some(job);
+    }
+
+    /// Goes on up to a time, by so many cycles at most.
+    pub(crate) fn go_to(&mut self, time: Timestamp, max_cycles: u32) {
+        self.last = time;
+        for _ in 0..max_cycles {
+            if self.now >= time || !self.cycle() {
+                break;
+            }
+        }
+        self.last = Timestamp::MAX;
+        self.now = self.now.max(time);
+    }
+
     /// Plans, starts what the plan starts, and goes on to the next moment; whether there is one.
-    fn cycle(&mut self) -> bool {
+    pub(crate) fn cycle(&mut self) -> bool {
         let plan = self.engine.pass(self.now, &BTreeSet::new());
         if !plan.slots.is_empty() {
             self.engine.set_capacity_freed(false);
@@ -95,6 +130,9 @@ impl Forward {
         }
         let end = self.engine.ends().next().map(|(end, _)| end).filter(|end| *end < Timestamp::MAX);
         let Some(next) = end.into_iter().chain(plan.next_wake).filter(|at| *at > self.now).min() else { return false };
+        if next > self.last {
+            return false;
+        }
         self.now = next;
         let over: Vec<JobId> = self.engine.ends().take_while(|(end, _)| *end <= next).map(|(_, job)| job).collect();
         for job in over {
@@ -111,6 +149,9 @@ impl Forward {
         let (waiting, holder) = (entry.id, entry.holder.clone());
         let demand = self.engine.classes.get(entry.class).demand.clone();
         self.starts.entry(waiting).or_insert(self.now);
+        if self.watch == Some(waiting) && self.watched.is_none() {
+            self.watched = Some((self.now, placement.clone()));
+        }
         self.leave(waiting, place, job);
         let expected_end = pass::expected_end(&demand, &placement, self.now);
         self.engine.begin(ActiveRun { job, demand, holder, placement: Arc::new(placement), expected_end });

@@ -269,6 +269,7 @@ impl Projection {
             | Event::NodeUp { node, .. }
             | Event::NodeLost { node, .. }
             | Event::NodeDrained { node, .. }
+            | Event::NodeTakenOut { node, .. }
             | Event::NodeResumed { node } => {
                 if let Some(node) = self.state.node(*node) {
                     tell_node(&mut self.engine, node);
@@ -486,7 +487,7 @@ fn can_change_plan(event: &Event) -> bool {
         Event::FilterInvoked { .. } | Event::FilterElsewhere { .. } | Event::FilterVerdict { .. } => false,
         Event::FilterReverted { .. } | Event::FilterRevertFailed { .. } | Event::FilterRevertSkipped { .. } => false,
         Event::FilterLateResult { .. } | Event::FilterRunnersMissing { .. } => false,
-        Event::JobWarned { .. } | Event::JobMessage { .. } => false,
+        Event::JobWarned { .. } | Event::JobMessage { .. } | Event::JobTold { .. } => false,
         Event::StepLaunched { .. } | Event::StepSignalled { .. } | Event::StepStopping { .. } => false,
         Event::StepTasksEnded { .. } | Event::JobKept { .. } => false,
         Event::StepStarted { .. } | Event::StepNodeEnded { .. } | Event::StepEnded { .. } => false,

@@ -149,3 +149,10 @@ fn only_filter(ways: &[Way]) -> Option<NodeFilter> {
 fn bounded(ways: Vec<Way>) -> Option<Vec<Way>> {
     (ways.len() <= MOST_WAYS).then_some(ways)
 }
+
+/// The names of features in a constraint, as it was written.
+pub fn names(text: &str) -> impl Iterator<Item = String> + '_ {
+    let words = text.split(['&', '|', '[', ']', '(', ')', ',']);
+    let names = words.map(|word| word.split('*').next().unwrap_or_default().trim().trim_start_matches('!'));
+    names.filter(|name| !name.is_empty() && !name.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
+}

@@ -2,29 +2,14 @@
 
 mod progress;
 
-use crate::options::Command;
-pub use progress::{AllocationEvent, EndCause, end_note, submitted, wait_status, would_start};
+use crate::{getopt::Wrong, options::Command};
+pub use progress::{AllocationEvent, EndCause, end_note, submitted, told, wait_status, would_start};
 
 /// Why a command line or script is not carried out. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No option has this name.
-    UnknownOption(String),
-    /// No option has this letter.
-    UnknownLetter(char),
-    /// Several options begin like this.
-    AmbiguousOption {
-        /// What was written.
-        text: String,
-        /// The options that begin so.
-        possibilities: Vec<String>,
-    },
-    /// The option needs a value.
-    ArgumentMissing(&'static str),
-    /// The option with this letter needs a value.
-    LetterNeedsArgument(char),
-    /// The option takes no value.
-    ArgumentNotAllowed(&'static str),
+    /// An option is not as the table of options has it.
+    Option(Wrong),
     /// The value of the option is not what it takes.
     BadValue(&'static str),
     /// Two or three of the options about memory at once.
@@ -131,6 +116,12 @@ impl Rejection {
         text.to_owned()
     }
 
+    /// What `--test-only` says of a job that would be refused (SL-C-10).
+    pub fn of_test(&self, command: Command) -> Vec<String> {
+        let preamble = self.preamble().map(|text| format!("{command}: error: {text}"));
+        preamble.into_iter().chain([format!("allocation failure: {}", self.text())]).collect()
+    }
+
     /// The line that stands before it.
     fn preamble(&self) -> Option<String> {
         match self {
@@ -144,24 +135,18 @@ impl Rejection {
     }
 }
 
+impl From<Wrong> for Refusal {
+    fn from(wrong: Wrong) -> Self {
+        Self::Option(wrong)
+    }
+}
+
 impl Refusal {
     /// The lines for standard error.
     pub fn lines(&self, command: Command) -> Vec<String> {
         let error = |text: &str| format!("{command}: error: {text}");
         match self {
-            Self::UnknownOption(name) => with_hint(command, format!("unrecognized option '--{name}'")),
-            Self::UnknownLetter(letter) => with_hint(command, format!("invalid option -- '{letter}'")),
-            Self::AmbiguousOption { text, possibilities } => {
-                let names: Vec<String> = possibilities.iter().map(|name| format!("'--{name}'")).collect();
-                with_hint(command, format!("option '--{text}' is ambiguous; possibilities: {}", names.join(" ")))
-            }
-            Self::ArgumentMissing(name) => with_hint(command, format!("option '--{name}' requires an argument")),
-            Self::LetterNeedsArgument(letter) => {
-                with_hint(command, format!("option requires an argument -- '{letter}'"))
-            }
-            Self::ArgumentNotAllowed(name) => {
-                with_hint(command, format!("option '--{name}' doesn't allow an argument"))
-            }
+            Self::Option(wrong) => wrong.lines(command.name()),
             Self::BadValue(name) => vec![error(&format!("Invalid --{name} specification"))],
             Self::MemoryOptionsClash => {
                 vec![format!("{command}: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")]
@@ -204,14 +189,7 @@ impl Refusal {
     /// The exit status, without `SLURM_EXIT_ERROR`.
     const fn status(&self) -> u8 {
         match self {
-            Self::UnknownOption(_)
-            | Self::UnknownLetter(_)
-            | Self::AmbiguousOption { .. }
-            | Self::ArgumentMissing(_)
-            | Self::LetterNeedsArgument(_)
-            | Self::ArgumentNotAllowed(_)
-            | Self::BadValue(_)
-            | Self::InvalidDirective(_) => 255,
+            Self::Option(_) | Self::BadValue(_) | Self::InvalidDirective(_) => 255,
             _ => 1,
         }
     }
@@ -253,8 +231,4 @@ pub const fn submission_failed(command: Command) -> &'static str {
         Command::Salloc => "Job submit/allocate failed",
         Command::Srun => "Unable to allocate resources",
     }
-}
-
-fn with_hint(command: Command, text: String) -> Vec<String> {
-    vec![format!("{command}: {text}"), format!("Try \"{command} --help\" for more information")]
 }

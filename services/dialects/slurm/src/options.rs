@@ -9,8 +9,11 @@ mod help;
 mod table;
 pub mod values;
 
-use crate::messages::Refusal;
-use getopt::{Step, next};
+use crate::{
+    getopt::{Step, next},
+    messages::Refusal,
+};
+use getopt::Own;
 pub use help::{help, usage, version};
 use std::fmt;
 pub use table::{ALIASES, Commands, Heading, OPTIONS, OptionSpec, Place, find};
@@ -188,12 +191,9 @@ fn parse_programs(arguments: &[&str]) -> Result<CommandLine, Refusal> {
 fn parse_options<'a, 'b>(command: Command, arguments: &'a [&'b str]) -> Result<(Vec<Given>, &'a [&'b str]), Refusal> {
     let mut options = Vec::new();
     let mut at = 0;
-    loop {
-        match next(command, arguments, &mut at, &mut options)? {
-            Step::More => {}
-            Step::End => return Ok((options, &arguments[at..])),
-        }
-    }
+    let mut take = |option, value| options.push(Given { option, value });
+    while next(&Own(command), arguments, &mut at, &mut take)? == Step::Options {}
+    Ok((options, &arguments[at..]))
 }
 
 /// Reads words that must all be options, as a script's lines have them.

@@ -1,14 +1,17 @@
 //! The command lines of the commands that list and control: `squeue`, `sinfo`, `sacct`, `scancel`, `scontrol`, `sacctmgr`,
-//! `sbcast`, `sattach`.
+//! `sbcast`, `sattach`, `sdiag`.
 
 pub mod change;
+pub mod clusters;
 pub mod copy;
 pub mod getopt;
 pub mod nodes;
+pub mod reservation;
 pub mod sacct;
 pub mod sacctmgr;
 pub mod scancel;
 pub mod scontrol;
+pub mod sdiag;
 pub mod sinfo;
 pub mod squeue;
 pub mod update;
@@ -75,13 +78,14 @@ fn iterate(command: &str, line: &getopt::Line) -> Result<Option<u64>, Failure> {
 }
 
 /// The commands, what they take beside options, and their options.
-static COMMANDS: [(&str, &str, &[getopt::Opt]); 8] = [
+static COMMANDS: [(&str, &str, &[getopt::Opt]); 9] = [
     ("sacct", "", sacct::OPTIONS),
     ("sacctmgr", "COMMAND ENTITY [CONDITIONS...]", sacctmgr::OPTIONS),
     ("sattach", "JOB.STEP", copy::SATTACH_OPTIONS),
     ("sbcast", "SOURCE DESTINATION", copy::SBCAST_OPTIONS),
     ("scancel", "[JOB[.STEP]...]", scancel::OPTIONS),
     ("scontrol", "COMMAND [WORDS...]", scontrol::OPTIONS),
+    ("sdiag", "", sdiag::OPTIONS),
     ("sinfo", "", sinfo::OPTIONS),
     ("squeue", "", squeue::OPTIONS),
 ];

@@ -24,6 +24,8 @@ pub struct SchedulerParameters {
     pub whole_hetjob: bool,
     /// No step spans components (SL-R-11).
     pub disable_hetjob_steps: bool,
+    /// Users may put some of their jobs before others of theirs (`scontrol top`).
+    pub enable_user_top: bool,
 }
 
 impl SchedulerParameters {
@@ -35,6 +37,7 @@ impl SchedulerParameters {
         Self {
             whole_hetjob: has(&["whole_hetjob", "whole_pack"]),
             disable_hetjob_steps: has(&["disable_hetjob_steps", "disable_pack_steps"]),
+            enable_user_top: has(&["enable_user_top"]),
         }
     }
 }

@@ -57,6 +57,7 @@ impl State {
             self.index.node_names.remove(&node.spec.name);
             self.index.move_closure(id, node.closure_due(), None);
         }
+        self.altered.nodes.remove(&id);
     }
 
     pub(super) fn node_up(&mut self, id: NodeId, boot_id: &str, now: Timestamp) {
@@ -79,6 +80,7 @@ impl State {
         if let Some(node) = self.core.nodes.get_mut(&id) {
             node.drained = reason.cloned();
         }
+        self.altered.nodes.remove(&id);
         if reason.is_none() {
             self.note_freed();
         }

@@ -283,3 +283,24 @@ fn requeue_finished(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Eve
 fn one_if(wanted: bool, event: impl FnOnce() -> Event) -> Vec<Event> {
     if wanted { vec![event()] } else { Vec::new() }
 }
+
+/// So long is what can be said to a job, in bytes.
+const MAX_TOLD_BYTES: usize = 1024;
+
+/// Says something to running jobs (SL-C-33).
+pub(super) fn tell(access: &Access, jobs: &JobSelection, text: &str) -> Result<Decision, Refusal> {
+    if text.is_empty() || text.len() > MAX_TOLD_BYTES {
+        return Err(invalid(format!("text: has {} bytes, and must have 1 to {MAX_TOLD_BYTES}", text.len())));
+    }
+    validate::text("text", text)?;
+    act_on(access, jobs, |target| {
+        let job = target.job();
+        let run = job.run().and_then(|run| access.state.run(run)).filter(|run| run.started.is_some());
+        match (target, run) {
+            (Target::Job(_) | Target::Component(..), Some(run)) => {
+                Ok(vec![Event::JobTold { job: job.id, run: run.id, text: text.to_owned() }])
+            }
+            _ => Err(conflict(format!("job {} does not run, it is {}", target.id(), word(access.state, job)))),
+        }
+    })
+}

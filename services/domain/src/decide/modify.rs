@@ -15,7 +15,7 @@ use crate::{
 use muster_schemas::{
     Timestamp,
     command::{JobSelection, Refusal},
-    event::{Event, JobChange},
+    event::{Event, FurtherChange, JobChange},
 };
 use std::sync::Arc;
 
@@ -28,10 +28,7 @@ pub(super) fn modify(
     validate_change(&change)?;
     act_on(access, jobs, |target| {
         let change = match target {
-            Target::Task(array, index) => {
-                let message = format!("task {index} of array {} has not started; change the whole array", array.id);
-                return Err(conflict(message));
-            }
+            Target::Task(array, index) => return Err(not_started(array, index)),
             Target::Component(job, component) => {
                 changed_job(access, job, &JobChange { component: Some(component), ..change.clone() })?
             }
@@ -43,8 +40,77 @@ pub(super) fn modify(
     })
 }
 
+/// As [`modify`], with more that changes.
+pub(super) fn alter(
+    access: &Access,
+    jobs: &JobSelection,
+    change: JobChange,
+    further: FurtherChange,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    if further.is_empty() {
+        return modify(access, jobs, change, now);
+    }
+    validate_further(&further, now)?;
+    let more = act_on(access, jobs, |target| {
+        let (job, further) = match target {
+            Target::Task(array, index) => return Err(not_started(array, index)),
+            Target::Component(job, number) => (job, FurtherChange { component: Some(number), ..further.clone() }),
+            Target::Array(job) | Target::Job(job) => (job, further.clone()),
+        };
+        require_alterable(access, job, &further)?;
+        Ok(vec![Event::JobAltered { job: target.id(), change: Arc::new(further) }])
+    })?;
+    if is_nothing(&change) {
+        return Ok(more);
+    }
+    let mut decision = modify(access, jobs, change, now)?;
+    decision.events.extend(more.events);
+    Ok(decision)
+}
+
+fn validate_further(further: &FurtherChange, now: Timestamp) -> Result<(), Refusal> {
+    let named = further.reservation.as_deref().filter(|name| !name.is_empty());
+    named.map_or(Ok(()), |name| validate::name("reservation", name))?;
+    validate::attributes(&further.attributes)?;
+    match further.deadline {
+        Some(deadline) if deadline <= now => Err(invalid("deadline: has passed already")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a job may become that.
+fn require_alterable(access: &Access, job: &Job, further: &FurtherChange) -> Result<(), Refusal> {
+    if job.is_finished() {
+        return Err(conflict(format!("job {} is over", job.id)));
+    }
+    if further.needs_waiting() && !job.is_waiting() {
+        let id = job.id;
+        return Err(conflict(format!(
+            "job {id} does not wait any more; its reservation and deadline cannot be changed"
+        )));
+    }
+    require_number(job, further.component)?;
+    let Some(name) = further.reservation.as_deref().filter(|name| !name.is_empty()) else { return Ok(()) };
+    let of_component = |number: usize| further.component.is_none_or(|only| only as usize == number);
+    let concerned = job.components.iter().enumerate().filter(|(number, _)| of_component(*number));
+    for (_, component) in concerned {
+        submit::require_reservation(access.state, Some(name), &job.owner, component.account.as_deref())?;
+    }
+    Ok(())
+}
+
+fn not_started(array: &Job, index: u32) -> Refusal {
+    conflict(format!("task {index} of array {} has not started; change the whole array", array.id))
+}
+
+/// Whether nothing is to be changed.
+fn is_nothing(change: &JobChange) -> bool {
+    *change == JobChange { component: change.component, ..JobChange::default() }
+}
+
 fn validate_change(change: &JobChange) -> Result<(), Refusal> {
-    if *change == (JobChange { component: change.component, ..JobChange::default() }) {
+    if is_nothing(change) {
         return Err(invalid("change: nothing is to be changed"));
     }
     change.name.as_ref().map_or(Ok(()), |name| validate::name("name", name))?;
@@ -90,7 +156,7 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
         let message = format!("job {} does not wait any more; only its walltime and priority can be changed", job.id);
         return Err(conflict(message));
     }
-    require_component(job, change)?;
+    require_number(job, change.component)?;
     // It runs only because it ends before the job that it went around starts (HPC-B-12).
     let is_backfill = job.filtering.as_ref().is_some_and(|filtering| filtering.is_backfill);
     if is_backfill && change.walltime_seconds.is_some() {
@@ -106,7 +172,7 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
 
 /// The change of a job that waits, with what it leaves open filled in.
 fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
-    require_component(job, change)?;
+    require_number(job, change.component)?;
     if job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered) {
         return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
     }
@@ -191,8 +257,9 @@ fn require_associations(access: &Access, job: &Job, change: &JobChange) -> Resul
     Ok(())
 }
 
-fn require_component(job: &Job, change: &JobChange) -> Result<(), Refusal> {
-    match change.component {
+/// Whether a job has a component of this number.
+fn require_number(job: &Job, component: Option<u32>) -> Result<(), Refusal> {
+    match component {
         Some(number) if number as usize >= job.components.len() => {
             Err(invalid(format!("component: job {} has {}, counted from 0", job.id, job.components.len())))
         }

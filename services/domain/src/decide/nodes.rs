@@ -1,15 +1,48 @@
-//! Drain and resume nodes; a node that is not heard of any more.
+//! Drain nodes, take them down and resume them; a node that is not heard of any more.
 
 use super::{Decision, access::Access, not_found, reports};
 use crate::{state::Node, validate};
-use muster_schemas::{NodeId, Timestamp, cluster::NodeCondition, command::Refusal, event::Event};
+use muster_schemas::{
+    NodeId, Timestamp,
+    cluster::NodeCondition,
+    command::Refusal,
+    event::{Event, StopReason},
+};
+use std::collections::BTreeSet;
 
 pub(super) fn drain(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
     access.require_operator("drain nodes")?;
     validate::text("reason", reason)?;
-    let nodes = find(access, names)?;
-    let changed = nodes.into_iter().filter(|node| node.drained.as_deref() != Some(reason));
-    Ok(Decision::done(changed.map(|node| Event::NodeDrained { node: node.id, reason: reason.to_owned() }).collect()))
+    let is_drained = |node: &Node| {
+        let is_down = access.state.taken_out(node.id).is_some_and(|taken| taken.is_down);
+        !is_down && node.drained.as_deref() == Some(reason)
+    };
+    let changed = find(access, names)?.into_iter().filter(|node| !is_drained(node));
+    Ok(Decision::done(changed.map(|node| taken_out(node, reason, false)).collect()))
+}
+
+/// Takes nodes out of service at once: what runs on them is stopped, and what becomes of it is as if they were lost.
+pub(super) fn take_down(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
+    access.require_operator("take nodes down")?;
+    validate::text("reason", reason)?;
+    let state = access.state;
+    let mut stopped = BTreeSet::new();
+    let mut events = Vec::new();
+    for node in find(access, names)? {
+        let is_down = state.taken_out(node.id).is_some_and(|taken| taken.is_down);
+        if !is_down || node.drained.as_deref() != Some(reason) {
+            events.push(taken_out(node, reason, true));
+        }
+        let running = node.runs.iter().filter_map(|run| state.run(*run)).filter(|run| run.stopping.is_none());
+        // A run can have a share of several of the nodes.
+        let runs = running.filter(|run| stopped.insert(run.id));
+        events.extend(runs.map(|run| Event::RunStopping { job: run.job, run: run.id, reason: StopReason::NodeLost }));
+    }
+    Ok(Decision::done(events))
+}
+
+fn taken_out(node: &Node, reason: &str, is_down: bool) -> Event {
+    Event::NodeTakenOut { node: node.id, reason: reason.to_owned(), is_down }
 }
 
 pub(super) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refusal> {

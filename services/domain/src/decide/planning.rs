@@ -33,9 +33,6 @@ pub(super) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) ->
     access.require_operator("make reservations")?;
     let state = access.state;
     validate::reservation(&spec)?;
-    if spec.end <= now {
-        return Err(invalid(format!("reservation.end: {} has passed already", spec.end)));
-    }
     if state.reservation(&spec.name).is_some() {
         return Err(conflict(format!("reservation `{}` exists already", spec.name)));
     }
@@ -43,14 +40,43 @@ pub(super) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) ->
         let message = format!("the cluster takes at most {MAX_RESERVATIONS} reservations at a time");
         return Err(refuse(RefusalCode::LimitReached, message));
     }
+    require_possible(access, &spec, now)?;
+    Ok(Decision::done(vec![Event::ReservationSet { reservation: Arc::new(spec) }]))
+}
+
+/// Makes a reservation something else. The planner chooses its nodes anew if it is by count and asks for others than before.
+pub(super) fn change_reservation(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_operator("change reservations")?;
+    validate::reservation(&spec)?;
+    let unknown = || not_found(format!("reservation `{}` does not exist", validate::shown(&spec.name)));
+    let known = access.state.reservation(&spec.name).ok_or_else(unknown)?;
+    if *known.spec == spec {
+        return Ok(Decision::done(Vec::new()));
+    }
+    require_possible(access, &spec, now)?;
+    let keeps_nodes = known.spec.nodes == spec.nodes && matches!(spec.nodes, ReservedNodes::Count { .. });
+    let is_free = known.nodes.iter().all(|node| overlapping(access.state, &spec, *node).is_none());
+    let nodes: Vec<NodeId> = known.nodes.iter().copied().filter(|_| keeps_nodes && is_free).collect();
+    let name = spec.name.clone();
+    let mut events = vec![Event::ReservationSet { reservation: Arc::new(spec) }];
+    if !nodes.is_empty() {
+        events.push(Event::ReservationPlaced { name, nodes });
+    }
+    Ok(Decision::done(events))
+}
+
+/// Whether a reservation is still to come, and there are nodes for it.
+fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> Result<(), Refusal> {
+    if spec.end <= now {
+        return Err(invalid(format!("reservation.end: {} has passed already", spec.end)));
+    }
     match &spec.nodes {
         ReservedNodes::Named(names) => {
             let found = nodes::find(access, names)?;
-            require_free(state, &spec, found.iter().map(|node| node.id))?;
+            require_free(access.state, spec, found.iter().map(|node| node.id))
         }
-        ReservedNodes::Count { count, .. } => require_enough(state, &spec, *count)?,
+        ReservedNodes::Count { count, .. } => require_enough(access.state, spec, *count),
     }
-    Ok(Decision::done(vec![Event::ReservationSet { reservation: Arc::new(spec) }]))
 }
 
 /// Whether no other reservation has one of the nodes at the time.

@@ -1,6 +1,7 @@
 //! The rules of muster, by their public face: commands in, events and answers out.
 
 mod accounts;
+mod altered;
 mod arrays;
 mod cluster;
 mod components;

@@ -11,7 +11,7 @@ use crate::{
     containment::{Containment, processes},
     end_note::{self, Ending},
     protocol::{self, Control},
-    spool::{End, SpooledOrder, TEMPORARY},
+    spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
 use muster_schemas::{
     event::{EndCause, NodeExit, StopReason},
@@ -33,7 +33,7 @@ use nix::{
 use std::{
     collections::BTreeMap,
     fs,
-    io::{self, Read as _},
+    io::{self, Read as _, Write as _},
     os::fd::AsFd,
     time::Duration,
 };
@@ -84,6 +84,8 @@ struct Supervised<'a> {
     reaped: Reaped,
     streams: Option<Streams>,
     script_errors: Option<fs::File>,
+    /// So many bytes of what was said to the job are written.
+    notes_written: usize,
     /// Whether there is output that the executor has still to be told of.
     untold: bool,
     timeline: Timeline,
@@ -117,6 +119,7 @@ impl<'a> Supervised<'a> {
             reaped: Reaped::default(),
             streams: launched.streams,
             script_errors: launched.script_errors,
+            notes_written: 0,
             untold: false,
             timeline: Timeline::new(&spooled.order, now()),
             stopped: None,
@@ -255,7 +258,20 @@ impl<'a> Supervised<'a> {
             Control::Acknowledged(offset) => self.with_streams(|streams| streams.acknowledge(offset)),
             Control::Input => self.with_streams(Streams::feed_all),
             Control::Resize(size) => self.with_streams(|streams| streams.resize(size)),
+            Control::Notes => {
+                let written = self.write_notes();
+                self.log_failure("told what was said to it", written);
+            }
         }
+    }
+
+    /// What was said to the job stands behind what its script has said on standard error so far.
+    fn write_notes(&mut self) -> io::Result<()> {
+        let Some(output) = &mut self.script_errors else { return Ok(()) };
+        let notes = fs::read(self.shim.folder.file(NOTES))?;
+        let news = notes.get(self.notes_written..).unwrap_or_default();
+        self.notes_written += news.len();
+        output.write_all(news)
     }
 
     fn with_streams(&mut self, act: impl FnOnce(&mut Streams)) {

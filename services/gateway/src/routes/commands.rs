@@ -14,7 +14,7 @@ use muster_schemas::{
     policy::Policy,
     views::{
         CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, SubmitRequest,
+        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;
@@ -99,8 +99,23 @@ pub(crate) async fn signal(State(app): State<App>, asked: Asked, Json(request): 
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn modify(State(app): State<App>, asked: Asked, Json(request): Json<ModifyRequest>) -> Answered {
-    let ModifyRequest { jobs, change } = request;
-    app.jobs_command(asked, Command::Modify { jobs, change }).await
+    let ModifyRequest { jobs, change, further } = request;
+    let command = match further.is_empty() {
+        true => Command::Modify { jobs, change },
+        false => Command::Alter { jobs, change, further: Box::new(further) },
+    };
+    app.jobs_command(asked, command).await
+}
+
+/// Say something to running jobs
+///
+/// It is written behind what their scripts say on standard error.
+#[utoipa::path(post, path = "/v1/jobs/actions/tell", tag = "jobs", request_body = TellRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn tell(State(app): State<App>, asked: Asked, Json(request): Json<TellRequest>) -> Answered {
+    let TellRequest { jobs, text } = request;
+    app.jobs_command(asked, Command::TellJobs { jobs, text }).await
 }
 
 /// Start a step inside a running job
@@ -130,8 +145,12 @@ pub(crate) async fn start_step(
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn drain(State(app): State<App>, asked: Asked, Json(request): Json<DrainRequest>) -> Answered {
-    let DrainRequest { nodes, reason } = request;
-    app.jobs_command(asked, Command::DrainNodes { nodes, reason }).await
+    let DrainRequest { nodes, reason, is_down } = request;
+    let command = match is_down {
+        true => Command::TakeNodesDown { nodes, reason },
+        false => Command::DrainNodes { nodes, reason },
+    };
+    app.jobs_command(asked, command).await
 }
 
 /// Let drained nodes take jobs again

@@ -15,17 +15,20 @@ use axum::{
     http::header,
     response::IntoResponse,
 };
-use muster_domain::{State as ClusterState, state::Job};
+use muster_domain::{
+    State as ClusterState,
+    state::{Component, Condition, Job},
+};
 use muster_schemas::{
-    JobId, RunId, Sequence, StepId,
+    JobId, RunId, Sequence, StepId, Timestamp,
     command::{Query, QueryAnswer},
     event::{EndCause, Event, NodeExit, Owner, Record},
-    job::{JobSpec, JobState, Launch, WaitReason},
+    job::{Dependencies, JobSpec, JobState, Launch, WaitReason},
     resources::Alternative,
     views::{ErrorBody, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
 };
 use serde::Deserialize;
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 
@@ -181,6 +184,64 @@ pub(super) struct Found {
     pub(super) tasks: Vec<TaskView>,
     /// What its first component asks for.
     pub(super) alternatives: Arc<[Alternative]>,
+    /// What is not as it was submitted.
+    altered: Altered,
+}
+
+/// What is not, or may not be, as a job was submitted.
+#[derive(Default)]
+struct Altered {
+    /// Of its attributes; empty ones were taken away.
+    attributes: BTreeMap<String, String>,
+    components: Vec<AlteredComponent>,
+}
+
+/// The same of a component.
+struct AlteredComponent {
+    class: Option<String>,
+    reservation: Option<String>,
+    deadline: Option<Timestamp>,
+    dependencies: Dependencies,
+    alternatives: Arc<[Alternative]>,
+}
+
+impl Altered {
+    fn of(state: &ClusterState, id: JobId) -> Self {
+        let job = state.job(id).or_else(|| state.job(id.whole()));
+        let attributes = state.altered_attributes(id);
+        Self {
+            attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            components: job.into_iter().flat_map(|job| job.components.iter()).map(AlteredComponent::of).collect(),
+        }
+    }
+
+    fn apply(self, spec: &mut JobSpec) {
+        for (component, altered) in spec.components.iter_mut().zip(self.components) {
+            component.class = altered.class;
+            component.reservation = altered.reservation;
+            component.deadline = altered.deadline;
+            component.dependencies = altered.dependencies;
+            component.alternatives = altered.alternatives.to_vec();
+        }
+        spec.attributes.extend(self.attributes);
+        spec.attributes.retain(|_, value| !value.is_empty());
+    }
+}
+
+impl AlteredComponent {
+    fn of(component: &Component) -> Self {
+        let named = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
+        let extras = component.extras.as_deref();
+        let groups = extras.map(|extras| extras.dependencies.as_slice()).unwrap_or_default();
+        let group = |group: &Vec<Condition>| group.iter().map(|condition| condition.dependency.clone()).collect();
+        Self {
+            class: extras.and_then(|extras| named(&extras.class)),
+            reservation: extras.and_then(|extras| named(&extras.reservation)),
+            deadline: extras.and_then(|extras| extras.deadline),
+            dependencies: Dependencies { all_of: groups.iter().map(group).collect() },
+            alternatives: component.shape.alternatives.clone(),
+        }
+    }
 }
 
 /// Finds a job in the state of the moment, or in the log if it has left the state.
@@ -193,13 +254,13 @@ pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<F
 /// As [`find`], in a past state, or in the present one.
 pub(super) async fn find_in(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<Found, ApiError> {
     let up_to = past.map(ClusterState::sequence);
-    let look = |state: &ClusterState| Some((view_of(state, id)?, tasks_of(state, id), alternatives_of(state, id)));
-    let view = match past {
+    let look = |state: &ClusterState| found_in(state, id, up_to);
+    let found = match past {
         Some(state) => look(state),
         None => app.reader.projection().read(look),
     };
-    if let Some((view, tasks, alternatives)) = view {
-        return Ok(Found { view, up_to, tasks, alternatives });
+    if let Some(found) = found {
+        return Ok(found);
     }
     let unknown = || ApiError::not_found(format!("there is no job {id}"));
     let history = app.reader.job_history(id, up_to).await?;
@@ -212,8 +273,13 @@ pub(super) async fn find_in(app: &App, past: Option<&ClusterState>, id: JobId) -
     };
     let end = history.iter().rev().find(is_end).ok_or_else(unknown)?.sequence;
     let state = app.reader.past(end).await?;
-    let view = view_of(&state, id).ok_or_else(unknown)?;
-    Ok(Found { view, up_to, tasks: tasks_of(&state, id), alternatives: alternatives_of(&state, id) })
+    found_in(&state, id, up_to).ok_or_else(unknown)
+}
+
+fn found_in(state: &ClusterState, id: JobId, up_to: Option<Sequence>) -> Option<Found> {
+    let view = view_of(state, id)?;
+    let (tasks, alternatives) = (tasks_of(state, id), alternatives_of(state, id));
+    Some(Found { view, up_to, tasks, alternatives, altered: Altered::of(state, id) })
 }
 
 /// Show a job
@@ -244,11 +310,12 @@ pub(super) async fn history_of(app: &App, found: &Found) -> Result<Vec<Record>, 
 
 /// All of a job that the caller may see.
 pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[Record]) -> Result<JobDetail, ApiError> {
-    let Found { view, tasks, .. } = found;
+    let Found { view, tasks, altered, .. } = found;
     let mut spec = match app.ledger.query(&Query::JobSpec { job: view.id.whole() }).await? {
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
     };
+    altered.apply(&mut spec);
     let redacted = !may_see_all(app, caller, &view);
     if redacted {
         redact(&mut spec);

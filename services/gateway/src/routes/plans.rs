@@ -2,7 +2,8 @@
 
 use super::{job_id, jobs};
 use crate::{
-    app::App,
+    app::{App, Caller},
+    body::Json,
     error::ApiError,
     names::{Names, Runs},
     params::{At, MomentParams, NoParams, Params},
@@ -13,6 +14,7 @@ use axum::extract::{Path, State};
 use muster_domain::State as ClusterState;
 use muster_planner::{
     explain::{explain, explain_start, told_from},
+    forecast::foresee,
     projection::Projection,
     timetable::{Accuracy, Part, timetable},
 };
@@ -20,7 +22,10 @@ use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{Event, Record},
     job::JobState,
-    views::{ErrorBody, Explanation, PlanAccuracy, RunView, StartExplanation, Timetable, WaitExplanation},
+    views::{
+        ErrorBody, Explanation, Forecast, ForecastRequest, PlanAccuracy, RunView, StartExplanation, Timetable,
+        WaitExplanation,
+    },
 };
 use serde::Deserialize;
 use std::sync::Arc;
@@ -133,6 +138,21 @@ async fn up_to_plan(app: &App, from: Sequence, allocation: &Record) -> Result<Ve
             return Ok(records);
         }
     }
+}
+
+/// Foresee when a job would start
+///
+/// It is checked and planned with as if it were submitted now, without anything being submitted; filters are not asked.
+#[utoipa::path(post, path = "/v1/jobs/forecast", tag = "plan", request_body = ForecastRequest,
+    responses((status = 200, body = Forecast), (status = "default", body = ErrorBody)))]
+pub(crate) async fn forecast(
+    State(app): State<App>,
+    Caller(caller): Caller,
+    Json(request): Json<ForecastRequest>,
+) -> Result<axum::Json<Forecast>, ApiError> {
+    let (projection, now) = projection_of(&app, MomentParams::default()).await?;
+    let foreseen = work(move || foresee(&projection, &caller, request.job, now)).await?;
+    foreseen.map(axum::Json).map_err(ApiError::from)
 }
 
 /// Which part of the timetable is wanted.

@@ -33,6 +33,23 @@ pub(crate) async fn reserve(State(app): State<App>, asked: Asked, Json(spec): Js
     app.jobs_command(asked, Command::Reserve { reservation: Box::new(spec) }).await
 }
 
+/// Make a reservation something else
+///
+/// What runs in it goes on.
+#[utoipa::path(put, path = "/v1/reservations/{name}", tag = "nodes", request_body = ReservationSpec,
+    params(("name" = String, Path, description = "The reservation."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn change(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    asked: Asked,
+    Json(spec): Json<ReservationSpec>,
+) -> Answered {
+    let reservation = Box::new(ReservationSpec { name, ..spec });
+    app.jobs_command(asked, Command::ChangeReservation { reservation }).await
+}
+
 /// Give a reservation up
 #[utoipa::path(delete, path = "/v1/reservations/{name}", tag = "nodes",
     params(("name" = String, Path, description = "The reservation."),

@@ -16,7 +16,7 @@ use muster_schemas::{
     policy::Policy,
     subjects,
     usage::{UsageAnswer, UsageDimension, UsageMoment, UsageQuery},
-    views::{ErrorBody, InfoView, NodeView, NodesPage, QueuesPage},
+    views::{ErrorBody, InfoView, NodeView, NodesPage, QueuesPage, Statistics},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
@@ -173,4 +173,15 @@ pub(crate) async fn usage(
         reply => reply?,
     };
     Ok(axum::Json(reply.decode().map_err(unreadable)?))
+}
+
+/// Show how the scheduler does
+///
+/// Counted since the gateway that answers was started.
+#[utoipa::path(get, path = "/v1/statistics", tag = "system",
+    responses((status = 200, body = Statistics), (status = "default", body = ErrorBody)))]
+pub(crate) async fn statistics(State(app): State<App>) -> Result<axum::Json<Statistics>, ApiError> {
+    app.reader.catch_up(None).await?;
+    app.live.wait_for(app.reader.projection().sequence()).await;
+    Ok(axum::Json(app.reader.projection().read(|state| app.counts.told(state))))
 }

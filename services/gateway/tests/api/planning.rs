@@ -68,7 +68,7 @@ fn what_is_kept_explains_as_what_is_made_anew() {
         },
         |system, _| plan(system),
         |system, _| {
-            let request = DrainRequest { nodes: vec!["node2".into()], reason: String::new() };
+            let request = DrainRequest { nodes: vec!["node2".into()], reason: String::new(), is_down: false };
             system.client().drain(CommandId::new_now(), &request).unwrap();
         },
         |system, _| {

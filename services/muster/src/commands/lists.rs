@@ -138,7 +138,7 @@ pub fn node(connection: &ConnectionOptions, command: NodeCommand) -> CommandResu
         }
         NodeCommand::Drain { reason, nodes } => {
             let nodes = parse_hosts(&nodes).map_err(Failure::usage)?;
-            client.drain(CommandId::new_now(), &DrainRequest { nodes, reason })?;
+            client.drain(CommandId::new_now(), &DrainRequest { nodes, reason, is_down: false })?;
         }
         NodeCommand::Resume { nodes } => {
             let nodes = parse_hosts(&nodes).map_err(Failure::usage)?;

@@ -6,12 +6,16 @@ mod attach;
 mod batch;
 mod broadcast;
 mod cancel;
+mod clusters;
 mod control;
+mod diagnosis;
 mod endings;
+mod forecast;
 mod info;
 mod interrupts;
 mod manager;
 mod queue;
+mod reservation;
 mod salloc;
 mod shown;
 mod site;
@@ -20,6 +24,7 @@ mod submission;
 mod update;
 mod variables;
 
+pub use clusters::CLUSTERS;
 pub use endings::note as end_note;
 pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
 pub use variables::variables;
@@ -30,8 +35,10 @@ use site::Site;
 use std::{io::Write as _, path::Path};
 
 /// The names under which the program is one of this dialect's commands.
-pub const TOOLS: [&str; 11] =
-    ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr"];
+pub const TOOLS: [&str; 12] = [
+    "sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr",
+    "sdiag",
+];
 
 /// What a command came to: its exit status, or what it says when it does nothing.
 type Ended = Result<u8, queries::Failure>;
@@ -80,21 +87,58 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "sbatch" => batch::run(connection, words),
         "salloc" => salloc::run(connection, words),
         "srun" => srun::run(connection, words),
-        _ => Site::open(tool, connection).and_then(|mut site| match tool {
-            "squeue" => queue::run(&mut site, words),
-            "sinfo" => info::run(&mut site, words),
-            "scancel" => cancel::run(&mut site, words),
-            "scontrol" => control::run(&mut site, words),
-            "sattach" => attach::run(&mut site, words),
-            "sbcast" => broadcast::run(&mut site, words),
-            "sacctmgr" => manager::run(&mut site, words),
-            _ => accounting::run(&mut site, words),
-        }),
+        _ => match queries::clusters::asked(tool, words, &site::variable) {
+            Some(asked) => on_clusters(connection, tool, words, &asked),
+            None => on_cluster(connection, tool, words),
+        },
     };
     ended.unwrap_or_else(|failure| {
         failure.lines.iter().for_each(|line| eprintln!("{line}"));
         failure.code
     })
+}
+
+/// Carries a command out that lists or controls.
+fn on_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> Ended {
+    let mut site = Site::open(tool, connection)?;
+    match tool {
+        "squeue" => queue::run(&mut site, words),
+        "sinfo" => info::run(&mut site, words),
+        "scancel" => cancel::run(&mut site, words),
+        "scontrol" => control::run(&mut site, words),
+        "sattach" => attach::run(&mut site, words),
+        "sbcast" => broadcast::run(&mut site, words),
+        "sacctmgr" => manager::run(&mut site, words),
+        "sdiag" => diagnosis::run(&mut site, words),
+        _ => accounting::run(&mut site, words),
+    }
+}
+
+/// The same on each of several clusters. What cannot be done on one does not keep it from the others.
+fn on_clusters(
+    connection: &ConnectionOptions,
+    tool: &'static str,
+    words: &[String],
+    asked: &queries::clusters::Asked,
+) -> Ended {
+    let clusters = clusters::named(connection, tool, &asked.wish)?;
+    if tool == "scontrol" && clusters.len() > 1 {
+        return Err(queries::Failure::fatal(tool, "Only one cluster can be used at a time with scontrol"));
+    }
+    let mut status = 0;
+    for (place, cluster) in clusters.iter().enumerate() {
+        if asked.has_headings {
+            print(&queries::clusters::heading(&cluster.name, place == 0));
+        }
+        // The rows of all clusters stand in one table.
+        let headless = (tool == "sacct" && place > 0).then(|| "--noheader".to_owned());
+        let words: Vec<String> = headless.into_iter().chain(words.iter().cloned()).collect();
+        status = status.max(on_cluster(&cluster.connection, tool, &words).unwrap_or_else(|failure| {
+            failure.lines.iter().for_each(|line| eprintln!("{line}"));
+            failure.code
+        }));
+    }
+    Ok(status)
 }
 
 /// What is left to do of a request: help, usage and version are printed here.

@@ -713,10 +713,16 @@ const SLURM: Section = Section {
             "`datawarp`: `create_persistent name=`, `persistentdw name=` and `destroy_persistent name=` speak of persistent buffers. `script`: only the staging program understands the lines.",
         ),
         key(
+            "clusters",
+            Kind::Texts,
+            "[]",
+            "Other clusters, which `--clusters` (`-M`) can name: each `NAME=ADDRESS`, the address that of a gateway, such as `http://head:7457`, or a data folder on the host of the command. The cluster that the gateway serves itself need not be among them.",
+        ),
+        key(
             "scheduler_parameters",
             Kind::Text,
             "\"\"",
-            "Words with commas between them, as `SchedulerParameters` of `slurm.conf`. `whole_hetjob` (or `whole_pack`): cancel, hold and release act on the whole job if they are given the number of a component; `L+n` is still that component alone. `disable_hetjob_steps`: no step spans components. Others mean nothing here.",
+            "Words with commas between them, as `SchedulerParameters` of `slurm.conf`. `whole_hetjob` (or `whole_pack`): cancel, hold and release act on the whole job if they are given the number of a component; `L+n` is still that component alone. `disable_hetjob_steps`: no step spans components. `enable_user_top`: users who are no operators may use `scontrol top`. Others mean nothing here.",
         ),
     ],
 };

@@ -9,6 +9,7 @@ mod reservations;
 mod slurm;
 mod slurm_accounts;
 mod slurm_clients;
+mod slurm_commands;
 mod slurm_mail;
 mod slurm_staging;
 mod slurm_steps;

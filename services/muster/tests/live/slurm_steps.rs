@@ -48,7 +48,7 @@ ansys = 4
 matlab = 2
 "#;
 
-fn reference() -> Site {
+pub fn reference() -> Site {
     let mut system = System::stopped();
     system.write("cluster.toml", REFERENCE_CLUSTER);
     system.restart(&["--config", "cluster.toml"]);

@@ -110,6 +110,7 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
         | Event::JobReleased { job: id, .. }
         | Event::ComponentReleased { job: id, .. }
         | Event::JobModified { job: id, .. }
+        | Event::JobAltered { job: id, .. }
         | Event::JobRequeued { job: id, .. }
         | Event::JobEligible { job: id } => is_own(id),
         Event::QueueSet { .. }

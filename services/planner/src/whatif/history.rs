@@ -4,7 +4,7 @@ use muster_domain::State;
 use muster_schemas::{
     JobId, RunId, Timestamp,
     command::{Command, JobSelection},
-    event::{Actor, Event, Record},
+    event::{Actor, Event, JobChange, Record},
     job::{JobSpec, Launch, Outcome, Program},
     resources::{IndexSet, Placement},
 };
@@ -176,6 +176,7 @@ impl History {
             | Event::NodeRemoved { .. }
             | Event::NodeUp { .. }
             | Event::NodeDrained { .. }
+            | Event::NodeTakenOut { .. }
             | Event::NodeResumed { .. }
             | Event::NodeClosuresSet { .. }
             | Event::PolicySet { .. }
@@ -210,6 +211,11 @@ impl History {
                 };
                 What::Command(Command::ChangeClass { jobs, class: class.clone() })
             }
+            Event::JobAltered { job, change } if is_user => What::Command(Command::Alter {
+                jobs: only(*job),
+                change: JobChange::default(),
+                further: Box::new(change.as_ref().clone()),
+            }),
             Event::JobFinished { job, outcome: Outcome::Cancelled } if is_user && self.waits(*job) => {
                 What::Command(Command::Cancel { jobs: only(*job) })
             }

@@ -1,6 +1,7 @@
 //! What the planner decides, with every plan checked by the rules that the ledger will check it by.
 
 mod accounts;
+mod forecast;
 mod ordering;
 mod placement;
 mod properties;

@@ -10,6 +10,7 @@ use muster_schemas::{
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
     policy::Policy,
     resources::{Alternative, ComponentPlacement, NodeSpec, PropertyValue, Request},
+    views::Forecast,
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -115,6 +116,11 @@ impl World {
                 return started;
             }
         }
+    }
+
+    /// When a job of somebody would start if it were submitted.
+    pub fn foresee(&self, owner: &Owner, spec: JobSpec) -> Result<Forecast, Refusal> {
+        muster_planner::forecast::foresee(&self.projection, owner, spec, self.state().time())
     }
 
     /// Puts a policy in force.

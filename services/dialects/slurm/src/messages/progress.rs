@@ -79,6 +79,11 @@ pub fn wait_status(ends: &[Option<ExitStatus>]) -> u8 {
     ends.iter().map(status).max().unwrap_or(0)
 }
 
+/// What a job has on standard error of a message that somebody sends it (`scontrol notify`).
+pub fn told(message: &str) -> String {
+    format!("slurmstepd: error: {message}")
+}
+
 /// Why a batch script was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndCause {

@@ -15,9 +15,8 @@ use crate::{
     size,
 };
 use muster_schemas::{
-    event::JobChange,
+    event::{FurtherChange, JobChange},
     resources::{Alternative, Count, Level, LevelCount, Memory, Per, Request},
-    time::Timestamp,
 };
 use std::collections::BTreeMap;
 
@@ -28,14 +27,27 @@ pub struct JobUpdate {
     pub change: JobChange,
     /// Another service class.
     pub class: Option<String>,
-    /// Another reservation; empty for none.
-    pub reservation: Option<String>,
-    /// Another deadline.
-    pub deadline: Option<Timestamp>,
-    /// What changes of the attributes of the component, by their names: options that the model has no place for.
+    /// What else changes there, but for attributes.
+    pub further: FurtherChange,
+    /// What changes of the attributes of the component, by their names: options that the model has no place for. An empty one
+    /// goes.
     pub attributes: BTreeMap<&'static str, String>,
     /// It raises a time limit or a priority, which only operators may (SL-C-36).
     pub needs_operator: bool,
+}
+
+impl JobUpdate {
+    /// What more changes of the job, for one component or for all of so many.
+    pub fn further(&self, component: Option<u32>, components: usize) -> FurtherChange {
+        let offsets = match component {
+            Some(offset) => offset as usize..offset as usize + 1,
+            None => 0..components.max(1),
+        };
+        let of = |offset: usize| {
+            self.attributes.iter().map(move |(name, value)| (attributes::component_key(offset, name), value.clone()))
+        };
+        FurtherChange { component, attributes: offsets.flat_map(of).collect(), ..self.further.clone() }
+    }
 }
 
 /// What may change of a job that runs.
@@ -91,8 +103,8 @@ fn apply(
         "Account" => change.account = Some(text.to_owned()),
         "Name" | "JobName" => change.name = Some(text.to_owned()),
         "QOS" => result.class = Some(text.to_owned()),
-        "ReservationName" => result.reservation = Some(text.to_owned()),
-        "Deadline" => result.deadline = Some(moment::parse(text, now)?),
+        "ReservationName" => result.further.reservation = Some(text.to_owned()),
+        "Deadline" => result.further.deadline = Some(moment::parse(text, now)?),
         "Partition" => change.queue = Some(text.split(',').next()?.to_owned()),
         "Priority" => {
             let priority = values::priority(text)?;
@@ -104,9 +116,30 @@ fn apply(
         "Dependency" => change.dependencies = Some(dependencies(text)?),
         "ArrayTaskThrottle" => change.max_running = Some(text.parse().ok()?),
         "TimeLimit" => time_limit(pair, record, asked, result)?,
-        _ => return sizes(pair, asked).or_else(|| attribute(pair, record, result)),
+        _ => match sizes(pair, asked) {
+            Some(()) => keep_as_written(pair, asked, result),
+            None => return attribute(pair, record, result),
+        },
     }
     Some(())
+}
+
+/// What a job asks for is shown as it was written, where that was kept.
+fn keep_as_written(pair: &Pair, asked: &[Alternative], result: &mut JobUpdate) {
+    use attributes::component as names;
+    let (name, value) = match pair.key {
+        "NumNodes" => (names::NODES, pair.value.clone()),
+        "NumTasks" => (names::NTASKS, pair.value.clone()),
+        "CPUsPerTask" => (names::CPUS_PER_TASK, pair.value.clone()),
+        "Features" => (names::CONSTRAINT, pair.value.clone()),
+        "Licenses" => {
+            let licences = asked.first().map(|alternative| &alternative.licences).into_iter().flatten();
+            let list: Vec<String> = licences.map(|(name, count)| format!("{name}:{count}")).collect();
+            (names::LICENSES, list.join(","))
+        }
+        _ => return,
+    };
+    result.attributes.insert(name, value);
 }
 
 /// `=`, `+=`, `-=` and a sign before the value change the limit of now, which counts in minutes.
@@ -234,6 +267,10 @@ fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<
                 Change::Subtract => record.request().nice.checked_sub(given)?,
             };
             result.needs_operator |= nice < record.request().nice.min(0);
+            if record.state.is_pending() {
+                let now = result.change.priority.unwrap_or(record.priority);
+                result.change.priority = Some(now.checked_add(record.request().nice)?.checked_sub(nice)?);
+            }
             (names::NICE, nice.to_string())
         }
         "Comment" => (names::COMMENT, text.to_owned()),
@@ -244,11 +281,28 @@ fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<
         "MinTmpDiskNode" => (names::TMP, size::parse_megabytes(text).map(|_| text.to_owned())?),
         "MailType" => (names::MAIL_TYPE, values::mail_types(text).map(|_| text.to_owned())?),
         "MailUser" => (names::MAIL_USER, text.to_owned()),
-        "Requeue" => (names::NO_REQUEUE, if text == "0" { attributes::SET } else { "" }.to_owned()),
-        "Contiguous" => (names::CONTIGUOUS, text.to_owned()),
-        "OverSubscribe" | "Shared" => (names::OVERSUBSCRIBE, text.to_owned()),
+        "Requeue" => {
+            let is_requeued = flag(text)?;
+            result.further.requeue_on_node_lost = Some(is_requeued);
+            (names::NO_REQUEUE, set_if(!is_requeued))
+        }
+        "Contiguous" => (names::CONTIGUOUS, set_if(flag(text)?)),
+        "OverSubscribe" | "Shared" => (names::OVERSUBSCRIBE, set_if(flag(text)?)),
         _ => return None,
     };
     result.attributes.insert(name, value);
     Some(())
+}
+
+/// `0`, `no`, `1` and `yes`.
+fn flag(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "0" | "no" => Some(false),
+        "1" | "yes" => Some(true),
+        _ => None,
+    }
+}
+
+fn set_if(is_set: bool) -> String {
+    if is_set { attributes::SET.to_owned() } else { String::new() }
 }

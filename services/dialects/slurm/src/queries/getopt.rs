@@ -1,20 +1,8 @@
-//! Command lines as `getopt_long` reads them: options and words in any order, long options abbreviated, short ones glued
-//! (SL-C-01, SL-C-02).
+//! Command lines with options and words in any order (SL-C-01, SL-C-02).
 
 use super::Failure;
-
-/// Whether an option takes a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// It has none.
-    Nothing,
-    /// It must have one.
-    Value,
-    /// It may have one: glued, or the next word if that is no option.
-    Maybe,
-    /// It may have one, which must be glued.
-    MaybeGlued,
-}
+pub use crate::getopt::Takes;
+use crate::getopt::{self, Step};
 
 /// An option: its letter, the key under which it is reported, its name, its value. Several names may have one key.
 pub struct Opt {
@@ -76,104 +64,58 @@ impl Line {
 ///
 /// # Errors
 /// An option that is unknown, ambiguous, lacks its value or has one too many (SL-C-02).
-pub fn parse(command: &str, table: &[Opt], arguments: &[impl AsRef<str>]) -> Result<Line, Failure> {
-    let mut line = Line::default();
-    let mut rest = arguments.iter().map(AsRef::as_ref).peekable();
-    while let Some(word) = rest.next() {
-        if word == "--" {
-            line.words.extend(rest.map(str::to_owned));
-            break;
-        } else if let Some(long) = word.strip_prefix("--") {
-            read_long(command, table, long, &mut rest, &mut line)?;
-        } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-            read_letters(command, table, letters, &mut rest, &mut line)?;
-        } else {
-            line.words.push(word.to_owned());
-        }
-    }
-    Ok(line)
-}
-
-type Rest<'a, I> = std::iter::Peekable<I>;
-
-fn read_long<'a, I: Iterator<Item = &'a str>>(
-    command: &str,
-    table: &[Opt],
-    text: &str,
-    rest: &mut Rest<'a, I>,
-    line: &mut Line,
-) -> Result<(), Failure> {
-    let (name, glued) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    let option = find(command, table, name)?;
-    let value = match (option.takes, glued) {
-        (Takes::Nothing, Some(_)) => {
-            return Err(hint(command, format!("option '--{}' doesn't allow an argument", option.name)));
-        }
-        (_, Some(value)) => Some(value.to_owned()),
-        (Takes::Value, None) => {
-            let missing = || hint(command, format!("option '--{}' requires an argument", option.name));
-            Some(rest.next().ok_or_else(missing)?.to_owned())
-        }
-        (Takes::Maybe, None) => next_word(rest),
-        (Takes::Nothing | Takes::MaybeGlued, None) => None,
-    };
-    line.options.push((option.key, value));
-    Ok(())
-}
-
-fn next_word<'a, I: Iterator<Item = &'a str>>(rest: &mut Rest<'a, I>) -> Option<String> {
-    rest.next_if(|word| !word.starts_with('-')).map(str::to_owned)
-}
-
-/// The option of a name, or the only one that begins so.
-fn find<'t>(command: &str, table: &'t [Opt], name: &str) -> Result<&'t Opt, Failure> {
-    if let Some(option) = table.iter().find(|option| option.name == name) {
-        return Ok(option);
-    }
-    let fitting: Vec<&Opt> = table.iter().filter(|option| option.name.starts_with(name)).collect();
-    match fitting.as_slice() {
-        [] => Err(hint(command, format!("unrecognized option '--{name}'"))),
-        [first, others @ ..] if others.iter().all(|other| other.key == first.key) => Ok(first),
-        several => {
-            let names: Vec<String> = several.iter().map(|option| format!("'--{}'", option.name)).collect();
-            Err(hint(command, format!("option '--{name}' is ambiguous; possibilities: {}", names.join(" "))))
-        }
-    }
-}
-
-fn read_letters<'a, I: Iterator<Item = &'a str>>(
-    command: &str,
-    table: &[Opt],
-    letters: &str,
-    rest: &mut Rest<'a, I>,
-    line: &mut Line,
-) -> Result<(), Failure> {
-    for (place, letter) in letters.char_indices() {
-        let unknown = || hint(command, format!("invalid option -- '{letter}'"));
-        let option = table.iter().find(|option| option.letter == Some(letter)).ok_or_else(unknown)?;
-        let glued = Some(&letters[place + letter.len_utf8()..]).filter(|glued| !glued.is_empty());
-        let value = match (option.takes, glued) {
-            (Takes::Nothing, _) => {
-                line.options.push((option.key, None));
-                continue;
+pub fn parse(command: &str, table: &'static [Opt], arguments: &[impl AsRef<str>]) -> Result<Line, Failure> {
+    let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+    let (mut line, mut at) = (Line::default(), 0);
+    let options = &mut line.options;
+    let mut take = |option: &'static Opt, value| options.push((option.key, value));
+    loop {
+        match getopt::next(&Own(table), &arguments, &mut at, &mut take) {
+            Ok(Step::Options) => {}
+            Ok(Step::Word) => {
+                line.words.push(arguments[at].to_owned());
+                at += 1;
             }
-            (_, Some(value)) => Some(value.to_owned()),
-            (Takes::Value, None) => {
-                let missing = || hint(command, format!("option requires an argument -- '{letter}'"));
-                Some(rest.next().ok_or_else(missing)?.to_owned())
+            Ok(Step::Separator) => {
+                line.words.extend(arguments[at..].iter().map(|word| (*word).to_owned()));
+                return Ok(line);
             }
-            (Takes::Maybe, None) => next_word(rest),
-            (Takes::MaybeGlued, None) => None,
-        };
-        line.options.push((option.key, value));
-        break;
+            Ok(Step::End) => return Ok(line),
+            Err(wrong) => return Err(Failure { lines: wrong.lines(command), code: 1 }),
+        }
     }
-    Ok(())
 }
 
-fn hint(command: &str, text: String) -> Failure {
-    let lines = vec![format!("{command}: {text}"), format!("Try \"{command} --help\" for more information")];
-    Failure { lines, code: 1 }
+/// The options of a command.
+struct Own(&'static [Opt]);
+
+impl getopt::Table for Own {
+    type Option = &'static Opt;
+
+    fn of_letter(&self, letter: char) -> Option<Self::Option> {
+        self.0.iter().find(|option| option.letter == Some(letter))
+    }
+
+    fn of_name(&self, name: &str) -> Option<Self::Option> {
+        self.0.iter().find(|option| option.name == name)
+    }
+
+    fn beginning(&self, start: &str) -> Vec<(&'static str, Self::Option)> {
+        let fitting = self.0.iter().filter(|option| option.name.starts_with(start));
+        fitting.map(|option| (option.name, option)).collect()
+    }
+
+    fn are_same(&self, one: Self::Option, other: Self::Option) -> bool {
+        one.key == other.key
+    }
+
+    fn name(&self, option: Self::Option) -> &'static str {
+        option.name
+    }
+
+    fn takes(&self, option: Self::Option) -> Takes {
+        option.takes
+    }
 }
 
 /// What `--help` prints: how the command is called, and its options (SL-C-01).

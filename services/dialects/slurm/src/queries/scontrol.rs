@@ -4,6 +4,7 @@ use super::{
     Failure, Request,
     getopt::{Opt, Takes::*, opt, parse as read},
     means, printed_only,
+    reservation::deleted,
     update::{Update, create, update},
 };
 use crate::{job_id::IdExpression, select::Action};
@@ -83,8 +84,8 @@ pub enum Verb {
     Update(Update),
     /// Makes a reservation.
     Create(Update),
-    /// Removes a reservation.
-    Delete(Update),
+    /// Removes the reservation of this name.
+    Delete(String),
     /// Puts jobs before the others of their owner.
     Top(Vec<IdExpression>),
     /// Waits until the nodes of a job are ready.
@@ -202,8 +203,8 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Scontrol>, Failure
         "reconfigure" => Verb::Reconfigure,
         "update" => Verb::Update(update(words)?),
         "create" => Verb::Create(create(words)?),
-        "delete" => Verb::Delete(create(words)?),
-        "top" => Verb::Top(ids("top", words)?),
+        "delete" => Verb::Delete(deleted(words)?),
+        "top" => Verb::Top(only_ids("top", words)?),
         "wait_job" => Verb::WaitJob(one("wait_job", words)?),
         "write" => write(words)?,
         "notify" => notify(words)?,
@@ -259,6 +260,14 @@ fn ids(verb: &str, words: &[String]) -> Result<Vec<IdExpression>, Failure> {
         all.extend(super::ids(text, invalid)?);
     }
     if all.is_empty() { Err(too_few(verb)) } else { Ok(all) }
+}
+
+/// Ids in one list.
+fn only_ids(verb: &str, words: &[String]) -> Result<Vec<IdExpression>, Failure> {
+    match words {
+        [_, _, ..] => Err(Failure::plain(format_args!("too many arguments for keyword:{verb}"))),
+        words => ids(verb, words),
+    }
 }
 
 fn one(verb: &str, words: &[String]) -> Result<IdExpression, Failure> {

@@ -174,7 +174,7 @@ pub fn update(words: &[String]) -> Result<Update, Failure> {
     read(words, false)
 }
 
-/// Reads what stands behind `create` or `delete`.
+/// Reads what stands behind `create`.
 ///
 /// # Errors
 /// As [`update`].

@@ -5,7 +5,10 @@ use super::{
     cells::{moment, put},
 };
 use crate::words::State;
-use muster_schemas::time::Timestamp;
+use muster_schemas::{
+    time::Timestamp,
+    views::{OutcomeWord, Statistics},
+};
 use std::collections::BTreeMap;
 
 /// How one kind of scheduling pass has done since the counts began.
@@ -56,6 +59,43 @@ pub struct Diagnosis {
     pub backfilled_components: u64,
     /// The mode of the last such pass: 1 or 2 (SL-P-03); `None` before the first.
     pub backfill_mode: Option<u8>,
+}
+
+impl Diagnosis {
+    /// What a gateway has counted. Every pass of muster's planner starts jobs in their order and goes around those that wait.
+    pub fn of(statistics: &Statistics) -> Self {
+        let cycles = statistics.cycles.unwrap_or_default();
+        let passes = Passes {
+            count: cycles.count.max(statistics.plans),
+            last: statistics.last_plan,
+            last_micros: cycles.last_micros,
+            max_micros: cycles.longest_micros,
+            total_micros: cycles.total_micros,
+            last_depth: statistics.last_plan_jobs,
+            queue_length: statistics.waiting,
+        };
+        let mut ended = BTreeMap::new();
+        for (outcome, count) in &statistics.ended {
+            let state = match outcome {
+                OutcomeWord::Completed => State::Completed,
+                OutcomeWord::Cancelled => State::Cancelled,
+                _ => State::Failed,
+            };
+            *ended.entry(state).or_default() += count;
+        }
+        Self {
+            since: Some(statistics.since),
+            submitted: statistics.submitted,
+            started: statistics.started,
+            states: [(State::Pending, statistics.waiting), (State::Running, statistics.active)].into(),
+            ended,
+            main: passes,
+            backfill: passes,
+            backfilled: statistics.backfilled,
+            backfilled_components: statistics.backfilled_components,
+            backfill_mode: None,
+        }
+    }
 }
 
 /// The whole text.

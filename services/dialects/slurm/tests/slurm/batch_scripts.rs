@@ -2,6 +2,7 @@
 
 use super::submissions::{parse, settings_of, submit_script};
 use muster_slurm::{
+    getopt::Wrong,
     messages::{ExitStatuses, Refusal},
     options::Command,
     script::{Wanted, candidates, check, options, wanted, wrap},
@@ -107,7 +108,7 @@ fn wrong_option_lines_are_refused() {
     let told = refusal("#SBATCH -n1 what");
     assert_eq!(told.lines(Command::Sbatch), ["sbatch: error: Invalid directive found in batch script: what"]);
     assert_eq!(refusal("#SBATCH -J \"x"), Refusal::UnmatchedQuote { line: 2, quote: '"' });
-    assert_eq!(refusal("#SBATCH --bogus"), Refusal::UnknownOption("bogus".into()));
+    assert_eq!(refusal("#SBATCH --bogus"), Refusal::Option(Wrong::UnknownOption("bogus".into())));
     let wrong = settings_of(Command::Sbatch, "", "#!/bin/sh\n#SBATCH --time=x\n", &[]);
     assert_eq!(wrong.unwrap_err(), Refusal::BadValue("time"));
 }

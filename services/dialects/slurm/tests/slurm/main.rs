@@ -3,6 +3,7 @@
 mod accounts;
 mod batch_scripts;
 mod burst_buffers;
+mod clusters;
 mod constraints;
 mod durations;
 mod environments;
@@ -16,6 +17,7 @@ mod options;
 mod outputs;
 mod propagation;
 mod queries;
+mod reservations;
 mod select;
 mod show_columns;
 mod show_sacct;

@@ -2,6 +2,7 @@
 
 use muster_schemas::job::ExitStatus;
 use muster_slurm::{
+    getopt::Wrong,
     messages::{
         AllocationEvent, EndCause, ExitStatuses, Refusal, Rejection, end_note, submitted, wait_status, would_start,
     },
@@ -87,7 +88,7 @@ fn the_exit_status_of_errors_can_be_chosen() {
         ExitStatuses::from_variables(|asked| (asked == name).then(|| value.to_owned()))
     };
     assert_eq!(refusal.exit_status(chosen("SLURM_EXIT_ERROR", "77")), 77);
-    assert_eq!(Refusal::UnknownOption("x".into()).exit_status(chosen("SLURM_EXIT_ERROR", "77")), 77);
+    assert_eq!(Refusal::Option(Wrong::UnknownOption("x".into())).exit_status(chosen("SLURM_EXIT_ERROR", "77")), 77);
     for ignored in ["", "x", "0", "256", "-1"] {
         assert_eq!(refusal.exit_status(chosen("SLURM_EXIT_ERROR", ignored)), 1, "{ignored}");
     }
@@ -151,6 +152,20 @@ fn a_test_tells_when_the_job_would_start() {
     assert_eq!(
         would_start(Command::Sbatch, 5, "2026-11-20T10:00:00", 5, "nid[00001-00003]", None),
         "sbatch: Job 5 to start at 2026-11-20T10:00:00 using 5 processors on nid[00001-00003]"
+    );
+}
+
+/// SL-C-10.
+#[test]
+fn a_test_tells_why_the_job_would_be_refused() {
+    let told = |rejection: Rejection| rejection.of_test(Command::Sbatch);
+    assert_eq!(
+        told(Rejection::NodeConfiguration),
+        ["allocation failure: Requested node configuration is not available"]
+    );
+    assert_eq!(
+        told(Rejection::Partition("nope".into())),
+        ["sbatch: error: invalid partition specified: nope", "allocation failure: Invalid partition name specified"]
     );
 }
 

@@ -111,7 +111,7 @@ fn options_are_abbreviated_glued_and_refused() {
 /// SL-C-01
 #[test]
 fn every_command_tells_how_it_is_called() {
-    for command in ["sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sinfo", "squeue"] {
+    for command in ["sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sdiag", "sinfo", "squeue"] {
         let help = queries::help(command).expect("a command");
         assert!(help.starts_with(&format!("Usage: {command} [OPTIONS...]")), "{help}");
         assert!(help.contains("-V, --version\n"), "{help}");
@@ -319,7 +319,7 @@ fn scontrol_acts_on_ids_in_several_words_or_a_list() {
 
 fn update(text: &str) -> Update {
     match run(scontrol(text)).verb {
-        Verb::Update(update) | Verb::Create(update) | Verb::Delete(update) => update,
+        Verb::Update(update) | Verb::Create(update) => update,
         other => panic!("{other:?}"),
     }
 }

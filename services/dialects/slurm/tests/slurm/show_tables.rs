@@ -8,7 +8,7 @@ use muster_schemas::{
         UserSpec,
     },
     cluster::ClusterSettings,
-    views::AccountsPage,
+    views::{AccountsPage, OutcomeWord, PlannerCycles, Statistics},
 };
 use muster_slurm::{
     show::{
@@ -132,4 +132,48 @@ fn accounts_users_classes_and_clusters_have_their_usual_columns() {
     let cluster = Cluster { name: "alpha".to_owned(), host: "head".to_owned(), port: 6817 };
     let listed = sacctmgr::list(&[cluster], Some("cluster,controlh,controlp"), &columns, true, &clock()).unwrap();
     assert_eq!(listed, "     alpha            head         6817 \n");
+}
+
+/// SL-P-06: what a gateway counts in the terms of `sdiag`.
+#[test]
+fn a_gateway_s_counts_are_what_sdiag_tells() {
+    let statistics = Statistics {
+        since: ago(60),
+        submitted: 9,
+        started: 7,
+        backfilled: 2,
+        backfilled_components: 3,
+        ended: [
+            (OutcomeWord::Completed, 3),
+            (OutcomeWord::Cancelled, 1),
+            (OutcomeWord::Failed, 2),
+            (OutcomeWord::TimedOut, 1),
+        ]
+        .into(),
+        plans: 20,
+        last_plan: Some(ago(5)),
+        last_plan_jobs: 4,
+        waiting: 2,
+        active: 1,
+        cycles: Some(PlannerCycles { count: 30, total_micros: 600, last_micros: 10, longest_micros: 90 }),
+    };
+    let text = sdiag(&Diagnosis::of(&statistics), &clock());
+    for line in [
+        "Jobs submitted: 9",
+        "Jobs started:   7",
+        "Jobs completed: 3",
+        "Jobs canceled:  1",
+        "Jobs failed:    3",
+        "Jobs pending:   2",
+        "Jobs running:   1",
+        "\tTotal cycles: 30",
+        "\tMean cycle: 20",
+        "\tMax cycle: 90",
+        "\tTotal backfilled jobs (since last slurm start): 2",
+        "\tTotal backfilled heterogeneous job components: 3",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line:?} is missing:\n{text}");
+    }
+    let without = Diagnosis::of(&Statistics { cycles: None, ..statistics });
+    assert_eq!((without.main.count, without.main.max_micros), (20, 0), "plans are counted, nobody timed them");
 }

@@ -88,10 +88,47 @@ fn what_the_model_has_no_place_for_is_kept_beside_it() {
     assert_eq!((update.change.name.as_deref(), update.change.queue.as_deref()), (Some("x"), Some("p2")));
     assert_eq!(update.change.begin, Some(ago(-60)));
     let update = waiting("qos=high reservationname=r1 deadline=now+3600");
-    assert_eq!((update.class.as_deref(), update.reservation.as_deref()), (Some("high"), Some("r1")));
-    assert_eq!(update.deadline, Some(ago(-3600)));
+    let further = &update.further;
+    assert_eq!((update.class.as_deref(), further.reservation.as_deref()), (Some("high"), Some("r1")));
+    assert_eq!(further.deadline, Some(ago(-3600)));
     assert!(waiting("dependency=afterok:5").change.dependencies.is_some());
     assert_eq!(waiting("dependency=").change.dependencies, Some(Default::default()));
+}
+
+/// SL-C-36: attributes are those of the component that is named, or of all.
+#[test]
+fn attributes_of_one_component_change_or_those_of_all() {
+    let keys = |component, count| {
+        let further = waiting("comment=c requeue=0").further(component, count);
+        assert_eq!((further.requeue_on_node_lost, further.component), (Some(false), component));
+        further.attributes.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(Some(2), 3), ["slurm.2.comment=c", "slurm.2.no-requeue=yes"]);
+    assert_eq!(keys(None, 1), ["slurm.0.comment=c", "slurm.0.no-requeue=yes"]);
+    assert_eq!(keys(None, 2).len(), 4);
+    let back = waiting("requeue=1 oversubscribe=no");
+    assert_eq!(back.further.requeue_on_node_lost, Some(true));
+    assert_eq!(back.attributes, [("no-requeue", String::new()), ("oversubscribe", String::new())].into());
+}
+
+/// SL-C-36, SL-C-13: what a job is nicer by, its priority is lower by.
+#[test]
+fn nice_lowers_the_priority_of_a_job_that_waits() {
+    assert_eq!(waiting("nice=7").change.priority, Some(993));
+    assert_eq!(waiting("nice=-7").change.priority, Some(1007));
+    assert_eq!(waiting("priority=500 nice=7").change.priority, Some(493));
+    let job = running("7", 60, &["n1"], json!({}));
+    assert_eq!(changed(job, "nice=7").map(|update| update.change.priority), Ok(None));
+}
+
+/// SL-C-36: what is shown as it was written is shown as it is written now.
+#[test]
+fn a_request_that_changes_is_shown_as_it_is_written() {
+    let kept = |pairs: &str| waiting(pairs).attributes.into_iter().collect::<Vec<_>>();
+    assert_eq!(kept("features=gamma"), [("constraint", "gamma".to_owned())]);
+    assert_eq!(kept("licenses+=matlab:1"), [("licenses", "ansys:2,matlab:1".to_owned())]);
+    assert_eq!(kept("licenses="), [("licenses", String::new())]);
+    assert_eq!(kept("numnodes=2-4 numtasks=3"), [("nodes", "2-4".to_owned()), ("ntasks", "3".to_owned())]);
 }
 
 /// SL-M-08

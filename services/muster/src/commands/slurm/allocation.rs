@@ -2,15 +2,16 @@
 //! SL-C-21, SL-C-22).
 
 use super::{
+    forecast,
     interrupts::{Interrupts, is_end},
     site::{rules, unreachable},
-    submission::{Problem, failed, refused, verdict},
+    submission::{Problem, failed, refused_job, verdict},
 };
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,
-    job::{ExitStatus, JobState},
+    job::{ExitStatus, JobSpec, JobState},
     views::{JobDetail, JobView, JobsRequest},
 };
 use muster_slurm::{
@@ -18,7 +19,7 @@ use muster_slurm::{
     messages::{AllocationEvent, Refusal, Rejection},
     options::Command,
     queries::Failure,
-    request::{Caller, Interactive, Program, Settings, Submission, lower},
+    request::{Caller, Interactive, Program, Rules, Settings, Submission, lower},
 };
 use nix::unistd::User;
 use std::{sync::mpsc, thread, time::Duration};
@@ -46,6 +47,20 @@ pub struct Wish<'a> {
     pub now: &'a jiff::Zoned,
 }
 
+impl Wish<'_> {
+    /// The job that holds it, by what the site says of submissions.
+    pub fn job(&self, rules: &Rules) -> Result<JobSpec, Problem> {
+        let submission = Submission {
+            components: self.settings,
+            program: Program::Allocation { by: self.by, words: self.words.clone() },
+            caller: self.caller,
+            rules,
+            now: self.now,
+        };
+        Ok(lower(&submission)?)
+    }
+}
+
 /// An allocation, which lasts as long as this command says that it lives.
 pub struct Allocation {
     /// Its job.
@@ -59,30 +74,23 @@ pub struct Allocation {
 pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -> Result<Allocation, Problem> {
     let command = wish.command;
     let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))?;
-    let submission = Submission {
-        components: wish.settings,
-        program: Program::Allocation { by: wish.by, words: wish.words.clone() },
-        caller: wish.caller,
-        rules: &rules(&info),
-        now: wish.now,
-    };
-    let mut spec = lower(&submission)?;
+    let mut spec = wish.job(&rules(&info))?;
+    forecast::settle(command, client, &mut spec)?;
     let own = [
         ("SLURM_CLUSTER_NAME", &info.cluster),
         ("SLURM_SUBMIT_DIR", &wish.caller.directory),
         ("SLURM_SUBMIT_HOST", &wish.caller.host),
     ];
     spec.environment.extend(own.map(|(name, value)| (name.to_owned(), value.clone())));
-    let partition = spec.components.iter().find_map(|component| component.queue.clone());
     let heterogeneous = spec.components.len() > 1;
     // Whoever is interrupted in between has a job whose number nobody knows.
     interrupts.put_off();
-    let submitted = client.submit(CommandId::new_now(), vec![spec]);
+    let submitted = client.submit(CommandId::new_now(), vec![spec.clone()]);
     let job = submitted.map(|answer| (answer.jobs.first().copied(), answer.is_judged));
     let (job, is_judged) = match job {
         Ok((Some(job), is_judged)) => (job, is_judged),
         Ok((None, _)) => return Err(failed(command, "the answer names no job")),
-        Err(error) => return Err(refused(command, error, partition)),
+        Err(error) => return Err(refused_job(command, client, error, &spec)),
     };
     let mut canceller = client.another();
     interrupts.handle(move |signal| {

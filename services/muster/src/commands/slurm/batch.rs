@@ -1,9 +1,9 @@
 //! `sbatch` (SL-S, SL-C-06 to C-11).
 
 use super::{
-    Ended, print,
+    Ended, clusters, forecast, print,
     site::{self, now, unreachable, variable},
-    submission::{self, Problem, caller, forget_outer_job, printed_only, refused, tell, verdict},
+    submission::{self, Problem, caller, forget_outer_job, printed_only, refused_job, tell, verdict},
 };
 use crate::cli::ConnectionOptions;
 use jiff::Zoned;
@@ -45,24 +45,30 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     forget_outer_job(&mut caller);
     let (program, settings) = read(&line, &caller, &now)?;
     tell(COMMAND, &line, &settings);
-    if line.gives("test-only") {
-        return Err(failed("--test-only: muster cannot tell yet when a job would start; nothing was submitted"));
-    }
     let mut client = connection.client().map_err(failed)?;
     let rules = rules(&mut client, &program, &settings)?;
     let submission = Submission { components: &settings, program, caller: &caller, rules: &rules, now: &now };
     let mut spec = lower(&submission)?;
     add_variables(&mut spec, &settings, &caller);
-    let partition = spec.components.iter().filter_map(|component| component.queue.clone()).next();
-    let answer = client.submit(CommandId::new_now(), vec![spec]);
-    let answer = answer.map_err(|error| refused(COMMAND, error, partition))?;
+    let cluster = clusters::of_job(connection, COMMAND, &settings, &spec)?;
+    if let Some(cluster) = &cluster {
+        cluster.lead(&mut spec.environment);
+        client = cluster.connection.client().map_err(failed)?;
+    }
+    forecast::settle(COMMAND, &mut client, &mut spec)?;
+    if settings.iter().any(|settings| settings.is_set("test-only")) {
+        return forecast::tell(COMMAND, &mut client, spec);
+    }
+    let answer = client.submit(CommandId::new_now(), vec![spec.clone()]);
+    let answer = answer.map_err(|error| refused_job(COMMAND, &mut client, error, &spec))?;
     let job = *answer.jobs.first().ok_or_else(|| failed("the answer names no job"))?;
     if answer.is_judged
         && let Some(rejection) = verdict(&mut client, job).map_err(failed)?
     {
         return Err(Refusal::Rejected(rejection).into());
     }
-    if let Some(line) = submitted(job.number, None, line.gives("parsable"), line.gives("quiet")) {
+    let name = cluster.as_ref().map(|cluster| cluster.name.as_str());
+    if let Some(line) = submitted(job.number, name, line.gives("parsable"), line.gives("quiet")) {
         print(&format!("{line}\n"));
     }
     let waits = settings.first().is_some_and(|leader| leader.is_set("wait"));

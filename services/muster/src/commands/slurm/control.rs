@@ -1,7 +1,7 @@
 //! `scontrol` (SL-C-33 to C-38, SL-M-04 to M-11).
 
 use super::{
-    Ended, print, shown,
+    Ended, print, reservation, shown,
     site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site},
     update, wanted,
 };
@@ -11,11 +11,12 @@ use muster_schemas::{
     accounts::AccountSettings,
     command::JobSelection,
     job::Holds,
-    views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest},
+    views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
 };
 use muster_slurm::{
     burst_buffer::script_of,
     job_id::{IdExpression, JobPart},
+    messages::told,
     queries::{
         Failure,
         scontrol::{Entity, Scontrol, Variant, Verb, parse},
@@ -50,9 +51,10 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
         Verb::WaitJob(id) => wait_job(site, id),
         // The configuration is read when it is applied; there is nothing to do, as there mostly is in Slurm.
         Verb::Reconfigure => Ok(0),
-        Verb::Create(_) | Verb::Delete(_) | Verb::Top(_) | Verb::Notify { .. } => {
-            Err(Failure::error("scontrol", "muster does not do this yet; nothing was changed"))
-        }
+        Verb::Create(wish) => reservation::create(site, wish),
+        Verb::Delete(name) => reservation::delete(site, name),
+        Verb::Top(ids) => update::top(site, ids),
+        Verb::Notify { id, message } => notify(site, id, message),
     }
 }
 
@@ -284,6 +286,22 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         Some(ErrorCode::PermissionDenied) => Failure::plain(format_args!("Access/permission denied for job {part}")),
         Some(ErrorCode::NotFound) => Failure::plain(format_args!("Invalid job id specified for job {part}")),
         Some(_) => Failure::plain(format_args!("{error} for job {part}")),
+        None => site.failure(&error),
+    })
+}
+
+/// A message for a running job stands behind what its script says on standard error.
+fn notify(site: &mut Site, id: &IdExpression, message: &str) -> Ended {
+    let failed = |text: &dyn std::fmt::Display| Failure::plain(format_args!("job notify failure: {text}"));
+    let view = site.named(std::slice::from_ref(id))?.into_iter().next();
+    let view = view.ok_or_else(|| failed(&"Invalid job id specified"))?;
+    let job = id.job.single().filter(|job| job.index.is_some()).unwrap_or(view.id);
+    let request = TellRequest { jobs: JobSelection::Ids(vec![job]), text: told(message) };
+    site.client.tell(CommandId::new_now(), &request).map(|_| 0).map_err(|error| match error.code() {
+        Some(ErrorCode::PermissionDenied) => failed(&"Access/permission denied"),
+        Some(ErrorCode::Conflict) if view.outcome.is_some() => failed(&"Job/step already completing or completed"),
+        Some(ErrorCode::Conflict) => failed(&"Job is pending execution"),
+        Some(_) => failed(&error),
         None => site.failure(&error),
     })
 }

@@ -3,6 +3,7 @@
 use super::{
     Ended,
     allocation::{Allocation, PATIENCE, Wish, allocate},
+    clusters,
     interrupts::Interrupts,
     print,
     site::variable,
@@ -17,7 +18,7 @@ use muster_slurm::{
     messages::AllocationEvent,
     options::{Command, parse, values::signal_number},
     queries::Failure,
-    request::{Caller, Interactive, Settings, components},
+    request::{Caller, Interactive, Rules, Settings, components},
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -59,9 +60,15 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
         [] => vec![variable("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())],
         words => words.to_vec(),
     };
+    let wish = Wish { command: COMMAND, by, words: words.clone(), settings: &settings, caller: &caller, now: &now };
+    let cluster = clusters::of_job(connection, COMMAND, &settings, &wish.job(&Rules::default())?)?;
+    let connection = cluster.as_ref().map_or(connection, |cluster| &cluster.connection);
+    if let Some(cluster) = &cluster {
+        cluster.lead_beside(&mut caller.environment);
+    }
+    let wish = Wish { command: COMMAND, by, words: words.clone(), settings: &settings, caller: &caller, now: &now };
     let mut client = connection.client().map_err(|error| failed(COMMAND, error))?;
     let interrupts = Interrupts::watch();
-    let wish = Wish { command: COMMAND, by, words: words.clone(), settings: &settings, caller: &caller, now: &now };
     let allocation = allocate(&mut client, &wish, &interrupts)?;
     let mut client = client.with_patience(PATIENCE);
     if !has_shell {

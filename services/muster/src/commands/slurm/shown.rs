@@ -23,7 +23,10 @@ use std::{collections::BTreeMap, sync::Arc};
 /// All nodes.
 pub fn nodes(site: &mut Site) -> Result<Vec<Arc<NodeRecord>>, Failure> {
     let page = site.client.nodes(Moment::Now).map_err(|error| site.failure(&error))?;
-    let record = |view: &NodeView| Arc::new(NodeRecord::of(view, NodeFacts::default(), site.clock.now));
+    let record = |view: &NodeView| {
+        let facts = NodeFacts { is_declared_down: view.is_down, ..NodeFacts::default() };
+        Arc::new(NodeRecord::of(view, facts, site.clock.now))
+    };
     Ok(page.nodes.iter().map(record).collect())
 }
 

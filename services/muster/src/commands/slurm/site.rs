@@ -78,6 +78,15 @@ impl Site {
         Ok(*self.parameters.insert(parameters(&info)))
     }
 
+    /// Whether the caller may manage everybody's jobs.
+    pub fn is_operator(&mut self) -> Result<bool, Failure> {
+        if Uid::current().is_root() {
+            return Ok(true);
+        }
+        let settings = self.client.config(Moment::Now).map_err(|error| self.failure(&error))?.settings;
+        Ok(settings.operators.contains(&self.user) || settings.administrators.contains(&self.user))
+    }
+
     /// Why a request was not done.
     pub fn failure(&self, error: &ClientError) -> Failure {
         match error.code() {
@@ -278,7 +287,8 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn knows_user(name: &str) -> bool {
+/// Whether there is a user of that name or number.
+pub fn knows_user(name: &str) -> bool {
     name.parse::<u32>().is_ok() || User::from_name(name).is_ok_and(|user| user.is_some())
 }
 

@@ -7,6 +7,7 @@ use super::{
     Ended,
     allocation::{self, PATIENCE, Wish, allocate},
     broadcast::{self, Copy},
+    forecast,
     interrupts::Interrupts,
     print,
     site::{self, Site, unreachable, variable},
@@ -33,7 +34,7 @@ use muster_slurm::{
     options::{Command, CommandLine, parse},
     output::{self, Facts},
     queries::Failure,
-    request::{Caller, Interactive, Settings, components},
+    request::{Caller, Interactive, Rules, Settings, components},
     steps::{self, Fed, GroupWish, Launcher, PlanError, StepPlan, Streams},
 };
 use shown::Shown;
@@ -68,6 +69,9 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
     let client = connection.client().map_err(failed)?;
     let interrupts = Interrupts::watch();
     let run = Run { line: &line, caller, interrupts, now: Zoned::now() };
+    if line.gives("test-only") || variable("SLURM_TEST_ONLY").is_some() {
+        return run.foresee(client);
+    }
     match job_of(connection, &line)? {
         Some(job) => run.inside(client, job),
         None => run.outside(client),
@@ -139,6 +143,19 @@ impl Run<'_> {
             self.say(format_args!("job {} has been allocated resources", job.number));
         }
         client.job(job, Moment::Now).map_err(refused)
+    }
+
+    /// When an allocation of its own would start (SL-C-10). Nothing is submitted, whether there is an allocation or not.
+    fn foresee(&self, mut client: Client) -> Result<u8, Problem> {
+        let settings = components(&[], &defaults(COMMAND, None, variable), self.line, &self.now)?;
+        tell(COMMAND, self.line, &settings);
+        let words = self.line.groups.iter().find(|group| !group.words.is_empty());
+        let words = words.map(|group| group.words.clone()).unwrap_or_default();
+        let (by, caller) = (Interactive::Srun, &self.caller);
+        let wish = Wish { command: COMMAND, by, words, settings: &settings, caller, now: &self.now };
+        let mut job = wish.job(&Rules::default())?;
+        forecast::settle(COMMAND, &mut client, &mut job)?;
+        forecast::tell(COMMAND, &mut client, job)
     }
 
     /// In an allocation of its own, which ends with the step (SL-C-22, SL-S-15).

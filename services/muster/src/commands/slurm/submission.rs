@@ -2,13 +2,15 @@
 
 use super::site::{group_name, host, unreachable, variable, was_refused};
 use crate::{cli::ConnectionOptions, commands::wait_until_decided, job_options};
-use muster_client::{Client, ClientError};
+use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
     JobId,
+    job::JobSpec,
     views::{ErrorBody, ErrorCode},
 };
 use muster_slurm::{
-    environment,
+    attributes::{Attributes, component},
+    environment, features,
     messages::{ExitStatuses, Refusal, Rejection},
     options::{Command, CommandLine, help, usage, version},
     queries::Failure,
@@ -148,4 +150,26 @@ pub fn refused(command: Command, error: ClientError, partition: Option<String>) 
         ErrorCode::Invalid if says("can never run") => Rejection::NodeConfiguration,
         _ => Rejection::Other(message),
     }))
+}
+
+/// As [`refused`]: a constraint that names a feature which no node has is what stands against the job then (SL-C-09).
+pub fn refused_job(command: Command, client: &mut Client, error: ClientError, spec: &JobSpec) -> Problem {
+    let partition = spec.components.iter().find_map(|component| component.queue.clone());
+    let problem = refused(command, error, partition);
+    let is_size = matches!(&problem, Problem::Refused(Refusal::Rejected(Rejection::NodeConfiguration)));
+    if is_size && names_unknown_feature(client, spec) { Refusal::Rejected(Rejection::Feature).into() } else { problem }
+}
+
+fn names_unknown_feature(client: &mut Client, spec: &JobSpec) -> bool {
+    let attributes = Attributes(&spec.attributes);
+    let constraints =
+        (0..spec.components.len()).filter_map(|offset| attributes.component(offset, component::CONSTRAINT));
+    let named: Vec<String> = constraints.flat_map(features::names).collect();
+    if named.is_empty() {
+        return false;
+    }
+    // What cannot be looked at is not held against the job.
+    let Ok(page) = client.nodes(Moment::Now) else { return false };
+    let is_known = |name: &String| page.nodes.iter().any(|node| node.spec.properties.contains_key(name));
+    !named.iter().all(is_known)
 }

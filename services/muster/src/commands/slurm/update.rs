@@ -1,21 +1,22 @@
 //! `scontrol update` (SL-C-36, SL-C-38, SL-M-07, SL-M-08).
 
 use super::{
-    Ended, shown,
+    Ended, reservation, shown,
     site::{Site, now},
 };
-use muster_client::Moment;
+use muster_client::{ClientError, Moment};
 use muster_schemas::{
-    CommandId,
+    CommandId, JobId,
     command::JobSelection,
-    event::JobChange,
-    views::{ClassRequest, DrainRequest, ErrorCode, ModifyRequest, ResumeNodesRequest},
+    event::{FurtherChange, JobChange},
+    job::JobState,
+    views::{ClassRequest, DrainRequest, ErrorCode, JobView, ModifyRequest, ResumeNodesRequest},
 };
 use muster_slurm::{
     job_id::IdExpression,
     queries::{
         Failure,
-        change::{JobUpdate, job_update},
+        change::job_update,
         nodes::{NodeChange, check_node_change, node_change, partition_state},
         update::{Subject, Update},
     },
@@ -33,9 +34,8 @@ pub fn run(site: &mut Site, update: &Update) -> Ended {
         }
         Subject::Nodes(names) => nodes(site, update, names),
         Subject::Partition(name) => partition(site, update, name),
-        Subject::Reservation(_) | Subject::Step(_) => {
-            Err(Failure::plain("slurm_update error: muster does not change reservations and steps"))
-        }
+        Subject::Reservation(name) => reservation::change(site, update, name.as_deref()),
+        Subject::Step(_) => Err(Failure::plain("slurm_update error: muster does not change steps")),
     }
 }
 
@@ -53,49 +53,109 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         let record = named.iter().find(|record| of_target(record.het.as_ref().map(|het| het.offset)));
         let record = record.ok_or_else(invalid)?;
         let asked = job_update(update, record, &component.alternatives, &id.to_string(), &now())?;
-        let class = asked.class.clone();
-        let change = supported(asked, target.component)?;
-        let is_more = change != JobChange { component: target.component, ..JobChange::default() };
-        let request = ModifyRequest { jobs: JobSelection::Ids(vec![target.job]), change };
-        let done = class.map_or(Ok(()), |class| {
+        if asked.needs_operator && !site.is_operator()? {
+            return Err(Failure::plain(format_args!("Access/permission denied for job {id}")));
+        }
+        if let Some(class) = &asked.class {
             let jobs = match target.component {
                 Some(component) => JobSelection::Component { job: target.job, component },
                 None => JobSelection::Ids(vec![target.job]),
             };
-            site.client.change_class(CommandId::new_now(), &ClassRequest { jobs, class }).map(drop)
-        });
-        let done = done.and_then(|()| match is_more {
-            true => site.client.modify(CommandId::new_now(), &request).map(drop),
-            false => Ok(()),
-        });
-        done.map_err(|error| match error.code() {
-            Some(ErrorCode::NotFound | ErrorCode::PermissionDenied) if error.to_string().contains("class: ") => {
-                Failure::plain(format_args!("Invalid qos specification for job {id}"))
-            }
-            Some(ErrorCode::PermissionDenied) => Failure::plain(format_args!("Access/permission denied for job {id}")),
-            Some(_) => Failure::plain(format_args!("{error} for job {id}")),
-            None => site.failure(&error),
-        })?;
+            let request = ClassRequest { jobs, class: class.clone() };
+            let done = site.client.change_class(CommandId::new_now(), &request);
+            done.map_err(|error| refusal(site, id, &error))?;
+        }
+        let further = asked.further(target.component, detail.spec.components.len());
+        let change = JobChange { component: target.component, ..asked.change };
+        let is_nothing = change == JobChange { component: target.component, ..JobChange::default() };
+        if further.is_empty() && is_nothing && asked.class.is_some() {
+            continue;
+        }
+        let request = ModifyRequest { jobs: JobSelection::Ids(vec![target.job]), change, further };
+        let done = site.client.modify(CommandId::new_now(), &request);
+        done.map_err(|error| refusal(site, id, &error))?;
     }
     Ok(())
 }
 
-/// What the core can change of a job that was submitted; anything else is refused as a whole.
-fn supported(update: JobUpdate, component: Option<u32>) -> Result<JobChange, Failure> {
-    let refused = |what: &str| {
-        let lines = vec![format!("muster cannot change {what} of a submitted job yet"), "Request aborted".to_owned()];
-        Failure { lines, code: 1 }
+/// Why a job was not changed, in Slurm's words where it has some (SL-M-08, SL-C-09).
+fn refusal(site: &Site, id: &IdExpression, error: &ClientError) -> Failure {
+    let says = |text: &str| error.to_string().contains(text);
+    let text = match error.code() {
+        None => return site.failure(error),
+        Some(ErrorCode::NotFound | ErrorCode::PermissionDenied) if says("reservation `") => {
+            "Requested reservation is invalid"
+        }
+        Some(ErrorCode::NotFound | ErrorCode::PermissionDenied) if says("class: ") => "Invalid qos specification",
+        Some(ErrorCode::PermissionDenied) => "Access/permission denied",
+        Some(ErrorCode::NotFound) if says("queue `") => "Invalid partition name specified",
+        Some(ErrorCode::NotFound) => "Job dependency problem",
+        Some(ErrorCode::Conflict) if says("does not wait any more") => "Job is no longer pending execution",
+        Some(ErrorCode::Conflict) if says("is over") => "Job/step already completing or completed",
+        Some(ErrorCode::Invalid) if says("deadline") => "Invalid time specified",
+        Some(ErrorCode::Invalid) if says("licence") => "Invalid license specification",
+        Some(ErrorCode::Invalid) if says("asks for node `") => "Invalid node name specified",
+        Some(ErrorCode::Invalid) if says("can never run") => "Requested node configuration is not available",
+        Some(_) => return Failure::plain(format_args!("{error} for job {id}")),
     };
-    if update.reservation.is_some() {
-        return Err(refused("the reservation"));
+    Failure::plain(format_args!("{text} for job {id}"))
+}
+
+/// `scontrol top`: puts jobs before the others that wait. Who is no operator puts them before their own others, if the site
+/// lets them (`enable_user_top`): these go back by one, so that nobody else waits longer (SL-C-33).
+pub fn top(site: &mut Site, ids: &[IdExpression]) -> Ended {
+    let is_operator = site.is_operator()?;
+    if !is_operator && !site.parameters()?.enable_user_top {
+        return Err(failed_top(ids, "Access/permission denied"));
     }
-    if update.deadline.is_some() {
-        return Err(refused("the deadline"));
+    let user = site.user.clone();
+    let waiting = site.current((!is_operator).then_some(user.as_str()), None, false)?;
+    let waiting: Vec<JobView> = waiting.into_iter().filter(|view| waits(view)).collect();
+    let mut chosen = Vec::new();
+    for id in ids {
+        let views = site.named(std::slice::from_ref(id))?;
+        let view = views.into_iter().next().ok_or_else(|| failed_top(ids, "Invalid job id specified"))?;
+        if !waits(&view) {
+            return Err(failed_top(ids, "Job is no longer pending execution"));
+        }
+        if !is_operator && view.owner != user {
+            return Err(failed_top(ids, "Access/permission denied"));
+        }
+        chosen.push(view.id);
     }
-    if let Some(name) = update.attributes.keys().next() {
-        return Err(refused(&format!("`{name}`")));
+    for (priority, jobs) in order(&waiting, &chosen, is_operator) {
+        let change = JobChange { priority: Some(priority), ..JobChange::default() };
+        let request = ModifyRequest { jobs: JobSelection::Ids(jobs), change, further: FurtherChange::default() };
+        let done = site.client.modify(CommandId::new_now(), &request);
+        done.map_err(|error| site.failure(&error))?;
     }
-    Ok(JobChange { component, ..update.change })
+    Ok(0)
+}
+
+fn failed_top(ids: &[IdExpression], text: &str) -> Failure {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    Failure::plain(format_args!("{text} for job {}", ids.join(",")))
+}
+
+fn waits(view: &JobView) -> bool {
+    matches!(view.state, JobState::Held | JobState::Queued)
+}
+
+/// The priorities that put the chosen jobs, in their order, before the others that wait.
+fn order(waiting: &[JobView], chosen: &[JobId], is_operator: bool) -> Vec<(i64, Vec<JobId>)> {
+    let highest = waiting.iter().map(|view| view.priority).max().unwrap_or(0);
+    let count = i64::try_from(chosen.len()).unwrap_or(i64::MAX);
+    if is_operator {
+        let priorities = (1..=count).rev().map(|place| highest.saturating_add(place));
+        return priorities.zip(chosen).map(|(priority, job)| (priority, vec![*job])).collect();
+    }
+    let first_of_others = highest.saturating_sub(count);
+    let others = waiting.iter().filter(|view| view.priority > first_of_others && !chosen.contains(&view.id));
+    let others: Vec<JobId> = others.map(|view| view.id).collect();
+    let own =
+        (0..count).map(|place| highest.saturating_sub(place)).zip(chosen).map(|(priority, job)| (priority, vec![*job]));
+    let back = (!others.is_empty()).then_some((first_of_others, others));
+    own.chain(back).collect()
 }
 
 fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
@@ -109,11 +169,11 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
     }
     let (id, nodes) = (CommandId::new_now(), names.to_vec());
     let done = match change {
-        NodeChange::Drain | NodeChange::Fail => site.client.drain(id, &DrainRequest { nodes, reason }),
-        NodeChange::Resume | NodeChange::Undrain => site.client.resume_nodes(id, &ResumeNodesRequest { nodes }),
-        NodeChange::Down => {
-            return Err(Failure::plain("muster cannot declare nodes down yet, drain them; nothing was changed"));
+        NodeChange::Drain | NodeChange::Fail | NodeChange::Down => {
+            let is_down = change == NodeChange::Down;
+            site.client.drain(id, &DrainRequest { nodes, reason, is_down })
         }
+        NodeChange::Resume | NodeChange::Undrain => site.client.resume_nodes(id, &ResumeNodesRequest { nodes }),
     };
     done.map(|_| 0).map_err(|error| site.failure(&error))
 }

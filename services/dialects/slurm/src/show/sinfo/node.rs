@@ -38,7 +38,7 @@ pub struct NodeRecord {
 }
 
 impl NodeRecord {
-    /// The record of a node at a moment. Who gave the reason and when is not in the view: the caller fills it in.
+    /// The record of a node at a moment.
     pub fn of(view: &NodeView, facts: NodeFacts, now: Timestamp) -> Self {
         let spec = &view.spec;
         let flags = spec.properties.iter().filter(|(_, value)| **value == PropertyValue::Flag(true));
@@ -59,8 +59,8 @@ impl NodeRecord {
             gres: gpus(&spec.gpus),
             gres_used: gpus_used,
             reason: view.reason.clone().filter(|reason| !reason.is_empty()),
-            reason_user: None,
-            reason_time: None,
+            reason_user: view.taken_out_by.clone(),
+            reason_time: view.taken_out,
         }
     }
 

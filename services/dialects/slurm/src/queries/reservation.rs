@@ -1,0 +1,301 @@
+//! `scontrol create`, `update` and `delete` of reservations (SL-C-33, SL-C-38).
+
+use super::{
+    Failure,
+    update::{Change, Pair, Subject, Update},
+};
+use crate::{duration::TimeLimit, features, hostlist, moment, options::values};
+use muster_schemas::{
+    plan::{ReservationSpec, ReservedNodes},
+    time::Timestamp,
+};
+
+const NAME: &str = "scontrol";
+const NOT_CREATED: &str = "No reservation created.";
+const NOT_UPDATED: &str = "No reservation update.";
+/// As long as a reservation without end lasts, as Slurm has it.
+const YEAR_SECONDS: i64 = 365 * 86_400;
+/// Flags that say what is so here anyway.
+const USUAL_FLAGS: [&str; 6] = ["ANY_NODES", "IGNORE_JOBS", "MAINT", "PART_NODES", "SPEC_NODES", "STATIC_ALLOC"];
+
+/// What reservations are read with.
+pub struct Known<'a> {
+    /// The present moment in the caller's zone.
+    pub now: &'a jiff::Zoned,
+    /// The names of all nodes.
+    pub nodes: &'a [String],
+    /// The nodes of a partition; `None` if there is none of the name.
+    pub partition: &'a dyn Fn(&str) -> Option<Vec<String>>,
+    /// Whether there is a reservation of a name.
+    pub is_taken: &'a dyn Fn(&str) -> bool,
+    /// Whether there is a user of a name.
+    pub knows_user: &'a dyn Fn(&str) -> bool,
+}
+
+/// The reservation that `create` makes.
+///
+/// # Errors
+/// It lacks a time, nodes, or who may use it; or muster has none of that kind.
+pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Failure> {
+    let mut draft = Draft { said: NOT_CREATED, ..Draft::default() };
+    draft.take(update, known)?;
+    let start = draft.start.ok_or_else(|| draft.failure("A start time must be given."))?;
+    let end = draft.end(start)?;
+    let nodes = draft.nodes(known)?;
+    let nodes = nodes
+        .ok_or_else(|| draft.failure("CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified."))?;
+    let first = draft.users.first().or(draft.accounts.first());
+    let first = first.ok_or_else(|| draft.failure("Either Users/Groups and/or Accounts must be specified."))?;
+    let name = match &update.subject {
+        Subject::Reservation(Some(name)) => name.clone(),
+        _ => {
+            let mut names = (1..).map(|number: u32| format!("{first}_{number}"));
+            names.find(|name| !(known.is_taken)(name)).unwrap_or_else(|| first.clone())
+        }
+    };
+    Ok(ReservationSpec { name, start, end, nodes, users: draft.users.clone(), accounts: draft.accounts.clone() })
+}
+
+/// What `update` makes of a reservation.
+///
+/// # Errors
+/// As [`created`].
+pub fn changed(update: &Update, before: &ReservationSpec, known: &Known<'_>) -> Result<ReservationSpec, Failure> {
+    let mut draft = Draft {
+        said: NOT_UPDATED,
+        users: before.users.clone(),
+        accounts: before.accounts.clone(),
+        named: match &before.nodes {
+            ReservedNodes::Named(names) => names.clone(),
+            ReservedNodes::Count { .. } => Vec::new(),
+        },
+        ..Draft::default()
+    };
+    draft.take(update, known)?;
+    let start = draft.start.unwrap_or(before.start);
+    let end = match (draft.end, draft.duration) {
+        (None, None) => before.end,
+        _ => draft.end(start)?,
+    };
+    let nodes = if draft.names_nodes { draft.nodes(known)? } else { None };
+    Ok(ReservationSpec {
+        name: before.name.clone(),
+        start,
+        end,
+        nodes: nodes.unwrap_or_else(|| before.nodes.clone()),
+        users: draft.users,
+        accounts: draft.accounts,
+    })
+}
+
+/// What a command line says of a reservation.
+#[derive(Default)]
+struct Draft {
+    /// What is said behind an error.
+    said: &'static str,
+    start: Option<Timestamp>,
+    end: Option<Timestamp>,
+    /// In seconds; `None` inside means without end.
+    duration: Option<Option<u64>>,
+    users: Vec<String>,
+    accounts: Vec<String>,
+    named: Vec<String>,
+    names_nodes: bool,
+    count: Option<u32>,
+    partition: Option<String>,
+    features: Option<String>,
+}
+
+impl Draft {
+    fn failure(&self, text: &str) -> Failure {
+        Failure::error(NAME, format_args!("{text}  {}", self.said))
+    }
+
+    fn take(&mut self, update: &Update, known: &Known<'_>) -> Result<(), Failure> {
+        // Nodes of a partition are told apart from other nodes before anything is made of either.
+        self.partition = update.value("PartitionName").map(str::to_owned);
+        for pair in &update.pairs {
+            self.take_pair(pair, known)?;
+        }
+        Ok(())
+    }
+
+    fn take_pair(&mut self, pair: &Pair, known: &Known<'_>) -> Result<(), Failure> {
+        let Pair { key, value, change } = pair;
+        let is_list = matches!(*key, "Users" | "Accounts" | "Nodes");
+        if *change != Change::Set && !is_list {
+            return Err(self.failure(&format!("The +=/-= notation is not supported when updating {key}.")));
+        }
+        match *key {
+            "StartTime" => {
+                let start = moment::parse(value, known.now);
+                self.start = Some(start.ok_or_else(|| self.failure(&format!("Invalid start time {key}={value}.")))?);
+            }
+            "EndTime" => {
+                let end = moment::parse(value, known.now);
+                self.end = Some(end.ok_or_else(|| self.failure(&format!("Invalid end time {key}={value}.")))?);
+            }
+            "Duration" => {
+                let limit = TimeLimit::parse(value);
+                let limit = limit.ok_or_else(|| self.failure(&format!("Invalid duration {key}={value}.")))?;
+                self.duration = Some(limit.seconds());
+            }
+            "Users" => self.change_users(*change, value, known)?,
+            "Accounts" => {
+                let names = self.names(value, "accounts")?;
+                change_list(&mut self.accounts, *change, names);
+            }
+            "Nodes" => self.change_nodes(*change, value, known)?,
+            "NodeCnt" => {
+                let count = values::count(value).filter(|count| *count > 0);
+                let invalid = || self.failure(&format!("Invalid node count {value}."));
+                self.count = Some(count.ok_or_else(invalid)?);
+                self.names_nodes = true;
+            }
+            "PartitionName" => self.names_nodes = true,
+            "Features" => self.features = Some(value.clone()),
+            "Flags" => self.check_flags(value)?,
+            other => {
+                return Err(
+                    self.failure(&format!("muster reserves whole nodes for users and accounts, not by {other}."))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of a list. Slurm can also keep those out that have a `-` before their names.
+    fn names(&self, value: &str, what: &str) -> Result<Vec<String>, Failure> {
+        let names: Vec<String> = super::words(value).collect();
+        match names.iter().any(|name| name.starts_with('-')) {
+            true => Err(self.failure(&format!("muster has no reservations that keep single {what} out."))),
+            false => Ok(names),
+        }
+    }
+
+    fn change_users(&mut self, change: Change, value: &str, known: &Known<'_>) -> Result<(), Failure> {
+        let names = self.names(value, "users")?;
+        if names.iter().any(|name| !(known.knows_user)(name)) {
+            return Err(self.refused("Invalid user id"));
+        }
+        change_list(&mut self.users, change, names);
+        Ok(())
+    }
+
+    fn change_nodes(&mut self, change: Change, value: &str, known: &Known<'_>) -> Result<(), Failure> {
+        let names = match value.eq_ignore_ascii_case("all") {
+            true => self.all_nodes(known)?,
+            false => hostlist::expand(value).map_err(|_| self.refused("Invalid node name specified"))?,
+        };
+        if names.iter().any(|name| !known.nodes.contains(name)) {
+            return Err(self.refused("Invalid node name specified"));
+        }
+        change_list(&mut self.named, change, names);
+        self.names_nodes = true;
+        Ok(())
+    }
+
+    /// All nodes of the partition that is named, else of the cluster.
+    fn all_nodes(&self, known: &Known<'_>) -> Result<Vec<String>, Failure> {
+        match &self.partition {
+            None => Ok(known.nodes.to_vec()),
+            Some(name) => (known.partition)(name).ok_or_else(|| self.refused("Invalid partition name specified")),
+        }
+    }
+
+    fn check_flags(&self, value: &str) -> Result<(), Failure> {
+        let unusual = super::words(value).find(|flag| {
+            !USUAL_FLAGS.iter().any(|usual| usual.eq_ignore_ascii_case(flag.trim_start_matches(['+', '-'])))
+        });
+        match unusual {
+            Some(flag) => Err(self.failure(&format!("muster has no reservations with the flag {flag}."))),
+            None => Ok(()),
+        }
+    }
+
+    /// What the system would say.
+    fn refused(&self, text: &str) -> Failure {
+        refused(self.said == NOT_CREATED, text)
+    }
+
+    fn end(&self, start: Timestamp) -> Result<Timestamp, Failure> {
+        let lasting = |seconds: Option<u64>| {
+            let seconds = seconds.and_then(|seconds| i64::try_from(seconds).ok()).unwrap_or(YEAR_SECONDS);
+            start.plus_seconds(seconds)
+        };
+        let end = match (self.end, self.duration) {
+            (None, None) => return Err(self.failure("An end time or duration must be given.")),
+            (Some(end), Some(duration)) if lasting(duration) != end => {
+                return Err(self.failure("StartTime + Duration does not equal EndTime."));
+            }
+            (Some(end), _) => end,
+            (None, Some(duration)) => lasting(duration),
+        };
+        if end <= start { Err(self.failure("Start time cannot be after end time.")) } else { Ok(end) }
+    }
+
+    /// Nodes by name if some are named, else by count, else all of the partition; `None` if nothing is said of them.
+    fn nodes(&self, known: &Known<'_>) -> Result<Option<ReservedNodes>, Failure> {
+        if let (Some(count), true) = (self.count, self.named.is_empty() || self.said == NOT_UPDATED) {
+            let filter = match self.features.as_deref().filter(|text| !text.is_empty()) {
+                None => None,
+                Some(text) => match features::parse(text).as_deref() {
+                    Some([way]) if way.some_nodes.is_empty() => way.filter(),
+                    _ => return Err(self.refused("Invalid feature specification")),
+                },
+            };
+            if let Some(name) = self.partition.as_deref().filter(|name| (known.partition)(name).is_none()) {
+                return Err(self.refused(&format!("Invalid partition name specified: {name}")));
+            }
+            return Ok(Some(ReservedNodes::Count { count, filter, queue: self.partition.clone() }));
+        }
+        if !self.named.is_empty() {
+            return Ok(Some(ReservedNodes::Named(self.named.clone())));
+        }
+        match &self.partition {
+            Some(_) => self.all_nodes(known).map(|names| Some(ReservedNodes::Named(names))),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What is said of a reservation that the system refuses, and why.
+pub fn refused(is_new: bool, text: &str) -> Failure {
+    let what = if is_new { "Error creating the reservation" } else { "Error updating the reservation" };
+    Failure::plain(format_args!("{what}: {text}"))
+}
+
+fn change_list(list: &mut Vec<String>, change: Change, names: Vec<String>) {
+    match change {
+        Change::Set => *list = names,
+        Change::Add => {
+            for name in names {
+                if !list.contains(&name) {
+                    list.push(name);
+                }
+            }
+        }
+        Change::Subtract => list.retain(|name| !names.contains(name)),
+    }
+}
+
+/// The reservation that `delete` removes.
+///
+/// # Errors
+/// It names something else.
+pub fn deleted(words: &[String]) -> Result<String, Failure> {
+    let form = || Failure::error(NAME, "Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'");
+    let (entity, name) = match words {
+        [word] => word.split_once('=').ok_or_else(form)?,
+        [entity, name] => (entity.as_str(), name.as_str()),
+        _ => return Err(form()),
+    };
+    if super::means(entity, "ReservationName", 3) {
+        return Ok(name.to_owned());
+    }
+    let is_other = ["NodeName", "PartitionName"].iter().any(|other| super::means(entity, other, 3));
+    match is_other {
+        true => Err(Failure::error(NAME, format_args!("muster deletes reservations only, not {entity}"))),
+        false => Err(Failure::plain(format_args!("Invalid deletion entity: {}", words[0]))),
+    }
+}

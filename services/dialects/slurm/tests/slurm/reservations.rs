@@ -1,0 +1,135 @@
+//! Reservations that `scontrol` makes, changes and deletes (SL-C-33, SL-C-38).
+
+use crate::support::ago;
+use jiff::tz::TimeZone;
+use muster_schemas::plan::{ReservationSpec, ReservedNodes};
+use muster_slurm::queries::{
+    Failure,
+    reservation::{Known, changed, created, deleted},
+    update::{create, update},
+};
+
+fn split(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn with_known<T>(act: impl FnOnce(&Known<'_>) -> T) -> T {
+    let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
+    let nodes: Vec<String> = (1..=4).map(|number| format!("nid{number}")).collect();
+    act(&Known {
+        now: &now,
+        nodes: &nodes,
+        partition: &|name| (name == "p2").then(|| vec!["nid1".to_owned(), "nid2".to_owned()]),
+        is_taken: &|name| name == "root_1",
+        knows_user: &|name| matches!(name, "root" | "ann"),
+    })
+}
+
+fn made(text: &str) -> Result<ReservationSpec, Failure> {
+    with_known(|known| created(&create(&split(text))?, known))
+}
+
+fn named(spec: &ReservationSpec) -> &[String] {
+    match &spec.nodes {
+        ReservedNodes::Named(names) => names,
+        ReservedNodes::Count { .. } => panic!("by count"),
+    }
+}
+
+/// SL-C-38
+#[test]
+fn a_reservation_is_made_as_the_specification_has_it() {
+    let spec = made("reservation reservationname=r1 starttime=now duration=10 nodes=nid4 users=root").expect("made");
+    assert_eq!((spec.name.as_str(), spec.start, spec.end), ("r1", ago(0), ago(-600)));
+    assert_eq!((named(&spec), spec.users.as_slice()), (&["nid4".to_owned()][..], &["root".to_owned()][..]));
+    let unnamed = made("reservation starttime=now endtime=now+1hour nodecnt=2 accounts=abc").expect("made");
+    assert_eq!((unnamed.name.as_str(), unnamed.end), ("abc_1", ago(-3600)));
+    assert!(matches!(unnamed.nodes, ReservedNodes::Count { count: 2, filter: None, queue: None }));
+    let second =
+        made("reservation starttime=now duration=1 nodes=ALL users=root flags=maint,ignore_jobs").expect("made");
+    assert_eq!((second.name.as_str(), named(&second).len()), ("root_2", 4), "root_1 is taken");
+    let partition = made("reservation starttime=now duration=1 partitionname=p2 users=ann").expect("made");
+    assert_eq!(named(&partition), ["nid1", "nid2"]);
+    let endless = made("reservation starttime=now duration=UNLIMITED nodes=nid1 users=ann").expect("made");
+    assert_eq!(endless.end, ago(-365 * 86_400));
+}
+
+/// SL-C-38
+#[test]
+fn what_a_new_reservation_lacks_is_told() {
+    for (text, line) in [
+        ("duration=1 nodes=nid1 users=root", "scontrol: error: A start time must be given.  No reservation created."),
+        (
+            "starttime=now nodes=nid1 users=root",
+            "scontrol: error: An end time or duration must be given.  No reservation created.",
+        ),
+        (
+            "starttime=now duration=1 users=root",
+            "scontrol: error: CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.  No reservation \
+             created.",
+        ),
+        (
+            "starttime=now duration=1 nodes=nid1",
+            "scontrol: error: Either Users/Groups and/or Accounts must be specified.  No reservation created.",
+        ),
+        (
+            "starttime=now endtime=now+1hour duration=1 nodes=nid1 users=root",
+            "scontrol: error: StartTime + Duration does not equal EndTime.  No reservation created.",
+        ),
+        (
+            "starttime=never duration=1 nodes=nid1 users=root",
+            "scontrol: error: Invalid start time StartTime=never.  No reservation created.",
+        ),
+        (
+            "starttime=now duration=x nodes=nid1 users=root",
+            "scontrol: error: Invalid duration Duration=x.  No reservation created.",
+        ),
+        (
+            "starttime=now duration=1 nodes=nid9 users=root",
+            "Error creating the reservation: Invalid node name specified",
+        ),
+        ("starttime=now duration=1 nodes=nid1 users=nosuch", "Error creating the reservation: Invalid user id"),
+        (
+            "starttime=now duration=1 nodes=ALL partitionname=p9 users=root",
+            "Error creating the reservation: Invalid partition name specified",
+        ),
+        (
+            "starttime=now duration=1 nodes=nid1 users=root flags=daily",
+            "scontrol: error: muster has no reservations with the flag daily.  No reservation created.",
+        ),
+    ] {
+        let failure = made(&format!("reservation {text}")).expect_err(text);
+        assert_eq!((failure.lines, failure.code), (vec![line.to_owned()], 1), "{text}");
+    }
+}
+
+/// SL-C-33
+#[test]
+fn only_what_is_named_of_a_reservation_changes() {
+    let before = made("reservation reservationname=r1 starttime=now duration=10 nodes=nid4 users=root").expect("made");
+    let after = |text: &str| {
+        let update = update(&split(&format!("reservationname=r1 {text}"))).expect("an update");
+        with_known(|known| changed(&update, &before, known))
+    };
+    let longer = after("duration=20 users+=ann").expect("changed");
+    assert_eq!((longer.end, longer.users.len(), named(&longer)), (ago(-1200), 2, named(&before)));
+    let moved = after("nodes+=nid[1-2]").expect("changed");
+    assert_eq!(named(&moved), ["nid4", "nid1", "nid2"]);
+    assert_eq!(named(&after("nodes+=nid1 nodes-=nid4").expect("changed")), ["nid1"]);
+    assert!(matches!(after("nodecnt=3").expect("changed").nodes, ReservedNodes::Count { count: 3, .. }));
+    let refused = after("starttime+=5").expect_err("a time is no list");
+    let text = "scontrol: error: The +=/-= notation is not supported when updating StartTime.  No reservation update.";
+    assert_eq!(refused.lines, [text]);
+}
+
+/// SL-C-33
+#[test]
+fn delete_takes_the_name_in_both_forms() {
+    let delete = |text: &str| deleted(&split(text));
+    assert_eq!(delete("reservation=r1"), Ok("r1".to_owned()));
+    assert_eq!(delete("ReservationName r1"), Ok("r1".to_owned()));
+    let failure = |text: &str| delete(text).map_err(|failure| failure.lines.concat());
+    assert_eq!(failure("jobs=3"), Err("Invalid deletion entity: jobs=3".to_owned()));
+    let form = "scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'";
+    assert_eq!(failure("reservation"), Err(form.to_owned()));
+}

@@ -1,0 +1,237 @@
+//! Nodes that are taken out of service, jobs that are changed further, reservations that are changed, and messages to jobs.
+
+use crate::support::*;
+use muster_domain::{
+    State,
+    orders::{OrderSeed, follow_up},
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{Command, RefusalCode},
+    event::{Event, FurtherChange, JobChange, StopReason},
+    job::{ExitStatus, Outcome, RequeuePolicy},
+    plan::{ReservationSpec, ReservedNodes},
+};
+
+fn names(nodes: &[&str]) -> Vec<String> {
+    nodes.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn take_down(nodes: &[&str]) -> Command {
+    Command::TakeNodesDown { nodes: names(nodes), reason: "bad disk".into() }
+}
+
+fn drain(nodes: &[&str]) -> Command {
+    Command::DrainNodes { nodes: names(nodes), reason: "bad disk".into() }
+}
+
+/// SL-C-38: what runs on a node that is taken down is stopped as if the node were lost, and waits again if it may.
+#[test]
+fn a_node_that_is_taken_down_stops_its_jobs_and_those_of_others_go_on() {
+    let mut cluster = Cluster::new();
+    let mut again = job(2, 1);
+    again.requeue = RequeuePolicy { on_node_lost: true, ..RequeuePolicy::default() };
+    let (both, once, other) =
+        (cluster.submit("ada", again), cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    let wide = cluster.start(both, &["node1", "node2"], 1);
+    let narrow = cluster.start(once, &["node1"], 1);
+    cluster.start(other, &["node3"], 1);
+    cluster.refused(&user("ada"), take_down(&["node1"]), RefusalCode::PermissionDenied, "operators");
+    cluster.refused(&user("oper"), take_down(&["node9"]), RefusalCode::NotFound, "node9");
+    let events = cluster.ok(&user("oper"), take_down(&["node1", "node2"]));
+    let stops = |job, run| Event::RunStopping { job, run, reason: StopReason::NodeLost };
+    let stopping: Vec<&Event> = events.iter().filter(|event| matches!(event, Event::RunStopping { .. })).collect();
+    assert_eq!(stopping, [&stops(both, wide), &stops(once, narrow)], "each once, and no other");
+    let id = cluster.node_id("node1");
+    assert!(!cluster.state.node(id).unwrap().is_available());
+    let taken = cluster.state.taken_out(id).expect("it is known who did");
+    assert_eq!((&*taken.by, taken.at, taken.is_down), ("oper", cluster.now, true));
+    assert!(cluster.ok(&user("oper"), take_down(&["node1"])).is_empty(), "it is down already");
+    cluster.end(narrow, "node1", ExitStatus::Signal(15));
+    assert_eq!(cluster.outcome(once), Some(Outcome::NodeLost));
+    cluster.end(wide, "node1", ExitStatus::Signal(15));
+    cluster.end(wide, "node2", ExitStatus::Signal(15));
+    assert!(cluster.is_waiting(both), "it may be started again");
+    assert!(cluster.outcome(other).is_none());
+    cluster.assert_replays();
+}
+
+/// SL-C-38
+#[test]
+fn a_node_is_drained_and_down_by_turns_until_it_is_resumed() {
+    let mut cluster = Cluster::new();
+    let is_down = |cluster: &Cluster| cluster.state.taken_out(cluster.node_id("node1")).map(|taken| taken.is_down);
+    cluster.ok(&user("oper"), drain(&["node1"]));
+    assert_eq!(is_down(&cluster), Some(false));
+    cluster.ok(&root(), take_down(&["node1"]));
+    assert_eq!(is_down(&cluster), Some(true));
+    cluster.ok(&user("oper"), drain(&["node1"]));
+    assert_eq!(is_down(&cluster), Some(false));
+    cluster.ok(&user("oper"), Command::ResumeNodes { nodes: names(&["node1"]) });
+    assert_eq!(is_down(&cluster), None);
+    assert!(cluster.state.node_by_name("node1").unwrap().is_available());
+    cluster.assert_replays();
+}
+
+/// A log from before it was kept who drains a node digests as it did then.
+#[test]
+fn a_state_without_such_changes_has_the_bytes_that_it_had_before() {
+    let mut cluster = Cluster::new();
+    let before = (cluster.state.digest(), cluster.state.to_snapshot_bytes().unwrap());
+    cluster.ok(&user("oper"), drain(&["node1"]));
+    let with = cluster.state.to_snapshot_bytes().unwrap();
+    assert_eq!(State::from_snapshot_bytes(&with).unwrap(), cluster.state);
+    cluster.ok(&user("oper"), Command::ResumeNodes { nodes: names(&["node1"]) });
+    let after = State::from_snapshot_bytes(&before.1).unwrap();
+    assert_eq!(after.digest(), before.0);
+    assert!(with.len() > before.1.len());
+}
+
+fn alter(job: JobId, further: FurtherChange) -> Command {
+    Command::Alter { jobs: ids(&[job]), change: JobChange::default(), further: Box::new(further) }
+}
+
+fn reservation(name: &str, node: &str, from: i64, to: i64, now: Timestamp) -> ReservationSpec {
+    ReservationSpec {
+        name: name.into(),
+        start: now.plus_seconds(from),
+        end: now.plus_seconds(to),
+        nodes: ReservedNodes::Named(names(&[node])),
+        users: names(&["ada"]),
+        accounts: Vec::new(),
+    }
+}
+
+/// SL-C-36
+#[test]
+fn a_waiting_job_gets_another_reservation_deadline_and_attributes() {
+    let mut cluster = Cluster::new();
+    let now = cluster.now;
+    let made = reservation("r1", "node1", 0, 600, now);
+    cluster.ok(&user("oper"), Command::Reserve { reservation: Box::new(made) });
+    let id = cluster.submit("ada", job(1, 1));
+    let attributes = [("slurm.0.comment".to_owned(), "later".to_owned())].into();
+    let change = FurtherChange {
+        reservation: Some("r1".into()),
+        deadline: Some(now.plus_seconds(100)),
+        requeue_on_node_lost: Some(true),
+        attributes,
+        component: None,
+    };
+    cluster.refused(&user("bob"), alter(id, change.clone()), RefusalCode::PermissionDenied, "ada");
+    let nowhere = FurtherChange { reservation: Some("r2".into()), ..FurtherChange::default() };
+    cluster.refused(&user("ada"), alter(id, nowhere), RefusalCode::NotFound, "r2");
+    let late = FurtherChange { deadline: Some(now.plus_seconds(-1)), ..FurtherChange::default() };
+    cluster.refused(&user("ada"), alter(id, late), RefusalCode::Invalid, "deadline");
+    cluster.ok(&user("ada"), alter(id, change));
+    let altered = cluster.state.job(id).unwrap();
+    let extras = altered.lead().extras.as_ref().unwrap();
+    assert_eq!(extras.reservation.as_deref(), Some("r1"));
+    assert!(altered.extras.as_ref().unwrap().requeue.on_node_lost);
+    let kept: Vec<(&str, &str)> = cluster.state.altered_attributes(id).collect();
+    assert_eq!(kept, [("slurm.0.comment", "later")]);
+    let none = FurtherChange { reservation: Some(String::new()), ..FurtherChange::default() };
+    cluster.ok(&user("ada"), alter(id, none));
+    let extras = cluster.state.job(id).unwrap().lead().extras.clone().unwrap();
+    assert_eq!(extras.reservation, None);
+    cluster.pass(101);
+    cluster.tick();
+    assert_eq!(cluster.outcome(id), Some(Outcome::DeadlineMissed), "the new deadline counts");
+    cluster.assert_replays();
+}
+
+/// SL-M-08
+#[test]
+fn of_a_running_job_only_attributes_and_what_becomes_of_it_change() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let run = cluster.start(id, &["node1"], 1);
+    let later = Some(cluster.now.plus_seconds(900));
+    let deadline = FurtherChange { deadline: later, ..FurtherChange::default() };
+    cluster.refused(&user("ada"), alter(id, deadline), RefusalCode::Conflict, "does not wait any more");
+    let again = FurtherChange { requeue_on_node_lost: Some(true), ..FurtherChange::default() };
+    cluster.ok(&user("ada"), alter(id, again.clone()));
+    cluster.ok(&root(), take_down(&["node1"]));
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert!(cluster.is_waiting(id), "it may be started again now");
+    let unknown = FurtherChange { component: Some(3), ..again };
+    cluster.refused(&user("ada"), alter(id, unknown), RefusalCode::Invalid, "component");
+}
+
+/// Both changes or none.
+#[test]
+fn a_change_that_is_refused_in_part_changes_nothing() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    let change = JobChange { queue: Some("nowhere".into()), ..JobChange::default() };
+    let further = FurtherChange { requeue_on_node_lost: Some(true), ..FurtherChange::default() };
+    let command = Command::Alter { jobs: ids(&[id]), change, further: Box::new(further.clone()) };
+    cluster.refused(&user("ada"), command, RefusalCode::NotFound, "nowhere");
+    let change = JobChange { priority: Some(7), ..JobChange::default() };
+    let events = cluster.ok(&user("ada"), Command::Alter { jobs: ids(&[id]), change, further: Box::new(further) });
+    assert!(matches!(events[..], [Event::JobModified { .. }, Event::JobAltered { .. }]), "{events:?}");
+    cluster.assert_replays();
+}
+
+/// SL-C-33: a message goes to the node of the script.
+#[test]
+fn something_is_said_to_a_running_job() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 1));
+    let tell = |text: &str| Command::TellJobs { jobs: ids(&[id]), text: text.into() };
+    cluster.refused(&user("ada"), tell("hello"), RefusalCode::Conflict, "does not run");
+    let run = cluster.start(id, &["node2", "node3"], 1);
+    cluster.refused(&user("bob"), tell("hello"), RefusalCode::PermissionDenied, "ada");
+    cluster.refused(&user("ada"), tell(""), RefusalCode::Invalid, "text");
+    cluster.refused(&user("ada"), tell(&"x".repeat(1025)), RefusalCode::Invalid, "1024");
+    let events = cluster.ok(&user("oper"), tell("hello"));
+    assert_eq!(events, [Event::JobTold { job: id, run, text: "hello".into() }]);
+    let record = cluster.log.last().unwrap();
+    let order = OrderSeed::Tell { run, told_sequence: record.sequence };
+    assert_eq!(follow_up(&cluster.state, record), [(cluster.node_id("node2"), order)]);
+    cluster.assert_replays();
+}
+
+/// SL-C-33
+#[test]
+fn a_reservation_becomes_something_else() {
+    let mut cluster = Cluster::new();
+    let now = cluster.now;
+    let change = |spec: ReservationSpec| Command::ChangeReservation { reservation: Box::new(spec) };
+    let first = reservation("r1", "node1", 60, 600, now);
+    cluster.refused(&user("oper"), change(first.clone()), RefusalCode::NotFound, "r1");
+    for (name, node) in [("r1", "node1"), ("r2", "node2")] {
+        let spec = Box::new(reservation(name, node, 60, 600, now));
+        cluster.ok(&user("oper"), Command::Reserve { reservation: spec });
+    }
+    cluster.refused(&user("ada"), change(first.clone()), RefusalCode::PermissionDenied, "operators");
+    assert!(cluster.ok(&user("oper"), change(first)).is_empty(), "it is so already");
+    cluster.refused(&user("oper"), change(reservation("r1", "node2", 60, 600, now)), RefusalCode::Conflict, "r2");
+    cluster.refused(&user("oper"), change(reservation("r1", "node1", -60, 0, now)), RefusalCode::Invalid, "passed");
+    let longer = reservation("r1", "node3", 30, 900, now);
+    cluster.ok(&user("oper"), change(longer.clone()));
+    let kept = cluster.state.reservation("r1").unwrap();
+    assert_eq!(*kept.spec, longer);
+    assert_eq!(kept.nodes.iter().copied().collect::<Vec<_>>(), [cluster.node_id("node3")]);
+    cluster.assert_replays();
+}
+
+/// A reservation by count keeps the nodes that it has when something else of it changes.
+#[test]
+fn a_reservation_by_count_keeps_its_nodes() {
+    let mut cluster = Cluster::new();
+    let now = cluster.now;
+    let nodes = ReservedNodes::Count { count: 1, filter: None, queue: None };
+    let spec = ReservationSpec { nodes, ..reservation("r1", "node1", 60, 600, now) };
+    cluster.ok(&user("oper"), Command::Reserve { reservation: Box::new(spec.clone()) });
+    let node = cluster.node_id("node2");
+    let plan = muster_schemas::plan::ProposedPlan {
+        reservations: vec![("r1".into(), vec![node])],
+        ..muster_schemas::plan::ProposedPlan::default()
+    };
+    cluster.ok(&muster_schemas::event::Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
+    let longer = ReservationSpec { end: now.plus_seconds(900), ..spec };
+    cluster.ok(&user("oper"), Command::ChangeReservation { reservation: Box::new(longer) });
+    let kept = cluster.state.reservation("r1").unwrap();
+    assert_eq!((kept.spec.end, kept.nodes.iter().copied().collect::<Vec<_>>()), (now.plus_seconds(900), vec![node]));
+}

@@ -1,0 +1,69 @@
+//! What the scheduler has done since this gateway runs.
+
+use crate::metrics::planner_cycles;
+use muster_domain::State;
+use muster_schemas::{
+    JobId, Timestamp,
+    event::{Event, Record},
+    job::{JobState, Outcome},
+    views::{OutcomeView, Statistics},
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The counts.
+#[derive(Debug)]
+pub(crate) struct Counts(Mutex<Statistics>);
+
+impl Counts {
+    pub(crate) fn new(since: Timestamp) -> Self {
+        Self(Mutex::new(Statistics { since, ..Statistics::default() }))
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Statistics> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes records in that follow on all before. `components` says how many components a job has, for those that have several.
+    pub(crate) fn count(&self, records: &[Record], components: impl Fn(JobId) -> u64) {
+        let mut counted = self.counted();
+        for record in records {
+            count(&mut counted, record, &components);
+        }
+    }
+
+    /// What there is to tell now.
+    pub(crate) fn told(&self, state: &State) -> Statistics {
+        let counted = self.counted().clone();
+        let jobs = crate::views::job_counts(state);
+        let of = |wanted: &[JobState]| wanted.iter().filter_map(|state| jobs.get(state)).sum();
+        Statistics {
+            waiting: of(&[JobState::Held, JobState::Queued]),
+            active: of(&[JobState::Launching, JobState::Running, JobState::Suspended, JobState::Finishing]),
+            cycles: planner_cycles(),
+            ..counted
+        }
+    }
+}
+
+fn count(counted: &mut Statistics, record: &Record, components: impl Fn(JobId) -> u64) {
+    match &record.event {
+        Event::JobSubmitted { .. } | Event::JobReceived { .. } => counted.submitted += 1,
+        Event::RunAllocated { .. } => counted.started += 1,
+        Event::RunBackfilled { job, .. } => {
+            counted.backfilled += 1;
+            counted.backfilled_components += components(*job);
+        }
+        Event::JobFinished { outcome, .. } => ended(counted, outcome, 1),
+        Event::TasksFinished { indices, outcome, .. } => ended(counted, outcome, indices.len()),
+        Event::Planned { plan } => {
+            counted.plans += 1;
+            counted.last_plan = Some(plan.at);
+            counted.last_plan_jobs = plan.reasons.len() as u64;
+        }
+        _ => {}
+    }
+}
+
+fn ended(counted: &mut Statistics, outcome: &Outcome, jobs: u64) {
+    *counted.ended.entry(OutcomeView::from(outcome).outcome).or_default() += jobs;
+}

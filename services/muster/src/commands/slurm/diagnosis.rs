@@ -1,0 +1,15 @@
+//! `sdiag` (SL-P-06).
+
+use super::{Ended, print, site::Site, wanted};
+use muster_slurm::{
+    queries::sdiag::parse,
+    show::sdiag::{Diagnosis, sdiag},
+};
+
+/// Does what a command line of `sdiag` asks.
+pub fn run(site: &mut Site, words: &[String]) -> Ended {
+    let Some(()) = wanted(site.tool, parse(words)?) else { return Ok(0) };
+    let statistics = site.client.statistics().map_err(|error| site.failure(&error))?;
+    print(&sdiag(&Diagnosis::of(&statistics), &site.clock));
+    Ok(0)
+}

@@ -1,0 +1,396 @@
+//! What the commands of Slurm tell of jobs that are not submitted, and what operators change, on the reference cluster of the
+//! dialect's specification.
+
+use crate::{
+    slurm::Site,
+    slurm_steps::reference,
+    system::{Output, System},
+};
+use muster_client::{Client, Endpoint};
+use muster_schemas::{
+    CommandId,
+    job::{Component, JobSpec, Launch, Program},
+};
+
+/// Who the test runs as.
+fn user() -> String {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::current());
+    user.ok().flatten().expect("the user has a name").name
+}
+
+/// A command that succeeds, and what it says on standard error.
+fn told(site: &Site, line: &str) -> String {
+    let Output { status, stdout, stderr } = site.run(line);
+    assert_eq!((status, stdout.as_str()), (0, ""), "{line}\n{stderr}");
+    stderr
+}
+
+/// The moment of a line `... to start at <T> using ...`, and the line without it.
+fn taken_apart(line: &str) -> (String, String) {
+    let (before, rest) = line.split_once(" to start at ").expect("it tells when");
+    let (time, after) = rest.split_once(' ').expect("it tells what");
+    assert!(time.len() == 19 && time.starts_with("20"), "{time}");
+    (time.to_owned(), format!("{before} to start at <T> {after}"))
+}
+
+/// SL-C-10, SL-S-24
+#[test]
+fn a_test_tells_when_and_where_a_job_would_start_and_submits_nothing() {
+    let site = reference();
+    let shown = |line: &str| taken_apart(&told(&site, line)).1;
+    assert_eq!(
+        shown("sbatch --test-only --wrap true"),
+        "sbatch: Job 1 to start at <T> using 1 processors on nodes nid00001 in partition debug\n"
+    );
+    assert_eq!(
+        shown("sbatch --test-only -p p2 -w nid00003 -n2 : -N2 -n4 --ntasks-per-node=2 --wrap true"),
+        "sbatch: Job 1 to start at <T> using 6 processors on nid[00001-00003]\n"
+    );
+    assert_eq!(
+        shown("srun --test-only -N2 -C knl"),
+        "srun: Job 1 to start at <T> using 2 processors on nodes nid[00008-00009] in partition debug\n"
+    );
+    let impossible = "allocation failure: Requested node configuration is not available\n";
+    assert_eq!(site.fails("sbatch --test-only -N13 --wrap true"), (1, impossible.to_owned()));
+    let unknown = "sbatch: error: invalid partition specified: nope\n\
+                   allocation failure: Invalid partition name specified\n";
+    assert_eq!(site.fails("sbatch --test-only -p nope --wrap true"), (1, unknown.to_owned()));
+    assert_eq!(site.ok("squeue -h -t all"), "");
+    assert_eq!(site.ok("sbatch --parsable -t 10 -N12 --exclusive --wrap 'sleep 1000'"), "1\n");
+    site.system.wait_for_state("1", "running");
+    let begun = site.ok("squeue -h -j 1 -o %e");
+    let (start, line) = taken_apart(&told(&site, "sbatch --test-only -n3 --wrap true"));
+    let moment = |text: &str| text.trim().parse::<jiff::civil::DateTime>().expect("a time");
+    let behind = (moment(&start) - moment(&begun)).get_seconds();
+    assert!((-1..=60).contains(&behind), "behind the job that has all nodes: {start}, {begun}");
+    assert!(line.starts_with("sbatch: Job 2 ") && line.contains(" using 3 processors on nodes nid00001 "), "{line}");
+    // Of a list of partitions the one that starts the job first.
+    site.ok("scancel 1");
+    site.is_over("1");
+    site.ok("sbatch -p p2 -N5 --exclusive -t 10 --wrap 'sleep 1000'");
+    site.system.wait_for_state("2", "running");
+    let job = site.ok("sbatch --parsable -p p2,debug --wrap 'sleep 1000'");
+    assert_eq!(site.ok(&format!("squeue -h -j {} -o %P", job.trim())), "debug\n");
+}
+
+/// SL-C-09
+#[test]
+fn every_kind_of_job_that_cannot_be_is_rejected_in_its_words() {
+    let site = reference();
+    for (options, before, text) in [
+        ("-p nope", "invalid partition specified: nope", "Invalid partition name specified"),
+        ("--reservation=nope", "", "Requested reservation is invalid"),
+        ("-C nope", "", "Invalid feature specification"),
+        ("-C 'knl&nope'", "", "Invalid feature specification"),
+        ("-C 'knl&gamma'", "", "Requested node configuration is not available"),
+        ("-L nope", "", "Invalid license specification"),
+        ("-L ansys:5", "", "Invalid license specification"),
+        ("-w zzz", "", "Invalid node name specified"),
+        ("-N13", "", "Requested node configuration is not available"),
+        ("--mem=99999", "Memory specification can not be satisfied", "Requested node configuration is not available"),
+        ("-d afterok:99999", "", "Job dependency problem"),
+        ("-a 5-1", "", "Invalid job array specification"),
+    ] {
+        let preamble = if before.is_empty() { String::new() } else { format!("sbatch: error: {before}\n") };
+        let expected = format!("{preamble}sbatch: error: Batch job submission failed: {text}\n");
+        assert_eq!(site.fails(&format!("sbatch {options} --wrap true")), (1, expected), "{options}");
+    }
+    assert_eq!(site.ok("squeue -h -t all"), "");
+}
+
+/// SL-C-28, SL-C-38, EX-20, EX-21
+#[test]
+fn nodes_are_down_until_they_are_resumed_and_who_took_them_down_is_shown() {
+    let site = reference();
+    let again = site.ok("sbatch --parsable -w nid00006 --wrap 'sleep 1000'").trim().to_owned();
+    let once = site.ok("sbatch --parsable --no-requeue -w nid00006 --wrap 'sleep 1000'").trim().to_owned();
+    let mixed = site.ok("sbatch --parsable -w nid00001 --wrap 'sleep 1000'").trim().to_owned();
+    let full = site.ok("sbatch --parsable -w nid00002 -n4 --wrap 'sleep 1000'").trim().to_owned();
+    for job in [&again, &once, &mixed, &full] {
+        site.system.wait_for_state(job, "running");
+    }
+    let denied = "You must specify a reason when DOWNING or DRAINING a node. Request denied\n";
+    assert_eq!(site.fails("scontrol update nodename=nid00006 state=down"), (1, denied.to_owned()));
+    let invalid = "slurm_update error: Invalid node state specified\n";
+    assert_eq!(site.fails("scontrol update nodename=nid00012 state=resume"), (1, invalid.to_owned()));
+    site.ok("scontrol update nodename=nid[00003-00004] state=drain reason='bad disk'");
+    site.ok("scontrol update nodename=nid00006 state=down reason=dead");
+    site.system.wait_for_state(&once, "finished");
+    assert_eq!(site.ok(&format!("sacct -X -n -P -o State -j {once}")), "NODE_FAIL\n");
+    let note = site.system.read(&format!("slurm-{once}.out"));
+    assert!(note.contains(" ON nid00006 CANCELLED AT ") && note.contains(" DUE TO NODE FAILURE"), "{note}");
+    site.system.wait_for_state(&again, "queued");
+    let rows = |partition: &str, limit: &str, rows: &[(u32, &str, &str)]| -> String {
+        rows.iter()
+            .map(|(count, state, nodes)| format!("{partition:<9}    up {limit:>10} {count:>6} {state:>6} {nodes}\n"))
+            .collect()
+    };
+    let expected = format!(
+        "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n{}{}",
+        rows(
+            "debug*",
+            "infinite",
+            &[
+                (2, "drain", "nid[00003-00004]"),
+                (1, "mix", "nid00001"),
+                (1, "alloc", "nid00002"),
+                (7, "idle", "nid[00005,00007-00012]"),
+                (1, "down", "nid00006"),
+            ]
+        ),
+        rows(
+            "p2",
+            "1:00:00",
+            &[
+                (2, "drain", "nid[00003-00004]"),
+                (1, "mix", "nid00001"),
+                (1, "alloc", "nid00002"),
+                (1, "idle", "nid00005")
+            ]
+        )
+    );
+    assert_eq!(site.ok("sinfo"), expected);
+    let summary = "PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST\n\
+                   debug*       up   infinite         2/7/3/12 nid[00001-00012]\n\
+                   p2           up    1:00:00          2/1/2/5 nid[00001-00005]\n";
+    assert_eq!(site.ok("sinfo -s"), summary);
+    let reasons: Vec<Vec<String>> = site
+        .ok("sinfo -h -R -o '%E|%u|%H|%N'")
+        .lines()
+        .map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect())
+        .collect();
+    let told: Vec<(&str, &str, &str)> =
+        reasons.iter().map(|cells| (cells[0].as_str(), cells[1].as_str(), cells[3].as_str())).collect();
+    let me = user();
+    assert_eq!(told, [("bad disk", me.as_str(), "nid[00003-00004]"), ("dead", me.as_str(), "nid00006")]);
+    assert!(reasons.iter().all(|cells| cells[2].starts_with("20") && cells[2].len() == 19), "{reasons:?}");
+    let shown = site.ok("scontrol show node nid00006");
+    assert!(shown.starts_with("NodeName=nid00006 Arch=x86_64 CoresPerSocket=4\n"), "{shown}");
+    assert!(
+        shown.contains("State=DOWN ThreadsPerCore=1 ") && shown.contains(&format!("Reason=dead [{me}@20")),
+        "{shown}"
+    );
+    site.ok("scontrol update nodename=nid[00003-00004,00006] state=resume");
+    assert_eq!(site.ok("sinfo -h -t down,drain -o %N"), "");
+    site.system.wait_for_state(&again, "running");
+    assert!(site.ok(&format!("scontrol -o show job {again}")).contains(" Restarts=1 "));
+}
+
+/// SL-C-33, SL-C-36, SL-C-38
+#[test]
+fn reservations_are_created_changed_and_deleted_and_jobs_move_into_them() {
+    let site = reference();
+    let me = user();
+    let create =
+        format!("scontrol create reservation reservationname=r1 starttime=now duration=10 nodes=nid00012 users={me}");
+    assert_eq!(site.ok(&create), "Reservation created: r1\n");
+    let twice = "Error creating the reservation: Duplicate reservation name\n";
+    assert_eq!(site.fails(&create), (1, twice.to_owned()));
+    let unnamed =
+        format!("scontrol create reservation starttime=now+1hour duration=5 nodecnt=2 users={me} flags=ignore_jobs");
+    assert_eq!(site.ok(&unnamed), format!("Reservation created: {me}_1\n"));
+    let shown = site.ok("scontrol -o show reservation r1");
+    assert!(shown.starts_with("ReservationName=r1 StartTime=20") && shown.contains(" Duration=00:10:00 "), "{shown}");
+    assert!(shown.contains(" Nodes=nid00012 ") && shown.contains(&format!(" Users={me} ")), "{shown}");
+    assert_eq!(site.ok("scontrol update reservationname=r1 duration=20 nodes+=nid00011"), "Reservation updated.\n");
+    let shown = site.ok("scontrol -o show reservation r1");
+    assert!(shown.contains(" Duration=00:20:00 ") && shown.contains(" Nodes=nid[00011-00012] "), "{shown}");
+    let job = site.ok("sbatch --parsable -H -t 5 --wrap 'sleep 1000'").trim().to_owned();
+    site.ok(&format!("scontrol update jobid={job} reservationname=r1"));
+    site.ok(&format!("scontrol release {job}"));
+    site.system.wait_for_state(&job, "running");
+    assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%N %v'")), "nid00011 r1\n");
+    assert_eq!(site.ok("scontrol delete reservation=r1"), "");
+    let gone = "delete_reservation reservationname=r1: Requested reservation is invalid\n";
+    assert_eq!(site.fails("scontrol delete reservationname=r1"), (1, gone.to_owned()));
+    let gone = "Error updating the reservation: Requested reservation is invalid\n";
+    assert_eq!(site.fails("scontrol update reservationname=r1 duration=5"), (1, gone.to_owned()));
+}
+
+/// SL-C-13, SL-C-33, SL-C-36
+#[test]
+fn waiting_jobs_are_changed_in_all_that_they_ask_for_and_put_first() {
+    let site = reference();
+    let job = site.ok("sbatch --parsable -H --comment=old -n1 --wrap 'sleep 1000'").trim().to_owned();
+    let update = |pairs: &str| site.ok(&format!("scontrol update jobid={job} {pairs}"));
+    update("comment=new nice=7 deadline=now+1day features=knl numtasks=2 requeue=0 wckey=k");
+    let shown = site.ok(&format!("scontrol -o show job {job}"));
+    for pair in ["Comment=new", "Nice=7", "Features=knl", "NumTasks=2", "Requeue=0", "WCKey=k", "Priority=0"] {
+        assert!(shown.contains(&format!(" {pair} ")) || shown.contains(&format!(" {pair}\n")), "{pair}:\n{shown}");
+    }
+    assert!(!shown.contains(" Deadline=N/A "), "{shown}");
+    let nowhere = format!("Requested reservation is invalid for job {job}\n");
+    assert_eq!(site.fails(&format!("scontrol update jobid={job} reservationname=nope")), (1, nowhere));
+    let unsupported = "Update of this parameter is not supported: foo=bar\nRequest aborted\n";
+    assert_eq!(site.fails(&format!("scontrol update jobid={job} foo=bar")), (1, unsupported.to_owned()));
+    update("comment= wckey=");
+    let shown = site.ok(&format!("scontrol -o show job {job}"));
+    assert!(!shown.contains("Comment=new") && !shown.contains("WCKey=k"), "{shown}");
+    let (first, second) = ("sbatch --parsable -H --wrap true", "sbatch --parsable -H --nice=5 --wrap true");
+    let (first, second) = (site.ok(first).trim().to_owned(), site.ok(second).trim().to_owned());
+    let order = || site.ok("squeue -h -S=-p -o '%A %Q'");
+    let priority = |job: &str| -> i64 {
+        let all = site.system.json(&["job", "show", "--json", job]);
+        all["job"]["priority"].as_i64().expect("a number")
+    };
+    assert_eq!(priority(&second), priority(&first) - 5, "{}", order());
+    site.ok(&format!("scontrol top {second}"));
+    assert!(priority(&second) > priority(&first) && priority(&second) > priority(&job), "{}", order());
+    let unknown = "Invalid job id specified for job 99\n";
+    assert_eq!(site.fails("scontrol top 99"), (1, unknown.to_owned()));
+}
+
+/// SL-C-33, SL-M-01, SL-M-08, SL-M-09
+#[test]
+fn of_a_running_job_the_leader_stands_for_all_components() {
+    let site = reference();
+    let job: u64 = site.ok("sbatch --parsable -t 10 -n1 : -n1 --wrap 'sleep 1000'").trim().parse().unwrap();
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%i %t %l' | sort"));
+    let all = |state: &str, limit: &str| format!("{job}+0 {state} {limit}\n{job}+1 {state} {limit}\n");
+    site.system.wait_until("both run", || listed() == all("R", "10:00"));
+    for id in [format!("{job}+0"), format!("{job}+1"), (job + 1).to_string()] {
+        let alone = format!("Operation not permitted on individual component of heterogeneous job for job {id}\n");
+        assert_eq!(site.fails(&format!("scontrol suspend {id}")), (1, alone.clone()));
+        assert_eq!(site.fails(&format!("scontrol resume {id}")), (1, alone));
+        let follower = format!("Job not heterogeneous job leader for job {id}\n");
+        assert_eq!(site.fails(&format!("scontrol requeue {id}")), (1, follower));
+    }
+    let late = format!("Job is no longer pending execution for job {job}+1\n");
+    assert_eq!(site.fails(&format!("scontrol update jobid={job}+1 account=abc")), (1, late));
+    site.ok(&format!("scontrol update jobid={job} timelimit=5"));
+    assert_eq!(listed(), all("R", "5:00"));
+    site.ok(&format!("scontrol suspend {job}"));
+    site.system.wait_until("both are stopped", || listed() == all("S", "5:00"));
+    site.ok(&format!("scontrol resume {job}"));
+    site.system.wait_until("both run again", || listed() == all("R", "5:00"));
+    site.ok(&format!("scontrol notify {job} save your work"));
+    let said = || site.system.read(&format!("slurm-{job}.out"));
+    site.system.wait_until("the job is told", || said() == "slurmstepd: error: save your work\n");
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job.to_string());
+    let over = "job notify failure: Job/step already completing or completed\n";
+    assert_eq!(site.fails(&format!("scontrol notify {job} hello")), (1, over.to_owned()));
+    assert_eq!(
+        site.fails("scontrol notify 99 hello"),
+        (1, "job notify failure: Invalid job id specified\n".to_owned())
+    );
+}
+
+/// SL-C-40
+#[test]
+fn jobs_of_other_front_ends_are_listed_and_controlled_like_any_other() {
+    let site = reference();
+    let plain = site.system.submit(&["-A", "abc", "--name", "own", "--", "sleep", "1000"]);
+    let text = "#!/bin/sh\nsleep 1000\n".to_owned();
+    let launch = Launch { program: Program::Script { text, args: Vec::new() }, ..Launch::default() };
+    let spec = JobSpec {
+        name: "other".into(),
+        components: vec![Component { launch, ..Component::default() }, Component::default()],
+        working_directory: site.system.path("").display().to_string(),
+        ..JobSpec::default()
+    };
+    let mut client = Client::new(Endpoint::Unix(site.system.path("data/muster.sock")));
+    let job = client.submit(CommandId::new_now(), vec![spec]).expect("accepted").jobs[0].number;
+    let listed = || site.ok("squeue -h -o '%i %j %a %t' | sort");
+    let lines = |rest: &str| format!("{plain} own abc R\n{job}+0 other (null) R\n{rest}");
+    site.system.wait_until("all run", || listed() == lines(&format!("{job}+1 other (null) R\n")));
+    site.ok(&format!("scancel {job}+1"));
+    site.system.wait_until("one component has ended", || listed() == lines(""));
+    assert_eq!(
+        site.ok(&format!("sacct -X -n -P -j {job} -o JobID,JobName | sort")),
+        format!("{job}+0|other\n{job}+1|other\n")
+    );
+    site.ok(&format!("scontrol requeuehold {job}"));
+    let held = format!("{plain} own abc R\n{job}+0 other (null) RH\n{job}+1 other (null) RH\n");
+    site.system.wait_until("it is held", || listed() == held);
+    site.ok(&format!("scontrol update jobid={job} comment=ours"));
+    assert_eq!(site.ok(&format!("squeue -h -j {job} -o %k")), "ours\nours\n");
+    site.ok(&format!("scancel {plain} {job}"));
+    site.is_over(&plain);
+    site.is_over(&job.to_string());
+}
+
+/// SL-P-06, SL-C-01
+#[test]
+fn the_scheduler_is_diagnosed() {
+    let site = reference();
+    site.ok("sbatch -W --wrap true");
+    site.fails("sbatch -W --wrap false");
+    site.ok("sbatch -H --wrap true");
+    let number = |text: &str, name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
+        line.and_then(|rest| rest.trim().parse().ok()).unwrap_or_else(|| panic!("{name}:\n{text}"))
+    };
+    let text = site.ok("sdiag");
+    for (name, count) in [
+        ("Jobs submitted:", 3),
+        ("Jobs started:", 2),
+        ("Jobs completed:", 1),
+        ("Jobs failed:", 1),
+        ("Jobs pending:", 1),
+        ("Jobs running:", 0),
+    ] {
+        assert_eq!(number(&text, name), count, "{name}\n{text}");
+    }
+    assert!(
+        number(&text, "Total cycles:") >= 2 && number(&text, "Max cycle:") >= number(&text, "Last cycle:"),
+        "{text}"
+    );
+    assert!(site.ok("sdiag -V").starts_with("slurm "));
+}
+
+/// Two clusters that know each other, with so many nodes each; the links and the commands are those of the first.
+fn two(nodes: u32) -> (Site, System) {
+    let (mut one, mut other) = (System::stopped(), System::stopped());
+    let config = |name: &str, peer: &str, address: &System| {
+        let address = address.path("data").display().to_string();
+        format!("[cluster]\nname = \"{name}\"\n[slurm]\nclusters = [\"{peer}={address}\"]\n")
+    };
+    one.write("site.toml", &config("one", "other", &other));
+    other.write("site.toml", &config("other", "one", &one));
+    let nodes = nodes.to_string();
+    for system in [&mut one, &mut other] {
+        let file = system.path("site.toml").display().to_string();
+        system.restart(&["--nodes", &nodes, "--cpus", "4", "--memory", "4G", "--config", &file]);
+    }
+    one.ok(&["install-commands", "bin"]);
+    (Site { system: one }, other)
+}
+
+/// SL-S-19, SL-P-11
+#[test]
+fn a_job_goes_as_a_whole_to_the_cluster_that_starts_it_first() {
+    let (site, other) = two(2);
+    assert_eq!(site.ok("sbatch -M one,other --wrap 'sleep 1000'"), "Submitted batch job 1 on cluster one\n");
+    site.ok("sbatch -t 10 -N2 --exclusive --wrap 'sleep 1000'");
+    // Its components have room on one node of each cluster, and only together on the other.
+    let job = "sbatch -t 5 --clusters=one,other --exclusive : --exclusive --wrap 'sleep 1000'";
+    assert_eq!(site.ok(job), "Submitted batch job 1 on cluster other\n");
+    assert_eq!(site.ok("sbatch --parsable -M other -H --wrap true"), "3;other\n");
+    let listed = site.ok("squeue -M other,one -o '%i %T' -t all");
+    let expected = "CLUSTER: other\nJOBID STATE\n";
+    assert!(listed.starts_with(expected) && listed.contains("\n\nCLUSTER: one\nJOBID STATE\n"), "{listed}");
+    other.wait_for_state("1", "running");
+    assert_eq!(site.ok("squeue -M other -h -o '%i %t' | sort"), "1+0 R\n1+1 R\n3 PD\n");
+    assert_eq!(site.ok("sinfo -M other -h -o %D"), "2\n");
+    assert_eq!(site.ok("SLURM_CLUSTERS=other scontrol -o show job 3").matches("JobId=3 ").count(), 1);
+    assert_eq!(site.ok("sacct -M other -X -n -P -o JobID,State -j 3").lines().count(), 1);
+    assert_eq!(site.ok("sacct -M one,other -X -P -o JobID -j 1"), "JobID\n1\n1+0\n1+1\n");
+    let unknown = "'nope' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see \
+                   available clusters.\n";
+    for command in ["squeue", "sinfo", "sacct", "scancel", "scontrol"] {
+        let words = if command == "scontrol" { " show job 1" } else { "" };
+        let failed = site.fails(&format!("{command} -M nope{words}"));
+        assert_eq!(failed, (1, format!("{command}: error: {unknown}")));
+    }
+    assert_eq!(site.fails("sbatch -M nope --wrap true"), (1, format!("sbatch: error: {unknown}")));
+    // What runs in a job, or beside an allocation, is about the cluster where it is.
+    site.ok("scancel -M other 1 3");
+    other.wait_for_state("1", "finished");
+    assert_eq!(site.ok("salloc -M other -Q squeue -h -o %i"), "4\n");
+    site.ok("sbatch -W -M other -o said --wrap 'squeue -h -o %i'");
+    assert_eq!(site.system.read("said"), "5\n");
+    // Without the option a job stays where it is submitted, whatever the other could do (SL-P-11).
+    assert!(site.ok("sbatch -H --exclusive : --exclusive --wrap true").starts_with("Submitted batch job "));
+    assert_eq!(other.json(&["jobs", "--json"])["jobs"].as_array().map(Vec::len), Some(0));
+}
