@@ -22,6 +22,9 @@ pub struct Args {
     /// Filter-runners; with none there are no filters
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     runners: u8,
+    /// Users mostly submit jobs with several components, and hold, release and end single ones
+    #[arg(long)]
+    components: bool,
 }
 
 /// Runs the seeds on all processors.
@@ -33,6 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         nodes: args.nodes.into(),
         troubled_seconds: args.troubled_seconds,
         runners: args.runners.into(),
+        components: args.components,
         ..Options::default()
     };
     let next = Mutex::new((args.from, Report::default()));
@@ -65,14 +69,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 /// What all seeds together came to, a line for each thing.
 fn summary(seeds: u64, total: &Report) -> String {
-    let Report { steps, jobs, starts, instances, resizes, crashes, torn_writes, records, chains, reverts, kills } =
-        total;
+    let Report { steps, jobs, starts, instances, resizes, crashes, torn_writes, records, chains, reverts, .. } = total;
+    let Report { attempts, ended_alone, requeued, kills, .. } = total;
     let Kills { of_runners, in_rollback, in_activation, in_submission } = kills;
     let hits = kills.total();
     format!(
         "{seeds} seeds kept every promise\n\
          {steps} steps, {records} records, {jobs} jobs, {starts} starts on nodes\n\
          {instances} instances of tasks, {resizes} times that a job grew or shrank\n\
+         {attempts} attempts of jobs with several components, {requeued} times that such a job was put back into the queue, \
+         {ended_alone} components that ended alone\n\
          {crashes} stops, {torn_writes} of them with a torn write\n\
          {chains} chains of filters, {reverts} reverts\n\
          {hits} stops hit a chain: {in_submission} in submission, {in_activation} in activation, {in_rollback} in \

@@ -125,6 +125,8 @@ pub struct ClusterConfig {
     /// What of accounts and classes is enforced; `None` leaves it as it is. Accounts and classes themselves are changed one
     /// by one, by [`crate::command::Command::ChangeAccounts`].
     pub accounts: Option<AccountSettings>,
+    /// No job from now on gets a lower number (SL-I-04); `None` leaves that as it is.
+    pub first_job_number: Option<u64>,
 }
 
 /// What is known of a node's readiness.

@@ -635,6 +635,14 @@ pub enum Query {
         /// Those asked about.
         of: Vec<Sequence>,
     },
+    /// Which job or task of an array a number means, also of those that the state has forgotten: the number of a component
+    /// means its job.
+    JobOfNumber {
+        /// The number.
+        number: u64,
+        /// Tasks of arrays from this number on have numbers of their own; `None` if none has.
+        tasks_from: Option<u64>,
+    },
 }
 
 /// The answers to queries.
@@ -683,6 +691,8 @@ pub enum QueryAnswer {
     JobDocuments(Box<JobDocuments>),
     /// What led to each record that was asked about, in the same order; `None` where something began.
     Causes(Vec<Option<Sequence>>),
+    /// What a number means; `None` if it was never given.
+    JobOfNumber(Option<JobId>),
 }
 
 /// What a job was described with.

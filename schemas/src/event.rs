@@ -1016,6 +1016,13 @@ pub enum Event {
         /// What is said.
         text: String,
     },
+    /// How jobs are numbered from here on: the next gets at least the number `first`, and an array takes a number for each of
+    /// its tasks, in the order of their indices, the first of which is the array's own (SL-C-18, SL-I-04). Before the first
+    /// such event of a log an array takes one number.
+    JobNumbersSet {
+        /// No job from here on has a lower number.
+        first: u64,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1239,6 +1246,7 @@ impl Event {
             Self::NodeTakenOut { .. } => ("node", "down"),
             Self::JobAltered { .. } => ("job", "altered"),
             Self::JobTold { .. } => ("job", "told"),
+            Self::JobNumbersSet { .. } => ("cluster", "job_numbers_set"),
         }
     }
 

@@ -90,7 +90,7 @@ pub struct ArraySpec {
 pub struct Launch {
     /// The program.
     pub program: Program,
-    /// Standard output: a path with the patterns `%j %a %A %x %N %t %u`; `None` means `muster-%j.out` (`muster-%A_%a.out` for a task of an
+    /// Standard output: a path with the patterns `%j %J %a %A %x %N %t %u`; `None` means `muster-%j.out` (`muster-%A_%a.out` for a task of an
     /// array) in the working directory.
     pub stdout: Option<String>,
     /// Standard error; `None` means the same as standard output.

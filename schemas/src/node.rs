@@ -162,6 +162,17 @@ pub struct LaunchOrder {
 /// What the ledger adds to the submitter's environment: the name of the cluster, under this name.
 pub const CLUSTER_NAME_VARIABLE: &str = "MUSTER_CLUSTER_NAME";
 
+/// What the ledger adds to the environment of a task of an array: its own number, under this name (SL-C-18).
+pub const JOB_NUMBER_VARIABLE: &str = "MUSTER_JOB_NUMBER";
+
+impl LaunchOrder {
+    /// The own number of the job, or of the task of an array.
+    pub fn number(&self) -> u64 {
+        let own = || self.environment.get(JOB_NUMBER_VARIABLE)?.parse().ok();
+        self.job.index.and_then(|_| own()).unwrap_or(self.job.number)
+    }
+}
+
 /// A node as the processes of a run see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderNode {

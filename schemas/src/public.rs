@@ -531,6 +531,11 @@ public_events! {
         /// The next run gets at least this number.
         next: RunId,
     }
+    /// How jobs are numbered from here on: an array takes a number for each of its tasks, the first of which is its own.
+    "cluster" "job_numbers_set" ClusterJobNumbersSet {
+        /// No job from here on has a lower number.
+        first: u64,
+    }
     /// The policy that planners follow changed.
     "policy" "set" PolicySet {
         /// The policy from now on.
@@ -1330,6 +1335,7 @@ impl EventData {
                 JobTasksFinished { job: *job, indices: indices.clone(), outcome: outcome.into() }.into()
             }
             Event::RunNumbersRaised { next } => ClusterRunNumbersRaised { next: *next }.into(),
+            Event::JobNumbersSet { first } => ClusterJobNumbersSet { first: *first }.into(),
             Event::PolicySet { policy } => PolicySet { policy: policy.clone() }.into(),
             Event::ReservationSet { reservation } => ReservationSet { reservation: reservation.clone() }.into(),
             Event::ReservationPlaced { name, nodes } => {
@@ -1513,6 +1519,7 @@ impl EventData {
             Self::ClusterInitialised(_)
             | Self::ClusterSettingsChanged(_)
             | Self::ClusterRunNumbersRaised(_)
+            | Self::ClusterJobNumbersSet(_)
             | Self::PlanWaiting(_)
             | Self::PlanMade(_)
             | Self::PlanBackfilled(_)

@@ -272,6 +272,10 @@ impl From<&WaitReason> for ReasonView {
 pub struct JobView {
     /// Its id.
     pub id: JobId,
+    /// Its own number. Tasks of an array have one each, counted on from that of the array in the order of their indices; a
+    /// task of an array that is older than such numbers has that of the array (SL-C-18).
+    #[serde(default)]
+    pub number: u64,
     /// What people call it.
     pub name: String,
     /// Login name of whose it is.
@@ -338,6 +342,19 @@ pub struct JobView {
     pub by_component: Vec<ComponentView>,
 }
 
+impl JobView {
+    /// Its own number; of a gateway that tells none, that of the job or array.
+    pub fn own_number(&self) -> u64 {
+        self.number.max(self.id.number)
+    }
+
+    /// Whether a number means it, or a component of it.
+    pub fn has_number(&self, number: u64) -> bool {
+        let own = self.own_number();
+        number == self.id.number || (own..own + u64::from(self.components)).contains(&number)
+    }
+}
+
 /// One component of a job that has several, as it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ComponentView {
@@ -398,6 +415,10 @@ pub struct ArrayView {
     /// The tasks that are over without ever having started, by how they ended.
     #[serde(default)]
     pub never_started: BTreeMap<OutcomeWord, IndexSet>,
+    /// All tasks that have numbers of their own, in the order of these: all that it has, or none if it is older than such
+    /// numbers.
+    #[serde(default)]
+    pub numbered: IndexSet,
 }
 
 /// One attempt to execute a job.
@@ -659,6 +680,9 @@ pub struct InfoView {
     /// Settings that commands of dialects go by, as this gateway's configuration has them: by dialect and name.
     #[serde(default)]
     pub dialects: BTreeMap<String, BTreeMap<String, String>>,
+    /// The number that the next job gets.
+    #[serde(default)]
+    pub next_job_number: u64,
 }
 
 /// Jobs to submit: all are accepted, or none.

@@ -322,6 +322,7 @@ fn events() -> Vec<Event> {
     events.extend(components::passed(&fixture));
     events.extend(accounts::events(&fixture));
     events.extend(components::altered(&fixture));
+    events.push(Event::JobNumbersSet { first: 67_767 });
     events
 }
 

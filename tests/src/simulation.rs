@@ -11,6 +11,7 @@
 //! The same seed gives the same history: [`run`] is what one command repeats.
 
 mod chains;
+mod components;
 mod effects;
 mod filters;
 mod kills;
@@ -57,11 +58,13 @@ pub struct Options {
     pub troubled_seconds: i64,
     /// Filter-runners; with none there are no filters.
     pub runners: usize,
+    /// Whether users mostly submit jobs with several components, and act on single ones.
+    pub components: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { nodes: 3, users: 3, troubled_seconds: 60, runners: 0 }
+        Self { nodes: 3, users: 3, troubled_seconds: 60, runners: 0, components: false }
     }
 }
 
@@ -88,6 +91,12 @@ pub struct Report {
     pub chains: u64,
     /// Filters that were asked to take back what they had done.
     pub reverts: u64,
+    /// Attempts of jobs with several components that have started.
+    pub attempts: u64,
+    /// Components that ended alone.
+    pub ended_alone: u64,
+    /// Times that a job with several components was put back into the queue.
+    pub requeued: u64,
     /// What of that hit a chain of filters.
     pub kills: Kills,
 }
@@ -105,6 +114,9 @@ impl Report {
         self.records += other.records;
         self.chains += other.chains;
         self.reverts += other.reverts;
+        self.attempts += other.attempts;
+        self.ended_alone += other.ended_alone;
+        self.requeued += other.requeued;
         self.kills.add(other.kills);
     }
 }
@@ -114,6 +126,8 @@ impl Report {
 pub struct Failure {
     /// The seed.
     pub seed: u64,
+    /// Whether it was one of jobs with several components.
+    pub components: bool,
     /// Simulated microseconds from the beginning.
     pub at_micros: i64,
     /// Which promise, and how.
@@ -124,7 +138,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.at_micros as f64 / 1e6;
         writeln!(f, "seed {} after {seconds:.6} simulated seconds: {}", self.seed, self.what)?;
-        write!(f, "repeat it: cargo run -p muster-loadtest -- simulation --from {} --seeds 1", self.seed)
+        let components = if self.components { " --components" } else { "" };
+        let seed = self.seed;
+        write!(f, "repeat it: cargo run -p muster-loadtest -- simulation --from {seed} --seeds 1{components}")
     }
 }
 
@@ -201,10 +217,12 @@ struct World {
 /// # Errors
 /// The first promise that was broken.
 pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
-    let mut world = World::new(seed, options).map_err(|what| Failure { seed, at_micros: 0, what })?;
+    let Options { components, .. } = options;
+    let failed = |at_micros, what| Failure { seed, components, at_micros, what };
+    let mut world = World::new(seed, options).map_err(|what| failed(0, what))?;
     let result = world.live();
     let at_micros = world.agenda.now - BEGINNING;
-    result.map(|()| world.report()).map_err(|what| Failure { seed, at_micros, what })
+    result.map(|()| world.report()).map_err(|what| failed(at_micros, what))
 }
 
 impl World {
@@ -227,7 +245,7 @@ impl World {
             ledger,
             planner: PlannerHost::default(),
             nodes: (0..options.nodes).map(NodeHost::new).collect(),
-            users: (0..options.users).map(UserHost::new).collect(),
+            users: (0..options.users).map(|number| UserHost::new(number, options.components)).collect(),
             runners: (0..options.runners).map(|_| RunnerHost::new()).collect(),
             queue: BTreeMap::new(),
             truth: Truth::default(),
@@ -622,6 +640,9 @@ impl World {
             records: self.truth.state().sequence().0,
             chains: self.truth.chains().completed,
             reverts: self.truth.chains().reverts,
+            attempts: self.truth.components().started,
+            ended_alone: self.truth.components().ended_alone,
+            requeued: self.truth.components().requeued,
             ..self.report
         }
     }

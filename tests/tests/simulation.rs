@@ -101,3 +101,18 @@ fn filter_chains_keep_every_promise_under_faults() {
 fn filter_chains_keep_every_promise_under_faults_second_part() {
     check_filters(1);
 }
+
+/// Jobs with several components under faults: what is submitted together is one record, starts in one record or not at all,
+/// and ends together but for the components that are ended alone (SL-P-02, SL-S-26, SL-M-02, SL-M-10, SL-I-12, SL-I-13).
+#[test]
+fn jobs_of_several_components_keep_every_promise_under_faults() {
+    let seeds = seeds(0, SEEDS_PER_PART);
+    let count = seeds.end - seeds.start;
+    let total = simulate(seeds, Options { components: true, ..Options::default() });
+    if count >= SEEDS_PER_PART {
+        assert!(total.attempts > 10 * count, "too few attempts have started: {total:?}");
+        assert!(total.ended_alone > count, "too few components ended alone: {total:?}");
+        assert!(total.requeued > count, "too little was put back into the queue: {total:?}");
+        assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
+    }
+}

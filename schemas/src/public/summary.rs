@@ -105,6 +105,9 @@ impl fmt::Display for EventData {
             Self::ClusterRunNumbersRaised(data) => {
                 write!(f, "nodes remember runs up to {}: the next numbers are higher", data.next.0.saturating_sub(1))
             }
+            Self::ClusterJobNumbersSet(data) => {
+                write!(f, "job numbers begin at {}, and each task of an array has one of its own", data.first)
+            }
             Self::PolicySet(data) => write!(f, "planners follow the policy {}", data.policy.name),
             Self::ReservationSet(data) => {
                 let spec = &data.reservation;

@@ -64,6 +64,29 @@ impl IndexSet {
         after > 0 && self.ranges[after - 1].1 >= number
     }
 
+    /// How many numbers of it are smaller than a number that is in it.
+    pub fn position(&self, number: u32) -> Option<u64> {
+        if !self.contains(number) {
+            return None;
+        }
+        let before = self.ranges.iter().take_while(|(first, _)| *first <= number);
+        Some(before.map(|(first, last)| u64::from(number.min(*last) - first) + 1).sum::<u64>() - 1)
+    }
+
+    /// The number that so many numbers of it are smaller than.
+    pub fn nth(&self, position: u64) -> Option<u32> {
+        let mut left = position;
+        for (first, last) in &self.ranges {
+            let length = u64::from(last - first) + 1;
+            if left < length {
+                // Less than the length of a range of u32.
+                return Some(first + left as u32);
+            }
+            left -= length;
+        }
+        None
+    }
+
     /// Whether every number of `other` is in it.
     pub fn contains_all(&self, other: &Self) -> bool {
         other.difference(self).is_empty()

@@ -81,6 +81,7 @@ impl State {
             Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
             Event::RangeArchived { last, .. } => self.core.archived = self.core.archived.max(*last),
             Event::RunNumbersRaised { next } => self.core.next_run = self.core.next_run.max(next.0),
+            Event::JobNumbersSet { first } => self.job_numbers_set(*first),
             Event::PolicySet { policy } => self.policy_set(policy),
             Event::ReservationSet { reservation } => self.reservation_set(reservation),
             Event::ReservationPlaced { name, nodes } => self.reservation_placed(name, nodes),
@@ -192,6 +193,7 @@ impl State {
         for component in &job.components {
             self.core.shapes.give_back(&component.shape);
         }
+        self.forget_numbers(id.number);
     }
 
     /// Changes a run, if there is one, and keeps the index in step.

@@ -7,7 +7,7 @@ mod tasks;
 
 use crate::state::{Job, Node, Phase, State, index::Index, node::gpu_count};
 use muster_schemas::{
-    NodeId, RunId,
+    JobId, NodeId, RunId,
     resources::{IndexSet, NodeShare, Placement},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,10 +124,35 @@ fn runs_and_jobs(state: &State) -> Result<(), String> {
         ensure(job.id.number < state.next_job_number(), || format!("job {}: its number would be given again", job.id))?;
         ensure(!job.components.is_empty(), || format!("job {} has no component", job.id))?;
     }
+    numbers(state)?;
     let unfinished = state.jobs().filter(|job| job.id.index.is_none() && !job.is_finished()).count() as u64;
     ensure(unfinished == state.unfinished_jobs(), || {
         format!("{unfinished} jobs are not over, {} counted", state.unfinished_jobs())
     })
+}
+
+/// No two jobs, components or tasks have the same number, and what tasks have is known as long as one of their array is.
+fn numbers(state: &State) -> Result<(), String> {
+    for (array, tasks) in &state.numbers.arrays {
+        ensure(state.job_with_tasks(*array).next().is_some(), || format!("array {array}: numbers of nothing"))?;
+        let after = array + tasks.total();
+        ensure(after <= state.next_job_number(), || {
+            format!("array {array}: numbers of its tasks would be given again")
+        })?;
+        let between = state.core.jobs.range(JobId::job(array + 1)..JobId::job(after)).next();
+        ensure(between.is_none(), || format!("array {array}: job {between:?} has a number of its tasks"))?;
+    }
+    let from = state.task_numbers_from().unwrap_or(u64::MAX);
+    for job in state.jobs().filter(|job| job.id.number >= from) {
+        let tasks = state.numbered_tasks(job.id.number);
+        let is_known = job.id.index.is_none_or(|index| tasks.is_some_and(|tasks| tasks.contains(index)));
+        ensure(is_known, || format!("task {} has no number", job.id))?;
+        let total = job.array.as_ref().map(|array| array.tasks);
+        ensure(total.is_none_or(|total| tasks.map(IndexSet::len) == Some(total)), || {
+            format!("array {}: {tasks:?} have numbers", job.id)
+        })?;
+    }
+    Ok(())
 }
 
 fn licences(state: &State) -> Result<(), String> {

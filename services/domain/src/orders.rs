@@ -13,7 +13,7 @@ use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId,
     event::{Event, JobChange, Record, StopReason},
     job::{Component, JobSpec, Launch, Program},
-    node::{CLUSTER_NAME_VARIABLE, LaunchOrder, NodeOrder, OrderNode},
+    node::{CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NodeOrder, OrderNode},
     resources::Placement,
 };
 use tasks::{grown, shrunk, stop_step, task_stops};
@@ -422,6 +422,9 @@ fn order(
     // Those that are launched for the first time are most, and have nothing more to carry.
     if let Some(restarts) = job.attempts.checked_sub(1).filter(|restarts| *restarts > 0) {
         environment.insert(RESTART_COUNT.to_owned(), restarts.to_string());
+    }
+    if let (Some(_), number) = (job.id.index, state.number_of(job.id)) {
+        environment.insert(JOB_NUMBER_VARIABLE.to_owned(), number.to_string());
     }
     Some(LaunchOrder {
         job: job.id,

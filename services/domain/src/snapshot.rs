@@ -4,6 +4,7 @@ use crate::state::{
     Accounts, Core, State,
     altered::Altered,
     components::SingleEnds,
+    numbers::Numbers,
     planning::{Additions, BackfillPasses, Further},
     sessions::Sessions,
     staging::Staging,
@@ -20,7 +21,8 @@ impl State {
         let mut bytes = codec::encode(&self.core)?;
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
-        let has_altered = self.altered != Altered::default();
+        let has_numbers = self.numbers != Numbers::default();
+        let has_altered = has_numbers || self.altered != Altered::default();
         let has_accounts = has_altered || self.accounts != Accounts::default();
         let has_passes = has_accounts || *self.passes != BackfillPasses::default();
         let has_staging = has_passes || staging != Staging::default();
@@ -50,6 +52,9 @@ impl State {
         }
         if has_altered {
             codec::encode_into(&self.altered, &mut bytes)?;
+        }
+        if has_numbers {
+            codec::encode_into(&self.numbers, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -94,7 +99,11 @@ impl State {
                                     let (accounts, altered) = codec::split(accounts)?;
                                     state.accounts = codec::decode(accounts)?;
                                     if !altered.is_empty() {
+                                        let (altered, numbers) = codec::split(altered)?;
                                         state.altered = codec::decode(altered)?;
+                                        if !numbers.is_empty() {
+                                            state.numbers = codec::decode(numbers)?;
+                                        }
                                     }
                                 }
                             }
@@ -114,7 +123,9 @@ impl State {
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
         let before_accounts = (&self.core, &additions, &further, &self.sessions, &ends, &staging, &*self.passes);
-        if self.altered != Altered::default() {
+        if self.numbers != Numbers::default() {
+            codec::digest(&(before_accounts, &self.accounts, &self.altered, &self.numbers))
+        } else if self.altered != Altered::default() {
             codec::digest(&(before_accounts, &self.accounts, &self.altered))
         } else if self.accounts != Accounts::default() {
             codec::digest(&(before_accounts, &self.accounts))

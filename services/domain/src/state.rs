@@ -8,6 +8,7 @@ pub mod filtering;
 pub(crate) mod index;
 pub mod job;
 pub mod node;
+pub(crate) mod numbers;
 pub mod planning;
 pub(crate) mod pool;
 pub(crate) mod room;
@@ -46,6 +47,7 @@ use muster_schemas::{
     resources::IndexSet,
     scheduling::SchedulingSettings,
 };
+use numbers::Numbers;
 use planning::{Additions, Further, Planning};
 use pool::Pool;
 use serde::{Deserialize, Serialize};
@@ -66,6 +68,7 @@ pub struct State {
     pub(crate) passes: Arc<BackfillPasses>,
     pub(crate) accounts: Accounts,
     pub(crate) altered: Altered,
+    pub(crate) numbers: Numbers,
     pub(crate) index: Index,
     pub(crate) pools: Pools,
 }
@@ -272,11 +275,6 @@ impl State {
     /// How many jobs are not over; an array counts as one.
     pub fn unfinished_jobs(&self) -> u64 {
         self.core.unfinished_jobs
-    }
-
-    /// The number that the next job gets.
-    pub fn next_job_number(&self) -> u64 {
-        self.core.next_job.max(1)
     }
 
     /// The number that the next run gets.

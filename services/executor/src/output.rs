@@ -7,7 +7,7 @@ pub fn default_pattern(job: JobId) -> &'static str {
     if job.index.is_some() { "muster-%A_%a.out" } else { "muster-%j.out" }
 }
 
-/// Fills in a pattern for the task of a rank: `%j` job, `%A` number of the job or array, `%a` index in it, `%x` name, `%N` node,
+/// Fills in a pattern for the task of a rank: `%j` job, `%J` its own number, `%A` number of the job or array, `%a` index in it, `%x` name, `%N` node,
 /// `%t` rank, `%u` user, `%%` a per cent sign; in a step `%s` how many steps of its run came before, `%n` the node's place in
 /// it. Anything else stays as it is.
 pub fn expand(pattern: &str, order: &LaunchOrder, node: &str, rank: u32) -> String {
@@ -18,6 +18,7 @@ pub fn expand(pattern: &str, order: &LaunchOrder, node: &str, rank: u32) -> Stri
         let mut after = rest[at + 1..].chars();
         match after.next() {
             Some('j') => path.push_str(&order.job.to_string()),
+            Some('J') => path.push_str(&order.number().to_string()),
             Some('A') => path.push_str(&order.job.number.to_string()),
             Some('a') => path.push_str(&order.job.index.unwrap_or(0).to_string()),
             Some('x') => path.push_str(&as_file_name(&order.name)),
@@ -56,6 +57,7 @@ mod tests {
             ("out", "out"),
             ("%j.out", "12_3.out"),
             ("%A-%a", "12-3"),
+            ("%J", "12"),
             ("%x.%N.%t.%u", "a_b.n1.5.ann"),
             ("100%%j", "100%j"),
             ("%q%", "%q%"),
@@ -64,6 +66,8 @@ mod tests {
         ] {
             assert_eq!(expand(pattern, &order, "n1", 5), path, "{pattern}");
         }
+        order.environment.insert(muster_schemas::node::JOB_NUMBER_VARIABLE.into(), "14".into());
+        assert_eq!(expand("%J-%j", &order, "n1", 5), "14-12_3");
         order.job = JobId::job(12);
         assert_eq!(expand(default_pattern(order.job), &order, "n1", 0), "muster-12.out");
         order.job = JobId::task(12, 3);

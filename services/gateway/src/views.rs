@@ -50,6 +50,7 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
     let chosen = lead.shape.alternatives.get(alternative as usize).or(lead.shape.alternatives.first());
     JobView {
         id: job.id,
+        number: state.number_of(job.id),
         name: job.name.to_string(),
         owner: job.owner.user.clone(),
         queue: lead.queue.to_string(),
@@ -104,6 +105,7 @@ pub(crate) fn task_view(state: &State, whole: &Job, index: u32) -> Option<JobVie
     };
     Some(JobView {
         id: JobId::task(whole.id.number, index),
+        number: state.number_of(JobId::task(whole.id.number, index)),
         outcome: outcome.map(Into::into),
         ended: None,
         array: None,
@@ -124,6 +126,7 @@ fn array_view(state: &State, job: &Job, array: &ArrayState) -> ArrayView {
         finished,
         max_running: array.max_running,
         never_started: never_started(state, job, array),
+        numbered: state.numbered_tasks(job.id.number).cloned().unwrap_or_default(),
     }
 }
 
@@ -348,6 +351,7 @@ pub(crate) fn cluster_config(state: &State) -> ClusterConfig {
         licences: state.licences().map(|(name, licence)| (name.to_owned(), licence.total)).collect(),
         staging: (**state.staging_settings()).clone(),
         accounts: Some(state.accounts().settings().clone()),
+        first_job_number: Some(state.first_job_number()),
     }
 }
 

@@ -50,6 +50,24 @@ pub(crate) fn described(log: &Log, sequence: Sequence) -> Result<Described, LogE
     }
 }
 
+/// The job or task that a number means; `None` if it was never given, or its job is in an archive. The number of a component
+/// means its job; tasks of arrays have numbers of their own from `tasks_from` on (SL-C-18).
+///
+/// # Errors
+/// A record cannot be read.
+pub(crate) fn job_of_number(log: &Log, number: u64, tasks_from: Option<u64>) -> Result<Option<JobId>, LogError> {
+    let Some(before) = log.job_number_up_to(number)? else { return Ok(None) };
+    let job = JobId::job(before);
+    if before == number {
+        return Ok(Some(job));
+    }
+    let Some(spec) = documents(log, job)?.map(|documents| documents.spec) else { return Ok(None) };
+    let position = number - before;
+    let task = || spec.array.as_ref().filter(|_| tasks_from.is_some_and(|from| from <= before))?.indices.nth(position);
+    let component = || (position < spec.components.len() as u64).then_some(job);
+    Ok(task().map(|index| JobId::task(before, index)).or_else(component))
+}
+
 /// What a job was described with; `None` if there is no such job.
 ///
 /// # Errors

@@ -286,6 +286,21 @@ impl Log {
         }
     }
 
+    /// The greatest number of a job or array up to a number.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn job_number_up_to(&self, greatest: u64) -> Result<Option<u64>, LogError> {
+        let mut last = [0xff; 24];
+        last[..8].copy_from_slice(&greatest.to_be_bytes());
+        let mut entries = self.db.iterator_cf(self.family(BY_JOB), IteratorMode::From(&last, Direction::Reverse));
+        entries
+            .next()
+            .transpose()
+            .map(|entry| entry.map(|(key, _)| number(&key)))
+            .map_err(|error| self.storage("read", error))
+    }
+
     /// Sequences of the records that have all of a job or array, newest first; none of jobs whose records were written by an
     /// older program.
     pub fn descriptions(&self, job: JobId) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {

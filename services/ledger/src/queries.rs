@@ -80,6 +80,9 @@ impl Queries {
                 Some(documents) => QueryAnswer::JobDocuments(Box::new(documents)),
                 None => refused(RefusalCode::NotFound, format!("there is no job {job}")),
             },
+            Query::JobOfNumber { number, tasks_from } => {
+                QueryAnswer::JobOfNumber(descriptions::job_of_number(&log, number, tasks_from)?)
+            }
             Query::Causes { of } => match of.iter().max().filter(|newest| **newest > self.head.borrow().sequence) {
                 Some(newest) => refused(RefusalCode::NotFound, format!("there is no record {newest} yet")),
                 None => QueryAnswer::Causes(causes::of_all(&of, &self.storage)?),

@@ -173,6 +173,7 @@ mod tests {
     fn job(number: u64) -> JobView {
         JobView {
             id: JobId::job(number),
+            number,
             name: "relax".into(),
             owner: "anna".into(),
             queue: "default".into(),

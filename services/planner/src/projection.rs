@@ -477,7 +477,7 @@ fn can_change_plan(event: &Event) -> bool {
         Event::BackfillPassed { .. } => false,
         Event::StartRefused { .. } | Event::CommandRefused { .. } => false,
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
-        Event::RunNumbersRaised { .. } => false,
+        Event::RunNumbersRaised { .. } | Event::JobNumbersSet { .. } => false,
         Event::RunNodeStarted { .. } | Event::RunStopping { .. } | Event::RunNodeEnded { .. } => false,
         Event::ComponentStopping { .. } | Event::ComponentEnded { .. } => false,
         Event::JobSignalled { .. } | Event::PlannerStarted { .. } => false,

@@ -2,6 +2,7 @@
 
 use super::{
     chains::Chains,
+    components::Components,
     effects::Effects,
     ledger::{Round, StoredRecord},
     node::Key,
@@ -38,6 +39,10 @@ pub(super) struct Truth {
     effects: Effects,
     /// What the log says of tasks.
     tasks: Tasks,
+    /// What the log says of jobs with several components.
+    components: Components,
+    /// A promise that was broken on a node.
+    broken: Option<String>,
 }
 
 impl Truth {
@@ -61,7 +66,16 @@ impl Truth {
         &self.tasks
     }
 
+    pub(super) fn components(&self) -> &Components {
+        &self.components
+    }
+
     pub(super) fn started(&mut self, part: Key, node: usize) {
+        let name = super::node::name(node);
+        let known = self.replayed.node_by_name(&name);
+        if known.is_some_and(|node| self.components.is_over(part.0, node.id)) {
+            self.broken = Some(format!("a component of run {} that ended alone is started on {name}", part.0));
+        }
         *self.started.entry((part, node)).or_default() += 1;
     }
 
@@ -110,6 +124,7 @@ impl Truth {
         self.submitted.clear();
         self.chains = Chains::default();
         self.tasks = Tasks::default();
+        self.components = Components::default();
         self.replay(log)
     }
 
@@ -129,6 +144,7 @@ impl Truth {
             }
             self.chains.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.tasks.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
+            self.components.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.effects.check(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.last_hash = stored.hash;
             self.replayed.apply(&stored.record);
@@ -138,6 +154,9 @@ impl Truth {
 
     /// What must hold after every step.
     pub(super) fn check(&self) -> Result<(), String> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
         if let Some((((run, step), node), times)) = self.started.iter().find(|(_, times)| **times > 1) {
             return Err(format!("step {step} of run {run} was started {times} times on {}", super::node::name(*node)));
         }

@@ -1,6 +1,6 @@
 //! Users who submit jobs and meddle with them, at random.
 
-use muster_domain::State;
+use muster_domain::{State, state::Job};
 use muster_schemas::{
     JobId,
     command::{Command, JobEnding, JobSelection},
@@ -18,11 +18,13 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct UserHost {
     number: u32,
+    /// Whether jobs mostly have several components.
+    components: bool,
 }
 
 impl UserHost {
-    pub(super) fn new(number: usize) -> Self {
-        Self { number: number as u32 }
+    pub(super) fn new(number: usize, components: bool) -> Self {
+        Self { number: number as u32, components }
     }
 
     /// The first one is an operator as well: root.
@@ -41,6 +43,9 @@ impl UserHost {
             JobSelection::Ids(vec![job])
         };
         let user_hold = Holds { user: true, ..Holds::default() };
+        if self.components && random.random_range(0..4) > 0 {
+            return on_components(random, state, &jobs);
+        }
         if has_filters && random.random_range(0..2) == 0 {
             return self.filtered(random, state, &jobs, some_job);
         }
@@ -113,6 +118,54 @@ impl UserHost {
             }
         }
     }
+}
+
+/// Something that has to do with jobs of several components.
+fn on_components(random: &mut SmallRng, state: &State, jobs: &[JobId]) -> Command {
+    let several: Vec<&Job> = state.jobs().filter(|job| job.components.len() > 1).collect();
+    let running: Vec<&Job> = several.iter().copied().filter(|job| job.run().is_some()).collect();
+    // What is to end alone runs; the rest may stand as it likes.
+    let (known, kind) = match random.random_range(0..16) {
+        kind @ 6..=9 if !running.is_empty() => (running, kind),
+        kind => (several, kind),
+    };
+    if kind <= 5 || known.is_empty() {
+        return Command::Submit {
+            jobs: (0..random.random_range(1..3)).map(|_| several_components(random, jobs)).collect(),
+        };
+    }
+    let job = known[random.random_range(0..known.len())];
+    let component = random.random_range(0..=job.components.len() as u32);
+    let one = JobSelection::Component { job: job.id, component };
+    let whole = JobSelection::Ids(vec![job.id]);
+    let holds = Holds { user: true, ..Holds::default() };
+    match kind {
+        6..=9 => Command::Cancel { jobs: one },
+        10 => Command::Hold { jobs: one, holds, reason: "one of several".into() },
+        11 | 12 => Command::Release { jobs: one, holds },
+        13 => Command::Cancel { jobs: whole },
+        14 => Command::Suspend { jobs: whole },
+        _ => Command::Requeue { jobs: whole, hold: random.random_range(0..4) == 0 },
+    }
+}
+
+/// A job of two or three components of one node each: the first has a script, the others hold resources, or run something.
+fn several_components(random: &mut SmallRng, jobs: &[JobId]) -> JobSpec {
+    let mut spec = JobSpec { array: None, ..job(random, jobs) };
+    let wanted = random.random_range(2..=3);
+    spec.components.resize_with(wanted, || component(random, &[]));
+    for (offset, component) in spec.components.iter_mut().enumerate() {
+        component.holds.user = random.random_range(0..12) == 0;
+        for request in component.alternatives.iter_mut().flat_map(|alternative| &mut alternative.requests) {
+            request.path[0].count = Count::exactly(1);
+        }
+        if offset == 0 {
+            component.launch.program = Program::Script { text: "#!/bin/sh\n".into(), args: Vec::new() };
+        } else if random.random_range(0..3) > 0 {
+            component.launch.program = Program::None;
+        }
+    }
+    spec
 }
 
 fn a_node(random: &mut SmallRng) -> String {

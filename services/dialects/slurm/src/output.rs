@@ -114,7 +114,8 @@ fn pieces(pattern: &str) -> Vec<Piece<'_>> {
 pub fn model_pattern(pattern: &str) -> String {
     let model = |piece: Piece<'_>| match piece {
         Piece::Text(text) => text.to_owned(),
-        Piece::Symbol { symbol: 'J', .. } => "%j.%s".to_owned(),
+        Piece::Symbol { symbol: 'J', .. } => "%J.%s".to_owned(),
+        Piece::Symbol { symbol: 'j', width: 0, .. } => "%J".to_owned(),
         Piece::Symbol { written, .. } => written.to_owned(),
     };
     pieces(pattern).into_iter().map(model).collect()
@@ -139,7 +140,7 @@ pub fn batch_pattern(pattern: &str) -> String {
         Piece::Text(text) => text.to_owned(),
         Piece::Symbol { symbol: 'n' | 't', width, .. } => format!("{:0width$}", 0),
         Piece::Symbol { symbol: 's', .. } => "batch".to_owned(),
-        Piece::Symbol { symbol: 'J', width: 0, .. } => "%j".to_owned(),
+        Piece::Symbol { symbol: 'j' | 'J', width: 0, .. } => "%J".to_owned(),
         Piece::Symbol { written, .. } => written.to_owned(),
     };
     pieces(pattern).into_iter().map(model).collect()

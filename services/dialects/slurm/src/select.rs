@@ -14,7 +14,7 @@ pub use listed::{listed, of_accounting, of_squeue, of_steps, shown_by_scontrol};
 
 use crate::{
     job_id::JobPart,
-    show::record::{ArrayTasks, JobRecord},
+    show::record::{ArrayPlace, ArrayTasks, JobRecord},
 };
 
 /// What a site sets for the commands, as `SchedulerParameters` of `slurm.conf`.
@@ -48,7 +48,7 @@ fn is_named(part: &JobPart, record: &JobRecord) -> bool {
         JobPart::Number(number) => {
             record.number == *number
                 || record.het.as_ref().is_some_and(|het| het.leader == *number)
-                || record.array.as_ref().is_some_and(|array| array.number == *number)
+                || record.array.as_ref().is_some_and(|array| array.number == *number || waits_with(array, *number))
         }
         JobPart::Component { leader, offset } => {
             record.het.as_ref().is_some_and(|het| het.leader == *leader && het.offset == *offset)
@@ -61,6 +61,14 @@ fn is_named(part: &JobPart, record: &JobRecord) -> bool {
                 ArrayTasks::Waiting(waiting) => !waiting.intersection(indices).is_empty(),
             })
         }
+    }
+}
+
+/// Whether the task with an own number is one of those of a line that have not started.
+fn waits_with(array: &ArrayPlace, number: u64) -> bool {
+    match &array.tasks {
+        ArrayTasks::One(_) => false,
+        ArrayTasks::Waiting(waiting) => array.numbered_at(number).is_some_and(|index| waiting.contains(index)),
     }
 }
 

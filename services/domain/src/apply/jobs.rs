@@ -18,8 +18,7 @@ use std::sync::Arc;
 impl State {
     pub(super) fn job_submitted(&mut self, id: JobId, owner: &Arc<Owner>, spec: &JobSpec, record: &Record) {
         let now = self.core.time;
-        let numbers = spec.components.len().max(1) as u64;
-        self.core.next_job = self.core.next_job.max(id.number.saturating_add(numbers));
+        self.take_numbers(id, spec);
         let owner = self.pools.owners.share(owner.clone());
         let components = if spec.components.is_empty() {
             Box::new([self.component(&job::Component::default(), now)]) as Box<[Component]>

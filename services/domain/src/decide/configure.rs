@@ -18,6 +18,8 @@ use std::{collections::BTreeSet, sync::Arc};
 /// Nodes and queues of a cluster.
 const MAX_NODES: usize = 1_000_000;
 const MAX_QUEUES: usize = 10_000;
+/// Far from the end of all numbers, and more than anybody counts up to.
+const MAX_FIRST_JOB_NUMBER: u64 = 1 << 40;
 
 pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bool) -> Result<Decision, Refusal> {
     access.require_administrator("change the configuration")?;
@@ -32,6 +34,8 @@ pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bo
     if let Some(settings) = config.accounts.as_ref().filter(|settings| *settings != state.accounts().settings()) {
         events.push(Event::AccountSettingsChanged { settings: Arc::new(settings.clone()) });
     }
+    let first = config.first_job_number.filter(|first| *first != state.first_job_number());
+    events.extend(first.map(|first| Event::JobNumbersSet { first }));
     licences(state, &config, keep_unnamed, &mut events);
     staging(state, &config, keep_unnamed, &mut events);
     nodes(state, &config, &mut events)?;
@@ -52,6 +56,9 @@ fn with_default_queue(state: &State, mut config: ClusterConfig) -> ClusterConfig
 
 fn validate_config(state: &State, config: &ClusterConfig, keep_unnamed: bool) -> Result<(), Refusal> {
     validate_settings(&config.settings)?;
+    if config.first_job_number.is_some_and(|first| first == 0 || first > MAX_FIRST_JOB_NUMBER) {
+        return Err(invalid(format!("first_job_number: must be from 1 to {MAX_FIRST_JOB_NUMBER}")));
+    }
     if config.nodes.len() > MAX_NODES || config.queues.len() > MAX_QUEUES {
         return Err(invalid(format!("at most {MAX_NODES} nodes and {MAX_QUEUES} queues are possible")));
     }

@@ -57,7 +57,9 @@ fn forgotten_runs(state: &State, node: &Node, known: &[RunId], now: Timestamp) -
 /// The node is lost, and with it the parts of runs there.
 pub(super) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp) -> Vec<Event> {
     let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
-    for run in node.runs.iter().filter_map(|run| state.run(*run)) {
+    // What has ended there is known already, whatever becomes of the node.
+    let lasts = |run: &&Run| run.part(node.id).is_none_or(|part| !part.has_ended());
+    for run in node.runs.iter().filter_map(|run| state.run(*run)).filter(lasts) {
         events.extend(part_lost(state, run, node.id, reason, now));
     }
     events

@@ -58,13 +58,13 @@ pub(super) fn act_on<'a>(
     let mut done = Vec::new();
     match selection {
         JobSelection::Ids(ids) => {
-            for id in without_doubles(ids)? {
+            for id in without_doubles(access.state, ids)? {
                 events.extend(act_on_named(access, id, &mut act)?);
                 done.push(id);
             }
         }
         JobSelection::Component { job, component } => {
-            let target = find_component(access.state, *job, *component)?;
+            let target = find_component(access.state, access.state.id_meant(*job), *component)?;
             access.require_management(target.job())?;
             events.extend(act(target)?);
             done.push(*job);
@@ -83,14 +83,15 @@ pub(super) fn act_on<'a>(
 }
 
 /// Each id once, and no task of an array that is named as a whole.
-fn without_doubles(ids: &[JobId]) -> Result<Vec<JobId>, Refusal> {
+fn without_doubles(state: &State, ids: &[JobId]) -> Result<Vec<JobId>, Refusal> {
     if ids.len() > MAX_IDS {
         return Err(invalid(format!("{} jobs named, at most {MAX_IDS} can be in one command", ids.len())));
     }
+    let ids: Vec<JobId> = ids.iter().map(|id| state.id_meant(*id)).collect();
     let named: BTreeSet<JobId> = ids.iter().copied().collect();
     let first = |id: &JobId| id.index.is_none() || !named.contains(&id.whole());
     let mut seen = BTreeSet::new();
-    Ok(ids.iter().copied().filter(first).filter(|id| seen.insert(*id)).collect())
+    Ok(ids.into_iter().filter(first).filter(|id| seen.insert(*id)).collect())
 }
 
 fn act_on_named<'a>(

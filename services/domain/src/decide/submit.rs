@@ -3,7 +3,7 @@
 use super::{Decision, access::Access, accounts, conflict, filters::entry, invalid, not_found, refuse};
 use crate::{
     fits::{self, Wish},
-    state::{Job, Queue, State},
+    state::{Job, Queue, State, numbers::numbers_taken},
     validate,
 };
 use muster_schemas::{
@@ -25,8 +25,10 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
     submission.require_room(jobs.len())?;
     let owner = Arc::new(owner.clone());
     let single = jobs.len() == 1;
-    let mut next = state.next_job_number();
     let mut events = Vec::with_capacity(jobs.len());
+    events.extend(task_numbers(state, &jobs));
+    let are_tasks_numbered = state.task_numbers_from().is_some() || !events.is_empty();
+    let mut next = state.next_job_number();
     let mut ids = Vec::with_capacity(jobs.len());
     for (at, mut spec) in jobs.into_iter().enumerate() {
         let named = |refusal: Refusal| match single {
@@ -36,7 +38,7 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         submission.complete(&mut spec).map_err(named)?;
         let job = JobId::job(next);
         let components = spec.components.len();
-        next += components as u64;
+        next += numbers_taken(&spec, are_tasks_numbered);
         ids.push(job);
         events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec) });
         if state.filter_settings().submission.is_some() {
@@ -44,6 +46,12 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         }
     }
     Ok(Decision { events, reply: Reply::Submitted(ids) })
+}
+
+/// From the first array on that a log gets by this program, tasks of arrays have numbers of their own.
+pub(super) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
+    let is_first = state.task_numbers_from().is_none() && jobs.iter().any(|job| job.array.is_some());
+    is_first.then(|| Event::JobNumbersSet { first: state.first_job_number() })
 }
 
 /// So many requests of a submission are remembered as fitting.
@@ -307,16 +315,16 @@ fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> 
 }
 
 /// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a component
-/// stands for its job (SL-C-19).
+/// stands for its job, that of a task of an array for the task (SL-C-19).
 pub(super) fn complete_dependencies(
     access: &Access,
     dependencies: &mut Dependencies,
     own: Option<JobId>,
 ) -> Result<(), Refusal> {
     for dependency in dependencies.all_of.iter_mut().flatten() {
-        dependency.job = dependency.job.map(|named| match access.state.job_of_component(named.number) {
-            Some(job) if named.index.is_none() => job.id,
-            _ => named,
+        dependency.job = dependency.job.map(|named| match named.index {
+            None => access.state.job_of_number(named.number).unwrap_or(named),
+            Some(_) => named,
         });
         require_dependency(access, dependency, own)?;
     }

@@ -19,10 +19,16 @@ fn some_history() -> Cluster {
     cluster
 }
 
-/// The history as the first release wrote it, which had no records of plans.
+/// The history as the first release wrote it, which had no records of plans, and in which an array took one number.
 fn history_without_plans() -> Vec<Record> {
     let log = some_history().log;
-    let kept = log.into_iter().filter(|record| !matches!(record.event, Event::Planned { .. }));
+    let is_older = |record: &Record| !matches!(record.event, Event::Planned { .. } | Event::JobNumbersSet { .. });
+    let kept = log.into_iter().filter(is_older).map(|mut record| {
+        if let Event::JobSubmitted { job, .. } = &mut record.event {
+            job.number = job.number.min(3);
+        }
+        record
+    });
     kept.zip(1..).map(|(record, number)| Record { sequence: Sequence(number), ..record }).collect()
 }
 

@@ -13,6 +13,7 @@ mod jobs;
 mod launched;
 mod lists;
 mod notifications;
+mod numbers;
 mod orders;
 mod planning;
 mod plans;

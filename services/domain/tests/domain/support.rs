@@ -140,7 +140,8 @@ impl Cluster {
         Self::with(config())
     }
 
-    fn append(&mut self, actor: &Actor, events: Vec<Event>) {
+    /// Puts events into the log as they are.
+    pub fn append(&mut self, actor: &Actor, events: Vec<Event>) {
         for event in events {
             let record = Record {
                 sequence: Sequence(self.log.len() as u64 + 1),

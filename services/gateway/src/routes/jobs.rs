@@ -41,7 +41,8 @@ const MAX_WAIT_SECONDS: u32 = 300;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsParams {
-    /// These jobs, arrays (with those of their tasks that have started) or tasks, between commas.
+    /// These jobs, arrays (with those of their tasks that have started) or tasks, between commas. The own number of a
+    /// component or task stands for its job or for the task.
     #[serde(default, deserialize_with = "list")]
     #[param(value_type = Option<String>)]
     id: Vec<JobId>,
@@ -133,6 +134,8 @@ impl JobsParams {
 
 /// A job or task; an array with those of its tasks that have started.
 fn named(state: &ClusterState, id: JobId) -> Vec<JobView> {
+    let meant = if id.index.is_none() { state.job_of_number(id.number) } else { None };
+    let id = meant.unwrap_or(id);
     match id.index {
         None => state.job_with_tasks(id.number).map(|job| job_view(state, job)).collect(),
         Some(_) => view_of(state, id).into_iter().collect(),
@@ -144,6 +147,27 @@ fn view_of(state: &ClusterState, id: JobId) -> Option<JobView> {
         return Some(job_view(state, job));
     }
     task_view(state, state.job(id.whole())?, id.index?)
+}
+
+/// The id that is meant: a number of a component or of a task of an array stands for the job or the task, also if the state has
+/// forgotten it (SL-C-18).
+pub(super) async fn meant(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<JobId, ApiError> {
+    if id.index.is_some() {
+        return Ok(id);
+    }
+    let look = |state: &ClusterState| {
+        let is_given = id.number < state.next_job_number();
+        (is_given, state.job_of_number(id.number), state.task_numbers_from())
+    };
+    let tasks_from = match past.map_or_else(|| app.reader.projection().read(look), look) {
+        (_, Some(known), _) => return Ok(known),
+        (false, None, _) => return Ok(id),
+        (true, None, tasks_from) => tasks_from,
+    };
+    match app.ledger.query(&Query::JobOfNumber { number: id.number, tasks_from }).await? {
+        QueryAnswer::JobOfNumber(found) => Ok(found.unwrap_or(id)),
+        other => Err(unexpected(&other)),
+    }
 }
 
 /// What its first component asks for.
@@ -253,6 +277,7 @@ pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<F
 
 /// As [`find`], in a past state, or in the present one.
 pub(super) async fn find_in(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<Found, ApiError> {
+    let id = meant(app, past, id).await?;
     let up_to = past.map(ClusterState::sequence);
     let look = |state: &ClusterState| found_in(state, id, up_to);
     let found = match past {
@@ -352,7 +377,9 @@ pub(crate) async fn events(
 ) -> Result<impl IntoResponse, ApiError> {
     let id = job_id(&id)?;
     app.reader.catch_up(moment.wait_seq).await?;
-    let up_to = app.reader.past_of(moment).await?.map(|state| state.sequence());
+    let past = app.reader.past_of(moment).await?;
+    let id = meant(&app, past.as_deref(), id).await?;
+    let up_to = past.map(|state| state.sequence());
     let history = app.reader.job_history(id, up_to).await?;
     if history.is_empty() {
         return Err(ApiError::not_found(format!("there is no job {id}")));
@@ -421,6 +448,7 @@ pub(crate) async fn wait(
     let id = job_id(&id)?;
     let deadline = deadline(params.timeout_seconds)?;
     app.reader.catch_up(None).await?;
+    let id = meant(&app, None, id).await?;
     let mut changes = app.reader.projection().changes();
     loop {
         changes.borrow_and_update();

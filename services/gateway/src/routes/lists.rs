@@ -100,14 +100,16 @@ pub(crate) async fn details(
     Caller(caller): Caller,
     At(moment, params): At<DetailsParams>,
 ) -> Result<axum::Json<JobDetailsPage>, ApiError> {
-    let DetailsParams { id: mut ids, steps: with_steps } = params;
+    let DetailsParams { id: ids, steps: with_steps } = params;
     if ids.len() > MAX_DETAILS {
         return Err(ApiError::invalid(format!("{} jobs are asked for, and at most {MAX_DETAILS} can be", ids.len())));
     }
-    ids.sort_unstable();
-    ids.dedup();
     app.reader.catch_up(moment.wait_seq).await?;
     let past = app.reader.past_of(moment).await?;
+    let meant = |id| jobs::meant(&app, past.as_deref(), id);
+    let mut ids: Vec<JobId> = futures::stream::iter(ids).map(meant).buffered(LOOKED_UP_AT_A_TIME).try_collect().await?;
+    ids.sort_unstable();
+    ids.dedup();
     let sequence = past.as_ref().map_or_else(|| app.reader.projection().sequence(), |state| state.sequence());
     let one = |id| one(&app, &caller, past.as_deref(), id, with_steps);
     let found: Vec<Option<(JobDetail, Vec<StepDetail>)>> =
@@ -130,7 +132,8 @@ async fn one(
     };
     let history = jobs::history_of(app, &found).await?;
     let mut detail = jobs::detail(app, caller, found, &history).await?;
-    let steps = if with_steps { super::steps::steps_of(app, id, &history, detail.redacted) } else { Vec::new() };
+    let steps =
+        if with_steps { super::steps::steps_of(app, detail.job.id, &history, detail.redacted) } else { Vec::new() };
     shorten(&mut detail);
     Ok(Some((detail, steps)))
 }

@@ -110,6 +110,7 @@ pub(crate) async fn info(
             nodes,
             caller: caller.user.clone(),
             dialects: app.config.dialects.clone(),
+            next_job_number: state.next_job_number(),
         })
     });
     let mut view = view.await?;

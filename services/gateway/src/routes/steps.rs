@@ -145,6 +145,7 @@ pub(crate) async fn of_job(
 ) -> Result<axum::Json<StepsPage>, ApiError> {
     let id = job_id(&id)?;
     let found = jobs::find(&app, moment, id).await?;
+    let id = found.view.id;
     let history = app.reader.job_history(id, found.up_to).await?;
     let steps = steps_of(&app, id, &history, !jobs::may_see_all(&app, &caller, &found.view));
     let sequence = found.up_to.unwrap_or_else(|| app.reader.projection().sequence());

@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ClusterFile {
-    cluster: ClusterSettings,
+    cluster: ClusterEntry,
     queues: Vec<QueueSpec>,
     nodes: Vec<NodeEntry>,
     licences: BTreeMap<String, u32>,
@@ -46,6 +46,24 @@ impl AccountsEntry {
             refuses_hopeless: has("safe"),
             queue_classes: self.queue_classes.clone(),
         })
+    }
+}
+
+/// `[cluster]`.
+#[derive(Clone, Debug, Default)]
+struct ClusterEntry {
+    settings: ClusterSettings,
+    first_job_number: Option<u64>,
+}
+
+impl<'de> Deserialize<'de> for ClusterEntry {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The settings take no unknown keys, so that the others are taken out first.
+        let mut table = toml::Table::deserialize(deserializer)?;
+        let first =
+            table.remove("first_job_number").map(u64::deserialize).transpose().map_err(serde::de::Error::custom)?;
+        let settings = ClusterSettings::deserialize(table).map_err(serde::de::Error::custom)?;
+        Ok(Self { settings, first_job_number: first })
     }
 }
 
@@ -91,9 +109,10 @@ impl ClusterFile {
 
     /// What the file asks of the ledger. Without the default queue a plain one of that name is added.
     pub fn to_config(&self) -> Result<ClusterConfig, String> {
+        let ClusterEntry { settings, first_job_number } = self.cluster.clone();
         let mut queues = self.queues.clone();
-        if !queues.iter().any(|queue| queue.name == self.cluster.default_queue) {
-            queues.push(QueueSpec { name: self.cluster.default_queue.clone(), ..QueueSpec::default() });
+        if !queues.iter().any(|queue| queue.name == settings.default_queue) {
+            queues.push(QueueSpec { name: settings.default_queue.clone(), ..QueueSpec::default() });
         }
         for queue in &mut queues {
             queue.nodes = expand_all(&queue.nodes)?;
@@ -105,8 +124,8 @@ impl ClusterFile {
         refuse_doubles(queues.iter().map(|queue| queue.name.as_str()), "queue")?;
         refuse_doubles(nodes.iter().map(|node| node.name.as_str()), "node")?;
         let accounts = self.accounts.as_ref().map(AccountsEntry::settings).transpose()?;
-        let (settings, licences) = (self.cluster.clone(), self.licences.clone());
-        Ok(ClusterConfig { settings, queues, nodes, licences, staging: self.staging.clone(), accounts })
+        let (licences, staging) = (self.licences.clone(), self.staging.clone());
+        Ok(ClusterConfig { settings, queues, nodes, licences, staging, accounts, first_job_number })
     }
 }
 
@@ -159,6 +178,7 @@ impl NodeEntry {
 pub fn cluster_to_toml(config: &ClusterConfig) -> String {
     let mut text = String::from("[cluster]\n");
     write_settings(&mut text, &config.settings);
+    write_optional(&mut text, "first_job_number", config.first_job_number);
     for queue in &config.queues {
         text.push_str("\n[[queues]]\n");
         write_queue(&mut text, queue);

@@ -207,6 +207,12 @@ const CLUSTER: Section = Section {
             "10000000",
             "At most so many jobs in the queue at a time; an array counts as one.",
         ),
+        key(
+            "first_job_number",
+            from_to(1, 1 << 40),
+            "",
+            "No job from now on gets a lower number. Without it this stays as it is, and numbers of a new cluster begin at 1.",
+        ),
     ],
 };
 

@@ -64,6 +64,7 @@ fn the_cluster_of_a_file_is_what_it_says() {
 [cluster]
 name = "alpha"
 default_queue = "main"
+first_job_number = 67767
 [[queues]]
 name = "long"
 nodes = ["n[1-2]"]
@@ -80,7 +81,7 @@ matlab = 3
     let (configuration, file) = parse("muster.toml", text.into()).unwrap();
     assert!(file.describes_cluster());
     let cluster = configuration.cluster.to_config().unwrap();
-    assert_eq!(cluster.settings.name, "alpha");
+    assert_eq!((cluster.settings.name.as_str(), cluster.first_job_number), ("alpha", Some(67_767)));
     assert_eq!(cluster.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>(), ["long", "main"]);
     assert_eq!(cluster.queues[0].nodes, ["n1", "n2"]);
     assert_eq!(cluster.nodes.len(), 2);
@@ -114,7 +115,10 @@ fn fields_of<T: DeserializeOwned>() -> Vec<String> {
 /// The list of keys names exactly the fields of the type, with the type's own defaults.
 fn assert_in_step<T: DeserializeOwned + Default + Debug>(name: &str, hidden: &[&str]) {
     let section = SECTIONS.iter().find(|section| section.name == name).unwrap();
-    let mut listed: Vec<String> = section.keys.iter().map(|key| key.name.to_owned()).collect();
+    // What is in the section of the settings and is recorded beside them.
+    let is_beside = |key: &str| name == "cluster" && key == "first_job_number";
+    let mut listed: Vec<String> =
+        section.keys.iter().map(|key| key.name.to_owned()).filter(|key| !is_beside(key)).collect();
     listed.extend(hidden.iter().map(|name| (*name).to_owned()));
     listed.sort();
     assert_eq!(listed, fields_of::<T>(), "[{name}]");

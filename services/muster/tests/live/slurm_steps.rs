@@ -49,15 +49,25 @@ matlab = 2
 "#;
 
 pub fn reference() -> Site {
+    reference_from(1)
+}
+
+/// The configuration of the reference cluster, with numbers of jobs from this one on.
+pub fn reference_cluster(first_job_number: u64) -> String {
+    REFERENCE_CLUSTER.replacen("[cluster]\n", &format!("[cluster]\nfirst_job_number = {first_job_number}\n"), 1)
+}
+
+/// The reference cluster, with numbers of jobs from this one on.
+pub fn reference_from(first_job_number: u64) -> Site {
     let mut system = System::stopped();
-    system.write("cluster.toml", REFERENCE_CLUSTER);
+    system.write("cluster.toml", &reference_cluster(first_job_number));
     system.restart(&["--config", "cluster.toml"]);
     system.ok(&["install-commands", "bin"]);
     Site { system }
 }
 
 /// Waits until no job has anything, so that the next begins on the first node.
-fn nothing_runs(site: &Site) {
+pub fn nothing_runs(site: &Site) {
     site.system.wait_until("no job is left", || site.ok("squeue -h").is_empty());
 }
 
@@ -68,7 +78,7 @@ fn sorted(text: &str) -> Vec<&str> {
 }
 
 /// Text without what stands at the beginning of each line.
-fn unindented(text: &str) -> String {
+pub fn unindented(text: &str) -> String {
     text.lines().map(|line| format!("{}\n", line.trim_start())).collect()
 }
 

@@ -180,6 +180,7 @@ impl History {
             | Event::NodeResumed { .. }
             | Event::NodeClosuresSet { .. }
             | Event::PolicySet { .. }
+            | Event::JobNumbersSet { .. }
             | Event::ReservationSet { .. }
             | Event::AccountsChanged { .. }
             | Event::AccountSettingsChanged { .. } => What::Event(event.clone()),

@@ -46,7 +46,7 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
     let megabytes = |per: Per| memory.filter(|memory: &Memory| memory.per == per).map(|memory| memory.bytes / MEGABYTE);
     let nodes = || run.nodes.iter().filter(|node| node.component == offset);
     ComponentFacts {
-        number: component_number(detail.job.id.number, offset),
+        number: component_number(detail.job.own_number(), offset),
         name: kept(component::JOB_NAME).unwrap_or(&detail.job.name).to_owned(),
         account: spec.account.clone().unwrap_or_default(),
         partition: spec.queue.clone().unwrap_or_else(|| detail.job.queue.clone()),

@@ -116,7 +116,13 @@ fn component(action: Action, part: &JobPart, record: &JobRecord, whole_hetjob: b
 fn tasks(part: &JobPart, named: &[&JobRecord]) -> Vec<Target> {
     let target = |job| Target { job, component: None };
     match part {
-        JobPart::Number(number) | JobPart::AllTasks(number) => vec![target(JobId::job(*number))],
+        // The number of a task of an array, which the core knows by its index, is not that of the array.
+        JobPart::Number(number) => {
+            let of_array = |record: &&JobRecord| record.array.as_ref().is_some_and(|array| array.number != *number);
+            let array = named.iter().copied().find(of_array).and_then(|record| record.array.as_ref());
+            vec![target(array.and_then(|array| array.task_at(*number)).unwrap_or(JobId::job(*number)))]
+        }
+        JobPart::AllTasks(number) => vec![target(JobId::job(*number))],
         JobPart::Component { leader, .. } => vec![target(JobId::job(*leader))],
         JobPart::Tasks { array, indices, .. } => {
             let exists = |index: u32| {

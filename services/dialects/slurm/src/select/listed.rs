@@ -19,14 +19,18 @@ pub fn listed(part: &JobPart, records: &[JobRecord]) -> Vec<JobRecord> {
 
 fn narrowed(part: &JobPart, record: &JobRecord) -> JobRecord {
     let mut record = record.clone();
-    if let (JobPart::Tasks { indices, .. }, Some(array)) = (part, &mut record.array)
-        && let ArrayTasks::Waiting(waiting) = &array.tasks
-    {
-        let wanted = waiting.intersection(indices);
-        array.tasks = match (wanted.len(), wanted.first()) {
-            (1, Some(only)) => ArrayTasks::One(only),
-            _ => ArrayTasks::Waiting(wanted),
-        };
+    let Some(array) = &mut record.array else { return record };
+    let ArrayTasks::Waiting(waiting) = &array.tasks else { return record };
+    let wanted = match part {
+        JobPart::Tasks { indices, .. } => waiting.intersection(indices),
+        JobPart::Number(number) if *number > array.number => {
+            waiting.intersection(&array.numbered_at(*number).into_iter().collect())
+        }
+        _ => return record,
+    };
+    match (wanted.len(), wanted.first()) {
+        (1, Some(only)) => record.narrow_to(only),
+        _ => array.tasks = ArrayTasks::Waiting(wanted),
     }
     record
 }

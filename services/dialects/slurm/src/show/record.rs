@@ -8,7 +8,7 @@ pub use request::{MinMemory, RequestRecord};
 
 use super::Clock;
 use crate::words::{ExitCode, State};
-use muster_schemas::{resources::IndexSet, time::Timestamp};
+use muster_schemas::{ids::JobId, resources::IndexSet, time::Timestamp};
 use std::{
     borrow::Cow,
     fmt::{self, Write},
@@ -38,6 +38,29 @@ pub struct ArrayPlace {
     pub tasks: ArrayTasks,
     /// At most so many of its tasks run at a time.
     pub most_running: Option<u32>,
+    /// The tasks that have numbers of their own, in the order of these: all of the array, as far as it is known.
+    pub numbered: Arc<IndexSet>,
+}
+
+impl ArrayPlace {
+    /// The own number of a task (SL-C-18).
+    pub fn number_of(&self, index: u32) -> u64 {
+        self.number + self.numbered.position(index).unwrap_or(0)
+    }
+
+    /// The id in the core of the task with an own number.
+    pub fn task_at(&self, number: u64) -> Option<JobId> {
+        let index = match self.tasks {
+            ArrayTasks::One(index) => Some(index),
+            ArrayTasks::Waiting(_) => self.numbered_at(number),
+        };
+        index.map(|index| JobId::task(self.number, index))
+    }
+
+    /// The index of the task with an own number; that of the array is none of a task alone.
+    pub fn numbered_at(&self, number: u64) -> Option<u32> {
+        self.numbered.nth(number.checked_sub(self.number).filter(|position| *position > 0)?)
+    }
 }
 
 /// Tasks of an array.
@@ -129,6 +152,11 @@ impl JobRecord {
         ShownId(self)
     }
 
+    /// The number of its array; its own if it belongs to none.
+    pub fn array_number(&self) -> u64 {
+        self.array.as_ref().map_or(self.number, |array| array.number)
+    }
+
     /// Whether it has any request that was looked up.
     pub fn request(&self) -> &RequestRecord {
         static NONE: RequestRecord = RequestRecord::NONE;
@@ -177,15 +205,21 @@ impl JobRecord {
         crate::hostlist::compress_sorted(&self.nodes)
     }
 
+    /// Makes the rest of an array the line of one of its tasks.
+    pub fn narrow_to(&mut self, index: u32) {
+        if let Some(array) = &mut self.array {
+            array.tasks = ArrayTasks::One(index);
+            self.number = array.number_of(index);
+        }
+    }
+
     /// One record for each task that has not started, if this is the rest of an array (`squeue -r`).
     pub fn into_tasks(self) -> Vec<Self> {
         let Some(ArrayPlace { tasks: ArrayTasks::Waiting(indices), .. }) = &self.array else { return vec![self] };
         let indices = indices.clone();
         let one = |index| {
             let mut record = self.clone();
-            if let Some(array) = &mut record.array {
-                array.tasks = ArrayTasks::One(index);
-            }
+            record.narrow_to(index);
             record
         };
         indices.iter().map(one).collect()

@@ -182,9 +182,9 @@ fn order(left: &Row, right: &Row) -> Ordering {
         None => (0, 0),
     };
     let step = |row: &Row| row.step.as_ref().map(|step| place(step.step));
-    (left.job.submitted, left.job.number, index(left), left.job.started, step(left)).cmp(&(
+    (left.job.submitted, left.job.array_number(), index(left), left.job.started, step(left)).cmp(&(
         right.job.submitted,
-        right.job.number,
+        right.job.array_number(),
         index(right),
         right.job.started,
         step(right),

@@ -198,7 +198,7 @@ fn the_worked_example_of_propagation_in_the_model() {
     assert_eq!(asked.memory, Some(Memory { bytes: 100 << 20, per: Per::Node }));
     assert_eq!(attributes.component(1, component::NICE), Some("7"));
     assert_eq!(asked.excluded_nodes, ["nid00002"]);
-    assert_eq!(second.launch.stdout.as_deref(), Some("oo.%j"));
+    assert_eq!(second.launch.stdout.as_deref(), Some("oo.%J"));
     assert!(!job.requeue.on_node_lost);
     assert_eq!(attributes.component(1, component::NO_REQUEUE), Some("yes"));
     assert_eq!(attributes.component(1, component::DISTRIBUTION), Some("cyclic"));
@@ -214,7 +214,7 @@ fn the_worked_example_of_propagation_in_the_model() {
 fn output_of_a_later_group_is_not_the_leaders() {
     let job = submit("-n1 : -n1 -o late.%j");
     assert_eq!(job.components[0].launch.stdout.as_deref(), Some("slurm-%j.out"));
-    assert_eq!(job.components[1].launch.stdout.as_deref(), Some("late.%j"));
+    assert_eq!(job.components[1].launch.stdout.as_deref(), Some("late.%J"));
 }
 
 /// SL-M-06, SL-C-15: mail of the leader alone.

@@ -42,7 +42,7 @@ fn every_pattern_is_filled_in() {
 /// SL-C-14: in a batch script node rank and task rank are 0 and the step is `batch`.
 #[test]
 fn a_batch_scripts_pattern_is_put_in_the_models_terms() {
-    assert_eq!(batch_pattern("%j-%n-%t-%s-%N-%x-%J"), "%j-0-0-batch-%N-%x-%j");
+    assert_eq!(batch_pattern("%j-%n-%t-%s-%N-%x-%J"), "%J-0-0-batch-%N-%x-%J");
     assert_eq!(batch_pattern("%3t"), "000");
     assert_eq!(batch_pattern("x\\%j"), "x%%j");
     assert_eq!(batch_pattern("NONE"), "/dev/null");
@@ -60,7 +60,8 @@ fn a_steps_output_goes_where_it_is_sent() {
     assert_eq!(parse(Some("4")), StepOutput::Files("4".into()));
     assert!(["out.%t", "o%2t", "%N", "%n"].into_iter().all(is_by_node));
     assert!(!["out.%j", "\\%t", "%%t"].into_iter().any(is_by_node));
-    assert_eq!(model_pattern("%J_%s.%t"), "%j.%s_%s.%t");
+    assert_eq!(model_pattern("%j"), "%J");
+    assert_eq!(model_pattern("%J_%s.%t"), "%J.%s_%s.%t");
 }
 
 /// SL-R-21: `--input`.

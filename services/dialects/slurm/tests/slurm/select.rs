@@ -229,6 +229,38 @@ fn tasks_are_acted_on_one_by_one_and_arrays_as_a_whole() {
     assert_eq!(chosen(Cancel, "43_[4-9]", false), tasks(&[4, 5]), "tasks that do not exist are left out");
 }
 
+/// SL-C-18: an array that was submitted as 43 and has five tasks has the numbers 43 to 47.
+#[test]
+fn the_number_of_a_task_is_that_task() {
+    let array =
+        json!({ "total": 5, "remaining": "3-5", "waiting": 3, "running": 2, "finished": {}, "numbered": "1-5" });
+    let all = records([
+        view(json!({ "id": "43", "number": 43, "array": array })),
+        running("43_1", 9, &["n1"], json!({ "number": 43 })),
+        running("43_2", 9, &["n1"], json!({ "number": 44 })),
+        view(json!({ "id": "48" })),
+    ]);
+    let squeue = |text: &str| {
+        let found = of_squeue(&ids(text), all.clone()).unwrap_or_else(|failure| panic!("{failure:?}"));
+        found.iter().map(|record| format!("{} {}", record.shown_id(), record.number)).collect::<Vec<_>>()
+    };
+    assert_eq!(squeue("43"), ["43_[3-5] 43", "43_1 43", "43_2 44"]);
+    assert_eq!(squeue("44"), ["43_2 44"]);
+    assert_eq!(squeue("46"), ["43_4 46"]);
+    assert_eq!(squeue("43_5"), ["43_5 47"]);
+    assert_eq!(squeue("48"), ["48 48"]);
+    let chosen = |action, text: &str| match choose(action, &part(text), &all, false) {
+        Ok(Chosen::Targets(targets)) => targets.iter().map(|target| target.job.to_string()).collect::<Vec<_>>(),
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(chosen(Cancel, "43"), ["43"]);
+    assert_eq!(chosen(Cancel, "44"), ["43_2"]);
+    assert_eq!(chosen(Hold, "45"), ["43_3"]);
+    assert_eq!(chosen(Hold, "48"), ["48"]);
+    let split: Vec<u64> = all[0].clone().into_tasks().iter().map(|record| record.number).collect();
+    assert_eq!(split, [45, 46, 47]);
+}
+
 /// SL-M-17
 #[test]
 fn filters_take_whole_jobs_by_their_leader_and_running_components_alone() {

@@ -7,7 +7,7 @@ use crate::{
         access::Access,
         conflict, invalid,
         select::{Target, find},
-        submit::Submission,
+        submit::{Submission, task_numbers},
     },
     fits,
     state::{Entry, Filtering, Job, Phase, State, filtering::DEFAULT_TEMPLATE},
@@ -38,13 +38,14 @@ pub(super) fn submit_document(
     submission.require_room(1)?;
     complete(&mut submission, &mut spec, &intake)?;
     validate_intake(access, &spec, &intake, owner, now)?;
+    let numbers = task_numbers(state, std::slice::from_ref(&spec));
     let job = JobId::job(state.next_job_number());
     let warnings = intake.warnings.clone();
     let template = intake.template.clone();
     let (is_configuring, components) = (intake.is_configuring, spec.components.len());
     let received =
         Event::JobReceived { job, owner: Arc::new(owner.clone()), spec: Arc::new(spec), intake: Arc::new(intake) };
-    let mut events = vec![received];
+    let mut events: Vec<Event> = numbers.into_iter().chain([received]).collect();
     events.extend(warned(job, warnings));
     if !is_configuring {
         let template = template.as_deref().or(Some(DEFAULT_TEMPLATE));

@@ -79,10 +79,11 @@ fn in_window(site: &mut Site, command: &Sacct) -> Result<Vec<JobId>, Failure> {
 
 /// The jobs that ids name. What nobody remembers may be in the log.
 fn named(site: &mut Site, ids: &[IdExpression]) -> Result<Vec<JobId>, Failure> {
-    let mut jobs: BTreeSet<JobId> = site.named(ids)?.into_iter().map(|view| view.id).collect();
+    let found = site.named(ids)?;
+    let mut jobs: BTreeSet<JobId> = found.iter().map(|view| view.id).collect();
     for id in ids {
         let number = number(&id.job);
-        if jobs.range(JobId::job(number)..JobId::job(number.saturating_add(1))).next().is_none() {
+        if !found.iter().any(|view| view.has_number(number)) {
             jobs.insert(id.job.single().unwrap_or(JobId::job(number)));
         }
     }

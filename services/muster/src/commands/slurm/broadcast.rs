@@ -4,7 +4,7 @@
 use super::{
     Ended,
     allocation::PATIENCE,
-    site::{Site, variable},
+    site::{Site, surrounding_job},
     wanted,
 };
 use crate::{commands::step::input::pass_on, job_options::read_umask};
@@ -58,10 +58,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
 
 /// The job and those of its nodes that get the file.
 fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), Failure> {
-    let own = || {
-        let text = variable("SLURM_JOB_ID")?;
-        IdExpression::parse(&text)
-    };
+    let own = || IdExpression::parse(&surrounding_job()?.to_string());
     let id = wish
         .job
         .clone()
@@ -75,6 +72,8 @@ fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), F
     let leader = view.id.number;
     let is_in = |component: u32| move |node: &&RunNodeView| node.component == component;
     let nodes: Vec<RunNodeView> = match BroadcastTarget::of(&id, view.components > 1) {
+        // A task of an array has one component.
+        Some(BroadcastTarget::Job(_)) | None if view.id.index.is_some() => run.nodes.clone(),
         Some(BroadcastTarget::Job(number)) if number == leader => run.nodes.clone(),
         Some(BroadcastTarget::Job(number)) => {
             let component = u32::try_from(number - leader).unwrap_or(u32::MAX);

@@ -131,7 +131,7 @@ fn is_of(target: Target, record: &JobRecord) -> bool {
                 Some(ArrayTasks::One(index)) => Some(*index),
                 Some(ArrayTasks::Waiting(_)) | None => None,
             };
-            record.number == target.job.number && index == target.job.index
+            record.array_number() == target.job.number && index == target.job.index
         }
     }
 }

@@ -208,12 +208,14 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("AccountingStorageEnforce", enforced(config.accounts.as_ref())),
         ("ClusterName", config.settings.name),
         ("EnforcePartLimits", "ALL".to_owned()),
+        ("FirstJobId", config.first_job_number.unwrap_or(1).to_string()),
         ("JobRequeue", "1".to_owned()),
         ("KillWait", format!("{} sec", config.settings.kill_grace_seconds)),
         ("Licenses", licences.join(",")),
         ("MaxArraySize", muster_slurm::request::Rules::default().array_size_limit.to_string()),
         ("MaxJobCount", config.settings.max_jobs.to_string()),
         ("MinJobAge", "300 sec".to_owned()),
+        ("NEXT_JOB_ID", info.next_job_number.to_string()),
         ("SchedulerParameters", parameters.filter(|text| !text.is_empty()).map_or("(null)", String::as_str).to_owned()),
         ("SchedulerType", "sched/backfill".to_owned()),
         ("SelectType", "select/cons_tres".to_owned()),
@@ -313,6 +315,7 @@ fn write_script(site: &mut Site, id: &IdExpression, file: Option<&str>) -> Ended
     let detail = site.detail(view.id)?.ok_or_else(unknown)?;
     let offset = match &id.job {
         JobPart::Component { offset, .. } => *offset as usize,
+        _ if view.id.index.is_some() => 0,
         _ => usize::try_from(number - view.id.number).unwrap_or(usize::MAX),
     };
     if offset >= detail.spec.components.len() {

@@ -26,8 +26,6 @@ use std::{
     sync::Arc,
 };
 
-/// A component's leader is looked for among so many numbers before its own.
-const MOST_COMPONENTS: u64 = 128;
 /// So many jobs are asked for in one page.
 const MOST_JOBS: u32 = 10_000;
 /// Finished jobs are shown for so long (`MinJobAge`, SL-C-25).
@@ -177,26 +175,11 @@ impl Site {
         Ok(views)
     }
 
-    /// The jobs that ids name, also by the number of a component.
+    /// The jobs that ids name, also by the number of a component or of a task of an array.
     pub fn named(&mut self, ids: &[IdExpression]) -> Result<Vec<JobView>, Failure> {
         let numbers: BTreeSet<u64> = ids.iter().map(|id| number(&id.job)).collect();
-        let of = |numbers: &mut dyn Iterator<Item = u64>| JobQuery {
-            ids: numbers.map(JobId::job).collect(),
-            limit: Some(MOST_JOBS),
-            ..JobQuery::default()
-        };
-        let mut found = self.views(&of(&mut numbers.iter().copied()))?;
-        let known: BTreeSet<u64> = found.iter().map(|view| view.id.number).collect();
-        let mut leaders = Vec::new();
-        for number in numbers.difference(&known).copied().filter(|number| *number > 1) {
-            let before = self.views(&of(&mut (number.saturating_sub(MOST_COMPONENTS).max(1)..number)))?;
-            let leader = before.into_iter().max_by_key(|view| view.id.number);
-            leaders.extend(leader.filter(|view| number < view.id.number + u64::from(view.components)));
-        }
-        found.extend(leaders);
-        found.sort_by_key(|view| view.id);
-        found.dedup_by_key(|view| view.id);
-        Ok(found)
+        let ids = numbers.into_iter().map(JobId::job).collect();
+        self.views(&JobQuery { ids, limit: Some(MOST_JOBS), ..JobQuery::default() })
     }
 
     /// All jobs of a user and of a name that are not over, and with `finished` those that ended a short time ago.
@@ -280,6 +263,14 @@ fn zone() -> TimeZone {
     };
     let read = std::fs::read(file).ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
     read.unwrap_or_else(TimeZone::system)
+}
+
+/// The job that this process is a part of.
+pub fn surrounding_job() -> Option<JobId> {
+    let number: u64 = variable("SLURM_JOB_ID")?.parse().ok()?;
+    // The number of the first task of an array is that of the array too.
+    let own = variable("MUSTER_JOB_ID").and_then(|text| text.parse::<JobId>().ok());
+    Some(own.filter(|job| job.number == number).unwrap_or(JobId::job(number)))
 }
 
 /// A variable of the environment.

@@ -80,7 +80,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
 
 /// The job in which the step runs: the one that is named, else the one in which `srun` itself runs.
 fn job_of(connection: &ConnectionOptions, line: &CommandLine) -> Result<Option<JobId>, Problem> {
-    let Some(text) = line.first("jobid") else { return Ok(surrounding_job()) };
+    let Some(text) = line.first("jobid") else { return Ok(site::surrounding_job()) };
     let id = IdExpression::parse(text).filter(|id| id.step.is_none());
     let id = id.ok_or_else(|| failed(format_args!("Invalid job id specified: {text}")))?;
     if let Some(job @ JobId { index: Some(_), .. }) = id.job.single() {
@@ -99,14 +99,6 @@ fn no_job(text: &str) -> Problem {
         ],
         code: ExitStatuses::from_variables(variable).error.unwrap_or(1),
     })
-}
-
-/// The job that this process is a part of.
-fn surrounding_job() -> Option<JobId> {
-    let number: u64 = variable("SLURM_JOB_ID")?.parse().ok()?;
-    // Only the system's own variable tells tasks of an array apart.
-    let own = variable("MUSTER_JOB_ID").and_then(|text| text.parse::<JobId>().ok());
-    Some(own.filter(|job| job.number == number).unwrap_or(JobId::job(number)))
 }
 
 /// A command line that is carried out.
@@ -136,11 +128,11 @@ impl Run<'_> {
             return Ok(detail);
         }
         if detail.job.state != JobState::Launching {
-            self.say(format_args!("job {} queued and waiting for resources", job.number));
+            self.say(format_args!("job {} queued and waiting for resources", detail.job.own_number()));
         }
         client.wait_for_start(job, None).map_err(refused)?;
         if detail.job.state != JobState::Launching {
-            self.say(format_args!("job {} has been allocated resources", job.number));
+            self.say(format_args!("job {} has been allocated resources", detail.job.own_number()));
         }
         client.job(job, Moment::Now).map_err(refused)
     }
@@ -214,7 +206,7 @@ impl Run<'_> {
         let address = StepAddress { job, run, step };
         let number = step.0.saturating_sub(1);
         let named = Facts {
-            job: facts.components.first().map_or(job.number, |leader| leader.number),
+            job: detail.job.own_number(),
             array: job.number,
             index: job.index,
             step: number.to_string(),
@@ -224,7 +216,7 @@ impl Run<'_> {
             name: detail.job.name.clone(),
             ..Facts::default()
         };
-        let tasks_now = Tasks::of(&plan, format!("{}.{number}", job.number), address);
+        let tasks_now = Tasks::of(&plan, format!("{}.{number}", detail.job.own_number()), address);
         tasks_now.obey(client, &self.interrupts, plan.leader());
         let raw = (terminal.is_some() && std::io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
         self.feed(client, address, &streams.stdin, &named)?;
@@ -253,8 +245,8 @@ impl Run<'_> {
             return Ok(status);
         }
         // Some were not started, or are lost: the log says why.
-        if let Some(detail) = &over.detail {
-            eprintln!("{COMMAND}: error: StepId={}.{number}: {detail}", job.number);
+        if let Some(why) = &over.detail {
+            eprintln!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number());
         }
         Ok(status.max(over.exit_status.map_or(1, ExitStatus::shell_code)).max(1))
     }

@@ -66,7 +66,7 @@ fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> Compo
         false => u64::from(node.tasks) * per_task,
     };
     ComponentFacts {
-        number: order.job.number + u64::from(offset),
+        number: order.number() + u64::from(offset),
         name: order.name.clone(),
         account: given("SLURM_JOB_ACCOUNT").or(order.account.clone()).unwrap_or_default(),
         partition: given("SLURM_JOB_PARTITION").unwrap_or_else(|| order.queue.clone()),

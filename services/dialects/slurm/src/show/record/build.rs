@@ -139,7 +139,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
     };
     let (array, eligible) = (array_place(&view), eligible(&view));
     JobRecord {
-        number: view.id.number,
+        number: view.own_number(),
         het: None,
         array,
         person: (sources.person)(&view.owner),
@@ -178,11 +178,13 @@ fn eligible(view: &JobView) -> Option<Timestamp> {
 
 fn array_place(view: &JobView) -> Option<ArrayPlace> {
     if let Some(index) = view.id.index {
-        return Some(ArrayPlace { number: view.id.number, tasks: ArrayTasks::One(index), most_running: None });
+        let (number, tasks) = (view.id.number, ArrayTasks::One(index));
+        return Some(ArrayPlace { number, tasks, most_running: None, numbered: Arc::default() });
     }
     let array = view.array.as_ref()?;
     let tasks = ArrayTasks::Waiting(array.remaining.clone());
-    Some(ArrayPlace { number: view.id.number, tasks, most_running: array.max_running })
+    let numbered = Arc::new(array.numbered.clone());
+    Some(ArrayPlace { number: view.id.number, tasks, most_running: array.max_running, numbered })
 }
 
 fn parts_of(run: &RunView, offset: usize) -> Vec<&RunNodeView> {

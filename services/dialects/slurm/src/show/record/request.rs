@@ -347,7 +347,7 @@ fn output_facts(record: &JobRecord) -> output::Facts {
     };
     output::Facts {
         job: record.number,
-        array: record.array.as_ref().map_or(record.number, |array| array.number),
+        array: record.array_number(),
         index,
         step: "batch".to_owned(),
         node: record.nodes.first().cloned().unwrap_or_else(|| "%N".to_owned()),

@@ -41,7 +41,7 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!('e', &["endtime"], "END_TIME", |job, clock, out| moment(job.end(), "N/A", clock, out)),
     detail!('E', &["dependency"], "DEPENDENCY", |job, _, out| or_null(job.request().dependency.as_deref(), out)),
     detail!('f', &["feature"], "FEATURES", |job, _, out| or_null(job.request().features.as_deref(), out)),
-    field!('F', &["arrayjobid"], "ARRAY_JOB_ID", |job, _, out| put(array_number(job), out)),
+    field!('F', &["arrayjobid"], "ARRAY_JOB_ID", |job, _, out| put(job.array_number(), out)),
     field!('g', &["groupname"], "GROUP", |job, _, out| out.push_str(&job.person.group)),
     field!('G', &["groupid"], "GROUP", |job, _, out| put(job.person.gid, out)),
     detail!('h', &["oversubscribe", "shared"], "OVER_SUBSCRIBE", |job, _, out| {
@@ -201,10 +201,6 @@ fn null(_: &JobRecord, _: &crate::show::Clock, out: &mut String) {
 }
 
 fn nothing(_: &JobRecord, _: &crate::show::Clock, _: &mut String) {}
-
-fn array_number(job: &JobRecord) -> u64 {
-    job.array.as_ref().map_or(job.number, |array| array.number)
-}
 
 fn array_task(job: &JobRecord, _: &crate::show::Clock, out: &mut String) {
     match &job.array {

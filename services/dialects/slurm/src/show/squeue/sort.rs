@@ -118,12 +118,12 @@ fn place(record: &JobRecord) -> (i64, i64) {
         Some(ArrayTasks::One(index)) => i64::from(*index),
         Some(ArrayTasks::Waiting(_)) => i64::MAX,
     };
-    (number(record.number), index)
+    (number(record.array_number()), index)
 }
 
 fn by(letter: char) -> Result<By, SortError> {
     Ok(match letter {
-        'A' | 'i' | 'F' => By::Number(|job, _| number(job.number)),
+        'A' | 'i' | 'F' => By::Number(|job, _| number(job.array_number())),
         'C' => By::Number(|job, _| number(job.cpus)),
         'D' => By::Number(|job, _| job.node_count.into()),
         'e' => By::Number(|job, _| job.end().map_or(i64::MAX, |time| time.0)),

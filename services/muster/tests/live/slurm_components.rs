@@ -1,0 +1,186 @@
+//! Jobs with several components: how they start, end, are managed and accounted for.
+
+use crate::{slurm::Site, slurm_steps::nothing_runs};
+
+fn submit(site: &Site, line: &str) -> u64 {
+    site.ok(line).trim().parse().expect("a number")
+}
+
+/// SL-I-12, SL-I-13, SL-S-26, SL-A-01
+#[test]
+fn components_wait_start_and_end_together() {
+    let site = Site::start();
+    let job = submit(&site, "sbatch --parsable -H -n1 : -n1 : -n1 --wrap 'sleep 0.2; exit 3'");
+    assert_eq!(site.ok(&format!("squeue -h -j {job} -o %T")), "PENDING\n".repeat(3));
+    site.ok(&format!("scontrol release {job}"));
+    site.is_over(&job.to_string());
+    let listed = site.ok(&format!("sacct -X -n -P -j {job} -o JobID,State,ExitCode"));
+    let expected: String = (0..3).map(|offset| format!("{job}+{offset}|FAILED|3:0\n")).collect();
+    assert_eq!(listed, expected);
+    let shown = site.ok(&format!("scontrol -o show job {job}"));
+    assert_eq!(
+        shown.lines().filter(|line| line.contains(" JobState=FAILED ") && line.contains(" ExitCode=3:0 ")).count(),
+        3
+    );
+    let starts = site.ok(&format!("sacct -X -n -P -j {job} -o Start,End | sort -u"));
+    assert!(starts.lines().count() == 1 && !starts.contains("Unknown"), "{starts}");
+    // One record for the submission, one for the resources of all, one for the start, one for the end.
+    let events = site.system.ok(&["events", "--json", "--from", "1"]);
+    for kind in ["job.submitted", "job.allocated", "job.started", "job.finished"] {
+        let of_kind = events.lines().filter(|line| line.contains(&format!("\"muster.{kind}.v1\"")));
+        assert_eq!(of_kind.count(), 1, "{kind}\n{events}");
+    }
+    // The command of `salloc` ends its job in the same way.
+    assert_eq!(site.run("salloc -Q -n1 : -n1 sh -c 'exit 4'").status, 4);
+    let other = job + 3;
+    nothing_runs(&site);
+    let listed = site.ok(&format!("sacct -X -n -P -j {other} -o JobID,State,ExitCode"));
+    assert_eq!(listed, format!("{other}+0|FAILED|4:0\n{other}+1|FAILED|4:0\n"));
+    // Accounting knows the place of each component.
+    let told: serde_json::Value = serde_json::from_str(&site.ok(&format!("sacct -X --json -j {job}"))).expect("JSON");
+    let places = told["jobs"].as_array().into_iter().flatten();
+    let places: Vec<_> = places.map(|one| (&one["job_id"], &one["het"]["job_id"], &one["het"]["job_offset"])).collect();
+    let numbers = |value: &serde_json::Value| value.as_u64().or_else(|| value["number"].as_u64());
+    let places: Vec<_> = places.into_iter().map(|(own, leader, offset)| [own, leader, offset].map(numbers)).collect();
+    assert_eq!(places, [0, 1, 2].map(|offset| [Some(job + offset), Some(job), Some(offset)]));
+}
+
+/// SL-M-01, SL-M-09, SL-M-10
+#[test]
+fn what_is_done_to_the_leader_is_done_to_all_components() {
+    let site = Site::start();
+    let script = "trap : USR1; srun -l --het-group=0,1 sh -c 'trap \"echo heard\" USR1; while :; do sleep 0.1; done' & wait; wait";
+    site.system.write("traps.sh", &format!("#!/bin/sh\n{script}\n"));
+    let job = submit(&site, "sbatch --parsable -n1 : -n1 traps.sh");
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%i %t'"));
+    let all = |word: &str| format!("{job}+0 {word}\n{job}+1 {word}\n");
+    site.system.wait_until("it runs", || listed() == all("R"));
+
+    // Single components are refused in Slurm's words, and nothing is changed.
+    let own = (job + 1).to_string();
+    let (first, second) = (format!("{job}+0"), format!("{job}+1"));
+    for id in [&own, &first, &second] {
+        for verb in ["suspend", "resume"] {
+            let text = format!("Operation not permitted on individual component of heterogeneous job for job {id}\n");
+            assert_eq!(site.fails(&format!("scontrol {verb} {id}")), (1, text), "{verb}");
+        }
+        let text = format!("Job not heterogeneous job leader for job {id}\n");
+        assert_eq!(site.fails(&format!("scontrol requeue {id}")), (1, text));
+        assert_eq!(listed(), all("R"));
+    }
+    site.ok(&format!("scontrol suspend {job}"));
+    site.system.wait_until("all of it is suspended", || listed() == all("S"));
+    site.ok(&format!("scontrol resume {job}"));
+    site.system.wait_until("all of it goes on", || listed() == all("R"));
+
+    // A signal for the leader reaches the tasks on every component, by both of its names.
+    let heard = |rank: u32| site.system.read(&format!("slurm-{job}.out")).contains(&format!("{rank}: heard\n"));
+    site.system.wait_until("both tasks have heard it", || {
+        site.ok(&format!("scancel -s USR1 {job}"));
+        heard(0) && heard(1)
+    });
+    site.ok(&format!("scontrol requeue {job}"));
+    site.system.wait_until("all of it waits", || listed() == all("PD"));
+    assert_eq!(
+        site.fails(&format!("scontrol requeue {job}")),
+        (1, format!("Job is pending execution for job {job}\n"))
+    );
+    site.ok(&format!("scontrol update jobid={job} starttime=now"));
+    site.system.wait_until("it runs again", || listed() == all("R"));
+    assert!(site.ok(&format!("scontrol -o show job {job}")).lines().all(|line| line.contains(" Restarts=1 ")));
+    site.ok(&format!("scancel {first}"));
+    site.is_over(&job.to_string());
+    let uid = nix::unistd::Uid::current();
+    let states = site.ok(&format!("sacct -X -n -P -o State -j {job}"));
+    assert_eq!(states, format!("CANCELLED by {uid}\n").repeat(2));
+}
+
+/// SL-M-17
+#[test]
+fn filters_of_scancel_are_held_against_each_component() {
+    let site = Site::with("[[queues]]\nname = \"default\"\n[[queues]]\nname = \"p2\"\n");
+    let listed = |job: u64| site.ok(&format!("squeue -h -j {job} -o '%i %t'"));
+    let runs =
+        |job: u64, offsets: &[u64]| offsets.iter().map(|offset| format!("{job}+{offset} R\n")).collect::<String>();
+    let line = "sbatch --parsable -J pair -A first -n1 : -p p2 -A second -n1 --wrap 'sleep 1000'";
+    // While it waits, one that only another component matches is left alone.
+    let waits = submit(&site, &line.replace("-J pair", "-J pair -H"));
+    site.ok("scancel -p p2");
+    site.ok("scancel -A second");
+    site.ok("scancel -t PENDING -p p2");
+    assert_eq!(listed(waits), format!("{waits}+0 PD\n{waits}+1 PD\n"));
+    // A filter that the leader matches is about all of it.
+    site.ok("scancel -t PENDING -A first");
+    site.is_over(&waits.to_string());
+    for filter in ["-p p2", "-A second"] {
+        let job = submit(&site, line);
+        site.system.wait_until("both run", || listed(job) == runs(job, &[0, 1]));
+        let told = site.fails("scancel -v -R none -p p2");
+        assert_eq!(
+            told,
+            (0, "No active jobs match ALL job filters, including: partition=p2, reservation=none\n".to_owned())
+        );
+        site.ok(&format!("scancel {filter}"));
+        site.system.wait_until("the second has ended", || listed(job) == runs(job, &[0]));
+        site.ok(&format!("scancel {filter}"));
+        assert_eq!(listed(job), runs(job, &[0]));
+        site.ok("scancel -p default");
+        site.is_over(&job.to_string());
+    }
+    for filter in ["-u $(id -un)", "-n pair", "-A first", "-t RUNNING", "--me", "-q normal"] {
+        let job = submit(&site, line);
+        site.system.wait_until("both run", || listed(job) == runs(job, &[0, 1]));
+        site.ok(&format!("scancel {filter}"));
+        site.is_over(&job.to_string());
+    }
+    let job = submit(&site, line);
+    site.system.wait_until("both run", || listed(job) == runs(job, &[0, 1]));
+    let node = site.ok(&format!("squeue -h -j {job}+1 -o %N"));
+    site.ok(&format!("scancel -w {}", node.trim()));
+    site.system.wait_until("the one on that node has ended", || listed(job) == runs(job, &[0]));
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job.to_string());
+}
+
+/// SL-A-10
+#[test]
+fn accounting_from_a_replay_of_the_log_is_what_it_was() {
+    let mut site = Site::start();
+    let job = submit(&site, "sbatch --parsable -W -J one --wrap true");
+    // What has ended is listed at once.
+    assert_eq!(site.ok(&format!("sacct -X -n -P -j {job} -o State")), "COMPLETED\n");
+    site.run("sbatch -W -n1 : -n1 --wrap 'srun --het-group=0,1 true; exit 3'");
+    site.run("sbatch -W -a 1-3 --wrap 'exit $SLURM_ARRAY_TASK_ID'");
+    let several = submit(&site, "sbatch --parsable -n1 : -n1 : -n1 --wrap 'sleep 1000'");
+    let listed = |job: u64| site.ok(&format!("squeue -h -j {job} -o %t"));
+    site.system.wait_until("it runs", || listed(several) == "R\n".repeat(3));
+    site.ok(&format!("scancel {several}+1"));
+    site.system.wait_until("one component has ended", || listed(several) == "R\n".repeat(2));
+    site.ok(&format!("scontrol requeue {several}"));
+    site.system.wait_until("it waits", || listed(several) == "PD\n".repeat(3));
+    site.ok(&format!("scancel {several}"));
+    site.is_over(&several.to_string());
+    let rest = submit(&site, "sbatch --parsable -H -a 1-9:2 --wrap true");
+    site.ok(&format!("scancel {rest}_3"));
+    submit(&site, "sbatch --parsable -H -A other -n1 : -n1 --wrap true");
+    nothing_of_these_runs(&site);
+    let before = accounting(&site);
+    assert!(before[0].lines().count() > 15, "{}", before[0]);
+    site.system.stop();
+    // Without snapshots all of the state comes from the log. Of so short a one there is none as a rule.
+    let _ = std::fs::remove_dir_all(site.system.path("data/ledger/snapshots"));
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G"]);
+    assert_eq!(accounting(&site), before);
+}
+
+/// What `sacct` lists of everything, in several ways.
+fn accounting(site: &Site) -> [String; 4] {
+    let fields = "JobID%30,JobIDRaw,JobName,Partition,Account,AllocCPUS,NNodes,NodeList,State%30,ExitCode,Submit,Eligible,\
+                  Start,End,Elapsed,Timelimit,User,UID,GID,Priority,QOS,NTasks,TotalCPU,MaxRSS,WorkDir,SubmitLine%80";
+    ["", "-D", "-X -P", "--json"].map(|options| site.ok(&format!("sacct -S 2000-01-01 {options} -o {fields}")))
+}
+
+/// Only what is held is left.
+fn nothing_of_these_runs(site: &Site) {
+    site.system.wait_until("nothing runs", || site.ok("squeue -h -t R,CG,CF").is_empty());
+}

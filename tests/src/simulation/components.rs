@@ -1,0 +1,226 @@
+//! What the log must say of jobs with several components: all of a submission is in one record, an attempt gives all components
+//! their resources in one record or none of them, no attempt counts as started while a component with a program has not,
+//! a component that ended alone is never heard of again in that attempt, and the end of a job is the end of all of it.
+
+use muster_schemas::{
+    JobId, NodeId, RunId,
+    event::{Event, NodeExit},
+    job::{JobSpec, Program},
+    resources::Placement,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The jobs of a log that have several components.
+#[derive(Debug, Default)]
+pub(super) struct Components {
+    /// For each job whether its components have a program.
+    jobs: BTreeMap<JobId, Vec<bool>>,
+    /// Their attempts that are not over.
+    attempts: BTreeMap<RunId, Attempt>,
+    /// Runs that are over.
+    over: BTreeSet<RunId>,
+    /// The lowest number that the next job may have.
+    next: u64,
+    /// Whether tasks of arrays have numbers of their own.
+    are_tasks_numbered: bool,
+    /// How many attempts have started.
+    pub(super) started: u64,
+    /// How many components have ended alone.
+    pub(super) ended_alone: u64,
+    /// How often such a job was put back into the queue.
+    pub(super) requeued: u64,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    job: JobId,
+    parts: BTreeMap<NodeId, Part>,
+    has_started: bool,
+    /// Components that are being ended alone.
+    stopping: BTreeSet<u32>,
+    /// Components that have ended alone.
+    over: BTreeSet<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    component: u32,
+    has_started: bool,
+    has_ended: bool,
+}
+
+impl Attempt {
+    fn new(job: JobId, placement: &Placement) -> Self {
+        let parts = (0..).zip(&placement.components).flat_map(|(component, placed)| {
+            let part = Part { component, has_started: false, has_ended: false };
+            placed.shares.iter().map(move |share| (share.node, part))
+        });
+        let parts = parts.collect();
+        Self { job, parts, has_started: false, stopping: BTreeSet::new(), over: BTreeSet::new() }
+    }
+
+    /// The part on a node that something happens to.
+    fn lasting(&mut self, node: NodeId) -> Result<&mut Part, String> {
+        let job = self.job;
+        let part = self.parts.get_mut(&node).ok_or_else(|| format!("job {job} has no part on node {node}"))?;
+        match self.over.contains(&part.component) {
+            true => Err(format!("component {} of job {job} is heard of after it ended alone", part.component)),
+            false => Ok(part),
+        }
+    }
+}
+
+impl Components {
+    /// Takes an event in.
+    pub(super) fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::JobNumbersSet { first } => {
+                self.next = self.next.max(*first);
+                self.are_tasks_numbered = true;
+                Ok(())
+            }
+            Event::JobSubmitted { job, spec, .. } | Event::JobReceived { job, spec, .. } => self.submitted(*job, spec),
+            Event::JobConfigured { job, spec, .. } => {
+                self.know(*job, spec);
+                Ok(())
+            }
+            Event::JobValidated { job, validated } => {
+                self.know(*job, &validated.spec);
+                Ok(())
+            }
+            Event::RunAllocated { job, run, placement } => self.allocated(*job, *run, placement),
+            Event::RunNodeStarted { run, node } => self.node_started(*run, *node),
+            Event::RunStarted { run, node, .. } => {
+                self.node_started(*run, *node)?;
+                self.run_started(*run)
+            }
+            Event::RunNodeEnded { run, node, exit } => self.node_ended(*run, *node, exit),
+            Event::ComponentStopping { run, component, .. } => self.stopping(*run, *component),
+            Event::ComponentEnded { run, component, .. } => self.component_ended(*run, *component),
+            Event::RunEnded { run, last, .. } => {
+                if let Some(last) = last {
+                    self.node_ended(*run, last.node, &last.exit)?;
+                }
+                self.run_ended(*run, last.is_some())
+            }
+            Event::JobRequeued { job, .. } => {
+                self.requeued += u64::from(self.jobs.contains_key(job));
+                self.has_no_attempt(*job, "is back in the queue")
+            }
+            Event::JobFinished { job, .. } => self.has_no_attempt(*job, "is over"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a node has a part of a component that ended alone.
+    pub(super) fn is_over(&self, run: RunId, node: NodeId) -> bool {
+        let attempt = self.attempts.get(&run);
+        attempt
+            .is_some_and(|attempt| attempt.parts.get(&node).is_some_and(|part| attempt.over.contains(&part.component)))
+    }
+
+    fn submitted(&mut self, job: JobId, spec: &JobSpec) -> Result<(), String> {
+        if job.number < self.next {
+            return Err(format!("job {job} has a number that was taken: the next is {}", self.next));
+        }
+        let tasks = spec.array.as_ref().filter(|_| self.are_tasks_numbered).map_or(1, |array| array.indices.len());
+        self.next = job.number + tasks.max(spec.components.len() as u64);
+        self.know(job, spec);
+        Ok(())
+    }
+
+    fn know(&mut self, job: JobId, spec: &JobSpec) {
+        if spec.components.len() > 1 {
+            let works = spec.components.iter().map(|component| component.launch.program != Program::None);
+            self.jobs.insert(job, works.collect());
+        }
+    }
+
+    fn allocated(&mut self, job: JobId, run: RunId, placement: &Placement) -> Result<(), String> {
+        let Some(components) = self.jobs.get(&job) else { return Ok(()) };
+        self.has_no_attempt(job, "gets resources")?;
+        let attempt = Attempt::new(job, placement);
+        let served: BTreeSet<u32> = attempt.parts.values().map(|part| part.component).collect();
+        if served.len() != components.len() || attempt.parts.len() != placement.shares().count() {
+            return Err(format!("job {job} of {} components gets resources for {served:?}", components.len()));
+        }
+        self.attempts.insert(run, attempt);
+        Ok(())
+    }
+
+    fn node_started(&mut self, run: RunId, node: NodeId) -> Result<(), String> {
+        if let Some(attempt) = self.attempt(run)? {
+            attempt.lasting(node)?.has_started = true;
+        }
+        Ok(())
+    }
+
+    fn run_started(&mut self, run: RunId) -> Result<(), String> {
+        let Some(attempt) = self.attempt(run)? else { return Ok(()) };
+        attempt.has_started = true;
+        let begun: BTreeSet<u32> =
+            attempt.parts.values().filter(|part| part.has_started).map(|part| part.component).collect();
+        let job = attempt.job;
+        let works = self.jobs.get(&job).map_or(&[][..], Vec::as_slice);
+        let missing = (0..).zip(works).find(|(component, works)| **works && !begun.contains(component));
+        self.started += 1;
+        missing.map_or(Ok(()), |(component, _)| Err(format!("job {job} runs, and its component {component} does not")))
+    }
+
+    fn node_ended(&mut self, run: RunId, node: NodeId, exit: &NodeExit) -> Result<(), String> {
+        let Some(attempt) = self.attempt(run)? else { return Ok(()) };
+        let job = attempt.job;
+        let part = attempt.lasting(node)?;
+        part.has_started |= exit.started.is_some();
+        match std::mem::replace(&mut part.has_ended, true) {
+            true => Err(format!("the part of job {job} on node {node} ends twice")),
+            false => Ok(()),
+        }
+    }
+
+    fn stopping(&mut self, run: RunId, component: u32) -> Result<(), String> {
+        let Some(attempt) = self.attempt(run)? else { return Err(format!("a component of run {run} is ended alone")) };
+        let job = attempt.job;
+        if component == 0 || !attempt.has_started || attempt.over.contains(&component) {
+            return Err(format!("component {component} of job {job} cannot be ended alone now"));
+        }
+        attempt.stopping.insert(component);
+        Ok(())
+    }
+
+    fn component_ended(&mut self, run: RunId, component: u32) -> Result<(), String> {
+        let Some(attempt) = self.attempt(run)? else { return Err(format!("a component of run {run} ended alone")) };
+        let has_ended = attempt.parts.values().filter(|part| part.component == component).all(|part| part.has_ended);
+        if !has_ended || !attempt.stopping.contains(&component) || !attempt.over.insert(component) {
+            return Err(format!("component {component} of job {} is said to have ended alone", attempt.job));
+        }
+        self.ended_alone += 1;
+        Ok(())
+    }
+
+    /// What its last node says is in the same record, unless that node was lost.
+    fn run_ended(&mut self, run: RunId, is_last_told: bool) -> Result<(), String> {
+        let Some(attempt) = self.attempts.remove(&run) else { return Ok(()) };
+        self.over.insert(run);
+        let mut unended = attempt.parts.iter().filter(|(_, part)| !part.has_ended).map(|(node, _)| node);
+        match unended.nth(usize::from(!is_last_told)) {
+            Some(node) => Err(format!("a run of job {} is over, and its part on node {node} is not", attempt.job)),
+            None => Ok(()),
+        }
+    }
+
+    fn has_no_attempt(&self, job: JobId, what: &str) -> Result<(), String> {
+        match self.attempts.iter().find(|(_, attempt)| attempt.job == job) {
+            Some((run, _)) => Err(format!("job {job} {what}, and its run {run} is not over")),
+            None => Ok(()),
+        }
+    }
+
+    /// The attempt of a run, if its job has several components.
+    fn attempt(&mut self, run: RunId) -> Result<Option<&mut Attempt>, String> {
+        match self.over.contains(&run) {
+            true => Err(format!("run {run} is heard of after its end")),
+            false => Ok(self.attempts.get_mut(&run)),
+        }
+    }
+}
