@@ -162,6 +162,9 @@ pub struct LaunchOrder {
 /// What the ledger adds to the submitter's environment: the name of the cluster, under this name.
 pub const CLUSTER_NAME_VARIABLE: &str = "MUSTER_CLUSTER_NAME";
 
+/// What the ledger adds to it for a job that was started before: how often it was, under this name.
+pub const RESTART_COUNT_VARIABLE: &str = "MUSTER_RESTART_COUNT";
+
 /// What the ledger adds to the environment of a task of an array: its own number, under this name (SL-C-18).
 pub const JOB_NUMBER_VARIABLE: &str = "MUSTER_JOB_NUMBER";
 

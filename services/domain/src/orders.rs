@@ -13,7 +13,7 @@ use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId,
     event::{Event, JobChange, Record, StopReason},
     job::{Component, JobSpec, Launch, Program},
-    node::{CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NodeOrder, OrderNode},
+    node::{CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NodeOrder, OrderNode, RESTART_COUNT_VARIABLE},
     resources::Placement,
 };
 use tasks::{grown, shrunk, stop_step, task_stops};
@@ -368,7 +368,6 @@ pub fn launch_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> 
 }
 
 /// The variable that says how often a job was started before; those that never were do not have it.
-const RESTART_COUNT: &str = "MUSTER_RESTART_COUNT";
 
 fn first_of_component(run: &Run, component: u32) -> Option<NodeId> {
     run.parts.iter().find(|part| part.component == component).map(|part| part.node)
@@ -421,7 +420,7 @@ fn order(
     let grace = launch.kill_grace_seconds.unwrap_or(state.settings().kill_grace_seconds);
     // Those that are launched for the first time are most, and have nothing more to carry.
     if let Some(restarts) = job.attempts.checked_sub(1).filter(|restarts| *restarts > 0) {
-        environment.insert(RESTART_COUNT.to_owned(), restarts.to_string());
+        environment.insert(RESTART_COUNT_VARIABLE.to_owned(), restarts.to_string());
     }
     if let (Some(_), number) = (job.id.index, state.number_of(job.id)) {
         environment.insert(JOB_NUMBER_VARIABLE.to_owned(), number.to_string());

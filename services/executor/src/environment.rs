@@ -23,6 +23,18 @@ pub fn add_variables(added: AddedVariables) {
     let _ = ADDED.set(added);
 }
 
+/// The name of a variable that has the process id of a script, if a dialect wants one.
+pub type ProcessIdVariable = fn(&LaunchOrder) -> Option<&'static str>;
+
+static PROCESS_ID: OnceLock<ProcessIdVariable> = OnceLock::new();
+
+/// Lets a dialect name a variable for the process id, which only the process itself knows. The first call counts, as of
+/// [`add_variables`].
+pub fn add_process_id(variable: ProcessIdVariable) {
+    // See there.
+    let _ = PROCESS_ID.set(variable);
+}
+
 /// The variables that all tasks of a launch on this node have in common: the submitter's, and over them muster's own.
 pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, String> {
     let order = &spooled.order;
@@ -81,6 +93,13 @@ pub const MUSTER_LOCAL_RANK: &str = "MUSTER_LOCAL_RANK";
 /// The variables that a task has of its own.
 pub fn of_task(rank: u32, local_rank: u32) -> [(&'static str, String); 2] {
     [(MUSTER_TASK_RANK, rank.to_string()), (MUSTER_LOCAL_RANK, local_rank.to_string())]
+}
+
+/// As [`of_task`], of a task of a launch without places of its own, in the process of the task.
+pub fn of_plain_task(order: &LaunchOrder, rank: u32, local_rank: u32) -> Vec<(String, String)> {
+    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), value));
+    let process_id = PROCESS_ID.get().and_then(|variable| variable(order));
+    own.into_iter().chain(process_id.map(|name| (name.to_owned(), std::process::id().to_string()))).collect()
 }
 
 /// As [`of_task`], of a task of a step with places of its own, in the process of the task: with what the step wants to have told.

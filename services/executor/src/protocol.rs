@@ -42,7 +42,7 @@ pub enum Control {
     Input,
     /// The client's terminal has this size.
     Resize(TerminalSize),
-    /// Send this signal to what the run itself has started, not to its steps.
+    /// Send this signal to the script itself, or to each task: not to what these have started, and not to steps.
     SignalOwn(u8),
     /// There is more that was said to the job.
     Notes,

@@ -32,6 +32,7 @@ use std::process::ExitCode;
 static EARLY: extern "C" fn() = {
     extern "C" fn early() {
         muster_executor::add_variables(commands::slurm_variables);
+        muster_executor::add_process_id(commands::slurm_process_id_variable);
         muster_executor::set_end_note(commands::slurm_end_note);
         muster_executor::serve_shims_if_asked();
         muster_filter_runner::supervise_filters_if_asked();

@@ -39,6 +39,8 @@ pub enum Refusal {
     DosLineBreaks,
     /// A script besides `--wrap` (SL-C-08).
     ArgumentsWithWrap,
+    /// `--deadline` is ahead of `--begin` (SL-C-13).
+    DeadlineBeforeBegin,
     /// `srun` without a program (SL-R-04).
     NoCommand,
     /// The job was refused as a whole.
@@ -78,8 +80,14 @@ pub enum Rejection {
     Qos,
     /// A limit, with its reason word if it is known (SL-L-04).
     Policy(Option<String>),
-    /// A size or time that the partition never gives, where that is refused at once.
-    PartitionLimit,
+    /// A time limit that the partition never gives, or that is longer than until the deadline.
+    TimeLimit,
+    /// `--time-min` is longer than `--time`, or than until the deadline.
+    TimeMin,
+    /// More nodes than the partition has.
+    NodeCount,
+    /// More CPUs than the partition has.
+    CpuCount,
     /// `--immediate` and no room, or several components (SL-S-18).
     NotImmediately,
     /// `--no-allocate` with several components (SL-S-17).
@@ -107,7 +115,10 @@ impl Rejection {
             Self::Account => "Invalid account or account/partition combination specified",
             Self::Qos => "Invalid qos specification",
             Self::Policy(_) => "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
-            Self::PartitionLimit => "Requested partition configuration not available now",
+            Self::TimeLimit => "Requested time limit is invalid (missing or exceeds some limit)",
+            Self::TimeMin => "Invalid time-min specification (exceeds job's time or other limits)",
+            Self::NodeCount => "Node count specification invalid",
+            Self::CpuCount => "More processors requested than permitted",
             Self::NotImmediately => "Job can not start immediately",
             Self::NoAllocate => "The no-allocate option does not support heterogeneous jobs",
             Self::Filter(_) => "Job rejected by a submission filter",
@@ -173,6 +184,7 @@ impl Refusal {
                 error("instead of expected UNIX line breaks (\\n)."),
             ],
             Self::ArgumentsWithWrap => vec![error("Script arguments not permitted with --wrap option")],
+            Self::DeadlineBeforeBegin => vec![error("Incompatible begin and deadline time specification")],
             Self::NoCommand => vec![format!("{command}: fatal: No command given to execute.")],
             Self::Rejected(rejection) => {
                 let preamble = rejection.preamble().map(|text| error(&text));

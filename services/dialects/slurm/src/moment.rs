@@ -57,6 +57,7 @@ struct Date {
 
 fn calendar(text: &str, now: &Zoned) -> Option<Zoned> {
     let mut parts = Parts::default();
+    let text = without_hyphens(text);
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.is_empty() {
         return None;
@@ -75,6 +76,14 @@ fn calendar(text: &str, now: &Zoned) -> Option<Zoned> {
         (None, None) => return None,
     };
     civil.to_zoned(now.time_zone().clone()).ok()
+}
+
+/// The text with blanks for the hyphens between words, as in `noon-tomorrow`; those of a date stand between digits.
+fn without_hyphens(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let joins = |at: usize| !(is_digit(at.checked_sub(1)) && is_digit(at.checked_add(1)));
+    text.char_indices().map(|(at, c)| if c == '-' && joins(at) { ' ' } else { c }).collect()
 }
 
 fn on_date(date: Date, time: civil::Time, now: &Zoned) -> Option<civil::DateTime> {

@@ -14,7 +14,7 @@ use crate::{
     messages::Refusal,
 };
 use getopt::Own;
-pub use help::{help, usage, version};
+pub use help::{RELEASE, help, usage, version};
 use std::fmt;
 pub use table::{ALIASES, Commands, Heading, OPTIONS, OptionSpec, Place, find};
 use values::Kind;

@@ -109,8 +109,7 @@ fn pieces(pattern: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The pattern of a step's files in the job model's terms: only the nodes know all that it names. `%b` and `%r` stay as they
-/// are: the model has no such patterns.
+/// The pattern of a step's files in the job model's terms: only the nodes know all that it names.
 pub fn model_pattern(pattern: &str) -> String {
     let model = |piece: Piece<'_>| match piece {
         Piece::Text(text) => text.to_owned(),
@@ -128,7 +127,7 @@ pub fn is_by_node(pattern: &str) -> bool {
 }
 
 /// The pattern of a batch script's output in the job model's terms. In a batch script the node rank and the task rank are 0
-/// and the step is `batch` (SL-C-14). Widths, `%b` and `%r` stay as they are: the model has no such patterns.
+/// and the step is `batch` (SL-C-14).
 pub fn batch_pattern(pattern: &str) -> String {
     if pattern.eq_ignore_ascii_case("none") {
         return "/dev/null".to_owned();

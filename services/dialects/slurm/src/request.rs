@@ -3,6 +3,7 @@
 
 mod lower;
 mod sizing;
+mod times;
 
 use crate::{
     messages::Refusal,
@@ -13,6 +14,7 @@ use jiff::Zoned;
 pub use lower::{Caller, Interactive, Program, Rules, ScriptSource, Submission, lower};
 pub use sizing::warnings;
 use std::collections::BTreeMap;
+pub use times::{limits_until_deadline, seconds_until};
 
 /// Where a value comes from; a later source wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +75,12 @@ impl Settings {
     /// The options that hold, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static OptionSpec, &str)> {
         self.values.values().map(|setting| (setting.given.option, setting.given.text()))
+    }
+
+    /// Those that the command line gives.
+    pub(crate) fn of_command_line(&self) -> Self {
+        let given = self.values.iter().filter(|(_, setting)| setting.source == Source::CommandLine);
+        Self { values: given.map(|(name, setting)| (*name, setting.clone())).collect() }
     }
 
     /// What is left of these options for the next component (SL-O-01, SL-O-02).
@@ -170,7 +178,9 @@ pub fn listing(command: Command, settings: &Settings, verbosity: usize) -> Vec<S
     let rule = format!("{command}: {0} {0}", "-".repeat(20));
     let mut lines = vec![format!("{command}: defined options"), rule.clone()];
     for option in OPTIONS.iter().filter(|option| option.commands.contains(command)) {
-        let Some(text) = settings.text(option.name) else { continue };
+        // It may come from a variable that is no option's.
+        let verbose = (option.name == "verbose").then_some("");
+        let Some(text) = settings.text(option.name).or(verbose) else { continue };
         lines.push(match (option.name, option.kind()) {
             ("verbose", _) => line("verbose", &verbosity.to_string()),
             (name, None) => line(name, "set"),
@@ -186,5 +196,15 @@ pub fn listing(command: Command, settings: &Settings, verbosity: usize) -> Vec<S
         });
     }
     lines.extend([rule, format!("{command}: end of defined options")]);
+    if verbosity > 2 {
+        lines.extend(settings.values.values().map(|setting| {
+            let from = match setting.source {
+                Source::Script => "the script",
+                Source::Environment => "the environment",
+                Source::CommandLine => "the command line",
+            };
+            format!("{command}: debug:  {} is from {from}", setting.given.option.name)
+        }));
+    }
     lines
 }

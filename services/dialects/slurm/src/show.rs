@@ -12,6 +12,7 @@ pub mod squeue;
 pub mod step;
 mod tres;
 
+use crate::moment::TimeFormat;
 use jiff::tz::TimeZone;
 use muster_schemas::time::Timestamp;
 
@@ -22,4 +23,6 @@ pub struct Clock {
     pub now: Timestamp,
     /// The zone of who reads it.
     pub zone: TimeZone,
+    /// How points in time are written (SL-E-11).
+    pub format: TimeFormat,
 }

@@ -11,8 +11,10 @@ mod streams;
 use crate::hostlist;
 pub use ends::{TaskEnd, end_lines, exit_status};
 pub use groups::{GroupWish, Part, StepError, het_groups, parts};
-pub use launch::{Launcher, nodes_of_ranks};
-pub use layout::{NodeWish, Place, Room, World, arbitrary, distribute, on_fewer_nodes, pick_nodes, step_size};
+pub use launch::{Launcher, launch_lines, nodes_of_ranks};
+pub use layout::{
+    NodeWish, Place, Room, World, arbitrary, distribute, group_size, on_fewer_nodes, pick_nodes, step_size,
+};
 pub use multi_prog::{MultiProgError, programs};
 use muster_schemas::resources::IndexSet;
 pub use plan::{PlanError, PlannedPart, StepPlan, plan};

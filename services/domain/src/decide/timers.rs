@@ -2,7 +2,7 @@
 
 use super::{Decision, access::Access, clients, filters, planning};
 use crate::{
-    state::{Job, State, index::Due},
+    state::{Component, Job, State, index::Due},
     tasking,
 };
 use muster_schemas::{
@@ -68,8 +68,8 @@ pub(super) fn given_up(job: &Job, outcome: Outcome) -> Event {
 
 fn job_due(state: &State, id: JobId, now: Timestamp) -> Option<Event> {
     let job = state.job(id)?;
-    let mut deadlines = job.components.iter().filter_map(|component| component.extras.as_ref()?.deadline);
-    Some(if deadlines.any(|deadline| deadline <= now) {
+    let mut too_late = job.components.iter().filter_map(Component::too_late_at);
+    Some(if too_late.any(|moment| moment <= now) {
         given_up(job, Outcome::DeadlineMissed)
     } else {
         Event::JobEligible { job: id }

@@ -11,7 +11,7 @@ use muster_schemas::{
         Usage, WaitReason,
     },
     plan::SlotSpec,
-    resources::Placement,
+    resources::{Alternative, Placement},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -319,7 +319,7 @@ impl Job {
         if !self.is_waiting() {
             return None;
         }
-        self.components.iter().filter_map(|component| component.extras.as_ref()?.due()).min()
+        self.components.iter().filter_map(Component::due).min()
     }
 
     /// Whether the planner said that it lacks resources, so that jobs behind it do not get them either.
@@ -345,6 +345,23 @@ impl Component {
     /// The reservation that it runs in, if it names one.
     pub fn reservation(&self) -> Option<&Arc<str>> {
         self.extras.as_ref()?.reservation.as_ref()
+    }
+
+    /// When it can no longer end by its deadline, however soon it starts: it has as long as the shortest of its alternatives.
+    pub(crate) fn too_late_at(&self) -> Option<Timestamp> {
+        let deadline = self.extras.as_ref()?.deadline?;
+        let walltime = |alternative: &Alternative| alternative.walltime_seconds.unwrap_or(0);
+        let shortest = self.shape.alternatives.iter().map(walltime).min().filter(|seconds| *seconds > 0);
+        // At the last moment itself it can still start.
+        Some(match shortest {
+            Some(seconds) => Timestamp(deadline.plus_seconds(-i64::try_from(seconds).unwrap_or(i64::MAX)).0 + 1),
+            None => deadline,
+        })
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        let of_gates = self.extras.as_ref().and_then(|extras| extras.due());
+        of_gates.into_iter().chain(self.too_late_at()).min()
     }
 
     /// Whether its holds, begin time and dependencies let it start.
@@ -390,7 +407,7 @@ impl ComponentExtras {
             ConditionStatus::Delayed(until) => Some(until),
             _ => None,
         });
-        begin.into_iter().chain(self.deadline).chain(delays).min()
+        begin.into_iter().chain(delays).min()
     }
 
     /// The job because of which the dependencies can never be met, if it is so.

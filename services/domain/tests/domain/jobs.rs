@@ -191,6 +191,16 @@ fn a_job_whose_deadline_passes_is_given_up() {
     cluster.tick();
     assert_eq!(cluster.outcome(late), Some(Outcome::DeadlineMissed));
     assert_eq!(cluster.outcome(in_time), None, "it had started");
+    // One that could not end in time any more does not wait for the deadline itself.
+    let mut long = job(1, 1);
+    long.components[0].deadline = Some(cluster.now.plus_seconds(10));
+    long.components[0].alternatives[0].walltime_seconds = Some(4);
+    let long = cluster.submit("ada", long);
+    cluster.pass(6);
+    assert_eq!((cluster.tick(), cluster.outcome(long)), (Vec::new(), None), "it could still start now");
+    cluster.now = cluster.state.next_timer().expect("it is looked at again");
+    cluster.tick();
+    assert_eq!(cluster.outcome(long), Some(Outcome::DeadlineMissed));
     let mut past = job(1, 1);
     past.components[0].deadline = Some(cluster.now);
     cluster.refused(&user("ada"), Command::Submit { jobs: vec![past] }, RefusalCode::Invalid, "deadline");

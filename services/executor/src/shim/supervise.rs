@@ -245,8 +245,11 @@ impl<'a> Supervised<'a> {
     fn obey(&mut self, control: Control) {
         match control {
             Control::Signal(signal) => self.signal(signal.into()),
-            // Steps have shims of their own, which are not below this one.
-            Control::SignalOwn(signal) => processes::signal_all(&processes::descendants_of_this(), signal.into()),
+            // What they have started is theirs to tell.
+            Control::SignalOwn(signal) => {
+                let own: Vec<i32> = self.tasks.keys().copied().collect();
+                processes::signal_all(&own, signal.into());
+            }
             Control::Suspend if !self.timeline.is_ending() => {
                 self.timeline.suspend(now());
                 self.log_failure("suspended", self.freeze());

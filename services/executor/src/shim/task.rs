@@ -165,7 +165,7 @@ fn try_become(
 fn own_variables(spooled: &SpooledOrder, task: &Task) -> Vec<(String, String)> {
     match &spooled.tasks {
         Some(tasks) => environment::of_step_task(spooled, tasks, task.rank, task.local_rank),
-        None => environment::of_task(task.rank, task.local_rank).map(|(name, value)| (name.to_owned(), value)).into(),
+        None => environment::of_plain_task(&spooled.order, task.rank, task.local_rank),
     }
 }
 

@@ -30,7 +30,7 @@ impl Site {
     }
 
     /// A command line for a shell, in the system's folder and about the system.
-    fn command(&self, line: &str) -> Command {
+    pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
         command
             .args(["-c", line])

@@ -11,7 +11,7 @@ use nix::{
 use std::io::{BufRead as _, BufReader, Read as _};
 
 /// Twelve nodes with four CPUs each, two partitions, features and licences.
-const REFERENCE_CLUSTER: &str = r#"
+pub const REFERENCE_CLUSTER: &str = r#"
 [cluster]
 name = "alpha"
 default_queue = "debug"

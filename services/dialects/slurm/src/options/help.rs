@@ -4,7 +4,7 @@ use super::{Argument, Command, Heading, OPTIONS, OptionSpec};
 use std::fmt::Write;
 
 /// The release of Slurm whose command lines and output these are.
-const RELEASE: &str = "26.11.0";
+pub const RELEASE: &str = "26.11.0";
 
 /// The line of `--version`, with muster's own version.
 pub fn version(muster: &str) -> String {

@@ -122,12 +122,18 @@ impl getopt::Table for Own {
 pub fn help(command: &str, operands: &str, table: &[Opt]) -> String {
     let mut text = format!("Usage: {command} [OPTIONS...] {operands}").trim_end().to_owned();
     text.push('\n');
-    for option in table.iter().filter(|option| option.key == option.name) {
-        let short = option.letter.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
-        text.push_str(&format!("\n  {short}--{}{}", option.name, value("=", option)));
-    }
+    let is_help = |option: &&Opt| matches!(option.name, "help" | "usage" | "version");
+    let own = || table.iter().filter(|option| option.key == option.name);
+    text.extend(own().filter(|option| !is_help(option)).map(help_line));
+    text.push_str("\n\nHelp options:");
+    text.extend(own().filter(is_help).map(help_line));
     text.push('\n');
     text
+}
+
+fn help_line(option: &Opt) -> String {
+    let short = option.letter.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
+    format!("\n  {short}--{}{}", option.name, value("=", option))
 }
 
 /// What `--usage` prints: how the command is called, in short (SL-C-01).

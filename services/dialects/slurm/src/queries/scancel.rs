@@ -67,6 +67,25 @@ pub struct Scancel {
     pub verbosity: usize,
 }
 
+impl Scancel {
+    /// Whether the jobs that are named are looked up before anything is done: with filters, questions, signals and steps. What
+    /// is not there is an error then, and otherwise it is not (SL-C-31).
+    pub fn looks_up(&self) -> bool {
+        self.interactive
+            || self.signal.is_some()
+            || self.recipients == Recipients::Script
+            || self.filter != JobFilter::default()
+            || self.ids.iter().any(|id| id.step.is_some())
+    }
+
+    /// What is said of a job or step that is not there, or over, where jobs are looked up; `-Q` says nothing.
+    pub fn not_there(&self, id: &IdExpression) -> Failure {
+        let what = if id.step.is_some() { "job step id" } else { "job id" };
+        let said = Failure::error(NAME, format_args!("Kill job error on {what} {id}: Invalid job id specified"));
+        Failure { lines: if self.quiet { Vec::new() } else { said.lines }, ..said }
+    }
+}
+
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors

@@ -1,10 +1,7 @@
 //! What the commands that control say: what is about to be done, and questions before it (SL-C-31, SL-C-32).
 
 use super::scancel::{Recipients, Scancel};
-use crate::{
-    job_id::StepName,
-    show::{record::JobRecord, step::StepRecord},
-};
+use crate::{job_id::StepName, show::record::JobRecord};
 
 impl Scancel {
     /// What `-v` says before a job or step is ended or gets a signal: `scancel: Terminating job 7`.
@@ -27,6 +24,6 @@ pub fn question(job: &JobRecord) -> String {
 }
 
 /// What `scancel -i` asks before a step is ended.
-pub fn question_of_step(job: &JobRecord, step: &StepRecord) -> String {
-    format!("Cancel step_id={} name={} partition={} [y/n]? ", step.shown_id(), job.name, job.partition)
+pub fn question_of_step(job: &JobRecord, step: StepName) -> String {
+    format!("Cancel step_id={}.{step} name={} partition={} [y/n]? ", job.shown_id(), job.name, job.partition)
 }

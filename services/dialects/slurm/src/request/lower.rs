@@ -1,6 +1,6 @@
 //! From the options of the components to a job of the model.
 
-use super::{Settings, sizing};
+use super::{Settings, sizing, times};
 use crate::{
     attributes::{self, component, component_key, job, job_key},
     burst_buffer, environment,
@@ -227,7 +227,7 @@ impl Submission<'_> {
             holds: Holds { user: settings.is_set("hold") || priority == Some(0), ..Holds::default() },
             reservation: first_of_list(settings.text("reservation")),
             launch: self.launch(offset, settings),
-            alternatives: sizing::alternatives(settings, offset)?,
+            alternatives: sizing::alternatives(settings, offset, times::walltime_seconds(settings, self.now)?)?,
         })
     }
 

@@ -16,12 +16,17 @@ use muster_schemas::resources::{
 use std::collections::BTreeMap;
 
 /// What a component asks for, one way for each alternative.
-pub(super) fn alternatives(settings: &Settings, offset: usize) -> Result<Vec<Alternative>, Refusal> {
+pub(super) fn alternatives(
+    settings: &Settings,
+    offset: usize,
+    walltime_seconds: Option<u64>,
+) -> Result<Vec<Alternative>, Refusal> {
     let licences = licences(settings, offset)?;
-    let walltime_seconds = settings.value("time", crate::duration::TimeLimit::parse).and_then(|limit| limit.seconds());
     let ways = ways(settings)?;
     let size = Size::of(settings)?;
-    let requests = ways.iter().map(|way| size.requests(way));
+    let smallest = size.on_fewest_nodes().filter(|_| settings.is_set("use-min-nodes"));
+    let sizes = || smallest.iter().chain([&size]);
+    let requests = sizes().flat_map(|size| ways.iter().map(move |way| size.requests(way)));
     let alternative = |requests| Alternative { requests, walltime_seconds, licences: licences.clone() };
     requests.map(|requests| requests.map(alternative)).collect()
 }
@@ -53,6 +58,7 @@ fn hosts(settings: &Settings, option: &str) -> Result<Vec<String>, Refusal> {
 }
 
 /// The sizing options of a component.
+#[derive(Clone)]
 struct Size {
     nodes: Option<NodeRange>,
     tasks: Option<u32>,
@@ -96,6 +102,12 @@ impl Size {
             gpus,
             named_nodes,
         })
+    }
+
+    /// The same on as few nodes as are allowed, if more are too.
+    fn on_fewest_nodes(&self) -> Option<Self> {
+        let NodeRange { min, max } = self.nodes.filter(|nodes| nodes.max.is_some_and(|max| max > nodes.min))?;
+        Some(Self { nodes: max.map(|_| NodeRange { min, max: Some(min) }), ..self.clone() })
     }
 
     /// The requests of one way: one, unless some nodes must be of another kind than the rest.

@@ -187,9 +187,10 @@ impl JobRecord {
         Some(limit.saturating_sub(i64::try_from(self.used_seconds(clock)).unwrap_or(i64::MAX)))
     }
 
-    /// When it started or is thought to start.
+    /// When it started or is thought to start; of a job that is to wait until then its begin time.
     pub fn start(&self) -> Option<Timestamp> {
-        if self.state.is_pending() { self.expected_start } else { self.started }
+        let begin = || self.eligible.filter(|begin| *begin > self.submitted);
+        if self.state.is_pending() { self.expected_start.or_else(begin) } else { self.started }
     }
 
     /// When it ended, or ends by its time limit.

@@ -12,7 +12,7 @@ pub enum StepError {
     /// The value of `--het-group` is not a list of offsets and ranges (SL-R-05).
     #[error("srun: error: Invalid --het-group value: {0}")]
     InvalidExpression(String),
-    /// Of several groups one wants a component that does not exist (SL-R-05).
+    /// Of several components that are wanted one does not exist (SL-R-05).
     #[error(
         "srun: error: Attempt to run a job step with het group value of {wanted}, but the job allocation has maximum value of {highest}"
     )]
@@ -22,7 +22,7 @@ pub enum StepError {
         /// The largest there is.
         highest: u32,
     },
-    /// The only group wants a component that does not exist (SL-R-05).
+    /// The only component that is wanted does not exist (SL-R-05).
     #[error("srun: error: Requested het-group offset exceeds highest hetjob index ({wanted} > {highest})")]
     OffsetBeyond {
         /// The largest offset wanted.
@@ -136,7 +136,7 @@ pub fn parts(groups: &[GroupWish<'_>], components: u32, enabled: bool) -> Result
     let largest = wanted.iter().map(|(offset, _)| *offset).max().unwrap_or(0);
     if largest > highest {
         let beyond = (largest, highest);
-        return Err(match groups.len() {
+        return Err(match wanted.len() {
             1 => StepError::OffsetBeyond { wanted: beyond.0, highest: beyond.1 },
             _ => StepError::GroupBeyond { wanted: beyond.0, highest: beyond.1 },
         });

@@ -1,6 +1,6 @@
 //! From a planned step to what the system launches.
 
-use super::{StepPlan, Streams};
+use super::{StepPlan, Streams, World};
 use crate::{
     environment::{self, JobFacts},
     options::values,
@@ -12,6 +12,17 @@ use muster_schemas::{
     steps::{StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
 };
 use std::collections::BTreeMap;
+
+/// What `-v` says of a step that is launched: its tasks on each node.
+pub fn launch_lines(job: u64, step: u32, world: &World) -> Vec<String> {
+    let of_node = |(place, node): (usize, &String)| {
+        let ranks = world.tasks.iter().filter(|task| task.node == place).map(|task| task.rank);
+        let ranks: IndexSet = ranks.collect();
+        let list = if ranks.len() > 1 { format!("[{ranks}]") } else { ranks.to_string() };
+        format!("srun: launching StepId={job}.{step} on host {node}, {} tasks: {list}", ranks.len())
+    };
+    world.nodes.iter().enumerate().map(of_node).collect()
+}
 
 /// What the tasks of a step take over from the `srun` that launches it.
 #[derive(Clone, Debug, Default)]

@@ -189,6 +189,20 @@ pub fn step_size(settings: &Settings, component: &ComponentFacts) -> Result<(usi
     })
 }
 
+/// The nodes and tasks of a group that shares a plain job with other groups: one of each, unless the group itself says
+/// otherwise; the variables tell of the whole job (SL-R-17).
+///
+/// # Errors
+/// As [`step_size`].
+pub fn group_size(settings: &Settings, component: &ComponentFacts) -> Result<(usize, u32), StepError> {
+    let own = settings.of_command_line();
+    if own.is_set("nodes") {
+        return step_size(&own, component);
+    }
+    let tasks = own.value("ntasks", count).or_else(|| own.value("ntasks-per-node", count));
+    Ok((1, tasks.unwrap_or(1)))
+}
+
 /// The nodes that so many tasks can use, and the warning if that are fewer (SL-R-22). Only an explicit number of tasks is
 /// worth a warning.
 pub fn on_fewer_nodes(nodes: usize, tasks: u32) -> (usize, Option<String>) {

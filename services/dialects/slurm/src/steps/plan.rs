@@ -1,8 +1,8 @@
 //! From the command line of `srun` and its job to everything that a step is.
 
 use super::{
-    GroupWish, NodeWish, Part, Room, StepError, World, arbitrary, distribute, on_fewer_nodes, parts, pick_nodes,
-    step_size,
+    GroupWish, NodeWish, Part, Room, StepError, World, arbitrary, distribute, group_size, on_fewer_nodes, parts,
+    pick_nodes, step_size,
 };
 use crate::{
     environment::{ComponentFacts, JobFacts, StepFacts, StepPart},
@@ -106,12 +106,17 @@ pub fn plan(
     let groups: Vec<GroupWish<'_>> = command_line.groups.iter().map(GroupWish::of).collect();
     let count = u32::try_from(job.components.len()).unwrap_or(u32::MAX);
     let parts = parts(&groups, count, enabled)?;
+    // Groups share the nodes of a plain job (SL-R-17).
+    let splits = count == 1 && parts.len() > 1;
     let settings = step_parts(command_line, &parts, environment, now)?;
     let mut warnings = Vec::new();
     let mut sizes = Vec::with_capacity(parts.len());
     for (part, settings) in parts.iter().zip(&settings) {
         let component = &job.components[part.component as usize];
-        let (nodes, tasks) = step_size(settings, component)?;
+        let (nodes, tasks) = match splits {
+            true => group_size(settings, component)?,
+            false => step_size(settings, component)?,
+        };
         let (nodes, warning) = on_fewer_nodes(nodes, tasks);
         // Only a number that somebody asked for is worth a warning.
         warnings.extend(warning.filter(|_| settings.is_set("nodes")));

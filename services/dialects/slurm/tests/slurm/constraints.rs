@@ -1,7 +1,7 @@
 //! The language of features.
 
 use muster_schemas::resources::NodeFilter;
-use muster_slurm::features::{Way, parse};
+use muster_slurm::features::{Way, names, parse};
 use proptest::prelude::*;
 
 fn has(name: &str) -> NodeFilter {
@@ -22,6 +22,14 @@ fn features_are_joined_by_and_and_or() {
         ways("(a|b)&c")[0].filter(),
         Some(NodeFilter::All(vec![NodeFilter::Any(vec![has("a"), has("b")]), has("c")]))
     );
+}
+
+/// SL-C-09: every feature that is named can be looked for.
+#[test]
+fn the_features_of_a_constraint_are_listed() {
+    let all = |text: &'static str| names(text).collect::<Vec<_>>();
+    assert_eq!(all("[(a&b)*2&c*1]|d , e"), ["a", "b", "c", "d", "e"]);
+    assert!(all("").is_empty() && all("[]*2").is_empty());
 }
 
 /// SL-C-12: `[a|b]`: one feature for all nodes together.

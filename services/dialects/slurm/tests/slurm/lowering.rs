@@ -9,7 +9,7 @@ use muster_slurm::{
     attributes::{Attributes, component, job as job_wide},
     messages::{ExitStatuses, Refusal, Rejection},
     options::Command,
-    request::{Program as JobProgram, Rules, ScriptSource, Submission, lower, warnings},
+    request::{Program as JobProgram, Rules, ScriptSource, Submission, limits_until_deadline, lower, warnings},
 };
 use proptest::{collection::vec, prelude::*, sample};
 
@@ -49,6 +49,18 @@ fn sizing_options_become_a_request() {
     );
     assert_eq!(request(&submit("-N2 -w n[1-3]"), 0).nodes, ["n1", "n2"]);
     assert_eq!(request(&submit("-N3 --ntasks-per-node=2"), 0).tasks, Some(6));
+}
+
+/// SL-C-12: `--use-min-nodes` tries the smaller number of nodes first.
+#[test]
+fn the_fewest_nodes_are_tried_first_where_that_is_asked_for() {
+    let paths = |line: &str| {
+        let job = submit(line);
+        job.components[0].alternatives.iter().map(|way| way.requests[0].path.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths("-N1-2 -n4 --use-min-nodes"), [nodes(1, 1), nodes(1, 2)]);
+    assert_eq!(paths("-N1-2 -n4"), [nodes(1, 2)]);
+    assert_eq!(paths("-N2 --use-min-nodes").len(), 1);
 }
 
 /// SL-S-10: memory for each CPU counts within the component.
@@ -230,6 +242,24 @@ fn mail_is_for_the_leader_alone() {
     assert_eq!(all.on, [Occasion::Started, Occasion::Ended, Occasion::Failed, Occasion::Requeued]);
     let [rest] = &submit("--mail-type=TIME_LIMIT,ARRAY_TASKS").notifications[..] else { panic!() };
     assert_eq!(rest.on, [Occasion::WalltimeOver, Occasion::EachTask]);
+}
+
+/// SL-C-13: times that cannot be are refused; with `--time-min` a job takes what is left until its deadline.
+#[test]
+fn deadlines_limits_and_beginnings_fit_together() {
+    assert_eq!(rejected("--deadline=2015-03-27T04:30:00 -t1"), Rejection::TimeLimit);
+    assert_eq!(rejected("--deadline=now+1hour -t120"), Rejection::TimeLimit);
+    assert_eq!(rejected("--deadline=now+1hour --time-min=120"), Rejection::TimeMin);
+    assert_eq!(rejected("-t10 --time-min=20"), Rejection::TimeMin);
+    assert_eq!(refusal("--begin=now+2hour --deadline=now+1hour"), Refusal::DeadlineBeforeBegin);
+    let walltime = |line: &str| submit(line).components[0].alternatives[0].walltime_seconds;
+    assert_eq!(walltime("--deadline=now+1hour --time-min=20 -t120"), Some(3600));
+    assert_eq!(walltime("--deadline=now+1hour --time-min=20 -t30"), Some(1800));
+    assert_eq!(walltime("--deadline=now+1hour"), None, "the partition says");
+    let limits = |line: &str, room| limits_until_deadline(&super::submissions::settings(line)[0], room);
+    assert_eq!(limits("--deadline=now+10minutes", 600), [600, 450, 300, 150, 60]);
+    assert_eq!(limits("--time-min=5", 600), [600, 450, 300]);
+    assert_eq!(limits("--time-min=20", 600), [600]);
 }
 
 /// SL-S-23: nodes that one component names are not for the others.

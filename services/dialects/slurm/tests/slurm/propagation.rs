@@ -202,6 +202,10 @@ fn verbose_lists_the_options() {
             "sbatch: end of defined options",
         ]
     );
+    let debug: Vec<String> = listing(Command::Sbatch, &settings("-n2")[0], 3).split_off(6);
+    assert_eq!(debug, ["sbatch: debug:  ntasks is from the command line"]);
+    let by_variable = listing(Command::Sbatch, &settings("-n2")[0], 4);
+    assert!(by_variable.contains(&"sbatch: verbose             : 4".to_owned()), "{by_variable:?}");
 }
 
 proptest! {

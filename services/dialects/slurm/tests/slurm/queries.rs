@@ -20,7 +20,6 @@ use muster_slurm::{
         columns::ListStyle,
         sinfo::Arrangement,
         squeue::{Format, LONG_FORMAT, START_FORMAT, STEP_FORMAT, States},
-        step::StepRecord,
     },
     words::{NodeBase, NodeState, State},
 };
@@ -114,7 +113,8 @@ fn every_command_tells_how_it_is_called() {
     for command in ["sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sdiag", "sinfo", "squeue"] {
         let help = queries::help(command).expect("a command");
         assert!(help.starts_with(&format!("Usage: {command} [OPTIONS...]")), "{help}");
-        assert!(help.contains("-V, --version\n"), "{help}");
+        let (_, of_help) = help.split_once("\n\nHelp options:\n").expect("a heading");
+        assert!(of_help.contains("-V, --version\n"), "{help}");
         let usage = queries::usage(command).expect("a command");
         assert!(usage.starts_with(&format!("Usage: {command} [-")) && usage.lines().count() == 1, "{usage}");
     }
@@ -431,8 +431,25 @@ fn scancel_tells_what_it_does_and_asks_before() {
     assert_eq!(says("-s 10 7", None), "scancel: Signal 10 to job 7");
     let job = records([view(json!({}))]).remove(0);
     assert_eq!(words::question(&job), "Cancel job_id=7 name=foo partition=debug [y/n]? ");
-    let step = StepRecord::of_job(&job, StepName::Number(0), "true");
-    assert_eq!(words::question_of_step(&job, &step), "Cancel step_id=7.0 name=foo partition=debug [y/n]? ");
+    let question = words::question_of_step(&job, StepName::Number(0));
+    assert_eq!(question, "Cancel step_id=7.0 name=foo partition=debug [y/n]? ");
+}
+
+/// SL-C-31: what is not there is an error where jobs are looked up first.
+#[test]
+fn scancel_misses_jobs_where_it_looks_them_up() {
+    assert!(!run(scancel("7 8")).looks_up() && !run(scancel("-v -f 7")).looks_up());
+    for text in ["-i 7", "-s 10 7", "-b 7", "-n foo 7", "7 8.0"] {
+        assert!(run(scancel(text)).looks_up(), "{text}");
+    }
+    let of = |text: &str| {
+        let command = run(scancel(text));
+        command.not_there(&command.ids[0])
+    };
+    let said = |text: &str| Failure { lines: vec![format!("scancel: error: {text}")], code: 1 };
+    assert_eq!(of("-i 7"), said("Kill job error on job id 7: Invalid job id specified"));
+    assert_eq!(of("7.0"), said("Kill job error on job step id 7.0: Invalid job id specified"));
+    assert_eq!(of("-Q -i 7"), Failure { lines: Vec::new(), code: 1 });
 }
 
 /// SL-M-12

@@ -211,6 +211,9 @@ fn steps_are_named_by_job_component_or_task_and_their_own_name() {
 fn cancelling_what_is_over_or_unknown_is_no_failure() {
     let over = "Kill job error on job id 8: Job/step already completing or completed".to_owned();
     assert_eq!(chosen(Cancel, "8", false), Ok(Chosen::Nothing(over)));
+    let ending = records([view(json!({ "id": "9", "state": "finishing" }))]);
+    let over = "Kill job error on job id 9: Job/step already completing or completed".to_owned();
+    assert_eq!(choose(Cancel, &part("9"), &ending, false), Ok(Chosen::Nothing(over)));
     let unknown = "Kill job error on job id 99: Invalid job id specified".to_owned();
     assert_eq!(chosen(Cancel, "99", false), Ok(Chosen::Nothing(unknown)));
 }

@@ -1,7 +1,7 @@
 //! `scontrol show`.
 
 use crate::support::{ago, assert_lines, clock, detailed, records, run, running, view};
-use muster_schemas::views::{LicenceView, NodeView, QueueView};
+use muster_schemas::views::{JobView, LicenceView, NodeView, QueueView};
 use muster_slurm::{
     job_id::StepName,
     show::{
@@ -22,7 +22,7 @@ fn job_1() -> Vec<JobRecord> {
     let memory = |megabytes: u64| json!({ "bytes": megabytes << 20, "per": "core" });
     let request = |request: Value| {
         json!({ "queue": "debug", "account": "test",
-        "launch": { "stdout": "slurm-%j.out" },
+        "launch": { "stdout": "slurm-%j.out", "program": { "script": { "text": "#!/bin/bash\n", "args": [] } } },
         "alternatives": [{ "walltime_seconds": 300, "requests": [request] }] })
     };
     let spec = json!({
@@ -89,6 +89,36 @@ fn dependencies_are_shown_as_they_were_written() {
     let job = detailed(view(json!({})), spec, json!([])).remove(0);
     let shown = scontrol::job(&job, Lines::One, &clock());
     assert!(shown.contains(" Dependency=afterok:49(unfulfilled),afterany:50(unfulfilled) "), "{shown}");
+}
+
+/// SL-C-34: what was asked for of GPUs.
+#[test]
+fn gpus_are_shown_as_they_were_asked_for() {
+    let spec = json!({ "components": [{}], "attributes": {
+        "slurm.0.gres": "gpu:1", "slurm.0.gpus": "a100:4", "slurm.0.gpus-per-node": "2", "slurm.0.gpus-per-task": "1",
+        "slurm.0.gpu-bind": "closest", "slurm.0.gpu-freq": "low", "slurm.0.cpus-per-gpu": "3", "slurm.0.mem-per-gpu": "1G"
+    } });
+    let shown = scontrol::job(&detailed(view(json!({})), spec, json!([])).remove(0), Lines::One, &clock());
+    let end = "CpusPerTres=gres:gpu:3 MemPerTres=gres:gpu:1024 TresBind=gpu:closest TresFreq=gpu:low \
+               TresPerJob=gres:gpu:a100:4 TresPerTask=gres:gpu:1";
+    assert!(shown.contains(" TresPerNode=gres:gpu:1,gres:gpu:2 ") && shown.contains(end), "{shown}");
+}
+
+/// SL-C-13: a job that waits for its time shows it as its start.
+#[test]
+fn a_begin_time_is_when_a_job_is_thought_to_start() {
+    let shown = |members: Value| scontrol::job(&records([view(members)]).remove(0), Lines::One, &clock());
+    assert!(shown(json!({ "begin": ago(-3600) })).contains(" StartTime=2026-11-20T09:20:00 "));
+    assert!(shown(json!({})).contains(" StartTime=Unknown "));
+}
+
+/// SL-C-13: until it starts, a job may be of any partition of its list.
+#[test]
+fn a_job_that_waits_shows_all_its_partitions() {
+    let spec = json!({ "components": [{ "queue": "debug" }], "attributes": { "slurm.0.partition": "debug,p2" } });
+    let shown = |job: JobView| scontrol::job(&detailed(job, spec.clone(), json!([])).remove(0), Lines::One, &clock());
+    assert!(shown(view(json!({}))).contains(" Partition=debug,p2 "));
+    assert!(shown(running("7", 5, &["n1"], json!({}))).contains(" Partition=debug "));
 }
 
 /// SL-B-05, EX-18

@@ -4,7 +4,9 @@ use crate::support::{ago, assert_lines, clock, component, detailed, records, run
 use muster_schemas::{job::Holds, views::JobView};
 use muster_slurm::{
     job_id::StepName,
+    moment::TimeFormat,
     show::{
+        Clock,
         record::JobRecord,
         squeue::{self, Format, LONG_FORMAT, Listing, START_FORMAT, START_SORT, STEP_FORMAT, States},
         step::StepRecord,
@@ -47,6 +49,19 @@ fn waiting(reason: Value, members: Value) -> JobView {
 
 fn reason(code: &str, text: &str) -> Value {
     json!({ "code": code, "text": text, "job": null })
+}
+
+/// SL-E-11: `SLURM_TIME_FORMAT`
+#[test]
+fn points_in_time_are_written_as_the_reader_wants_them() {
+    let job = records([running("7", 1, &["n1"], json!({}))]);
+    let shown = |format: &str| {
+        let clock = Clock { format: TimeFormat::from_variable(Some(format)), ..clock() };
+        squeue::list(job.clone(), &letters("%S %V"), &clock).expect("a list")
+    };
+    assert_eq!(shown("standard"), "2026-11-20T08:19:59 2026-11-20T08:19:00\n");
+    assert_eq!(shown("%H.%M"), "08.19 08.19\n");
+    assert_eq!(shown("relative"), "08:19:59 08:19:00\n");
 }
 
 /// EX-04, SL-I-05, SL-C-23

@@ -5,7 +5,7 @@ use muster_slurm::{
     environment::{ComponentFacts, JobFacts, defaults, of_allocation, of_batch_script, of_task},
     messages::ExitStatuses,
     options::Command,
-    steps::{StepPlan, label, plan},
+    steps::{StepPlan, label, launch_lines, plan},
 };
 use proptest::{collection::vec, prelude::*, sample};
 
@@ -132,6 +132,16 @@ fn groups_in_a_plain_job_have_nodes_of_their_own() {
     let seeds = printed(&job, "-N1 -n4 --gpus=4 x : -N1 -n1 --gpus=6 y");
     assert_eq!(seeds.iter().filter(|line| line.ends_with("nid00001")).count(), 4);
     assert_eq!(seeds[4], "4: nid00002");
+    assert_eq!(printed(&job, "a : b"), ["0: nid00001", "1: nid00002"], "one task on a node of its own for each group");
+    assert_eq!(printed(&job, "-n2 a : b"), ["0: nid00001", "1: nid00001", "2: nid00002"]);
+    let step = planned(&job, "-N1 -n3 a : -N1 -n1 b").unwrap();
+    assert_eq!(
+        launch_lines(7, 0, &step.world),
+        [
+            "srun: launching StepId=7.0 on host nid00001, 3 tasks: [0-2]",
+            "srun: launching StepId=7.0 on host nid00002, 1 tasks: 3"
+        ]
+    );
     let overlap = planned(&job, "-N1 -w nid00001 a : -N1 -w nid00001 b").unwrap_err();
     assert!(overlap[0].contains("overlaps with excluded nid00001"));
 }

@@ -79,6 +79,10 @@ fn a_component_that_does_not_exist_is_refused() {
         told("--het-group=5 a", 2),
         "srun: error: Requested het-group offset exceeds highest hetjob index (5 > 1)"
     );
+    assert_eq!(
+        told("--het-group=0-3 a", 3),
+        "srun: error: Attempt to run a job step with het group value of 3, but the job allocation has maximum value of 2"
+    );
     for wrong in ["x", "1-", "3-1", "", "1,,2", "0-99999999"] {
         assert_eq!(
             told(&format!("--het-group={wrong} a"), 2),

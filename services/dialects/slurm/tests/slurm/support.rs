@@ -6,9 +6,12 @@ use muster_schemas::{
     time::Timestamp,
     views::{JobDetail, JobView},
 };
-use muster_slurm::show::{
-    Clock,
-    record::{JobRecord, Person, Sources, of_detail, of_view},
+use muster_slurm::{
+    moment::TimeFormat,
+    show::{
+        Clock,
+        record::{JobRecord, Person, Sources, of_detail, of_view},
+    },
 };
 use serde_json::{Value, json};
 
@@ -17,7 +20,7 @@ pub const NOW: i64 = 1_795_162_800;
 
 /// The tests read clocks in UTC.
 pub fn clock() -> Clock {
-    Clock { now: Timestamp::from_unix_seconds(NOW), zone: TimeZone::UTC }
+    Clock { now: Timestamp::from_unix_seconds(NOW), zone: TimeZone::UTC, format: TimeFormat::Standard }
 }
 
 /// A moment before the present one.

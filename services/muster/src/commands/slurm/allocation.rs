@@ -5,7 +5,7 @@ use super::{
     forecast,
     interrupts::{Interrupts, is_end},
     site::{rules, unreachable},
-    submission::{Problem, failed, refused_job, verdict},
+    submission::{Problem, failed, fit_to_deadlines, refused_job, verdict},
 };
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
@@ -76,6 +76,7 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
     let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))?;
     let mut spec = wish.job(&rules(&info))?;
     forecast::settle(command, client, &mut spec)?;
+    fit_to_deadlines(client, command, wish.settings, &mut spec, wish.now)?;
     let own = [
         ("SLURM_CLUSTER_NAME", &info.cluster),
         ("SLURM_SUBMIT_DIR", &wish.caller.directory),

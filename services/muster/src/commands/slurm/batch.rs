@@ -3,7 +3,7 @@
 use super::{
     Ended, clusters, forecast, print,
     site::{self, now, unreachable, variable},
-    submission::{self, Problem, caller, forget_outer_job, printed_only, refused_job, tell, verdict},
+    submission::{self, Problem, caller, fit_to_deadlines, forget_outer_job, printed_only, refused_job, tell, verdict},
 };
 use crate::cli::ConnectionOptions;
 use jiff::Zoned;
@@ -56,6 +56,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
         client = cluster.connection.client().map_err(failed)?;
     }
     forecast::settle(COMMAND, &mut client, &mut spec)?;
+    fit_to_deadlines(&mut client, COMMAND, &settings, &mut spec, &now)?;
     if settings.iter().any(|settings| settings.is_set("test-only")) {
         return forecast::tell(COMMAND, &mut client, spec);
     }
@@ -136,7 +137,13 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
         put("SLURM_ARRAY_TASK_MAX", &last.to_string());
         put("SLURM_ARRAY_TASK_STEP", &(second - first).to_string());
     }
+    if let Some(export) = settings.first().and_then(|leader| leader.text("export")) {
+        put("SLURM_EXPORT_ENV", export);
+    }
     for (offset, settings) in settings.iter().enumerate() {
+        if settings.is_set("overcommit") && offset == 0 {
+            put("SLURM_OVERCOMMIT", "1");
+        }
         for (option, names) in SIZES {
             let Some(text) = settings.text(option) else { continue };
             let value = match option {

@@ -12,7 +12,7 @@ use muster_slurm::{
     queries::{
         Failure,
         scancel::{Recipients, Scancel, parse},
-        words::question,
+        words::{question, question_of_step},
     },
     select::{Action, Chosen, Target, choose, listed, matching},
     show::record::{ArrayTasks, JobRecord},
@@ -57,10 +57,14 @@ fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Result<(), Fa
     let views = site.named(std::slice::from_ref(id))?;
     let records = site.records(views, false)?;
     if !listed(&id.job, &records).iter().any(|record| command.filter.takes(record)) && !records.is_empty() {
+        if command.verbosity > 0 {
+            eprintln!("{}", command.filter.nothing_matches());
+        }
         return Ok(());
     }
     let targets = match choose(Action::Cancel, &id.job, &records, site.parameters()?.whole_hetjob)? {
         Chosen::Targets(targets) => targets,
+        Chosen::Nothing(_) if command.looks_up() => return Err(command.not_there(id)),
         Chosen::Nothing(text) => {
             if command.verbosity > 0 && !command.quiet {
                 eprintln!("scancel: error: {text}");
@@ -69,7 +73,13 @@ fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Result<(), Fa
         }
     };
     match id.step {
-        Some(StepName::Number(number)) => end_step(site, command, id, &targets, number),
+        Some(step @ StepName::Number(number)) => {
+            let record = listed(&id.job, &records).into_iter().next();
+            if command.interactive && !record.is_none_or(|record| confirms(&question_of_step(&record, step))) {
+                return Ok(());
+            }
+            end_step(site, command, id, &targets, number)
+        }
         // The script is what the job is.
         _ => act(site, command, &targets, &records),
     }

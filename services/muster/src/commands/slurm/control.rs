@@ -17,6 +17,7 @@ use muster_slurm::{
     burst_buffer::script_of,
     job_id::{IdExpression, JobPart},
     messages::told,
+    options::RELEASE,
     queries::{
         Failure,
         scontrol::{Entity, Scontrol, Variant, Verb, parse},
@@ -220,7 +221,19 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("SchedulerType", "sched/backfill".to_owned()),
         ("SelectType", "select/cons_tres".to_owned()),
         ("SlurmctldHost[0]", host),
-        ("SLURM_VERSION", env!("CARGO_PKG_VERSION").to_owned()),
+        ("SLURM_VERSION", RELEASE.to_owned()),
+        // What holds on every system. A signal for a step is for all of its processes.
+        ("AccountingStorageTRES", "cpu,mem,node,billing,gres/gpu".to_owned()),
+        ("AllowSpecResourcesUsage", "No".to_owned()),
+        ("DependencyParameters", "(null)".to_owned()),
+        ("NodeFeaturesPlugins", "(null)".to_owned()),
+        ("OverTimeLimit", "0 min".to_owned()),
+        ("PrivateData", "none".to_owned()),
+        ("ProctrackType", "proctrack/linuxproc".to_owned()),
+        ("SelectTypeParameters", "CR_CPU_MEMORY".to_owned()),
+        ("SlurmUser", "root(0)".to_owned()),
+        ("SlurmdUser", "root(0)".to_owned()),
+        ("TaskPlugin", "task/affinity".to_owned()),
     ]
     .into();
     Ok(scontrol::config(&values, &site.clock))

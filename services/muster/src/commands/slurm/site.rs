@@ -11,6 +11,7 @@ use muster_schemas::{
 };
 use muster_slurm::{
     job_id::{IdExpression, JobPart},
+    moment::TimeFormat,
     queries::{Failure, Surroundings},
     request::Rules,
     select::SchedulerParameters,
@@ -54,7 +55,11 @@ impl Site {
         Ok(Self {
             tool,
             client,
-            clock: Clock { now: Timestamp::now(), zone: zone() },
+            clock: Clock {
+                now: Timestamp::now(),
+                zone: zone(),
+                format: TimeFormat::from_variable(variable("SLURM_TIME_FORMAT").as_deref()),
+            },
             user: user.map_or_else(|| Uid::current().to_string(), |user| user.name),
             queues: None,
             people: RefCell::default(),

@@ -1,5 +1,6 @@
 //! `srun` (SL-R, SL-C-22, SL-E-05 to E-07): runs a step, in an allocation of its own if there is none.
 
+mod ahead;
 mod interrupted;
 mod shown;
 
@@ -56,7 +57,7 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 }
 
 fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let line = parse(COMMAND, words)?;
+    let mut line = parse(COMMAND, words)?;
     if let Some(text) = printed_only(COMMAND, &line) {
         print(&text);
         return Ok(0);
@@ -68,11 +69,16 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
     let caller = caller(COMMAND, connection, words)?;
     let client = connection.client().map_err(failed)?;
     let interrupts = Interrupts::watch();
+    let job = job_of(connection, &line)?;
+    if let ([group], None) = (line.groups.as_mut_slice(), job) {
+        // A job of one component has no others to choose from.
+        group.options.retain(|given| given.option.name != "het-group");
+    }
     let run = Run { line: &line, caller, interrupts, now: Zoned::now() };
     if line.gives("test-only") || variable("SLURM_TEST_ONLY").is_some() {
         return run.foresee(client);
     }
-    match job_of(connection, &line)? {
+    match job {
         Some(job) => run.inside(client, job),
         None => run.outside(client),
     }
@@ -205,6 +211,9 @@ impl Run<'_> {
         let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
         let address = StepAddress { job, run, step };
         let number = step.0.saturating_sub(1);
+        if self.line.verbosity() > 0 {
+            steps::launch_lines(job.number, number, &plan.world).iter().for_each(|line| eprintln!("{line}"));
+        }
         let named = Facts {
             job: detail.job.own_number(),
             array: job.number,
@@ -218,6 +227,7 @@ impl Run<'_> {
         };
         let tasks_now = Tasks::of(&plan, format!("{}.{number}", detail.job.own_number()), address);
         tasks_now.obey(client, &self.interrupts, plan.leader());
+        ahead::signal_ahead(client, detail, address);
         let raw = (terminal.is_some() && std::io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
         self.feed(client, address, &streams.stdin, &named)?;
         let mut shown = Shown::of(&plan, &streams, &named, tasks_now).map_err(failed)?;

@@ -2,11 +2,13 @@
 
 use super::site::{group_name, host, unreachable, variable, was_refused};
 use crate::{cli::ConnectionOptions, commands::wait_until_decided, job_options};
+use jiff::Zoned;
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
     JobId,
-    job::JobSpec,
-    views::{ErrorBody, ErrorCode},
+    job::{Component, JobSpec},
+    resources::Alternative,
+    views::{ErrorBody, ErrorCode, QueueView},
 };
 use muster_slurm::{
     attributes::{Attributes, component},
@@ -14,7 +16,7 @@ use muster_slurm::{
     messages::{ExitStatuses, Refusal, Rejection},
     options::{Command, CommandLine, help, usage, version},
     queries::Failure,
-    request::{Caller, Settings, listing, warnings},
+    request::{Caller, Settings, limits_until_deadline, listing, seconds_until, warnings},
     words::refused_limit,
 };
 use nix::unistd::{Gid, Uid, User};
@@ -92,7 +94,9 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
         group: group_name(Gid::effective()),
         directory: process.directory,
         environment,
-        umask: process.umask,
+        // As `SLURM_UMASK` has it, in octal digits (SL-E-11).
+        umask: variable("SLURM_UMASK").and_then(|text| u32::from_str_radix(&text, 8).ok()).unwrap_or(process.umask)
+            & 0o777,
         host: host(),
         session: nix::unistd::getsid(None).map_or(0, |session| session.as_raw().unsigned_abs()),
         submit_line: line.join(" "),
@@ -127,16 +131,56 @@ pub fn verdict(client: &mut Client, job: JobId) -> Result<Option<Rejection>, Cli
     Ok(Some(Rejection::Filter(said.or(detail).unwrap_or_else(|| "the job was refused".to_owned()))))
 }
 
+/// Gives a job with a deadline and without a time limit what is usual in its partition, or what is left until then if that is
+/// less; the later it starts the less (SL-C-13).
+///
+/// # Errors
+/// The system does not answer.
+pub fn fit_to_deadlines(
+    client: &mut Client,
+    command: Command,
+    settings: &[Settings],
+    spec: &mut JobSpec,
+    now: &Zoned,
+) -> Result<(), Problem> {
+    if spec.components.iter().all(|component| component.deadline.is_none()) {
+        return Ok(());
+    }
+    let known =
+        client.queues(Moment::Now).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))?.queues;
+    for (component, settings) in spec.components.iter_mut().zip(settings) {
+        let Some(deadline) = component.deadline else { continue };
+        let ahead = component.begin.and_then(|begin| seconds_until(begin, now)).unwrap_or(0);
+        let Some(room) = seconds_until(deadline, now).and_then(|room| room.checked_sub(ahead)) else { continue };
+        let is_its =
+            |queue: &&QueueView| component.queue.as_ref().map_or(queue.default, |name| *name == queue.spec.name);
+        let usual = known.iter().find(is_its).and_then(|queue| queue.spec.default_walltime_seconds);
+        let may_be_less = !settings.is_set("time") || settings.is_set("time-min");
+        let limited = |alternative: &Alternative| {
+            let limit = alternative.walltime_seconds.or(usual).unwrap_or(room);
+            let limits = match may_be_less && limit >= room {
+                true => limits_until_deadline(settings, room),
+                false => vec![limit],
+            };
+            let with = |limit| Alternative { walltime_seconds: Some(limit), ..alternative.clone() };
+            limits.into_iter().map(with).collect::<Vec<_>>()
+        };
+        component.alternatives = component.alternatives.iter().flat_map(limited).collect();
+    }
+    Ok(())
+}
+
 /// A refusal of the system in Slurm's words (SL-C-09).
-pub fn refused(command: Command, error: ClientError, partition: Option<String>) -> Problem {
+pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem {
     let ClientError::Refused(ErrorBody { code, message }) = error else {
         return Problem::Failed(unreachable(command.name(), &error));
     };
     let says = |text: &str| message.contains(text);
+    let partition = || spec.components.iter().find_map(|component| component.queue.clone()).unwrap_or_default();
     Problem::Refused(Refusal::Rejected(match code {
         ErrorCode::NotFound if says("account: ") => Rejection::Account,
         ErrorCode::NotFound | ErrorCode::PermissionDenied if says("class: ") => Rejection::Qos,
-        ErrorCode::NotFound if says("queue `") => Rejection::Partition(partition.unwrap_or_default()),
+        ErrorCode::NotFound if says("queue `") => Rejection::Partition(partition()),
         ErrorCode::NotFound | ErrorCode::PermissionDenied if says("reservation `") => Rejection::Reservation,
         ErrorCode::NotFound | ErrorCode::Conflict if says("job ") => Rejection::Dependency,
         ErrorCode::PermissionDenied => Rejection::Permission,
@@ -145,17 +189,31 @@ pub fn refused(command: Command, error: ClientError, partition: Option<String>) 
         ErrorCode::Invalid if says("array") => Rejection::Array,
         ErrorCode::Invalid if says("dependenc") => Rejection::Dependency,
         ErrorCode::Invalid if says("memory") => Rejection::Memory,
-        ErrorCode::Invalid if says("walltime_seconds") => Rejection::PartitionLimit,
+        ErrorCode::Invalid if says("walltime_seconds") => Rejection::TimeLimit,
         ErrorCode::Invalid if says("asks for node `") => Rejection::NodeName,
+        ErrorCode::Invalid if says("request.path") && says("is not between") => Rejection::CpuCount,
+        // More than a partition has, and not only more than those of its nodes have that match.
+        ErrorCode::Invalid if says("cores, the nodes of queue `") => Rejection::CpuCount,
+        ErrorCode::Invalid if says(" in queue `") && spec.components.iter().all(takes_any_node) => Rejection::NodeCount,
         ErrorCode::Invalid if says("can never run") => Rejection::NodeConfiguration,
         _ => Rejection::Other(message),
     }))
 }
 
+/// Whether a component could run on any nodes, if there were enough.
+fn takes_any_node(component: &Component) -> bool {
+    let mut requests = component.alternatives.iter().flat_map(|way| &way.requests);
+    requests.all(|request| {
+        request.filter.is_none()
+            && request.nodes.is_empty()
+            && request.excluded_nodes.is_empty()
+            && request.gpus.is_none()
+    })
+}
+
 /// As [`refused`]: a constraint that names a feature which no node has is what stands against the job then (SL-C-09).
 pub fn refused_job(command: Command, client: &mut Client, error: ClientError, spec: &JobSpec) -> Problem {
-    let partition = spec.components.iter().find_map(|component| component.queue.clone());
-    let problem = refused(command, error, partition);
+    let problem = refused(command, error, spec);
     let is_size = matches!(&problem, Problem::Refused(Refusal::Rejected(Rejection::NodeConfiguration)));
     if is_size && names_unknown_feature(client, spec) { Refusal::Rejected(Rejection::Feature).into() } else { problem }
 }

@@ -2,7 +2,7 @@
 
 use muster_schemas::{
     job::Program,
-    node::{CLUSTER_NAME_VARIABLE, LaunchOrder},
+    node::{CLUSTER_NAME_VARIABLE, LaunchOrder, RESTART_COUNT_VARIABLE},
 };
 use muster_slurm::environment::{ArrayFacts, ComponentFacts, JobFacts, of_batch_script};
 use std::{
@@ -13,11 +13,17 @@ use std::{
 /// The variables of a batch script that `sbatch` submitted, known only now that it is launched; none for anything else.
 /// What was known before is in the environment already.
 pub fn variables(order: &LaunchOrder) -> BTreeMap<String, String> {
+    if is_of_sbatch(order) { of_batch_script(&facts(order)) } else { BTreeMap::new() }
+}
+
+/// The variable that has the process id of a batch script that `sbatch` submitted (SL-E-08).
+pub fn process_id_variable(order: &LaunchOrder) -> Option<&'static str> {
+    is_of_sbatch(order).then_some("SLURM_TASK_PID")
+}
+
+fn is_of_sbatch(order: &LaunchOrder) -> bool {
     let is_script = order.step.0 == 0 && matches!(order.launch.program, Program::Script { .. });
-    if !is_script || !order.environment.contains_key("SLURM_SUBMIT_HOST") {
-        return BTreeMap::new();
-    }
-    of_batch_script(&facts(order))
+    is_script && order.environment.contains_key("SLURM_SUBMIT_HOST")
 }
 
 fn facts(order: &LaunchOrder) -> JobFacts {
@@ -35,7 +41,7 @@ fn facts(order: &LaunchOrder) -> JobFacts {
         submit_host: given("SLURM_SUBMIT_HOST"),
         start_seconds: Some(start),
         end_seconds: order.walltime_seconds.map(|seconds| start.saturating_add_unsigned(seconds)),
-        restarts: given("MUSTER_RESTART_COUNT").parse().unwrap_or(0),
+        restarts: given(RESTART_COUNT_VARIABLE).parse().unwrap_or(0),
         array: order.job.index.map(|index| array(order, index)),
     }
 }
@@ -61,6 +67,12 @@ fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> Compo
     let given = |name: &str| order.environment.get(&suffixed(name)).cloned();
     let per_task = given("SLURM_CPUS_PER_TASK").and_then(|text| text.parse().ok()).unwrap_or(1);
     let nodes = order.nodes.iter().zip(0..).filter(|(node, _)| node.component == offset);
+    let asked =
+        given("SLURM_NTASKS").and_then(|text| text.parse().ok()).filter(|_| given("SLURM_OVERCOMMIT").is_some());
+    let tasks = match asked {
+        Some(tasks) => shared(tasks, nodes.clone().count() as u64),
+        None => nodes.clone().map(|(node, _)| u64::from(node.tasks)).collect(),
+    };
     let cpus = |(node, index): (&muster_schemas::node::OrderNode, u32)| match index == order.node_index {
         true => order.cores.len(),
         false => u64::from(node.tasks) * per_task,
@@ -72,8 +84,14 @@ fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> Compo
         partition: given("SLURM_JOB_PARTITION").unwrap_or_else(|| order.queue.clone()),
         qos: given("SLURM_JOB_QOS").unwrap_or_else(|| "normal".to_owned()),
         nodes: nodes.clone().map(|(node, _)| node.name.clone()).collect(),
-        cpus: nodes.clone().map(cpus).collect(),
-        tasks: nodes.map(|(node, _)| u64::from(node.tasks)).collect(),
+        cpus: nodes.map(cpus).collect(),
+        tasks,
         ..ComponentFacts::default()
     }
+}
+
+/// So many tasks on so many nodes, the first of which take one more if need be: what `--overcommit` makes of them.
+fn shared(tasks: u64, nodes: u64) -> Vec<u64> {
+    let (each, more) = (tasks.checked_div(nodes).unwrap_or(0), tasks.checked_rem(nodes).unwrap_or(0));
+    (0..nodes).map(|node| each + u64::from(node < more)).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::{ArrayPlace, ArrayTasks, HetPlace, JobRecord, Person, RequestRecord};
 use crate::{
+    attributes::{self, Attributes},
     job_id::{component_number, component_set},
     words::{ExitCode, State, ended_reason, waiting_reason},
 };
@@ -80,6 +81,12 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
             let run = latest.filter(|_| !record.state.is_pending());
             let parts = run.map(|run| parts_of(run, offset)).unwrap_or_default();
             refine(record, component, &parts);
+        }
+        if let Some(list) = Attributes(&detail.spec.attributes).component(offset, attributes::component::PARTITION)
+            && record.state.is_pending()
+        {
+            // Until it starts it may be any of them.
+            record.partition = list.to_owned();
         }
         record.request = Some(Box::new(RequestRecord::of(&detail.spec, offset, record)));
     }

@@ -28,6 +28,41 @@ impl MinMemory {
     }
 }
 
+/// How an option about GPUs is shown.
+struct OfTres {
+    key: &'static str,
+    option: &'static str,
+    /// What stands before its value.
+    prefix: &'static str,
+}
+
+impl OfTres {
+    fn text(&self, value: &str) -> String {
+        let value = match self.option {
+            "mem-per-gpu" => size::parse_megabytes(value).map(|megabytes| megabytes.to_string()),
+            _ => None,
+        }
+        .unwrap_or_else(|| value.to_owned());
+        format!("{}{value}", self.prefix)
+    }
+}
+
+const fn of_tres(key: &'static str, option: &'static str, prefix: &'static str) -> OfTres {
+    OfTres { key, option, prefix }
+}
+
+/// In the order in which they are shown.
+const OF_TRES: [OfTres; 8] = [
+    of_tres("CpusPerTres", "cpus-per-gpu", "gres:gpu:"),
+    of_tres("MemPerTres", "mem-per-gpu", "gres:gpu:"),
+    of_tres("TresBind", "gpu-bind", "gpu:"),
+    of_tres("TresFreq", "gpu-freq", "gpu:"),
+    of_tres("TresPerJob", "gpus", "gres:gpu:"),
+    of_tres("TresPerNode", "gpus-per-node", "gres:gpu:"),
+    of_tres("TresPerSocket", "gpus-per-socket", "gres:gpu:"),
+    of_tres("TresPerTask", "gpus-per-task", "gres:gpu:"),
+];
+
 /// What a component asked for, and what was said of it at submission.
 #[derive(Clone, Debug, Default)]
 pub struct RequestRecord {
@@ -51,6 +86,8 @@ pub struct RequestRecord {
     pub dependency: Option<String>,
     /// Generic resources.
     pub gres: Option<String>,
+    /// What was said of GPUs, by the name under which it is shown.
+    pub tres: Vec<(&'static str, String)>,
     /// Nodes that must be among its nodes.
     pub required_nodes: Vec<String>,
     /// Nodes that must not.
@@ -114,6 +151,7 @@ impl RequestRecord {
         licences: None,
         dependency: None,
         gres: None,
+        tres: Vec::new(),
         required_nodes: Vec::new(),
         excluded_nodes: Vec::new(),
         oversubscribe: "OK",
@@ -163,6 +201,7 @@ impl RequestRecord {
             licences: own(of_component::LICENSES).or_else(|| alternative.and_then(licences)),
             dependency: dependencies(component),
             gres: own(of_component::GRES),
+            tres: OF_TRES.iter().filter_map(|tres| Some((tres.key, tres.text(&own(tres.option)?)))).collect(),
             required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
             excluded_nodes: request.map(|request| request.excluded_nodes.clone()).unwrap_or_default(),
             oversubscribe: oversubscribe(request, own(of_component::OVERSUBSCRIBE).is_some()),
@@ -171,8 +210,8 @@ impl RequestRecord {
             time_min_seconds: own(of_component::TIME_MIN).and_then(|text| crate::duration::parse_seconds(&text)),
             deadline: component.deadline,
             is_requeued: own(of_component::NO_REQUEUE).is_none(),
-            is_batch: matches!(spec.components.first().map(|lead| &lead.launch.program), Some(Program::Script { .. }))
-                && offset == 0,
+            // The script is the whole job's, although it runs on the first component.
+            is_batch: matches!(spec.components.first().map(|lead| &lead.launch.program), Some(Program::Script { .. })),
             command: job(of_job::COMMAND),
             work_dir: spec.working_directory.clone(),
             stdout,

@@ -152,8 +152,10 @@ fn size(record: &mut Record, job: &JobRecord) {
     };
     record.pair("MinTmpDiskNode", request.tmp_megabytes);
     record.line().pair("Features", or_null(request.features.as_deref())).pair("DelayBoot", "00:00:00");
-    if let Some(gres) = &request.gres {
-        record.line().pair("TresPerNode", format_args!("gres:{gres}"));
+    let gpus = request.tres.iter().filter(|(key, _)| *key == "TresPerNode").map(|(_, text)| text.clone());
+    let on_each: Vec<String> = request.gres.iter().map(|gres| format!("gres:{gres}")).chain(gpus).collect();
+    if !on_each.is_empty() {
+        record.line().pair("TresPerNode", on_each.join(","));
     }
     record
         .line()
@@ -175,6 +177,9 @@ fn files(record: &mut Record, job: &JobRecord) {
     }
     for (key, path) in [("StdErr", &request.stderr), ("StdIn", &request.stdin), ("StdOut", &request.stdout)] {
         record.line().pair(key, path);
+    }
+    for (key, text) in request.tres.iter().filter(|(key, _)| *key != "TresPerNode") {
+        record.line().pair(key, text);
     }
     if let (Some(occasions), Some(user)) = (&request.mail_type, request.mail_user.as_ref().or(Some(&job.user))) {
         record.line().pair("MailUser", user).pair("MailType", occasions);

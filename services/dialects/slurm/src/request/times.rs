@@ -1,0 +1,52 @@
+//! Whether the times of a component fit together (SL-C-13).
+
+use super::Settings;
+use crate::{
+    duration::TimeLimit,
+    messages::{Refusal, Rejection},
+    moment,
+};
+use jiff::Zoned;
+use muster_schemas::time::Timestamp;
+
+/// The time limit of a component in seconds, if it has one. With `--time-min` it is as long as `--deadline` allows.
+pub(super) fn walltime_seconds(settings: &Settings, now: &Zoned) -> Result<Option<u64>, Refusal> {
+    let limit = |name| settings.value(name, TimeLimit::parse).and_then(TimeLimit::seconds);
+    let moment = |name| settings.value(name, |text| moment::parse(text, now));
+    let (longest, least) = (limit("time"), limit("time-min"));
+    let rejected = |rejection| Err(Refusal::Rejected(rejection));
+    if least > longest && longest.is_some() {
+        return rejected(Rejection::TimeMin);
+    }
+    let Some(deadline) = moment("deadline") else { return Ok(longest) };
+    let begin = moment("begin");
+    if begin.is_some_and(|begin| begin > deadline) {
+        return Err(Refusal::DeadlineBeforeBegin);
+    }
+    let Some(room) = seconds_until(deadline, now) else { return rejected(Rejection::TimeLimit) };
+    if least > Some(room) {
+        return rejected(Rejection::TimeMin);
+    }
+    match (longest, least) {
+        (Some(longest), None) if longest > room => rejected(Rejection::TimeLimit),
+        (Some(longest), Some(_)) => Ok(Some(longest.min(room))),
+        _ => Ok(longest),
+    }
+}
+
+/// The time limits with which a job is tried that is to end by a deadline, the longest first: what is left, and less if it
+/// comes to start later, down to `--time-min` or a minute.
+pub fn limits_until_deadline(settings: &Settings, room_seconds: u64) -> Vec<u64> {
+    let least =
+        settings.value("time-min", TimeLimit::parse).and_then(TimeLimit::seconds).unwrap_or(60).min(room_seconds);
+    let parts = [4, 3, 2, 1].map(|quarters| room_seconds * quarters / 4);
+    let mut limits: Vec<u64> = parts.into_iter().filter(|limit| *limit > least).chain([least]).collect();
+    limits.dedup();
+    limits
+}
+
+/// How long it is until then; `None` if it is over.
+pub fn seconds_until(moment: Timestamp, now: &Zoned) -> Option<u64> {
+    let micros = moment.0.checked_sub(now.timestamp().as_microsecond())?;
+    u64::try_from(micros / 1_000_000).ok().filter(|_| micros >= 0)
+}
