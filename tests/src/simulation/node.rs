@@ -191,9 +191,9 @@ impl NodeHost {
                     }
                 }
             }
-            // What a part has of the node, and signals, end nothing here.
+            // What a part has of the node, signals and words end nothing here.
             NodeOrder::Resize { .. } | NodeOrder::Signal { .. } | NodeOrder::SetWalltime { .. } => {}
-            NodeOrder::LaunchTasks(_) | NodeOrder::SignalStep { .. } => {}
+            NodeOrder::LaunchTasks(_) | NodeOrder::SignalStep { .. } | NodeOrder::Tell { .. } => {}
         }
         effects
     }
