@@ -367,8 +367,6 @@ pub fn launch_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> 
     order(state, run, node, spec, component, launch, &nodes)
 }
 
-/// The variable that says how often a job was started before; those that never were do not have it.
-
 fn first_of_component(run: &Run, component: u32) -> Option<NodeId> {
     run.parts.iter().find(|part| part.component == component).map(|part| part.node)
 }

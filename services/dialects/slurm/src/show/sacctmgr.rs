@@ -96,7 +96,7 @@ pub fn classes(page: &AccountsPage) -> Vec<Qos> {
     let is_made = page.classes.iter().any(|class| class.name == DEFAULT_CLASS);
     let mut all: Vec<Qos> = page.classes.iter().cloned().chain((!is_made).then_some(normal)).map(Qos).collect();
     // It was there first.
-    all.sort_by(|one, other| (one.0.name != DEFAULT_CLASS).cmp(&(other.0.name != DEFAULT_CLASS)));
+    all.sort_by_key(|class| class.0.name != DEFAULT_CLASS);
     all
 }
 

@@ -110,7 +110,7 @@ pub fn top(site: &mut Site, ids: &[IdExpression]) -> Ended {
     }
     let user = site.user.clone();
     let waiting = site.current((!is_operator).then_some(user.as_str()), None, false)?;
-    let waiting: Vec<JobView> = waiting.into_iter().filter(|view| waits(view)).collect();
+    let waiting: Vec<JobView> = waiting.into_iter().filter(waits).collect();
     let mut chosen = Vec::new();
     for id in ids {
         let views = site.named(std::slice::from_ref(id))?;
