@@ -87,8 +87,7 @@ impl<'r> Happened<'r> {
             return Some(job);
         }
         let whole = state.job(job.id.whole())?;
-        let is_first = whole.array.as_ref().is_some_and(|array| array.remaining.len() + 1 == array.tasks);
-        (self.occasion == Occasion::Started && is_first).then_some(whole)
+        (self.occasion == Occasion::Started && is_first_start(state, whole, job)).then_some(whole)
     }
 
     /// On which of its occasions the notification wants to tell this; a bad end is told as that if it is asked for.
@@ -101,6 +100,16 @@ impl<'r> Happened<'r> {
         }
         on.contains(&self.occasion).then_some(self.occasion)
     }
+}
+
+/// Whether no other task of the array has started yet.
+fn is_first_start(state: &State, whole: &Job, task: &Job) -> bool {
+    let has_started = |other: &Job| {
+        let run = other.run().and_then(|run| state.run(run));
+        other.id.index.is_some() && other.id != task.id && run.is_some_and(|run| run.started.is_some())
+    };
+    let is_over = whole.array.as_ref().is_some_and(|array| array.finished_tasks() > 0);
+    task.last_run.is_none() && !is_over && !state.job_with_tasks(task.id.number).any(has_started)
 }
 
 /// Whether an end is told as a failure. To users of Slurm a job that was cancelled has not failed.

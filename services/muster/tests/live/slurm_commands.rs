@@ -51,7 +51,7 @@ fn a_test_tells_when_and_where_a_job_would_start_and_submits_nothing() {
         "srun: Job 1 to start at <T> using 2 processors on nodes nid[00008-00009] in partition debug\n"
     );
     let impossible = "allocation failure: Requested node configuration is not available\n";
-    assert_eq!(site.fails("sbatch --test-only -N13 --wrap true"), (1, impossible.to_owned()));
+    assert_eq!(site.fails("sbatch --test-only -C 'knl&gamma' --wrap true"), (1, impossible.to_owned()));
     let unknown = "sbatch: error: invalid partition specified: nope\n\
                    allocation failure: Invalid partition name specified\n";
     assert_eq!(site.fails("sbatch --test-only -p nope --wrap true"), (1, unknown.to_owned()));
@@ -86,7 +86,7 @@ fn every_kind_of_job_that_cannot_be_is_rejected_in_its_words() {
         ("-L nope", "", "Invalid license specification"),
         ("-L ansys:5", "", "Invalid license specification"),
         ("-w zzz", "", "Invalid node name specified"),
-        ("-N13", "", "Requested node configuration is not available"),
+        ("-N13", "", "Node count specification invalid"),
         ("--mem=99999", "Memory specification can not be satisfied", "Requested node configuration is not available"),
         ("-d afterok:99999", "", "Job dependency problem"),
         ("-a 5-1", "", "Invalid job array specification"),

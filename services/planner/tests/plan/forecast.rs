@@ -34,7 +34,7 @@ fn nothing_is_submitted_and_the_number_is_the_next_one() {
     let told = foresee(&world, whole(2, 60));
     assert_eq!(*world.state(), before);
     assert_eq!((told.job, told.start), (JobId::job(1), Some(world.state().time())));
-    assert_eq!((told.nodes, told.cores, told.queue), (vec!["n1".to_owned(), "n2".to_owned()], 8, "default".to_owned()));
+    assert_eq!((told.nodes, told.cores, told.queue), (vec!["n1".to_owned(), "n2".to_owned()], 2, "default".to_owned()));
     assert_eq!(world.submit(whole(1, 60)), told.job);
 }
 

@@ -2,47 +2,56 @@
 
 use super::World;
 use muster_domain::requests::minimum;
-use muster_planner::model::{ComponentDemand, Demand, Holder};
+use muster_planner::model::{Demand, Holder};
 use muster_schemas::{
     cluster::{ClusterSettings, QueueSpec},
     policy::{Limit, LimitPer, Policy},
     resources::Placement,
 };
 
-/// A job that runs or starts in this plan, as limits see it.
+/// A job that runs or starts in this plan, as limits see it: each component counts as one job (SL-L-01).
 #[derive(Clone, Debug)]
 pub struct Counted {
     holder: Holder,
-    queues: Vec<String>,
+    parts: Vec<Part>,
+}
+
+/// A component: its queue, and how many jobs, nodes, cores and GPUs it comes to.
+#[derive(Clone, Debug)]
+struct Part {
+    queue: String,
     amounts: [u64; 4],
 }
 
 impl Counted {
     pub fn new(holder: &Holder, demand: &Demand, placement: &Placement) -> Self {
-        let nodes = placement.shares().count() as u64;
-        let cores = placement.shares().map(|share| share.cores.len()).sum();
-        let gpus = placement.shares().map(|share| share.gpus.len()).sum();
-        let queues = demand.components.iter().map(|component| component.queue.to_string()).collect();
-        Self { holder: holder.clone(), queues, amounts: [1, nodes, cores, gpus] }
+        let parts = demand.components.iter().zip(&placement.components).map(|(component, placed)| {
+            let nodes = placed.shares.len() as u64;
+            let cores = placed.shares.iter().map(|share| share.cores.len()).sum();
+            let gpus = placed.shares.iter().map(|share| share.gpus.len()).sum();
+            Part { queue: component.queue.to_string(), amounts: [1, nodes, cores, gpus] }
+        });
+        Self { holder: holder.clone(), parts: parts.collect() }
     }
 
     /// The least that a job comes to, by its first alternatives.
     pub fn least(holder: &Holder, demand: &Demand) -> Self {
-        let settings = ClusterSettings::default();
-        let mut amounts = [1, 0, 0, 0];
-        let first = |component: &ComponentDemand| component.alternatives[0].requests.clone();
-        for request in demand.components.iter().flat_map(first) {
-            let least = minimum(&request, &settings);
-            for (amount, more) in amounts[1..].iter_mut().zip([least.nodes, least.cores, least.gpus]) {
-                *amount += more;
+        let parts = demand.components.iter().map(|component| {
+            let mut amounts = [1, 0, 0, 0];
+            for request in &component.alternatives[0].requests {
+                let least = minimum(request, &ClusterSettings::default());
+                for (amount, more) in amounts[1..].iter_mut().zip([least.nodes, least.cores, least.gpus]) {
+                    *amount += more;
+                }
             }
-        }
-        let queues = demand.components.iter().map(|component| component.queue.to_string()).collect();
-        Self { holder: holder.clone(), queues, amounts }
+            Part { queue: component.queue.to_string(), amounts }
+        });
+        Self { holder: holder.clone(), parts: parts.collect() }
     }
 
-    fn is_in(&self, queue: &str) -> bool {
-        self.queues.iter().any(|own| own == queue)
+    fn sum(&self, which: usize, counts: impl Fn(&Holder, &Part) -> bool) -> u64 {
+        let counted = self.parts.iter().filter(|part| counts(&self.holder, part));
+        counted.map(|part| part.amounts[which]).sum()
     }
 }
 
@@ -59,40 +68,51 @@ impl Usage {
 
     /// Whether one more would be more than a queue or the policy allows.
     pub fn is_full(&self, world: &World, policy: &Policy, more: &Counted) -> bool {
-        let queues = world.queues.values().filter(|queue| more.is_in(&queue.name));
-        let mut of_queues = queues.map(|queue| self.is_queue_full(queue, more));
-        of_queues.any(|full| full) || policy.limits.iter().any(|limit| self.is_limit_reached(limit, more))
+        world.queues.values().any(|queue| self.is_queue_full(queue, more))
+            || policy.limits.iter().any(|limit| self.is_limit_reached(limit, more))
     }
 
     fn is_queue_full(&self, queue: &QueueSpec, more: &Counted) -> bool {
-        let of_queue = || self.all.iter().filter(|run| run.is_in(&queue.name));
-        let of_user = || of_queue().filter(|run| run.holder.user == more.holder.user);
-        queue.max_running_jobs.is_some_and(|most| of_queue().count() >= most as usize)
-            || queue.max_running_jobs_per_user.is_some_and(|most| of_user().count() >= most as usize)
+        let of_queue = |_: &Holder, part: &Part| part.queue == queue.name;
+        let of_user = |holder: &Holder, part: &Part| part.queue == queue.name && holder.user == more.holder.user;
+        let most = [queue.max_running_jobs, queue.max_running_jobs_per_user].map(|most| most.map(u64::from));
+        self.is_exceeded(0, most[0], more, of_queue) || self.is_exceeded(0, most[1], more, of_user)
     }
 
     fn is_limit_reached(&self, limit: &Limit, more: &Counted) -> bool {
         let most = [limit.max_running_jobs, limit.max_nodes, limit.max_cores, limit.max_gpus];
-        subjects(limit, more).into_iter().any(|subject| {
-            let counted = || self.all.iter().filter(|run| subjects(limit, run).contains(&subject));
-            let sum = |which: usize| counted().map(|run| run.amounts[which]).sum::<u64>() + more.amounts[which];
-            (0..most.len()).any(|which| most[which].is_some_and(|most| sum(which) > most))
+        let subjects = more.parts.iter().filter_map(|part| subject(limit, &more.holder, part));
+        subjects.into_iter().any(|wanted| {
+            let counts = |holder: &Holder, part: &Part| subject(limit, holder, part).as_ref() == Some(&wanted);
+            (0..most.len()).any(|which| self.is_exceeded(which, most[which], more, counts))
         })
+    }
+
+    /// Whether what runs and one more come to more than there may be; who has no part in it exceeds nothing.
+    fn is_exceeded(
+        &self,
+        which: usize,
+        most: Option<u64>,
+        more: &Counted,
+        counts: impl Fn(&Holder, &Part) -> bool + Copy,
+    ) -> bool {
+        let has_part = more.parts.iter().any(|part| counts(&more.holder, part));
+        let sum = || self.all.iter().map(|run| run.sum(which, counts)).sum::<u64>() + more.sum(which, counts);
+        has_part && most.is_some_and(|most| sum() > most)
     }
 }
 
-/// For whom a limit counts a job; nobody if it does not concern it.
-fn subjects(limit: &Limit, run: &Counted) -> Vec<String> {
-    if limit.queue.as_ref().is_some_and(|queue| !run.is_in(queue)) {
-        return Vec::new();
+/// For whom a limit counts a component; nobody if it does not concern it.
+fn subject(limit: &Limit, holder: &Holder, part: &Part) -> Option<String> {
+    if limit.queue.as_ref().is_some_and(|queue| part.queue != *queue) {
+        return None;
     }
-    let mut subjects = match limit.per {
-        LimitPer::All => vec![String::new()],
-        LimitPer::User => vec![run.holder.user.to_string()],
-        LimitPer::Group => vec![run.holder.group.to_string()],
-        LimitPer::Account => run.holder.account.iter().map(ToString::to_string).collect(),
-        LimitPer::Queue => run.queues.clone(),
+    let subject = match limit.per {
+        LimitPer::All => String::new(),
+        LimitPer::User => holder.user.to_string(),
+        LimitPer::Group => holder.group.to_string(),
+        LimitPer::Account => holder.account.as_ref()?.to_string(),
+        LimitPer::Queue => part.queue.clone(),
     };
-    subjects.retain(|subject| limit.name.as_ref().is_none_or(|name| name == subject));
-    subjects
+    limit.name.as_ref().is_none_or(|name| *name == subject).then_some(subject)
 }
