@@ -282,10 +282,9 @@ impl Step {
 
     /// Where the output begins that can still be read, that output, and how long the file is.
     async fn output(&self, from: u64, max_bytes: u32) -> io::Result<(u64, Vec<u8>, u64)> {
-        let acknowledged = lock(&self.state).acknowledged;
-        let path = self.folder.file(OUTPUT);
+        let folder = self.folder.clone();
         let read = move || {
-            let file = match File::open(&path) {
+            let file = match File::open(folder.file(OUTPUT)) {
                 Ok(file) => file,
                 // Its shim has not come so far, or all of it has arrived and gone.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -295,12 +294,17 @@ impl Step {
                 Err(error) => return Err(error),
             };
             let length = file.metadata()?.len();
-            // What was acknowledged may be gone from the disk.
-            let begin = if from == AT_END { length } else { from.max(acknowledged) };
-            let wanted = length.saturating_sub(begin).min(max_bytes.into());
-            let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(0)];
-            file.read_exact_at(&mut bytes, begin)?;
-            Ok((begin, bytes, length))
+            let mut begin = if from == AT_END { length } else { from.max(folder.released()) };
+            loop {
+                let wanted = length.saturating_sub(begin).min(max_bytes.into());
+                let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(0)];
+                file.read_exact_at(&mut bytes, begin)?;
+                // It is said before it is done that something goes from the disk: then this may have been zeros.
+                match folder.released() {
+                    released if released > begin => begin = released,
+                    _ => return Ok((begin, bytes, length)),
+                }
+            }
         };
         tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
     }
