@@ -84,7 +84,9 @@ fn an_array_tells_of_its_first_start_and_its_end() {
     let items = items_of(&mut cluster, |cluster| {
         // Both have their nodes before the first has started.
         let runs = [0, 1].map(|index| cluster.allocate(JobId::task(whole.number, index), &["node1"], 1));
-        runs.map(|run| cluster.ok(&executor("node1"), Command::NodeStarted { run }));
+        for run in runs {
+            cluster.ok(&executor("node1"), Command::NodeStarted { run });
+        }
         cluster.end(runs[0], "node1", ExitStatus::Code(0));
         cluster.end(runs[1], "node1", ExitStatus::Code(3));
     });
