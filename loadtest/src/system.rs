@@ -115,6 +115,11 @@ impl System {
         self.process.id()
     }
 
+    /// The program that it runs.
+    pub fn program(&self) -> &Path {
+        &self.muster
+    }
+
     /// Its data folder.
     pub fn data(&self) -> &Path {
         &self.data

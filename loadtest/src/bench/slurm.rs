@@ -113,12 +113,15 @@ async fn submit_held(system: &System, count: usize) -> Result<()> {
 /// The jobs that are listed, submitted by their owner.
 fn submit_as_listing_user(running: &Running) -> Result<()> {
     let user = nix::unistd::User::from_name(LISTING_USER)?.context("there is no user `nobody`")?;
-    let links = Links::make(running)?;
-    // The folder is made for its owner alone.
+    // The folder is made for its owner alone, and the program may be in one that is.
     let data = running.system.data();
     fs::set_permissions(data, Permissions::from_mode(0o755))?;
+    let program = data.join("muster");
+    fs::copy(running.system.program(), &program)?;
     for _ in 0..LISTED_JOBS {
-        let mut command = links.command("sbatch", &["-H", "-o", "/dev/null", "--wrap", "true"]);
+        let mut command = Command::new(&program);
+        command.args(["slurm", "sbatch", "-H", "-o", "/dev/null", "--wrap", "true"]).env("MUSTER_DATA", data);
+        command.env_remove("MUSTER_SERVER").stdin(Stdio::null());
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).current_dir("/").stdout(Stdio::null());
         ensure!(command.status()?.success(), "{command:?} failed as {LISTING_USER}; this benchmark is for root");
     }
@@ -147,7 +150,7 @@ impl Lists {
                     let begin = Instant::now();
                     let list = connection.get_bytes(&path).await?;
                     times.push(begin.elapsed());
-                    ensure!(list.len() > 100 * LISTED_JOBS, "{path} answered with {} bytes only", list.len());
+                    ensure!(list.len() > 40 * LISTED_JOBS, "{path} answered with {} bytes only", list.len());
                 }
                 Ok(times)
             });

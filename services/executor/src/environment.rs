@@ -6,6 +6,7 @@ use muster_schemas::{
     node::LaunchOrder,
     steps::{StepTasks, TaskVariable},
 };
+use nix::sys::resource::Resource;
 use std::{collections::BTreeMap, ffi::CString, path::Path, sync::OnceLock};
 
 /// Ties processes to a run of one spool, also when they have left its process tree. See [`crate::containment`].
@@ -33,6 +34,22 @@ static PROCESS_ID: OnceLock<ProcessIdVariable> = OnceLock::new();
 pub fn add_process_id(variable: ProcessIdVariable) {
     // See there.
     let _ = PROCESS_ID.set(variable);
+}
+
+/// The soft limits that a launch asks for: the resource, and how much of it; `None` for no limit.
+pub type SoftLimits = fn(&LaunchOrder) -> Vec<(Resource, Option<u64>)>;
+
+static SOFT_LIMITS: OnceLock<SoftLimits> = OnceLock::new();
+
+/// Lets a dialect say which soft limits the processes of a launch have. The first call counts, as of [`add_variables`].
+pub fn set_soft_limits(limits: SoftLimits) {
+    // See there.
+    let _ = SOFT_LIMITS.set(limits);
+}
+
+/// The soft limits of the tasks of a launch, beside those of this node.
+pub fn soft_limits(order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
+    SOFT_LIMITS.get().map(|limits| limits(order)).unwrap_or_default()
 }
 
 /// The variables that all tasks of a launch on this node have in common: the submitter's, and over them muster's own.
@@ -102,23 +119,37 @@ pub fn of_plain_task(order: &LaunchOrder, rank: u32, local_rank: u32) -> Vec<(St
     own.into_iter().chain(process_id.map(|name| (name.to_owned(), std::process::id().to_string()))).collect()
 }
 
-/// As [`of_task`], of a task of a step with places of its own, in the process of the task: with what the step wants to have told.
-pub fn of_step_task(spooled: &SpooledOrder, tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, String)> {
-    let order = &spooled.order;
-    let text = |variable: TaskVariable| match variable {
-        TaskVariable::Rank => rank.to_string(),
-        TaskVariable::LocalRank => local_rank.to_string(),
+/// What a step with places of its own wants to have told to all of its tasks on this node.
+pub fn of_step(order: &LaunchOrder, tasks: &StepTasks) -> Vec<(String, String)> {
+    let wanted = tasks.variables.iter();
+    wanted.filter_map(|(name, variable)| Some((name.clone(), alike_on_node(order, tasks, *variable)?))).collect()
+}
+
+/// `None` for what differs from task to task.
+fn alike_on_node(order: &LaunchOrder, tasks: &StepTasks, variable: TaskVariable) -> Option<String> {
+    Some(match variable {
+        TaskVariable::Rank | TaskVariable::LocalRank | TaskVariable::ProcessId => return None,
         TaskVariable::NodeIndex => order.node_index.to_string(),
         TaskVariable::NodeName => order.nodes[order.node_index as usize].name.clone(),
-        TaskVariable::ProcessId => std::process::id().to_string(),
         TaskVariable::TasksOnNode => tasks.ranks.len().to_string(),
         TaskVariable::RanksOnNode => tasks.ranks.iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(","),
         TaskVariable::CoresOnNode => order.cores.len().to_string(),
         TaskVariable::Cores => order.cores.to_string(),
         TaskVariable::StepsBefore => order.step.0.saturating_sub(1).to_string(),
+    })
+}
+
+/// As [`of_task`], of a task of a step with places of its own, in the process of the task: with what the step wants to
+/// have told to this one alone.
+pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, String)> {
+    let text = |variable: TaskVariable| match variable {
+        TaskVariable::Rank => Some(rank.to_string()),
+        TaskVariable::LocalRank => Some(local_rank.to_string()),
+        TaskVariable::ProcessId => Some(std::process::id().to_string()),
+        _ => None,
     };
     let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), value));
-    let wanted = tasks.variables.iter().map(|(name, variable)| (name.clone(), text(*variable)));
+    let wanted = tasks.variables.iter().filter_map(|(name, variable)| Some((name.clone(), text(*variable)?)));
     own.into_iter().chain(wanted).collect()
 }
 

@@ -26,7 +26,7 @@ pub use hpcpack::{is_link, rewritten};
 pub use slurm::{
     BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS as SLURM_CLUSTERS, SCHEDULER_PARAMETERS,
     end_note as slurm_end_note, link as slurm_link, process_id_variable as slurm_process_id_variable,
-    variables as slurm_variables,
+    soft_limits as slurm_soft_limits, variables as slurm_variables,
 };
 use verdict::wait_until_decided;
 

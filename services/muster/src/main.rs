@@ -31,8 +31,10 @@ use std::process::ExitCode;
 #[unsafe(link_section = ".init_array.00100")]
 static EARLY: extern "C" fn() = {
     extern "C" fn early() {
+        occupy_standard_streams();
         muster_executor::add_variables(commands::slurm_variables);
         muster_executor::add_process_id(commands::slurm_process_id_variable);
+        muster_executor::set_soft_limits(commands::slurm_soft_limits);
         muster_executor::set_end_note(commands::slurm_end_note);
         muster_executor::serve_shims_if_asked();
         muster_filter_runner::supervise_filters_if_asked();
@@ -45,6 +47,19 @@ static EARLY: extern "C" fn() = {
     }
     early
 };
+
+/// A caller may have closed standard input, output or error. What is opened first would take their numbers then, and the words
+/// of a step could go to the gateway as if they were this command's. The runtime's own care comes later than what runs early.
+fn occupy_standard_streams() {
+    for stream in 0..=2 {
+        // SAFETY: neither call has an effect on memory; a new file takes the lowest number that is free, which is this one.
+        unsafe {
+            if libc::fcntl(stream, libc::F_GETFD) == -1 {
+                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+            }
+        }
+    }
+}
 
 /// A fold of the log is mostly allocation: jobs come and go.
 #[global_allocator]

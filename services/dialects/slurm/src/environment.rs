@@ -2,12 +2,15 @@
 //! commands and tasks see (SL-E).
 
 mod facts;
+mod limits;
 mod output;
 
 use crate::options::{Argument, Command, Given, OPTIONS};
 pub use facts::of_run;
+pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, soft_limits};
 pub use output::{
-    ArrayFacts, ComponentFacts, JobFacts, StepFacts, StepPart, of_allocation, of_batch_script, of_task, with_pack_names,
+    ASKED_FOR, ArrayFacts, ComponentFacts, JobFacts, StepFacts, StepPart, of_allocation, of_batch_script, of_task,
+    with_pack_names,
 };
 use std::collections::BTreeMap;
 

@@ -24,18 +24,20 @@ pub struct Files<'a> {
     /// Whether output files keep what they have.
     keeps: bool,
     open: HashMap<String, Rc<File>>,
+    /// Of tasks that read nothing.
+    no_input: Option<Rc<File>>,
 }
 
 impl<'a> Files<'a> {
     /// None open yet.
     pub fn of(order: &'a LaunchOrder) -> Self {
         let keeps = order.launch.append_output || order.step.0 != 0 && order.launch.stdout.is_none();
-        Self { order, keeps, open: HashMap::new() }
+        Self { order, keeps, open: HashMap::new(), no_input: None }
     }
 
     /// As above, for a step with places of its own.
     pub fn of_step(order: &'a LaunchOrder, streams: &StepStreams) -> Self {
-        Self { order, keeps: streams.append_output, open: HashMap::new() }
+        Self { order, keeps: streams.append_output, open: HashMap::new(), no_input: None }
     }
 
     /// Standard output and standard error of a task.
@@ -73,14 +75,14 @@ impl<'a> Files<'a> {
     /// The file of a task that a pattern names, for input.
     pub fn input_from(&mut self, pattern: &str, rank: u32) -> Result<Rc<File>, String> {
         let path = self.expand(pattern, rank);
-        if let Some(file) = self.open.get(&path).filter(|_| path == "/dev/null") {
+        if let Some(file) = self.no_input.as_ref().filter(|_| path == "/dev/null") {
             return Ok(file.clone());
         }
         let file = open_without_waiting(OpenOptions::new().read(true), &path)
             .map_err(|error| format!("the input file `{path}` cannot be opened: {}", plain(&error)))?;
         let file = Rc::new(file);
         if path == "/dev/null" {
-            self.open.insert(path, file.clone());
+            self.no_input = Some(file.clone());
         }
         Ok(file)
     }

@@ -4,7 +4,7 @@ use super::{
     files::{Files, plain},
     step,
     streams::Streams,
-    task::{Forked, ProgramPath, Task, become_task, fork_into},
+    task::{End, Ends, Forked, ProgramPath, Task, become_task, fork_into},
 };
 use crate::{
     containment::Containment,
@@ -73,8 +73,8 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Launched, St
     let containment = contain(spooled)?;
     let script = tasks.first().filter(|_| script_of(order).is_some());
     // Without it the script runs as well.
-    let script_errors = script.and_then(|script| script.stderr.try_clone().ok());
-    let launched = start(spooled, containment, tasks)?;
+    let script_errors = script.and_then(|script| script.ends.stderr.as_ref()?.file()?.try_clone().ok());
+    let launched = start(spooled, containment, tasks, &mut streams)?;
     Ok(Launched { streams, script_errors, ..launched })
 }
 
@@ -152,6 +152,7 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Vec<Task>, Stri
     let environment: Vec<CString> =
         variables.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
     let environment = Rc::new(environment);
+    let limits = Rc::new(environment::soft_limits(order));
     let mut files = Files::of(order);
     (0..count)
         .map(|local_rank| {
@@ -162,10 +163,13 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Vec<Task>, Stri
                 local_rank,
                 program: program.clone(),
                 directory: directory.clone(),
-                stdin: files.input(rank)?,
-                stdout,
-                stderr,
+                ends: Ends {
+                    stdin: End::File(files.input(rank)?),
+                    stdout: End::File(stdout),
+                    stderr: Some(End::File(stderr)),
+                },
                 environment: environment.clone(),
+                limits: limits.clone(),
                 has_terminal: false,
                 cpus: Vec::new(),
             })
@@ -224,7 +228,12 @@ fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
     if containment.exists() { Ok(containment) } else { Err(format!("run {} is not active on this node", order.run)) }
 }
 
-fn start(spooled: &SpooledOrder, containment: Containment, tasks: Vec<Task>) -> Result<Launched, String> {
+fn start(
+    spooled: &SpooledOrder,
+    containment: Containment,
+    tasks: Vec<Task>,
+    streams: &mut Option<Streams>,
+) -> Result<Launched, String> {
     let give_up = |containment: &Containment, why: String| {
         if spooled.order.step.0 == 0 {
             containment.end(super::supervise::reap_silently);
@@ -241,11 +250,12 @@ fn start(spooled: &SpooledOrder, containment: Containment, tasks: Vec<Task>) -> 
     let started = Timestamp::now();
     let mut processes = Vec::with_capacity(tasks.len());
     for task in &tasks {
+        let files = task.open(streams).map_err(|why| give_up(&containment, why))?;
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),
             Ok(Forked::Child { joined }) => {
                 let affinity = if spooled.tasks.is_some() { &task.cpus } else { affinity };
-                become_task(spooled, task, &entrance, joined, affinity, &failures_of_tasks)
+                become_task(spooled, task, &files, &entrance, joined, affinity, &failures_of_tasks)
             }
             Err(errno) => {
                 return Err(give_up(&containment, format!("task {} cannot be started: {}", task.rank, errno.desc())));

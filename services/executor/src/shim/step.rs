@@ -3,8 +3,8 @@
 use super::{
     files::Files,
     launch::{c_string, command_program, enter_directory},
-    streams::{self, Stream, Streams},
-    task::{ProgramPath, Task},
+    streams::{self, Streams},
+    task::{End, Ends, ProgramPath, Task},
 };
 use crate::{
     environment::{self, MUSTER_LOCAL_RANK, MUSTER_TASK_RANK},
@@ -16,15 +16,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, ffi::CString, fs::File, io, rc::Rc};
 
-/// What the tasks write to and read from.
-struct Ends {
-    stdin: Rc<File>,
-    stdout: Rc<File>,
-    stderr: Rc<File>,
-    has_terminal: bool,
-}
-
-/// Opens all that the tasks need, as their user. Their client's side is in the streams.
+/// Opens all that the tasks need, as their user. What leads to their client is made when they start.
 pub fn prepare(
     spooled: &SpooledOrder,
     tasks: &StepTasks,
@@ -38,10 +30,12 @@ pub fn prepare(
     let is_own =
         |name: &str| name == MUSTER_TASK_RANK || name == MUSTER_LOCAL_RANK || tasks.variables.contains_key(name);
     variables.retain(|name, _| !is_own(name));
+    variables.extend(environment::of_step(order, tasks));
     let search = variables.get("PATH").map_or("", String::as_str).to_owned();
     let environment: Vec<CString> =
         variables.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
     let environment = Rc::new(environment);
+    let limits = Rc::new(environment::soft_limits(order));
     let mut files = Files::of_step(order, &tasks.streams);
     let mut programs = Programs { tasks, search, found: BTreeMap::new() };
     let ranks: Vec<u32> = tasks.ranks.iter().collect();
@@ -49,17 +43,19 @@ pub fn prepare(
         .into_iter()
         .zip(0..)
         .map(|(rank, local_rank)| {
-            let ends = ends(&tasks.streams, rank, &mut files, streams)?;
+            let terminal = terminal_of(&tasks.streams, rank, streams)?;
             Ok(Task {
                 rank,
                 local_rank,
                 program: programs.of(rank)?,
                 directory: directory.clone(),
-                stdin: ends.stdin,
-                stdout: ends.stdout,
-                stderr: ends.stderr,
+                has_terminal: terminal.is_some(),
+                ends: match terminal {
+                    Some(ends) => ends,
+                    None => ends(&tasks.streams, rank, &mut files, streams.is_some())?,
+                },
                 environment: environment.clone(),
-                has_terminal: ends.has_terminal,
+                limits: limits.clone(),
                 cpus: cpus_of(spooled, &tasks.ranks, local_rank),
             })
         })
@@ -102,47 +98,28 @@ impl Programs<'_> {
     }
 }
 
-fn ends(wanted: &StepStreams, rank: u32, files: &mut Files<'_>, streams: &mut Option<Streams>) -> Result<Ends, String> {
-    let no_stream = |error: io::Error| format!("the streams of task {rank} cannot be made: {error}");
-    if let (Some(size), 0, Some(streams)) = (wanted.terminal, rank, streams.as_mut()) {
-        let terminal = Rc::new(terminal(streams, rank, size).map_err(no_stream)?);
-        let (stdin, stdout) = (terminal.clone(), terminal.clone());
-        return Ok(Ends { stdin, stdout, stderr: terminal, has_terminal: true });
-    }
-    let stdin = match (&wanted.stdin, streams.as_mut()) {
-        (StepInput::File(pattern), _) => files.input_from(pattern, rank)?,
-        (_, Some(streams)) if wanted.feeds(rank) => {
-            let (theirs, ours) = streams::pipe(false).map_err(|errno| no_stream(errno.into()))?;
-            streams.add_feed(Rc::new(ours)).map_err(no_stream)?;
-            Rc::new(theirs)
-        }
-        _ => files.input_from("/dev/null", rank)?,
-    };
-    let stdout = output(&wanted.stdout, rank, Stream::Output, files, streams)?;
-    let stderr = match &wanted.stderr {
-        None => stdout.clone(),
-        Some(wanted) => output(wanted, rank, Stream::Error, files, streams)?,
-    };
-    Ok(Ends { stdin, stdout, stderr, has_terminal: false })
+/// The streams of a task that has a terminal; `None` if it has none.
+fn terminal_of(wanted: &StepStreams, rank: u32, streams: &mut Option<Streams>) -> Result<Option<Ends>, String> {
+    let (Some(size), 0, Some(streams)) = (wanted.terminal, rank, streams) else { return Ok(None) };
+    let terminal = terminal(streams, rank, size);
+    let terminal = Rc::new(terminal.map_err(|error| format!("the terminal of task {rank} cannot be made: {error}"))?);
+    Ok(Some(Ends { stdin: End::File(terminal.clone()), stdout: End::File(terminal), stderr: None }))
 }
 
-fn output(
-    wanted: &StepOutput,
-    rank: u32,
-    stream: Stream,
-    files: &mut Files<'_>,
-    streams: &mut Option<Streams>,
-) -> Result<Rc<File>, String> {
-    let no_stream = |error: io::Error| format!("the streams of task {rank} cannot be made: {error}");
-    match (wanted, streams) {
-        (StepOutput::File(pattern), _) => files.output_to(pattern, rank),
-        (StepOutput::Client, Some(streams)) => {
-            let (ours, theirs) = streams::pipe(true).map_err(|errno| no_stream(errno.into()))?;
-            streams.add_source(ours, rank, stream).map_err(no_stream)?;
-            Ok(Rc::new(theirs))
-        }
-        (StepOutput::Discarded | StepOutput::Client, _) => files.output_to("/dev/null", rank),
-    }
+fn ends(wanted: &StepStreams, rank: u32, files: &mut Files<'_>, has_client: bool) -> Result<Ends, String> {
+    let stdin = match &wanted.stdin {
+        StepInput::File(pattern) => End::File(files.input_from(pattern, rank)?),
+        _ if has_client && wanted.feeds(rank) => End::Client,
+        _ => End::File(files.input_from("/dev/null", rank)?),
+    };
+    let mut output = |wanted: &StepOutput| match wanted {
+        StepOutput::File(pattern) => files.output_to(pattern, rank).map(End::File),
+        StepOutput::Client if has_client => Ok(End::Client),
+        StepOutput::Discarded | StepOutput::Client => files.output_to("/dev/null", rank).map(End::File),
+    };
+    let stdout = output(&wanted.stdout)?;
+    let stderr = wanted.stderr.as_ref().map(output).transpose()?;
+    Ok(Ends { stdin, stdout, stderr })
 }
 
 /// The task's side of a terminal.

@@ -99,8 +99,22 @@ impl Streams {
         })
     }
 
+    /// A pipe from a task: the task's side of it.
+    pub fn source_pipe(&mut self, rank: u32, stream: Stream) -> io::Result<File> {
+        let (ours, theirs) = pipe(true)?;
+        self.add_source(ours, rank, stream)?;
+        Ok(theirs)
+    }
+
+    /// A pipe to a task, for what the client says: the task's side of it.
+    pub fn feed_pipe(&mut self) -> io::Result<File> {
+        let (theirs, ours) = pipe(false)?;
+        self.add_feed(Rc::new(ours))?;
+        Ok(theirs)
+    }
+
     /// Takes what comes out of a pipe whose reads do not wait.
-    pub fn add_source(&mut self, file: File, rank: u32, stream: Stream) -> io::Result<()> {
+    fn add_source(&mut self, file: File, rank: u32, stream: Stream) -> io::Result<()> {
         let token = self.token();
         self.epoll.add(&file, EpollEvent::new(EpollFlags::EPOLLIN, token))?;
         self.sources.insert(token, Source { file, rank, stream });
@@ -108,7 +122,7 @@ impl Streams {
     }
 
     /// Gives what the client says to a task, through a pipe whose writes do not wait.
-    pub fn add_feed(&mut self, file: Rc<File>) -> io::Result<()> {
+    fn add_feed(&mut self, file: Rc<File>) -> io::Result<()> {
         let token = self.token();
         let feed = Feed::to_pipe(file);
         self.epoll.add(feed.file(), EpollEvent::new(EpollFlags::empty(), token))?;
@@ -323,7 +337,7 @@ pub fn set_size(terminal: &File, size: TerminalSize) {
 }
 
 /// A pipe of which the shim's side does not wait: the side that is read from, then the side that is written to.
-pub fn pipe(shim_reads: bool) -> Result<(File, File), Errno> {
+fn pipe(shim_reads: bool) -> Result<(File, File), Errno> {
     use nix::fcntl::{FcntlArg, OFlag, fcntl};
     let (read, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
     fcntl(if shim_reads { &read } else { &write }, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;

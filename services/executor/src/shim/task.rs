@@ -1,12 +1,13 @@
 //! From a fork of the shim to the program of a task.
 
+use super::streams::{Stream, Streams};
 use crate::{containment::Entrance, environment, identity::Identity, spool::SpooledOrder};
 use muster_schemas::{job::Program, node::LaunchOrder};
 use nix::{
     errno::Errno,
     sched::{CpuSet, sched_setaffinity},
     sys::{
-        resource::{Resource, getrlimit, setrlimit},
+        resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit},
         signal::{SigSet, SigmaskHow, sigprocmask},
     },
     unistd::{Gid, Pid, Uid, fchdir, setgroups, setresgid, setresuid, setsid},
@@ -26,14 +27,73 @@ pub struct Task {
     pub local_rank: u32,
     pub program: Rc<ProgramPath>,
     pub directory: Rc<File>,
-    pub stdin: Rc<File>,
-    pub stdout: Rc<File>,
-    pub stderr: Rc<File>,
+    pub ends: Ends,
     pub environment: Rc<Vec<CString>>,
+    /// The soft limits that it brings with it.
+    pub limits: Rc<Vec<(Resource, Option<u64>)>>,
     /// Whether its streams are a terminal, which is to be its own.
     pub has_terminal: bool,
     /// The CPUs that it is bound to, in a step with places of its own; none if it is not bound.
     pub cpus: Vec<u32>,
+}
+
+/// Where the standard streams of a task lead.
+pub struct Ends {
+    pub stdin: End,
+    pub stdout: End,
+    /// `None`: where standard output leads.
+    pub stderr: Option<End>,
+}
+
+/// Where one of them leads.
+pub enum End {
+    File(Rc<File>),
+    /// To or from the client, through a pipe. It is made just before the task is: each task inherits, and has to close,
+    /// all that is open then, so pipes made for all of them ahead would cost the square of their number.
+    Client,
+}
+
+impl End {
+    /// The file, if it leads to one.
+    pub fn file(&self) -> Option<&File> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Client => None,
+        }
+    }
+}
+
+/// The standard streams of a task that is being started.
+pub struct StandardFiles {
+    stdin: Rc<File>,
+    stdout: Rc<File>,
+    stderr: Rc<File>,
+}
+
+impl Task {
+    /// Makes the pipes; the client's side of them goes to the streams.
+    ///
+    /// # Errors
+    /// Why they cannot be made, for people.
+    pub fn open(&self, streams: &mut Option<Streams>) -> Result<StandardFiles, String> {
+        let no_stream = |error: io::Error| format!("the streams of task {} cannot be made: {error}", self.rank);
+        let output = |end: &End, stream, streams: &mut Option<Streams>| match (end, streams) {
+            (End::File(file), _) => Ok(file.clone()),
+            (End::Client, Some(streams)) => streams.source_pipe(self.rank, stream).map(Rc::new).map_err(no_stream),
+            (End::Client, None) => Err(no_stream(io::ErrorKind::NotConnected.into())),
+        };
+        let stdin = match (&self.ends.stdin, streams.as_mut()) {
+            (End::File(file), _) => file.clone(),
+            (End::Client, Some(streams)) => Rc::new(streams.feed_pipe().map_err(no_stream)?),
+            (End::Client, None) => return Err(no_stream(io::ErrorKind::NotConnected.into())),
+        };
+        let stdout = output(&self.ends.stdout, Stream::Output, streams)?;
+        let stderr = match &self.ends.stderr {
+            None => stdout.clone(),
+            Some(end) => output(end, Stream::Error, streams)?,
+        };
+        Ok(StandardFiles { stdin, stdout, stderr })
+    }
 }
 
 /// What a task becomes.
@@ -96,12 +156,13 @@ enum Stage {
 pub fn become_task(
     spooled: &SpooledOrder,
     task: &Task,
+    files: &StandardFiles,
     entrance: &Entrance,
     joined: bool,
     affinity: &[u32],
     failures: &impl AsRawFd,
 ) -> ! {
-    let (stage, errno) = match try_become(spooled, task, entrance, joined, affinity) {
+    let (stage, errno) = match try_become(spooled, task, files, entrance, joined, affinity) {
         Err(failure) => failure,
         Ok(never) => match never {},
     };
@@ -132,6 +193,7 @@ enum Never {}
 fn try_become(
     spooled: &SpooledOrder,
     task: &Task,
+    files: &StandardFiles,
     entrance: &Entrance,
     joined: bool,
     affinity: &[u32],
@@ -144,7 +206,7 @@ fn try_become(
     limit(spooled.open_files, affinity).map_err(at(Stage::Limits))?;
     change_user(&spooled.identity).map_err(at(Stage::User))?;
     fchdir(&*task.directory).map_err(at(Stage::Directory))?;
-    for (file, number) in [(&task.stdin, 0), (&task.stdout, 1), (&task.stderr, 2)] {
+    for (file, number) in [(&files.stdin, 0), (&files.stdout, 1), (&files.stderr, 2)] {
         // SAFETY: the standard streams of the shim are not used in this process any more.
         Errno::result(unsafe { libc::dup2(file.as_raw_fd(), number) }).map_err(at(Stage::Files))?;
     }
@@ -156,6 +218,8 @@ fn try_become(
     let own = own_variables(spooled, task);
     let own: Vec<CString> = own.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
     let environment: Vec<_> = task.environment.iter().chain(&own).collect();
+    // Last, as they hold for what is left to do here too.
+    bring_limits(&task.limits).map_err(at(Stage::Limits))?;
     match nix::unistd::execve(&task.program.path, &task.program.argv, &environment) {
         Err(errno) => Err((Stage::Execute, errno)),
         Ok(never) => match never {},
@@ -164,7 +228,7 @@ fn try_become(
 
 fn own_variables(spooled: &SpooledOrder, task: &Task) -> Vec<(String, String)> {
     match &spooled.tasks {
-        Some(tasks) => environment::of_step_task(spooled, tasks, task.rank, task.local_rank),
+        Some(tasks) => environment::of_step_task(tasks, task.rank, task.local_rank),
         None => environment::of_plain_task(&spooled.order, task.rank, task.local_rank),
     }
 }
@@ -191,6 +255,15 @@ fn limit(open_files: u64, affinity: &[u32]) -> Result<(), Errno> {
         cpus.set(*cpu as usize)?;
     }
     sched_setaffinity(Pid::from_raw(0), &cpus)
+}
+
+/// No limit is higher than what this node allows.
+fn bring_limits(limits: &[(Resource, Option<u64>)]) -> Result<(), Errno> {
+    for (resource, most) in limits {
+        let (_, hard) = getrlimit(*resource)?;
+        setrlimit(*resource, most.unwrap_or(RLIM_INFINITY).min(hard), hard)?;
+    }
+    Ok(())
 }
 
 fn change_user(identity: &Identity) -> Result<(), Errno> {

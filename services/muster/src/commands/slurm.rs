@@ -27,7 +27,7 @@ mod variables;
 pub use clusters::CLUSTERS;
 pub use endings::note as end_note;
 pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
-pub use variables::{process_id_variable, variables};
+pub use variables::{process_id_variable, soft_limits, variables};
 
 use crate::cli::ConnectionOptions;
 use muster_slurm::{options::version, queries};

@@ -11,6 +11,7 @@ mod slurm_accounts;
 mod slurm_clients;
 mod slurm_commands;
 mod slurm_components;
+mod slurm_faults;
 mod slurm_jobs;
 mod slurm_mail;
 mod slurm_numbers;

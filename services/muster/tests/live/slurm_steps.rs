@@ -71,7 +71,7 @@ pub fn nothing_runs(site: &Site) {
     site.system.wait_until("no job is left", || site.ok("squeue -h").is_empty());
 }
 
-fn sorted(text: &str) -> Vec<&str> {
+pub fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     lines

@@ -91,6 +91,17 @@ pub struct ComponentFacts {
     pub licences: Option<String>,
 }
 
+/// The variables of a component that exist only if their option was given.
+pub const ASKED_FOR: [&str; 7] = [
+    "SLURM_NTASKS",
+    "SLURM_NPROCS",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_MEM_PER_CPU",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_DISTRIBUTION",
+];
+
 impl ComponentFacts {
     /// The variables that exist once for each component (SL-E-03), without suffix.
     fn by_component(&self) -> Vec<(&'static str, String)> {
@@ -116,17 +127,18 @@ impl ComponentFacts {
 
     /// The variables that exist only if their option was given.
     fn asked_for(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let [ntasks, nprocs, cpus_per_task, per_node, mem_per_cpu, mem_per_node, distribution] = ASKED_FOR;
         let tasks = self.asked_tasks.map(|tasks| tasks.to_string());
         let number = |number: Option<u32>| number.map(|number| number.to_string());
         let size = |size: Option<u64>| size.map(|size| size.to_string());
         let all = [
-            ("SLURM_NTASKS", tasks.clone()),
-            ("SLURM_NPROCS", tasks),
-            ("SLURM_CPUS_PER_TASK", number(self.cpus_per_task)),
-            ("SLURM_NTASKS_PER_NODE", number(self.tasks_per_node)),
-            ("SLURM_MEM_PER_CPU", size(self.megabytes_per_cpu)),
-            ("SLURM_MEM_PER_NODE", size(self.megabytes_per_node)),
-            ("SLURM_DISTRIBUTION", self.distribution.clone()),
+            (ntasks, tasks.clone()),
+            (nprocs, tasks),
+            (cpus_per_task, number(self.cpus_per_task)),
+            (per_node, number(self.tasks_per_node)),
+            (mem_per_cpu, size(self.megabytes_per_cpu)),
+            (mem_per_node, size(self.megabytes_per_node)),
+            (distribution, self.distribution.clone()),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
@@ -263,6 +275,8 @@ pub fn of_task(step: &StepFacts<'_>, rank: u32) -> Variables {
     let component = part.and_then(|part| job.components.get(part.component as usize));
     let mut variables = job.unsuffixed();
     if let Some(component) = component {
+        // Those of the first component are not its own (SL-E-07).
+        variables.retain(|name, _| !ASKED_FOR.contains(&name.as_str()));
         variables.extend(component.by_component().into_iter().map(|(name, value)| (name.to_owned(), value)));
     }
     // The unsuffixed number is the leader's, on every component (SL-E-02).

@@ -151,7 +151,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         components,
         array,
         working_directory: directory(submission.caller, leader),
-        environment: environment::of_job(leader.text("export"), &submission.caller.environment),
+        environment: environment_of(leader, submission.caller),
         umask: Some(submission.caller.umask),
         notifications: notifications(submission.caller, leader),
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
@@ -159,6 +159,13 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         attributes,
         ..JobSpec::default()
     })
+}
+
+/// What the job takes over of the environment of its submitter.
+fn environment_of(leader: &Settings, caller: &Caller) -> BTreeMap<String, String> {
+    let mut environment = environment::of_job(leader.text("export"), &caller.environment);
+    environment::propagate(&mut environment, leader.text("propagate"));
+    environment
 }
 
 fn array(submission: &Submission<'_>, leader: &Settings) -> Result<Option<ArraySpec>, Refusal> {

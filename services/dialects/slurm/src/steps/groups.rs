@@ -45,6 +45,19 @@ pub enum StepError {
         /// The job.
         job: u64,
     },
+    /// `-m arbitrary` without the nodes of the tasks (SL-R-12).
+    #[error("srun: error: no hostlist given for arbitrary dist")]
+    NoHosts,
+    /// `-m arbitrary` with another number of nodes than of tasks (SL-R-12).
+    #[error(
+        "srun: error: Asked for {asked} tasks have {listed} in the nodelist. Check your nodelist, or set the -n option to be {listed}"
+    )]
+    TasksOfHosts {
+        /// How many tasks were asked for.
+        asked: u32,
+        /// For how many there are nodes.
+        listed: usize,
+    },
     /// More nodes than the allocation has (SL-R-22).
     #[error("srun: error: Only allocated {allocated} nodes asked for {asked}")]
     MoreNodes {

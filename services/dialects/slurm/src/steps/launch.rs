@@ -63,11 +63,18 @@ impl StepPlan {
         programs: Option<&[Vec<String>]>,
     ) -> StepSpec {
         let leader = self.leader();
+        let mut inherited = launcher.environment.clone();
+        if job.components.len() > 1 {
+            // What the batch script is told of its own component is wrong on another one (SL-E-07).
+            inherited.retain(|(name, _)| !environment::ASKED_FOR.contains(&name.as_str()));
+        }
+        let mut environment = environment::of_job(leader.text("export"), &inherited);
+        environment::propagate(&mut environment, leader.text("propagate"));
         let variables = OF_TASKS.iter().map(|(name, variable)| ((*name).to_owned(), *variable));
         StepSpec {
             name: self.name(),
             working_directory: Some(directory(launcher, leader)),
-            environment: Some(environment::of_job(leader.text("export"), &launcher.environment)),
+            environment: Some(environment),
             umask: Some(launcher.umask),
             groups: (0..self.parts.len()).map(|part| self.group(part, job, programs)).collect(),
             streams: streams.of_tasks.clone(),

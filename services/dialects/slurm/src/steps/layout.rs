@@ -86,12 +86,17 @@ fn in_turns(places: &[u32], tasks: u32, size: u32) -> Vec<Vec<u32>> {
 /// The tasks of a part when each task's node is given by name (`-m arbitrary`), in the order of the tasks.
 ///
 /// # Errors
-/// [`StepError::ForeignNode`] if a node is not part of it.
-pub fn arbitrary(rooms: &[Room], hosts: &[String], job: u64) -> Result<Vec<Vec<u32>>, StepError> {
+/// [`StepError::ForeignNode`] if a node is not part of it, [`StepError::MoreProcessors`] if one has fewer places than tasks,
+/// unless there is `overcommit` (`-O`).
+pub fn arbitrary(rooms: &[Room], hosts: &[String], overcommit: bool, job: u64) -> Result<Vec<Vec<u32>>, StepError> {
     let mut nodes = vec![Vec::new(); rooms.len()];
     for (task, host) in hosts.iter().enumerate() {
         let place = rooms.iter().position(|room| room.node == *host).ok_or(StepError::ForeignNode { job })?;
         nodes[place].push(u32::try_from(task).unwrap_or(u32::MAX));
+    }
+    let is_full = |(room, tasks): (&Room, &Vec<u32>)| tasks.len() > room.places as usize;
+    if !overcommit && rooms.iter().zip(&nodes).any(is_full) {
+        return Err(StepError::MoreProcessors { job });
     }
     Ok(nodes)
 }

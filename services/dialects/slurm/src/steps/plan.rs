@@ -89,6 +89,9 @@ impl From<StepError> for PlanError {
     }
 }
 
+/// No step has more tasks than this.
+const MAX_TASKS: u64 = 1_000_000;
+
 /// Plans a step: on which components, nodes and CPUs its tasks run, by the resources that the job has; what other steps use
 /// of them is not looked at. `environment` gives the defaults of the options for a component, `enabled` says whether steps
 /// over several components are allowed (SL-R-11).
@@ -127,6 +130,10 @@ pub fn plan(
             ));
         }
         sizes.push((nodes, tasks));
+    }
+    // More than any job can have: they are not laid out first.
+    if sizes.iter().map(|(_, tasks)| u64::from(*tasks)).sum::<u64>() > MAX_TASKS {
+        return Err(StepError::MoreProcessors { job: number }.into());
     }
     let nodes = nodes_of(job, &parts, &settings, &sizes, number)?;
     let mut planned = Vec::with_capacity(parts.len());
@@ -208,9 +215,21 @@ fn layout(
     let room = |(node, cpus): (&String, &u64)| Room { node: node.clone(), places: places(*cpus) };
     let rooms: Vec<Room> = nodes.iter().zip(cpus).map(room).collect();
     let distribution = settings.value("distribution", values::Distribution::parse).unwrap_or_default();
+    let overcommit = settings.is_set("overcommit");
+    let own = settings.of_command_line();
     let hosts = settings.text("nodelist").filter(|_| distribution == values::Distribution::Arbitrary);
-    if let Some(hosts) = hosts.and_then(|text| hostlist::expand(text).ok()) {
-        return arbitrary(&rooms, &hosts, job);
+    let Some(hosts) = hosts.and_then(|text| hostlist::expand(text).ok()) else {
+        // What the job was submitted with is no reason to refuse its steps.
+        let is_asked = own.value("distribution", values::Distribution::parse) == Some(values::Distribution::Arbitrary);
+        return if is_asked {
+            Err(StepError::NoHosts)
+        } else {
+            distribute(distribution, &rooms, tasks, overcommit, job)
+        };
+    };
+    let asked = own.value("ntasks", values::count);
+    if let Some(asked) = asked.filter(|asked| *asked as usize != hosts.len()) {
+        return Err(StepError::TasksOfHosts { asked, listed: hosts.len() });
     }
-    distribute(distribution, &rooms, tasks, settings.is_set("overcommit"), job)
+    arbitrary(&rooms, &hosts, overcommit, job)
 }

@@ -74,6 +74,16 @@ impl Streams {
         let of_tasks = model::StepStreams { stdin, stdout, stderr, append_output, terminal: None };
         Self { of_tasks, stdout: shown_output, stderr: shown_error, stdin: fed }
     }
+
+    /// Where `srun` itself has nothing to read, its tasks have not either, and no way between them is needed. A terminal
+    /// stays as it is.
+    pub fn without_standard_input(self) -> Self {
+        if self.stdin != Fed::StandardInput || self.of_tasks.terminal.is_some() {
+            return self;
+        }
+        let of_tasks = model::StepStreams { stdin: model::StepInput::Nothing, ..self.of_tasks };
+        Self { of_tasks, stdin: Fed::Nothing, ..self }
+    }
 }
 
 fn output(wanted: StepOutput) -> (model::StepOutput, Shown) {

@@ -2,12 +2,13 @@
 
 use muster_slurm::{
     environment::{
-        ArrayFacts, ComponentFacts, JobFacts, defaults, of_allocation, of_batch_script, of_job, verbosity,
-        with_pack_names,
+        ArrayFacts, ComponentFacts, JobFacts, SoftLimit, defaults, of_allocation, of_batch_script, of_job, propagate,
+        soft_limits, verbosity, with_pack_names,
     },
     options::Command,
 };
 use proptest::{collection::vec, prelude::*};
+use std::collections::BTreeMap;
 
 fn given(command: Command, component: Option<u32>, variables: &[(&str, &str)]) -> Vec<(&'static str, String)> {
     let lookup = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
@@ -119,6 +120,30 @@ fn the_export_list_chooses_variables() {
     assert_eq!(chosen(Some("A,C=5,D")), "A=1 C=5 SLURM_X=3");
     assert_eq!(chosen(Some("ALL,B=9")), "A=1 B=9 SLURM_X=3");
     assert_eq!(chosen(Some("C='x,y'")), "C=x,y SLURM_X=3");
+}
+
+/// SL-E-13: soft limits travel in variables, as far as `--propagate` names them.
+#[test]
+fn limits_are_carried_in_variables() {
+    let some = SoftLimit { resource: "NOFILE", most: Some(345) };
+    let none = SoftLimit { resource: "STACK", most: None };
+    let carried: BTreeMap<String, String> =
+        [some.variable(), none.variable(), ("HOME".to_owned(), "/".to_owned())].into_iter().collect();
+    assert_eq!(carried["SLURM_RLIMIT_STACK"], "-1");
+    let left = |wanted: Option<&str>| {
+        let mut environment = carried.clone();
+        propagate(&mut environment, wanted);
+        assert_eq!(environment["HOME"], "/");
+        soft_limits(&environment)
+    };
+    for all in [None, Some(""), Some("all")] {
+        assert_eq!(left(all), [none, some], "{all:?}");
+    }
+    assert_eq!(left(Some("nofile,CORE")), [some]);
+    assert_eq!(left(Some("NONE")), []);
+    let mut odd = carried.clone();
+    odd.insert("SLURM_RLIMIT_NOFILE".to_owned(), "many".to_owned());
+    assert_eq!(soft_limits(&odd), [none]);
 }
 
 fn component(number: u64, nodes: &[&str]) -> ComponentFacts {

@@ -172,6 +172,14 @@ fn sizes_and_nodes_are_checked_against_the_allocation() {
         printed(&job, "-m arbitrary -w nid00002,nid00001,nid00002 -N2 -n3 x"),
         ["0: nid00002", "1: nid00001", "2: nid00002"]
     );
+    let refused = |line: &str| planned(&job, line).unwrap_err();
+    assert_eq!(refused("-m arbitrary x"), ["srun: error: no hostlist given for arbitrary dist"]);
+    assert_eq!(
+        refused("-m arbitrary -w nid00002,nid00001 -n5 x"),
+        ["srun: error: Asked for 5 tasks have 2 in the nodelist. Check your nodelist, or set the -n option to be 2"]
+    );
+    let beyond = ["srun: error: Unable to create step for job 9: More processors requested than permitted"];
+    assert_eq!(refused("-n 4000000000 -O x"), beyond, "they are not laid out first");
     let wrong = plan(&job, &parse(Command::Srun, "--time=x a"), |_| Vec::new(), true, &now()).unwrap_err();
     assert_eq!(wrong.lines(), ["srun: error: Invalid --time specification"]);
     assert_eq!(wrong.exit_status(ExitStatuses::default()), 255);

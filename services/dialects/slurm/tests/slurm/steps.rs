@@ -174,8 +174,10 @@ fn every_distribution_places_its_tasks() {
     assert_eq!(layout(Distribution::Cyclic, &[2, 2, 2], 4), [vec![0, 3], vec![1], vec![2]]);
     assert_eq!(layout(Distribution::Plane(2), &[4, 4], 7), [vec![0, 1, 4, 5], vec![2, 3, 6]]);
     let hosts = ["nid00002", "nid00001", "nid00002"].map(str::to_owned);
-    assert_eq!(arbitrary(&rooms(&[2, 2]), &hosts, 9).unwrap(), [vec![1], vec![0, 2]]);
-    let foreign = arbitrary(&rooms(&[2]), &hosts, 9).unwrap_err();
+    assert_eq!(arbitrary(&rooms(&[2, 2]), &hosts, false, 9).unwrap(), [vec![1], vec![0, 2]]);
+    assert_eq!(arbitrary(&rooms(&[1, 1]), &hosts, false, 9).unwrap_err(), StepError::MoreProcessors { job: 9 });
+    assert_eq!(arbitrary(&rooms(&[1, 1]), &hosts, true, 9).unwrap(), [vec![1], vec![0, 2]]);
+    let foreign = arbitrary(&rooms(&[2]), &hosts, false, 9).unwrap_err();
     assert_eq!(
         foreign.to_string(),
         "srun: error: Unable to create step for job 9: Requested node configuration is not available"

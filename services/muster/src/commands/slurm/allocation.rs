@@ -22,7 +22,11 @@ use muster_slurm::{
     request::{Caller, Interactive, Program, Rules, Settings, Submission, lower},
 };
 use nix::unistd::User;
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
 
 /// A command that is not heard of for so long, and as long again, has lost its allocation.
 const LEASE_SECONDS: u32 = 60;
@@ -30,6 +34,9 @@ const LEASE_SECONDS: u32 = 60;
 const RENEWAL: Duration = Duration::from_secs(20);
 /// So long a command that has an allocation goes on without an answer of the system.
 pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// So long one request waits for a start.
+const LONGEST_WAIT_SECONDS: u32 = 60;
 
 /// What is asked for, by whom.
 pub struct Wish<'a> {
@@ -113,7 +120,7 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
     let seen = client.wait_for_plan(job).map_err(lost)?;
     let waits = matches!(seen.state, JobState::Held | JobState::Queued);
     if let Some(seconds) = at_most_seconds(command, wish.settings).filter(|_| waits) {
-        let view = client.wait_for_start(job, Some(seconds)).map_err(lost)?;
+        let view = wait_at_most(client, job, seconds).map_err(lost)?;
         if view.outcome.is_none() && view.nodes.is_empty() {
             cancel(client, job).map_err(lost)?;
             return Err(Refusal::Rejected(Rejection::NotImmediately).into());
@@ -137,7 +144,19 @@ fn at_most_seconds(command: Command, settings: &[Settings]) -> Option<u32> {
     let given = |name: &str| settings.iter().find_map(|settings| settings.text(name));
     let immediate = given("immediate").map(|text| text.parse().unwrap_or(0));
     let seconds = immediate.or_else(|| given("wait").filter(|_| command == Command::Salloc)?.parse().ok());
-    seconds.map(|seconds: u32| seconds.min(300))
+    seconds
+}
+
+/// Waits for a job's start, but no longer than this.
+fn wait_at_most(client: &mut Client, job: JobId, seconds: u32) -> Result<JobView, ClientError> {
+    let deadline = Instant::now() + Duration::from_secs(seconds.into());
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+        let view = client.wait_for_start(job, Some((left as u32).min(LONGEST_WAIT_SECONDS)))?;
+        if view.outcome.is_some() || !view.nodes.is_empty() || left == 0.0 {
+            return Ok(view);
+        }
+    }
 }
 
 fn never_started(command: Command, job: &JobView) -> Problem {

@@ -3,7 +3,10 @@
 use super::{
     Ended, clusters, forecast, print,
     site::{self, now, unreachable, variable},
-    submission::{self, Problem, caller, fit_to_deadlines, forget_outer_job, printed_only, refused_job, tell, verdict},
+    submission::{
+        self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, printed_only, refused_job, tell,
+        verdict,
+    },
 };
 use crate::cli::ConnectionOptions;
 use jiff::Zoned;
@@ -42,6 +45,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     }
     let now = now();
     let mut caller = caller(COMMAND, connection, words)?;
+    carry_limits(&mut caller);
     forget_outer_job(&mut caller);
     let (program, settings) = read(&line, &caller, &now)?;
     tell(COMMAND, &line, &settings);

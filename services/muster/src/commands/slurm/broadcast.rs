@@ -28,22 +28,26 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     os::unix::fs::MetadataExt as _,
-    path::Path,
     thread,
 };
 
 /// Refuses what is there already. It is a step of its own: where nodes share the folder, the file of the first to be done
 /// would be found there by the others.
-const CHECK: &str = r#"if [ -e "$1" ]; then echo "$1: File exists" >&2; exit 1; fi"#;
+const CHECK: &str = r#"to="$1"
+if [ -d "$to" ]; then to="${to%/}/$4"; fi
+if [ -e "$to" ]; then echo "$to: File exists" >&2; exit 1; fi
+"#;
 
-/// Writes what it reads, in one piece or not at all.
-const WRITE: &str = r#"set -e
-part="$1.sbcast.$MUSTER_NODE_NAME.$$"
-trap 'rm -f "$part"' EXIT
+/// Writes what it reads, in one piece or not at all, and never through a link that somebody has put there.
+const WRITE: &str = r#"set -eC
+to="$1"
+if [ -d "$to" ]; then to="${to%/}/$4"; fi
+part="$to.sbcast.$MUSTER_NODE_NAME.$$"
 cat > "$part"
-chmod "$2" "$part"
-if [ -n "$3" ]; then touch -d "@$3" "$part"; fi
-mv -f "$part" "$1"
+trap 'rm -f -- "$part"' EXIT
+chmod -- "$2" "$part"
+if [ -n "$3" ]; then touch -d "@$3" -- "$part"; fi
+mv -fT -- "$part" "$to"
 "#;
 
 /// Does what a command line of `sbcast` asks.
@@ -192,7 +196,8 @@ impl Copy {
             let ranks = IndexSet::from_range(rank, rank);
             let destination = self.destination.replace("%N", &node.node);
             let seconds = self.changed_seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
-            let words = ["/bin/sh", "-c", script, self.tool, &destination, &format!("{:o}", self.mode), &seconds];
+            let mode = format!("{:o}", self.mode);
+            let words = ["/bin/sh", "-c", script, self.tool, &destination, &mode, &seconds, file_name(&self.source)];
             let argv = words.iter().map(|word| (*word).to_owned()).collect();
             let place = StepPlace { node: node.node.clone(), ranks: ranks.clone(), cores: Some(1) };
             let program = StepProgram { ranks, argv };
@@ -224,11 +229,18 @@ impl Copy {
 
 /// Where `--bcast` puts a program: at the path that is given, in the folder that is, else in the working directory (SL-M-13).
 pub fn destination(given: &str, directory: &str, job: JobId, program: &str) -> String {
-    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = format!("slurm_bcast_{}_{name}", job.number);
+    let name = format!("slurm_bcast_{}_{}", job.number, file_name(program));
     match given {
         "" => format!("{directory}/{name}"),
-        folder if folder.ends_with('/') => format!("{folder}{name}"),
-        path => path.to_owned(),
+        given => {
+            let name = if given.ends_with('/') { name.as_str() } else { "" };
+            // The program is started by it, so that it must not look like one that is searched for.
+            let folder = if given.starts_with('/') { String::new() } else { format!("{directory}/") };
+            format!("{folder}{given}{name}")
+        }
     }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }

@@ -75,7 +75,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
         allocation.leave(&mut client).map_err(|error| failed(COMMAND, error))?;
         return Ok(0);
     }
-    let ended = command(&client, &allocation, &words, &leader, &caller, &interrupts);
+    let ended = command(&client, &allocation, &words, &leader, &caller, connection, &interrupts);
     let (status, revoked) = match &ended {
         Ok(beside) => (beside.status, beside.is_revoked),
         Err(_) => (ExitStatus::Code(1), false),
@@ -101,12 +101,15 @@ fn command(
     words: &[String],
     leader: &Settings,
     caller: &Caller,
+    connection: &ConnectionOptions,
     interrupts: &Interrupts,
 ) -> Result<Beside, Failure> {
     let error = |text: String| Failure::error(COMMAND.name(), text);
     let facts = allocation.facts(caller).ok_or_else(|| error("the allocation is over already".to_owned()))?;
     let mut command = process::Command::new(&words[0]);
     command.args(&words[1..]).env_clear().envs(caller.environment.iter().cloned()).envs(of_allocation(&facts));
+    // The log does not get it, but this is no program of the job: its steps are launched by who has launched it.
+    command.envs(connection.token.iter().map(|token| ("MUSTER_TOKEN", token)));
     if let Some(folder) = leader.text("chdir").filter(|folder| !folder.is_empty()) {
         command.current_dir(folder);
     }

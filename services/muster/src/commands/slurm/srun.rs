@@ -12,11 +12,11 @@ use super::{
     interrupts::Interrupts,
     print,
     site::{self, Site, unreachable, variable},
-    submission::{self, Problem, caller, forget_outer_job, is_of_outer_job, printed_only, tell},
+    submission::{self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, printed_only, tell},
 };
 use crate::{
     cli::ConnectionOptions,
-    commands::step::input::{pass_on, standard_input},
+    commands::step::input::{is_null_device, pass_on, standard_input},
     terminal,
 };
 use interrupted::Tasks;
@@ -25,8 +25,8 @@ use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId, JobId,
     job::{ExitStatus, JobState},
-    steps::StepSpec,
-    views::{ErrorCode, JobDetail, StepAnswer},
+    steps::{StepSpec, TerminalSize},
+    views::{ErrorCode, JobDetail, StepAnswer, StepEndRequest},
 };
 use muster_slurm::{
     environment::{JobFacts, defaults},
@@ -38,12 +38,20 @@ use muster_slurm::{
     request::{Caller, Interactive, Rules, Settings, components},
     steps::{self, Fed, GroupWish, Launcher, PlanError, StepPlan, Streams},
 };
+use nix::sys::signal::Signal;
 use shown::Shown;
-use std::{fs::File, io::IsTerminal as _, thread};
+use std::{
+    fs::File,
+    io::{IsTerminal as _, Write as _},
+    thread,
+    time::{Duration, Instant},
+};
 
 const COMMAND: Command = Command::Srun;
 /// So long one request waits for resources; then it is asked anew.
 const WAIT_SECONDS: u32 = 60;
+/// So long a command that fails tries to end its step.
+const SHORT_PATIENCE: Duration = Duration::from_secs(10);
 /// A step that waits no longer than this for others says nothing of it.
 const QUIET_SECONDS: u32 = 1;
 
@@ -66,7 +74,8 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         print("MPI plugin types are...\n\tnone\n");
         return Ok(0);
     }
-    let caller = caller(COMMAND, connection, words)?;
+    let mut caller = caller(COMMAND, connection, words)?;
+    carry_limits(&mut caller);
     let client = connection.client().map_err(failed)?;
     let interrupts = Interrupts::watch();
     let job = job_of(connection, &line)?;
@@ -196,9 +205,10 @@ impl Run<'_> {
         }
         plan.warnings.iter().for_each(|warning| eprintln!("{warning}"));
         let tasks = u32::try_from(plan.world.tasks.len()).unwrap_or(u32::MAX);
-        let terminal = plan.leader().is_set("pty").then(|| terminal::size().unwrap_or_default());
+        let terminal = self.terminal(plan.leader());
         let components = plan.parts.iter().map(|part| part.part.component).collect::<std::collections::BTreeSet<_>>();
         let streams = Streams::of(plan.leader(), tasks, components.len(), terminal);
+        let streams = if is_null_device() { streams.without_standard_input() } else { streams };
         let programs = programs(&plan, tasks)?;
         self.copy_programs(client, detail, &mut plan)?;
         let launcher = Launcher {
@@ -210,10 +220,44 @@ impl Run<'_> {
         self.run_beside(&plan, "prolog");
         let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
         let address = StepAddress { job, run, step };
+        // Who reads what the step says may go away: that is an error here, which ends the step, and not this command.
+        let previous = set_broken_pipe(nix::libc::SIG_IGN);
+        let attended = self.attend(client, detail, &facts, &plan, &streams, address);
+        if attended.is_err() {
+            // Nothing that was launched outlives it. A step that cannot be reached ends with its job.
+            let request = StepEndRequest { component: None, is_forced: true };
+            let _ = client.another().with_patience(SHORT_PATIENCE).end_step(CommandId::new_now(), job, step, &request);
+        }
+        set_broken_pipe(previous);
+        attended
+    }
+
+    /// The terminal of the step, which is this one's size. Without one here there is none there (SL-R-21).
+    fn terminal(&self, leader: &Settings) -> Option<TerminalSize> {
+        let size = terminal::size().filter(|_| leader.is_set("pty"));
+        if size.is_none() && leader.is_set("pty") {
+            say("srun: error: ioctl(TIOCGWINSZ): Inappropriate ioctl for device");
+            say("srun: error: Not using a pseudo-terminal, disregarding --pty option");
+        }
+        size
+    }
+
+    /// Passes on what the tasks of a step read, say and are signalled, to their end.
+    fn attend(
+        &self,
+        client: &mut Client,
+        detail: &JobDetail,
+        facts: &JobFacts,
+        plan: &StepPlan,
+        streams: &Streams,
+        address: StepAddress,
+    ) -> Result<u8, Problem> {
+        let StepAddress { job, run, step } = address;
         let number = step.0.saturating_sub(1);
         if self.line.verbosity() > 0 {
-            steps::launch_lines(job.number, number, &plan.world).iter().for_each(|line| eprintln!("{line}"));
+            steps::launch_lines(job.number, number, &plan.world).iter().for_each(say);
         }
+        let has_terminal = streams.of_tasks.terminal.is_some();
         let named = Facts {
             job: detail.job.own_number(),
             array: job.number,
@@ -225,22 +269,22 @@ impl Run<'_> {
             name: detail.job.name.clone(),
             ..Facts::default()
         };
-        let tasks_now = Tasks::of(&plan, format!("{}.{number}", detail.job.own_number()), address);
+        let tasks_now = Tasks::of(plan, format!("{}.{number}", detail.job.own_number()), address);
         tasks_now.obey(client, &self.interrupts, plan.leader());
         ahead::signal_ahead(client, detail, address);
-        let raw = (terminal.is_some() && std::io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
+        let raw = (has_terminal && std::io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
         self.feed(client, address, &streams.stdin, &named)?;
-        let mut shown = Shown::of(&plan, &streams, &named, tasks_now).map_err(failed)?;
+        let mut shown = Shown::of(plan, streams, &named, tasks_now).map_err(failed)?;
         let mut reader = OutputReader::of(address);
         while reader.read(client, |frame| shown.take(frame)).map_err(failed)? {
-            shown.flush().map_err(failed)?;
+            shown.flush().map_err(not_shown)?;
         }
-        shown.finish().map_err(failed)?;
+        shown.finish().map_err(not_shown)?;
         drop(raw);
         // What comes next finds the resources free, and the step in the lists as it ended.
         let over = client.wait_for_step(job, run, step).map_err(failed)?;
         self.interrupts.end_the_command();
-        self.run_beside(&plan, "epilog");
+        self.run_beside(plan, "epilog");
         let mut ends = shown.ends();
         if ends.len() < plan.world.tasks.len() {
             // Who does not write here need not say here that it has ended: the log has it.
@@ -249,14 +293,14 @@ impl Run<'_> {
             shown.add_ends(known.flat_map(|known| &known.statuses));
             ends = shown.ends();
         }
-        steps::end_lines(&ends).iter().for_each(|line| eprintln!("{line}"));
+        steps::end_lines(&ends).iter().for_each(say);
         let status = steps::exit_status(&ends);
         if ends.len() == plan.world.tasks.len() {
             return Ok(status);
         }
         // Some were not started, or are lost: the log says why.
         if let Some(why) = &over.detail {
-            eprintln!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number());
+            say(format_args!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number()));
         }
         Ok(status.max(over.exit_status.map_or(1, ExitStatus::shell_code)).max(1))
     }
@@ -293,8 +337,8 @@ impl Run<'_> {
         let words = plan.parts.first().map(|part| part.part.words.clone()).unwrap_or_default();
         match std::process::Command::new(program).args(words).status() {
             Ok(status) if status.success() => {}
-            Ok(status) => eprintln!("{COMMAND}: error: {option} {program}: {status}"),
-            Err(error) => eprintln!("{COMMAND}: error: {option} {program}: {error}"),
+            Ok(status) => say(format_args!("{COMMAND}: error: {option} {program}: {status}")),
+            Err(error) => say(format_args!("{COMMAND}: error: {option} {program}: {error}")),
         }
     }
 
@@ -326,14 +370,19 @@ impl Run<'_> {
         leader: &Settings,
     ) -> Result<StepAnswer, Problem> {
         let [waiting, created] = steps::waiting_lines(job.number);
+        let at_most = leader.text("immediate").map(|text| Duration::from_secs(text.parse().unwrap_or(0)));
+        let begin = Instant::now();
         let mut waits = false;
         loop {
-            let seconds = if waits { WAIT_SECONDS } else { QUIET_SECONDS };
+            let mut seconds = if waits { WAIT_SECONDS } else { QUIET_SECONDS };
+            if let Some(left) = at_most.map(|most| most.saturating_sub(begin.elapsed()).as_secs_f64().ceil()) {
+                seconds = seconds.min(left as u32);
+            }
             let answer = client.launch_step(CommandId::new_now(), job, spec, seconds);
             match answer {
                 Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy => {
-                    if leader.is_set("immediate") {
-                        return Err(no_step(job, "Requested nodes are busy"));
+                    if at_most.is_some_and(|most| begin.elapsed() >= most) {
+                        return Err(not_at_once(job));
                     }
                     if !std::mem::replace(&mut waits, true) && !self.is_quiet() {
                         eprintln!("{waiting}");
@@ -391,6 +440,25 @@ impl Run<'_> {
     }
 }
 
+/// A line for standard error. Nobody has to be there to read it.
+fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// What is done when nobody reads any more what this command writes; what was done before.
+fn set_broken_pipe(action: nix::libc::sighandler_t) -> nix::libc::sighandler_t {
+    // SAFETY: neither ignoring a signal nor its default action is code of this program.
+    unsafe { nix::libc::signal(nix::libc::SIGPIPE, action) }
+}
+
+/// What tasks say cannot be shown. If nobody reads it the status is that of a program which the signal for that has ended.
+fn not_shown(error: std::io::Error) -> Problem {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Problem::Failed(Failure { lines: Vec::new(), code: 128 + Signal::SIGPIPE as u8 });
+    }
+    failed(format_args!("Could not write the output of tasks: {error}"))
+}
+
 fn planned(error: PlanError) -> Problem {
     let chosen = ExitStatuses::from_variables(variable);
     Problem::Failed(Failure { lines: error.lines(), code: error.exit_status(chosen) })
@@ -400,6 +468,14 @@ fn no_step(job: JobId, why: impl std::fmt::Display) -> Problem {
     let code = ExitStatuses::from_variables(variable).error.unwrap_or(1);
     let lines = vec![format!("{COMMAND}: error: Unable to create step for job {}: {why}", job.number)];
     Problem::Failed(Failure { lines, code })
+}
+
+/// Its resources were not free in time (SL-E-11).
+fn not_at_once(job: JobId) -> Problem {
+    let chosen = ExitStatuses::from_variables(variable);
+    let lines =
+        vec![format!("{COMMAND}: error: Unable to create step for job {}: Requested nodes are busy", job.number)];
+    Problem::Failed(Failure { lines, code: chosen.immediate.or(chosen.error).unwrap_or(1) })
 }
 
 /// The command of each rank, if they are in a file (SL-R-24).

@@ -1,6 +1,9 @@
 //! What the commands that submit jobs have in common: `sbatch`, `salloc` and `srun`.
 
-use super::site::{group_name, host, unreachable, variable, was_refused};
+use super::{
+    site::{group_name, host, unreachable, variable, was_refused},
+    variables::own_limits,
+};
 use crate::{cli::ConnectionOptions, commands::wait_until_decided, job_options};
 use jiff::Zoned;
 use muster_client::{Client, ClientError, Moment};
@@ -47,6 +50,8 @@ impl Problem {
         let chosen = ExitStatuses::from_variables(variable);
         match self {
             Self::Refused(refusal) => Failure { lines: refusal.lines(command), code: refusal.exit_status(chosen) },
+            // What the caller has chosen for every error (SL-E-11).
+            Self::Failed(failure) if failure.code == 1 => Failure { code: chosen.error.unwrap_or(1), ..failure },
             Self::Failed(failure) => failure,
         }
     }
@@ -105,6 +110,12 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
 
 /// The submitter's secret, and what belongs to the job that submits.
 const NOT_INHERITED: [&str; 2] = ["MUSTER_TOKEN", "MUSTER_JOB_ID"];
+
+/// Adds the soft limits of this process, for what it submits or launches (SL-E-13).
+pub fn carry_limits(caller: &mut Caller) {
+    caller.environment.retain(|(name, _)| !name.starts_with(environment::LIMIT_VARIABLE));
+    caller.environment.extend(own_limits());
+}
 
 /// Leaves out what is about the job inside which a new one is submitted.
 pub fn forget_outer_job(caller: &mut Caller) {

@@ -4,7 +4,8 @@ use muster_schemas::{
     job::Program,
     node::{CLUSTER_NAME_VARIABLE, LaunchOrder, RESTART_COUNT_VARIABLE},
 };
-use muster_slurm::environment::{ArrayFacts, ComponentFacts, JobFacts, of_batch_script};
+use muster_slurm::environment::{self, ArrayFacts, ComponentFacts, JobFacts, RESOURCES, SoftLimit, of_batch_script};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use std::{
     collections::BTreeMap,
     time::{SystemTime, UNIX_EPOCH},
@@ -19,6 +20,37 @@ pub fn variables(order: &LaunchOrder) -> BTreeMap<String, String> {
 /// The variable that has the process id of a batch script that `sbatch` submitted (SL-E-08).
 pub fn process_id_variable(order: &LaunchOrder) -> Option<&'static str> {
     is_of_sbatch(order).then_some("SLURM_TASK_PID")
+}
+
+/// The soft limits of what Slurm's commands launch: those of the command (SL-E-13).
+pub fn soft_limits(order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
+    let known = environment::soft_limits(&order.environment);
+    known.into_iter().filter_map(|limit| Some((resource(limit.resource)?, limit.most))).collect()
+}
+
+/// The soft limits of this process, as the variables that carry them.
+pub fn own_limits() -> Vec<(String, String)> {
+    let of = |name: &'static str| {
+        let (soft, _) = getrlimit(resource(name)?).ok()?;
+        Some(SoftLimit { resource: name, most: Some(soft).filter(|soft| *soft != RLIM_INFINITY) }.variable())
+    };
+    RESOURCES.into_iter().filter_map(of).collect()
+}
+
+fn resource(name: &str) -> Option<Resource> {
+    Some(match name {
+        "CPU" => Resource::RLIMIT_CPU,
+        "FSIZE" => Resource::RLIMIT_FSIZE,
+        "DATA" => Resource::RLIMIT_DATA,
+        "STACK" => Resource::RLIMIT_STACK,
+        "CORE" => Resource::RLIMIT_CORE,
+        "RSS" => Resource::RLIMIT_RSS,
+        "NPROC" => Resource::RLIMIT_NPROC,
+        "NOFILE" => Resource::RLIMIT_NOFILE,
+        "MEMLOCK" => Resource::RLIMIT_MEMLOCK,
+        "AS" => Resource::RLIMIT_AS,
+        _ => return None,
+    })
 }
 
 fn is_of_sbatch(order: &LaunchOrder) -> bool {

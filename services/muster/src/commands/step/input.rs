@@ -63,6 +63,15 @@ pub fn standard_input() -> Box<dyn io::Read + Send> {
     }
 }
 
+/// Whether there will never be anything to read, as in batch scripts.
+pub fn is_null_device() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let of_stdin = io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
+    of_stdin
+        .and_then(|stdin| Ok(stdin.rdev() != 0 && stdin.rdev() == std::fs::metadata("/dev/null")?.rdev()))
+        .unwrap_or(false)
+}
+
 /// Passes on what is read to the tasks of a step, to its end. A step that has ended takes no more, which ends this too.
 pub fn pass_on(mut client: Client, address: StepAddress, mut source: impl io::Read) {
     let mut buffer = vec![0; 64 << 10];

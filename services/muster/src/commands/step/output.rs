@@ -9,6 +9,9 @@ use std::{
     io::{self, Write as _},
 };
 
+/// A line that grows longer than this is shown as several.
+const MAX_LINE_BYTES: usize = 1 << 20;
+
 /// Collects what tasks say. With labels only whole lines are shown.
 pub struct Lines {
     label_width: Option<usize>,
@@ -73,15 +76,19 @@ impl Lines {
 
     fn add(&mut self, rank: u32, is_error: bool, bytes: &[u8]) {
         let Some(width) = self.label_width else { return self.sink(is_error).extend_from_slice(bytes) };
-        let mut rest = self.partial.remove(&(rank, is_error)).unwrap_or_default();
-        rest.extend_from_slice(bytes);
-        let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let left = rest.split_off(whole);
-        for line in rest.split_inclusive(|byte| *byte == b'\n') {
-            self.label(rank, width, is_error, line);
+        let mut line = self.partial.remove(&(rank, is_error)).unwrap_or_default();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            line.extend_from_slice(piece);
+            if line.len() >= MAX_LINE_BYTES && !piece.ends_with(b"\n") {
+                line.push(b'\n');
+            }
+            if line.ends_with(b"\n") {
+                self.label(rank, width, is_error, &line);
+                line.clear();
+            }
         }
-        if !left.is_empty() {
-            self.partial.insert((rank, is_error), left);
+        if !line.is_empty() {
+            self.partial.insert((rank, is_error), line);
         }
     }
 
@@ -134,6 +141,20 @@ mod tests {
         lines.take(Frame { rank: 3, content: Content::Ended(ExitStatus::Code(2)) });
         assert_eq!(lines.highest_status(), 2);
         String::from_utf8(lines.output).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_for_ever() {
+        let mut lines = Lines::new(Some(1));
+        let piece = vec![b'x'; 64 << 10];
+        (0..40).for_each(|_| lines.take(Frame { rank: 0, content: Content::Output(&piece) }));
+        assert!(lines.partial.values().all(|line| line.len() < MAX_LINE_BYTES));
+        lines.take(Frame { rank: 0, content: Content::Ended(ExitStatus::Code(0)) });
+        let shown: Vec<&[u8]> = lines.output.split(|byte| *byte == b'\n').collect();
+        assert_eq!(
+            shown.iter().map(|line| line.len()).collect::<Vec<_>>(),
+            [3 + MAX_LINE_BYTES, 3 + MAX_LINE_BYTES, 3 + (8 * (64 << 10)), 0]
+        );
     }
 
     /// SL-R-14

@@ -1,6 +1,6 @@
 //! What signals do to a step (SL-R-26), and what the end of its first task does (`--wait`).
 
-use super::super::interrupts::Interrupts;
+use super::{super::interrupts::Interrupts, say};
 use crate::terminal;
 use muster_client::{Client, ClientError, StepAddress};
 use muster_schemas::{
@@ -68,7 +68,7 @@ impl Tasks {
                 other => tasks.pass_on(other),
             };
             if let Err(error) = done {
-                eprintln!("srun: error: {error}");
+                say(format_args!("srun: error: {error}"));
             }
         });
     }
@@ -94,11 +94,11 @@ impl Tasks {
         if self.now().ended.len() == u64::from(self.total) {
             return;
         }
-        eprintln!("srun: First task exited {}s ago", waited.as_secs());
+        say(format_args!("srun: First task exited {}s ago", waited.as_secs()));
         self.report();
-        eprintln!("srun: Terminating StepId={}", self.name);
+        say(format_args!("srun: Terminating StepId={}", self.name));
         if let Err(error) = self.end(false) {
-            eprintln!("srun: error: {error}");
+            say(format_args!("srun: error: {error}"));
         }
     }
 
@@ -118,17 +118,17 @@ impl Tasks {
         };
         match count {
             1 => {
-                eprintln!("srun: interrupt (one more within 1 sec to abort)");
+                say("srun: interrupt (one more within 1 sec to abort)");
                 self.report();
                 Ok(())
             }
             2 => {
-                eprintln!("srun: sending Ctrl-C to StepId={}", self.name);
+                say(format_args!("srun: sending Ctrl-C to StepId={}", self.name));
                 self.pass_on(Signal::SIGINT)?;
                 self.end(false)
             }
             _ => {
-                eprintln!("srun: forcing job termination");
+                say("srun: forcing job termination");
                 self.end(true)
             }
         }
@@ -140,7 +140,7 @@ impl Tasks {
         for (ranks, state) in [(running, "running"), (ended, "exited")] {
             if !ranks.is_empty() {
                 let tasks = if ranks.len() == 1 { "task" } else { "tasks" };
-                eprintln!("srun: StepId={} {tasks} {ranks}: {state}", self.name);
+                say(format_args!("srun: StepId={} {tasks} {ranks}: {state}", self.name));
             }
         }
     }

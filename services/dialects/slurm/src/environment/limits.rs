@@ -1,0 +1,49 @@
+//! The soft resource limits of the command that submits, which tasks have too (SL-E-13). They travel in Slurm's variables.
+
+use std::collections::BTreeMap;
+
+/// A limit of a process on what it uses of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoftLimit {
+    /// The name of the resource: one of [`RESOURCES`].
+    pub resource: &'static str,
+    /// The limit in the resource's own unit; `None` if there is none.
+    pub most: Option<u64>,
+}
+
+/// The resources whose limits are carried, as `--propagate` names them.
+pub const RESOURCES: [&str; 10] = ["CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"];
+
+/// What the variables of limits begin with.
+pub const LIMIT_VARIABLE: &str = "SLURM_RLIMIT_";
+
+impl SoftLimit {
+    /// Its variable; no limit is -1, as in Slurm.
+    pub fn variable(self) -> (String, String) {
+        let value = self.most.map_or_else(|| "-1".to_owned(), |most| most.to_string());
+        (format!("{LIMIT_VARIABLE}{}", self.resource), value)
+    }
+}
+
+/// The limits that the variables of a job or step tell of. What is no number counts for nothing.
+pub fn soft_limits(environment: &BTreeMap<String, String>) -> Vec<SoftLimit> {
+    let of = |resource: &'static str| {
+        let most = match environment.get(&format!("{LIMIT_VARIABLE}{resource}"))?.as_str() {
+            "-1" => None,
+            text => Some(text.parse().ok()?),
+        };
+        Some(SoftLimit { resource, most })
+    };
+    RESOURCES.into_iter().filter_map(of).collect()
+}
+
+/// Leaves in an environment the limits that `--propagate` names: all of them unless it says `NONE` or has a list.
+pub fn propagate(environment: &mut BTreeMap<String, String>, wanted: Option<&str>) {
+    let names: Vec<&str> =
+        wanted.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+    if names.is_empty() || has("ALL") {
+        return;
+    }
+    environment.retain(|name, _| name.strip_prefix(LIMIT_VARIABLE).is_none_or(&has));
+}
