@@ -4,6 +4,7 @@ use super::OutcomeWord;
 use crate::{
     ids::{JobId, Sequence},
     job::JobSpec,
+    plan::ComponentMode,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,20 @@ pub struct Statistics {
     pub active: u64,
     /// How long it took to plan, if the planner is in the process of this gateway.
     pub cycles: Option<PlannerCycles>,
+    /// The last pass of backfill that looked at jobs with several components, since the log begins; none if the policy starts
+    /// them in every pass (SL-P-06).
+    pub backfill_pass: Option<BackfillPassView>,
+}
+
+/// A pass of backfill that looked at jobs with several components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackfillPassView {
+    /// Its number: how many there were.
+    pub number: u64,
+    /// The time that it planned for.
+    pub at: Timestamp,
+    /// How it looked at them.
+    pub mode: ComponentMode,
 }
 
 /// How long it took to make plans, also such that changed nothing, since the process began.

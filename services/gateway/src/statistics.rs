@@ -6,7 +6,8 @@ use muster_schemas::{
     JobId, Timestamp,
     event::{Event, Record},
     job::{JobState, Outcome},
-    views::{OutcomeView, Statistics},
+    plan::ComponentMode,
+    views::{BackfillPassView, OutcomeView, Statistics},
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,9 +41,16 @@ impl Counts {
             waiting: of(&[JobState::Held, JobState::Queued]),
             active: of(&[JobState::Launching, JobState::Running, JobState::Suspended, JobState::Finishing]),
             cycles: planner_cycles(),
+            backfill_pass: backfill_pass(state),
             ..counted
         }
     }
+}
+
+fn backfill_pass(state: &State) -> Option<BackfillPassView> {
+    let passes = state.backfill_passes();
+    let mode = ComponentMode::of_pass(passes.number);
+    (passes.number > 0).then_some(BackfillPassView { number: passes.number, at: passes.at, mode })
 }
 
 fn count(counted: &mut Statistics, record: &Record, components: impl Fn(JobId) -> u64) {

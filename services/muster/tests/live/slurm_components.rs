@@ -184,3 +184,30 @@ fn accounting(site: &Site) -> [String; 4] {
 fn nothing_of_these_runs(site: &Site) {
     site.system.wait_until("nothing runs", || site.ok("squeue -h -t R,CG,CF").is_empty());
 }
+
+/// SL-P-01, SL-P-06, SL-P-15: where the policy has it so only passes of backfill start them, at their interval, and `sdiag`
+/// tells which was the last.
+#[test]
+fn passes_of_backfill_start_components_and_are_told() {
+    let site = Site::start();
+    assert!(site.ok("sdiag").contains("\tLast cycle mode: N/A\n"));
+    let policy = "version = 1\n[backfill]\nmode = \"easy\"\n[backfill.components]\nstart = \"backfill_pass\"\ninterval_seconds = 1\n";
+    site.system.write("passes.toml", policy);
+    site.system.ok(&["config", "apply", "--policy", "passes.toml"]);
+    let holder = submit(&site, "sbatch --parsable -N4 --exclusive --wrap 'until [ -e go ]; do sleep 0.02; done'");
+    let job = submit(&site, "sbatch --parsable -N2 -n2 : -N2 -n2 --wrap true");
+    let number = |name: &str| -> Option<u64> {
+        let text = site.ok("sdiag");
+        let (_, backfill) = text.split_once("Backfilling stats").expect("its section");
+        backfill.lines().find_map(|line| line.trim().strip_prefix(name)?.trim().parse().ok())
+    };
+    for mode in [1, 2] {
+        site.system.wait_until(&format!("a pass in mode {mode}"), || number("Last cycle mode:") == Some(mode));
+    }
+    assert!(number("Total cycles:") >= Some(2));
+    site.ok("touch go");
+    for job in [holder, job] {
+        site.is_over(&job.to_string());
+    }
+    assert_eq!(site.ok(&format!("sacct -X -n -P -j {job} -o State")), "COMPLETED\n".repeat(2));
+}

@@ -62,7 +62,8 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// What a gateway has counted. Every pass of muster's planner starts jobs in their order and goes around those that wait.
+    /// What a gateway has counted. Every pass of muster's planner starts jobs in their order and goes around those that wait;
+    /// where jobs with several components start in some passes only, it is those that are told as the passes of backfill.
     pub fn of(statistics: &Statistics) -> Self {
         let cycles = statistics.cycles.unwrap_or_default();
         let passes = Passes {
@@ -90,10 +91,14 @@ impl Diagnosis {
             states: [(State::Pending, statistics.waiting), (State::Running, statistics.active)].into(),
             ended,
             main: passes,
-            backfill: passes,
+            backfill: statistics.backfill_pass.map_or(passes, |pass| Passes {
+                count: pass.number,
+                last: Some(pass.at),
+                ..passes
+            }),
             backfilled: statistics.backfilled,
             backfilled_components: statistics.backfilled_components,
-            backfill_mode: None,
+            backfill_mode: statistics.backfill_pass.map(|pass| pass.mode.number()),
         }
     }
 }

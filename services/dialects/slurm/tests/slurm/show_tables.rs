@@ -8,7 +8,8 @@ use muster_schemas::{
         UserSpec,
     },
     cluster::ClusterSettings,
-    views::{AccountsPage, OutcomeWord, PlannerCycles, Statistics},
+    plan::ComponentMode,
+    views::{AccountsPage, BackfillPassView, OutcomeWord, PlannerCycles, Statistics},
 };
 use muster_slurm::{
     show::{
@@ -156,6 +157,7 @@ fn a_gateway_s_counts_are_what_sdiag_tells() {
         waiting: 2,
         active: 1,
         cycles: Some(PlannerCycles { count: 30, total_micros: 600, last_micros: 10, longest_micros: 90 }),
+        backfill_pass: None,
     };
     let text = sdiag(&Diagnosis::of(&statistics), &clock());
     for line in [
@@ -174,6 +176,10 @@ fn a_gateway_s_counts_are_what_sdiag_tells() {
     ] {
         assert!(text.lines().any(|known| known == line), "{line:?} is missing:\n{text}");
     }
+    let pass = BackfillPassView { number: 6, at: ago(7), mode: ComponentMode::Together };
+    let by_passes = Diagnosis::of(&Statistics { backfill_pass: Some(pass), ..statistics.clone() });
+    assert_eq!((by_passes.backfill_mode, by_passes.backfill.count, by_passes.main.count), (Some(2), 6, 30));
+    assert_eq!(by_passes.backfill.last, Some(ago(7)));
     let without = Diagnosis::of(&Statistics { cycles: None, ..statistics });
     assert_eq!((without.main.count, without.main.max_micros), (20, 0), "plans are counted, nobody timed them");
 }
