@@ -123,12 +123,15 @@ impl UserHost {
 /// Something that has to do with jobs of several components.
 fn on_components(random: &mut SmallRng, state: &State, jobs: &[JobId]) -> Command {
     let several: Vec<&Job> = state.jobs().filter(|job| job.components.len() > 1).collect();
-    let running: Vec<&Job> = several.iter().copied().filter(|job| job.run().is_some()).collect();
-    // What is to end alone runs; the rest may stand as it likes.
-    let (known, kind) = match random.random_range(0..16) {
-        kind @ 6..=9 if !running.is_empty() => (running, kind),
-        kind => (several, kind),
-    };
+    // What is to end alone runs, with others that do; the rest may stand as it likes.
+    let may_end_alone = |job: &&Job| job.run().is_some() && job.single_ends.is_none();
+    let running: Vec<&Job> = several.iter().copied().filter(may_end_alone).collect();
+    if !running.is_empty() && random.random_range(0..3) == 0 {
+        let job = running[random.random_range(0..running.len())];
+        let component = random.random_range(1..job.components.len() as u32);
+        return Command::Cancel { jobs: JobSelection::Component { job: job.id, component } };
+    }
+    let (known, kind) = (several, random.random_range(0..16));
     if kind <= 5 || known.is_empty() {
         return Command::Submit {
             jobs: (0..random.random_range(1..3)).map(|_| several_components(random, jobs)).collect(),

@@ -83,6 +83,18 @@ fn ends_are_told_by_node_and_the_highest_status_counts() {
     assert_eq!(sorted(&stderr), expected);
 }
 
+/// SL-C-30: who sees only that its tasks were terminated does not know why.
+#[test]
+fn a_step_that_has_used_up_its_time_says_so() {
+    let site = allocated();
+    let Output { status, stderr, .. } = in_job(&site, "srun -n1 -N1 -t 0:01 sleep 100");
+    assert_eq!(status, 143);
+    let (first, second) = stderr.split_once('\n').expect("two lines");
+    assert!(first.starts_with("slurmstepd: error: *** STEP 1.0 ON nid00001 CANCELLED AT "), "{stderr}");
+    assert!(first.ends_with(" DUE TO TIME LIMIT ***"), "{stderr}");
+    assert_eq!(second, "srun: error: nid00001: task 0: Terminated\n");
+}
+
 /// SL-R-08: no task starts before all parts are granted.
 #[test]
 fn a_step_over_components_starts_as_a_whole() {

@@ -99,8 +99,8 @@ pub enum EndCause {
     NodeFailure,
 }
 
-/// The line at the end of a batch script's output, with its end (SL-C-30).
-pub fn end_note(job: u64, node: &str, at: Timestamp, zone: &TimeZone, cause: EndCause) -> String {
+/// The line at the end of a batch script's output, or of a step's, with its end (SL-C-30). `what` is `JOB 7` or `STEP 7.0`.
+pub fn end_note(what: &str, node: &str, at: Timestamp, zone: &TimeZone, cause: EndCause) -> String {
     let time = at.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S").to_string();
     let why = match cause {
         EndCause::Cancelled => "",
@@ -109,5 +109,5 @@ pub fn end_note(job: u64, node: &str, at: Timestamp, zone: &TimeZone, cause: End
         EndCause::Preemption => " DUE TO PREEMPTION",
         EndCause::NodeFailure => " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS",
     };
-    format!("slurmstepd: error: *** JOB {job} ON {node} CANCELLED AT {time}{why} ***\n")
+    format!("slurmstepd: error: *** {what} ON {node} CANCELLED AT {time}{why} ***\n")
 }

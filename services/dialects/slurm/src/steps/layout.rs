@@ -252,7 +252,7 @@ pub fn pick_nodes(nodes: &[String], wishes: &[NodeWish], job: u64) -> Result<Vec
         let free: Vec<&String> = others.filter(|node| !taken.contains(node) && !wish.excluded.contains(node)).collect();
         let more = wish.count.saturating_sub(wish.named.len());
         if free.len() < more {
-            return Err(StepError::MoreNodes { allocated: nodes.len(), asked });
+            return Err(StepError::MoreNodes { allocated: free.len() + wish.named.len(), asked });
         }
         taken.extend(&free[..more]);
         let is_own = |node: &&String| wish.named.contains(node) || free[..more].contains(node);

@@ -167,24 +167,29 @@ fn nodes_of(
     while picked.len() < parts.len() {
         let first = picked.len();
         let together = first..first + same_component(first);
-        let wishes: Result<Vec<NodeWish>, StepError> =
-            together.map(|at| wish(&settings[at], sizes[at].0, number)).collect();
         let nodes = &job.components[parts[first].component as usize].nodes;
+        let wishes: Result<Vec<NodeWish>, StepError> =
+            together.map(|at| wish(&settings[at], nodes, sizes[at].0, number)).collect();
         picked.extend(pick_nodes(nodes, &wishes?, number)?);
     }
     Ok(picked)
 }
 
-fn wish(settings: &Settings, count: usize, job: u64) -> Result<NodeWish, StepError> {
+fn wish(settings: &Settings, nodes: &[String], count: usize, job: u64) -> Result<NodeWish, StepError> {
     let names = |option: &str| match settings.text(option) {
         None => Ok(Vec::new()),
         Some(text) => values::hosts(text).ok_or(StepError::ForeignNode { job }),
     };
-    let named = names("nodelist")?;
+    let (named, excluded) = (names("nodelist")?, names("exclude")?);
     let relative = settings.value("relative", values::number).unwrap_or(0) as usize;
     let asked = settings.is_set("nodes");
-    let count = if named.is_empty() || asked { count.max(named.len()) } else { named.len() };
-    Ok(NodeWish { count, named, excluded: names("exclude")?, relative })
+    let mut count = if named.is_empty() || asked { count.max(named.len()) } else { named.len() };
+    if !settings.of_command_line().is_set("nodes") {
+        // Nobody has asked for more than those that it may have.
+        let free = nodes.iter().skip(relative).filter(|node| !excluded.contains(node)).count();
+        count = count.min(free.max(1)).max(named.len());
+    }
+    Ok(NodeWish { count, named, excluded, relative })
 }
 
 fn cpus_of(component: &ComponentFacts, nodes: &[String]) -> Vec<u64> {

@@ -182,7 +182,7 @@ fn waiting_ends_with_the_jobs_status() {
 /// SL-C-30
 #[test]
 fn a_script_that_was_ended_says_when_where_and_why() {
-    let note = |cause| end_note(7, "nid00001", crate::support::ago(0), &jiff::tz::TimeZone::UTC, cause);
+    let note = |cause| end_note("JOB 7", "nid00001", crate::support::ago(0), &jiff::tz::TimeZone::UTC, cause);
     let line =
         |why: &str| format!("slurmstepd: error: *** JOB 7 ON nid00001 CANCELLED AT 2026-11-20T08:20:00{why} ***\n");
     assert_eq!(note(EndCause::Cancelled), line(""));

@@ -172,7 +172,11 @@ fn sizes_and_nodes_are_checked_against_the_allocation() {
         printed(&job, "-m arbitrary -w nid00002,nid00001,nid00002 -N2 -n3 x"),
         ["0: nid00002", "1: nid00001", "2: nid00002"]
     );
+    assert_eq!(printed(&job, "-x nid00001 -n1 x"), ["0: nid00002"]);
+    assert_eq!(printed(&job, "-r1 -n1 x"), ["0: nid00002"]);
     let refused = |line: &str| planned(&job, line).unwrap_err();
+    assert_eq!(refused("-N2 -x nid00001 x"), ["srun: error: Only allocated 1 nodes asked for 2"]);
+    assert_eq!(refused("-r9 x"), ["srun: error: Only allocated 0 nodes asked for 1"]);
     assert_eq!(refused("-m arbitrary x"), ["srun: error: no hostlist given for arbitrary dist"]);
     assert_eq!(
         refused("-m arbitrary -w nid00002,nid00001 -n5 x"),

@@ -17,5 +17,5 @@ pub fn note(order: &LaunchOrder, ending: Ending, at: Timestamp) -> Option<String
         Ending::Ordered(_) => return None,
     };
     let node = order.nodes.get(order.node_index as usize)?;
-    Some(end_note(order.number(), &node.name, at, &TimeZone::system(), cause))
+    Some(end_note(&format!("JOB {}", order.number()), &node.name, at, &TimeZone::system(), cause))
 }

@@ -24,14 +24,15 @@ use jiff::Zoned;
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId, JobId,
+    event::EndCause,
     job::{ExitStatus, JobState},
     steps::{StepSpec, TerminalSize},
-    views::{ErrorCode, JobDetail, StepAnswer, StepEndRequest},
+    views::{ErrorCode, JobDetail, StepAnswer, StepDetail, StepEndRequest, StepNodeDetail},
 };
 use muster_slurm::{
     environment::{JobFacts, defaults},
     job_id::IdExpression,
-    messages::ExitStatuses,
+    messages::{self, ExitStatuses, end_note},
     options::{Command, CommandLine, parse},
     output::{self, Facts},
     queries::Failure,
@@ -293,6 +294,9 @@ impl Run<'_> {
             shown.add_ends(known.flat_map(|known| &known.statuses));
             ends = shown.ends();
         }
+        if ends.iter().any(|end| matches!(end.status, ExitStatus::Signal(_))) {
+            self.tell_of_time_limit(client, address, &format!("STEP {}.{number}", detail.job.own_number()));
+        }
         steps::end_lines(&ends).iter().for_each(say);
         let status = steps::exit_status(&ends);
         if ends.len() == plan.world.tasks.len() {
@@ -303,6 +307,21 @@ impl Run<'_> {
             say(format_args!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number()));
         }
         Ok(status.max(over.exit_status.map_or(1, ExitStatus::shell_code)).max(1))
+    }
+
+    /// Says so if the time of a step was over: how its tasks ended does not tell why.
+    fn tell_of_time_limit(&self, client: &mut Client, address: StepAddress, what: &str) {
+        // Without an answer there is nothing to tell.
+        let Ok(page) = client.steps(address.job, Moment::Now) else { return };
+        let is_it = |known: &&StepDetail| (known.run, known.step) == (address.run, address.step);
+        let is_over_time =
+            |part: &&StepNodeDetail| part.exit.as_ref().is_some_and(|exit| exit.cause == EndCause::Walltime);
+        let Some(part) = page.steps.iter().find(is_it).and_then(|step| step.nodes.iter().find(is_over_time)) else {
+            return;
+        };
+        let at = part.exit.as_ref().map(|exit| exit.ended).unwrap_or_default();
+        let zone = jiff::tz::TimeZone::system();
+        say(end_note(what, &part.node, at, &zone, messages::EndCause::TimeLimit).trim_end());
     }
 
     /// Copies programs to the nodes that run them, if `--bcast` asks for it (SL-M-13).
