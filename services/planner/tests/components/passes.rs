@@ -8,7 +8,8 @@ use muster_domain::State;
 use muster_planner::verify::{Verdict, Verifier, What};
 use muster_schemas::{
     JobId, Timestamp,
-    event::{Event, Record},
+    command::{Command, JobSelection},
+    event::{Actor, Event, Record},
     job::{JobSpec, WaitReason},
     plan::ComponentMode,
     policy::{BackfillMode, Policy},
@@ -132,6 +133,70 @@ fn only_a_pass_of_backfill_starts_them() {
     assert_eq!((started, wake), (vec![], Some(zero.plus_seconds(7))));
     assert_eq!(go_to(&mut world, zero, 7), [second]);
     assert_eq!(passes(&world).len(), 2);
+}
+
+/// SL-P-15: as many jobs as have reservations, and as many as are tried ahead.
+#[test]
+fn a_pass_looks_at_no_more_jobs_than_the_policy_says() {
+    let mut policy = backfill_passes();
+    (policy.backfill.reservations, policy.backfill.look_ahead) = (Some(1), Some(2));
+    let mut world = reference_cluster(&policy);
+    world.submit(on(8, 120));
+    pass(&mut world);
+    let jobs: Vec<JobId> = (0..5).map(|_| world.submit(together([on(10, 10), on(8, 10)]))).collect();
+    let elsewhere = world.submit(together([some(1, "p2", 10), some(1, "p2", 10)]));
+    let zero = world.now;
+    for (number, seconds) in [0, 10, 30, 40, 60, 70].into_iter().enumerate() {
+        assert_eq!(go_to(&mut world, zero, seconds), []);
+        let passes = passes(&world);
+        assert_eq!(passes.len(), number / 2 + 1);
+        let looked_at: Vec<JobId> = passes.last().unwrap().jobs.iter().map(|planned| planned.job).collect();
+        assert_eq!(looked_at, jobs[..3]);
+    }
+    // Who is not looked at is told so once.
+    let waits = WaitReason::Resources("nodes for all components in a pass of backfill".into());
+    assert_eq!(reason(&world, elsewhere), Some(waits));
+    let reasons = world.records.iter().filter_map(|record| match &record.event {
+        Event::Planned { plan } => Some(plan.reasons.iter().filter(|told| told.job == elsewhere).count()),
+        _ => None,
+    });
+    assert_eq!(reasons.sum::<usize>(), 1);
+}
+
+/// SL-P-15: jobs that are no candidates themselves are tried before it as well.
+#[test]
+fn plain_jobs_count_for_the_look_ahead_of_a_pass() {
+    let mut policy = backfill_passes();
+    (policy.backfill.reservations, policy.backfill.look_ahead) = (Some(1), Some(2));
+    let mut world = reference_cluster(&policy);
+    world.submit(on(8, 120));
+    pass(&mut world);
+    let plain: Vec<JobId> = (0..3).map(|_| world.submit(on(8, 10))).collect();
+    let job = world.submit(together([on(1, 10), on(2, 10)]));
+    let zero = world.now;
+    assert_eq!(go_to(&mut world, zero, 0), []);
+    assert_eq!(passes(&world).last().unwrap().jobs, []);
+    let jobs = JobSelection::Ids(vec![plain[0]]);
+    world.must(&Actor::Ledger, Command::Cancel { jobs });
+    assert_eq!(go_to(&mut world, zero, 30), [job], "it is the second that is tried");
+}
+
+/// What was found out about a job counts for equal ones, which come to the same starts as if each was looked for.
+#[test]
+fn equal_jobs_stand_one_behind_the_other() {
+    let (mut world, first, zero) = example();
+    let jobs = [first].into_iter().chain((0..2).map(|_| world.submit(together([on(10, 10), on(8, 10), on(9, 10)]))));
+    let jobs: Vec<JobId> = jobs.collect();
+    let turn = 10 * MINUTE;
+    go_to(&mut world, zero, 0);
+    for (number, job) in (0..).zip(&jobs) {
+        let both = Some(2 * HOUR + number * turn);
+        assert_eq!(expected(&world, *job, zero), [Some(number * turn), both, both]);
+    }
+    go_to(&mut world, zero, 30);
+    for (number, job) in (0..).zip(&jobs) {
+        assert_eq!(expected(&world, *job, zero), [Some(2 * HOUR + number * turn); 3]);
+    }
 }
 
 /// SL-P-01
