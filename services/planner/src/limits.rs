@@ -38,8 +38,9 @@ impl Usage {
         placement.components.iter().map(Self::of_component).collect()
     }
 
+    /// A component that has ended while others go on has nothing, and is no job any more.
     fn of_component(placed: &ComponentPlacement) -> Self {
-        let mut usage = Self { jobs: 1, ..Self::default() };
+        let mut usage = Self { jobs: u64::from(!placed.shares.is_empty()), ..Self::default() };
         for share in &placed.shares {
             usage.nodes += 1;
             usage.cores += share.cores.len();

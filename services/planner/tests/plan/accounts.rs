@@ -241,6 +241,34 @@ fn components_count_singly_for_queues_and_policies() {
     assert_eq!(world.reason(same), limit("1 running jobs of account a"));
 }
 
+/// SL-L-01: a component that has ended counts no more, for limits of accounts, queues and the policy, while others go on.
+#[test]
+fn a_component_that_has_ended_counts_no_more() {
+    let queue = |most| QueueSpec { name: "default".into(), max_running_jobs: most, ..QueueSpec::default() };
+    let of_user = Limit { per: LimitPer::User, max_running_jobs: Some(2), ..Limit::default() };
+    let limited = Policy { limits: vec![of_user], ..Policy::default() };
+    let cases = [
+        (running(2), None, Policy::default(), MAX_JOBS),
+        (Bounds::default(), Some(2), Policy::default(), "2 running jobs in queue default"),
+        (Bounds::default(), None, limited, "2 running jobs of ada"),
+    ];
+    for (of_account, of_queue, policy, text) in cases {
+        let mut world = world(settings(), vec![association("test", Some("ada"), each_user(of_account))]);
+        let queues = vec![queue(of_queue)];
+        world.configure(ClusterConfig { nodes: nodes(6, 4), queues, accounts: Some(settings()), ..Default::default() });
+        world.set_policy(policy);
+        let two = world.submit(job(&[1, 1]));
+        let plain = world.submit(job(&[1]));
+        assert_eq!(world.settle(), [two]);
+        assert_eq!(world.reason(plain), limit(text));
+        world.end_component(two, 1);
+        assert_eq!(world.settle(), [plain], "{text}");
+        let third = world.submit(job(&[1]));
+        assert_eq!(world.settle(), []);
+        assert_eq!(world.reason(third), limit(text));
+    }
+}
+
 /// Something that happens between two plans.
 #[derive(Clone, Debug)]
 enum Step {
