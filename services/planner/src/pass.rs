@@ -63,7 +63,7 @@ pub struct Plan {
     pub preemptions: Vec<ProposedPreemption>,
     /// What is kept for jobs from now on, where it is more than before.
     pub reserved: Vec<Start>,
-    /// What it found for jobs with several components, if it is a pass of backfill that starts those. The engine is told of it
+    /// What it found for jobs with several components, if it is a whole pass of backfill that starts those. The engine is told of it
     /// when it has been made: see [`Engine::set_backfill_passes`].
     pub backfill_pass: Option<BackfillPass>,
 }
@@ -183,6 +183,11 @@ impl Engine {
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
         self.tell_the_hopeless(&mut cycle);
+        if cycle.plan.is_cut_short {
+            // The pass of backfill has not come to its end, and goes on in the next cycle. What the one before it found
+            // stands until then.
+            cycle.plan.backfill_pass = None;
+        }
         // Every promise was looked at with what was freed before this cycle, or there are none to look at.
         if self.capacity_freed || self.machine.promises() == 0 {
             self.machine.forget_freed_before(cycle.freed_so_far);

@@ -18,7 +18,11 @@ use std::sync::Arc;
 
 /// EX-14: nid00008 is taken until +120 min, nid00009 until +60 min, nid00010 is free.
 fn example() -> (World, JobId, Timestamp) {
-    let mut world = reference_cluster(&backfill_passes());
+    example_under(&backfill_passes())
+}
+
+fn example_under(policy: &Policy) -> (World, JobId, Timestamp) {
+    let mut world = reference_cluster(policy);
     world.submit(on(8, 120));
     world.submit(on(9, 60));
     pass(&mut world);
@@ -197,6 +201,24 @@ fn equal_jobs_stand_one_behind_the_other() {
     for (number, job) in (0..).zip(&jobs) {
         assert_eq!(expected(&world, *job, zero), [Some(2 * HOUR + number * turn); 3]);
     }
+}
+
+/// SL-P-03: what a pass recorded stands until the next one has come to its end.
+#[test]
+fn a_pass_that_is_cut_short_goes_on_in_the_next_plan() {
+    let (mut world, job, zero) = example_under(&Policy { max_starts: 2, ..backfill_passes() });
+    assert_eq!(go_to(&mut world, zero, 0), []);
+    let recorded = [Some(0), Some(2 * HOUR), Some(2 * HOUR)];
+    assert_eq!(expected(&world, job, zero), recorded);
+    let urgent = [1, 2, 3].map(|number| {
+        let mut spec = on(number, 10);
+        spec.components[0].priority = Some(9);
+        world.submit(spec)
+    });
+    assert_eq!(go_to(&mut world, zero, 30), urgent[..2]);
+    assert_eq!((passes(&world).len(), expected(&world, job, zero)), (1, recorded.to_vec()));
+    assert_eq!(go_to(&mut world, zero, 30), urgent[2..]);
+    assert_eq!((passes(&world).len(), expected(&world, job, zero)), (2, vec![Some(2 * HOUR); 3]));
 }
 
 /// SL-P-01
