@@ -102,7 +102,7 @@ impl Engine {
             && self.scheduling.mode.is_none();
         let rule = if !is_ruled {
             Rule::Any
-        } else if self.has_backfill() && now >= self.backfill_due() {
+        } else if self.has_backfill() && self.is_pass_due(now) {
             Rule::Backfill(ComponentMode::of_pass(self.backfill_passes.number + 1))
         } else {
             Rule::Between
@@ -127,6 +127,11 @@ impl Engine {
     /// Whether any queue has backfill at all.
     pub(crate) fn has_backfill(&self) -> bool {
         self.queue.blocks().into_iter().any(|block| self.queue.backfill(block).mode != BackfillMode::None)
+    }
+
+    /// Nobody waits for a pass that was made at a time that has not come: the clock of that planner was ahead.
+    fn is_pass_due(&self, now: Timestamp) -> bool {
+        now >= self.backfill_due() || now < self.backfill_passes.at
     }
 
     fn backfill_due(&self) -> Timestamp {

@@ -14,7 +14,7 @@ use muster_schemas::{
     plan::ComponentMode,
     policy::{BackfillMode, Policy},
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// EX-14: nid00008 is taken until +120 min, nid00009 until +60 min, nid00010 is free.
 fn example() -> (World, JobId, Timestamp) {
@@ -219,6 +219,21 @@ fn a_pass_that_is_cut_short_goes_on_in_the_next_plan() {
     assert_eq!((passes(&world).len(), expected(&world, job, zero)), (1, recorded.to_vec()));
     assert_eq!(go_to(&mut world, zero, 30), urgent[2..]);
     assert_eq!((passes(&world).len(), expected(&world, job, zero)), (2, vec![Some(2 * HOUR); 3]));
+}
+
+/// SL-P-06: a pass that a planner made whose clock was ahead holds up nobody until then.
+#[test]
+fn a_pass_of_a_clock_that_is_ahead_is_not_waited_for() {
+    let (mut world, job, zero) = example();
+    let plan = world.projection.clone().plan(zero.plus_seconds(24 * HOUR), &BTreeSet::new()).plan;
+    world.must(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
+    assert_eq!(passes(&world)[0].at, zero.plus_seconds(24 * HOUR));
+    for seconds in [30, 40, 60] {
+        go_to(&mut world, zero, seconds);
+    }
+    let since: Vec<_> = passes(&world).iter().map(|pass| pass.at.micros_since(zero) / 1_000_000).collect();
+    assert_eq!(since, [24 * HOUR, 30, 60]);
+    assert_eq!(expected(&world, job, zero), [Some(60), Some(2 * HOUR), Some(2 * HOUR)]);
 }
 
 /// SL-P-01
