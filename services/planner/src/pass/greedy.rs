@@ -120,11 +120,13 @@ impl Engine {
             self.refresh_gaps(class_id, cycle.now);
         }
         let class = self.classes.get(class_id);
-        let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };
+        let ways = self.open_ways(place);
+        let known = Some((cycle.now, Known::Cores(cycle.index.cores())));
+        let search = Search { known, ways: ways.as_deref(), ..self.search(cycle.now) };
         let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
             return self.tell_no_start(cycle, place);
         };
-        if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) {
+        if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &class.demand)) {
             return false;
         }
         let demand = class.demand.clone();

@@ -269,6 +269,71 @@ fn a_component_that_has_ended_counts_no_more() {
     }
 }
 
+/// The first node, for one of these numbers of cores with its seconds.
+fn in_ways(ways: &[(u32, u64)]) -> Component {
+    let way = |(cores, seconds): &(u32, u64)| Alternative {
+        requests: vec![Request { tasks: Some(*cores), nodes: vec!["n1".into()], ..Request::default() }],
+        walltime_seconds: Some(*seconds),
+        ..Alternative::default()
+    };
+    component(ways.iter().map(way).collect())
+}
+
+const WAYS: [(u32, u64); 2] = [(4, 1800), (1, 7200)];
+
+/// A limit on each job leaves a job the ways that are within it, whichever ends first or fits now.
+#[test]
+fn a_job_is_served_in_a_way_that_is_within_the_limits() {
+    let each_job = |bounds| UseLimits { each_job: bounds, ..UseLimits::default() };
+    let short = each_job(JobBounds { walltime_seconds: Some(3600), ..JobBounds::default() });
+    let narrow = each_job(JobBounds { cores: Some(2), ..JobBounds::default() });
+    let neither = each_job(JobBounds { walltime_seconds: Some(3600), cores: Some(2), ..JobBounds::default() });
+    for policy in ["fcfs", "easy", "conservative"] {
+        let make = |limits: &UseLimits| {
+            let mut world =
+                world(settings(), vec![class("normal", 0, limits.clone()), class("wide", 0, UseLimits::default())]);
+            world.set_policy(Policy::built_in(policy).expect("it is built in"));
+            world
+        };
+        let spec = || JobSpec { components: vec![in_ways(&WAYS)], ..JobSpec::default() };
+        // The second way fits, but takes too long.
+        let mut world = make(&short);
+        let mut other = JobSpec { components: vec![in_ways(&[(3, 10_000)])], ..JobSpec::default() };
+        other.components[0].class = Some("wide".into());
+        let other = world.submit(other);
+        let waits = world.submit(spec());
+        assert_eq!(world.settle(), [other], "{policy}");
+        world.end(other);
+        assert_eq!(world.settle(), [waits], "{policy}");
+        assert_eq!(world.placement(waits)[0].alternative, 0);
+        // The first way ends first, but takes too much.
+        let mut world = make(&narrow);
+        let job = world.submit(spec());
+        assert_eq!(world.settle(), [job], "{policy}");
+        assert_eq!(world.placement(job)[0].alternative, 1);
+        // Neither way is within both limits.
+        let mut world = make(&neither);
+        let job = world.submit(spec());
+        assert_eq!(world.settle(), [], "{policy}");
+        assert_eq!(world.reason(job), limit("2 cores of each job in class normal"), "{policy}");
+    }
+}
+
+/// So it is with each component of a job.
+#[test]
+fn each_component_is_served_in_a_way_that_is_within_the_limits() {
+    let narrow = JobBounds { cores: Some(2), ..JobBounds::default() };
+    let mut world = world(settings(), vec![class("normal", 0, UseLimits { each_job: narrow, ..UseLimits::default() })]);
+    let mut spec = JobSpec { components: vec![in_ways(&WAYS), in_ways(&[(2, 600), (4, 60)])], ..JobSpec::default() };
+    for way in &mut spec.components[1].alternatives {
+        way.requests[0].nodes = vec!["n2".into()];
+    }
+    let job = world.submit(spec);
+    assert_eq!(world.settle(), [job]);
+    let ways: Vec<u32> = world.placement(job).iter().map(|placed| placed.alternative).collect();
+    assert_eq!(ways, [1, 0]);
+}
+
 /// Something that happens between two plans.
 #[derive(Clone, Debug)]
 enum Step {
