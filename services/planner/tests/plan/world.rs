@@ -46,6 +46,11 @@ impl World {
         self.projection.state()
     }
 
+    /// The cluster and what plans for it.
+    pub fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
     /// What plans for it.
     pub fn engine(&self) -> &muster_planner::Engine {
         self.projection.engine()
