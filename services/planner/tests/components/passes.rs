@@ -119,7 +119,7 @@ fn what_a_deferred_component_does_not_have_is_there_for_others() {
     assert!(!world.has_started(long));
 }
 
-/// SL-P-01, SL-P-15
+/// SL-P-01
 #[test]
 fn only_a_pass_of_backfill_starts_them() {
     let mut policy = backfill_passes();
@@ -137,6 +137,29 @@ fn only_a_pass_of_backfill_starts_them() {
     assert_eq!((started, wake), (vec![], Some(zero.plus_seconds(7))));
     assert_eq!(go_to(&mut world, zero, 7), [second]);
     assert_eq!(passes(&world).len(), 2);
+    (policy.backfill.mode, policy.backfill.reservations) = (BackfillMode::None, None);
+    world.must(&Actor::Ledger, Command::SetPolicy { policy: Box::new(policy) });
+    let third = world.submit(together([on(5, 10), on(6, 10)]));
+    assert_eq!(go_to(&mut world, zero, HOUR), [], "without backfill there are no passes");
+    assert!(reason(&world, third).is_some_and(|reason| reason.to_string().contains("a pass of backfill")));
+}
+
+/// SL-P-15
+#[test]
+fn interval_window_and_look_ahead_are_settings() {
+    let mut policy = backfill_passes();
+    (policy.backfill.reservations, policy.backfill.look_ahead) = (Some(1), Some(2));
+    policy.backfill.components.interval_seconds = 7;
+    policy.backfill.components.window_seconds = Some(u32::try_from(HOUR + MINUTE).unwrap());
+    let (mut world, first, zero) = example_under(&policy);
+    let others = [(); 4].map(|()| world.submit(together([on(10, 10), on(9, 10)])));
+    for (seconds, number) in [(0, 1), (6, 1), (7, 2), (13, 2), (14, 3)] {
+        assert_eq!(go_to(&mut world, zero, seconds), []);
+        let passes = passes(&world);
+        let looked_at: Vec<JobId> = passes.last().unwrap().jobs.iter().map(|planned| planned.job).collect();
+        assert_eq!((passes.len(), looked_at), (number, vec![first, others[0], others[1]]), "at {seconds} s");
+    }
+    assert_eq!(expected(&world, first, zero), [Some(14), None, Some(HOUR)]);
 }
 
 /// SL-P-15: as many jobs as have reservations, and as many as are tried ahead.

@@ -13,7 +13,7 @@ use muster_schemas::{
     event::Actor,
     job::{ArraySpec, Component, JobSpec, WaitReason},
     policy::{Limit, LimitPer, Policy},
-    resources::{Alternative, IndexSet, Request},
+    resources::{Alternative, IndexSet, Request, Sharing},
 };
 use proptest::{prelude::*, sample::select};
 use std::collections::BTreeMap;
@@ -60,9 +60,13 @@ fn world(settings: AccountSettings, more: Vec<AccountChange>) -> World {
     world
 }
 
-/// On whole nodes, so that components and jobs do not share any.
 fn part(cores: u32) -> Component {
-    let request = Request { tasks: Some(cores), ..Request::default() };
+    shared(cores, Sharing::Shared)
+}
+
+/// So many cores of nodes that are shared in a way; a whole node has four.
+fn shared(cores: u32, sharing: Sharing) -> Component {
+    let request = Request { tasks: Some(cores), sharing, ..Request::default() };
     component(vec![Alternative { requests: vec![request], walltime_seconds: Some(600), ..Alternative::default() }])
 }
 
@@ -241,9 +245,9 @@ fn components_count_singly_for_queues_and_policies() {
     assert_eq!(world.reason(same), limit("1 running jobs of account a"));
 }
 
-/// SL-L-01: a component that has ended counts no more, for limits of accounts, queues and the policy, while others go on.
+/// SL-L-01: for limits of accounts, queues and the policy. A component that has ended counts no more while others go on.
 #[test]
-fn a_component_that_has_ended_counts_no_more() {
+fn components_and_tasks_count_singly_until_they_end() {
     let queue = |most| QueueSpec { name: "default".into(), max_running_jobs: most, ..QueueSpec::default() };
     let of_user = Limit { per: LimitPer::User, max_running_jobs: Some(2), ..Limit::default() };
     let limited = Policy { limits: vec![of_user], ..Policy::default() };
@@ -266,6 +270,26 @@ fn a_component_that_has_ended_counts_no_more() {
         let third = world.submit(job(&[1]));
         assert_eq!(world.settle(), []);
         assert_eq!(world.reason(third), limit(text));
+        [two, plain].into_iter().for_each(|job| world.end(job));
+        let array = ArraySpec { indices: IndexSet::first_n(2), max_running: None };
+        let array = world.submit(JobSpec { array: Some(array), ..job(&[1]) });
+        assert_eq!(world.settle(), [third, JobId::task(array.number, 0)]);
+        assert_eq!(world.reason(array), limit(text));
+    }
+}
+
+/// SL-L-06: it is let in with the one core that it asks for, and would get all four of a node.
+#[test]
+fn what_a_job_gets_is_held_against_the_limits_when_it_is_to_start() {
+    for policy in ["fcfs", "easy", "conservative"] {
+        let few = Bounds { cores: Some(3), ..Bounds::default() };
+        let strict = AccountSettings { refuses_hopeless: true, ..settings() };
+        let mut world = world(strict, vec![association("test", Some("ada"), each_user(few))]);
+        world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        let whole = world.submit(JobSpec { components: vec![shared(1, Sharing::WholeNodes)], ..JobSpec::default() });
+        let plain = world.submit(job(&[1]));
+        assert_eq!(world.settle(), [plain], "{policy}");
+        assert_eq!(world.reason(whole), limit("3 cores of each user in association test/ada"), "{policy}");
     }
 }
 
@@ -350,9 +374,10 @@ prop_compose! {
         account in select(vec!["test", "abc"]),
         class in prop::option::of(select(CLASSES.to_vec())),
         queue in select(vec!["default", "night"]),
+        sharing in select(vec![Sharing::Shared, Sharing::WholeNodes]),
     ) -> Component {
         let (account, class, queue) = (Some(account.into()), class.map(Into::into), Some(queue.into()));
-        Component { account, class, queue, ..part(cores) }
+        Component { account, class, queue, ..shared(cores, sharing) }
     }
 }
 
