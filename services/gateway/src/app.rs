@@ -34,6 +34,8 @@ use tracing::Instrument as _;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const MAX_KEY_BYTES: usize = 255;
+/// So many plans are made for questions at a time; who asks more waits.
+const MAX_PLANNINGS: usize = 2;
 const TRACEPARENT: &str = "traceparent";
 
 /// What all requests share.
@@ -55,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) large_bodies: Semaphore,
     /// Taken by whoever has the log verified: that is a lot of work for the ledger.
     pub(crate) verifications: Arc<Semaphore>,
+    /// Taken by whoever has something planned: that may take all of a core for a while.
+    pub(crate) plannings: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
     pub(crate) shutdown: CancellationToken,
 }
@@ -87,6 +91,7 @@ impl App {
             callers,
             large_bodies: Semaphore::new(1),
             verifications: Arc::new(Semaphore::new(1)),
+            plannings: Arc::new(Semaphore::new(MAX_PLANNINGS)),
             metrics: Metrics::new(),
             shutdown,
         })))

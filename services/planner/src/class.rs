@@ -21,18 +21,40 @@ pub(crate) struct Class {
     uses: u32,
     /// The least that it takes, by its first alternatives.
     pub size: Size,
-    /// The same for each component, as limits count it.
+    /// The least that each component takes in whatever way, as limits count it.
     pub least: Uses,
+    /// The least that each component takes in each of its ways.
+    pub ways: Vec<Uses>,
     /// With fewer cores it cannot be served in any way; at least 1.
     pub least_cores: u64,
     /// Why it cannot be served as the machine is, however long it waits, if that is so.
     pub hopeless: Option<WaitReason>,
+    /// If there is a choice, which ways of each component cannot be served, however long it waits.
+    pub hopeless_ways: Vec<Vec<bool>>,
 }
 
 impl Class {
     /// Whether the job has one component that can be served in several ways: it takes the one that ends first.
     pub fn is_moldable(&self) -> bool {
         matches!(&self.demand.components[..], [component] if component.alternatives.len() > 1)
+    }
+
+    /// Whether a component of the job can be served in several ways.
+    pub fn has_choice(&self) -> bool {
+        self.ways.iter().any(|ways| ways.len() > 1)
+    }
+
+    /// A component of which limits shut all ways in which it could be served, and one of those, if only some ways are open.
+    pub fn shut_way(&self, open: &[Vec<bool>]) -> Option<(usize, usize)> {
+        let can_serve = |number: usize, way: usize| {
+            let is_hopeless = self.hopeless_ways.get(number).and_then(|ways| ways.get(way));
+            !is_hopeless.copied().unwrap_or(false)
+        };
+        open.iter().enumerate().find_map(|(number, open)| {
+            let mut ways = (0..open.len()).filter(|way| can_serve(number, *way));
+            let is_left = ways.clone().any(|way| open[way]);
+            ways.next().filter(|_| !is_left).map(|way| (number, way))
+        })
     }
 }
 
@@ -83,15 +105,29 @@ impl Size {
     }
 }
 
-/// The least that each component of a demand takes, by its first alternative, as limits count it.
-pub(crate) fn least(demand: &Demand, settings: &ClusterSettings) -> Uses {
-    let of_component = |component: &ComponentDemand| {
-        let mut size = Size::default();
-        size.add_component(component, settings);
-        let Size { nodes, cores, gpus, memory_bytes, walltime_seconds: _ } = size;
-        Usage { jobs: 1, nodes, cores, gpus, memory_bytes }
+/// The least that each component of a demand takes in each of its ways, as limits count it.
+fn ways(demand: &Demand, settings: &ClusterSettings) -> Vec<Uses> {
+    let of_way = |alternative: &Alternative| {
+        let mut size = Size { walltime_seconds: Some(0), ..Size::default() };
+        size.add(alternative, settings);
+        let Size { nodes, cores, gpus, memory_bytes, walltime_seconds } = size;
+        let walltime_seconds = walltime_seconds.unwrap_or(u64::MAX);
+        Usage { jobs: 1, nodes, cores, gpus, memory_bytes, walltime_seconds }
+    };
+    let of_component = |component: &ComponentDemand| match &component.alternatives[..] {
+        [] => vec![of_way(&Alternative::default())],
+        alternatives => alternatives.iter().map(of_way).collect(),
     };
     demand.components.iter().map(of_component).collect()
+}
+
+/// The least that each component of a demand takes: of each amount the least that one of its ways needs.
+pub(crate) fn least(demand: &Demand, settings: &ClusterSettings) -> Uses {
+    least_of(&ways(demand, settings))
+}
+
+fn least_of(ways: &[Uses]) -> Uses {
+    ways.iter().map(|ways| ways.iter().copied().reduce(Usage::least).unwrap_or_default()).collect()
 }
 
 /// With fewer cores a demand cannot be served in any way.
@@ -124,8 +160,11 @@ impl Classes {
         }
         let size = Size::of(demand, settings);
         let least_cores = least_cores(demand, &size);
-        let least = least(demand, settings);
-        let class = Class { demand: demand.clone(), uses: 1, size, least, least_cores, hopeless: None };
+        let ways = ways(demand, settings);
+        let least = least_of(&ways);
+        let (demand_of_class, hopeless_ways) = (demand.clone(), Vec::new());
+        let class =
+            Class { demand: demand_of_class, uses: 1, size, least, ways, least_cores, hopeless: None, hopeless_ways };
         let id = match self.unused.pop() {
             Some(id) => {
                 self.classes[id as usize] = class;
@@ -162,14 +201,15 @@ impl Classes {
         std::mem::take(&mut self.unjudged)
     }
 
-    /// Whether the class is hopeless, and why.
-    pub fn judge(&mut self, id: ClassId, hopeless: Option<WaitReason>) {
+    /// Whether the class is hopeless, and why, and which of its ways are if it has a choice.
+    pub fn judge(&mut self, id: ClassId, hopeless: Option<WaitReason>, hopeless_ways: Vec<Vec<bool>>) {
         if hopeless.is_some() {
             self.hopeless.insert(id);
         } else {
             self.hopeless.remove(&id);
         }
-        self.classes[id as usize].hopeless = hopeless;
+        let class = &mut self.classes[id as usize];
+        (class.hopeless, class.hopeless_ways) = (hopeless, hopeless_ways);
     }
 
     /// Whether no waiting helps a class.
@@ -205,7 +245,8 @@ impl Classes {
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);
-            class.least = least(&class.demand, settings);
+            class.ways = ways(&class.demand, settings);
+            class.least = least_of(&class.ways);
             class.least_cores = least_cores(&class.demand, &class.size);
         }
     }

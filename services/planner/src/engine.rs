@@ -379,7 +379,7 @@ impl Engine {
         self.end(run.job);
         self.note_redeemed(&run);
         let assumed_end = run.expected_end;
-        let usage = Usage::of(&run.placement);
+        let usage = Usage::of(&run.placement, &run.demand);
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
         self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
         self.limits.begin(&run.holder, &run.demand, &usage);
@@ -452,6 +452,7 @@ impl Engine {
             ends: &self.ends,
             runs: &self.runs,
             known: None,
+            ways: None,
         }
     }
 

@@ -205,8 +205,7 @@ impl<'e> Outlook<'e> {
         let predicted = job.predicted_start.filter(|start| *start > self.now);
         self.promised_start(self.job.id).or(predicted).or_else(|| {
             // The planner foresees starts of its own accord; here only so far as it takes little time.
-            let waiting = u32::try_from(self.engine.waiting_jobs()).unwrap_or(u32::MAX);
-            let effort = Effort { max_cycles: (FORESEEN_JOBS / waiting.max(1)).max(1) };
+            let effort = Effort::of_looks(FORESEEN_JOBS, self.engine.waiting_jobs());
             let foreseen = predict(self.engine, self.now, effort);
             foreseen.into_iter().find(|foreseen| foreseen.job == self.job.id)?.start
         })

@@ -1,27 +1,51 @@
 //! When a job would start that is not submitted: it is decided and planned with on a copy, forward in time, as
 //! [`crate::predict`] does it with jobs that wait.
 
-use crate::{explain::nodes_of, predict::Forward, projection::Projection};
-use muster_domain::decide;
+use crate::{
+    explain::nodes_of,
+    model::QueuedJob,
+    predict::{Effort, Forward},
+    projection::Projection,
+};
+use muster_domain::{State, decide, state::Job};
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{Command, Refusal, RefusalCode},
     event::{Actor, Event, Owner, Record, TraceContext},
-    job::{Dependencies, Holds, JobSpec},
+    job::{Dependencies, Holds, JobSpec, JobType},
     resources::Placement,
     views::Forecast,
 };
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-/// At most so many cycles are looked ahead.
-const MAX_CYCLES: u32 = 10_000;
+/// It is looked ahead by so many cycles that each of so many jobs is looked at once.
+const MOST_LOOKS: u32 = 5_000_000;
 
 /// When and where a job of this owner would start if it were submitted at `now`, and nothing else came. What holds it and
-/// what it depends on does not count, and filters are not asked; before its begin time it does not start.
+/// what it depends on does not count, filters are not asked, and its files are there at once; before its begin time and that
+/// of its reservations it does not start.
 ///
 /// # Errors
 /// It would not be accepted.
 pub fn foresee(known: &Projection, owner: &Owner, spec: JobSpec, now: Timestamp) -> Result<Forecast, Refusal> {
+    let effort = Effort::of_looks(MOST_LOOKS, known.waiting());
+    foresee_within(known, owner, spec, now, effort)
+}
+
+/// The same, but it is looked ahead no further than that.
+///
+/// # Errors
+/// It would not be accepted.
+pub fn foresee_within(
+    known: &Projection,
+    owner: &Owner,
+    spec: JobSpec,
+    now: Timestamp,
+    effort: Effort,
+) -> Result<Forecast, Refusal> {
     let mut projection = known.clone();
     let actor = Arc::new(Actor::User(owner.clone()));
     let decision = decide(projection.state(), &actor, &Command::Submit { jobs: vec![spec] }, now)?;
@@ -32,22 +56,16 @@ pub fn foresee(known: &Projection, owner: &Owner, spec: JobSpec, now: Timestamp)
     let nothing = || Refusal::new(RefusalCode::Invalid, "no job would be submitted");
     let (job, owner, mut spec) = submitted.ok_or_else(nothing)?;
     let begin = spec.components.iter().filter_map(|component| component.begin).max().unwrap_or(now);
-    for component in &mut spec.components {
-        component.begin = None;
-        component.holds = Holds::default();
-        component.dependencies = Dependencies::default();
-    }
     let queue = spec.components.first().and_then(|lead| lead.queue.clone()).unwrap_or_default();
     let sequence = projection.state().sequence();
-    projection.apply(&Record {
-        sequence: sequence.next(),
-        time: now,
-        actor,
-        command: CommandId::derived(&[b"forecast"]),
-        trace: TraceContext::default(),
-        event: Event::JobSubmitted { job, owner, spec: Arc::new(spec) },
-    });
-    let start = first_start(&projection, job, now, begin);
+    open_gates(&mut spec);
+    assume(&mut projection, &actor, now, Event::JobSubmitted { job, owner, spec: Arc::new(spec) });
+    let mut arrivals = waiting_for_reservations(projection.state(), job);
+    arrivals.insert(job, arrivals.get(&job).map_or(begin, |opens| begin.max(*opens)));
+    for name in unbegun_reservations(projection.state(), job) {
+        assume(&mut projection, &actor, now, Event::ReservationBegun { name });
+    }
+    let start = first_start(&projection, job, now, &arrivals, effort);
     let shares = |placement: &Placement| nodes_of(projection.state(), placement);
     let shares = start.as_ref().map(|(_, placement)| shares(placement)).unwrap_or_default();
     Ok(Forecast {
@@ -60,25 +78,74 @@ pub fn foresee(known: &Projection, owner: &Owner, spec: JobSpec, now: Timestamp)
     })
 }
 
-/// When and where a waiting job starts, of an array its next task. `None` if that cannot be foreseen: a limit holds it for
-/// ever, it fits nowhere, or a run without walltime is in its way.
+/// Nothing but its place in the queue keeps the job waiting.
+fn open_gates(spec: &mut JobSpec) {
+    for component in &mut spec.components {
+        component.begin = None;
+        component.holds = Holds::default();
+        component.dependencies = Dependencies::default();
+    }
+    spec.types.retain(|job_type| !matches!(job_type, JobType::Staged(_)));
+}
+
+/// It goes on as if an event had been recorded.
+fn assume(projection: &mut Projection, actor: &Arc<Actor>, now: Timestamp, event: Event) {
+    projection.apply(&Record {
+        sequence: projection.state().sequence().next(),
+        time: now,
+        actor: actor.clone(),
+        command: CommandId::derived(&[b"forecast"]),
+        trace: TraceContext::default(),
+        event,
+    });
+}
+
+/// The reservations that a job names and that have not begun.
+fn unbegun_reservations(state: &State, job: JobId) -> BTreeSet<String> {
+    let named = state.job(job).into_iter().flat_map(Job::reservations);
+    let is_unbegun = |name: &&Arc<str>| state.reservation(name).is_some_and(|reservation| !reservation.begun);
+    named.filter(is_unbegun).map(|name| name.to_string()).collect()
+}
+
+/// When the jobs come into the queue that wait for a reservation for which a job waits: when all of theirs have begun.
+fn waiting_for_reservations(state: &State, job: JobId) -> BTreeMap<JobId, Timestamp> {
+    let awaited = unbegun_reservations(state, job);
+    if awaited.is_empty() {
+        return BTreeMap::new();
+    }
+    let waits = |other: &&Job| other.is_waiting() && other.reservations().any(|name| awaited.contains(&**name));
+    let opens = |other: &Job| {
+        let starts = other.reservations().filter_map(|name| Some(state.reservation(name)?.spec.start));
+        Some((other.id, starts.max()?))
+    };
+    state.jobs().filter(waits).filter_map(opens).collect()
+}
+
+/// When and where a waiting job starts, of an array its next task, if these jobs come into the queue then. `None` if that
+/// cannot be foreseen: a limit holds it for ever, it fits nowhere, a run without walltime is in its way, or it is too far ahead.
 fn first_start(
     projection: &Projection,
     job: JobId,
     now: Timestamp,
-    not_before: Timestamp,
+    arrivals: &BTreeMap<JobId, Timestamp>,
+    effort: Effort,
 ) -> Option<(Timestamp, Placement)> {
-    let waiting = projection.engine().waiting_job(job)?;
     let mut engine = projection.engine().clone();
     engine.set_capacity_freed(projection.state().capacity_freed());
+    let later = arrivals.iter().filter(|(_, at)| **at > now);
+    let mut later: Vec<(Timestamp, QueuedJob)> =
+        later.filter_map(|(job, at)| Some((*at, engine.waiting_job(*job)?))).collect();
+    later.sort_by_key(|(at, job)| (*at, job.id));
+    engine.waiting_job(job)?;
+    later.iter().for_each(|(_, job)| engine.dequeue(job.id));
     let mut forward = Forward::of(&engine, now);
-    if not_before > now {
-        forward.engine.dequeue(job);
-        forward.go_to(not_before, MAX_CYCLES);
-        forward.engine.enqueue(waiting);
-    }
     forward.watch(job);
-    for _ in 0..MAX_CYCLES {
+    let mut cycles_left = effort.max_cycles;
+    for (at, job) in later {
+        forward.go_to(at, &mut cycles_left);
+        forward.engine.enqueue(job);
+    }
+    for _ in 0..cycles_left {
         let goes_on = forward.cycle();
         if forward.watched.is_some() || !goes_on {
             break;

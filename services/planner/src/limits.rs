@@ -27,19 +27,42 @@ pub(crate) struct Usage {
     pub cores: u64,
     pub gpus: u64,
     pub memory_bytes: u64,
+    /// How long one component may last, [`u64::MAX`] if there is no end to it. It is not summed up.
+    pub walltime_seconds: u64,
 }
 
 /// What each component of a job has in use.
 pub(crate) type Uses = Vec<Usage>;
 
+/// For each component of a job the ways to serve it, and whether the limits let it be served so.
+pub(crate) type Ways = Vec<Vec<bool>>;
+
 impl Usage {
     /// What the components of one job have in use with this placement.
-    pub fn of(placement: &Placement) -> Uses {
-        placement.components.iter().map(Self::of_component).collect()
+    pub fn of(placement: &Placement, demand: &Demand) -> Uses {
+        let mut uses: Uses = placement.components.iter().map(Self::of_component).collect();
+        for ((usage, placed), component) in uses.iter_mut().zip(&placement.components).zip(&demand.components) {
+            let way = component.alternatives.get(placed.alternative as usize);
+            usage.walltime_seconds = way.and_then(|way| way.walltime_seconds).unwrap_or(u64::MAX);
+        }
+        uses
     }
 
+    /// Of each amount the less of two.
+    pub fn least(self, other: Self) -> Self {
+        Self {
+            jobs: self.jobs.min(other.jobs),
+            nodes: self.nodes.min(other.nodes),
+            cores: self.cores.min(other.cores),
+            gpus: self.gpus.min(other.gpus),
+            memory_bytes: self.memory_bytes.min(other.memory_bytes),
+            walltime_seconds: self.walltime_seconds.min(other.walltime_seconds),
+        }
+    }
+
+    /// A component that has ended while others go on has nothing, and is no job any more.
     fn of_component(placed: &ComponentPlacement) -> Self {
-        let mut usage = Self { jobs: 1, ..Self::default() };
+        let mut usage = Self { jobs: u64::from(!placed.shares.is_empty()), ..Self::default() };
         for share in &placed.shares {
             usage.nodes += 1;
             usage.cores += share.cores.len();
@@ -51,9 +74,8 @@ impl Usage {
 
     /// What components of a job that runs would have in use beside what it has.
     pub fn of_growth(added: &Placement) -> Uses {
-        let mut uses = Self::of(added);
-        uses.iter_mut().for_each(|usage| usage.jobs = 0);
-        uses
+        let of_component = |placed| Self { jobs: 0, ..Self::of_component(placed) };
+        added.components.iter().map(of_component).collect()
     }
 
     fn add(&mut self, other: &Self) {

@@ -14,9 +14,9 @@ mod renewal;
 pub(crate) mod turn;
 
 use crate::{
-    class::ClassId,
+    class::{Class, ClassId},
     engine::{Engine, Run},
-    limits::{Usage, Uses, queues},
+    limits::{Usage, Uses, Ways, queues},
     machine::Holding,
     model::{ActiveRun, Demand, Holder, Slot},
     queue::Place,
@@ -63,7 +63,7 @@ pub struct Plan {
     pub preemptions: Vec<ProposedPreemption>,
     /// What is kept for jobs from now on, where it is more than before.
     pub reserved: Vec<Start>,
-    /// What it found for jobs with several components, if it is a pass of backfill that starts those. The engine is told of it
+    /// What it found for jobs with several components, if it is a whole pass of backfill that starts those. The engine is told of it
     /// when it has been made: see [`Engine::set_backfill_passes`].
     pub backfill_pass: Option<BackfillPass>,
 }
@@ -183,6 +183,11 @@ impl Engine {
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
         self.tell_the_hopeless(&mut cycle);
+        if cycle.plan.is_cut_short {
+            // The pass of backfill has not come to its end, and goes on in the next cycle. What the one before it found
+            // stands until then.
+            cycle.plan.backfill_pass = None;
+        }
         // Every promise was looked at with what was freed before this cycle, or there are none to look at.
         if self.capacity_freed || self.machine.promises() == 0 {
             self.machine.forget_freed_before(cycle.freed_so_far);
@@ -255,7 +260,9 @@ impl Engine {
         }
         match self.place_now(cycle, place) {
             // A job that takes what it can get, or whole nodes, may take more than the least that it needs.
-            Some(placement) if self.is_limited_to_less(cycle, place, &Usage::of(&placement)) => Verdict::Held,
+            Some(placement) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &placement)) => {
+                Verdict::Held
+            }
             Some(placement) => {
                 self.take_start(cycle, place, id, placement);
                 Verdict::Started
@@ -267,7 +274,30 @@ impl Engine {
     /// Whether a limit holds a job, whatever it gets; says so.
     fn is_limited(&self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return true };
-        self.is_limited_to_less(cycle, place, &self.classes.get(entry.class).least)
+        let class = self.classes.get(entry.class);
+        if self.is_limited_to_less(cycle, place, &class.least) {
+            return true;
+        }
+        let shut = self.open_ways(place).and_then(|open| class.shut_way(&open));
+        shut.is_some_and(|(number, way)| self.is_limited_to_less(cycle, place, &in_way(class, number, way)))
+    }
+
+    /// The ways to serve a job in which no limit keeps it from starting, if it can be served in several.
+    fn open_ways(&self, place: Place) -> Option<Ways> {
+        let entry = self.queue.get(place)?;
+        let class = self.classes.get(entry.class);
+        let is_open = |number, way| {
+            let more = in_way(class, number, way);
+            self.limits.reached(&entry.holder, &class.demand, &more, &self.queues).is_none()
+        };
+        let of_component = |number: usize| (0..class.ways[number].len()).map(|way| is_open(number, way)).collect();
+        class.has_choice().then(|| (0..class.ways.len()).map(of_component).collect())
+    }
+
+    /// What the components of the job at a place have in use with a placement.
+    fn usage_at(&self, place: Place, placement: &Placement) -> Uses {
+        let class = self.queue.class_at(place).map(|class| self.classes.get(class));
+        class.map_or_else(Vec::new, |class| Usage::of(placement, &class.demand))
     }
 
     /// Whether a limit keeps a job from using that much; says so.
@@ -287,9 +317,11 @@ impl Engine {
         if self.classes.has_failed(class_id, self.passes) {
             return None;
         }
-        let found = self.place_class_now(cycle, class_id);
-        // A job that can be served in several ways may want to start after all, when others have taken the better way.
-        if found.is_none() && !self.classes.get(class_id).is_moldable() {
+        let ways = self.open_ways(place);
+        let found = self.place_class_now(cycle, class_id, ways.as_deref());
+        // A job that can be served in several ways may want to start after all, when others have taken the better way, and
+        // limits may leave an equal one other ways.
+        if found.is_none() && ways.is_none() {
             self.classes.fails(class_id, self.passes);
             cycle.failed_classes += 1;
         }
@@ -297,13 +329,13 @@ impl Engine {
     }
 
     /// Where a job of a class fits if it starts now; one that can be served in several ways only if it then ends first.
-    fn place_class_now(&self, cycle: &Cycle, class_id: ClassId) -> Option<Placement> {
+    fn place_class_now(&self, cycle: &Cycle, class_id: ClassId, ways: Option<&[Vec<bool>]>) -> Option<Placement> {
         let class = self.classes.get(class_id);
         if !cycle.index.may_fit(class) {
             return None;
         }
         let known = Known::Cores(cycle.index.cores());
-        let search = Search { known: Some((cycle.now, known)), ..self.search(cycle.now) };
+        let search = Search { known: Some((cycle.now, known)), ways, ..self.search(cycle.now) };
         if class.is_moldable() {
             let earliest = search.earliest(class, cycle.now, Timestamp::MAX);
             return earliest.filter(|found| found.start == cycle.now).map(|found| found.placement);
@@ -317,7 +349,7 @@ impl Engine {
         let demand = self.classes.get(entry.class).demand.clone();
         let holder = entry.holder.clone();
         let until = expected_end(&demand, &placement, cycle.now);
-        let usage = Usage::of(&placement);
+        let usage = Usage::of(&placement, &demand);
         let placement = Arc::new(placement);
         let holding = Holding::Run { until };
         self.machine.take(&demand, &placement, holding);
@@ -364,6 +396,13 @@ impl Engine {
         let demand = &self.classes.get(self.queue.get(place)?.class).demand;
         queues(demand).find_map(|name| cycle.blocked.get(name)).copied()
     }
+}
+
+/// The least that a job takes with one component served in a way.
+fn in_way(class: &Class, number: usize, way: usize) -> Uses {
+    let mut uses = class.least.clone();
+    uses[number] = class.ways[number][way];
+    uses
 }
 
 impl Cycle<'_> {

@@ -21,6 +21,15 @@ impl Default for Effort {
     }
 }
 
+impl Effort {
+    /// So many cycles that about so many looks at jobs are taken, if that many jobs wait and each cycle looks at all of them:
+    /// at least one, and no more than usual.
+    pub fn of_looks(looks: u32, waiting: usize) -> Self {
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX).max(1);
+        Self { max_cycles: (looks / waiting).clamp(1, Self::default().max_cycles) }
+    }
+}
+
 /// By how much a prediction must differ from the one that is known to be news: by both of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance {
@@ -103,11 +112,12 @@ impl Forward {
         self.watch = Some(job);
     }
 
-    /// Goes on up to a time, by so many cycles at most.
-    pub(crate) fn go_to(&mut self, time: Timestamp, max_cycles: u32) {
+    /// Goes on up to a time, by no more cycles than are left.
+    pub(crate) fn go_to(&mut self, time: Timestamp, cycles_left: &mut u32) {
         self.last = time;
-        for _ in 0..max_cycles {
-            if self.now >= time || !self.cycle() {
+        while self.now < time && *cycles_left > 0 {
+            *cycles_left -= 1;
+            if !self.cycle() {
                 break;
             }
         }

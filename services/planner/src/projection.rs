@@ -161,7 +161,8 @@ impl Projection {
     }
 
     /// Jobs that were told to wait at the head of the order, and are not there any more: the order tells why they wait.
-    /// Of those with several components only a pass of backfill tells.
+    /// Of those with several components that a pass of backfill has looked at only the next one tells. Those that no pass
+    /// looks at wait for one, whichever cycle it is.
     fn outdated_reasons(&self, starts: &[Start], told: &[WaitingJob], is_backfill_pass: bool) -> Vec<WaitingJob> {
         if self.blocked.is_empty() {
             return Vec::new();
@@ -169,7 +170,14 @@ impl Projection {
         let started = starts.iter().map(|start| start.job);
         let known: BTreeSet<JobId> = told.iter().map(|waiting| waiting.job).chain(started).collect();
         let passed = &self.state.backfill_passes().jobs;
-        let stands = |job: &JobId| !is_backfill_pass && passed.contains_key(job);
+        let waits_for_pass = |job: &JobId| {
+            let job = self.state.job(*job).filter(|job| job.components.len() > 1);
+            job.is_some_and(|job| matches!(job.planner_reason.as_deref(), Some(WaitReason::Resources(_))))
+        };
+        let stands = |job: &JobId| match is_backfill_pass {
+            true => !passed.contains_key(job) && waits_for_pass(job),
+            false => passed.contains_key(job),
+        };
         let outdated = self.blocked.iter().filter(|job| !known.contains(job) && !stands(job));
         outdated.map(|job| WaitingJob { job: *job, reason: WaitReason::NotPlannedYet }).collect()
     }

@@ -49,6 +49,8 @@ pub(crate) struct Search<'s> {
     pub runs: &'s HashMap<JobId, Run>,
     /// What nodes have at a moment, if that is known: most nodes need no closer look then.
     pub known: Option<(Timestamp, Known<'s>)>,
+    /// In which ways each component of the demand may be served; `None`: in all.
+    pub ways: Option<&'s [Vec<bool>]>,
 }
 
 /// What nodes have at a moment.
@@ -93,7 +95,7 @@ impl<'s> Search<'s> {
             );
         }
         let [component] = &demand.components[..] else { return self.together(demand, start, choice) };
-        let placed = self.component(component, start, choice, &Taken::default())?;
+        let placed = self.component((0, component), start, choice, &Taken::default())?;
         Some(Placement { components: vec![placed] })
     }
 
@@ -120,7 +122,7 @@ impl<'s> Search<'s> {
             let component = &demand.components[number];
             taken.nodes = place::of_others(dealt, number);
             taken.nodes.extend(&placed_nodes);
-            let placed = self.component(component, start, choice, &taken)?;
+            let placed = self.component((number, component), start, choice, &taken)?;
             placed_nodes.extend(placed.shares.iter().map(|share| share.node));
             for (name, count) in &component.alternatives[placed.alternative as usize].licences {
                 *taken.licences.entry(name).or_default() += count;
@@ -173,7 +175,7 @@ impl<'s> Search<'s> {
 
     fn component(
         &self,
-        component: &ComponentDemand,
+        (number, component): (usize, &ComponentDemand),
         start: Timestamp,
         choice: Option<u32>,
         taken: &Taken,
@@ -183,10 +185,16 @@ impl<'s> Search<'s> {
             return self.alternative(component, number, alternatives.get(number as usize)?, start, taken);
         }
         let mut ordered: Vec<(u32, &Alternative)> = (0..).zip(alternatives.iter()).collect();
+        ordered.retain(|(way, _)| self.may_serve(number, *way));
         ordered.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
         ordered
             .into_iter()
             .find_map(|(number, alternative)| self.alternative(component, number, alternative, start, taken))
+    }
+
+    /// Whether a component may be served in a way.
+    fn may_serve(&self, component: usize, way: u32) -> bool {
+        self.ways.and_then(|ways| ways.get(component)?.get(way as usize)).is_none_or(|may| *may)
     }
 
     fn alternative(
@@ -280,7 +288,8 @@ impl<'s> Search<'s> {
                     Window::of(found.start, alternative.walltime_seconds).until
                 };
                 let mut best: Option<(Timestamp, Found)> = None;
-                for (number, alternative) in (0..).zip(component.alternatives.iter()) {
+                let ways = (0..).zip(component.alternatives.iter());
+                for (number, alternative) in ways.filter(|(number, _)| self.may_serve(0, *number)) {
                     let Some(found) = self.earliest_of(demand, Some(number), from, bound) else { continue };
                     let end = ends(&found, alternative);
                     if best.as_ref().is_none_or(|(best_end, _)| end < *best_end) {

@@ -52,7 +52,7 @@ pub(crate) async fn explanation(
     let (sequence, now, waiting) = match view.state {
         JobState::Held | JobState::Queued => {
             let (projection, now) = projection_of(&app, moment).await?;
-            (projection.state().sequence(), now, why_waiting(projection, id, now).await?)
+            (projection.state().sequence(), now, why_waiting(&app, projection, id, now).await?)
         }
         _ => {
             let look = |state: &ClusterState| Ok((state.sequence(), time_to_plan_for(moment, state)));
@@ -88,12 +88,24 @@ fn time_to_plan_for(moment: MomentParams, state: &ClusterState) -> Timestamp {
     time.max(state.time())
 }
 
+/// Plans for a question, when it is its turn. Its turn lasts until the plan is made, whether or not anybody still waits.
+async fn planned<T: Send + 'static>(app: &App, plan: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    let stopping = |_| ApiError::unavailable("the gateway is stopping");
+    let turn = app.plannings.clone().acquire_owned().await.map_err(stopping)?;
+    work(move || {
+        let _turn = turn;
+        plan()
+    })
+    .await
+}
+
 async fn why_waiting(
+    app: &App,
     projection: Arc<Projection>,
     id: JobId,
     now: Timestamp,
 ) -> Result<Option<WaitExplanation>, ApiError> {
-    work(move || {
+    planned(app, move || {
         let state = projection.state();
         // A task that has never started waits as its array does.
         let job = state.job(id).or_else(|| state.job(id.whole()))?;
@@ -151,7 +163,7 @@ pub(crate) async fn forecast(
     Json(request): Json<ForecastRequest>,
 ) -> Result<axum::Json<Forecast>, ApiError> {
     let (projection, now) = projection_of(&app, MomentParams::default()).await?;
-    let foreseen = work(move || foresee(&projection, &caller, request.job, now)).await?;
+    let foreseen = planned(&app, move || foresee(&projection, &caller, request.job, now)).await?;
     foreseen.map(axum::Json).map_err(ApiError::from)
 }
 
@@ -177,7 +189,7 @@ pub(crate) async fn plan(
         return Err(ApiError::not_found(format!("there is no queue `{queue}`")));
     }
     let part = Part { queue: params.queue, limit: params.limit.map(|limit| limit as usize) };
-    work(move || timetable(projection.engine(), projection.state(), now, &part)).await.map(axum::Json)
+    planned(&app, move || timetable(projection.engine(), projection.state(), now, &part)).await.map(axum::Json)
 }
 
 /// Which period is asked about.

@@ -94,7 +94,7 @@ impl Run {
 
     /// The same run elsewhere.
     pub fn on(&self, placement: Placement) -> Self {
-        let usage = Usage::of(&placement);
+        let usage = Usage::of(&placement, &self.run.demand);
         Self {
             run: ActiveRun { placement: Arc::new(placement), ..self.run.clone() },
             usage,

@@ -123,7 +123,7 @@ impl AccountLimits {
                         (self.used[*counter], wanted.map_or_else(Usage::default, |(_, wanted)| *wanted))
                     }
                 };
-                see(Applied { rule, used, wanted, walltime_seconds: part.walltime_seconds() });
+                see(Applied { rule, used, wanted, walltime_seconds: part.usage.walltime_seconds });
             }
         }
     }
@@ -152,13 +152,5 @@ impl Applied<'_> {
             Amount::Jobs => (0, 0),
         };
         LimitView { text: String::new(), used, wanted, most: rule.most }
-    }
-}
-
-impl Part<'_> {
-    /// The shortest of the ways to serve it.
-    fn walltime_seconds(&self) -> u64 {
-        let ways = self.demand.alternatives.iter().map(|way| way.walltime_seconds.unwrap_or(u64::MAX));
-        ways.min().unwrap_or(u64::MAX)
     }
 }

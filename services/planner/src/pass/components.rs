@@ -20,7 +20,10 @@ use muster_schemas::{
     policy::{BackfillMode, ComponentStart},
     resources::{Alternative, Placement},
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 /// What a cycle does with jobs that have several components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +37,18 @@ pub(super) enum Rule {
     Backfill(ComponentMode),
 }
 
+/// What came of a job with several components in a cycle that has a rule for those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ruled {
+    /// It was not tried.
+    Left,
+    Started,
+    /// It waits, and nothing is kept for it.
+    Tried,
+    /// It waits, and has a place in this cycle, or nobody goes around it.
+    Placed,
+}
+
 /// What a cycle knows of jobs with several components.
 #[derive(Default)]
 pub(super) struct Components {
@@ -42,6 +57,32 @@ pub(super) struct Components {
     seen: BTreeSet<Place>,
     /// What their components have for this cycle only.
     pub taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
+    /// What was found out about first components of jobs, which counts for all components with the same demand. It is
+    /// only looked up, never walked.
+    first_starts: HashMap<Arc<Demand>, FirstStart>,
+}
+
+/// A component was looked for from a moment on. Within a cycle there is only ever less, so it never starts earlier later.
+#[derive(Clone, Copy)]
+struct FirstStart {
+    from: Timestamp,
+    /// `None` if it cannot start at all.
+    start: Option<Timestamp>,
+}
+
+impl Components {
+    /// Whether the cycle is a pass of backfill for jobs with several components.
+    pub fn is_pass(&self) -> bool {
+        matches!(self.rule, Rule::Backfill(_))
+    }
+
+    /// From when on to look for a component that may start from a moment on; `None` if there is no start.
+    fn look_from(&self, demand: &Arc<Demand>, from: Timestamp) -> Option<Timestamp> {
+        match self.first_starts.get(demand).filter(|known| known.from <= from) {
+            Some(known) => Some(from.max(known.start?)),
+            None => Some(from),
+        }
+    }
 }
 
 /// What a component is found to have.
@@ -61,7 +102,7 @@ impl Engine {
             && self.scheduling.mode.is_none();
         let rule = if !is_ruled {
             Rule::Any
-        } else if self.has_backfill() && now >= self.backfill_due() {
+        } else if self.has_backfill() && self.is_pass_due(now) {
             Rule::Backfill(ComponentMode::of_pass(self.backfill_passes.number + 1))
         } else {
             Rule::Between
@@ -88,6 +129,11 @@ impl Engine {
         self.queue.blocks().into_iter().any(|block| self.queue.backfill(block).mode != BackfillMode::None)
     }
 
+    /// Nobody waits for a pass that was made at a time that has not come: the clock of that planner was ahead.
+    fn is_pass_due(&self, now: Timestamp) -> bool {
+        now >= self.backfill_due() || now < self.backfill_passes.at
+    }
+
     fn backfill_due(&self) -> Timestamp {
         match self.backfill_passes.number {
             0 => Timestamp(i64::MIN),
@@ -105,17 +151,18 @@ impl Engine {
         cycle.components.rule != Rule::Any && self.queue.class_at(place).is_some_and(|class| components(class) > 1)
     }
 
-    /// Looks at all jobs with several components that were not looked at before candidates came to their end.
-    pub(super) fn rule_rest(&mut self, cycle: &mut Cycle, rest: &[Place], mode: BackfillMode) {
+    /// Looks at jobs with several components that were not looked at before candidates came to their end: in a pass of
+    /// backfill at as many as may still be tried.
+    pub(super) fn rule_rest(&mut self, cycle: &mut Cycle, rest: &[Place], mode: BackfillMode, mut tries_left: u32) {
         if cycle.components.rule == Rule::Any {
             return;
         }
         for place in rest {
-            if cycle.plan.is_cut_short {
+            if cycle.plan.is_cut_short || tries_left == 0 && cycle.components.is_pass() {
                 return;
             }
-            if self.is_ruled(cycle, *place) {
-                self.rule(cycle, *place, mode);
+            if self.is_ruled(cycle, *place) && self.rule(cycle, *place, mode) != Ruled::Left {
+                tries_left -= 1;
             }
         }
     }
@@ -130,14 +177,15 @@ impl Engine {
     }
 
     /// Does with a job that has several components what the cycle does with those, once.
-    pub(super) fn rule(&mut self, cycle: &mut Cycle, place: Place, mode: BackfillMode) {
+    pub(super) fn rule(&mut self, cycle: &mut Cycle, place: Place, mode: BackfillMode) -> Ruled {
         if !cycle.components.seen.insert(place) || !self.is_open(cycle, place) || self.is_limited(cycle, place) {
-            return;
+            return Ruled::Left;
         }
         if mode == BackfillMode::None {
             // It waits for ever, and holds up nobody.
             let reason = "a pass of backfill, which the policy does not have";
-            return self.tell(cycle, place, WaitReason::Resources(reason.into()));
+            self.tell(cycle, place, WaitReason::Resources(reason.into()));
+            return Ruled::Left;
         }
         let is_behind = self.blocker(cycle, place).is_some();
         let was_looked_at =
@@ -152,8 +200,9 @@ impl Engine {
                 let reason = "nodes for all components in a pass of backfill";
                 self.tell(cycle, place, WaitReason::Resources(reason.into()));
             }
-            Rule::Backfill(mode) => self.look_at(cycle, place, mode),
+            Rule::Backfill(mode) => return self.look_at(cycle, place, mode),
         }
+        Ruled::Left
     }
 
     /// Nobody behind the job starts in its queues (SL-P-13).
@@ -165,30 +214,34 @@ impl Engine {
     }
 
     /// Starts the job if the mode lets it and all components fit now; else finds their starts, and says so.
-    fn look_at(&mut self, cycle: &mut Cycle, place: Place, mode: ComponentMode) {
-        let Some(id) = self.queue.get(place).map(|entry| entry.id) else { return };
+    fn look_at(&mut self, cycle: &mut Cycle, place: Place, mode: ComponentMode) -> Ruled {
+        let Some(id) = self.queue.get(place).map(|entry| entry.id) else { return Ruled::Left };
         let recorded = match mode {
             ComponentMode::Singly => None,
             ComponentMode::Together => self.recorded(id),
         };
         let not_before = recorded.map_or(cycle.now, |recorded| recorded.max(cycle.now));
-        if not_before <= cycle.now && self.start(cycle, place) != Verdict::NoRoom {
-            return;
+        if not_before <= cycle.now {
+            match self.start(cycle, place) {
+                Verdict::NoRoom => {}
+                Verdict::Started => return Ruled::Started,
+                Verdict::Held => return Ruled::Left,
+            }
         }
         let components = self.find_components(cycle, place, mode, not_before);
         let mut planned = PlannedComponents { job: id, reason: WaitReason::NotPlannedYet, components };
+        let mut has_place = planned.components.iter().any(|component| component.start.is_some());
         match planned.latest_start() {
             Some(start) => self.tell(cycle, place, WaitReason::Reserved { start }),
             // Nobody knows when it can start, so no later job may have its nodes.
-            None if self.components.window_seconds.is_none() => {
-                self.tell_no_start(cycle, place);
-            }
+            None if self.components.window_seconds.is_none() => has_place |= self.tell_no_start(cycle, place),
             None => self.tell_shortage(cycle, place),
         }
         if let Some(told) = cycle.plan.reasons.last().filter(|told| told.job == id) {
             planned.reason = told.reason.clone();
         }
         cycle.plan.backfill_pass.get_or_insert_default().jobs.push(planned);
+        if has_place { Ruled::Placed } else { Ruled::Tried }
     }
 
     /// The latest start that the last pass recorded for components of a job. It was one of mode 1: those of mode 2 are not
@@ -214,7 +267,8 @@ impl Engine {
         let mut parts: Vec<Part> = Vec::new();
         let mut planned = Vec::new();
         for component in &demand.components {
-            let Some(part) = self.find_component(cycle, component, walltime_seconds, (from, bound)) else {
+            let is_first = parts.is_empty();
+            let Some(part) = self.find_component(cycle, component, walltime_seconds, (from, bound), is_first) else {
                 planned.push(PlannedComponent::default());
                 continue;
             };
@@ -238,21 +292,30 @@ impl Engine {
         planned
     }
 
-    /// Where a component fits first within these times, for as long as the job may last.
+    /// Where a component fits first within these times, for as long as the job may last. The first one of a job has none
+    /// of the same job in its way.
     fn find_component(
         &mut self,
-        cycle: &Cycle,
+        cycle: &mut Cycle,
         component: &ComponentDemand,
         walltime_seconds: Option<u64>,
         (from, bound): (Timestamp, Timestamp),
+        is_first: bool,
     ) -> Option<Part> {
         let alternatives = component.alternatives.iter();
         let alternatives = alternatives.map(|alternative| Alternative { walltime_seconds, ..alternative.clone() });
         let component = ComponentDemand { alternatives: alternatives.collect(), ..component.clone() };
         let demand = Arc::new(Demand { components: vec![component] });
+        let look_from = cycle.components.look_from(&demand, from)?;
         self.machine.refresh_gaps(demand.components[0].reservation.as_ref(), cycle.now);
         let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };
-        let found = search.earliest_start(&demand, from, bound)?;
+        let found = search.earliest_start(&demand, look_from, bound);
+        // With a choice it has the way that ends first, which need not be the one that starts first.
+        if is_first && demand.components[0].alternatives.len() == 1 {
+            let start = found.as_ref().map(|found| found.start);
+            cycle.components.first_starts.insert(demand.clone(), FirstStart { from, start });
+        }
+        let found = found?;
         let mut alone = found.placement.clone();
         for share in alone.components.iter_mut().flat_map(|placed| &mut placed.shares) {
             share.exclusive = true;

@@ -1,6 +1,6 @@
 //! Backfill modes `none` and `easy`: each cycle plans anew, and at most the first jobs that wait are promised something.
 
-use super::{Cycle, Verdict};
+use super::{Cycle, Verdict, components::Ruled};
 use crate::{
     engine::Engine,
     limits::{Usage, queues},
@@ -23,18 +23,26 @@ impl Engine {
             _ => backfill.reservations.unwrap_or(1),
         };
         let may_pass = backfill.mode != BackfillMode::None;
+        let mut tries_left = backfill.look_ahead.unwrap_or(u32::MAX);
         for (number, place) in sorted.iter().enumerate() {
             if cycle.plan.is_cut_short || self.is_all_blocked(cycle) {
                 return;
             }
             if may_pass && promises_left == 0 {
-                return self.backfill(cycle, &sorted[number..], backfill);
+                return self.backfill(cycle, &sorted[number..], backfill, tries_left);
             }
             if self.is_asked(*place) {
                 continue;
             }
             if self.is_ruled(cycle, *place) {
-                self.rule(cycle, *place, backfill.mode);
+                if tries_left == 0 && cycle.components.is_pass() {
+                    continue;
+                }
+                match self.rule(cycle, *place, backfill.mode) {
+                    Ruled::Placed => promises_left -= 1,
+                    Ruled::Tried => tries_left -= 1,
+                    Ruled::Left | Ruled::Started => {}
+                }
                 continue;
             }
             self.pass_block_on(cycle, *place);
@@ -112,11 +120,13 @@ impl Engine {
             self.refresh_gaps(class_id, cycle.now);
         }
         let class = self.classes.get(class_id);
-        let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };
+        let ways = self.open_ways(place);
+        let known = Some((cycle.now, Known::Cores(cycle.index.cores())));
+        let search = Search { known, ways: ways.as_deref(), ..self.search(cycle.now) };
         let Some(found) = search.earliest(class, cycle.now, Timestamp::MAX) else {
             return self.tell_no_start(cycle, place);
         };
-        if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) {
+        if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &class.demand)) {
             return false;
         }
         let demand = class.demand.clone();
@@ -134,14 +144,15 @@ impl Engine {
     }
 
     /// Starts candidates that fit beside what is promised.
-    fn backfill(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill) {
+    fn backfill(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill, tries_left: u32) {
         cycle.offers.goes_around = true;
-        self.try_candidates(cycle, rest, backfill);
-        self.rule_rest(cycle, rest, backfill.mode);
+        let tries_left = self.try_candidates(cycle, rest, backfill, tries_left);
+        self.rule_rest(cycle, rest, backfill.mode, tries_left);
         cycle.offers.goes_around = false;
     }
 
-    fn try_candidates(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill) {
+    /// Tries candidates in their order; how many more may be tried.
+    fn try_candidates(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill, mut tries_left: u32) -> u32 {
         let by_walltime;
         let candidates = match backfill.candidates {
             CandidateOrder::QueueOrder => rest,
@@ -150,20 +161,20 @@ impl Engine {
                 &by_walltime
             }
         };
-        let mut tries_left = backfill.look_ahead.unwrap_or(u32::MAX);
         for place in candidates {
             if tries_left == 0 || cycle.plan.is_cut_short || cycle.index.is_empty() || self.is_all_blocked(cycle) {
-                return;
+                return tries_left;
             }
             if self.is_ruled(cycle, *place) {
-                self.rule(cycle, *place, backfill.mode);
-                tries_left -= 1;
+                if self.rule(cycle, *place, backfill.mode) != Ruled::Left {
+                    tries_left -= 1;
+                }
                 continue;
             }
             // Most candidates are like one that did not fit, and then a look at the job is not needed.
             if backfill.look_ahead.is_none() && self.is_known_to_fail(cycle, *place) {
                 if cycle.failed_classes == self.classes.len() {
-                    return;
+                    return tries_left;
                 }
                 continue;
             }
@@ -174,6 +185,7 @@ impl Engine {
                 tries_left -= 1;
             }
         }
+        tries_left
     }
 
     /// Whether no job is there, or one that cannot fit now, by what is known of its class and of what is free.

@@ -102,7 +102,7 @@ impl Engine {
         let Some(added) = search.more(&run.demand, &run.placement, unit, most, until, &elastic.barred) else {
             return 0;
         };
-        let (more, held) = (Usage::of_growth(&added), Usage::of(&run.placement));
+        let (more, held) = (Usage::of_growth(&added), Usage::of(&run.placement, &run.demand));
         if self.limits.reached_by_growth(&run.holder, &run.demand, &more, &held).is_some() {
             return 0;
         }

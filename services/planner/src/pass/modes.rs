@@ -9,6 +9,7 @@ use super::{Cycle, Verdict};
 use crate::{
     class::ClassId,
     engine::Engine,
+    limits::Usage,
     model::Demand,
     queue::Place,
     resize,
@@ -214,11 +215,15 @@ impl Engine {
             if self.queue.get(place).is_none_or(|entry| self.is_shut(cycle, entry)) {
                 return Verdict::Held;
             }
-            let Some(placement) = self.place_as(cycle, class, &demand) else {
-                self.classes.fails(class, self.passes);
+            let ways = self.open_ways(place);
+            let Some(placement) = self.place_as(cycle, class, &demand, ways.as_deref()) else {
+                // Limits may leave an equal job other ways.
+                if ways.is_none() {
+                    self.classes.fails(class, self.passes);
+                }
                 return Verdict::NoRoom;
             };
-            if self.is_limited_to_less(cycle, place, &crate::limits::Usage::of(&placement)) {
+            if self.is_limited_to_less(cycle, place, &Usage::of(&placement, &demand)) {
                 return Verdict::Held;
             }
             self.take_start(cycle, place, task, placement);
@@ -227,12 +232,18 @@ impl Engine {
     }
 
     /// Where a job fits now, in the first of its ways in which it does (HPC-J-17).
-    fn place_as(&self, cycle: &Cycle, class: ClassId, demand: &Demand) -> Option<Placement> {
+    fn place_as(
+        &self,
+        cycle: &Cycle,
+        class: ClassId,
+        demand: &Demand,
+        ways: Option<&[Vec<bool>]>,
+    ) -> Option<Placement> {
         if !cycle.index.may_fit(self.classes.get(class)) {
             return None;
         }
         let known = Known::Cores(cycle.index.cores());
-        Search { known: Some((cycle.now, known)), ..self.search(cycle.now) }.at(demand, cycle.now)
+        Search { known: Some((cycle.now, known)), ways, ..self.search(cycle.now) }.at(demand, cycle.now)
     }
 
     /// What the jobs of a class need at least.

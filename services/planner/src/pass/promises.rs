@@ -4,11 +4,10 @@ use super::{Cycle, Verdict};
 use crate::{
     class::ClassId,
     engine::Engine,
-    limits::Usage,
     machine::Holding,
     model::{Demand, Slot},
     queue::Place,
-    search::Found,
+    search::{Found, Search},
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -93,10 +92,10 @@ impl Engine {
             return false;
         }
         let Some(class_id) = self.queue.class_at(place) else { return false };
-        let found = self.first_start(cycle, class_id);
+        let found = self.first_start(cycle, place, class_id);
         match found {
             // It could not start, and would only keep others from what it is promised.
-            Some(found) if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement)) => false,
+            Some(found) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &found.placement)) => false,
             Some(found) => {
                 let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
                 self.change_slot(cycle, place, Some(slot));
@@ -114,14 +113,14 @@ impl Engine {
 
     /// The first start of a job beside all promises. While promises are only made, an equal job never fits earlier than
     /// the last one did.
-    fn first_start(&mut self, cycle: &mut Cycle, class_id: ClassId) -> Option<Found> {
+    fn first_start(&mut self, cycle: &mut Cycle, place: Place, class_id: ClassId) -> Option<Found> {
         let is_pool = self.search(cycle.now).as_pool(&self.classes.get(class_id).demand).is_some();
         let is_monotone = self.search(cycle.now).is_monotone(&self.classes.get(class_id).demand);
         if is_pool || !is_monotone || self.classes.get(class_id).is_moldable() {
-            return self.first_start_of_any(cycle, class_id, is_pool);
+            return self.first_start_of_any(cycle, place, class_id, is_pool);
         }
         if !cycle.sweeps.contains_key(&class_id)
-            && let Some(placement) = self.place_class_now(cycle, class_id)
+            && let Some(placement) = self.place_class_now(cycle, class_id, None)
         {
             return Some(Found { start: cycle.now, placement });
         }
@@ -134,10 +133,18 @@ impl Engine {
         search.next_of(class, cycle.sweeps.get_mut(&class_id)?, Timestamp::MAX)
     }
 
-    fn first_start_of_any(&mut self, cycle: &mut Cycle, class_id: ClassId, is_pool: bool) -> Option<Found> {
+    fn first_start_of_any(
+        &mut self,
+        cycle: &mut Cycle,
+        place: Place,
+        class_id: ClassId,
+        is_pool: bool,
+    ) -> Option<Found> {
         self.refresh_gaps(class_id, cycle.now);
         let from = cycle.hints.get(&class_id).copied().unwrap_or(cycle.now);
-        let found = self.search(cycle.now).earliest(self.classes.get(class_id), from, Timestamp::MAX)?;
+        let ways = self.open_ways(place);
+        let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
+        let found = search.earliest(self.classes.get(class_id), from, Timestamp::MAX)?;
         if is_pool {
             cycle.hints.insert(class_id, found.start);
         }
@@ -173,7 +180,7 @@ impl Engine {
         {
             return;
         }
-        let usage = Usage::of(&slot.placement);
+        let usage = self.usage_at(place, &slot.placement);
         if !self.has_headroom(cycle, place) || self.is_limited_to_less(cycle, place, &usage) {
             // Kept, it would keep others from what it cannot use, and then take from them what comes after.
             return self.change_slot(cycle, place, None);

@@ -2,6 +2,7 @@
 
 use super::Cycle;
 use crate::{
+    class::Class,
     engine::Engine,
     free::{Free, FreeNode, Undo},
     machine::{MachineNode, Window},
@@ -10,7 +11,12 @@ use crate::{
     queue::{Entry, Place},
     search::serves_kind,
 };
-use muster_schemas::{JobId, NodeId, Timestamp, event::WaitingJob, job::WaitReason, resources::IndexSet};
+use muster_schemas::{
+    JobId, NodeId, Timestamp,
+    event::WaitingJob,
+    job::WaitReason,
+    resources::{Alternative, IndexSet},
+};
 use std::{borrow::Cow, collections::BTreeSet};
 
 /// At most so many names in a reason.
@@ -23,8 +29,24 @@ impl Engine {
         let is_other_machine = std::mem::replace(&mut self.judged_generation, generation) != generation;
         for class in self.classes.take_unjudged(is_other_machine) {
             let reason = self.fate(&self.classes.get(class).demand);
-            self.classes.judge(class, reason);
+            let ways = self.hopeless_ways(self.classes.get(class));
+            self.classes.judge(class, reason, ways);
         }
+    }
+
+    /// Which ways of each component no waiting helps, if there is a choice.
+    fn hopeless_ways(&self, class: &Class) -> Vec<Vec<bool>> {
+        if !class.has_choice() {
+            return Vec::new();
+        }
+        let is_hopeless = |component: &ComponentDemand, way: &Alternative| {
+            let only = ComponentDemand { alternatives: [way.clone()].into(), ..component.clone() };
+            self.fate(&Demand { components: vec![only] }).is_some()
+        };
+        let of_component = |component: &ComponentDemand| {
+            component.alternatives.iter().map(|way| is_hopeless(component, way)).collect()
+        };
+        class.demand.components.iter().map(of_component).collect()
     }
 
     pub(super) fn is_hopeless(&self, place: Place) -> bool {

@@ -7,7 +7,7 @@ use crate::{
     machine::{Freed, Gap, Holding, Window},
     model::Slot,
     queue::{Entry, Place},
-    search::Found,
+    search::{Found, Search},
     timeline::ALWAYS,
 };
 use muster_schemas::{NodeId, Timestamp, resources::Placement};
@@ -251,7 +251,9 @@ impl Engine {
         let promise = Holding::Promise { start: old.start };
         self.machine.lend(&demand, &old.placement, promise);
         self.refresh_gaps(class_id, cycle.now);
-        let found = self.search(cycle.now).earliest(self.classes.get(class_id), starts.from, starts.until);
+        let ways = self.open_ways(place);
+        let search = Search { ways: ways.as_deref(), ..self.search(cycle.now) };
+        let found = search.earliest(self.classes.get(class_id), starts.from, starts.until);
         self.machine.take(&demand, &old.placement, promise);
         found
     }

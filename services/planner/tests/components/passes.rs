@@ -8,16 +8,21 @@ use muster_domain::State;
 use muster_planner::verify::{Verdict, Verifier, What};
 use muster_schemas::{
     JobId, Timestamp,
-    event::{Event, Record},
+    command::{Command, JobSelection},
+    event::{Actor, Event, Record},
     job::{JobSpec, WaitReason},
     plan::ComponentMode,
     policy::{BackfillMode, Policy},
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// EX-14: nid00008 is taken until +120 min, nid00009 until +60 min, nid00010 is free.
 fn example() -> (World, JobId, Timestamp) {
-    let mut world = reference_cluster(&backfill_passes());
+    example_under(&backfill_passes())
+}
+
+fn example_under(policy: &Policy) -> (World, JobId, Timestamp) {
+    let mut world = reference_cluster(policy);
     world.submit(on(8, 120));
     world.submit(on(9, 60));
     pass(&mut world);
@@ -114,7 +119,7 @@ fn what_a_deferred_component_does_not_have_is_there_for_others() {
     assert!(!world.has_started(long));
 }
 
-/// SL-P-01, SL-P-15
+/// SL-P-01
 #[test]
 fn only_a_pass_of_backfill_starts_them() {
     let mut policy = backfill_passes();
@@ -132,6 +137,126 @@ fn only_a_pass_of_backfill_starts_them() {
     assert_eq!((started, wake), (vec![], Some(zero.plus_seconds(7))));
     assert_eq!(go_to(&mut world, zero, 7), [second]);
     assert_eq!(passes(&world).len(), 2);
+    (policy.backfill.mode, policy.backfill.reservations) = (BackfillMode::None, None);
+    world.must(&Actor::Ledger, Command::SetPolicy { policy: Box::new(policy) });
+    let third = world.submit(together([on(5, 10), on(6, 10)]));
+    assert_eq!(go_to(&mut world, zero, HOUR), [], "without backfill there are no passes");
+    assert!(reason(&world, third).is_some_and(|reason| reason.to_string().contains("a pass of backfill")));
+}
+
+/// SL-P-15
+#[test]
+fn interval_window_and_look_ahead_are_settings() {
+    let mut policy = backfill_passes();
+    (policy.backfill.reservations, policy.backfill.look_ahead) = (Some(1), Some(2));
+    policy.backfill.components.interval_seconds = 7;
+    policy.backfill.components.window_seconds = Some(u32::try_from(HOUR + MINUTE).unwrap());
+    let (mut world, first, zero) = example_under(&policy);
+    let others = [(); 4].map(|()| world.submit(together([on(10, 10), on(9, 10)])));
+    for (seconds, number) in [(0, 1), (6, 1), (7, 2), (13, 2), (14, 3)] {
+        assert_eq!(go_to(&mut world, zero, seconds), []);
+        let passes = passes(&world);
+        let looked_at: Vec<JobId> = passes.last().unwrap().jobs.iter().map(|planned| planned.job).collect();
+        assert_eq!((passes.len(), looked_at), (number, vec![first, others[0], others[1]]), "at {seconds} s");
+    }
+    assert_eq!(expected(&world, first, zero), [Some(14), None, Some(HOUR)]);
+}
+
+/// SL-P-15: as many jobs as have reservations, and as many as are tried ahead.
+#[test]
+fn a_pass_looks_at_no_more_jobs_than_the_policy_says() {
+    let mut policy = backfill_passes();
+    (policy.backfill.reservations, policy.backfill.look_ahead) = (Some(1), Some(2));
+    let mut world = reference_cluster(&policy);
+    world.submit(on(8, 120));
+    pass(&mut world);
+    let jobs: Vec<JobId> = (0..5).map(|_| world.submit(together([on(10, 10), on(8, 10)]))).collect();
+    let elsewhere = world.submit(together([some(1, "p2", 10), some(1, "p2", 10)]));
+    let zero = world.now;
+    for (number, seconds) in [0, 10, 30, 40, 60, 70].into_iter().enumerate() {
+        assert_eq!(go_to(&mut world, zero, seconds), []);
+        let passes = passes(&world);
+        assert_eq!(passes.len(), number / 2 + 1);
+        let looked_at: Vec<JobId> = passes.last().unwrap().jobs.iter().map(|planned| planned.job).collect();
+        assert_eq!(looked_at, jobs[..3]);
+    }
+    // Who is not looked at is told so once.
+    let waits = WaitReason::Resources("nodes for all components in a pass of backfill".into());
+    assert_eq!(reason(&world, elsewhere), Some(waits));
+    let reasons = world.records.iter().filter_map(|record| match &record.event {
+        Event::Planned { plan } => Some(plan.reasons.iter().filter(|told| told.job == elsewhere).count()),
+        _ => None,
+    });
+    assert_eq!(reasons.sum::<usize>(), 1);
+}
+
+/// SL-P-15: jobs that are no candidates themselves are tried before it as well.
+#[test]
+fn plain_jobs_count_for_the_look_ahead_of_a_pass() {
+    let mut policy = backfill_passes();
+    (policy.backfill.reservations, policy.backfill.look_ahead) = (Some(1), Some(2));
+    let mut world = reference_cluster(&policy);
+    world.submit(on(8, 120));
+    pass(&mut world);
+    let plain: Vec<JobId> = (0..3).map(|_| world.submit(on(8, 10))).collect();
+    let job = world.submit(together([on(1, 10), on(2, 10)]));
+    let zero = world.now;
+    assert_eq!(go_to(&mut world, zero, 0), []);
+    assert_eq!(passes(&world).last().unwrap().jobs, []);
+    let jobs = JobSelection::Ids(vec![plain[0]]);
+    world.must(&Actor::Ledger, Command::Cancel { jobs });
+    assert_eq!(go_to(&mut world, zero, 30), [job], "it is the second that is tried");
+}
+
+/// What was found out about a job counts for equal ones, which come to the same starts as if each was looked for.
+#[test]
+fn equal_jobs_stand_one_behind_the_other() {
+    let (mut world, first, zero) = example();
+    let jobs = [first].into_iter().chain((0..2).map(|_| world.submit(together([on(10, 10), on(8, 10), on(9, 10)]))));
+    let jobs: Vec<JobId> = jobs.collect();
+    let turn = 10 * MINUTE;
+    go_to(&mut world, zero, 0);
+    for (number, job) in (0..).zip(&jobs) {
+        let both = Some(2 * HOUR + number * turn);
+        assert_eq!(expected(&world, *job, zero), [Some(number * turn), both, both]);
+    }
+    go_to(&mut world, zero, 30);
+    for (number, job) in (0..).zip(&jobs) {
+        assert_eq!(expected(&world, *job, zero), [Some(2 * HOUR + number * turn); 3]);
+    }
+}
+
+/// SL-P-03: what a pass recorded stands until the next one has come to its end.
+#[test]
+fn a_pass_that_is_cut_short_goes_on_in_the_next_plan() {
+    let (mut world, job, zero) = example_under(&Policy { max_starts: 2, ..backfill_passes() });
+    assert_eq!(go_to(&mut world, zero, 0), []);
+    let recorded = [Some(0), Some(2 * HOUR), Some(2 * HOUR)];
+    assert_eq!(expected(&world, job, zero), recorded);
+    let urgent = [1, 2, 3].map(|number| {
+        let mut spec = on(number, 10);
+        spec.components[0].priority = Some(9);
+        world.submit(spec)
+    });
+    assert_eq!(go_to(&mut world, zero, 30), urgent[..2]);
+    assert_eq!((passes(&world).len(), expected(&world, job, zero)), (1, recorded.to_vec()));
+    assert_eq!(go_to(&mut world, zero, 30), urgent[2..]);
+    assert_eq!((passes(&world).len(), expected(&world, job, zero)), (2, vec![Some(2 * HOUR); 3]));
+}
+
+/// SL-P-06: a pass that a planner made whose clock was ahead holds up nobody until then.
+#[test]
+fn a_pass_of_a_clock_that_is_ahead_is_not_waited_for() {
+    let (mut world, job, zero) = example();
+    let plan = world.projection.clone().plan(zero.plus_seconds(24 * HOUR), &BTreeSet::new()).plan;
+    world.must(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
+    assert_eq!(passes(&world)[0].at, zero.plus_seconds(24 * HOUR));
+    for seconds in [30, 40, 60] {
+        go_to(&mut world, zero, seconds);
+    }
+    let since: Vec<_> = passes(&world).iter().map(|pass| pass.at.micros_since(zero) / 1_000_000).collect();
+    assert_eq!(since, [24 * HOUR, 30, 60]);
+    assert_eq!(expected(&world, job, zero), [Some(60), Some(2 * HOUR), Some(2 * HOUR)]);
 }
 
 /// SL-P-01

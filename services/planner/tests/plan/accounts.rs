@@ -13,7 +13,7 @@ use muster_schemas::{
     event::Actor,
     job::{ArraySpec, Component, JobSpec, WaitReason},
     policy::{Limit, LimitPer, Policy},
-    resources::{Alternative, IndexSet, Request},
+    resources::{Alternative, IndexSet, Request, Sharing},
 };
 use proptest::{prelude::*, sample::select};
 use std::collections::BTreeMap;
@@ -60,9 +60,13 @@ fn world(settings: AccountSettings, more: Vec<AccountChange>) -> World {
     world
 }
 
-/// On whole nodes, so that components and jobs do not share any.
 fn part(cores: u32) -> Component {
-    let request = Request { tasks: Some(cores), ..Request::default() };
+    shared(cores, Sharing::Shared)
+}
+
+/// So many cores of nodes that are shared in a way; a whole node has four.
+fn shared(cores: u32, sharing: Sharing) -> Component {
+    let request = Request { tasks: Some(cores), sharing, ..Request::default() };
     component(vec![Alternative { requests: vec![request], walltime_seconds: Some(600), ..Alternative::default() }])
 }
 
@@ -241,6 +245,119 @@ fn components_count_singly_for_queues_and_policies() {
     assert_eq!(world.reason(same), limit("1 running jobs of account a"));
 }
 
+/// SL-L-01: for limits of accounts, queues and the policy. A component that has ended counts no more while others go on.
+#[test]
+fn components_and_tasks_count_singly_until_they_end() {
+    let queue = |most| QueueSpec { name: "default".into(), max_running_jobs: most, ..QueueSpec::default() };
+    let of_user = Limit { per: LimitPer::User, max_running_jobs: Some(2), ..Limit::default() };
+    let limited = Policy { limits: vec![of_user], ..Policy::default() };
+    let cases = [
+        (running(2), None, Policy::default(), MAX_JOBS),
+        (Bounds::default(), Some(2), Policy::default(), "2 running jobs in queue default"),
+        (Bounds::default(), None, limited, "2 running jobs of ada"),
+    ];
+    for (of_account, of_queue, policy, text) in cases {
+        let mut world = world(settings(), vec![association("test", Some("ada"), each_user(of_account))]);
+        let queues = vec![queue(of_queue)];
+        world.configure(ClusterConfig { nodes: nodes(6, 4), queues, accounts: Some(settings()), ..Default::default() });
+        world.set_policy(policy);
+        let two = world.submit(job(&[1, 1]));
+        let plain = world.submit(job(&[1]));
+        assert_eq!(world.settle(), [two]);
+        assert_eq!(world.reason(plain), limit(text));
+        world.end_component(two, 1);
+        assert_eq!(world.settle(), [plain], "{text}");
+        let third = world.submit(job(&[1]));
+        assert_eq!(world.settle(), []);
+        assert_eq!(world.reason(third), limit(text));
+        [two, plain].into_iter().for_each(|job| world.end(job));
+        let array = ArraySpec { indices: IndexSet::first_n(2), max_running: None };
+        let array = world.submit(JobSpec { array: Some(array), ..job(&[1]) });
+        assert_eq!(world.settle(), [third, JobId::task(array.number, 0)]);
+        assert_eq!(world.reason(array), limit(text));
+    }
+}
+
+/// SL-L-06: it is let in with the one core that it asks for, and would get all four of a node.
+#[test]
+fn what_a_job_gets_is_held_against_the_limits_when_it_is_to_start() {
+    for policy in ["fcfs", "easy", "conservative"] {
+        let few = Bounds { cores: Some(3), ..Bounds::default() };
+        let strict = AccountSettings { refuses_hopeless: true, ..settings() };
+        let mut world = world(strict, vec![association("test", Some("ada"), each_user(few))]);
+        world.set_policy(Policy::built_in(policy).expect("it is built in"));
+        let whole = world.submit(JobSpec { components: vec![shared(1, Sharing::WholeNodes)], ..JobSpec::default() });
+        let plain = world.submit(job(&[1]));
+        assert_eq!(world.settle(), [plain], "{policy}");
+        assert_eq!(world.reason(whole), limit("3 cores of each user in association test/ada"), "{policy}");
+    }
+}
+
+/// The first node, for one of these numbers of cores with its seconds.
+fn in_ways(ways: &[(u32, u64)]) -> Component {
+    let way = |(cores, seconds): &(u32, u64)| Alternative {
+        requests: vec![Request { tasks: Some(*cores), nodes: vec!["n1".into()], ..Request::default() }],
+        walltime_seconds: Some(*seconds),
+        ..Alternative::default()
+    };
+    component(ways.iter().map(way).collect())
+}
+
+const WAYS: [(u32, u64); 2] = [(4, 1800), (1, 7200)];
+
+/// A limit on each job leaves a job the ways that are within it, whichever ends first or fits now.
+#[test]
+fn a_job_is_served_in_a_way_that_is_within_the_limits() {
+    let each_job = |bounds| UseLimits { each_job: bounds, ..UseLimits::default() };
+    let short = each_job(JobBounds { walltime_seconds: Some(3600), ..JobBounds::default() });
+    let narrow = each_job(JobBounds { cores: Some(2), ..JobBounds::default() });
+    let neither = each_job(JobBounds { walltime_seconds: Some(3600), cores: Some(2), ..JobBounds::default() });
+    for policy in ["fcfs", "easy", "conservative"] {
+        let make = |limits: &UseLimits| {
+            let mut world =
+                world(settings(), vec![class("normal", 0, limits.clone()), class("wide", 0, UseLimits::default())]);
+            world.set_policy(Policy::built_in(policy).expect("it is built in"));
+            world
+        };
+        let spec = || JobSpec { components: vec![in_ways(&WAYS)], ..JobSpec::default() };
+        // The second way fits, but takes too long.
+        let mut world = make(&short);
+        let mut other = JobSpec { components: vec![in_ways(&[(3, 10_000)])], ..JobSpec::default() };
+        other.components[0].class = Some("wide".into());
+        let other = world.submit(other);
+        let waits = world.submit(spec());
+        assert_eq!(world.settle(), [other], "{policy}");
+        world.end(other);
+        assert_eq!(world.settle(), [waits], "{policy}");
+        assert_eq!(world.placement(waits)[0].alternative, 0);
+        // The first way ends first, but takes too much.
+        let mut world = make(&narrow);
+        let job = world.submit(spec());
+        assert_eq!(world.settle(), [job], "{policy}");
+        assert_eq!(world.placement(job)[0].alternative, 1);
+        // Neither way is within both limits.
+        let mut world = make(&neither);
+        let job = world.submit(spec());
+        assert_eq!(world.settle(), [], "{policy}");
+        assert_eq!(world.reason(job), limit("2 cores of each job in class normal"), "{policy}");
+    }
+}
+
+/// So it is with each component of a job.
+#[test]
+fn each_component_is_served_in_a_way_that_is_within_the_limits() {
+    let narrow = JobBounds { cores: Some(2), ..JobBounds::default() };
+    let mut world = world(settings(), vec![class("normal", 0, UseLimits { each_job: narrow, ..UseLimits::default() })]);
+    let mut spec = JobSpec { components: vec![in_ways(&WAYS), in_ways(&[(2, 600), (4, 60)])], ..JobSpec::default() };
+    for way in &mut spec.components[1].alternatives {
+        way.requests[0].nodes = vec!["n2".into()];
+    }
+    let job = world.submit(spec);
+    assert_eq!(world.settle(), [job]);
+    let ways: Vec<u32> = world.placement(job).iter().map(|placed| placed.alternative).collect();
+    assert_eq!(ways, [1, 0]);
+}
+
 /// Something that happens between two plans.
 #[derive(Clone, Debug)]
 enum Step {
@@ -257,9 +374,10 @@ prop_compose! {
         account in select(vec!["test", "abc"]),
         class in prop::option::of(select(CLASSES.to_vec())),
         queue in select(vec!["default", "night"]),
+        sharing in select(vec![Sharing::Shared, Sharing::WholeNodes]),
     ) -> Component {
         let (account, class, queue) = (Some(account.into()), class.map(Into::into), Some(queue.into()));
-        Component { account, class, queue, ..part(cores) }
+        Component { account, class, queue, ..shared(cores, sharing) }
     }
 }
 

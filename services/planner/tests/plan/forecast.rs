@@ -1,11 +1,15 @@
 //! When a job would start that is not submitted (SL-C-10, SL-S-24).
 
 use crate::world::{World, component, job_of, node, nodes, owner};
+use muster_planner::{forecast::foresee_within, predict::Effort};
 use muster_schemas::{
     JobId, Timestamp,
-    command::RefusalCode,
+    cluster::ClusterConfig,
+    command::{Command, RefusalCode},
     event::Actor,
-    job::{Dependencies, Dependency, DependencyKind, Holds, JobSpec},
+    filter::StagingSettings,
+    job::{ComponentStaging, Dependencies, Dependency, DependencyKind, Holds, JobSpec, JobType},
+    plan::{ReservationSpec, ReservedNodes},
     resources::{Alternative, Request, Sharing},
     views::Forecast,
 };
@@ -64,6 +68,66 @@ fn a_begin_time_counts_and_holds_and_dependencies_do_not() {
     let later = world.state().time().plus_seconds(4000);
     spec.components[0].begin = Some(later);
     assert_eq!(foresee(&world, spec).start, Some(later));
+}
+
+/// What is to be staged in is taken to be there.
+#[test]
+fn files_to_be_staged_hold_up_no_forecast() {
+    let mut world = World::new(nodes(1, 4));
+    let staging = StagingSettings { program: Some("/site/stage".into()), ..StagingSettings::default() };
+    let config = Box::new(ClusterConfig { staging, ..ClusterConfig::default() });
+    world.command(&Actor::Ledger, Command::Configure { config, keep_unnamed: true }).expect("a good configuration");
+    let mut spec = whole(1, 60);
+    let files = ComponentStaging { directives: vec!["#DW line".into()], ..ComponentStaging::default() };
+    spec.types = vec![JobType::Staged(vec![files])];
+    assert_eq!(foresee(&world, spec).start, Some(world.state().time()));
+}
+
+/// A job starts when its reservation begins, behind those that wait for it as well.
+#[test]
+fn a_reservation_to_come_is_waited_for() {
+    let mut world = World::new(nodes(2, 4));
+    let start = world.state().time().plus_seconds(100);
+    let reservation = ReservationSpec {
+        name: "course".into(),
+        start,
+        end: start.plus_seconds(10_000),
+        nodes: ReservedNodes::Named(vec!["n2".into()]),
+        users: vec!["ada".into()],
+        accounts: Vec::new(),
+    };
+    world.command(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) }).expect("a good one");
+    let mut spec = whole(1, 60);
+    spec.components[0].reservation = Some("course".into());
+    let told = foresee(&world, spec.clone());
+    assert_eq!((told.start, told.nodes), (Some(start), vec!["n2".to_owned()]));
+    assert_eq!(foresee(&world, whole(1, 60)).start, Some(world.state().time()), "there is another node");
+    world.submit(spec.clone());
+    assert_eq!(foresee(&world, spec.clone()).start, Some(start.plus_seconds(60)));
+    let later = start.plus_seconds(1000);
+    spec.components[0].begin = Some(later);
+    assert_eq!(foresee(&world, spec).start, Some(later));
+}
+
+/// The longer the queue, the fewer cycles are looked ahead.
+#[test]
+fn a_forecast_goes_no_further_than_it_may() {
+    let mut world = World::new(nodes(1, 4));
+    for _ in 0..8 {
+        world.submit(whole(1, 60));
+    }
+    world.settle();
+    let Actor::User(ada) = owner("ada") else { panic!("a user") };
+    let start = |max_cycles| {
+        let now = world.state().time();
+        let told = foresee_within(world.projection(), &ada, whole(1, 60), now, Effort { max_cycles });
+        told.expect("it would be accepted").start
+    };
+    assert_eq!(start(5), None);
+    assert_eq!(start(20), foresee(&world, whole(1, 60)).start);
+    assert!(start(20).is_some());
+    let cycles = [0, 1, 5_000, 100_000, 10_000_000].map(|waiting| Effort::of_looks(5_000_000, waiting).max_cycles);
+    assert_eq!(cycles, [10_000, 10_000, 1000, 50, 1]);
 }
 
 /// SL-C-10

@@ -5,7 +5,7 @@ use muster_planner::projection::{Planned, Projection};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
-    command::{Command, Refusal, Reply},
+    command::{Command, JobSelection, Refusal, Reply},
     event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext},
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
     policy::Policy,
@@ -44,6 +44,11 @@ impl World {
     /// The cluster.
     pub fn state(&self) -> &State {
         self.projection.state()
+    }
+
+    /// The cluster and what plans for it.
+    pub fn projection(&self) -> &Projection {
+        &self.projection
     }
 
     /// What plans for it.
@@ -143,6 +148,24 @@ impl World {
             };
             self.command(&Actor::Executor(name), Command::NodeEnded { run, exit }).expect("heard");
         }
+    }
+
+    /// Ends a component of a job that runs, which all others survive, and gives its node back.
+    pub fn end_component(&mut self, job: JobId, component: u32) {
+        let run = self.state().job(job).and_then(|job| job.run()).expect("it runs");
+        let nodes: Vec<_> = self.state().run(run).expect("it runs").nodes().collect();
+        let own = self.placement(job)[component as usize].shares[0].node;
+        let executor = |world: &Self, node| Actor::Executor(world.state().node_name(node).into_owned());
+        for node in nodes {
+            self.command(&executor(self, node), Command::NodeStarted { run }).expect("heard");
+        }
+        let jobs = JobSelection::Component { job, component };
+        self.command(&owner("ada"), Command::Cancel { jobs }).expect("it runs");
+        let now = self.state().time();
+        let status = Some(ExitStatus::Signal(15));
+        let exit =
+            NodeExit { status, cause: EndCause::Killed, usage: Usage::default(), started: Some(now), ended: now };
+        self.command(&executor(self, own), Command::NodeEnded { run, exit }).expect("heard");
     }
 
     pub fn end(&mut self, job: JobId) {

@@ -6,7 +6,7 @@ use muster_planner::model::{Demand, Holder};
 use muster_schemas::{
     cluster::{ClusterSettings, QueueSpec},
     policy::{Limit, LimitPer, Policy},
-    resources::Placement,
+    resources::{Alternative, Placement},
 };
 
 /// A job that runs or starts in this plan, as limits see it: each component counts as one job (SL-L-01).
@@ -34,17 +34,26 @@ impl Counted {
         Self { holder: holder.clone(), parts: parts.collect() }
     }
 
-    /// The least that a job comes to, by its first alternatives.
+    /// The least that a job comes to: of each amount the least of the ways of a component.
     pub fn least(holder: &Holder, demand: &Demand) -> Self {
-        let parts = demand.components.iter().map(|component| {
-            let mut amounts = [1, 0, 0, 0];
-            for request in &component.alternatives[0].requests {
-                let least = minimum(request, &ClusterSettings::default());
-                for (amount, more) in amounts[1..].iter_mut().zip([least.nodes, least.cores, least.gpus]) {
-                    *amount += more;
-                }
-            }
-            Part { queue: component.queue.to_string(), amounts }
+        let all = demand.components.iter().map(|component| &component.alternatives[..]);
+        Self::of_ways(holder, demand, all)
+    }
+
+    /// The same if a component is served in a way.
+    pub fn in_way(holder: &Holder, demand: &Demand, number: usize, way: usize) -> Self {
+        let ways = demand.components.iter().enumerate().map(|(other, component)| match other == number {
+            true => &component.alternatives[way..=way],
+            false => &component.alternatives[..],
+        });
+        Self::of_ways(holder, demand, ways)
+    }
+
+    fn of_ways<'d>(holder: &Holder, demand: &Demand, ways: impl Iterator<Item = &'d [Alternative]>) -> Self {
+        let parts = demand.components.iter().zip(ways).map(|(component, ways)| {
+            let each: Vec<[u64; 4]> = ways.iter().map(amounts_of).collect();
+            let least = |which| each.iter().map(|amounts: &[u64; 4]| amounts[which]).min().expect("there is a way");
+            Part { queue: component.queue.to_string(), amounts: [least(0), least(1), least(2), least(3)] }
         });
         Self { holder: holder.clone(), parts: parts.collect() }
     }
@@ -53,6 +62,18 @@ impl Counted {
         let counted = self.parts.iter().filter(|part| counts(&self.holder, part));
         counted.map(|part| part.amounts[which]).sum()
     }
+}
+
+/// The least that a way comes to.
+fn amounts_of(way: &Alternative) -> [u64; 4] {
+    let mut amounts = [1, 0, 0, 0];
+    for request in &way.requests {
+        let least = minimum(request, &ClusterSettings::default());
+        for (amount, more) in amounts[1..].iter_mut().zip([least.nodes, least.cores, least.gpus]) {
+            *amount += more;
+        }
+    }
+    amounts
 }
 
 /// All that run.

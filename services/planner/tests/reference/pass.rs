@@ -5,7 +5,7 @@ use super::{
     limits::Counted,
     order::{Block, blocks, walltime_seconds},
 };
-use muster_planner::model::{Demand, QueuedJob, Slot};
+use muster_planner::model::{ComponentDemand, Demand, QueuedJob, Slot};
 use muster_schemas::{
     JobId, Timestamp,
     policy::{Backfill, BackfillMode, CandidateOrder, Policy},
@@ -181,9 +181,9 @@ impl<'w> Pass<'w> {
             return Attempt::Held;
         }
         // What did not fit once in a plan is not tried again in it.
-        let found = if self.failed.contains(&job.demand) { None } else { self.held.place_now(id, &job.demand) };
+        let found = if self.failed.contains(&job.demand) { None } else { self.held.place_now(id, &self.served(job)) };
         let Some(placement) = found else {
-            if !is_moldable(&job.demand) {
+            if !has_choice(&job.demand) {
                 self.failed.push(job.demand.clone());
             }
             let Some(why) = hopeless(self.world, self.now, &job.demand) else { return Attempt::NoRoom };
@@ -206,7 +206,44 @@ impl<'w> Pass<'w> {
 
     /// Whether a limit lets not even the least of what it wants run.
     fn is_held_back(&self, job: &QueuedJob) -> bool {
-        self.usage.is_full(self.world, self.policy, &Counted::least(&job.holder, &job.demand))
+        let is_full = self.usage.is_full(self.world, self.policy, &Counted::least(&job.holder, &job.demand));
+        is_full || (0..job.demand.components.len()).any(|number| self.has_no_way(job, number))
+    }
+
+    /// Whether limits shut all ways in which a component could be served.
+    fn has_no_way(&self, job: &QueuedJob, number: usize) -> bool {
+        let component = &job.demand.components[number];
+        let can_serve = |way: &usize| {
+            let alternatives = [component.alternatives[*way].clone()].into();
+            let only = ComponentDemand { alternatives, ..component.clone() };
+            hopeless(self.world, self.now, &Demand { components: vec![only] }).is_none()
+        };
+        let ways: Vec<usize> = (0..component.alternatives.len()).filter(can_serve).collect();
+        has_choice(&job.demand) && !ways.is_empty() && ways.iter().all(|way| self.is_shut(job, number, *way))
+    }
+
+    /// Whether a limit does not let a component be served in a way.
+    fn is_shut(&self, job: &QueuedJob, number: usize, way: usize) -> bool {
+        let more = Counted::in_way(&job.holder, &job.demand, number, way);
+        self.usage.is_full(self.world, self.policy, &more)
+    }
+
+    /// What a job asks for, but that nothing serves the ways that limits shut.
+    fn served(&self, job: &QueuedJob) -> Demand {
+        let mut demand = Demand::clone(&job.demand);
+        if !has_choice(&demand) {
+            return demand;
+        }
+        for (number, component) in demand.components.iter_mut().enumerate() {
+            let mut ways = component.alternatives.to_vec();
+            for (at, way) in ways.iter_mut().enumerate() {
+                if self.is_shut(job, number, at) {
+                    way.licences.insert("a licence that there is not".into(), 1);
+                }
+            }
+            component.alternatives = ways.into();
+        }
+        demand
     }
 
     /// Whether a limit does not let it have this placement.
@@ -241,7 +278,7 @@ impl<'w> Pass<'w> {
 
     /// Reserves its earliest start for a job, unless a limit does not let it have that place.
     fn reserve(&mut self, job: &QueuedJob) -> bool {
-        match self.held.earliest(job.id, &job.demand) {
+        match self.held.earliest(job.id, &self.served(job)) {
             Some(found) if self.is_limited_to_less(job, &found.placement) => {
                 self.wait(job, Why::Limit);
                 return false;
@@ -318,7 +355,7 @@ impl<'w> Pass<'w> {
     fn renew(&mut self, job: &QueuedJob) {
         let Some(old) = self.outcome.slots.get(&job.id).filter(|slot| slot.start > self.now).cloned() else { return };
         self.take_back(job);
-        let found = self.held.earliest_before(job.id, &job.demand, old.start).map(slot_of);
+        let found = self.held.earliest_before(job.id, &self.served(job), old.start).map(slot_of);
         let better = found.filter(|found| is_better(&job.demand, found, &old));
         self.give(job, better.unwrap_or(old));
     }
@@ -337,7 +374,7 @@ impl<'w> Pass<'w> {
             self.wait(job, Why::ArrayLimit);
             return false;
         }
-        match self.held.earliest(job.id, &job.demand) {
+        match self.held.earliest(job.id, &self.served(job)) {
             Some(found) if self.is_limited_to_less(job, &found.placement) => {
                 self.wait(job, Why::Limit);
                 false
@@ -399,9 +436,9 @@ impl<'w> Pass<'w> {
     }
 }
 
-/// Whether it may start later than it could, for the sake of an earlier end.
-fn is_moldable(demand: &Demand) -> bool {
-    matches!(&demand.components[..], [component] if component.alternatives.len() > 1)
+/// Whether a component can be served in several ways.
+fn has_choice(demand: &Demand) -> bool {
+    demand.components.iter().any(|component| component.alternatives.len() > 1)
 }
 
 fn slot_of(found: Found) -> Slot {
