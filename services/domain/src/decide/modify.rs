@@ -147,13 +147,14 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
         return changed_waiting(access, job, change);
     }
     let running_only = JobChange {
+        name: change.name.clone(),
         walltime_seconds: change.walltime_seconds,
         priority: change.priority,
         component: change.component,
         ..JobChange::default()
     };
     if *change != running_only {
-        let message = format!("job {} does not wait any more; only its walltime and priority can be changed", job.id);
+        let message = format!("job {} does not wait any more; only its name, walltime and priority can be changed", job.id);
         return Err(conflict(message));
     }
     require_number(job, change.component)?;

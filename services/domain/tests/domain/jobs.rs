@@ -322,8 +322,20 @@ fn changes_that_are_refused() {
     let too_large = JobChange { alternatives: Some(alternatives), ..JobChange::default() };
     cluster.refused(&ada, modify(too_large), RefusalCode::Invalid, "can never run");
     cluster.start(id, &["node1"], 1);
+    let account = JobChange { account: Some("late".into()), ..JobChange::default() };
+    cluster.refused(&ada, modify(account), RefusalCode::Conflict, "only its name, walltime and priority");
+}
+
+/// SL-C-36: what a job is called says nothing of where it runs.
+#[test]
+fn a_running_job_gets_another_name() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    cluster.start(id, &["node1"], 1);
     let name = JobChange { name: Some("late".into()), ..JobChange::default() };
-    cluster.refused(&ada, modify(name), RefusalCode::Conflict, "only its walltime and priority");
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change: name });
+    assert_eq!(&*cluster.state.job(id).unwrap().name, "late");
+    cluster.assert_replays();
 }
 
 #[test]
