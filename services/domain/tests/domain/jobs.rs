@@ -356,6 +356,25 @@ fn only_operators_lengthen_the_walltime_of_a_running_job() {
     assert_eq!(shape.alternatives[0].walltime_seconds, Some(500));
 }
 
+/// SL-M-07: the queue of a component says how long that component may take.
+#[test]
+fn the_walltime_of_a_component_is_held_against_its_own_queue() {
+    let mut config = config();
+    config.queues[1] = QueueSpec { max_walltime_seconds: Some(100), ..queue("other") };
+    let mut cluster = Cluster::with(config);
+    let mut spec = job(1, 1);
+    spec.components.push(spec.components[0].clone());
+    spec.components[0].queue = Some("other".into());
+    spec.components[0].alternatives[0].walltime_seconds = Some(50);
+    let id = cluster.submit("ada", spec);
+    let walltime = |component| Command::Modify {
+        jobs: ids(&[id]),
+        change: JobChange { walltime_seconds: Some(500), component: Some(component), ..JobChange::default() },
+    };
+    cluster.ok(&user("ada"), walltime(1));
+    cluster.refused(&user("ada"), walltime(0), RefusalCode::LimitReached, "walltime_seconds");
+}
+
 #[test]
 fn a_finished_job_is_forgotten_after_its_retention() {
     let mut cluster = Cluster::with(ClusterConfig {
