@@ -72,6 +72,14 @@ fn the_signal_that_kills_ends_jobs_and_others_do_not_reach_those_that_wait() {
     let uid = nix::unistd::Uid::current();
     let states = site.ok(&format!("sacct -X -n -P -o State -j {waits},{runs}"));
     assert_eq!(states, format!("CANCELLED by {uid}\n").repeat(2));
+    let array = site.ok("sbatch --parsable -a 1-2%1 --wrap 'sleep 1000'").trim().to_owned();
+    let first = format!("{array}_1");
+    site.system.wait_for_state(&first, "running");
+    site.ok(&format!("scancel -s USR1 {array}"));
+    let pending = format!("scancel: error: Kill job error on job id {array}_2: Job is pending execution\n");
+    assert_eq!(site.fails(&format!("scancel -s USR1 {array}_2")), (1, pending));
+    site.ok(&format!("scancel -s KILL {array}"));
+    site.is_over(&array);
 }
 
 /// SL-C-31, SL-C-34: what somebody may not touch does not keep his command from his own jobs, and of what he may not see nothing

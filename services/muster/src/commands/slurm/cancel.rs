@@ -125,7 +125,7 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
         if command.verbosity > 0 {
             eprintln!("{}", command.announcement(&shown, None));
         }
-        let waits = record.is_some_and(|record| record.state.is_pending());
+        let waits = waits(target, record, records);
         if waits && !command.ends_waiting_jobs() {
             status = tell(&command.still_waits(&shown));
             continue;
@@ -144,6 +144,22 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
         }
     }
     Ok(status)
+}
+
+/// Whether nothing of it runs. The line of an array tells of the tasks that wait, while others can run.
+fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool {
+    let is_its_array =
+        |record: &&JobRecord| record.array.as_ref().is_some_and(|array| array.number == target.job.number);
+    let mut of_array = records.iter().filter(is_its_array);
+    let Some(index) = target.job.index else {
+        return own.is_some_and(|record| record.state.is_pending()) && !of_array.any(|record| record.state.is_placed());
+    };
+    let is_rest = |record: &JobRecord| match record.array.as_ref().map(|array| &array.tasks) {
+        Some(ArrayTasks::Waiting(waiting)) => waiting.contains(index),
+        Some(ArrayTasks::One(known)) => *known == index,
+        None => false,
+    };
+    of_array.any(|record| record.state.is_pending() && is_rest(record))
 }
 
 fn is_of(target: Target, record: &JobRecord) -> bool {
