@@ -30,6 +30,8 @@ fn each_component_keeps_what_an_update_of_the_leader_does_not_name() {
     assert_eq!(listed("%j"), "all\nall\n");
     let late = format!("Job is no longer pending execution for job {job}\n");
     assert_eq!(site.fails(&format!("scontrol hold {job}")), (1, late));
+    site.ok(&format!("scontrol update jobid={job}+1 name=last && scancel -n last"));
+    site.system.wait_until("only the leader is left", || listed("%i %j") == format!("{job}+0 all\n"));
     site.ok(&format!("scancel {job}"));
     site.is_over(&job);
     let over = format!("Job/step already completing or completed for job {job}\n");

@@ -47,7 +47,8 @@ fn tell(failure: &Failure) -> u8 {
 fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
     // A number names a user as well; who has that number is known only here.
     let user = command.filter.user.as_deref().filter(|user| user.parse::<u32>().is_err());
-    let views = site.current(user, command.filter.name.as_deref(), false)?;
+    // Nor is it asked for by name: a component can have one of its own (SL-M-17).
+    let views = site.current(user, None, false)?;
     let detailed = command.filter.qos.is_some() || command.filter.wckey.is_some();
     let records = site.records(views, detailed)?;
     let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
