@@ -73,6 +73,14 @@ pub fn of_job(export: Option<&str>, environment: &[(String, String)]) -> BTreeMa
     chosen
 }
 
+/// The variables that a file of `--export-file` has, `NAME=VALUE` each: with a NUL behind each of them, so that values can
+/// have several lines, else one to a line.
+pub fn of_file(text: &str) -> Vec<(String, String)> {
+    let end = if text.contains('\0') { '\0' } else { '\n' };
+    let named = text.split(end).filter_map(|entry| entry.split_once('='));
+    named.filter(|(name, _)| !name.is_empty()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
 /// The entries between the commas that stand outside of quotes, without the quotes.
 fn split_entries(text: &str) -> Vec<String> {
     let mut entries = vec![String::new()];

@@ -8,7 +8,7 @@
 //! Brackets ask for one of the features for all nodes together, `*N` for so many nodes of that kind.
 
 use crate::options::values::count;
-use muster_schemas::resources::NodeFilter;
+use muster_schemas::resources::{NodeFilter, PropertyValue, Relation};
 
 /// No constraint has more ways than this to be met.
 const MOST_WAYS: usize = 64;
@@ -36,6 +36,27 @@ impl Way {
         self
     }
 }
+
+/// The filter of nodes that have so many CPUs at least (`--mincpus`).
+pub fn with_cpus(least: u32) -> NodeFilter {
+    NodeFilter::Compare {
+        property: CPUS.to_owned(),
+        relation: Relation::GreaterOrEqual,
+        value: PropertyValue::Number(least.into()),
+    }
+}
+
+/// The part of a filter that [`with_cpus`] made.
+pub fn least_cpus(filter: &NodeFilter) -> Option<&NodeFilter> {
+    match filter {
+        NodeFilter::Compare { property, .. } if property == CPUS => Some(filter),
+        NodeFilter::All(parts) => parts.iter().find_map(least_cpus),
+        _ => None,
+    }
+}
+
+/// What a filter calls the CPUs of a node.
+const CPUS: &str = "cores";
 
 fn joined(mut filters: Vec<NodeFilter>) -> Option<NodeFilter> {
     if filters.len() > 1 { Some(NodeFilter::All(filters)) } else { filters.pop() }

@@ -23,6 +23,8 @@ pub enum Refusal {
         /// The quote.
         quote: char,
     },
+    /// The file of `--nodefile` cannot be read, or has no names of nodes.
+    NodeFile,
     /// The script cannot be read (SL-C-06).
     CannotOpenScript(String),
     /// The script has no bytes.
@@ -166,6 +168,7 @@ impl Refusal {
             Self::UnmatchedQuote { line, quote } => {
                 vec![format!("{command}: fatal: line {line} of the batch script: unmatched `{quote}`")]
             }
+            Self::NodeFile => vec![error("Invalid --nodefile node file")],
             Self::CannotOpenScript(path) => vec![error(&format!("Unable to open file {path}"))],
             Self::EmptyScript => vec![error("Batch script is empty!")],
             Self::BlankScript => vec![error("Batch script contains only whitespace!")],
@@ -201,7 +204,7 @@ impl Refusal {
     /// The exit status, without `SLURM_EXIT_ERROR`.
     const fn status(&self) -> u8 {
         match self {
-            Self::Option(_) | Self::BadValue(_) | Self::InvalidDirective(_) => 255,
+            Self::Option(_) | Self::BadValue(_) | Self::InvalidDirective(_) | Self::NodeFile => 255,
             _ => 1,
         }
     }

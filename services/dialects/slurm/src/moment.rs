@@ -8,10 +8,30 @@ use muster_schemas::time::Timestamp;
 /// and a time in either order. A time of day that is past is tomorrow's, a date without year that is past is next
 /// year's. The time zone is that of `now`. `None` if it is something else.
 pub fn parse(text: &str, now: &Zoned) -> Option<Timestamp> {
+    read(text, now, Looks::Ahead)
+}
+
+/// As [`parse`], for what is asked about: a time of day is today's, a date without year is this year's, or last year's if its
+/// month is behind that of now. `uts` and a number is a time of Unix.
+pub fn parse_past(text: &str, now: &Zoned) -> Option<Timestamp> {
+    match text.trim().strip_prefix("uts").and_then(decimal) {
+        Some(seconds) => seconds.checked_mul(1_000_000).map(Timestamp),
+        None => read(text, now, Looks::Back),
+    }
+}
+
+/// Where what a text leaves open is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    Ahead,
+    Back,
+}
+
+fn read(text: &str, now: &Zoned, looks: Looks) -> Option<Timestamp> {
     let lower = text.trim().to_ascii_lowercase();
     let zoned = match lower.strip_prefix("now") {
         Some(offset) => relative(offset, now)?,
-        None => calendar(&lower, now)?,
+        None => calendar(&lower, now, looks)?,
     };
     Some(Timestamp(zoned.timestamp().as_microsecond()))
 }
@@ -55,7 +75,7 @@ struct Date {
     without_year: bool,
 }
 
-fn calendar(text: &str, now: &Zoned) -> Option<Zoned> {
+fn calendar(text: &str, now: &Zoned, looks: Looks) -> Option<Zoned> {
     let mut parts = Parts::default();
     let text = without_hyphens(text);
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -68,10 +88,10 @@ fn calendar(text: &str, now: &Zoned) -> Option<Zoned> {
         at += 1 + usize::from(take(&mut parts, word, half, now)?);
     }
     let civil = match (parts.date, parts.time) {
-        (Some(date), time) => on_date(date, time.unwrap_or(civil::Time::midnight()), now)?,
+        (Some(date), time) => on_date(date, time.unwrap_or(civil::Time::midnight()), now, looks)?,
         (None, Some(time)) => {
             let today = now.date().to_datetime(time);
-            if today < now.datetime() { today.checked_add(1.day()).ok()? } else { today }
+            if looks == Looks::Ahead && today < now.datetime() { today.checked_add(1.day()).ok()? } else { today }
         }
         (None, None) => return None,
     };
@@ -86,9 +106,13 @@ fn without_hyphens(text: &str) -> String {
     text.char_indices().map(|(at, c)| if c == '-' && joins(at) { ' ' } else { c }).collect()
 }
 
-fn on_date(date: Date, time: civil::Time, now: &Zoned) -> Option<civil::DateTime> {
+fn on_date(date: Date, time: civil::Time, now: &Zoned, looks: Looks) -> Option<civil::DateTime> {
     let at = date.day.to_datetime(time);
-    if date.without_year && at < now.datetime() { at.checked_add(1.year()).ok() } else { Some(at) }
+    match looks {
+        Looks::Ahead if date.without_year && at < now.datetime() => at.checked_add(1.year()).ok(),
+        Looks::Back if date.without_year && at.month() > now.month() => at.checked_sub(1.year()).ok(),
+        _ => Some(at),
+    }
 }
 
 /// Takes one word, with the `am` or `pm` behind it; whether that was part of it. `None` if it is something else or the

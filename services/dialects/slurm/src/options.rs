@@ -88,6 +88,17 @@ impl Given {
         self.value.as_deref().unwrap_or_default()
     }
 
+    /// This option, or the nodes that the file of `--nodefile` names; `read` reads it.
+    ///
+    /// # Errors
+    /// The file has no names, or cannot be read.
+    pub fn with_file(self, read: impl Fn(&str) -> Option<String>) -> Result<Self, Refusal> {
+        let named = OPTIONS.iter().find(|option| option.name == "nodelist").filter(|_| self.option.name == "nodefile");
+        let Some(option) = named else { return Ok(self) };
+        let names = read(self.text()).and_then(|text| values::hosts_of_file(&text)).ok_or(Refusal::NodeFile)?;
+        Ok(Self { option, value: Some(names) })
+    }
+
     /// Checks the value. Relative moments are counted from `now`.
     ///
     /// # Errors
@@ -134,6 +145,18 @@ impl CommandLine {
     /// The script or command of `sbatch` and `salloc`, with its arguments; empty if there is none.
     pub fn words(&self) -> &[String] {
         self.groups.last().map_or(&[], |group| &group.words)
+    }
+
+    /// The command line with the nodes that files of `--nodefile` name.
+    ///
+    /// # Errors
+    /// As [`Given::with_file`].
+    pub fn with_files(mut self, read: impl Fn(&str) -> Option<String>) -> Result<Self, Refusal> {
+        for group in &mut self.groups {
+            let options = std::mem::take(&mut group.options);
+            group.options = options.into_iter().map(|given| given.with_file(&read)).collect::<Result<_, _>>()?;
+        }
+        Ok(self)
     }
 
     /// How often `--verbose` is given (SL-C-08).

@@ -110,6 +110,8 @@ pub struct Surroundings<'a> {
     pub user: &'a str,
     /// Whether there is a user of that name or number.
     pub knows_user: &'a dyn Fn(&str) -> bool,
+    /// Whether the caller is root.
+    pub is_root: bool,
     /// The present moment in the caller's zone.
     pub now: jiff::Zoned,
 }

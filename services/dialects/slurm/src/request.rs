@@ -12,7 +12,7 @@ use crate::{
 };
 use jiff::Zoned;
 pub use lower::{Caller, Interactive, Program, Rules, ScriptSource, Submission, lower};
-pub use sizing::warnings;
+pub use sizing::{gpus_on_each, warnings};
 use std::collections::BTreeMap;
 pub use times::{limits_until_deadline, seconds_until};
 

@@ -169,6 +169,11 @@ impl State {
         }
     }
 
+    /// Whether a list of states has it: who asks for jobs that wait means those as well that were put back and are held.
+    pub fn is_in(self, wanted: &[Self]) -> bool {
+        wanted.contains(&self) || self == Self::RequeueHold && wanted.contains(&Self::Pending)
+    }
+
     /// The state that a job, or an attempt of it, ended in.
     pub const fn ended(outcome: OutcomeWord) -> Self {
         match outcome {

@@ -147,13 +147,15 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
         return changed_waiting(access, job, change);
     }
     let running_only = JobChange {
+        name: change.name.clone(),
         walltime_seconds: change.walltime_seconds,
         priority: change.priority,
         component: change.component,
         ..JobChange::default()
     };
     if *change != running_only {
-        let message = format!("job {} does not wait any more; only its walltime and priority can be changed", job.id);
+        let message =
+            format!("job {} does not wait any more; only its name, walltime and priority can be changed", job.id);
         return Err(conflict(message));
     }
     require_number(job, change.component)?;
@@ -271,7 +273,7 @@ fn require_number(job: &Job, component: Option<u32>) -> Result<(), Refusal> {
 /// set any.
 fn require_walltime(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
     let Some(wanted) = change.walltime_seconds else { return Ok(()) };
-    for component in &job.components {
+    for (_, component) in job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number)) {
         let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
         submit::require_walltime(queue, Some(wanted), access.is_operator())?;
         let current = component.shape.alternatives.iter().filter_map(|alternative| alternative.walltime_seconds).max();

@@ -322,8 +322,20 @@ fn changes_that_are_refused() {
     let too_large = JobChange { alternatives: Some(alternatives), ..JobChange::default() };
     cluster.refused(&ada, modify(too_large), RefusalCode::Invalid, "can never run");
     cluster.start(id, &["node1"], 1);
+    let account = JobChange { account: Some("late".into()), ..JobChange::default() };
+    cluster.refused(&ada, modify(account), RefusalCode::Conflict, "only its name, walltime and priority");
+}
+
+/// SL-C-36: what a job is called says nothing of where it runs.
+#[test]
+fn a_running_job_gets_another_name() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    cluster.start(id, &["node1"], 1);
     let name = JobChange { name: Some("late".into()), ..JobChange::default() };
-    cluster.refused(&ada, modify(name), RefusalCode::Conflict, "only its walltime and priority");
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change: name });
+    assert_eq!(&*cluster.state.job(id).unwrap().name, "late");
+    cluster.assert_replays();
 }
 
 #[test]
@@ -342,6 +354,25 @@ fn only_operators_lengthen_the_walltime_of_a_running_job() {
     cluster.ok(&user("oper"), walltime(500));
     let shape = &cluster.state.job(id).unwrap().lead().shape;
     assert_eq!(shape.alternatives[0].walltime_seconds, Some(500));
+}
+
+/// SL-M-07: the queue of a component says how long that component may take.
+#[test]
+fn the_walltime_of_a_component_is_held_against_its_own_queue() {
+    let mut config = config();
+    config.queues[1] = QueueSpec { max_walltime_seconds: Some(100), ..queue("other") };
+    let mut cluster = Cluster::with(config);
+    let mut spec = job(1, 1);
+    spec.components.push(spec.components[0].clone());
+    spec.components[0].queue = Some("other".into());
+    spec.components[0].alternatives[0].walltime_seconds = Some(50);
+    let id = cluster.submit("ada", spec);
+    let walltime = |component| Command::Modify {
+        jobs: ids(&[id]),
+        change: JobChange { walltime_seconds: Some(500), component: Some(component), ..JobChange::default() },
+    };
+    cluster.ok(&user("ada"), walltime(1));
+    cluster.refused(&user("ada"), walltime(0), RefusalCode::LimitReached, "walltime_seconds");
 }
 
 #[test]

@@ -23,7 +23,7 @@ use muster_schemas::{
     JobId, RunId, Sequence, StepId, Timestamp,
     command::{Query, QueryAnswer},
     event::{EndCause, Event, NodeExit, Owner, Record},
-    job::{Dependencies, JobSpec, JobState, Launch, WaitReason},
+    job::{Dependencies, JobSpec, JobState, Launch, Program, WaitReason},
     resources::Alternative,
     views::{ErrorBody, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
 };
@@ -357,7 +357,12 @@ pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {
 /// Leaves out what can hold secrets.
 fn redact(spec: &mut JobSpec) {
     for component in &mut spec.components {
-        component.launch = Launch::default();
+        // That it is a script is no secret.
+        let program = match component.launch.program {
+            Program::Script { .. } => Program::Script { text: String::new(), args: Vec::new() },
+            _ => Program::None,
+        };
+        component.launch = Launch { program, ..Launch::default() };
     }
     spec.working_directory.clear();
     spec.environment.clear();

@@ -8,6 +8,7 @@ mod hpcpack;
 mod reservations;
 mod slurm;
 mod slurm_accounts;
+mod slurm_changes;
 mod slurm_clients;
 mod slurm_commands;
 mod slurm_components;

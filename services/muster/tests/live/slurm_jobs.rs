@@ -295,6 +295,9 @@ fn a_cancelled_component_loses_its_tasks_of_a_step_and_the_others_go_on() {
     let other_lives =
         "rm -f on.1; for i in 1 2; do rm -f on.0; until [ -e on.0 ]; do sleep 0.02; done; done; [ -e on.1 ]";
     site.system.wait_until("only the other task goes on", || site.run(other_lives).status != 0);
+    assert_eq!(site.ok("squeue -h -s -o %i"), "1+0.0\n");
+    let steps = site.ok("sacct -n -P -j 1 -o JobID,State");
+    assert!(steps.contains("1+0.0|RUNNING\n") && steps.contains("1+1.0|CANCELLED"), "{steps}");
     site.ok("scancel 1");
     let ended = step.wait_with_output().expect("it ends");
     assert_ne!(ended.status.code(), Some(0));

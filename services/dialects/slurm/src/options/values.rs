@@ -302,6 +302,15 @@ pub fn switches(text: &str) -> Option<(u32, Option<u64>)> {
     }
 }
 
+/// The names in a file of `--nodefile`, as a list with commas: blanks, commas and line ends separate them, and what stands
+/// behind a `#` is a comment. `None` if there are none, or they cannot be read.
+pub fn hosts_of_file(text: &str) -> Option<String> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let words: Vec<&str> = lines.flat_map(str::split_ascii_whitespace).map(|word| word.trim_matches(',')).collect();
+    let list = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(",");
+    hosts(&list).map(|_| list)
+}
+
 /// Node names without those that are given twice; `None` if the list is none or empty.
 pub fn hosts(text: &str) -> Option<Vec<String>> {
     let mut names = hostlist::expand(text).ok().filter(|names| !names.is_empty())?;

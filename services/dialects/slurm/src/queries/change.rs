@@ -7,11 +7,13 @@ use super::{
 use crate::{
     attributes,
     duration::TimeLimit,
-    features, hostlist,
+    features::{self, Way, least_cpus},
+    hostlist,
     job_id::dependencies,
     moment,
     options::values::{self, NodeRange},
-    show::record::JobRecord,
+    request::gpus_on_each,
+    show::record::{JobRecord, NO_LIMIT},
     size,
 };
 use muster_schemas::{
@@ -34,9 +36,22 @@ pub struct JobUpdate {
     pub attributes: BTreeMap<&'static str, String>,
     /// It raises a time limit or a priority, which only operators may (SL-C-36).
     pub needs_operator: bool,
+    /// A priority of 0 holds it (SL-C-37).
+    pub is_held: bool,
 }
 
 impl JobUpdate {
+    /// The name that is given to one component is not that of its job; one that is given to all is that of each.
+    fn named(mut self, component: Option<u32>, is_whole: bool) -> Self {
+        let own = match (component, is_whole) {
+            (_, true) => self.change.name.as_ref().map(|_| String::new()),
+            (Some(_), false) => self.change.name.take(),
+            (None, false) => None,
+        };
+        self.attributes.extend(own.map(|name| (attributes::component::JOB_NAME, name)));
+        self
+    }
+
     /// What more changes of the job, for one component or for all of so many.
     pub fn further(&self, component: Option<u32>, components: usize) -> FurtherChange {
         let offsets = match component {
@@ -52,6 +67,52 @@ impl JobUpdate {
 
 /// What may change of a job that runs.
 const WHILE_RUNNING: [&str; 8] = ["TimeLimit", "Name", "JobName", "Comment", "Nice", "Priority", "Requeue", "WCKey"];
+
+/// A job that is changed as a whole, or a component of a job with several.
+pub struct Part<'a> {
+    /// Its number; `None` of a job that is changed as a whole.
+    pub component: Option<u32>,
+    /// Its line.
+    pub record: &'a JobRecord,
+    /// What it asks for now.
+    pub alternatives: &'a [Alternative],
+}
+
+/// What an update changes of each part of a job, with the number of its component: of several components each keeps what
+/// the update does not name (SL-M-07). It is one change for all of them where it is the same for each, and none for those that
+/// have already what it says. `id` is how the job was named.
+///
+/// # Errors
+/// A value that does not fit its key, or a key that cannot change any more because the job runs.
+pub fn job_updates(
+    update: &Update,
+    parts: &[Part<'_>],
+    id: &str,
+    now: &jiff::Zoned,
+) -> Result<Vec<(Option<u32>, JobUpdate)>, Failure> {
+    let is_whole = parts.len() > 1;
+    let of_part = |part: &Part<'_>| {
+        let is_later = part.component.is_some_and(|component| component > 0);
+        let licences = |pair: &&Pair| pair.key == "Licenses";
+        if is_later && !is_whole && update.pairs.iter().any(|pair| licences(&pair)) {
+            return Err(Failure::plain(format_args!("Invalid license specification for job {id}")));
+        }
+        // Licences are the leader's (SL-S-14).
+        let pairs = update.pairs.iter().filter(|pair| !(is_later && licences(pair))).cloned().collect();
+        let own = Update { subject: update.subject.clone(), pairs };
+        let changed = job_update(&own, part.record, part.alternatives, id, now)?;
+        Ok((part.component, changed.named(part.component, is_whole)))
+    };
+    let mut changes = parts.iter().map(of_part).collect::<Result<Vec<_>, Failure>>()?;
+    if is_whole && changes.windows(2).all(|pair| pair[0].1 == pair[1].1) {
+        changes.truncate(1);
+        changes[0].0 = None;
+    }
+    if changes.len() > 1 {
+        changes.retain(|(_, change)| *change != JobUpdate::default());
+    }
+    Ok(changes)
+}
 
 /// What an update changes of a job or component. `record` is its line, `alternatives` what it asks for now, `id` how it
 /// was named.
@@ -76,6 +137,10 @@ pub fn job_update(
     }
     let before = asked.clone();
     for pair in &update.pairs {
+        if pair.key == "Priority" && record.is_held() && values::priority(&pair.value) != Some(0) {
+            let text = "Job is in held state, pending scheduler release";
+            return Err(Failure::plain(format_args!("{text} for job {id}")));
+        }
         apply(pair, record, &mut asked, &mut result, now).ok_or_else(|| invalid(pair))?;
     }
     if asked != before {
@@ -106,15 +171,20 @@ fn apply(
         "ReservationName" => result.further.reservation = Some(text.to_owned()),
         "Deadline" => result.further.deadline = Some(moment::parse(text, now)?),
         "Partition" => change.queue = Some(text.split(',').next()?.to_owned()),
-        "Priority" => {
-            let priority = values::priority(text)?;
-            result.needs_operator |= priority > record.priority;
-            change.priority = Some(priority);
-        }
+        "Priority" => match values::priority(text)? {
+            0 => result.is_held = true,
+            priority => {
+                result.needs_operator |= priority > record.own_priority;
+                change.priority = Some(priority);
+            }
+        },
         "StartTime" | "EligibleTime" => change.begin = Some(moment::parse(text, now)?),
         "Dependency" if text.is_empty() => change.dependencies = Some(Default::default()),
         "Dependency" => change.dependencies = Some(dependencies(text)?),
-        "ArrayTaskThrottle" => change.max_running = Some(text.parse().ok()?),
+        // 0 is no limit.
+        "ArrayTaskThrottle" => {
+            change.max_running = Some(text.parse().ok().map(|most| if most == 0 { NO_LIMIT } else { most })?);
+        }
         "TimeLimit" => time_limit(pair, record, asked, result)?,
         _ => match sizes(pair, asked) {
             Some(()) => keep_as_written(pair, asked, result),
@@ -132,6 +202,7 @@ fn keep_as_written(pair: &Pair, asked: &[Alternative], result: &mut JobUpdate) {
         "NumTasks" => (names::NTASKS, pair.value.clone()),
         "CPUsPerTask" => (names::CPUS_PER_TASK, pair.value.clone()),
         "Features" => (names::CONSTRAINT, pair.value.clone()),
+        "Gres" => (names::GRES, pair.value.clone()),
         "Licenses" => {
             let licences = asked.first().map(|alternative| &alternative.licences).into_iter().flatten();
             let list: Vec<String> = licences.map(|(name, count)| format!("{name}:{count}")).collect();
@@ -217,14 +288,22 @@ fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
         }
         "Features" => {
             // A constraint that can be met in several ways, or by several kinds of nodes, takes a new submission.
-            let filter = match text {
-                "" => None,
+            let way = match text {
+                "" => Way::default(),
                 text => match features::parse(text)?.as_slice() {
-                    [way] if way.some_nodes.is_empty() => way.filter(),
+                    [way] if way.some_nodes.is_empty() => way.clone(),
                     _ => return None,
                 },
             };
-            requests(asked, &|request| request.filter.clone_from(&filter));
+            requests(asked, &|request| {
+                let mut way = way.clone();
+                way.every_node.extend(request.filter.as_ref().and_then(least_cpus).cloned());
+                request.filter = way.filter();
+            });
+        }
+        "Gres" => {
+            let gpus = gpus_on_each(values::gres(text)?)?;
+            requests(asked, &|request| request.gpus.clone_from(&gpus));
         }
         "Licenses" => {
             let given = if text.is_empty() { BTreeMap::new() } else { values::licences(text)? };
@@ -268,7 +347,7 @@ fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<
             };
             result.needs_operator |= nice < record.request().nice.min(0);
             if record.state.is_pending() {
-                let now = result.change.priority.unwrap_or(record.priority);
+                let now = result.change.priority.unwrap_or(record.own_priority);
                 result.change.priority = Some(now.checked_add(record.request().nice)?.checked_sub(nice)?);
             }
             (names::NICE, nice.to_string())
@@ -276,11 +355,7 @@ fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<
         "Comment" => (names::COMMENT, text.to_owned()),
         "TimeMin" => (names::TIME_MIN, TimeLimit::parse(text).map(|_| text.to_owned())?),
         "WCKey" => (names::WCKEY, text.to_owned()),
-        "BurstBuffer" => (names::BURST_BUFFER, text.to_owned()),
-        "Gres" => (names::GRES, text.to_owned()),
         "MinTmpDiskNode" => (names::TMP, size::parse_megabytes(text).map(|_| text.to_owned())?),
-        "MailType" => (names::MAIL_TYPE, values::mail_types(text).map(|_| text.to_owned())?),
-        "MailUser" => (names::MAIL_USER, text.to_owned()),
         "Requeue" => {
             let is_requeued = flag(text)?;
             result.further.requeue_on_node_lost = Some(is_requeued);

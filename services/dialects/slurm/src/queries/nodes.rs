@@ -44,18 +44,19 @@ pub fn node_change(update: &Update) -> Result<Option<(NodeChange, String)>, Fail
     Ok(Some((change, reason)))
 }
 
-/// Refuses to put a node back into service that is in it.
+/// Refuses to put a node back into service that is in it, or that is out of it for another reason.
 ///
 /// # Errors
-/// The node serves already.
+/// The node serves already, or is down where only the drain is to end.
 pub fn check_node_change(change: NodeChange, state: NodeState) -> Result<(), Failure> {
-    let is_out = state.is_draining || matches!(state.base, NodeBase::Down | NodeBase::Unknown);
-    match change {
-        NodeChange::Resume | NodeChange::Undrain if !is_out => {
-            Err(Failure::plain("slurm_update error: Invalid node state specified"))
-        }
-        _ => Ok(()),
-    }
+    let is_down = matches!(state.base, NodeBase::Down | NodeBase::Unknown);
+    let fits = match change {
+        NodeChange::Resume => state.is_draining || is_down,
+        // What was declared down stays so.
+        NodeChange::Undrain => state.is_draining && !is_down,
+        NodeChange::Drain | NodeChange::Down | NodeChange::Fail => true,
+    };
+    if fits { Ok(()) } else { Err(Failure::plain("slurm_update error: Invalid node state specified")) }
 }
 
 /// Whether a partition takes jobs, and whether it starts them.

@@ -6,6 +6,7 @@ use super::{
     ids, nodes, printed_only, set, states,
 };
 use crate::{
+    duration::TimeLimit,
     job_id::IdExpression,
     moment,
     show::{
@@ -21,6 +22,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('A'), "accounts", Value),
     opt(Some('L'), "allclusters", Nothing),
     opt(Some('X'), "allocations", Nothing),
+    Opt { letter: Some('t'), key: "allocations", name: "total", takes: Nothing },
     opt(Some('a'), "allusers", Nothing),
     opt(None, "array", Nothing),
     opt(Some('b'), "brief", Nothing),
@@ -35,9 +37,11 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('f'), "file", Value),
     opt(Some('F'), "flags", Value),
     opt(Some('o'), "format", Value),
+    alias("format", "fields", Value),
     opt(Some('g'), "group", Value),
     alias("group", "gid", Value),
     opt(Some('e'), "helpformat", Nothing),
+    alias("helpformat", "help-fields", Nothing),
     opt(Some('h'), "help", Nothing),
     opt(Some('j'), "jobs", Value),
     opt(None, "json", MaybeGlued),
@@ -72,6 +76,9 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('x'), "associations", Value),
 ];
 
+/// Filters that nothing is known for. Without them too much would be listed.
+const NOT_HEEDED: [&str; 5] = ["associations", "constraints", "flags", "reason", "truncate"];
+
 /// What `sacct` is to list.
 #[derive(Clone, Debug)]
 pub struct Sacct {
@@ -102,6 +109,12 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
     if let Some(request) = printed_only(&line) {
         return Ok(request);
     }
+    if !line.words.is_empty() {
+        return Err(Failure::plain(format_args!("Unknown arguments: {}", line.words.join(" "))));
+    }
+    if let Some(option) = NOT_HEEDED.into_iter().find(|option| line.has(option)) {
+        return Err(Failure::error(NAME, format_args!("--{option} is not supported")));
+    }
     let named = match line.list("jobs") {
         None => Vec::new(),
         Some(text) => ids(&text, |word| Failure::fatal(NAME, format_args!("Bad job/step specified: {word}")))?,
@@ -113,7 +126,8 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
         Some(other) => return Err(Failure::fatal(NAME, format_args!("Invalid --whole-hetjob value: {other}"))),
     };
     // With a list of jobs, everybody's are listed as far as the caller may see them.
-    let all_users = line.has("allusers") || line.has("user") || !named.is_empty();
+    let of_nodes = line.has("nodelist");
+    let all_users = line.has("allusers") || line.has("user") || of_nodes || !named.is_empty() || around.is_root;
     Ok(Request::Run(Sacct {
         wanted: wanted(&line, around, named.is_empty(), all_users)?,
         report: report(&line, around)?,
@@ -138,7 +152,7 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         (Some(time), _) => Some(time),
         (None, false) => None,
         (None, true) if !states.is_empty() => Some(Timestamp(around.now.timestamp().as_microsecond())),
-        (None, true) => moment::parse("today", &around.now),
+        (None, true) => moment::parse_past("today", &around.now),
     };
     Ok(Wanted {
         states,
@@ -151,30 +165,68 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         from,
         to: time(line, "endtime", around)?,
         jobs_only: line.has("allocations"),
+        groups: list("group"),
+        wckeys: list("wckeys"),
+        node_counts: range(line, "nnodes")?,
+        cpu_counts: range(line, "ncpus")?,
+        limit_seconds: limits(line)?,
     })
+}
+
+/// `N` or `N-M`.
+fn range(line: &Line, key: &str) -> Result<Option<(u64, u64)>, Failure> {
+    let Some(text) = line.value(key) else { return Ok(None) };
+    let (least, most) = text.split_once('-').unwrap_or((text, text));
+    let range = least.parse().ok().zip(most.parse().ok()).filter(|(least, most)| least <= most);
+    range.map(Some).ok_or_else(|| Failure::error(NAME, format_args!("Invalid --{key} specification: {text}")))
+}
+
+/// The time limits, in seconds: with `--timelimit-min` alone just this one, with both those between them.
+fn limits(line: &Line) -> Result<Option<(u64, u64)>, Failure> {
+    let limit = |key: &str| match line.value(key) {
+        None => Ok(None),
+        Some(text) => match TimeLimit::parse(text) {
+            Some(limit) => Ok(Some(limit.seconds().unwrap_or(u64::MAX))),
+            None => Err(Failure::error(NAME, format_args!("Invalid --{key} specification: {text}"))),
+        },
+    };
+    match (limit("timelimit-min")?, limit("timelimit-max")?) {
+        (Some(least), Some(most)) => Ok(Some((least, most))),
+        (Some(only), None) => Ok(Some((only, only))),
+        (None, Some(_)) => Err(Failure::error(NAME, "--timelimit-max needs --timelimit-min")),
+        (None, None) => Ok(None),
+    }
 }
 
 fn time(line: &Line, key: &str, around: &Surroundings<'_>) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = line.value(key) else { return Ok(None) };
     let invalid = || Failure::error(NAME, format_args!("Invalid time specification (pos=0): {text}"));
-    moment::parse(text, &around.now).map(Some).ok_or_else(invalid)
+    moment::parse_past(text, &around.now).map(Some).ok_or_else(invalid)
+}
+
+/// A column with its name in full: the beginning of a name is enough.
+fn whole_name(part: &str) -> Result<String, Failure> {
+    let (name, width) = part.split_at(part.find('%').unwrap_or(part.len()));
+    let begins = |header: &str| header.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let is = |header: &str| header.eq_ignore_ascii_case(name);
+    let headers = || FIELDS.iter().map(|field| field.header);
+    if is("all") || headers().any(is) {
+        return Ok(part.to_owned());
+    }
+    let header = headers().find(|header| !name.is_empty() && begins(header));
+    let header = header.ok_or_else(|| Failure::error(NAME, format_args!("Invalid field requested: \"{name}\"")))?;
+    Ok(format!("{header}{width}"))
 }
 
 fn report(line: &Line, around: &Surroundings<'_>) -> Result<Report, Failure> {
-    let format = match line.value("format") {
-        Some(format) => format.to_owned(),
+    let format = match line.list("format") {
+        Some(format) => format,
         None if line.has("long") => LONG_FORMAT.to_owned(),
         None if line.has("brief") => BRIEF_FORMAT.to_owned(),
         None => (around.variable)("SACCT_FORMAT").unwrap_or_else(|| DEFAULT_FORMAT.to_owned()),
     };
-    for part in format.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let name = part.split('%').next().unwrap_or_default();
-        let is_known =
-            name.eq_ignore_ascii_case("all") || FIELDS.iter().any(|field| field.header.eq_ignore_ascii_case(name));
-        if !is_known {
-            return Err(Failure::error(NAME, format_args!("Invalid field requested: \"{name}\"")));
-        }
-    }
+    let parts = format.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let format = parts.map(whole_name).collect::<Result<Vec<_>, _>>()?.join(",");
     let by = line.value("delimiter").unwrap_or("|").to_owned();
     let style = match (line.has("parsable2"), line.has("parsable")) {
         (true, _) => ListStyle::Separated { by, ends: false },

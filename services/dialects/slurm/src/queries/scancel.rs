@@ -8,6 +8,8 @@ use super::{
 use crate::{job_id::IdExpression, options::values::signal_number, select::JobFilter, words::State};
 
 const NAME: &str = "scancel";
+/// The signal that ends jobs.
+const SIGKILL: u8 = 9;
 
 pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('A'), "account", Value),
@@ -76,6 +78,16 @@ impl Scancel {
             || self.recipients == Recipients::Script
             || self.filter != JobFilter::default()
             || self.ids.iter().any(|id| id.step.is_some())
+    }
+
+    /// Whether it does anything to jobs that wait: other signals than SIGKILL are for what runs.
+    pub fn ends_waiting_jobs(&self) -> bool {
+        self.signal.is_none_or(|signal| signal == SIGKILL)
+    }
+
+    /// What is said of a job that waits, which no signal reaches.
+    pub fn still_waits(&self, shown: &str) -> Failure {
+        Failure::error(NAME, format_args!("Kill job error on job id {shown}: Job is pending execution"))
     }
 
     /// What is said of a job or step that is not there, or over, where jobs are looked up; `-Q` says nothing.

@@ -102,6 +102,8 @@ fn overview(line: &Line, around: &Surroundings<'_>) -> Result<Overview, Failure>
         format: match (line.value("Format"), line.value("format")) {
             (Some(names), _) => Some(Format::Names(names.to_owned())),
             (None, Some(letters)) => Some(Format::Letters(letters.to_owned())),
+            // The others bring a format of their own.
+            (None, None) if arrangement != Arrangement::Partitions => None,
             (None, None) => variable("SINFO_FORMAT").map(Format::Letters),
         },
         is_long: line.has("long"),

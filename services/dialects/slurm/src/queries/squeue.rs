@@ -18,6 +18,7 @@ const NAME: &str = "squeue";
 
 pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('A'), "account", Value),
+    alias("account", "accounts", Value),
     opt(Some('a'), "all", Nothing),
     opt(Some('r'), "array", Nothing),
     opt(None, "array-unique", Nothing),
@@ -35,10 +36,14 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('l'), "long", Nothing),
     opt(None, "me", Nothing),
     opt(Some('n'), "name", Value),
+    alias("name", "names", Value),
     opt(None, "noconvert", Nothing),
     opt(Some('w'), "nodelist", Value),
+    alias("nodelist", "node", Value),
+    alias("nodelist", "nodes", Value),
     opt(Some('h'), "noheader", Nothing),
     opt(Some('p'), "partition", Value),
+    alias("partition", "partitions", Value),
     opt(Some('P'), "priority", Nothing),
     opt(Some('q'), "qos", Value),
     opt(Some('R'), "reservation", Value),
@@ -91,14 +96,13 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
     let iterate_seconds = iterate(NAME, &line)?;
     let listing = listing(&line, around)?;
     let verbose = if line.has("verbose") { verbose(&line, &listing) } else { Vec::new() };
-    Ok(Request::Run(Squeue {
-        ids: list("jobs")?,
-        steps: if line.has("steps") { Some(list("steps")?) } else { None },
-        listing,
-        iterate_seconds,
-        json: line.has("json"),
-        verbose,
-    }))
+    let jobs = list("jobs")?;
+    let steps = match line.has("steps") {
+        // Those of the jobs that are named, if no steps are.
+        true => Some(list("steps")?).map(|steps| if steps.is_empty() { jobs.clone() } else { steps }),
+        false => None,
+    };
+    Ok(Request::Run(Squeue { ids: jobs, steps, listing, iterate_seconds, json: line.has("json"), verbose }))
 }
 
 fn listing(line: &Line, around: &Surroundings<'_>) -> Result<Listing, Failure> {
@@ -108,6 +112,8 @@ fn listing(line: &Line, around: &Surroundings<'_>) -> Result<Listing, Failure> {
     let format = match (line.value("Format"), line.value("format")) {
         (Some(names), _) => Some(Format::Names(names.to_owned())),
         (None, Some(letters)) => Some(Format::Letters(letters.to_owned())),
+        // These bring a format of their own.
+        (None, None) if is_start || line.has("steps") || line.has("long") => None,
         (None, None) => {
             variable("SQUEUE_FORMAT").map(Format::Letters).or_else(|| variable("SQUEUE_FORMAT2").map(Format::Names))
         }

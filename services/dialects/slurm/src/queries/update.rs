@@ -56,10 +56,9 @@ impl Update {
     }
 }
 
-const JOB_KEYS: [&str; 36] = [
+const JOB_KEYS: [&str; 33] = [
     "Account",
     "ArrayTaskThrottle",
-    "BurstBuffer",
     "Comment",
     "Contiguous",
     "CPUsPerTask",
@@ -71,8 +70,6 @@ const JOB_KEYS: [&str; 36] = [
     "Gres",
     "JobName",
     "Licenses",
-    "MailType",
-    "MailUser",
     "MinMemoryCPU",
     "MinMemoryNode",
     "MinTmpDiskNode",

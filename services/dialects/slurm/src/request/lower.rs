@@ -85,6 +85,10 @@ pub struct Caller {
     pub user: String,
     /// The name of its user's group.
     pub group: String,
+    /// The number of its user.
+    pub uid: u32,
+    /// The number of its user's group.
+    pub gid: u32,
     /// Its working directory, absolute.
     pub directory: String,
     /// Its environment.
@@ -137,6 +141,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
     let command = submission.command();
     let array = array(submission, leader)?;
     refuse_for_several(submission)?;
+    refuse_other_owners(submission)?;
     let name = leader.text("job-name").map_or_else(|| submission.default_name(), str::to_owned);
     let mut attributes = job_attributes(submission, command);
     let mut components = Vec::with_capacity(submission.components.len());
@@ -192,6 +197,19 @@ fn refuse_for_several(submission: &Submission<'_>) -> Result<(), Refusal> {
     }
     if any("immediate") {
         return Err(Refusal::Rejected(Rejection::NotImmediately));
+    }
+    Ok(())
+}
+
+/// A job belongs to whoever submits it: another user or group is refused, not passed over (SL-C-13).
+fn refuse_other_owners(submission: &Submission<'_>) -> Result<(), Refusal> {
+    let Caller { user, group, uid, gid, .. } = submission.caller;
+    for (option, name, number) in [("uid", user, uid), ("gid", group, gid)] {
+        let is_other = |text: &str| text != name && text != number.to_string();
+        if submission.components.iter().any(|settings| settings.text(option).is_some_and(is_other)) {
+            let text = format!("--{option}: jobs are submitted for their submitter's own user and group only");
+            return Err(Refusal::Rejected(Rejection::Other(text)));
+        }
     }
     Ok(())
 }

@@ -44,10 +44,14 @@ fn licences(settings: &Settings, offset: usize) -> Result<BTreeMap<String, u32>,
 }
 
 fn ways(settings: &Settings) -> Result<Vec<Way>, Refusal> {
-    match settings.text("constraint").filter(|text| !text.is_empty()) {
-        None => Ok(vec![Way::default()]),
-        Some(text) => features::parse(text).ok_or_else(|| rejected(Rejection::Feature)),
+    let mut ways = match settings.text("constraint").filter(|text| !text.is_empty()) {
+        None => vec![Way::default()],
+        Some(text) => features::parse(text).ok_or_else(|| rejected(Rejection::Feature))?,
+    };
+    if let Some(least) = settings.value("mincpus", values::count) {
+        ways.iter_mut().for_each(|way| way.every_node.push(features::with_cpus(least)));
     }
+    Ok(ways)
 }
 
 fn hosts(settings: &Settings, option: &str) -> Result<Vec<String>, Refusal> {
@@ -179,10 +183,12 @@ fn no_more_than(nodes: NodeRange, tasks: Option<u32>) -> NodeRange {
     NodeRange { min: nodes.min.min(most), max: nodes.max.map(|max| max.min(most)) }
 }
 
-/// What is told of a component that asks for more nodes than tasks, or names more nodes than it asks for: it gets a node
-/// for each task, and the first of the nodes.
+/// What is told of options without effect, and of a component that asks for more nodes than tasks, or names more nodes than
+/// it asks for: it gets a node for each task, and the first of the nodes.
 pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = without_effect(settings)
+        .map(|option| format!("{command}: warning: --{option} is kept and shown, but has no effect here"))
+        .collect();
     let Some(nodes) = settings.value("nodes", NodeRange::parse) else { return lines };
     if let Some(tasks) = settings.value("ntasks", values::count).filter(|tasks| *tasks < nodes.min) {
         let asked = nodes.min;
@@ -198,6 +204,18 @@ pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// The options that would change where or how long a job runs, and that the model has nothing for.
+fn without_effect(settings: &Settings) -> impl Iterator<Item = &'static str> + '_ {
+    let says = |option: &str, word: &str| settings.text(option).is_some_and(|text| text.eq_ignore_ascii_case(word));
+    ["contiguous", "kill-on-invalid-dep", "no-kill", "switches", "tmp"].into_iter().filter(
+        move |option| match *option {
+            "kill-on-invalid-dep" => says(option, "yes"),
+            "no-kill" => settings.is_set(option) && !says(option, "off"),
+            option => settings.is_set(option),
+        },
+    )
 }
 
 fn most_nodes(nodes: NodeRange) -> usize {
@@ -219,7 +237,10 @@ fn memory(settings: &Settings) -> Option<Memory> {
 }
 
 fn sharing(settings: &Settings) -> Sharing {
-    // `--mem=0` asks for all memory of the nodes, which the model gives with the whole nodes only.
+    // All memory of the nodes, which the model gives with the whole nodes only.
+    if settings.value("mem", parse_megabytes) == Some(0) {
+        return Sharing::WholeNodes;
+    }
     match settings.value("exclusive", Exclusive::parse) {
         Some(Exclusive::Nodes | Exclusive::Topology) => Sharing::WholeNodes,
         Some(Exclusive::User | Exclusive::Label) | None => Sharing::Shared,
@@ -239,16 +260,21 @@ fn gpus(settings: &Settings) -> Result<Option<Gpus>, Refusal> {
         }
     }
     let gres = settings.value("gres", values::gres).unwrap_or_default();
+    gpus_on_each(gres).ok_or_else(|| rejected(Rejection::Gres))
+}
+
+/// The GPUs that a list of generic resources asks for on each node; `None` if it asks for anything else.
+pub fn gpus_on_each(gres: Vec<values::Gres>) -> Option<Option<Gpus>> {
     let mut gpus: Option<Gpus> = None;
     for one in gres.into_iter().filter(|one| one.count > 0) {
         if one.name != "gpu" {
-            return Err(rejected(Rejection::Gres));
+            return None;
         }
         let count = gpus.as_ref().map_or(0, |gpus| gpus.count).saturating_add(one.count);
         let model = if gpus.is_some() { None } else { one.model };
         gpus = Some(Gpus { count, per: Per::Node, model });
     }
-    Ok(gpus)
+    Some(gpus)
 }
 
 /// The CPUs for each task that follow from those for each GPU.

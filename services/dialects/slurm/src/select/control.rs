@@ -7,7 +7,8 @@ use crate::{
     show::record::{ArrayTasks, JobRecord},
     words::State,
 };
-use muster_schemas::ids::JobId;
+use muster_schemas::{ids::JobId, resources::IndexSet};
+use std::collections::BTreeSet;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,9 @@ pub fn choose(action: Action, part: &JobPart, records: &[JobRecord], whole_hetjo
     if action == Action::Requeue && named.iter().all(|record| record.state.is_pending()) {
         return Err(Failure::plain(format_args!("Job is pending execution for job {part}")));
     }
+    if action == Action::Requeue && !first.request().is_requeued {
+        return Err(not_requeued(part));
+    }
     Ok(Chosen::Targets(tasks(part, &named)))
 }
 
@@ -74,6 +78,11 @@ fn unknown(action: Action, part: &JobPart) -> Result<Chosen, Failure> {
         Action::Cancel => Ok(Chosen::Nothing(format!("Kill job error on job id {part}: Invalid job id specified"))),
         _ => Err(Failure::plain(format_args!("Invalid job id specified for job {part}"))),
     }
+}
+
+/// Its owner has said that it must not run twice.
+fn not_requeued(part: &JobPart) -> Failure {
+    Failure::plain(format_args!("Requested operation is presently disabled for job {part}"))
 }
 
 fn over(part: &JobPart) -> String {
@@ -90,6 +99,7 @@ fn component(action: Action, part: &JobPart, record: &JobRecord, whole_hetjob: b
             Action::Requeue if record.state.is_pending() => {
                 Err(Failure::plain(format_args!("Job is pending execution for job {part}")))
             }
+            Action::Requeue if !record.request().is_requeued => Err(not_requeued(part)),
             _ => Ok(whole),
         };
     }
@@ -127,13 +137,20 @@ fn tasks(part: &JobPart, named: &[&JobRecord]) -> Vec<Target> {
         JobPart::AllTasks(number) => vec![target(JobId::job(*number))],
         JobPart::Component { leader, .. } => vec![target(JobId::job(*leader))],
         JobPart::Tasks { array, indices, .. } => {
-            let exists = |index: u32| {
-                named.iter().filter_map(|record| record.array.as_ref()).any(|place| match &place.tasks {
-                    ArrayTasks::One(known) => *known == index,
-                    ArrayTasks::Waiting(waiting) => waiting.contains(index),
+            // There can be far more in the id than there are.
+            let known: BTreeSet<u32> = named
+                .iter()
+                .filter_map(|record| record.array.as_ref())
+                .flat_map(|place| {
+                    match &place.tasks {
+                        ArrayTasks::One(known) => IndexSet::from_range(*known, *known).intersection(indices),
+                        ArrayTasks::Waiting(waiting) => waiting.intersection(indices),
+                    }
+                    .iter()
+                    .collect::<Vec<_>>()
                 })
-            };
-            indices.iter().filter(|index| exists(*index)).map(|index| target(JobId::task(*array, index))).collect()
+                .collect();
+            known.into_iter().map(|index| target(JobId::task(*array, index))).collect()
         }
     }
 }

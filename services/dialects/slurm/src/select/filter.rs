@@ -42,7 +42,7 @@ impl JobFilter {
             && is(&self.name, &record.name)
             && is(&self.reservation, record.reservation.as_deref().unwrap_or_default())
             && is(&self.wckey, record.request().wckey.as_deref().unwrap_or_default())
-            && (self.states.is_empty() || self.states.contains(&record.state))
+            && (self.states.is_empty() || record.state.is_in(&self.states))
             && (self.nodes.is_empty() || record.nodes.iter().any(|node| self.nodes.contains(node)))
     }
 

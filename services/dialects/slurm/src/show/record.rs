@@ -3,7 +3,7 @@
 mod build;
 mod request;
 
-pub use build::{Sources, of_detail, of_view};
+pub use build::{NO_LIMIT, Sources, of_detail, of_view};
 pub use request::{MinMemory, RequestRecord};
 
 use super::Clock;
@@ -104,8 +104,10 @@ pub struct JobRecord {
     pub account: Option<String>,
     /// Its service class.
     pub qos: Option<String>,
-    /// Higher goes first.
+    /// Higher goes first; 0 while it is held.
     pub priority: i64,
+    /// The priority that it has when nothing holds it.
+    pub own_priority: i64,
     /// Where it stands.
     pub state: State,
     /// Why it waits or how it ended, with details.
@@ -161,6 +163,11 @@ impl JobRecord {
     pub fn request(&self) -> &RequestRecord {
         static NONE: RequestRecord = RequestRecord::NONE;
         self.request.as_deref().unwrap_or(&NONE)
+    }
+
+    /// Whether it waits and something holds it.
+    pub fn is_held(&self) -> bool {
+        self.state.is_pending() && self.eligible.is_none()
     }
 
     /// Its service class.

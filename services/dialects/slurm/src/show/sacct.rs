@@ -116,12 +116,24 @@ pub struct Wanted {
     pub to: Option<Timestamp>,
     /// Without steps (`-X`).
     pub jobs_only: bool,
+    /// Names, or numbers, of groups.
+    pub groups: BTreeSet<String>,
+    /// Keys for accounting.
+    pub wckeys: BTreeSet<String>,
+    /// So many nodes, from and to.
+    pub node_counts: Option<(u64, u64)>,
+    /// So many processors, from and to.
+    pub cpu_counts: Option<(u64, u64)>,
+    /// A time limit of so many seconds, from and to.
+    pub limit_seconds: Option<(u64, u64)>,
 }
 
 impl Wanted {
     /// Whether a line is listed.
     pub fn takes(&self, row: &Row) -> bool {
         let is = |wanted: &BTreeSet<String>, value: &str| wanted.is_empty() || wanted.contains(value);
+        let within =
+            |wanted: Option<(u64, u64)>, value: u64| wanted.is_none_or(|(least, most)| (least..=most).contains(&value));
         let job = &row.job;
         (row.step.is_none() || !self.jobs_only)
             && (self.states.is_empty() || self.states.contains(&job.state.in_accounting()))
@@ -130,6 +142,11 @@ impl Wanted {
             && is(&self.partitions, &job.partition)
             && is(&self.classes, job.qos())
             && is(&self.names, &job.name)
+            && (is(&self.groups, &job.person.group) || self.groups.contains(&job.person.gid.to_string()))
+            && is(&self.wckeys, job.request().wckey.as_deref().unwrap_or_default())
+            && within(self.node_counts, job.node_count.into())
+            && within(self.cpu_counts, job.cpus)
+            && within(self.limit_seconds, job.limit_seconds.unwrap_or(u64::MAX))
             && (self.nodes.is_empty() || job.nodes.iter().any(|node| self.nodes.contains(node)))
             && self.from.is_none_or(|from| job.ended.is_none_or(|ended| ended >= from))
             && self.to.is_none_or(|to| job.submitted <= to)

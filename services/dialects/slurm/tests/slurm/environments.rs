@@ -2,8 +2,8 @@
 
 use muster_slurm::{
     environment::{
-        ArrayFacts, ComponentFacts, JobFacts, SoftLimit, defaults, of_allocation, of_batch_script, of_job, propagate,
-        soft_limits, verbosity, with_pack_names,
+        ArrayFacts, ComponentFacts, JobFacts, SoftLimit, defaults, of_allocation, of_batch_script, of_file, of_job,
+        propagate, soft_limits, verbosity, with_pack_names,
     },
     options::Command,
 };
@@ -323,4 +323,12 @@ proptest! {
         }
         prop_assert_eq!(variables.contains_key("SLURM_HET_SIZE"), sizes.len() > 1);
     }
+}
+
+/// SL-O-01: what a file of `--export-file` has.
+#[test]
+fn variables_of_a_file_end_with_a_line_or_a_nul() {
+    let of = |text: &str| of_file(text).into_iter().map(|(name, value)| format!("{name}={value}"));
+    assert_eq!(of("A=1\nB=x=y\n\nnothing\n=z\n").collect::<Vec<_>>(), ["A=1", "B=x=y"]);
+    assert_eq!(of("A=1\n2\0B=\0").collect::<Vec<_>>(), ["A=1\n2", "B="]);
 }

@@ -7,6 +7,7 @@ use muster_schemas::{
 };
 use muster_slurm::{
     attributes::{Attributes, component, job as job_wide},
+    features,
     messages::{ExitStatuses, Refusal, Rejection},
     options::Command,
     request::{Program as JobProgram, Rules, ScriptSource, Submission, limits_until_deadline, lower, warnings},
@@ -171,7 +172,59 @@ fn values_that_mean_nothing_or_something_else() {
     assert!(first.holds.user && first.priority.is_none());
     assert_eq!(first.begin, None);
     assert_eq!(first.alternatives[0].walltime_seconds, None);
-    assert_eq!(request(&job, 0).memory, None);
+    assert_eq!((request(&job, 0).memory, request(&job, 0).sharing), (None, Sharing::WholeNodes), "all of the node");
+}
+
+/// SL-C-12: `--mincpus`
+#[test]
+fn nodes_have_the_least_number_of_cpus() {
+    let least = features::with_cpus(16);
+    assert_eq!(request(&submit("--mincpus=16"), 0).filter, Some(least.clone()));
+    let both = NodeFilter::All(vec![NodeFilter::Has("knl".into()), least]);
+    assert_eq!(request(&submit("--mincpus=16 -C knl"), 0).filter, Some(both));
+}
+
+/// SL-C-12, SL-C-13, SL-C-19: what has no effect is told.
+#[test]
+fn options_without_effect_are_told() {
+    let told = |line: &str| warnings(Command::Sbatch, &super::submissions::settings(line)[0]);
+    for (line, option) in [
+        ("--contiguous", "contiguous"),
+        ("--tmp=1G", "tmp"),
+        ("--switches=1", "switches"),
+        ("-k", "no-kill"),
+        ("--kill-on-invalid-dep=yes", "kill-on-invalid-dep"),
+    ] {
+        let expected = format!("sbatch: warning: --{option} is kept and shown, but has no effect here");
+        assert_eq!(told(line), [expected], "{line}");
+    }
+    assert!(told("--kill-on-invalid-dep=no --no-kill=off --mincpus=2").is_empty());
+}
+
+/// SL-C-13: a job is its submitter's.
+#[test]
+fn other_owners_are_refused() {
+    for line in ["--uid=bob", "--uid=0", "--gid=wheel", "-n1 : --uid=root -n1"] {
+        assert!(matches!(rejected(line), Rejection::Other(text) if text.contains("own user and group")), "{line}");
+    }
+    for line in ["--uid=ann", "--uid=1000", "--gid=staff --uid=ann", "--gid=50"] {
+        submit(line);
+    }
+}
+
+/// SL-C-12: `--nodefile`
+#[test]
+fn nodes_are_named_by_a_file() {
+    let read = |path: &str| (path == "hosts").then(|| "n1 n2,\n# not n3\nn[4-5] # nor n6\nn1\n".to_owned());
+    let line = |text: &str| super::submissions::parse(Command::Sbatch, text).with_files(read);
+    let named = |text: &str| {
+        let given = line(text).map(|line| line.groups[0].options.clone());
+        given.map(|options| options.iter().map(|one| (one.option.name, one.text().to_owned())).collect::<Vec<_>>())
+    };
+    assert_eq!(named("-F hosts -n2"), Ok(vec![("nodelist", "n1,n2,n[4-5],n1".to_owned()), ("ntasks", "2".to_owned())]));
+    assert_eq!(named("-F nowhere"), Err(Refusal::NodeFile));
+    assert_eq!(Refusal::NodeFile.lines(Command::Sbatch), ["sbatch: error: Invalid --nodefile node file"]);
+    assert_eq!(Refusal::NodeFile.exit_status(ExitStatuses::default()), 255);
 }
 
 /// SL-S-09: the script is the first component's alone.

@@ -37,7 +37,8 @@ fn no_variable(_: &str) -> Option<String> {
 
 /// The callers of the tests are ann and bob.
 fn around<'a>(variable: &'a dyn Fn(&str) -> Option<String>) -> Surroundings<'a> {
-    Surroundings { variable, user: "ann", knows_user: &|user| ["ann", "bob", "0"].contains(&user), now: now() }
+    let knows_user = &|user: &str| ["ann", "bob", "0"].contains(&user);
+    Surroundings { variable, user: "ann", knows_user, is_root: false, now: now() }
 }
 
 fn split(text: &str) -> Vec<String> {
@@ -135,6 +136,9 @@ fn squeue_takes_its_columns_from_options_and_variables() {
     assert_eq!(format("", &set), letters("%i"));
     assert_eq!(format("-o %j", &set), letters("%j"));
     assert_eq!(format("-O jobid -o %j", &set), Format::Names("jobid".to_owned()));
+    for (text, own) in [("-l", LONG_FORMAT), ("-s", STEP_FORMAT), ("--start", START_FORMAT)] {
+        assert_eq!(format(text, &set), letters(own), "{text} has a format of its own");
+    }
     let users = |name: &str| (name == "SQUEUE_USERS").then(|| "bob".to_owned());
     let listing = run(squeue::parse(&split(""), &around(&users))).listing;
     assert_eq!(listing.filter.users, ["bob".to_owned()].into());
@@ -144,7 +148,7 @@ fn squeue_takes_its_columns_from_options_and_variables() {
 
 /// SL-C-25, SL-C-26
 #[test]
-fn squeue_refuses_ids_states_and_nodes_that_are_none() {
+fn squeue_refuses_ids_and_states_that_are_none() {
     assert_eq!(refusal(squeue("-j abc")), error("squeue: error: Invalid job id: abc"));
     let (lines, code) = refusal(squeue("-t FOO"));
     assert_eq!((lines.lines().next(), code), (Some("squeue: error: Invalid job state specified: FOO"), 1));
@@ -160,6 +164,18 @@ fn squeue_takes_ids_in_every_form() {
     assert_eq!(run(squeue("-s 93.0")).steps.map(|steps| texts(&steps)), Some(vec!["93.0".to_owned()]));
     assert_eq!(run(squeue("-t pd,CG")).listing.filter.states, States::These(vec![State::Pending, State::Completing]));
     assert_eq!(run(squeue("-t all")).listing.filter.states, States::All);
+    assert_eq!(run(squeue("-s -j 93")).steps.map(|steps| texts(&steps)), Some(vec!["93".to_owned()]));
+    for (text, other) in [
+        ("--account=a", "--accounts=a"),
+        ("--partition=p", "--partitions=p"),
+        ("--nodelist=n", "--nodes=n"),
+        ("--nodelist=n", "--node=n"),
+        ("--name=x", "--names=x"),
+    ] {
+        let filter = |text: &str| run(squeue(text)).listing.filter;
+        assert_eq!(filter(text), filter(other), "{other}");
+        assert_ne!(filter(text), filter(""), "{other}");
+    }
     let nodes = run(squeue("-w nid[1-2]")).listing.filter.nodes;
     assert_eq!(nodes, ["nid1".to_owned(), "nid2".to_owned()].into());
     let unknown = check_nodes("squeue", &nodes, |name| name == "nid1");
@@ -198,6 +214,10 @@ fn sinfo_takes_its_arrangement_filters_and_columns() {
     let from_variables = run(sinfo::parse(&split(""), &around(&set))).overview;
     assert_eq!(from_variables.format, Some(Format::Letters("%P".to_owned())));
     assert!(from_variables.partitions.contains("p2"));
+    for text in ["-R", "-N", "-s"] {
+        let overview = run(sinfo::parse(&split(text), &around(&set))).overview;
+        assert_eq!(overview.format, None, "{text} has a format of its own");
+    }
 }
 
 /// SL-A-07, SL-A-09
@@ -207,6 +227,11 @@ fn sacct_refuses_what_is_no_id_field_or_state() {
     assert_eq!(refusal(sacct("-o JobID,nope")), error("sacct: error: Invalid field requested: \"nope\""));
     assert_eq!(refusal(sacct("-s FOO")), error("sacct: fatal: unrecognized job state value 'FOO'"));
     assert_eq!(refusal(sacct("-S never")), error("sacct: error: Invalid time specification (pos=0): never"));
+    assert_eq!(refusal(sacct("123 124")), error("Unknown arguments: 123 124"));
+    assert_eq!(refusal(sacct("-F SchedMain")), error("sacct: error: --flags is not supported"));
+    for option in ["-x 1", "-C knl", "-R Priority", "-T", "-i some", "-I 4-2", "-k soon", "-K 5"] {
+        assert_eq!(refusal(sacct(option)).1, 1, "{option}");
+    }
     assert_eq!(refusal(sacct("--whole-hetjob=maybe")), error("sacct: fatal: Invalid --whole-hetjob value: maybe"));
 }
 
@@ -236,7 +261,27 @@ fn sacct_takes_windows_styles_and_components() {
         [Some(true), Some(true), Some(false), None]
     );
     assert!(run(sacct("-a")).wanted.users.is_empty());
-    assert!(run(sacct("-e")).field_names);
+    assert!(run(sacct("-e")).field_names && run(sacct("--help-fields")).field_names);
+    assert!(run(sacct("-t")).wanted.jobs_only);
+    assert!(run(sacct("-N nid1")).wanted.users.is_empty(), "everybody's on a node");
+    let root = Surroundings { is_root: true, ..around(&no_variable) };
+    assert!(run(sacct::parse(&split(""), &root)).wanted.users.is_empty(), "everybody's for root");
+    let format = |text: &str| run(sacct(text)).report.format;
+    assert_eq!(format("-o jobid -o elap%12,State"), "jobid,Elapsed%12,State");
+    assert_eq!(format("--fields=user"), "user");
+}
+
+/// SL-A-07, SL-C-04
+#[test]
+fn sacct_looks_back_for_times() {
+    let from = |text: &str| run(sacct(&format!("-S {text}"))).wanted.from.map(|from| from.to_string());
+    let at = |text: &str| Some(text.to_owned());
+    assert_eq!(from("07:00"), at("2026-11-20T07:00:00.000000Z"));
+    assert_eq!(from("12:00"), at("2026-11-20T12:00:00.000000Z"));
+    assert_eq!(from("1115"), at("2026-11-15T00:00:00.000000Z"));
+    assert_eq!(from("12/24"), at("2025-12-24T00:00:00.000000Z"));
+    assert_eq!(from("uts0"), at("1970-01-01T00:00:00.000000Z"));
+    assert_eq!(from("midnight"), from("today"));
 }
 
 /// SL-C-31
@@ -407,6 +452,12 @@ fn nodes_are_taken_out_of_service_only_with_a_reason() {
     assert_eq!(refusal(check_node_change(NodeChange::Resume, idle)), invalid);
     let drained = NodeState { is_draining: true, ..idle };
     assert_eq!(check_node_change(NodeChange::Resume, drained), Ok(()));
+    assert_eq!(check_node_change(NodeChange::Undrain, drained), Ok(()));
+    let down = NodeState { base: NodeBase::Down, ..idle };
+    assert_eq!(check_node_change(NodeChange::Resume, down), Ok(()));
+    for state in [idle, down, NodeState { is_draining: true, ..down }] {
+        assert_eq!(refusal(check_node_change(NodeChange::Undrain, state)), invalid);
+    }
 }
 
 /// SL-C-38
@@ -450,6 +501,10 @@ fn scancel_misses_jobs_where_it_looks_them_up() {
     assert_eq!(of("-i 7"), said("Kill job error on job id 7: Invalid job id specified"));
     assert_eq!(of("7.0"), said("Kill job error on job step id 7.0: Invalid job id specified"));
     assert_eq!(of("-Q -i 7"), Failure { lines: Vec::new(), code: 1 });
+    assert!(run(scancel("7")).ends_waiting_jobs() && run(scancel("-s KILL 7")).ends_waiting_jobs());
+    let signal = run(scancel("-s USR1 7"));
+    assert!(!signal.ends_waiting_jobs());
+    assert_eq!(signal.still_waits("7"), said("Kill job error on job id 7: Job is pending execution"));
 }
 
 /// SL-M-12

@@ -1,6 +1,6 @@
 //! Which jobs, components and tasks commands mean.
 
-use crate::support::{records, running, view};
+use crate::support::{detailed, records, running, view};
 use muster_schemas::{ids::JobId, job::Usage};
 use muster_slurm::{
     job_id::{IdExpression, JobPart, StepName, list},
@@ -379,4 +379,36 @@ fn scheduler_parameters_are_words_between_commas() {
     for text in ["", "whole_hetjob=no", "not_whole_hetjob"] {
         assert_eq!(parse(text), SchedulerParameters::default(), "{text}");
     }
+}
+
+/// SL-M-09: what its owner does not want to run twice is not put back.
+#[test]
+fn a_job_that_must_not_run_twice_is_not_requeued() {
+    let text = "Requested operation is presently disabled for job 7".to_owned();
+    for components in [1, 2] {
+        let parts = vec![json!({}); components];
+        let spec = json!({ "components": parts, "attributes": { "slurm.0.no-requeue": "yes" } });
+        let job = running("7", 5, &["n1"], json!({ "components": components }));
+        let records = detailed(job, spec, json!([]));
+        assert_eq!(refusal(choose(Requeue, &part("7"), &records, false)), (text.clone(), 1));
+        assert!(choose(Suspend, &part("7"), &records, false).is_ok());
+    }
+}
+
+/// SL-C-18: an id can name far more tasks than there are.
+#[test]
+fn only_tasks_that_there_are_are_looked_at() {
+    let tasks = |index| Target { job: JobId::task(43, index), component: None };
+    let all = Chosen::Targets((1..6).map(tasks).collect());
+    assert_eq!(chosen(Cancel, "43_[0-4000000000]", false), Ok(all));
+}
+
+/// SL-C-25, SL-C-32: what was put back and is held waits.
+#[test]
+fn who_asks_for_jobs_that_wait_means_held_ones_too() {
+    assert!(State::RequeueHold.is_in(&[State::Pending]) && State::Pending.is_in(&[State::Pending]));
+    assert!(!State::Pending.is_in(&[State::RequeueHold]) && !State::Running.is_in(&[State::Pending]));
+    let held = view(json!({ "state": "held", "runs": 1, "holds": { "user": true } }));
+    let filter = JobFilter { states: vec![State::Pending], ..JobFilter::default() };
+    assert_eq!(matching(&filter, &records([held]), false), [Target { job: JobId::job(7), component: None }]);
 }

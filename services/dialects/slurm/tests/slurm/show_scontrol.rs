@@ -1,11 +1,11 @@
 //! `scontrol show`.
 
-use crate::support::{ago, assert_lines, clock, detailed, records, run, running, view};
+use crate::support::{ago, assert_lines, clock, detailed, records, run, running, sources, view};
 use muster_schemas::views::{JobView, LicenceView, NodeView, QueueView};
 use muster_slurm::{
     job_id::StepName,
     show::{
-        record::JobRecord,
+        record::{JobRecord, of_detail},
         scontrol::{self, Lines, NodeExtras},
         sinfo::{NodeRecord, Partition},
         step::StepRecord,
@@ -89,6 +89,14 @@ fn dependencies_are_shown_as_they_were_written() {
     let job = detailed(view(json!({})), spec, json!([])).remove(0);
     let shown = scontrol::job(&job, Lines::One, &clock());
     assert!(shown.contains(" Dependency=afterok:49(unfulfilled),afterany:50(unfulfilled) "), "{shown}");
+    let never = json!({ "state": "held", "reason": { "code": "dependency_never_met", "text": "", "job": null } });
+    let spec = json!({ "components": [{ "dependencies": { "all_of": [[dependency("succeeded", "49")]] } }] });
+    let shown = scontrol::job(&detailed(view(never), spec, json!([])).remove(0), Lines::One, &clock());
+    assert!(shown.contains(" Dependency=afterok:49(failed) "), "{shown}");
+    let spec = json!({ "components": [{ "dependencies": { "all_of": [[dependency("succeeded", "49")]] } }] });
+    let job = running("7", 5, &["n1"], json!({}));
+    let shown = scontrol::job(&detailed(job, spec, json!([])).remove(0), Lines::One, &clock());
+    assert!(shown.contains(" Dependency=(null) "), "{shown}");
 }
 
 /// SL-C-34: what was asked for of GPUs.
@@ -102,6 +110,43 @@ fn gpus_are_shown_as_they_were_asked_for() {
     let end = "CpusPerTres=gres:gpu:3 MemPerTres=gres:gpu:1024 TresBind=gpu:closest TresFreq=gpu:low \
                TresPerJob=gres:gpu:a100:4 TresPerTask=gres:gpu:1";
     assert!(shown.contains(" TresPerNode=gres:gpu:1,gres:gpu:2 ") && shown.contains(end), "{shown}");
+}
+
+/// SL-S-02: a component can have a name of its own.
+#[test]
+fn a_component_is_shown_by_its_own_name() {
+    let spec = json!({ "name": "foo", "components": [{}, {}], "attributes": { "slurm.1.job-name": "bar" } });
+    let records = detailed(view(json!({ "components": 2 })), spec, json!([]));
+    let names: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
+    assert_eq!(names, ["foo", "bar"]);
+}
+
+/// SL-C-34: of somebody else's job nothing is made up.
+#[test]
+fn what_is_not_told_of_a_job_is_shown_as_nothing() {
+    let script = json!({ "launch": { "program": { "script": { "text": "", "args": [] } } } });
+    let shown = |folder: &str| {
+        let spec = json!({ "components": [script], "working_directory": folder });
+        let detail = json!({ "job": view(json!({})), "spec": spec, "redacted": true, "runs": [] });
+        let detail = serde_json::from_value(detail).expect("details");
+        scontrol::job(&of_detail(&detail, &sources())[0], Lines::One, &clock())
+    };
+    assert!(shown("/w").contains(" StdIn=/dev/null "), "only what is long is left out: {}", shown("/w"));
+    let shown = shown("");
+    for pair in ["BatchFlag=1", "Command=(null)", "WorkDir=(null)", "StdErr=(null)", "StdIn=(null)", "StdOut=(null)"] {
+        assert!(shown.contains(&format!(" {pair}")), "{pair}: {shown}");
+    }
+}
+
+/// SL-C-12: `--mincpus` is shown as what it is, not as a feature.
+#[test]
+fn the_least_number_of_cpus_is_shown() {
+    let request = json!({ "filter": { "compare": { "property": "cores", "relation": "greater_or_equal", "value": { "number": 16 } } } });
+    let spec = json!({
+        "components": [{ "alternatives": [{ "requests": [request] }] }], "attributes": { "slurm.0.mincpus": "16" }
+    });
+    let shown = scontrol::job(&detailed(view(json!({})), spec, json!([])).remove(0), Lines::One, &clock());
+    assert!(shown.contains(" MinCPUsNode=16 ") && shown.contains(" Features=(null) "), "{shown}");
 }
 
 /// SL-C-13: a job that waits for its time shows it as its start.

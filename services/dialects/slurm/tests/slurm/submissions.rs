@@ -29,6 +29,8 @@ pub fn caller() -> Caller {
     Caller {
         user: "ann".into(),
         group: "staff".into(),
+        uid: 1000,
+        gid: 50,
         directory: "/home/ann".into(),
         environment: vec![("PATH".into(), "/bin".into()), ("SLURM_CONF".into(), "/etc/slurm.conf".into())],
         umask: 0o22,

@@ -1,15 +1,19 @@
 //! What `scontrol update` changes of jobs.
 
-use crate::support::{ago, records, running, view};
+use crate::support::{ago, component, records, running, view};
 use jiff::tz::TimeZone;
 use muster_schemas::{
-    resources::{Alternative, Per, Request as Demand},
+    resources::{Alternative, Gpus, NodeFilter, Per, Request as Demand},
     views::JobView,
 };
-use muster_slurm::queries::{
-    Failure,
-    change::{JobUpdate, job_update},
-    update::update,
+use muster_slurm::{
+    features,
+    queries::{
+        Failure,
+        change::{JobUpdate, Part, job_update, job_updates},
+        update::update,
+    },
+    show::record::NO_LIMIT,
 };
 use serde_json::json;
 
@@ -149,7 +153,10 @@ fn values_that_do_not_fit_are_told_and_nothing_is_changed() {
         ("starttime=soon", "Invalid StartTime value: soon"),
         ("numnodes=many", "Invalid NumNodes value: many"),
         ("dependency=whenever:5", "Invalid Dependency value: whenever:5"),
-        ("mailtype=x", "Invalid MailType value: x"),
+        ("gres=fpga:1", "Invalid Gres value: fpga:1"),
+        ("mailtype=END", "Update of this parameter is not supported: mailtype=END"),
+        ("mailuser=u", "Update of this parameter is not supported: mailuser=u"),
+        ("burstbuffer=b", "Update of this parameter is not supported: burstbuffer=b"),
         ("stdout=x", "Update of this parameter is not supported: stdout=x"),
     ] {
         let failure = changed(view(json!({})), pairs).expect_err(pairs);
@@ -163,7 +170,6 @@ fn every_key_that_is_known_has_an_effect() {
     for (key, value) in [
         ("Account", "a"),
         ("ArrayTaskThrottle", "2"),
-        ("BurstBuffer", "b"),
         ("Comment", "c"),
         ("Contiguous", "1"),
         ("CPUsPerTask", "3"),
@@ -172,11 +178,9 @@ fn every_key_that_is_known_has_an_effect() {
         ("EligibleTime", "now+60"),
         ("ExcNodeList", "n1"),
         ("Features", "f"),
-        ("Gres", "g:1"),
+        ("Gres", "gpu:1"),
         ("JobName", "j"),
         ("Licenses", "l:1"),
-        ("MailType", "END"),
-        ("MailUser", "u"),
         ("MinMemoryCPU", "1"),
         ("MinMemoryNode", "1"),
         ("MinTmpDiskNode", "1"),
@@ -200,4 +204,131 @@ fn every_key_that_is_known_has_an_effect() {
     ] {
         assert_ne!(waiting(&format!("{key}={value}")), JobUpdate::default(), "{key}");
     }
+}
+
+/// What an update of a job with two components comes to: one task and two licences, and four tasks with more time.
+fn of_components(
+    members: serde_json::Value,
+    chosen: &[u32],
+    pairs: &str,
+) -> Result<Vec<(Option<u32>, JobUpdate)>, Failure> {
+    let asked = |tasks: u32, seconds: u64, licences: u32| Alternative {
+        requests: vec![Demand { tasks: Some(tasks), ..Demand::default() }],
+        walltime_seconds: Some(seconds),
+        licences: (0..licences).map(|_| ("ansys".to_owned(), 2)).collect(),
+    };
+    let alternatives = [vec![asked(1, 300, 1)], vec![asked(4, 600, 0)]];
+    let by_component = json!([
+        component(json!({ "state": "queued" })),
+        component(json!({ "state": "queued", "walltime_seconds": 600, "priority": 500, "holds": members }))
+    ]);
+    let records = records([view(json!({ "components": 2, "by_component": by_component }))]);
+    let part = |offset: u32| {
+        let place = offset as usize;
+        Part { component: Some(offset), record: &records[place], alternatives: &alternatives[place] }
+    };
+    let parts: Vec<Part<'_>> = chosen.iter().copied().map(part).collect();
+    let words: Vec<String> = format!("JobId=7 {pairs}").split_whitespace().map(str::to_owned).collect();
+    let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
+    job_updates(&update(&words)?, &parts, "7", &now)
+}
+
+fn of_all(pairs: &str) -> Vec<(Option<u32>, JobUpdate)> {
+    of_components(json!({}), &[0, 1], pairs).unwrap_or_else(|failure| panic!("{pairs}: {failure:?}"))
+}
+
+/// SL-M-07, EX-07: what an update of the leader does not name, each component keeps.
+#[test]
+fn an_update_of_the_leader_leaves_the_components_what_they_ask_for() {
+    let changes = of_all("minmemorynode=500");
+    let tasks: Vec<_> = changes
+        .iter()
+        .map(|(component, asked)| {
+            let way = &asked.change.alternatives.as_ref().expect("another request")[0];
+            (*component, way.requests[0].tasks, way.licences.len(), way.requests[0].memory.map(|memory| memory.bytes))
+        })
+        .collect();
+    assert_eq!(tasks, [(Some(0), Some(1), 1, Some(500 << 20)), (Some(1), Some(4), 0, Some(500 << 20))]);
+    let seconds: Vec<_> = of_all("timelimit+=10").iter().map(|(_, asked)| asked.change.walltime_seconds).collect();
+    assert_eq!(seconds, [Some(900), Some(1200)], "each by its own limit");
+    let nice: Vec<_> = of_all("nice=7").iter().map(|(_, asked)| asked.change.priority).collect();
+    assert_eq!(nice, [Some(993), Some(493)]);
+    let same = of_all("account=abc timelimit=60");
+    assert!(matches!(same.as_slice(), [(None, _)]), "one change for all: {same:?}");
+}
+
+/// SL-S-14: licences are the leader's.
+#[test]
+fn licences_of_a_job_are_changed_at_its_leader() {
+    let licences: Vec<_> =
+        of_all("licenses=matlab:1").into_iter().map(|(at, asked)| (at, asked.change.alternatives.is_some())).collect();
+    assert_eq!(licences, [(Some(0), true)]);
+    let refused = Failure::plain("Invalid license specification for job 7");
+    assert_eq!(of_components(json!({}), &[1], "licenses=matlab:1"), Err(refused));
+}
+
+/// SL-M-07: the name that one component is given is not that of the job, and one for the whole job is that of each.
+#[test]
+fn the_name_of_a_component_is_its_own() {
+    let changes = of_components(json!({}), &[1], "name=x").expect("it is changed");
+    let (component, asked) = &changes[0];
+    assert_eq!((*component, &asked.change.name), (Some(1), &None));
+    assert_eq!(asked.attributes, [("job-name", "x".to_owned())].into());
+    let changes = of_all("name=x");
+    assert_eq!((changes.len(), changes[0].1.change.name.as_deref()), (1, Some("x")));
+    assert_eq!(changes[0].1.attributes, [("job-name", String::new())].into());
+}
+
+/// SL-C-37: a priority of 0 is a hold, and the priority of what is held stays what it was.
+#[test]
+fn what_is_held_keeps_its_priority() {
+    let held = waiting("priority=0");
+    assert_eq!((held.is_held, held.change.priority, held.needs_operator), (true, None, false));
+    let job = || view(json!({ "state": "held", "holds": { "user": true } }));
+    let nice = changed(job(), "nice=7").expect("it is changed");
+    assert_eq!((nice.change.priority, nice.needs_operator), (Some(993), false));
+    let refused = Failure::plain("Job is in held state, pending scheduler release for job 7");
+    assert_eq!(changed(job(), "priority=10"), Err(refused.clone()));
+    let one_held = of_components(json!({ "user": true }), &[0, 1], "nice=7").expect("it is changed");
+    let priorities: Vec<_> = one_held.iter().map(|(_, asked)| asked.change.priority).collect();
+    assert_eq!(priorities, [Some(993), Some(493)]);
+    assert_eq!(of_components(json!({ "user": true }), &[1], "priority=10"), Err(refused));
+}
+
+/// SL-C-36: generic resources are asked for, not only shown.
+#[test]
+fn another_gres_is_another_request_for_gpus() {
+    let gpus = |pairs: &str| asked(pairs).requests[0].gpus.clone();
+    assert_eq!(gpus("gres=gpu:a100:2"), Some(Gpus { count: 2, per: Per::Node, model: Some("a100".into()) }));
+    assert_eq!(waiting("gres=gpu:2").attributes, [("gres", "gpu:2".to_owned())].into());
+}
+
+/// SL-C-36, SL-C-12: what `--mincpus` asks for is no feature.
+#[test]
+fn other_features_leave_the_least_number_of_cpus() {
+    let least = features::with_cpus(4);
+    let before = Alternative {
+        requests: vec![Demand { filter: Some(least.clone()), ..Demand::default() }],
+        ..Alternative::default()
+    };
+    let record = records([view(json!({}))]).remove(0);
+    let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
+    let filter = |text: &str| {
+        let words = ["JobId=7".to_owned(), format!("features={text}")];
+        let result = job_update(&update(&words)?, &record, std::slice::from_ref(&before), "7", &now)?;
+        Ok::<_, Failure>(result.change.alternatives.map(|mut ways| ways.remove(0).requests.remove(0).filter))
+    };
+    let both = NodeFilter::All(vec![NodeFilter::Has("knl".into()), least]);
+    assert_eq!(filter("knl"), Ok(Some(Some(both))));
+    assert_eq!(filter(""), Ok(None), "nothing else is left to change");
+}
+
+/// SL-C-17, SL-C-36: 0 takes the limit on running tasks off.
+#[test]
+fn no_throttle_is_no_limit() {
+    assert_eq!(waiting("arraytaskthrottle=0").change.max_running, Some(NO_LIMIT));
+    let array = json!({ "total": 3, "remaining": "1-3", "waiting": 3, "running": 0, "finished": {},
+        "max_running": NO_LIMIT });
+    let record = records([view(json!({ "array": array }))]).remove(0);
+    assert_eq!(record.array.and_then(|array| array.most_running), None);
 }

@@ -5,7 +5,7 @@ use super::{
     site::{self, now, unreachable, variable},
     submission::{
         self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, printed_only, refused_job, tell,
-        verdict,
+        text_of, verdict,
     },
 };
 use crate::cli::ConnectionOptions;
@@ -20,7 +20,7 @@ use muster_slurm::{
     burst_buffer::{may_have_directives, with_directives},
     environment,
     messages::{Refusal, submitted, wait_status},
-    options::{Command, CommandLine, parse},
+    options::{Command, CommandLine, Given, parse},
     request::{Caller, Program, Rules, ScriptSource, Settings, Submission, components, lower},
     script::{self, Wanted},
 };
@@ -38,7 +38,7 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 }
 
 fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let line = parse(COMMAND, words)?;
+    let line = parse(COMMAND, words)?.with_files(text_of)?;
     if let Some(text) = printed_only(COMMAND, &line) {
         print(&text);
         return Ok(0);
@@ -53,6 +53,12 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     let rules = rules(&mut client, &program, &settings)?;
     let submission = Submission { components: &settings, program, caller: &caller, rules: &rules, now: &now };
     let mut spec = lower(&submission)?;
+    if let Some(file) = settings.first().and_then(|leader| leader.text("export-file")) {
+        // What the submitter exports goes before what the file has.
+        for (name, value) in variables_of(file)? {
+            spec.environment.entry(name).or_insert(value);
+        }
+    }
     add_variables(&mut spec, &settings, &caller);
     let cluster = clusters::of_job(connection, COMMAND, &settings, &spec)?;
     if let Some(cluster) = &cluster {
@@ -110,7 +116,9 @@ fn read(line: &CommandLine, caller: &Caller, now: &Zoned) -> Result<(Program, Ve
     let given = script::options(&text)?;
     given.warnings.iter().for_each(|warning| eprintln!("sbatch: warning: {warning}"));
     let defaults = environment::defaults(COMMAND, None, variable);
-    let settings = components(&given.sections, &defaults, line, now)?;
+    let named = |section: Vec<Given>| section.into_iter().map(|given| given.with_file(text_of)).collect();
+    let sections = given.sections.into_iter().map(named).collect::<Result<Vec<_>, Refusal>>()?;
+    let settings = components(&sections, &defaults, line, now)?;
     let text = match settings.first().and_then(|leader| leader.text("bbf")).filter(|path| !path.is_empty()) {
         None => text,
         Some(path) => with_directives(&text, &directives_of(path)?),
@@ -121,6 +129,14 @@ fn read(line: &CommandLine, caller: &Caller, now: &Zoned) -> Result<(Program, Ve
 /// What a `--bbf` file says (SL-B-08).
 fn directives_of(path: &str) -> Result<String, Problem> {
     std::fs::read_to_string(path).map_err(|error| failed(format!("Could not load {path}: {error}")))
+}
+
+/// The variables that a file of `--export-file` has, which can be a descriptor that is open already.
+fn variables_of(file: &str) -> Result<Vec<(String, String)>, Problem> {
+    let descriptor = file.parse::<u32>().ok().filter(|number| *number > 2);
+    let path = descriptor.map_or_else(|| file.to_owned(), |number| format!("/dev/fd/{number}"));
+    let bytes = std::fs::read(&path).map_err(|error| failed(format!("Could not load {file}: {error}")))?;
+    Ok(environment::of_file(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Adds the variables of the batch script that are known now (SL-E-03, SL-E-08); where it runs is added when it starts.

@@ -221,7 +221,8 @@ impl Copy {
             groups,
             streams: StepStreams { stdin, stderr: Some(StepOutput::Client), ..StepStreams::default() },
             overlaps: true,
-            ends_on_failure: true,
+            // A check is over at once, and each node is to say what it has found.
+            ends_on_failure: has_input,
             ..StepSpec::default()
         }
     }

@@ -4,8 +4,8 @@ use super::{Ended, site::Site, wanted};
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId, StepId,
-    command::JobSelection,
-    views::{ErrorCode, JobsRequest, SignalRequest, StepEndRequest, StepSignalRequest},
+    command::{JobEnding, JobSelection},
+    views::{EndRequest, ErrorCode, JobsRequest, SignalRequest, StepEndRequest, StepSignalRequest},
 };
 use muster_slurm::{
     job_id::{IdExpression, StepName},
@@ -19,6 +19,8 @@ use muster_slurm::{
 };
 use std::io::{BufRead as _, Write as _};
 
+/// The signal that ends a job (SL-C-30).
+const SIGKILL: u8 = 9;
 /// The batch script, among the steps of the core.
 const SCRIPT: StepId = StepId(0);
 
@@ -31,36 +33,40 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     }
     let mut status = 0;
     for id in &command.ids {
-        if let Err(failure) = by_id(site, &command, id) {
-            failure.lines.iter().for_each(|line| eprintln!("{line}"));
-            status = failure.code;
-        }
+        status = status.max(by_id(site, &command, id).unwrap_or_else(|failure| tell(&failure)));
     }
     Ok(status)
+}
+
+/// Says why something was not done; the exit status that comes of it.
+fn tell(failure: &Failure) -> u8 {
+    failure.lines.iter().for_each(|line| eprintln!("{line}"));
+    failure.code
 }
 
 fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
     // A number names a user as well; who has that number is known only here.
     let user = command.filter.user.as_deref().filter(|user| user.parse::<u32>().is_err());
-    let views = site.current(user, command.filter.name.as_deref(), false)?;
+    // Nor is it asked for by name: a component can have one of its own (SL-M-17).
+    let views = site.current(user, None, false)?;
     let detailed = command.filter.qos.is_some() || command.filter.wckey.is_some();
     let records = site.records(views, detailed)?;
     let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
     if targets.is_empty() && command.verbosity > 0 {
         eprintln!("{}", command.filter.nothing_matches());
     }
-    act(site, command, &targets, &records)?;
-    Ok(0)
+    act(site, command, &targets, &records)
 }
 
-fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Result<(), Failure> {
+fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Ended {
     let views = site.named(std::slice::from_ref(id))?;
     let records = site.records(views, false)?;
-    if !listed(&id.job, &records).iter().any(|record| command.filter.takes(record)) && !records.is_empty() {
+    let named = listed(&id.job, &records);
+    if !named.is_empty() && !named.iter().any(|record| command.filter.takes(record)) {
         if command.verbosity > 0 {
             eprintln!("{}", command.filter.nothing_matches());
         }
-        return Ok(());
+        return Ok(0);
     }
     let targets = match choose(Action::Cancel, &id.job, &records, site.parameters()?.whole_hetjob)? {
         Chosen::Targets(targets) => targets,
@@ -69,16 +75,16 @@ fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Result<(), Fa
             if command.verbosity > 0 && !command.quiet {
                 eprintln!("scancel: error: {text}");
             }
-            return Ok(());
+            return Ok(0);
         }
     };
     match id.step {
         Some(step @ StepName::Number(number)) => {
             let record = listed(&id.job, &records).into_iter().next();
             if command.interactive && !record.is_none_or(|record| confirms(&question_of_step(&record, step))) {
-                return Ok(());
+                return Ok(0);
             }
-            end_step(site, command, id, &targets, number)
+            end_step(site, command, id, &targets, number).map(|()| 0)
         }
         // The script is what the job is.
         _ => act(site, command, &targets, &records),
@@ -108,7 +114,9 @@ fn end_step(
     Ok(())
 }
 
-fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Result<(), Failure> {
+/// Acts on jobs; what cannot be done does not keep it from the rest.
+fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Ended {
+    let mut status = 0;
     for target in targets.iter().copied() {
         let record = records.iter().find(|record| is_of(target, record));
         let shown = record.map_or_else(|| target.job.to_string(), |record| record.shown_id().to_string());
@@ -118,19 +126,41 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
         if command.verbosity > 0 {
             eprintln!("{}", command.announcement(&shown, None));
         }
-        carry_out(site, command, target).or_else(|error| match error.code() {
+        let waits = waits(target, record, records);
+        if waits && !command.ends_waiting_jobs() {
+            status = tell(&command.still_waits(&shown));
+            continue;
+        }
+        match carry_out(site, command, target, waits) {
+            Ok(()) => {}
             // It ended meanwhile.
-            Some(ErrorCode::Conflict | ErrorCode::NotFound) => {
+            Err(error) if matches!(error.code(), Some(ErrorCode::Conflict | ErrorCode::NotFound)) => {
                 if command.verbosity > 0 && !command.quiet {
                     let text = "Job/step already completing or completed";
                     eprintln!("scancel: error: Kill job error on job id {shown}: {text}");
                 }
-                Ok(())
             }
-            _ => Err(refused(site, shown.clone(), &error)),
-        })?;
+            Err(error) if error.code().is_none() => return Err(site.failure(&error)),
+            Err(error) => status = tell(&refused(site, shown, &error)),
+        }
     }
-    Ok(())
+    Ok(status)
+}
+
+/// Whether nothing of it runs. The line of an array tells of the tasks that wait, while others can run.
+fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool {
+    let is_its_array =
+        |record: &&JobRecord| record.array.as_ref().is_some_and(|array| array.number == target.job.number);
+    let mut of_array = records.iter().filter(is_its_array);
+    let Some(index) = target.job.index else {
+        return own.is_some_and(|record| record.state.is_pending()) && !of_array.any(|record| record.state.is_placed());
+    };
+    let is_rest = |record: &JobRecord| match record.array.as_ref().map(|array| &array.tasks) {
+        Some(ArrayTasks::Waiting(waiting)) => waiting.contains(index),
+        Some(ArrayTasks::One(known)) => *known == index,
+        None => false,
+    };
+    of_array.any(|record| record.state.is_pending() && is_rest(record))
 }
 
 fn is_of(target: Target, record: &JobRecord) -> bool {
@@ -146,7 +176,7 @@ fn is_of(target: Target, record: &JobRecord) -> bool {
     }
 }
 
-fn carry_out(site: &mut Site, command: &Scancel, target: Target) -> Result<(), ClientError> {
+fn carry_out(site: &mut Site, command: &Scancel, target: Target, waits: bool) -> Result<(), ClientError> {
     let id = CommandId::new_now();
     let jobs = match target.component {
         Some(component) => JobSelection::Component { job: target.job, component },
@@ -154,6 +184,11 @@ fn carry_out(site: &mut Site, command: &Scancel, target: Target) -> Result<(), C
     };
     match (command.signal, target.component) {
         (None, _) => site.client.cancel(id, &JobsRequest { jobs }).map(drop),
+        // A job without its steps is no job.
+        (Some(SIGKILL), _) if waits || command.recipients == Recipients::Steps => {
+            let ending = JobEnding { is_forced: true, ..JobEnding::default() };
+            site.client.end_jobs(id, &EndRequest { jobs, ending }).map(drop)
+        }
         (Some(signal), component) if command.recipients == Recipients::Steps => {
             signal_steps(site, target.job, &StepSignalRequest { signal, component })
         }

@@ -43,8 +43,9 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
             Ok(0)
         }
         Verb::Ping => {
-            print(&scontrol::ping(&super::site::host(), true));
-            Ok(0)
+            let answer = site.client.info(Moment::Now);
+            print(&scontrol::ping(&super::site::host(), answer.is_ok()));
+            Ok(u8::from(answer.is_err()))
         }
         Verb::Act { action, ids, variant } => act(site, *action, ids, *variant),
         Verb::Update(change) => update::run(site, change),
@@ -266,7 +267,9 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
     let owner = views.first().map(|view| view.owner.clone());
     // Such as one of a job that could not be staged in (SL-B-08).
     let has_system_hold = views.iter().any(|view| view.holds.system);
-    let records = site.records(views, false)?;
+    let is_over = !views.is_empty() && views.iter().all(|view| view.outcome.is_some());
+    // Whether it may be put back is what it asked for.
+    let records = site.records(views, action == Action::Requeue)?;
     let Chosen::Targets(targets) = choose(action, part, &records, site.parameters()?.whole_hetjob)? else {
         return Ok(());
     };
@@ -300,6 +303,12 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
     done.map(drop).map_err(|error| match error.code() {
         Some(ErrorCode::PermissionDenied) => Failure::plain(format_args!("Access/permission denied for job {part}")),
         Some(ErrorCode::NotFound) => Failure::plain(format_args!("Invalid job id specified for job {part}")),
+        Some(ErrorCode::Conflict) if is_over => {
+            Failure::plain(format_args!("Job/step already completing or completed for job {part}"))
+        }
+        Some(ErrorCode::Conflict) if matches!(action, Action::Hold | Action::Release) => {
+            Failure::plain(format_args!("Job is no longer pending execution for job {part}"))
+        }
         Some(_) => Failure::plain(format_args!("{error} for job {part}")),
         None => site.failure(&error),
     })
@@ -326,6 +335,9 @@ fn write_script(site: &mut Site, id: &IdExpression, file: Option<&str>) -> Ended
     let number = super::site::number(&id.job);
     let view = site.named(std::slice::from_ref(id))?.into_iter().next().ok_or_else(unknown)?;
     let detail = site.detail(view.id)?.ok_or_else(unknown)?;
+    if detail.redacted {
+        return Err(Failure::plain("job script retrieval failed: Access/permission denied"));
+    }
     let offset = match &id.job {
         JobPart::Component { offset, .. } => *offset as usize,
         _ if view.id.index.is_some() => 0,

@@ -3,7 +3,7 @@
 use super::{Ended, print, shown, site::Site, wanted};
 use muster_slurm::{
     queries::{
-        Failure,
+        Failure, check_nodes,
         squeue::{Squeue, parse},
     },
     select::{of_squeue, of_steps},
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = parse(words, &site.surroundings())?;
     let Some(command) = wanted(site.tool, request) else { return Ok(0) };
-    command.verbose.iter().for_each(|line| eprintln!("{line}"));
+    command.verbose.iter().for_each(|line| print(&format!("{line}\n")));
     loop {
         print(&text(site, &command)?);
         let Some(seconds) = command.iterate_seconds else { return Ok(0) };
@@ -29,6 +29,11 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
 
 fn text(site: &mut Site, command: &Squeue) -> Result<String, Failure> {
     let bad = |error: &dyn std::fmt::Display| Failure::error("squeue", error);
+    let wanted = &command.listing.filter.nodes;
+    if !wanted.is_empty() {
+        let nodes = shown::nodes(site)?;
+        check_nodes("squeue", wanted, |name| nodes.iter().any(|node| node.name == name))?;
+    }
     if let Some(ids) = &command.steps {
         let steps = of_steps(ids, shown::running_steps(site)?);
         return list_steps(steps, &command.listing, &site.clock).map_err(|error| bad(&error));

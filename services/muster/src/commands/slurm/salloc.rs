@@ -7,7 +7,7 @@ use super::{
     interrupts::Interrupts,
     print,
     site::variable,
-    submission::{Problem, caller, failed, forget_outer_job, printed_only, tell},
+    submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
 };
 use crate::cli::ConnectionOptions;
 use jiff::Zoned;
@@ -43,7 +43,7 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
 }
 
 fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let line = parse(COMMAND, words)?;
+    let line = parse(COMMAND, words)?.with_files(text_of)?;
     if let Some(text) = printed_only(COMMAND, &line) {
         print(&text);
         return Ok(0);

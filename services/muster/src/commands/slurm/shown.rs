@@ -23,8 +23,15 @@ use std::{collections::BTreeMap, sync::Arc};
 /// All nodes.
 pub fn nodes(site: &mut Site) -> Result<Vec<Arc<NodeRecord>>, Failure> {
     let page = site.client.nodes(Moment::Now).map_err(|error| site.failure(&error))?;
+    // Most sites have none, and then they are not asked for.
+    let reservations = match page.nodes.iter().any(|node| !node.reservations.is_empty()) {
+        true => site.client.reservations(Moment::Now).map_err(|error| site.failure(&error))?.reservations,
+        false => Vec::new(),
+    };
+    let has_begun = |name: &String| reservations.iter().any(|known| known.begun && known.spec.name == *name);
     let record = |view: &NodeView| {
-        let facts = NodeFacts { is_declared_down: view.is_down, ..NodeFacts::default() };
+        let is_reserved = view.reservations.iter().any(has_begun);
+        let facts = NodeFacts { is_declared_down: view.is_down, is_reserved, ..NodeFacts::default() };
         Arc::new(NodeRecord::of(view, facts, site.clock.now))
     };
     Ok(page.nodes.iter().map(record).collect())
@@ -48,6 +55,7 @@ pub fn running_steps(site: &mut Site) -> Result<Vec<StepRecord>, Failure> {
         let records = site.with_sources(|sources| of_detail(&detail, sources));
         steps.extend(step_records(by_job.get(&detail.job.id).map_or(&[], Vec::as_slice), &records));
     }
+    steps.retain(|step| step.ended.is_none());
     Ok(steps)
 }
 
@@ -86,5 +94,9 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
         (Some(_), Some(status)) if status.is_success() => State::Completed,
         (Some(_), _) => State::Failed,
     };
+    // The rest of it goes on without a component that is over (SL-M-15).
+    if step.ended.is_none() && record.state.is_finished() {
+        (line.ended, line.state) = (record.ended, State::Cancelled);
+    }
     Some(line)
 }

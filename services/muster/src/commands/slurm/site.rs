@@ -69,7 +69,13 @@ impl Site {
 
     /// What command lines are read with.
     pub fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings { variable: &variable, user: &self.user, knows_user: &knows_user, now: now() }
+        Surroundings {
+            variable: &variable,
+            user: &self.user,
+            knows_user: &knows_user,
+            is_root: Uid::current().is_root(),
+            now: now(),
+        }
     }
 
     /// What the site has set for the commands.
@@ -135,15 +141,16 @@ impl Site {
         people.entry(name.to_owned()).or_insert_with(|| look_up(name)).clone()
     }
 
-    /// The lines of jobs; with `detailed` what they asked for is looked up too.
+    /// The lines of jobs; with `detailed` what they asked for is looked up too. Of components only that tells their names.
     pub fn records(&mut self, views: Vec<JobView>, detailed: bool) -> Result<Vec<JobRecord>, Failure> {
         self.know_queues_of(&views)?;
-        let wanted: Vec<JobId> = views.iter().filter(|_| detailed).map(|view| view.id).collect();
+        let is_detailed = |view: &JobView| detailed || view.components > 1;
+        let wanted: Vec<JobId> = views.iter().filter(|view| is_detailed(view)).map(|view| view.id).collect();
         let mut details = self.details(&wanted, false)?.jobs.into_iter().peekable();
         let mut records = Vec::with_capacity(views.len());
         self.with_sources(|sources| {
             for view in views {
-                if !detailed {
+                if !is_detailed(&view) {
                     records.extend(of_view(rest_of_array(view), sources));
                 } else if let Some(detail) = details.next_if(|detail| detail.job.id == view.id) {
                     records.extend(of_detail(&detail, sources));

@@ -12,7 +12,7 @@ use super::{
     interrupts::Interrupts,
     print,
     site::{self, Site, unreachable, variable},
-    submission::{self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, printed_only, tell},
+    submission::{self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, printed_only, tell, text_of},
 };
 use crate::{
     cli::ConnectionOptions,
@@ -66,7 +66,7 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 }
 
 fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let mut line = parse(COMMAND, words)?;
+    let mut line = parse(COMMAND, words)?.with_files(text_of)?;
     if let Some(text) = printed_only(COMMAND, &line) {
         print(&text);
         return Ok(0);

@@ -97,6 +97,8 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
     Ok(Caller {
         user: user.map_or_else(|| Uid::effective().to_string(), |user| user.name),
         group: group_name(Gid::effective()),
+        uid: Uid::effective().as_raw(),
+        gid: Gid::effective().as_raw(),
         directory: process.directory,
         environment,
         // As `SLURM_UMASK` has it, in octal digits (SL-E-11).
@@ -106,6 +108,11 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
         session: nix::unistd::getsid(None).map_or(0, |session| session.as_raw().unsigned_abs()),
         submit_line: line.join(" "),
     })
+}
+
+/// What a file of `--nodefile` says, if it can be read.
+pub fn text_of(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
 }
 
 /// The submitter's secret, and what belongs to the job that submits.

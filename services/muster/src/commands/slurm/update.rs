@@ -9,18 +9,21 @@ use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,
     event::{FurtherChange, JobChange},
-    job::JobState,
-    views::{ClassRequest, DrainRequest, ErrorCode, JobView, ModifyRequest, ResumeNodesRequest},
+    job::{Holds, JobState},
+    views::{
+        ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ResumeNodesRequest,
+    },
 };
 use muster_slurm::{
     job_id::IdExpression,
     queries::{
         Failure,
-        change::job_update,
+        change::{JobUpdate, Part, job_updates},
         nodes::{NodeChange, check_node_change, node_change, partition_state},
         update::{Subject, Update},
     },
-    select::{Action, Chosen, choose, listed},
+    select::{Action, Chosen, Target, choose, listed},
+    show::record::JobRecord,
 };
 
 /// Changes what a command line names.
@@ -47,35 +50,65 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
     for target in targets {
         let invalid = || Failure::plain(format_args!("Invalid job id specified for job {id}"));
         let detail = site.detail(target.job)?.ok_or_else(invalid)?;
-        let offset = target.component.unwrap_or(0);
-        let component = detail.spec.components.get(offset as usize).ok_or_else(invalid)?;
-        let of_target = |offset_of: Option<u32>| offset_of.unwrap_or(0) == offset;
-        let record = named.iter().find(|record| of_target(record.het.as_ref().map(|het| het.offset)));
-        let record = record.ok_or_else(invalid)?;
-        let asked = job_update(update, record, &component.alternatives, &id.to_string(), &now())?;
-        if asked.needs_operator && !site.is_operator()? {
+        let parts = parts(target, &detail, &named).ok_or_else(invalid)?;
+        let changes = job_updates(update, &parts, &id.to_string(), &now())?;
+        if changes.iter().any(|(_, asked)| asked.needs_operator) && !site.is_operator()? {
             return Err(Failure::plain(format_args!("Access/permission denied for job {id}")));
         }
-        if let Some(class) = &asked.class {
-            let jobs = match target.component {
-                Some(component) => JobSelection::Component { job: target.job, component },
-                None => JobSelection::Ids(vec![target.job]),
-            };
-            let request = ClassRequest { jobs, class: class.clone() };
-            let done = site.client.change_class(CommandId::new_now(), &request);
-            done.map_err(|error| refusal(site, id, &error))?;
+        for (component, asked) in changes {
+            let is_own = detail.job.owner == site.user;
+            carry_out(site, Target { component, ..target }, asked, &detail, is_own)
+                .map_err(|error| refusal(site, id, &error))?;
         }
-        let further = asked.further(target.component, detail.spec.components.len());
-        let change = JobChange { component: target.component, ..asked.change };
-        let is_nothing = change == JobChange { component: target.component, ..JobChange::default() };
-        if further.is_empty() && is_nothing && asked.class.is_some() {
-            continue;
-        }
-        let request = ModifyRequest { jobs: JobSelection::Ids(vec![target.job]), change, further };
-        let done = site.client.modify(CommandId::new_now(), &request);
-        done.map_err(|error| refusal(site, id, &error))?;
     }
     Ok(())
+}
+
+/// What a target consists of: all components of a job with several, else one.
+fn parts<'a>(target: Target, detail: &'a JobDetail, records: &'a [JobRecord]) -> Option<Vec<Part<'a>>> {
+    let components = &detail.spec.components;
+    let part = |offset: u32, component| {
+        let is_its = |record: &&JobRecord| record.het.as_ref().map_or(0, |het| het.offset) == offset;
+        let record = records.iter().find(is_its)?;
+        Some(Part { component, record, alternatives: &components.get(offset as usize)?.alternatives })
+    };
+    match target.component {
+        Some(offset) => Some(vec![part(offset, Some(offset))?]),
+        None if components.len() < 2 => Some(vec![part(0, None)?]),
+        None => (0..).take(components.len()).map(|offset| part(offset, Some(offset))).collect(),
+    }
+}
+
+/// Asks for what changes of a job or component.
+fn carry_out(
+    site: &mut Site,
+    target: Target,
+    asked: JobUpdate,
+    detail: &JobDetail,
+    is_own: bool,
+) -> Result<(), ClientError> {
+    let Target { job, component } = target;
+    let jobs = || match component {
+        Some(component) => JobSelection::Component { job, component },
+        None => JobSelection::Ids(vec![job]),
+    };
+    if let Some(class) = &asked.class {
+        let request = ClassRequest { jobs: jobs(), class: class.clone() };
+        site.client.change_class(CommandId::new_now(), &request)?;
+    }
+    if asked.is_held {
+        let holds = Holds { user: is_own, operator: !is_own, ..Holds::default() };
+        let request = HoldRequest { jobs: jobs(), holds, reason: String::new() };
+        site.client.hold(CommandId::new_now(), &request)?;
+    }
+    let further = asked.further(component, detail.spec.components.len());
+    let change = JobChange { component, ..asked.change };
+    let is_nothing = change == JobChange { component, ..JobChange::default() };
+    if further.is_empty() && is_nothing && (asked.class.is_some() || asked.is_held) {
+        return Ok(());
+    }
+    let request = ModifyRequest { jobs: JobSelection::Ids(vec![job]), change, further };
+    site.client.modify(CommandId::new_now(), &request).map(drop)
 }
 
 /// Why a job was not changed, in Slurm's words where it has some (SL-M-08, SL-C-09).
@@ -90,7 +123,7 @@ fn refusal(site: &Site, id: &IdExpression, error: &ClientError) -> Failure {
         Some(ErrorCode::PermissionDenied) => "Access/permission denied",
         Some(ErrorCode::NotFound) if says("queue `") => "Invalid partition name specified",
         Some(ErrorCode::NotFound) => "Job dependency problem",
-        Some(ErrorCode::Conflict) if says("does not wait any more") => "Job is no longer pending execution",
+        Some(ErrorCode::Conflict) if says("does not wait") => "Job is no longer pending execution",
         Some(ErrorCode::Conflict) if says("is over") => "Job/step already completing or completed",
         Some(ErrorCode::Invalid) if says("deadline") => "Invalid time specified",
         Some(ErrorCode::Invalid) if says("licence") => "Invalid license specification",

@@ -17,6 +17,9 @@ use muster_schemas::{
 };
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
+/// The limit on running tasks of an array of which it was taken off.
+pub const NO_LIMIT: u32 = u32::MAX;
+
 /// What views of jobs do not tell.
 pub struct Sources<'a> {
     /// The queue of a name.
@@ -74,6 +77,8 @@ fn never_run(record: &JobRecord, outcome: OutcomeWord, tasks: IndexSet) -> JobRe
 pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
     let mut records: Vec<JobRecord> = of_view(detail.job.clone(), sources).collect();
     let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
+    // Lists leave out what is long, and say so in the same way: somebody else's job has no folder either.
+    let is_hidden = detail.redacted && detail.spec.working_directory.is_empty();
     for record in &mut records {
         let offset = record.het.as_ref().map_or(0, |het| het.offset as usize);
         let Some(component) = detail.spec.components.get(offset) else { continue };
@@ -88,7 +93,11 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
             // Until it starts it may be any of them.
             record.partition = list.to_owned();
         }
-        record.request = Some(Box::new(RequestRecord::of(&detail.spec, offset, record)));
+        if let Some(name) = Attributes(&detail.spec.attributes).component(offset, attributes::component::JOB_NAME) {
+            name.clone_into(&mut record.name);
+        }
+        let request = RequestRecord::of(&detail.spec, offset, record);
+        record.request = Some(Box::new(if is_hidden { request.without_paths() } else { request }));
     }
     records
 }
@@ -129,6 +138,7 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
     record.account = component.account;
     record.qos = component.class;
     record.priority = if component.holds.is_empty() { component.priority } else { 0 };
+    record.own_priority = component.priority;
     record.limit_seconds = component.walltime_seconds;
     record.reservation = component.reservation;
     record.nodes = component.nodes;
@@ -157,6 +167,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         account: view.account,
         qos: view.class,
         priority: if view.holds.is_empty() { view.priority } else { 0 },
+        own_priority: view.priority,
         state,
         reason,
         submitted: view.submitted,
@@ -191,7 +202,12 @@ fn array_place(view: &JobView) -> Option<ArrayPlace> {
     let array = view.array.as_ref()?;
     let tasks = ArrayTasks::Waiting(array.remaining.clone());
     let numbered = Arc::new(array.numbered.clone());
-    Some(ArrayPlace { number: view.id.number, tasks, most_running: array.max_running, numbered })
+    Some(ArrayPlace {
+        number: view.id.number,
+        tasks,
+        most_running: array.max_running.filter(|most| *most != NO_LIMIT),
+        numbered,
+    })
 }
 
 fn parts_of(run: &RunView, offset: usize) -> Vec<&RunNodeView> {
@@ -222,8 +238,9 @@ fn as_submitted(record: &mut JobRecord, component: &Component, limit_seconds: Op
     if let Some(queue) = &component.queue {
         record.partition.clone_from(queue);
     }
-    if let Some(priority) = component.priority.filter(|_| record.priority != 0) {
-        record.priority = priority;
+    if let Some(priority) = component.priority {
+        record.own_priority = priority;
+        record.priority = if record.priority == 0 { 0 } else { priority };
     }
     record.account = component.account.clone().or(record.account.take());
     record.reservation.clone_from(&component.reservation);

@@ -3,7 +3,7 @@
 use super::{ArrayTasks, JobRecord};
 use crate::{
     attributes::{self, Attributes},
-    output, size,
+    features, output, size,
 };
 use muster_schemas::{
     job::{Component, Dependency, DependencyKind, JobSpec, Program},
@@ -72,6 +72,8 @@ pub struct RequestRecord {
     pub max_nodes: u32,
     /// Processors for each task.
     pub cpus_per_task: u32,
+    /// Each node must have so many processors, if that was said.
+    pub min_cpus: u32,
     /// Tasks on each node, if that was said.
     pub tasks_per_node: u32,
     /// The least memory.
@@ -144,6 +146,7 @@ impl RequestRecord {
         min_nodes: 1,
         max_nodes: 0,
         cpus_per_task: 1,
+        min_cpus: 0,
         tasks_per_node: 0,
         memory: None,
         tmp_megabytes: 0,
@@ -178,6 +181,11 @@ impl RequestRecord {
         group: None,
     };
 
+    /// What is known of somebody else's job has no paths, and those that are usual are not made up.
+    pub(super) fn without_paths(self) -> Self {
+        Self { work_dir: String::new(), stdout: String::new(), stderr: String::new(), stdin: String::new(), ..self }
+    }
+
     /// What the component at an offset asked for; `record` is its line.
     pub(super) fn of(spec: &JobSpec, offset: usize, record: &JobRecord) -> Self {
         use attributes::{component as of_component, job as of_job};
@@ -193,13 +201,14 @@ impl RequestRecord {
             min_nodes: asked.nodes,
             max_nodes: asked.max_nodes,
             cpus_per_task: request.map_or(1, |request| request.cpus_per_task),
+            min_cpus: own(of_component::MINCPUS).and_then(|text| text.parse().ok()).unwrap_or(0),
             tasks_per_node: request.and_then(|request| request.tasks_per_node).unwrap_or(0),
             memory: request.and_then(min_memory),
             tmp_megabytes: own(of_component::TMP).and_then(|text| size::parse_megabytes(&text)).unwrap_or(0),
             features: own(of_component::CONSTRAINT)
-                .or_else(|| request.and_then(|request| request.filter.as_ref()).map(filter_text)),
+                .or_else(|| request.and_then(|request| request.filter.as_ref()).and_then(constraint)),
             licences: own(of_component::LICENSES).or_else(|| alternative.and_then(licences)),
-            dependency: dependencies(component),
+            dependency: dependencies(component, record),
             gres: own(of_component::GRES),
             tres: OF_TRES.iter().filter_map(|tres| Some((tres.key, tres.text(&own(tres.option)?)))).collect(),
             required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
@@ -305,6 +314,11 @@ fn oversubscribe(request: Option<&Request>, is_asked: bool) -> &'static str {
     }
 }
 
+/// A filter of nodes as a constraint, without what `--mincpus` adds.
+fn constraint(filter: &NodeFilter) -> Option<String> {
+    features::least_cpus(filter).is_none().then(|| filter_text(filter))
+}
+
 /// A filter of nodes as features are written: `a&b`, `a|b`.
 fn filter_text(filter: &NodeFilter) -> String {
     let join = |parts: &[NodeFilter], by: &str| parts.iter().map(filter_text).collect::<Vec<_>>().join(by);
@@ -332,17 +346,26 @@ fn filter_text(filter: &NodeFilter) -> String {
     }
 }
 
-/// The dependencies of a component; a view tells of those that are not met, and does not tell which are (SL-C-19).
-fn dependencies(component: &Component) -> Option<String> {
+/// Why a job waits one of whose dependencies can never be met.
+const NEVER_MET: &str = "DependencyNeverSatisfied";
+
+/// The dependencies of a component that waits (SL-C-19). Which of several are met, or never can be, details do not tell.
+fn dependencies(component: &Component, record: &JobRecord) -> Option<String> {
+    if !record.state.is_pending() {
+        return None;
+    }
+    let is_never_met = record.reason_word() == NEVER_MET;
+    let count: usize = component.dependencies.all_of.iter().map(Vec::len).sum();
+    let standing = if is_never_met && count == 1 { "failed" } else { "unfulfilled" };
     let group = |group: &Vec<Dependency>| {
-        let texts: Vec<String> = group.iter().filter_map(dependency).collect();
+        let texts: Vec<String> = group.iter().filter_map(|one| dependency(one, standing)).collect();
         (!texts.is_empty()).then(|| texts.join("?"))
     };
     let groups: Vec<String> = component.dependencies.all_of.iter().filter_map(group).collect();
     (!groups.is_empty()).then(|| groups.join(","))
 }
 
-fn dependency(dependency: &Dependency) -> Option<String> {
+fn dependency(dependency: &Dependency, standing: &str) -> Option<String> {
     let kind = match dependency.kind {
         DependencyKind::Started => "after",
         DependencyKind::Ended => "afterany",
@@ -350,7 +373,7 @@ fn dependency(dependency: &Dependency) -> Option<String> {
         DependencyKind::Failed => "afternotok",
         DependencyKind::SameIndexSucceeded => "aftercorr",
         DependencyKind::Running => "expand",
-        DependencyKind::Singleton => return Some("singleton(unfulfilled)".to_owned()),
+        DependencyKind::Singleton => return Some(format!("singleton({standing})")),
         DependencyKind::BeforeStarted
         | DependencyKind::BeforeEnded
         | DependencyKind::BeforeSucceeded
@@ -362,7 +385,7 @@ fn dependency(dependency: &Dependency) -> Option<String> {
         0 => String::new(),
         seconds => format!("+{}", seconds.div_ceil(60)),
     };
-    Some(format!("{kind}:{job}{delay}(unfulfilled)"))
+    Some(format!("{kind}:{job}{delay}({standing})"))
 }
 
 /// Standard output, error and input with their patterns filled in as far as the job stands. The names that the core gives

@@ -144,7 +144,7 @@ fn size(record: &mut Record, job: &JobRecord) {
         .pair("NtasksPerN:B:S:C", format_args!("{}:0:*:*", request.tasks_per_node))
         .pair("CoreSpec", "*");
     let least_cpus = request.cpus_per_task.saturating_mul(request.tasks_per_node.max(1));
-    record.line().pair("MinCPUsNode", least_cpus);
+    record.line().pair("MinCPUsNode", least_cpus.max(request.min_cpus));
     match request.memory {
         Some(memory @ MinMemory::PerCpu(_)) => record.pair("MinMemoryCPU", memory.text()),
         Some(memory @ MinMemory::PerNode(_)) => record.pair("MinMemoryNode", memory.text()),
@@ -176,7 +176,7 @@ fn files(record: &mut Record, job: &JobRecord) {
         record.line().pair("BurstBuffer", directives);
     }
     for (key, path) in [("StdErr", &request.stderr), ("StdIn", &request.stdin), ("StdOut", &request.stdout)] {
-        record.line().pair(key, path);
+        record.line().pair(key, or_null(Some(path)));
     }
     for (key, text) in request.tres.iter().filter(|(key, _)| *key != "TresPerNode") {
         record.line().pair(key, text);

@@ -34,7 +34,10 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!('a', &["account"], "ACCOUNT", |job, _, out| or_null(job.account.as_deref(), out)),
     field!('A', &["jobid"], "JOBID", |job, _, out| number(job.number, out)),
     field!('B', &["batchhost"], "EXEC_HOST", |job, _, out| out.push_str(job.nodes.first().map_or("n/a", |name| name))),
-    detail!('c', &["mincpus"], "MIN_CPUS", |job, _, out| put(job.request().cpus_per_task, out)),
+    detail!('c', &["mincpus"], "MIN_CPUS", |job, _, out| put(
+        job.request().cpus_per_task.max(job.request().min_cpus),
+        out
+    )),
     field!('C', &["numcpus"], "CPUS", |job, _, out| number(job.cpus, out)),
     detail!('d', &["mintmpdisk"], "MIN_TMP_DISK", |job, _, out| put(job.request().tmp_megabytes, out)),
     field!('D', &["numnodes"], "NODES", |job, _, out| number(job.node_count, out)),

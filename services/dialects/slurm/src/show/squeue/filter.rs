@@ -60,7 +60,7 @@ impl Filter {
         let state = match &self.states {
             States::Unfinished => !job.state.is_finished(),
             States::All => true,
-            States::These(states) => states.contains(&job.state),
+            States::These(states) => job.state.is_in(states),
         };
         state
             && (is(&self.users, &job.user) || self.users.contains(&job.person.uid.to_string()))

@@ -1,0 +1,145 @@
+//! What Slurm's commands change of components, of jobs that are held and of those that wait, and what they refuse to do.
+
+use crate::{
+    slurm_steps::reference,
+    system::{Output, System},
+};
+
+/// SL-M-07, SL-S-02, SL-C-36, SL-C-37
+#[test]
+fn each_component_keeps_what_an_update_of_the_leader_does_not_name() {
+    let site = reference();
+    let first = "-H --priority=1000 -J one -n1 -L ansys:1 -t 10";
+    let line = format!("sbatch --parsable {first} : -J two -n4 -C knl -t 20 --wrap 'sleep 1000'");
+    let job = site.ok(&line).trim().to_owned();
+    let listed = |format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));
+    site.ok(&format!("scontrol update jobid={job} minmemorynode=500 nice=7"));
+    site.ok(&format!("scontrol update jobid={job} timelimit+=5"));
+    assert_eq!(
+        listed("%i %j %C %f %W %m %l"),
+        format!("{job}+0 one 1 (null) ansys:1 500M 15:00\n{job}+1 two 4 knl (null) 500M 25:00\n")
+    );
+    site.ok(&format!("scontrol update jobid={job}+1 name=three"));
+    assert_eq!(listed("%j"), "one\nthree\n");
+    assert_eq!(listed("%Q"), "0\n0\n", "it is held");
+    site.ok(&format!("scontrol release {job}"));
+    site.system.wait_until("it runs", || listed("%t") == "R\nR\n");
+    assert_eq!(listed("%Q %C"), "993 1\n993 4\n");
+    assert!(listed("%N").lines().nth(1).is_some_and(|node| node >= "nid00008"), "{}", listed("%N"));
+    site.ok(&format!("scontrol update jobid={job} name=all"));
+    assert_eq!(listed("%j"), "all\nall\n");
+    let late = format!("Job is no longer pending execution for job {job}\n");
+    assert_eq!(site.fails(&format!("scontrol hold {job}")), (1, late));
+    site.ok(&format!("scontrol update jobid={job}+1 name=last && scancel -n last"));
+    site.system.wait_until("only the leader is left", || listed("%i %j") == format!("{job}+0 all\n"));
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job);
+    let over = format!("Job/step already completing or completed for job {job}\n");
+    assert_eq!(site.fails(&format!("scontrol hold {job}")), (1, over));
+}
+
+/// SL-C-37: a priority of 0 holds a job.
+#[test]
+fn a_job_without_priority_is_held_until_it_is_released() {
+    let site = reference();
+    let job = site.ok("sbatch --parsable --priority=1000 --begin=now+1hour --wrap true").trim().to_owned();
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%t %r %Q'"));
+    site.ok(&format!("scontrol update jobid={job} priority=0"));
+    assert_eq!(listed(), "PD JobHeldUser 0\n");
+    let held = format!("Job is in held state, pending scheduler release for job {job}\n");
+    assert_eq!(site.fails(&format!("scontrol update jobid={job} priority=5")), (1, held));
+    site.ok(&format!("scontrol release {job}"));
+    assert_eq!(listed(), "PD BeginTime 1000\n");
+    let once = site.ok("sbatch --parsable --no-requeue --wrap 'sleep 1000'").trim().to_owned();
+    site.system.wait_for_state(&once, "running");
+    let disabled = format!("Requested operation is presently disabled for job {once}\n");
+    assert_eq!(site.fails(&format!("scontrol requeue {once}")), (1, disabled));
+    let array = site.ok("sbatch --parsable -H -a 1-3%1 --wrap true").trim().to_owned();
+    site.ok(&format!("scontrol update jobid={array} arraytaskthrottle=0"));
+    assert_eq!(site.ok(&format!("squeue -h -j {array} -o %i")), format!("{array}_[1-3]\n"));
+}
+
+/// SL-C-30, SL-C-31
+#[test]
+fn the_signal_that_kills_ends_jobs_and_others_do_not_reach_those_that_wait() {
+    let site = reference();
+    let runs = site.ok("sbatch --parsable --wrap 'sleep 1000'").trim().to_owned();
+    let waits = site.ok("sbatch --parsable -H --wrap true").trim().to_owned();
+    site.system.wait_for_state(&runs, "running");
+    let pending = format!("scancel: error: Kill job error on job id {waits}: Job is pending execution\n");
+    assert_eq!(site.fails(&format!("scancel -s USR1 {waits}")), (1, pending));
+    site.ok(&format!("scancel -s KILL {waits} {runs}"));
+    site.is_over(&waits);
+    site.is_over(&runs);
+    let uid = nix::unistd::Uid::current();
+    let states = site.ok(&format!("sacct -X -n -P -o State -j {waits},{runs}"));
+    assert_eq!(states, format!("CANCELLED by {uid}\n").repeat(2));
+    let array = site.ok("sbatch --parsable -a 1-2%1 --wrap 'sleep 1000'").trim().to_owned();
+    let first = format!("{array}_1");
+    site.system.wait_for_state(&first, "running");
+    site.ok(&format!("scancel -s USR1 {array}"));
+    let pending = format!("scancel: error: Kill job error on job id {array}_2: Job is pending execution\n");
+    assert_eq!(site.fails(&format!("scancel -s USR1 {array}_2")), (1, pending));
+    site.ok(&format!("scancel -s KILL {array}"));
+    site.is_over(&array);
+}
+
+/// SL-C-31, SL-C-34: what somebody may not touch does not keep his command from his own jobs, and of what he may not see nothing
+/// is made up.
+#[test]
+fn jobs_of_others_do_not_stand_in_the_way() {
+    let system = System::start_for_others();
+    let submit = ["slurm", "sbatch", "--parsable", "-J", "build", "-H", "--wrap", "true"];
+    let theirs = system.ok(&submit).trim().to_owned();
+    let Output { status, stdout, stderr } = system.run_as_nobody(&submit);
+    assert_eq!(status, 0, "{stderr}");
+    let own = stdout.trim().to_owned();
+    let shown = system.run_as_nobody(&["slurm", "scontrol", "-o", "show", "job", &theirs]).stdout;
+    assert!(shown.contains(" BatchFlag=1 ") && shown.contains(" StdOut=(null)"), "{shown}");
+    let script = ["slurm", "scontrol", "write", "batch_script", &theirs, "-"];
+    let denied = "job script retrieval failed: Access/permission denied\n";
+    assert_eq!(system.run_as_nobody(&script).stderr, denied);
+    let Output { status, stderr, .. } = system.run_as_nobody(&["slurm", "scancel", "-n", "build"]);
+    let denied = format!("scancel: error: Kill job error on job id {theirs}: Access/permission denied\n");
+    assert_eq!((status, stderr), (1, denied));
+    assert_eq!(system.ok(&["slurm", "squeue", "-h", "-n", "build", "-o", "%i"]), format!("{theirs}\n"));
+    assert_eq!(system.ok(&["slurm", "sacct", "-X", "-n", "-P", "-o", "JobID", "-j", &own]), format!("{own}\n"));
+}
+
+/// SL-C-12, SL-C-13, SL-O-01
+#[test]
+fn files_name_nodes_and_variables_and_jobs_are_their_submitter_s() {
+    let site = reference();
+    site.system.write("hosts", "nid00007 # the last of its kind\n");
+    site.system.write("variables", "FROM_FILE=here\nFROM_BOTH=file\n");
+    let shows = "echo $SLURM_JOB_NODELIST $FROM_FILE $FROM_BOTH";
+    site.ok(&format!("FROM_BOTH=caller sbatch -W -F hosts --export-file=variables --wrap '{shows}'"));
+    assert_eq!(site.system.read("slurm-1.out"), "nid00007 here caller\n");
+    let invalid = "sbatch: error: Invalid --nodefile node file\n";
+    assert_eq!(site.fails("sbatch -F nowhere --wrap true"), (255, invalid.to_owned()));
+    let (status, told) = site.fails("sbatch --export-file=nowhere --wrap true");
+    assert!(status == 1 && told.starts_with("sbatch: error: Could not load nowhere: "), "{told}");
+    let refused = "sbatch: error: Batch job submission failed: --uid: jobs are submitted for their submitter's own user and \
+                   group only\n";
+    assert_eq!(site.fails("sbatch --uid=daemon --wrap true"), (1, refused.to_owned()));
+    assert_eq!(site.ok("sbatch --parsable --uid=$(id -un) --gid=$(id -g) --wrap true"), "2\n");
+    let impossible = "sbatch: error: Batch job submission failed: Requested node configuration is not available\n";
+    assert_eq!(site.fails("sbatch --mincpus=5 --wrap true"), (1, impossible.to_owned()));
+}
+
+/// SL-C-26, SL-C-28, SL-C-33
+#[test]
+fn lists_tell_what_is_not_there_and_what_is_reserved() {
+    let site = reference();
+    assert_eq!(site.fails("squeue -w zzz"), (1, "squeue: error: Invalid node name zzz\n".to_owned()));
+    assert_eq!(site.ok("squeue -h -w nid00001 -p nope"), "");
+    let unknown = "slurm_load_jobs error: Invalid job id specified\n";
+    assert_eq!(site.fails("squeue -j 99"), (1, unknown.to_owned()));
+    assert_eq!(site.fails("squeue -j abc"), (1, "squeue: error: Invalid job id: abc\n".to_owned()));
+    assert!(site.fails("squeue -t FOO").1.starts_with("squeue: error: Invalid job state specified: FOO\n"));
+    assert!(site.ok("scontrol ping").ends_with(" is UP\n"));
+    let Output { status, stdout, .. } = site.run("MUSTER_DATA=/nowhere scontrol ping");
+    assert!(status == 1 && stdout.ends_with(" is DOWN\n"), "{stdout}");
+    site.ok("scontrol create reservation reservationname=r1 starttime=now duration=10 nodes=nid00012 users=$(id -un)");
+    site.system.wait_until("it has begun", || site.ok("sinfo -h -p debug -t resv -o %N") == "nid00012\n");
+}
