@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     fits::{self, Wish},
-    state::{Entry, Job},
+    state::{Charge, Component, Entry, Job, Queue, State},
     validate,
 };
 use muster_schemas::{
@@ -17,7 +17,7 @@ use muster_schemas::{
     command::{JobSelection, Refusal},
     event::{Event, FurtherChange, JobChange},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub(super) fn modify(
     access: &Access,
@@ -26,18 +26,68 @@ pub(super) fn modify(
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     validate_change(&change)?;
+    let mut moves = Moves::default();
     act_on(access, jobs, |target| {
         let change = match target {
             Target::Task(array, index) => return Err(not_started(array, index)),
             Target::Component(job, component) => {
-                changed_job(access, job, &JobChange { component: Some(component), ..change.clone() })?
+                changed_job(access, &mut moves, job, &JobChange { component: Some(component), ..change.clone() })?
             }
-            Target::Array(job) => changed_array(access, job, &change)?,
-            Target::Job(job) => changed_job(access, job, &change)?,
+            Target::Array(job) => changed_array(access, &mut moves, job, &change)?,
+            Target::Job(job) => changed_job(access, &mut moves, job, &change)?,
         };
         let effective = JobChange { begin: change.begin.map(|begin| begin.max(now)), ..change };
         Ok(vec![Event::JobModified { job: target.id(), change: Arc::new(effective) }])
     })
+}
+
+/// Where the jobs of one command go that come into other accounts or queues.
+#[derive(Default)]
+struct Moves {
+    entering: accounts::Entering,
+    /// For each queue with a limit how many components enter it.
+    queued: BTreeMap<Arc<str>, u64>,
+}
+
+impl Moves {
+    /// Whether a job that waits may be where a change of its account or queue puts it (SL-L-01, SL-L-03, SL-L-07).
+    fn check(&mut self, access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+        if change.account.is_none() && change.queue.is_none() {
+            return Ok(());
+        }
+        let entering = entering_queue(access.state, job, change)?;
+        let moved = |number: usize, charge: Charge| match concerns(change, number) {
+            true => Charge {
+                account: change.account.as_deref().map(Into::into).or(charge.account),
+                queue: change.queue.as_deref().map(Into::into).unwrap_or(charge.queue),
+                ..charge
+            },
+            false => charge,
+        };
+        if let Some((queue, most, more)) = entering {
+            let before = self.queued.get(&*queue.spec.name).copied().unwrap_or(0);
+            submit::require_queue_room(access.state, queue, most, before + more)?;
+        }
+        self.entering.check_moved(access.state, job, |number| concerns(change, number), moved)?;
+        if let Some((queue, _, more)) = entering {
+            *self.queued.entry(queue.spec.name.as_str().into()).or_default() += more;
+        }
+        Ok(())
+    }
+}
+
+/// The queue that a change puts components into, if it has a limit on its jobs: how many it takes, and how many enter it.
+fn entering_queue<'a>(
+    state: &'a State,
+    job: &Job,
+    change: &JobChange,
+) -> Result<Option<(&'a Queue, u32, u64)>, Refusal> {
+    // Queues do not count tasks that have started once.
+    let Some(name) = change.queue.as_deref().filter(|_| job.id.index.is_none()) else { return Ok(None) };
+    let queue = submit::find_queue(state, name)?;
+    let enters = |(number, component): &(usize, &Component)| concerns(change, *number) && *component.queue != *name;
+    let more = job.components.iter().enumerate().filter(enters).count() as u64;
+    Ok(queue.spec.max_jobs.filter(|_| more > 0).map(|most| (queue, most, more)))
 }
 
 /// As [`modify`], with more that changes.
@@ -125,18 +175,18 @@ fn validate_change(change: &JobChange) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn changed_array(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+fn changed_array(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
     if job.is_finished() || !job.is_waiting() && !changes_only_limit(change) {
         return Err(conflict(format!("array {} has no tasks that wait", job.id)));
     }
-    changed_waiting(access, job, change)
+    changed_waiting(access, moves, job, change)
 }
 
 fn changes_only_limit(change: &JobChange) -> bool {
     *change == JobChange { max_running: change.max_running, ..JobChange::default() }
 }
 
-fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
     if change.max_running.is_some() {
         return Err(conflict(format!("job {} is not an array, it has no limit on running tasks", job.id)));
     }
@@ -144,7 +194,7 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
         return Err(conflict(format!("job {} is over", job.id)));
     }
     if job.is_waiting() {
-        return changed_waiting(access, job, change);
+        return changed_waiting(access, moves, job, change);
     }
     let running_only = JobChange {
         walltime_seconds: change.walltime_seconds,
@@ -171,7 +221,7 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
 }
 
 /// The change of a job that waits, with what it leaves open filled in.
-fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+fn changed_waiting(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
     require_number(job, change.component)?;
     if job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered) {
         return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
@@ -204,6 +254,8 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
         }
         require_fit_together(access, job, &change)?;
     }
+    // The last that is asked: it counts what is accepted.
+    moves.check(access, job, &change)?;
     Ok(change)
 }
 

@@ -164,8 +164,22 @@ impl Load {
         Self { owner: job.owner.clone(), parts, jobs }
     }
 
+    /// As it is, but counted for others: by the number of each part that counts, and for whom it counts now.
+    pub(crate) fn moved(&self, moved: impl Fn(usize, Charge) -> Charge) -> Self {
+        let parts = self.charges().enumerate().map(|(number, charge)| {
+            let Charge { account, class, queue, .. } = moved(number, charge);
+            (account, class, queue)
+        });
+        Self { owner: self.owner.clone(), parts: parts.collect(), jobs: self.jobs }
+    }
+
+    /// How many jobs each of its parts counts as.
+    pub(crate) fn jobs(&self) -> u64 {
+        self.jobs
+    }
+
     /// Each of its components, by what it is counted for.
-    fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
+    pub(crate) fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
         self.parts.iter().map(|(account, class, queue)| Charge {
             account: account.clone(),
             user: self.owner.user.as_str().into(),
