@@ -360,7 +360,7 @@ fn require_number(job: &Job, component: Option<u32>) -> Result<(), Refusal> {
 /// set any.
 fn require_walltime(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
     let Some(wanted) = change.walltime_seconds else { return Ok(()) };
-    for component in &job.components {
+    for (_, component) in job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number)) {
         let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
         submit::require_walltime(queue, Some(wanted), access.is_operator())?;
         let current = component.shape.alternatives.iter().filter_map(|alternative| alternative.walltime_seconds).max();
