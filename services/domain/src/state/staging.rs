@@ -89,6 +89,11 @@ impl Job {
         (is_wanted && self.is_waiting() && self.gates_but_staging_open()).then_some(FilterKind::StageIn)
     }
 
+    /// Whether anything was begun to be staged in for it that has not been staged out.
+    pub(crate) fn has_to_be_staged_out(&self) -> bool {
+        self.staging.as_ref().is_some_and(|staging| staging.has_begun && staging.stage != Stage::Out)
+    }
+
     /// The persistent buffer that it uses, does not make itself, and that is not among these.
     pub(crate) fn missing_buffer<'a>(&'a self, buffers: &BTreeMap<String, Buffer>) -> Option<&'a str> {
         let staged = self.staged_components();

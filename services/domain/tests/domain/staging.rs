@@ -339,6 +339,67 @@ fn a_job_that_runs_again_has_what_it_needs() {
     cluster.assert_replays();
 }
 
+fn requeue(id: JobId) -> Command {
+    Command::Requeue { jobs: ids(&[id]), hold: false }
+}
+
+/// SL-B-01: what was begun is staged out before the job is queued again, also while nobody has begun with that.
+#[test]
+fn a_job_is_not_queued_again_before_it_is_staged_out() {
+    let mut cluster = site();
+    let id = cluster.submit("ada", two());
+    stage_in(&mut cluster, id);
+    let run = start(&mut cluster, id);
+    finish(&mut cluster, run);
+    cluster.refused(&user("ada"), requeue(id), RefusalCode::Conflict, "still to be staged out");
+    begin(&mut cluster);
+    cluster.answer(id, code(0));
+    cluster.answer(id, code(0));
+    cluster.ok(&user("ada"), requeue(id));
+    cluster.assert_replays();
+}
+
+/// SL-B-01: the staging program stays as long as there is something for it to stage out.
+#[test]
+fn the_program_is_not_removed_while_it_is_needed() {
+    let mut cluster = site();
+    let never_begun = cluster.submit("ada", two());
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[never_begun]) });
+    let id = cluster.submit("ada", two());
+    stage_in(&mut cluster, id);
+    let run = start(&mut cluster, id);
+    let without = || Command::Configure { config: Box::new(config()), keep_unnamed: false };
+    cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
+    let mut other = with_program(config());
+    other.staging.program = Some("/opt/other".into());
+    cluster.ok(&root(), Command::Configure { config: Box::new(other), keep_unnamed: false });
+    finish(&mut cluster, run);
+    cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
+    begin(&mut cluster);
+    cluster.answer(id, code(0));
+    cluster.answer(id, code(0));
+    cluster.ok(&root(), without());
+}
+
+/// SL-B-01: an array is staged as a whole, so none of its tasks is queued again once it has been staged out.
+#[test]
+fn a_task_is_not_queued_again_after_its_array_was_staged_out() {
+    let mut cluster = site();
+    let spec = with(array(muster_schemas::resources::IndexSet::from_range(0, 1), None), vec![staged(0, &[], &[], &[])]);
+    let id = cluster.submit("ada", spec);
+    stage_in(&mut cluster, id);
+    let tasks = [0, 1].map(|index| JobId::task(id.number, index));
+    cluster.run_through(tasks[0], 1);
+    // The files are still there.
+    cluster.ok(&user("ada"), requeue(tasks[0]));
+    tasks.iter().for_each(|task| cluster.run_through(*task, 1));
+    begin(&mut cluster);
+    cluster.refused(&user("ada"), requeue(tasks[1]), RefusalCode::Conflict, "have been staged out");
+    cluster.answer(id, code(0));
+    cluster.refused(&user("ada"), requeue(tasks[1]), RefusalCode::Conflict, "have been staged out");
+    cluster.assert_replays();
+}
+
 /// HPC-C-04: a job that becomes another while it is made is staged as what it is then.
 #[test]
 fn a_job_that_becomes_another_is_staged_as_that() {

@@ -199,6 +199,10 @@ pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64)
         let message = "filters are still taking back what they did for it; try again when they have";
         return Err(conflict(format!("job {}: {message}", job.id)));
     }
+    if job.staging_due() == Some(FilterKind::StageOut) {
+        let message = "its files are still to be staged out; try again when they have been";
+        return Err(conflict(format!("job {}: {message}", job.id)));
+    }
     let mut events = vec![Event::JobRequeued { job: job.id, reason: StopReason::Requeued }];
     if job.id.index.is_none() {
         events.extend(entering(state, job, number));
