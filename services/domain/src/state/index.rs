@@ -4,11 +4,11 @@ use super::{
     State,
     accounts::Submitted,
     filtering::Filtering,
-    job::{Job, Phase},
+    job::{Job, JobExtras, Phase},
     planning::Reservation,
 };
 use crate::apply::tasks::task_keys;
-use muster_schemas::{JobId, NodeId, RunId, Timestamp, job::DependencyKind};
+use muster_schemas::{JobId, NodeId, RunId, Timestamp, filter::FilterKind, job::DependencyKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub(crate) struct JobKeys {
     filters_due: Option<Timestamp>,
     /// Whether it is a list of tasks and has a run.
     elastic: bool,
-    /// Whether something is to be staged for it, as far as the job itself is concerned.
-    to_stage: bool,
+    /// What is to be staged for it, as far as the job itself is concerned, and what says which buffers it needs for that.
+    pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
 }
 
 /// What a running job that is a list of tasks is due for.
@@ -61,7 +61,7 @@ impl JobKeys {
         };
         match &job.staging {
             None => keys,
-            Some(_) => Self { to_stage: job.staging_due().is_some(), ..keys },
+            Some(_) => Self { to_stage: job.staging_due().map(|kind| (kind, job.extras.clone())), ..keys },
         }
     }
 
@@ -105,6 +105,12 @@ impl JobKeys {
             ..Self::default()
         }
     }
+}
+
+/// The buffers that have to be there before a job is staged in.
+fn buffers_used(to_stage: Option<&(FilterKind, Option<Arc<JobExtras>>)>) -> BTreeSet<String> {
+    let staged_in = to_stage.filter(|(kind, _)| *kind == FilterKind::StageIn);
+    staged_in.and_then(|(_, extras)| extras.as_ref()).map(|extras| extras.buffers_used()).unwrap_or_default()
 }
 
 /// Whether a dependency of the waiting job can never be met, for the whole of it or for tasks of an array.
@@ -176,6 +182,10 @@ pub(crate) struct Index {
     pub(crate) tasks_ready: BTreeSet<JobId>,
     /// Jobs for which something is to be staged, as far as they themselves are concerned.
     pub(crate) to_stage: BTreeSet<JobId>,
+    /// Those of them that can be staged now: there is a program, and the buffers that they use are there.
+    pub(crate) staging_ready: BTreeSet<JobId>,
+    /// For each persistent buffer those of them that use it and do not make it.
+    pub(crate) buffer_users: BTreeMap<String, BTreeSet<JobId>>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
     /// For each owner and name the waiting jobs that wait for earlier ones of the same.
@@ -214,6 +224,8 @@ impl Index {
         for (name, reservation) in &state.planning.reservations {
             index.add_reservation(name, reservation);
         }
+        let ready = |id: &JobId| state.job(*id).is_some_and(|job| state.staging_now(job).is_some());
+        index.staging_ready = index.to_stage.iter().copied().filter(ready).collect();
         index.count_submitted(state);
         index
     }
@@ -275,11 +287,18 @@ impl Index {
             };
         }
         if before.to_stage != after.to_stage {
-            if after.to_stage {
-                self.to_stage.insert(id)
+            buffers_used(before.to_stage.as_ref()).into_iter().for_each(|name| {
+                remove_member(&mut self.buffer_users, &name, id);
+            });
+            buffers_used(after.to_stage.as_ref()).into_iter().for_each(|name| {
+                self.buffer_users.entry(name).or_default().insert(id);
+            });
+            if after.to_stage.is_some() {
+                self.to_stage.insert(id);
             } else {
-                self.to_stage.remove(&id)
-            };
+                self.to_stage.remove(&id);
+                self.staging_ready.remove(&id);
+            }
         }
         if before.kept != after.kept {
             if after.kept {

@@ -237,6 +237,42 @@ fn persistent_buffers_outlive_their_job_and_are_there_for_all() {
     cluster.assert_replays();
 }
 
+/// SL-B-02: however many jobs wait for buffers or for a program, what is to be done is found without a look at each of them.
+#[test]
+fn jobs_that_wait_for_buffers_cost_nothing_until_they_are_there() {
+    let mut cluster = site();
+    let spec = |names: &[&str]| with(job(1, 1), vec![staged(0, &[], names, &[])]);
+    cluster.ok(&user("bob"), Command::Submit { jobs: vec![spec(&["alpha", "beta"]); 10_000] });
+    let before = std::time::Instant::now();
+    assert!((0..20_000).all(|_| cluster.state.next_timer().is_none()));
+    assert!(before.elapsed().as_secs() < 10, "each of them is looked at");
+    let makes = |name: &str| with(job(1, 1), vec![staged(0, &[name], &[], &[])]);
+    let alpha = cluster.submit("ada", makes("alpha"));
+    stage_in(&mut cluster, alpha);
+    assert_eq!(cluster.state.next_timer(), None, "the other one is still missing");
+    let remover = cluster.submit("ada", with(job(1, 1), vec![staged(0, &[], &[], &["alpha"])]));
+    begin(&mut cluster);
+    let beta = cluster.submit("ada", makes("beta"));
+    stage_in(&mut cluster, beta);
+    assert_eq!(cluster.state.next_timer(), Some(cluster.state.time()));
+    cluster.answer(remover, code(0));
+    assert_eq!(cluster.state.next_timer(), None);
+    cluster.assert_replays();
+}
+
+/// SL-B-01: what waits for a program is staged as soon as there is one again.
+#[test]
+fn what_waits_for_a_program_is_staged_with_the_next() {
+    let mut cluster = site();
+    let id = cluster.submit("ada", two());
+    let configure = |config| Command::Configure { config: Box::new(config), keep_unnamed: false };
+    cluster.ok(&root(), configure(config()));
+    assert_eq!(cluster.state.next_timer(), None);
+    cluster.ok(&root(), configure(with_program(config())));
+    stage_in(&mut cluster, id);
+    assert!(is_open(&cluster, id));
+}
+
 /// SL-B-02, SL-B-08: a buffer of another user is neither made anew nor removed; one's own is used as it is.
 #[test]
 fn a_buffer_of_another_user_is_left_alone() {

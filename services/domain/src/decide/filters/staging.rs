@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(in crate::decide) fn due(state: &State, most: usize) -> Vec<Event> {
     let mut number = state.next_chain();
     let mut events = Vec::new();
-    for job in state.index.to_stage.iter().filter_map(|id| state.job(*id)) {
+    for job in state.index.staging_ready.iter().filter_map(|id| state.job(*id)) {
         let Some(kind) = state.staging_now(job) else { continue };
         if events.len() >= most {
             break;
