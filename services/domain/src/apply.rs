@@ -161,9 +161,15 @@ impl State {
         if let Some(job) = self.core.jobs.get_mut(&id) {
             let before = JobKeys::of(job);
             let load_before = Submitted::load(&self.accounts, job);
+            let name = job.name.clone();
             change(job);
             let after = JobKeys::of(job);
+            if before.is_singleton && !after.is_singleton {
+                job.count_singletons_ahead(self.index.namesakes_ahead(&job.owner.user, &name, id.whole()));
+            }
             let is_staging_changed = before.to_stage != after.to_stage;
+            let is_namesake_changed = before.namesake != after.namesake;
+            let namesakes = is_namesake_changed.then(|| [before.namesake.clone(), after.namesake.clone()]);
             self.index.move_job(id, before, after);
             let load_after = Submitted::load(&self.accounts, job);
             if load_before != load_after {
@@ -172,6 +178,9 @@ impl State {
             }
             if is_staging_changed {
                 self.refresh_staging(id);
+            }
+            for (owner, name) in namesakes.into_iter().flatten().flatten() {
+                self.refresh_namesakes(&owner.user, &name);
             }
         }
     }

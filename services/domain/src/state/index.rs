@@ -8,7 +8,7 @@ use super::{
     planning::Reservation,
 };
 use crate::apply::tasks::task_keys;
-use muster_schemas::{JobId, NodeId, RunId, Timestamp, filter::FilterKind, job::DependencyKind};
+use muster_schemas::{JobId, NodeId, RunId, Timestamp, event::Owner, filter::FilterKind, job::DependencyKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,8 +25,10 @@ pub(crate) struct JobKeys {
     doomed: bool,
     /// The jobs that it depends on while it waits.
     targets: Vec<JobId>,
-    /// Owner and name, if it waits for earlier jobs of the same.
-    singleton: Option<(Arc<str>, Arc<str>)>,
+    /// Owner and name, if it is not over and no task of an array.
+    pub(crate) namesake: Option<(Arc<Owner>, Arc<str>)>,
+    /// Whether it waits for earlier jobs of the same owner and name.
+    pub(crate) is_singleton: bool,
     /// Whether it waits for resources that jobs behind it must not take.
     blocking: bool,
     /// Whether a call of a filter is outstanding for it.
@@ -59,6 +61,8 @@ impl JobKeys {
             None => plain,
             Some(filtering) => plain.with_filters(job, filtering),
         };
+        let counts = job.id.index.is_none() && !job.is_finished();
+        let keys = Self { namesake: counts.then(|| (job.owner.clone(), job.name.clone())), ..keys };
         match &job.staging {
             None => keys,
             Some(_) => Self { to_stage: job.staging_due().map(|kind| (kind, job.extras.clone())), ..keys },
@@ -93,14 +97,13 @@ impl JobKeys {
         if job.components.iter().all(|component| component.extras.is_none()) {
             return Self { queued, blocking, ..Self::default() };
         }
-        let singleton = is_singleton(job).then(|| (Arc::from(job.owner.user.as_str()), job.name.clone()));
         Self {
             queued,
             due: job.due(),
             forget_after: None,
             doomed: is_doomed(job),
             targets: targets(job),
-            singleton,
+            is_singleton: job.is_singleton(),
             blocking,
             ..Self::default()
         }
@@ -116,10 +119,6 @@ fn buffers_used(to_stage: Option<&(FilterKind, Option<Arc<JobExtras>>)>) -> BTre
 /// Whether a dependency of the waiting job can never be met, for the whole of it or for tasks of an array.
 fn is_doomed(job: &Job) -> bool {
     job.never_met().is_some() || job.array.as_ref().is_some_and(|array| !array.impossible.is_empty())
-}
-
-fn is_singleton(job: &Job) -> bool {
-    conditions(job).any(|condition| condition.dependency.kind == DependencyKind::Singleton)
 }
 
 fn conditions(job: &Job) -> impl Iterator<Item = &super::job::Condition> {
@@ -188,8 +187,12 @@ pub(crate) struct Index {
     pub(crate) buffer_users: BTreeMap<String, BTreeSet<JobId>>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
-    /// For each owner and name the waiting jobs that wait for earlier ones of the same.
-    pub(crate) singletons: BTreeMap<(Arc<str>, Arc<str>), BTreeSet<JobId>>,
+    /// Waiting jobs that wait for earlier ones of the same owner and name.
+    pub(crate) singletons: BTreeSet<JobId>,
+    /// Those of them that are tasks of arrays, which nobody waits for.
+    pub(crate) singleton_tasks: BTreeSet<JobId>,
+    /// For each owner and name the jobs that are not over.
+    namesakes: BTreeMap<String, BTreeMap<Arc<str>, BTreeSet<JobId>>>,
     /// When which reservation begins, or ends if it has begun.
     pub(crate) reservations_due: BTreeSet<(Timestamp, Arc<str>)>,
     /// For each node the reservations that have it.
@@ -313,14 +316,60 @@ impl Index {
                 self.dependents.entry(target).or_default().insert(id);
             });
         }
-        if before.singleton != after.singleton {
-            if let Some(key) = before.singleton {
-                remove_member(&mut self.singletons, &key, id);
-            }
-            if let Some(key) = after.singleton {
-                self.singletons.entry(key).or_default().insert(id);
+        if before.is_singleton != after.is_singleton {
+            let tasks = id.index.is_some().then_some(&mut self.singleton_tasks);
+            for set in [&mut self.singletons].into_iter().chain(tasks) {
+                if after.is_singleton {
+                    set.insert(id)
+                } else {
+                    set.remove(&id)
+                };
             }
         }
+        if before.namesake != after.namesake {
+            if let Some((owner, name)) = before.namesake {
+                self.remove_namesake(&owner.user, &name, id);
+            }
+            if let Some((owner, name)) = after.namesake {
+                self.add_namesake(&owner.user, name, id);
+            }
+        }
+    }
+
+    fn add_namesake(&mut self, user: &str, name: Arc<str>, id: JobId) {
+        let of_user = match self.namesakes.get_mut(user) {
+            Some(of_user) => of_user,
+            None => self.namesakes.entry(user.to_owned()).or_default(),
+        };
+        of_user.entry(name).or_default().insert(id);
+    }
+
+    fn remove_namesake(&mut self, user: &str, name: &Arc<str>, id: JobId) {
+        let Some(of_user) = self.namesakes.get_mut(user) else { return };
+        remove_member(of_user, name, id);
+        if of_user.is_empty() {
+            self.namesakes.remove(user);
+        }
+    }
+
+    /// The jobs of a user and name that are not over, in order of their ids.
+    pub(crate) fn namesakes(&self, user: &str, name: &str) -> impl Iterator<Item = JobId> + '_ {
+        self.namesakes.get(user).and_then(|of_user| of_user.get(name)).into_iter().flatten().copied()
+    }
+
+    /// How many of them are older than a job, counted from the side on which there are fewer.
+    pub(crate) fn namesakes_ahead(&self, user: &str, name: &str, id: JobId) -> u32 {
+        let Some(all) = self.namesakes.get(user).and_then(|of_user| of_user.get(name)) else { return 0 };
+        let (mut ahead, mut behind) = (all.range(..id), all.range(id..));
+        let mut count = 0;
+        let count = loop {
+            match (ahead.next(), behind.next()) {
+                (None, _) => break count,
+                (_, None) => break all.len() - count,
+                _ => count += 1,
+            }
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// What a job that is a list of tasks is due for changed.
