@@ -8,7 +8,7 @@ use muster_domain::{State, state::Stage};
 use muster_schemas::{
     JobId, RunId,
     cluster::ClusterConfig,
-    command::{Command, JobEnding, RefusalCode, Reply, Start},
+    command::{CallOutcome, CallReport, Command, JobEnding, RefusalCode, Reply, Start},
     event::{Actor, Event, Intake},
     filter::{FilterExit, FilterKind, FilterReport, StagingSettings},
     filter_order::FilterWork,
@@ -294,6 +294,48 @@ fn a_buffer_of_another_user_is_left_alone() {
     cluster.assert_replays();
 }
 
+/// SL-B-02: what is left of users who are gone is removed by a job of an administrator.
+#[test]
+fn an_administrator_removes_the_buffer_of_anybody() {
+    let mut cluster = site();
+    let first = cluster.submit("ada", with(job(1, 1), vec![staged(0, &["alpha"], &[], &[])]));
+    stage_in(&mut cluster, first);
+    let removes = with(job(1, 1), vec![staged(0, &[], &[], &["alpha"])]);
+    let (_, reply) = cluster.run(&root(), Command::Submit { jobs: vec![removes] }).expect("root has jobs too");
+    let Reply::Submitted(ids) = reply else { panic!("{reply:?}") };
+    stage_in(&mut cluster, ids[0]);
+    assert!(is_open(&cluster, ids[0]));
+    assert_eq!(cluster.state.buffers().len(), 0);
+    cluster.assert_replays();
+}
+
+/// SL-B-02, SL-B-08: of two users who make a buffer of the same name at a time the second has not made it, and who is to
+/// remove one that was not there does not remove that of who made it meanwhile, whether one command says both or two.
+#[test]
+fn a_buffer_that_another_user_made_meanwhile_is_left_alone() {
+    for (theirs, is_one_command) in [(&["alpha"][..], false), (&["alpha"], true), (&[], false), (&[], true)] {
+        let mut cluster = site();
+        let ada = cluster.submit("ada", with(job(1, 1), vec![staged(0, &["alpha"], &[], &[])]));
+        let removes: &[&str] = if theirs.is_empty() { &["alpha"] } else { &[] };
+        let bob = cluster.submit("bob", with(job(1, 1), vec![staged(0, theirs, &[], removes)]));
+        begin(&mut cluster);
+        let claimed = [ada, bob].map(|id| cluster.claim("r1", id));
+        let report = |(call, attempt)| CallReport { call, attempt, outcome: CallOutcome::Called(Box::new(code(0))) };
+        let reports = claimed.map(report).to_vec();
+        let commands = if is_one_command { vec![reports] } else { reports.into_iter().map(|one| vec![one]).collect() };
+        for reports in commands {
+            cluster.ok(&runner("r1"), Command::ReportCalls { reports, has_others: false });
+        }
+        let owner = cluster.state.buffers().next().map(|(_, buffer)| buffer.owner.clone());
+        assert_eq!((cluster.state.buffers().len(), owner.as_deref()), (1, Some("ada")));
+        assert!(is_open(&cluster, ada) && !is_open(&cluster, bob));
+        let why = cluster.reason(bob);
+        assert!(matches!(&why, Some(WaitReason::StagingFailed(why)) if why.contains("to another user")), "{why:?}");
+        assert_eq!(cluster.seed(bob), None);
+        cluster.assert_replays();
+    }
+}
+
 /// SL-B-01: nothing is staged for a job that something else keeps from starting.
 #[test]
 fn staging_begins_when_nothing_else_keeps_the_job_from_starting() {
@@ -337,7 +379,7 @@ fn what_was_begun_is_staged_out_whatever_became_of_the_job() {
     let known = cluster.claim("r1", called);
     end(&mut cluster, called);
     assert_eq!(cluster.outcome(called), None, "its runner is ending the call");
-    let outcome = muster_schemas::command::CallOutcome::Called(Box::new(ended(FilterExit::Signal(15))));
+    let outcome = CallOutcome::Called(Box::new(ended(FilterExit::Signal(15))));
     cluster.report("r1", known, outcome);
     assert_eq!(cluster.outcome(called), Some(Outcome::Cancelled));
     begin(&mut cluster);
