@@ -336,6 +336,19 @@ fn a_buffer_that_another_user_made_meanwhile_is_left_alone() {
     }
 }
 
+/// SL-B-01: nothing is staged in for a job that ends at the same moment.
+#[test]
+fn a_job_whose_deadline_passes_is_not_staged_in() {
+    let mut cluster = site();
+    let mut spec = two();
+    spec.components[0].deadline = Some(cluster.now.plus_seconds(10));
+    let id = cluster.submit("ada", spec);
+    cluster.pass(20);
+    let missed = Event::JobFinished { job: id, outcome: Outcome::DeadlineMissed };
+    assert_eq!(cluster.tick(), [missed]);
+    assert_eq!((cluster.seed(id), cluster.tick()), (None, Vec::new()));
+}
+
 /// SL-B-01: nothing is staged for a job that something else keeps from starting.
 #[test]
 fn staging_begins_when_nothing_else_keeps_the_job_from_starting() {

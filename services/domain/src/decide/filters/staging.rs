@@ -6,17 +6,23 @@ use crate::{
     state::{Chain, Job, State},
 };
 use muster_schemas::{
+    JobId,
     event::{Actor, Event},
     filter::{CallId, ChainFilter, ChainSpec, ChainVerdict, FilterForm, FilterKind, FilterSpec, JobWarning},
     job::{ComponentStaging, Holds},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-/// The beginnings of what is to be staged now, at most so many.
-pub(in crate::decide) fn due(state: &State, most: usize) -> Vec<Event> {
+/// The beginnings of what is to be staged now, at most so many. What is to be staged for jobs that end by the same decision is
+/// another thing after that.
+pub(in crate::decide) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Event> {
     let mut number = state.next_chain();
     let mut events = Vec::new();
-    for job in state.index.staging_ready.iter().filter_map(|id| state.job(*id)) {
+    let ready = state.index.staging_ready.iter().filter(|id| !ended.contains(id));
+    for job in ready.filter_map(|id| state.job(*id)) {
         let Some(kind) = state.staging_now(job) else { continue };
         if events.len() >= most {
             break;
