@@ -151,7 +151,8 @@ pub(crate) struct Load {
 type Part = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 impl Load {
-    /// Of a job, of what stands for the tasks of an array that have not started, or of one that has.
+    /// Of a job, of what stands for the tasks of an array that have not started, or of one that has. A component that was
+    /// ended alone counts no more.
     pub(crate) fn of(job: &Job) -> Self {
         let jobs = match (&job.array, job.is_finished()) {
             (_, true) => 0,
@@ -160,7 +161,9 @@ impl Load {
         };
         let part =
             |component: &Component| (component.account.clone(), component.class().cloned(), component.queue.clone());
-        let parts = if jobs > 0 { job.components.iter().map(part).collect() } else { Vec::new() };
+        let is_over = |number: u32| job.single_end(number).is_some_and(|end| end.over.is_some());
+        let left = (0..).zip(&job.components).filter(|(number, _)| jobs > 0 && !is_over(*number));
+        let parts = left.map(|(_, component)| part(component)).collect();
         Self { owner: job.owner.clone(), parts, jobs }
     }
 

@@ -129,6 +129,33 @@ fn components_count_singly_towards_what_may_be_submitted() {
     cluster.assert_replays();
 }
 
+/// SL-L-01, SL-M-02: a component that was ended alone is no job any more, until all of them run again.
+#[test]
+fn a_component_that_was_ended_alone_counts_no_more() {
+    let mut settings = config();
+    settings.queues[0].max_jobs = Some(3);
+    let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
+    cluster.ok(&root(), Command::Configure { config: Box::new(settings), keep_unnamed: true });
+    let id = submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    let components = ["node1", "node2"].iter().flat_map(|node| cluster.placement(&[node], 1).components).collect();
+    let run = cluster.state.next_run();
+    let start =
+        muster_schemas::command::Start { job: id, placement: muster_schemas::resources::Placement { components } };
+    cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
+    ["node1", "node2"].iter().for_each(|node| drop(cluster.ok(&executor(node), Command::NodeStarted { run })));
+    cluster.ok(&user("ada"), Command::Cancel { jobs: JobSelection::Component { job: id, component: 1 } });
+    let text = "limit reached: 2 jobs of each user in association optics/ada";
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text, "it is being ended");
+    cluster.end(run, "node2", ExitStatus::Signal(15));
+    submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    // The queue has room for one more too, and none when the job has all its components again.
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert!(refusal(&mut cluster, "bob", job(1, 1)).contains("takes at most 3 jobs"));
+    cluster.assert_replays();
+}
+
 /// SL-L-03: jobs of one command count for each other, and if one is refused none is accepted.
 #[test]
 fn jobs_of_one_command_count_together() {
