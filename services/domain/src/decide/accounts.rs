@@ -200,6 +200,7 @@ fn validate_association(state: &State, accounts: &Accounts, spec: &AssociationSp
     if spec.limits.each_account != Default::default() {
         return Err(invalid(format!("association `{}`: only classes have limits of each account", spec.of)));
     }
+    spec.limits.each_job.walltime_seconds.map_or(Ok(()), validate::walltime)?;
     require_records("classes of an association", spec.classes.len(), MAX_CLASSES)?;
     let classes = spec.classes.iter().chain(&spec.default_class);
     classes.into_iter().try_for_each(|class| require_class(accounts, class))?;

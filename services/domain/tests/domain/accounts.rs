@@ -458,6 +458,20 @@ fn changes_are_made_of_what_is() {
     cluster.refused(&user("ada"), change(Vec::new()), RefusalCode::PermissionDenied, "operators");
 }
 
+/// A limit on the walltime of each job is one that a job can have: it is what jobs get that name none.
+#[test]
+fn a_limit_on_walltime_is_a_walltime() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    for seconds in [0, u64::MAX] {
+        let each_job = JobBounds { walltime_seconds: Some(seconds), ..JobBounds::default() };
+        let limits = UseLimits { each_job, ..UseLimits::default() };
+        let wide = change(vec![added(association("abc", Some("bob"), limits.clone()))]);
+        cluster.refused(&user("oper"), wide, RefusalCode::Invalid, "walltime");
+        let wide = change(vec![class(ClassSpec { name: "wide".into(), limits, ..ClassSpec::default() })]);
+        cluster.refused(&user("oper"), wide, RefusalCode::Invalid, "walltime");
+    }
+}
+
 /// What others need stays: an account with associations, an association with jobs, a class that is named.
 #[test]
 fn what_is_used_is_not_removed() {
