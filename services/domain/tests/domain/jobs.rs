@@ -251,6 +251,27 @@ fn matched_jobs_are_those_that_the_actor_may_touch() {
 }
 
 #[test]
+fn jobs_of_one_user_are_matched_without_a_look_at_those_of_others() {
+    let mut cluster = Cluster::new();
+    cluster.ok(&user("bob"), Command::Submit { jobs: vec![job(1, 1); 20_000] });
+    let mine = cluster.submit("ada", job(1, 1));
+    let matching = |user: Option<&str>| {
+        let filter = JobFilter { user: user.map(Into::into), ..JobFilter::default() };
+        Command::Hold { jobs: JobSelection::Matching(filter), holds: USER_HOLD, reason: String::new() }
+    };
+    let begun = std::time::Instant::now();
+    for (actor, command) in [(user("ada"), matching(None)), (user("oper"), matching(Some("ada")))] {
+        for _ in 0..20_000 {
+            let decision = muster_domain::decide(&cluster.state, &actor, &command, cluster.now).unwrap();
+            assert_eq!(decision.reply, Reply::Jobs(vec![mine]));
+        }
+    }
+    assert!(begun.elapsed().as_secs() < 3, "all jobs are looked at");
+    let of_bob = muster_domain::decide(&cluster.state, &user("ada"), &matching(Some("bob")), cluster.now).unwrap();
+    assert_eq!(of_bob.reply, Reply::Jobs(vec![]));
+}
+
+#[test]
 fn waiting_jobs_are_in_order_of_arrival() {
     let mut cluster = Cluster::new();
     let first = cluster.submit("ada", job(1, 1));
