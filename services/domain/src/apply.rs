@@ -123,7 +123,7 @@ impl State {
             | Event::TemplateRemoved { .. }
             | Event::PlannerStarted { .. } => self.filters_changed(record),
             Event::SchedulingSet { settings, .. } => self.scheduling = settings.clone(),
-            Event::StagingSet { settings, .. } => self.staging.settings = settings.clone(),
+            Event::StagingSet { settings, .. } => self.set_staging(settings),
             Event::RunShrinking { reason, .. } => {
                 if *reason == ShrinkReason::Rebalanced {
                     self.rebalanced = Some(record.time);
@@ -161,12 +161,26 @@ impl State {
         if let Some(job) = self.core.jobs.get_mut(&id) {
             let before = JobKeys::of(job);
             let load_before = Submitted::load(&self.accounts, job);
+            let name = job.name.clone();
             change(job);
-            self.index.move_job(id, before, JobKeys::of(job));
+            let after = JobKeys::of(job);
+            if before.is_singleton && !after.is_singleton {
+                job.count_singletons_ahead(self.index.namesakes_ahead(&job.owner.user, &name, id.whole()));
+            }
+            let is_staging_changed = before.to_stage != after.to_stage;
+            let is_namesake_changed = before.namesake != after.namesake;
+            let namesakes = is_namesake_changed.then(|| [before.namesake.clone(), after.namesake.clone()]);
+            self.index.move_job(id, before, after);
             let load_after = Submitted::load(&self.accounts, job);
             if load_before != load_after {
                 load_before.iter().for_each(|load| self.index.submitted.subtract(&self.accounts, load));
                 load_after.iter().for_each(|load| self.index.submitted.add(&self.accounts, load));
+            }
+            if is_staging_changed {
+                self.refresh_staging(id);
+            }
+            for (owner, name) in namesakes.into_iter().flatten().flatten() {
+                self.refresh_namesakes(&owner.user, &name);
             }
         }
     }
@@ -177,7 +191,12 @@ impl State {
         if let Some(load) = Submitted::load(&self.accounts, &job) {
             self.index.submitted.add(&self.accounts, &load);
         }
-        self.core.jobs.insert(job.id, Box::new(job));
+        let id = job.id;
+        let is_staged = job.staging.is_some();
+        self.core.jobs.insert(id, Box::new(job));
+        if is_staged {
+            self.refresh_staging(id);
+        }
     }
 
     /// Takes a job out.

@@ -34,6 +34,7 @@ pub fn check(state: &State) -> Result<(), String> {
     licences(state)?;
     queues(state)?;
     state.jobs().try_for_each(|job| array(state, job))?;
+    singletons(state)?;
     planning(state)?;
     filters::check(state)?;
     tasks::check(state)?;
@@ -213,6 +214,20 @@ fn array(state: &State, whole: &Job) -> Result<(), String> {
     }
     let over = matches!(whole.phase, Phase::Finished(_));
     ensure(!over || array.is_over(), || format!("array {id}: is over before its tasks"))
+}
+
+/// Of the jobs that wait for others of their owner and name the oldest does not, and all others do.
+fn singletons(state: &State) -> Result<(), String> {
+    for job in state.index.singletons.iter().filter_map(|id| state.job(*id)) {
+        let first = state.index.namesakes(&job.owner.user, &job.name).next();
+        let ahead = u32::from(first.is_some_and(|first| first < job.id.whole()));
+        let waiting = job.components.iter().filter_map(|component| component.extras.as_ref());
+        let mut waiting = waiting.filter(|extras| extras.waits_for_namesakes());
+        ensure(waiting.all(|extras| extras.singletons_ahead == ahead), || {
+            format!("job {}: {ahead} namesakes ahead, not so counted", job.id)
+        })?;
+    }
+    Ok(())
 }
 
 /// Promises are of jobs that wait, closures are in order, and no node is in two reservations at a time.

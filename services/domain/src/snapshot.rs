@@ -18,7 +18,7 @@ impl State {
     /// # Errors
     /// If it is larger than the codec allows.
     pub fn to_snapshot_bytes(&self) -> Result<Vec<u8>, CodecError> {
-        let mut bytes = codec::encode(&self.core)?;
+        let mut bytes = codec::encode(&self.stored_core())?;
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
         let has_numbers = self.numbers != Numbers::default();
@@ -114,15 +114,17 @@ impl State {
         }
         state.share_again();
         state.rebuild_index();
+        state.forget_singletons_ahead();
         Ok(state)
     }
 
     /// BLAKE3 over all of the state: two states are the same exactly if their digests are, on any machine and whether
     /// they were folded from the log or read from a snapshot.
     pub fn digest(&self) -> [u8; 32] {
+        let core = self.stored_core();
         let (additions, further, ends) = (self.additions(), self.further(), self.single_ends());
         let staging = self.staging_book();
-        let before_accounts = (&self.core, &additions, &further, &self.sessions, &ends, &staging, &*self.passes);
+        let before_accounts = (&core, &additions, &further, &self.sessions, &ends, &staging, &*self.passes);
         if self.numbers != Numbers::default() {
             codec::digest(&(before_accounts, &self.accounts, &self.altered, &self.numbers))
         } else if self.altered != Altered::default() {
@@ -132,17 +134,17 @@ impl State {
         } else if *self.passes != BackfillPasses::default() {
             codec::digest(&before_accounts)
         } else if staging != Staging::default() {
-            codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends, &staging))
+            codec::digest(&(&core, &additions, &further, &self.sessions, &ends, &staging))
         } else if ends != SingleEnds::default() {
-            codec::digest(&(&self.core, &additions, &further, &self.sessions, &ends))
+            codec::digest(&(&core, &additions, &further, &self.sessions, &ends))
         } else if self.sessions != Sessions::default() {
-            codec::digest(&(&self.core, &additions, &further, &self.sessions))
+            codec::digest(&(&core, &additions, &further, &self.sessions))
         } else if further != Further::default() {
-            codec::digest(&(&self.core, &additions, &further))
+            codec::digest(&(&core, &additions, &further))
         } else if additions == Additions::default() {
-            codec::digest(&self.core)
+            codec::digest(&core)
         } else {
-            codec::digest(&(&self.core, &additions))
+            codec::digest(&(&core, &additions))
         }
     }
 

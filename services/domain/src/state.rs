@@ -16,6 +16,7 @@ pub mod run;
 pub mod sessions;
 pub mod shape;
 pub mod staging;
+mod stored;
 pub(crate) mod task;
 pub mod tasks;
 

@@ -9,7 +9,6 @@ use muster_schemas::{
     job::{Dependency, DependencyKind},
     resources::IndexSet,
 };
-use std::sync::Arc;
 
 impl State {
     /// Brings the dependencies of the waiting jobs that depend on this one up to date.
@@ -83,7 +82,7 @@ impl State {
         if job.components.iter().all(|component| component.extras.is_none()) {
             return;
         }
-        let ahead = if waits_for_namesakes(job) { self.namesakes_ahead(job) } else { 0 };
+        let ahead = if job.is_singleton() { self.namesakes_ahead(job) } else { 0 };
         for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
             extras.singletons_ahead = ahead;
             extras.settle();
@@ -108,53 +107,34 @@ impl State {
         }
     }
 
-    /// How many jobs of the same owner and name are older and not over.
+    /// How many jobs of the same owner and name are older and not over; of a job that waits, whether there are any.
     fn namesakes_ahead(&self, job: &Job) -> u32 {
-        let older = self.core.jobs.range(..job.id.whole()).map(|(_, older)| older);
-        older.filter(|older| is_namesake(older, job)).fold(0, |count: u32, _| count.saturating_add(1))
+        let (user, name) = (job.owner.user.as_str(), &*job.name);
+        match job.is_waiting() {
+            true => u32::from(self.index.namesakes(user, name).next().is_some_and(|first| first < job.id.whole())),
+            false => self.index.namesakes_ahead(user, name, job.id.whole()),
+        }
     }
 
-    /// A job is not over, or got this name: jobs that wait for earlier ones of the same wait for it too.
-    pub(super) fn namesake_added(&mut self, id: JobId) {
-        self.change_namesakes(id, |ahead| ahead.saturating_add(1));
-    }
-
-    /// A job is over, or gave up this name.
-    pub(super) fn namesake_removed(&mut self, id: JobId) {
-        self.change_namesakes(id, |ahead| ahead.saturating_sub(1));
-    }
-
-    fn change_namesakes(&mut self, id: JobId, change: impl Fn(u32) -> u32) {
+    /// Jobs of an owner and name came or went: the first of those that are left waits for none of them, the next one does, and
+    /// nothing has changed for those behind.
+    pub(super) fn refresh_namesakes(&mut self, user: &str, name: &str) {
         if self.index.singletons.is_empty() {
             return;
         }
-        let Some(job) = self.core.jobs.get(&id) else { return };
-        let key = (Arc::from(job.owner.user.as_str()), job.name.clone());
-        let Some(waiters) = self.index.singletons.get(&key) else { return };
-        let younger: Vec<JobId> = waiters.iter().copied().filter(|waiter| waiter.number > id.number).collect();
-        for waiter in younger {
+        let head = self.index.namesakes(user, name).take(2).filter(|id| self.index.singletons.contains(id));
+        let tasks = self.index.singleton_tasks.iter().filter_map(|id| self.job(*id));
+        let tasks = tasks.filter(|task| task.owner.user == user && *task.name == *name).map(|task| task.id);
+        for waiter in head.chain(tasks).collect::<Vec<_>>() {
+            let Some(ahead) = self.job(waiter).map(|job| self.namesakes_ahead(job)) else { continue };
             self.change_job(waiter, |job| {
                 for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
-                    extras.singletons_ahead = change(extras.singletons_ahead);
+                    extras.singletons_ahead = ahead;
                     extras.settle();
                 }
             });
         }
     }
-}
-
-fn waits_for_namesakes(job: &Job) -> bool {
-    let extras = job.components.iter().filter_map(|component| component.extras.as_ref());
-    extras
-        .flat_map(|extras| extras.dependencies.iter().flatten())
-        .any(|condition| condition.dependency.kind == DependencyKind::Singleton)
-}
-
-fn is_namesake(older: &Job, job: &Job) -> bool {
-    older.id.index.is_none()
-        && !matches!(older.phase, Phase::Finished(_))
-        && older.name == job.name
-        && older.owner.user == job.owner.user
 }
 
 /// The condition that a `Before...` dependency of `of` means for the job it names.

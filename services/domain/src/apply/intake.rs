@@ -96,10 +96,6 @@ impl State {
     fn respecify(&mut self, id: JobId, spec: &JobSpec, record: &Record) {
         let now = self.core.time;
         let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
-        let is_renamed = spec.name != *job.name;
-        if is_renamed {
-            self.namesake_removed(id);
-        }
         self.count_job(&job, false);
         let before = job.components[0].extras.as_mut().map(|extras| std::mem::take(&mut extras.before));
         let components = spec.components.iter().map(|component| self.component(component, now)).collect();
@@ -117,9 +113,6 @@ impl State {
         self.settle_dependencies(&mut job);
         self.count_job(&job, true);
         self.change_job(id, |kept| *kept = job);
-        if is_renamed {
-            self.namesake_added(id);
-        }
         self.put_before_others(id, now);
     }
 }

@@ -61,7 +61,6 @@ impl State {
         self.settle_dependencies(&mut job);
         self.add_job(job);
         self.put_before_others(id, now);
-        self.namesake_added(id);
     }
 
     pub(super) fn component(&mut self, spec: &job::Component, now: Timestamp) -> Component {
@@ -137,10 +136,6 @@ impl State {
 
     pub(super) fn job_modified(&mut self, id: JobId, change: &JobChange, now: Timestamp) {
         let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
-        let renamed = change.name.as_deref().is_some_and(|name| name != &*job.name);
-        if renamed {
-            self.namesake_removed(id);
-        }
         // Taken out and put in again, since a change can touch everything that the job is found by.
         self.count_job(&job, false);
         if let Some(name) = &change.name {
@@ -171,9 +166,6 @@ impl State {
         self.change_job(id, |kept| *kept = job);
         if changes_need(change) {
             self.void_plans(id);
-        }
-        if renamed {
-            self.namesake_added(id);
         }
         if waits && change.dependencies.is_some() {
             self.put_before_others(id, now);
@@ -297,7 +289,6 @@ impl State {
     fn job_is_unfinished_again(&mut self, job: &Job) {
         self.count_job(job, true);
         self.core.unfinished_jobs += 1;
-        self.namesake_added(job.id);
     }
 
     pub(super) fn job_finished(&mut self, id: JobId, outcome: &Outcome, now: Timestamp) {
@@ -308,7 +299,6 @@ impl State {
         }
         self.sessions.kept.remove(&id);
         if id.index.is_none() {
-            self.namesake_removed(id);
             self.core.unfinished_jobs = self.core.unfinished_jobs.saturating_sub(1);
             self.uncount(id);
         }

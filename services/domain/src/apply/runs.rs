@@ -58,7 +58,7 @@ impl State {
                 extras
             });
         }
-        let task = Job {
+        let mut task = Job {
             id,
             owner: whole.owner.clone(),
             name: whole.name.clone(),
@@ -82,6 +82,10 @@ impl State {
             // An array is staged as a whole.
             staging: None,
         };
+        if self.index.singletons.contains(&id.whole()) {
+            let ahead = self.index.namesakes_ahead(&task.owner.user, &task.name, id.whole());
+            task.count_singletons_ahead(ahead);
+        }
         self.add_job(task);
         self.change_job(id.whole(), |whole| {
             // They were of this task.

@@ -51,10 +51,11 @@ impl State {
         let Some(job) = self.core.jobs.get(&call.job) else { return };
         let Some(component) = job.staged_components().get(call.position as usize).copied().cloned() else { return };
         let buffer = Buffer { owner: job.owner.user.clone(), job: job.id, created: now };
-        for name in component.creates {
-            self.staging.buffers.entry(name).or_insert_with(|| buffer.clone());
+        for name in &component.creates {
+            self.staging.buffers.entry(name.clone()).or_insert_with(|| buffer.clone());
         }
         component.destroys.iter().for_each(|name| drop(self.staging.buffers.remove(name)));
+        component.creates.iter().chain(&component.destroys).for_each(|name| self.buffer_changed(name));
     }
 
     fn change_staging(&mut self, id: JobId, change: impl FnOnce(&mut JobStaging)) {

@@ -200,6 +200,7 @@ fn validate_association(state: &State, accounts: &Accounts, spec: &AssociationSp
     if spec.limits.each_account != Default::default() {
         return Err(invalid(format!("association `{}`: only classes have limits of each account", spec.of)));
     }
+    spec.limits.each_job.walltime_seconds.map_or(Ok(()), validate::walltime)?;
     require_records("classes of an association", spec.classes.len(), MAX_CLASSES)?;
     let classes = spec.classes.iter().chain(&spec.default_class);
     classes.into_iter().try_for_each(|class| require_class(accounts, class))?;
@@ -260,6 +261,7 @@ pub(super) fn validate_settings(settings: &AccountSettings, knows_queue: impl Fn
 /// Puts components that wait into another class (SL-C-36).
 pub(super) fn change_class(access: &Access, jobs: &JobSelection, class: &str) -> Result<Decision, Refusal> {
     validate::name("class", class)?;
+    let mut entering = Entering::default();
     select::act_on(access, jobs, |target| {
         let (job, component) = match target {
             select::Target::Task(array, index) => {
@@ -272,10 +274,12 @@ pub(super) fn change_class(access: &Access, jobs: &JobSelection, class: &str) ->
         if !job.is_waiting() {
             return Err(conflict(format!("job {} does not wait any more; its class stays", job.id)));
         }
-        let concerned = job.components.iter().enumerate();
-        for (_, part) in concerned.filter(|(number, _)| component.is_none_or(|only| only as usize == *number)) {
-            require_use(access.state.accounts(), part.account.as_deref(), &job.owner.user, &part.queue, class)?;
-        }
+        let concerns = |number: usize| component.is_none_or(|only| only as usize == number);
+        let moved = |number: usize, charge: Charge| match concerns(number) {
+            true => Charge { class: Some(class.into()), ..charge },
+            false => charge,
+        };
+        entering.check_moved(access.state, job, concerns, moved)?;
         Ok(vec![Event::ClassChanged { job: target.id(), component, class: class.to_owned() }])
     })
 }
@@ -335,9 +339,9 @@ pub(super) fn complete(accounts: &Accounts, owner: &Owner, component: &mut Compo
     component.class.as_deref().map_or(Ok(()), |class| require_use(accounts, account, &owner.user, queue, class))
 }
 
-/// What the jobs of one command have been found to use beside what is in the state.
+/// By how many jobs the jobs of one command make the counts of the state more or fewer, as far as they have been looked at.
 #[derive(Default)]
-pub(super) struct Entering(BTreeMap<Counter, u64>);
+pub(super) struct Entering(BTreeMap<Counter, i64>);
 
 /// What the components of one job use together, each at least.
 #[derive(Clone, Copy, Default)]
@@ -371,8 +375,7 @@ impl Entering {
             for rule in rules.rules.iter().filter(|rule| rule.amount == Amount::Jobs) {
                 let Some(counter) = &rule.counter else { continue };
                 let own = own.as_ref().map_or(0, |own| own.counted_by(accounts, counter));
-                let known = state.index.submitted.of(counter).saturating_sub(own);
-                let used = known + self.0.get(counter).copied().unwrap_or(0);
+                let used = self.counted(state, counter).saturating_sub(own);
                 require(rule, used.saturating_add(jobs))?;
             }
             for rule in rules.rules.iter().filter(|rule| rule.amount == Amount::WalltimeSeconds) {
@@ -389,12 +392,59 @@ impl Entering {
                     require(rule, used.amount(rule.amount, longest))
                 })?;
             }
-            for counter in rules.counters {
-                *self.0.entry(counter).or_default() += jobs;
-            }
+            rules.counters.into_iter().for_each(|counter| self.count(counter, signed(jobs)));
         }
         Ok(())
     }
+
+    /// Checks the components of a job that waits and are to be counted for others than before: whether they may use their
+    /// classes there, and whether as many jobs may be there (SL-L-03, SL-L-07). `moved` says for whom a component is counted
+    /// from now on, by its number and for whom it is counted now. Limits that the job comes no nearer to are not looked at.
+    pub(super) fn check_moved(
+        &mut self,
+        state: &State,
+        job: &Job,
+        concerns: impl Fn(usize) -> bool,
+        moved: impl Fn(usize, Charge) -> Charge,
+    ) -> Result<(), Refusal> {
+        let accounts = state.accounts();
+        let before = Load::of(job);
+        let after = before.moved(moved);
+        for (_, charge) in after.charges().enumerate().filter(|(number, _)| concerns(*number)) {
+            let Some(class) = &charge.class else { continue };
+            require_use(accounts, charge.account.as_deref(), &charge.user, &charge.queue, class)?;
+        }
+        if !accounts.settings().limits {
+            return Ok(());
+        }
+        for rule in after.charges().flat_map(|charge| accounts.rules(&charge).rules) {
+            let Some(counter) = rule.counter.as_ref().filter(|_| rule.amount == Amount::Jobs) else { continue };
+            let (fewer, more) = (before.counted_by(accounts, counter), after.counted_by(accounts, counter));
+            if more > fewer {
+                require(&rule, self.counted(state, counter).saturating_sub(fewer).saturating_add(more))?;
+            }
+        }
+        for (load, jobs) in [(&before, -signed(before.jobs())), (&after, signed(after.jobs()))] {
+            let counters = load.charges().flat_map(|charge| accounts.rules(&charge).counters);
+            counters.for_each(|counter| self.count(counter, jobs));
+        }
+        Ok(())
+    }
+
+    /// The jobs that a counter has, with what this command has changed by now.
+    fn counted(&self, state: &State, counter: &Counter) -> u64 {
+        let changed = self.0.get(counter).copied().unwrap_or(0);
+        state.index.submitted.of(counter).saturating_add_signed(changed)
+    }
+
+    fn count(&mut self, counter: Counter, jobs: i64) {
+        let count = self.0.entry(counter).or_default();
+        *count = count.saturating_add(jobs);
+    }
+}
+
+fn signed(jobs: u64) -> i64 {
+    i64::try_from(jobs).unwrap_or(i64::MAX)
 }
 
 fn charge(owner: &Owner, component: &Component) -> Charge {

@@ -37,7 +37,7 @@ pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bo
     let first = config.first_job_number.filter(|first| *first != state.first_job_number());
     events.extend(first.map(|first| Event::JobNumbersSet { first }));
     licences(state, &config, keep_unnamed, &mut events);
-    staging(state, &config, keep_unnamed, &mut events);
+    staging(state, &config, keep_unnamed, &mut events)?;
     nodes(state, &config, &mut events)?;
     if !keep_unnamed {
         remove_nodes(state, &config, &mut events)?;
@@ -144,13 +144,21 @@ fn licences(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &
     }
 }
 
-/// A configuration that does not say how files are staged leaves that as it is if it removes nothing.
-fn staging(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &mut Vec<Event>) {
+/// A configuration that does not say how files are staged leaves that as it is if it removes nothing. The program is not
+/// removed while there is something that only it can stage out.
+fn staging(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &mut Vec<Event>) -> Result<(), Refusal> {
     let (old, settings) = (state.staging_settings(), &config.staging);
     let is_unnamed = keep_unnamed && *settings == StagingSettings::default();
-    if **old != *settings && !is_unnamed {
-        events.push(Event::StagingSet { old: old.clone(), settings: Arc::new(settings.clone()) });
+    if **old == *settings || is_unnamed {
+        return Ok(());
     }
+    let is_removed = old.program.is_some() && settings.program.is_none();
+    if let Some(job) = state.jobs().find(|job| is_removed && job.has_to_be_staged_out()) {
+        let id = job.id;
+        return Err(conflict(format!("staging.program: cannot be removed: it is to stage out the files of job {id}")));
+    }
+    events.push(Event::StagingSet { old: old.clone(), settings: Arc::new(settings.clone()) });
+    Ok(())
 }
 
 fn nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {

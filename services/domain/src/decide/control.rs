@@ -9,7 +9,7 @@ use super::{
     select::{Target, act_on, not_alone},
 };
 use crate::{
-    state::{Job, Phase, Run, State},
+    state::{Job, Phase, Run, Stage, State},
     validate,
 };
 use muster_schemas::{
@@ -276,8 +276,19 @@ fn requeue_finished(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Eve
     let gone = job.queues().find(|name| state.queue(name).is_none());
     match gone {
         Some(queue) => Err(conflict(format!("queue `{queue}` of job {} has been removed", job.id))),
+        None if has_left_with_array(state, job) => {
+            let whole = job.id.whole();
+            Err(conflict(format!("job {}: the files of array {whole} have been staged out; submit it again", job.id)))
+        }
         None => entry::enter_again(state, job, chain),
     }
+}
+
+/// Whether the job is a task of an array whose files, which are staged as a whole, are not there for it any more.
+fn has_left_with_array(state: &State, job: &Job) -> bool {
+    let whole = job.id.index.and_then(|_| state.job(job.id.whole()));
+    let staging = whole.and_then(|whole| whole.staging.as_deref());
+    staging.is_some_and(|staging| matches!(staging.stage, Stage::Leaving | Stage::Out))
 }
 
 fn one_if(wanted: bool, event: impl FnOnce() -> Event) -> Vec<Event> {

@@ -9,15 +9,16 @@ use super::{
 };
 use crate::{
     fits::{self, Wish},
-    state::{Entry, Job},
+    state::{Charge, Component, Entry, Job, Queue, State},
     validate,
 };
 use muster_schemas::{
     Timestamp,
     command::{JobSelection, Refusal},
     event::{Event, FurtherChange, JobChange},
+    resources::Alternative,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub(super) fn modify(
     access: &Access,
@@ -26,18 +27,69 @@ pub(super) fn modify(
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     validate_change(&change)?;
+    let mut moves = Moves::default();
     act_on(access, jobs, |target| {
-        let change = match target {
+        let changes = match target {
             Target::Task(array, index) => return Err(not_started(array, index)),
             Target::Component(job, component) => {
-                changed_job(access, job, &JobChange { component: Some(component), ..change.clone() })?
+                changed_job(access, &mut moves, job, &JobChange { component: Some(component), ..change.clone() })?
             }
-            Target::Array(job) => changed_array(access, job, &change)?,
-            Target::Job(job) => changed_job(access, job, &change)?,
+            Target::Array(job) => changed_array(access, &mut moves, job, &change)?,
+            Target::Job(job) => changed_job(access, &mut moves, job, &change)?,
         };
-        let effective = JobChange { begin: change.begin.map(|begin| begin.max(now)), ..change };
-        Ok(vec![Event::JobModified { job: target.id(), change: Arc::new(effective) }])
+        let effective = |change: JobChange| JobChange { begin: change.begin.map(|begin| begin.max(now)), ..change };
+        let modified = |change| Event::JobModified { job: target.id(), change: Arc::new(effective(change)) };
+        Ok(changes.into_iter().map(modified).collect())
     })
+}
+
+/// Where the jobs of one command go that come into other accounts or queues.
+#[derive(Default)]
+struct Moves {
+    entering: accounts::Entering,
+    /// For each queue with a limit how many components enter it.
+    queued: BTreeMap<Arc<str>, u64>,
+}
+
+impl Moves {
+    /// Whether a job that waits may be where a change of its account or queue puts it (SL-L-01, SL-L-03, SL-L-07).
+    fn check(&mut self, access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+        if change.account.is_none() && change.queue.is_none() {
+            return Ok(());
+        }
+        let entering = entering_queue(access.state, job, change)?;
+        let moved = |number: usize, charge: Charge| match concerns(change, number) {
+            true => Charge {
+                account: change.account.as_deref().map(Into::into).or(charge.account),
+                queue: change.queue.as_deref().map(Into::into).unwrap_or(charge.queue),
+                ..charge
+            },
+            false => charge,
+        };
+        if let Some((queue, most, more)) = entering {
+            let before = self.queued.get(&*queue.spec.name).copied().unwrap_or(0);
+            submit::require_queue_room(access.state, queue, most, before + more)?;
+        }
+        self.entering.check_moved(access.state, job, |number| concerns(change, number), moved)?;
+        if let Some((queue, _, more)) = entering {
+            *self.queued.entry(queue.spec.name.as_str().into()).or_default() += more;
+        }
+        Ok(())
+    }
+}
+
+/// The queue that a change puts components into, if it has a limit on its jobs: how many it takes, and how many enter it.
+fn entering_queue<'a>(
+    state: &'a State,
+    job: &Job,
+    change: &JobChange,
+) -> Result<Option<(&'a Queue, u32, u64)>, Refusal> {
+    // Queues do not count tasks that have started once.
+    let Some(name) = change.queue.as_deref().filter(|_| job.id.index.is_none()) else { return Ok(None) };
+    let queue = submit::find_queue(state, name)?;
+    let enters = |(number, component): &(usize, &Component)| concerns(change, *number) && *component.queue != *name;
+    let more = job.components.iter().enumerate().filter(enters).count() as u64;
+    Ok(queue.spec.max_jobs.filter(|_| more > 0).map(|most| (queue, most, more)))
 }
 
 /// As [`modify`], with more that changes.
@@ -125,18 +177,18 @@ fn validate_change(change: &JobChange) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn changed_array(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+fn changed_array(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
     if job.is_finished() || !job.is_waiting() && !changes_only_limit(change) {
         return Err(conflict(format!("array {} has no tasks that wait", job.id)));
     }
-    changed_waiting(access, job, change)
+    changed_waiting(access, moves, job, change)
 }
 
 fn changes_only_limit(change: &JobChange) -> bool {
     *change == JobChange { max_running: change.max_running, ..JobChange::default() }
 }
 
-fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
     if change.max_running.is_some() {
         return Err(conflict(format!("job {} is not an array, it has no limit on running tasks", job.id)));
     }
@@ -144,7 +196,7 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
         return Err(conflict(format!("job {} is over", job.id)));
     }
     if job.is_waiting() {
-        return changed_waiting(access, job, change);
+        return changed_waiting(access, moves, job, change);
     }
     let running_only = JobChange {
         name: change.name.clone(),
@@ -169,11 +221,16 @@ fn changed_job(access: &Access, job: &Job, change: &JobChange) -> Result<JobChan
         return Err(conflict(message));
     }
     require_walltime(access, job, change)?;
-    Ok(change.clone())
+    Ok(vec![change.clone()])
 }
 
-/// The change of a job that waits, with what it leaves open filled in.
-fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<JobChange, Refusal> {
+/// The changes of a job that waits, with what they leave open filled in.
+fn changed_waiting(
+    access: &Access,
+    moves: &mut Moves,
+    job: &Job,
+    change: &JobChange,
+) -> Result<Vec<JobChange>, Refusal> {
     require_number(job, change.component)?;
     if job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered) {
         return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
@@ -182,31 +239,62 @@ fn changed_waiting(access: &Access, job: &Job, change: &JobChange) -> Result<Job
     if let Some(dependencies) = &mut change.dependencies {
         submit::complete_dependencies(access, dependencies, Some(job.id))?;
     }
-    let change = &change;
-    require_walltime(access, job, change)?;
-    require_reservations(access, job, change)?;
-    require_associations(access, job, change)?;
-    let mut change = change.clone();
-    if change.queue.is_some() || change.alternatives.is_some() {
-        for (number, component) in job.components.iter().enumerate() {
-            if concerns(&change, number) {
-                let queue = change.queue.as_deref().unwrap_or(&component.queue);
-                let queue = submit::find_queue(access.state, queue)?;
-                let mut asked = change.alternatives.clone().unwrap_or_else(|| component.shape.alternatives.to_vec());
-                submit::complete_alternatives(&mut asked, queue, access.is_operator())?;
-                require_names(access, job, &change)?;
-                submit::require_fit(access.state, queue, &asked)?;
-                if change.queue.is_some() {
-                    submit::require_entry(access, queue, &job.owner)?;
-                }
-                if change.alternatives.is_some() {
-                    change.alternatives = Some(asked);
-                }
+    require_walltime(access, job, &change)?;
+    require_reservations(access, job, &change)?;
+    require_associations(access, job, &change)?;
+    let changes = match change.queue.is_some() || change.alternatives.is_some() {
+        true => changed_needs(access, job, &change)?,
+        false => vec![change.clone()],
+    };
+    // The last that is asked: it counts what is accepted.
+    moves.check(access, job, &change)?;
+    Ok(changes)
+}
+
+/// A change of what a job asks for or of its queue, which each of its components is then completed by.
+fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
+    require_names(access, job, change)?;
+    let mut completed = Vec::with_capacity(job.components.len());
+    let mut is_filled_in = false;
+    for (number, component) in job.components.iter().enumerate() {
+        let mut asked = component.shape.alternatives.to_vec();
+        if concerns(change, number) {
+            let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
+            asked = change.alternatives.clone().unwrap_or(asked);
+            asked.iter_mut().for_each(|way| way.walltime_seconds = change.walltime_seconds.or(way.walltime_seconds));
+            let left_open = asked.clone();
+            submit::complete_alternatives(&mut asked, queue, access.is_operator())?;
+            is_filled_in |= asked != left_open;
+            submit::require_fit(access.state, queue, &asked)?;
+            if change.queue.is_some() {
+                submit::require_entry(access, queue, &job.owner)?;
             }
         }
-        require_fit_together(access, job, &change)?;
+        completed.push(asked);
     }
-    Ok(change)
+    require_fit_together(access, job, change, &completed)?;
+    match change.alternatives.is_some() || is_filled_in {
+        true => Ok(split(change, &completed)),
+        false => Ok(vec![change.clone()]),
+    }
+}
+
+/// A change as one, or as several if what the components ask for by it is not the same for all.
+fn split(change: &JobChange, completed: &[Vec<Alternative>]) -> Vec<JobChange> {
+    let all = || (0..).zip(completed).filter(|(number, _)| concerns(change, *number as usize));
+    let mut asked = all().map(|(_, asked)| asked);
+    let first = asked.next();
+    if asked.all(|other| Some(other) == first) {
+        return vec![JobChange { alternatives: first.cloned(), ..change.clone() }];
+    }
+    let rest = JobChange { alternatives: None, ..change.clone() };
+    let own = |(number, asked): (u32, &Vec<Alternative>)| JobChange {
+        component: Some(number),
+        alternatives: Some(asked.clone()),
+        ..JobChange::default()
+    };
+    let rest = Some(rest).filter(|rest| !is_nothing(rest));
+    rest.into_iter().chain(all().map(own)).collect()
 }
 
 /// The nodes and groups that a job with a description is changed to name exist, as when it was submitted (HPC-J-18).
@@ -221,14 +309,15 @@ fn concerns(change: &JobChange, number: usize) -> bool {
     change.component.is_none_or(|only| only as usize == number)
 }
 
-fn require_fit_together(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
-    let wishes = job.components.iter().enumerate().map(|(number, component)| {
+fn require_fit_together(
+    access: &Access,
+    job: &Job,
+    change: &JobChange,
+    completed: &[Vec<Alternative>],
+) -> Result<(), Refusal> {
+    let wishes = job.components.iter().zip(completed).enumerate().map(|(number, (component, asked))| {
         let queue = change.queue.as_deref().filter(|_| concerns(change, number)).unwrap_or(&component.queue);
-        let alternatives = change.alternatives.as_deref().filter(|_| concerns(change, number));
-        Ok(Wish {
-            queue: &submit::find_queue(access.state, queue)?.spec,
-            alternatives: alternatives.unwrap_or(&component.shape.alternatives),
-        })
+        Ok(Wish { queue: &submit::find_queue(access.state, queue)?.spec, alternatives: asked })
     });
     let wishes = wishes.collect::<Result<Vec<_>, Refusal>>()?;
     if wishes.len() < 2 { Ok(()) } else { submit::require_fit_together(access.state, &wishes) }

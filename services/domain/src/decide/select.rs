@@ -5,7 +5,7 @@ use crate::state::{Job, State};
 use muster_schemas::{
     JobId,
     command::{JobFilter, JobSelection, Refusal, Reply},
-    event::Event,
+    event::{Actor, Event},
     job::JobState,
 };
 use std::collections::BTreeSet;
@@ -70,8 +70,8 @@ pub(super) fn act_on<'a>(
             done.push(*job);
         }
         JobSelection::Matching(filter) => {
-            let jobs = access.state.jobs().filter(|job| access.may_manage(job) && matches(access.state, filter, job));
-            for job in jobs {
+            let jobs = candidates(access, filter);
+            for job in jobs.filter(|job| access.may_manage(job) && matches(access.state, filter, job)) {
                 if let Ok(follows) = act(Target::of(job)) {
                     events.extend(follows);
                     done.push(job.id);
@@ -80,6 +80,18 @@ pub(super) fn act_on<'a>(
         }
     }
     Ok(Decision { events, reply: Reply::Jobs(done) })
+}
+
+/// The jobs among which those are that match: those of one user if no others can be meant.
+fn candidates<'a>(access: &Access<'a>, filter: &JobFilter) -> Box<dyn Iterator<Item = &'a Job> + 'a> {
+    let own = match access.actor {
+        Actor::User(owner) if !access.is_operator() => Some(&owner.user),
+        _ => None,
+    };
+    match own.or(filter.user.as_ref()) {
+        Some(user) => Box::new(access.state.jobs_of(user)),
+        None => Box::new(access.state.jobs()),
+    }
 }
 
 /// Each id once, and no task of an array that is named as a whole.

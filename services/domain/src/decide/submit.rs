@@ -185,14 +185,7 @@ impl<'a> Submission<'a> {
             let Some(most) = queue.spec.max_jobs.filter(|_| !is_inside) else { continue };
             let entering = self.queued.entry(queue.spec.name.clone()).or_default();
             *entering += 1;
-            let further = self.state.index.submitted.further_in(&queue.spec.name);
-            if queue.jobs + further + *entering > u64::from(most) {
-                let name = &queue.spec.name;
-                return Err(refuse(
-                    RefusalCode::LimitReached,
-                    format!("queue `{name}` takes at most {most} jobs at a time"),
-                ));
-            }
+            require_queue_room(self.state, queue, most, *entering)?;
         }
         Ok(())
     }
@@ -223,6 +216,16 @@ fn default_name(component: &Component) -> String {
 /// The queue of a name.
 pub(super) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, Refusal> {
     state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
+}
+
+/// Whether a queue that takes at most so many jobs takes these more, of which each component is one (SL-L-01).
+pub(super) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
+    let name = &queue.spec.name;
+    let further = state.index.submitted.further_in(name);
+    match queue.jobs + further + entering > u64::from(most) {
+        true => Err(refuse(RefusalCode::LimitReached, format!("queue `{name}` takes at most {most} jobs at a time"))),
+        false => Ok(()),
+    }
 }
 
 /// Whether the user's jobs may enter the queue.

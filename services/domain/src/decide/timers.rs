@@ -41,10 +41,19 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     for id in waiting_tasks.into_iter().chain(state.index.tasks_ready.iter().copied()) {
         events.extend(tasking::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
     }
-    events.extend(filters::staging::due(state, MAX_AT_ONCE));
     events.extend(clients::due(state, now, MAX_AT_ONCE));
+    let ended: BTreeSet<JobId> = events.iter().filter_map(ended).collect();
+    events.extend(filters::staging::due(state, &ended, MAX_AT_ONCE));
     events.extend(planning::due(state, now, MAX_AT_ONCE));
     Ok(Decision::done(events))
+}
+
+/// The job, or the array, that an event ends, or of which it ends tasks.
+fn ended(event: &Event) -> Option<JobId> {
+    match event {
+        Event::JobFinished { job, .. } | Event::TasksFinished { job, .. } => Some(*job),
+        _ => None,
+    }
 }
 
 fn impossible(job: &Job) -> Event {

@@ -151,7 +151,8 @@ pub(crate) struct Load {
 type Part = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 impl Load {
-    /// Of a job, of what stands for the tasks of an array that have not started, or of one that has.
+    /// Of a job, of what stands for the tasks of an array that have not started, or of one that has. A component that was
+    /// ended alone counts no more.
     pub(crate) fn of(job: &Job) -> Self {
         let jobs = match (&job.array, job.is_finished()) {
             (_, true) => 0,
@@ -160,12 +161,28 @@ impl Load {
         };
         let part =
             |component: &Component| (component.account.clone(), component.class().cloned(), component.queue.clone());
-        let parts = if jobs > 0 { job.components.iter().map(part).collect() } else { Vec::new() };
+        let is_over = |number: u32| job.single_end(number).is_some_and(|end| end.over.is_some());
+        let left = (0..).zip(&job.components).filter(|(number, _)| jobs > 0 && !is_over(*number));
+        let parts = left.map(|(_, component)| part(component)).collect();
         Self { owner: job.owner.clone(), parts, jobs }
     }
 
+    /// As it is, but counted for others: by the number of each part that counts, and for whom it counts now.
+    pub(crate) fn moved(&self, moved: impl Fn(usize, Charge) -> Charge) -> Self {
+        let parts = self.charges().enumerate().map(|(number, charge)| {
+            let Charge { account, class, queue, .. } = moved(number, charge);
+            (account, class, queue)
+        });
+        Self { owner: self.owner.clone(), parts: parts.collect(), jobs: self.jobs }
+    }
+
+    /// How many jobs each of its parts counts as.
+    pub(crate) fn jobs(&self) -> u64 {
+        self.jobs
+    }
+
     /// Each of its components, by what it is counted for.
-    fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
+    pub(crate) fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
         self.parts.iter().map(|(account, class, queue)| Charge {
             account: account.clone(),
             user: self.owner.user.as_str().into(),

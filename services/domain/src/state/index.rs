@@ -4,11 +4,11 @@ use super::{
     State,
     accounts::Submitted,
     filtering::Filtering,
-    job::{Job, Phase},
+    job::{Job, JobExtras, Phase},
     planning::Reservation,
 };
 use crate::apply::tasks::task_keys;
-use muster_schemas::{JobId, NodeId, RunId, Timestamp, job::DependencyKind};
+use muster_schemas::{JobId, NodeId, RunId, Timestamp, event::Owner, filter::FilterKind, job::DependencyKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,8 +25,10 @@ pub(crate) struct JobKeys {
     doomed: bool,
     /// The jobs that it depends on while it waits.
     targets: Vec<JobId>,
-    /// Owner and name, if it waits for earlier jobs of the same.
-    singleton: Option<(Arc<str>, Arc<str>)>,
+    /// Owner and name, if it is not over and no task of an array.
+    pub(crate) namesake: Option<(Arc<Owner>, Arc<str>)>,
+    /// Whether it waits for earlier jobs of the same owner and name.
+    pub(crate) is_singleton: bool,
     /// Whether it waits for resources that jobs behind it must not take.
     blocking: bool,
     /// Whether a call of a filter is outstanding for it.
@@ -39,8 +41,8 @@ pub(crate) struct JobKeys {
     filters_due: Option<Timestamp>,
     /// Whether it is a list of tasks and has a run.
     elastic: bool,
-    /// Whether something is to be staged for it, as far as the job itself is concerned.
-    to_stage: bool,
+    /// What is to be staged for it, as far as the job itself is concerned, and what says which buffers it needs for that.
+    pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
 }
 
 /// What a running job that is a list of tasks is due for.
@@ -59,9 +61,11 @@ impl JobKeys {
             None => plain,
             Some(filtering) => plain.with_filters(job, filtering),
         };
+        let counts = job.id.index.is_none() && !job.is_finished();
+        let keys = Self { namesake: counts.then(|| (job.owner.clone(), job.name.clone())), ..keys };
         match &job.staging {
             None => keys,
-            Some(_) => Self { to_stage: job.staging_due().is_some(), ..keys },
+            Some(_) => Self { to_stage: job.staging_due().map(|kind| (kind, job.extras.clone())), ..keys },
         }
     }
 
@@ -93,27 +97,28 @@ impl JobKeys {
         if job.components.iter().all(|component| component.extras.is_none()) {
             return Self { queued, blocking, ..Self::default() };
         }
-        let singleton = is_singleton(job).then(|| (Arc::from(job.owner.user.as_str()), job.name.clone()));
         Self {
             queued,
             due: job.due(),
             forget_after: None,
             doomed: is_doomed(job),
             targets: targets(job),
-            singleton,
+            is_singleton: job.is_singleton(),
             blocking,
             ..Self::default()
         }
     }
 }
 
+/// The buffers that have to be there before a job is staged in.
+fn buffers_used(to_stage: Option<&(FilterKind, Option<Arc<JobExtras>>)>) -> BTreeSet<String> {
+    let staged_in = to_stage.filter(|(kind, _)| *kind == FilterKind::StageIn);
+    staged_in.and_then(|(_, extras)| extras.as_ref()).map(|extras| extras.buffers_used()).unwrap_or_default()
+}
+
 /// Whether a dependency of the waiting job can never be met, for the whole of it or for tasks of an array.
 fn is_doomed(job: &Job) -> bool {
     job.never_met().is_some() || job.array.as_ref().is_some_and(|array| !array.impossible.is_empty())
-}
-
-fn is_singleton(job: &Job) -> bool {
-    conditions(job).any(|condition| condition.dependency.kind == DependencyKind::Singleton)
 }
 
 fn conditions(job: &Job) -> impl Iterator<Item = &super::job::Condition> {
@@ -176,10 +181,18 @@ pub(crate) struct Index {
     pub(crate) tasks_ready: BTreeSet<JobId>,
     /// Jobs for which something is to be staged, as far as they themselves are concerned.
     pub(crate) to_stage: BTreeSet<JobId>,
+    /// Those of them that can be staged now: there is a program, and the buffers that they use are there.
+    pub(crate) staging_ready: BTreeSet<JobId>,
+    /// For each persistent buffer those of them that use it and do not make it.
+    pub(crate) buffer_users: BTreeMap<String, BTreeSet<JobId>>,
     /// For each job the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
-    /// For each owner and name the waiting jobs that wait for earlier ones of the same.
-    pub(crate) singletons: BTreeMap<(Arc<str>, Arc<str>), BTreeSet<JobId>>,
+    /// Waiting jobs that wait for earlier ones of the same owner and name.
+    pub(crate) singletons: BTreeSet<JobId>,
+    /// Those of them that are tasks of arrays, which nobody waits for.
+    pub(crate) singleton_tasks: BTreeSet<JobId>,
+    /// For each owner and name the jobs that are not over.
+    namesakes: BTreeMap<String, BTreeMap<Arc<str>, BTreeSet<JobId>>>,
     /// When which reservation begins, or ends if it has begun.
     pub(crate) reservations_due: BTreeSet<(Timestamp, Arc<str>)>,
     /// For each node the reservations that have it.
@@ -214,6 +227,8 @@ impl Index {
         for (name, reservation) in &state.planning.reservations {
             index.add_reservation(name, reservation);
         }
+        let ready = |id: &JobId| state.job(*id).is_some_and(|job| state.staging_now(job).is_some());
+        index.staging_ready = index.to_stage.iter().copied().filter(ready).collect();
         index.count_submitted(state);
         index
     }
@@ -275,11 +290,18 @@ impl Index {
             };
         }
         if before.to_stage != after.to_stage {
-            if after.to_stage {
-                self.to_stage.insert(id)
+            buffers_used(before.to_stage.as_ref()).into_iter().for_each(|name| {
+                remove_member(&mut self.buffer_users, &name, id);
+            });
+            buffers_used(after.to_stage.as_ref()).into_iter().for_each(|name| {
+                self.buffer_users.entry(name).or_default().insert(id);
+            });
+            if after.to_stage.is_some() {
+                self.to_stage.insert(id);
             } else {
-                self.to_stage.remove(&id)
-            };
+                self.to_stage.remove(&id);
+                self.staging_ready.remove(&id);
+            }
         }
         if before.kept != after.kept {
             if after.kept {
@@ -294,14 +316,60 @@ impl Index {
                 self.dependents.entry(target).or_default().insert(id);
             });
         }
-        if before.singleton != after.singleton {
-            if let Some(key) = before.singleton {
-                remove_member(&mut self.singletons, &key, id);
-            }
-            if let Some(key) = after.singleton {
-                self.singletons.entry(key).or_default().insert(id);
+        if before.is_singleton != after.is_singleton {
+            let tasks = id.index.is_some().then_some(&mut self.singleton_tasks);
+            for set in [&mut self.singletons].into_iter().chain(tasks) {
+                if after.is_singleton {
+                    set.insert(id)
+                } else {
+                    set.remove(&id)
+                };
             }
         }
+        if before.namesake != after.namesake {
+            if let Some((owner, name)) = before.namesake {
+                self.remove_namesake(&owner.user, &name, id);
+            }
+            if let Some((owner, name)) = after.namesake {
+                self.add_namesake(&owner.user, name, id);
+            }
+        }
+    }
+
+    fn add_namesake(&mut self, user: &str, name: Arc<str>, id: JobId) {
+        let of_user = match self.namesakes.get_mut(user) {
+            Some(of_user) => of_user,
+            None => self.namesakes.entry(user.to_owned()).or_default(),
+        };
+        of_user.entry(name).or_default().insert(id);
+    }
+
+    fn remove_namesake(&mut self, user: &str, name: &Arc<str>, id: JobId) {
+        let Some(of_user) = self.namesakes.get_mut(user) else { return };
+        remove_member(of_user, name, id);
+        if of_user.is_empty() {
+            self.namesakes.remove(user);
+        }
+    }
+
+    /// The jobs of a user and name that are not over, in order of their ids.
+    pub(crate) fn namesakes(&self, user: &str, name: &str) -> impl Iterator<Item = JobId> + '_ {
+        self.namesakes.get(user).and_then(|of_user| of_user.get(name)).into_iter().flatten().copied()
+    }
+
+    /// How many of them are older than a job, counted from the side on which there are fewer.
+    pub(crate) fn namesakes_ahead(&self, user: &str, name: &str, id: JobId) -> u32 {
+        let Some(all) = self.namesakes.get(user).and_then(|of_user| of_user.get(name)) else { return 0 };
+        let (mut ahead, mut behind) = (all.range(..id), all.range(id..));
+        let mut count = 0;
+        let count = loop {
+            match (ahead.next(), behind.next()) {
+                (None, _) => break count,
+                (_, None) => break all.len() - count,
+                _ => count += 1,
+            }
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// What a job that is a list of tasks is due for changed.

@@ -175,7 +175,9 @@ pub struct ComponentExtras {
     pub dependencies: Vec<Vec<Condition>>,
     /// What later jobs have put before this one (`Before...`).
     pub before: Vec<Condition>,
-    /// How many earlier jobs of the same owner and name must end first (`Singleton`).
+    /// How many earlier jobs of the same owner and name must end first (`Singleton`). While the job waits it is 1 for any
+    /// number, since only the first in line is looked at when one ends; it is stored, and kept of a job that waits no more, as
+    /// the number.
     pub singletons_ahead: u32,
 }
 
@@ -301,6 +303,19 @@ impl Job {
         self.slot.take().is_some()
     }
 
+    /// Whether it starts only when no earlier job of the same owner and name is left.
+    pub(crate) fn is_singleton(&self) -> bool {
+        let mut extras = self.components.iter().filter_map(|component| component.extras.as_ref());
+        extras.any(|extras| extras.waits_for_namesakes())
+    }
+
+    /// So many earlier jobs of the same owner and name are left, if there are any.
+    pub(crate) fn count_singletons_ahead(&mut self, ahead: u32) {
+        for extras in self.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
+            extras.singletons_ahead = if extras.singletons_ahead > 0 { ahead } else { 0 };
+        }
+    }
+
     /// Whether every gate of the job itself is open: holds, begin times, dependencies. A stopped queue is not the
     /// job's own gate, and which tasks of an array are held singly is up to [`ArrayState`].
     pub fn gates_open(&self) -> bool {
@@ -394,6 +409,12 @@ impl ComponentExtras {
             .iter()
             .flatten()
             .any(|condition| matches!(condition.dependency.kind, DependencyKind::Count(_)))
+    }
+
+    /// Whether earlier jobs of the same owner and name must end first.
+    pub(crate) fn waits_for_namesakes(&self) -> bool {
+        let mut conditions = self.dependencies.iter().flatten();
+        conditions.any(|condition| condition.dependency.kind == DependencyKind::Singleton)
     }
 
     fn dependencies_met(&self) -> bool {

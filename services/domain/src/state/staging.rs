@@ -1,13 +1,16 @@
 //! What is staged for jobs ahead of their start and after their end, and the persistent buffers that are there.
 
-use super::{Job, State};
+use super::{Job, JobExtras, State};
 use muster_schemas::{
     JobId, Timestamp,
     filter::{FilterKind, StagingSettings},
     job::{ComponentStaging, JobType},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// What a state has of staging, beyond [`super::components::SingleEnds`], which was stored without it in an earlier release.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,14 +61,28 @@ pub enum Stage {
     Out,
 }
 
+/// What is to be staged for the components of a job, in their order.
+fn staged(types: &[JobType]) -> impl Iterator<Item = &ComponentStaging> {
+    let staged = types.iter().find_map(|job_type| match job_type {
+        JobType::Staged(components) => Some(components),
+        _ => None,
+    });
+    staged.into_iter().flatten()
+}
+
+impl JobExtras {
+    /// The persistent buffers that the job uses and does not make itself.
+    pub(crate) fn buffers_used(&self) -> BTreeSet<String> {
+        let made: BTreeSet<&String> = staged(&self.types).flat_map(|component| &component.creates).collect();
+        let used = staged(&self.types).flat_map(|component| &component.uses);
+        used.filter(|name| !made.contains(name)).cloned().collect()
+    }
+}
+
 impl Job {
     /// What is to be staged for its components, in the order in which that is done: who makes persistent buffers goes first.
     pub fn staged_components(&self) -> Vec<&ComponentStaging> {
-        let staged = self.types().iter().find_map(|job_type| match job_type {
-            JobType::Staged(components) => Some(components),
-            _ => None,
-        });
-        let mut components: Vec<&ComponentStaging> = staged.into_iter().flatten().collect();
+        let mut components: Vec<&ComponentStaging> = staged(self.types()).collect();
         components.sort_by_key(|component| (component.creates.is_empty(), component.component));
         components
     }
@@ -87,6 +104,11 @@ impl Job {
         }
         let is_wanted = matches!(staging.stage, Stage::Wanted | Stage::Failed(_));
         (is_wanted && self.is_waiting() && self.gates_but_staging_open()).then_some(FilterKind::StageIn)
+    }
+
+    /// Whether anything was begun to be staged in for it that has not been staged out.
+    pub(crate) fn has_to_be_staged_out(&self) -> bool {
+        self.staging.as_ref().is_some_and(|staging| staging.has_begun && staging.stage != Stage::Out)
     }
 
     /// The persistent buffer that it uses, does not make itself, and that is not among these.
@@ -118,8 +140,28 @@ impl State {
 
     /// Whether anything is to be staged now.
     pub(crate) fn has_staging_now(&self) -> bool {
-        let jobs = self.index.to_stage.iter().filter_map(|id| self.job(*id));
-        jobs.into_iter().any(|job| self.staging_now(job).is_some())
+        !self.index.staging_ready.is_empty()
+    }
+
+    /// Brings up to date whether something is to be staged for a job now.
+    pub(crate) fn refresh_staging(&mut self, id: JobId) {
+        if self.job(id).is_some_and(|job| self.staging_now(job).is_some()) {
+            self.index.staging_ready.insert(id);
+        } else {
+            self.index.staging_ready.remove(&id);
+        }
+    }
+
+    /// A persistent buffer came or went: it counts for those who use it.
+    pub(crate) fn buffer_changed(&mut self, name: &str) {
+        let users = self.index.buffer_users.get(name).cloned().unwrap_or_default();
+        users.into_iter().for_each(|id| self.refresh_staging(id));
+    }
+
+    /// The staging program or its limits changed.
+    pub(crate) fn set_staging(&mut self, settings: &Arc<StagingSettings>) {
+        self.staging.settings = settings.clone();
+        self.index.to_stage.clone().into_iter().for_each(|id| self.refresh_staging(id));
     }
 
     /// All that there is of staging, to be stored.

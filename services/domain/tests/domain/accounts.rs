@@ -8,8 +8,8 @@ use muster_schemas::{
         UseLimits, UserSpec,
     },
     cluster::ClusterConfig,
-    command::{Command, JobSelection, Refusal, RefusalCode, Reply},
-    event::Event,
+    command::{Command, JobFilter, JobSelection, Refusal, RefusalCode, Reply},
+    event::{Event, JobChange},
     job::{ExitStatus, JobSpec},
 };
 
@@ -126,6 +126,33 @@ fn components_count_singly_towards_what_may_be_submitted() {
     cluster.run_through(first, 0);
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[second]) });
     submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    cluster.assert_replays();
+}
+
+/// SL-L-01, SL-M-02: a component that was ended alone is no job any more, until all of them run again.
+#[test]
+fn a_component_that_was_ended_alone_counts_no_more() {
+    let mut settings = config();
+    settings.queues[0].max_jobs = Some(3);
+    let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
+    cluster.ok(&root(), Command::Configure { config: Box::new(settings), keep_unnamed: true });
+    let id = submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    let components = ["node1", "node2"].iter().flat_map(|node| cluster.placement(&[node], 1).components).collect();
+    let run = cluster.state.next_run();
+    let start =
+        muster_schemas::command::Start { job: id, placement: muster_schemas::resources::Placement { components } };
+    cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
+    ["node1", "node2"].iter().for_each(|node| drop(cluster.ok(&executor(node), Command::NodeStarted { run })));
+    cluster.ok(&user("ada"), Command::Cancel { jobs: JobSelection::Component { job: id, component: 1 } });
+    let text = "limit reached: 2 jobs of each user in association optics/ada";
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text, "it is being ended");
+    cluster.end(run, "node2", ExitStatus::Signal(15));
+    submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    // The queue has room for one more too, and none when the job has all its components again.
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.end(run, "node1", ExitStatus::Signal(15));
+    assert!(refusal(&mut cluster, "bob", job(1, 1)).contains("takes at most 3 jobs"));
     cluster.assert_replays();
 }
 
@@ -330,6 +357,87 @@ fn a_component_that_waits_can_have_another_class() {
     cluster.refused(&user("ada"), again, RefusalCode::Conflict, "does not wait any more");
 }
 
+fn to_account(jobs: JobSelection, account: &str) -> Command {
+    Command::Modify { jobs, change: JobChange { account: Some(account.into()), ..JobChange::default() } }
+}
+
+fn to_queue(jobs: JobSelection, queue: &str) -> Command {
+    Command::Modify { jobs, change: JobChange { queue: Some(queue.into()), ..JobChange::default() } }
+}
+
+/// SL-L-01, SL-L-03: what is put into another account is held against its limits as if it came from outside, all jobs of a
+/// command together.
+#[test]
+fn another_account_takes_no_more_jobs_than_may_be() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
+    let all: Vec<JobId> = (0..3).map(|_| submit(&mut cluster, "ada", on("abc", job(1, 1))).unwrap()).collect();
+    let text = "limit reached: 2 jobs of each user in association optics/ada";
+    cluster.refused(&user("ada"), to_account(ids(&all), "optics"), RefusalCode::LimitReached, text);
+    // Of those that are only matched as many go as may.
+    let matching = to_account(JobSelection::Matching(JobFilter::default()), "optics");
+    let (_, reply) = cluster.run(&user("ada"), matching).unwrap();
+    assert_eq!(reply, Reply::Jobs(all[..2].to_vec()));
+    assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
+    // What is there already comes no nearer to the limit, and who leaves makes room.
+    cluster.ok(&user("ada"), to_account(ids(&all[..2]), "optics"));
+    cluster.ok(&user("ada"), to_account(ids(&all[..1]), "abc"));
+    cluster.ok(&user("ada"), to_account(ids(&all[2..]), "optics"));
+    let wide = submit(&mut cluster, "ada", on("abc", of_parts(2))).unwrap();
+    let part = JobSelection::Component { job: wide, component: 1 };
+    cluster.refused(&user("ada"), to_account(part, "optics"), RefusalCode::LimitReached, text);
+    cluster.assert_replays();
+}
+
+/// SL-L-03, SL-C-36: so is what is put into another class.
+#[test]
+fn another_class_takes_no_more_jobs_than_may_be() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let one = ClassSpec { name: "one".into(), limits: jobs(1), ..ClassSpec::default() };
+    cluster.ok(&user("oper"), change(vec![class(one)]));
+    let (first, second) =
+        (submit(&mut cluster, "ada", of_parts(2)).unwrap(), submit(&mut cluster, "ada", job(1, 1)).unwrap());
+    let to = |jobs| Command::ChangeClass { jobs, class: "one".into() };
+    let text = "limit reached: 1 jobs of each user in class one";
+    cluster.refused(&user("ada"), to(ids(&[first])), RefusalCode::LimitReached, text);
+    cluster.ok(&user("ada"), to(JobSelection::Component { job: first, component: 1 }));
+    cluster.refused(&user("ada"), to(ids(&[second])), RefusalCode::LimitReached, text);
+    cluster.assert_replays();
+}
+
+/// SL-L-07: who puts a job into another account or queue must be allowed its class there.
+#[test]
+fn a_class_goes_along_only_where_it_may_be_used() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let before = association("abc", Some("ada"), UseLimits::default());
+    let after = AssociationSpec { classes: vec!["normal".into()], ..before.clone() };
+    let high = ClassSpec { name: "high".into(), priority: 100, ..ClassSpec::default() };
+    let changed = AccountChange::Association { before: Some(before), after: Some(after) };
+    cluster.ok(&user("oper"), change(vec![class(high), changed]));
+    let id = submit(&mut cluster, "ada", in_class("high", job(1, 1))).unwrap();
+    let text = "class: `high` is not one that ada may use";
+    cluster.refused(&user("ada"), to_account(ids(&[id]), "abc"), RefusalCode::PermissionDenied, text);
+    cluster.ok(&user("ada"), Command::ChangeClass { jobs: ids(&[id]), class: "normal".into() });
+    cluster.ok(&user("ada"), to_account(ids(&[id]), "abc"));
+}
+
+/// SL-L-01: a queue that is full takes no job from another queue, of one with several components each.
+#[test]
+fn a_full_queue_takes_no_job_from_another() {
+    let mut settings = config();
+    settings.queues[1].max_jobs = Some(2);
+    let mut cluster = Cluster::with(settings);
+    let all: Vec<JobId> = (0..3).map(|_| submit(&mut cluster, "ada", job(1, 1)).unwrap()).collect();
+    let text = "queue `other` takes at most 2 jobs";
+    cluster.refused(&user("ada"), to_queue(ids(&all), "other"), RefusalCode::LimitReached, text);
+    let wide = submit(&mut cluster, "ada", of_parts(2)).unwrap();
+    cluster.ok(&user("ada"), to_queue(JobSelection::Component { job: wide, component: 1 }, "other"));
+    cluster.ok(&user("ada"), to_queue(ids(&all[..1]), "other"));
+    cluster.ok(&user("ada"), to_queue(ids(&all[..1]), "other"));
+    cluster.refused(&user("ada"), to_queue(ids(&[wide]), "other"), RefusalCode::LimitReached, text);
+    cluster.refused(&user("ada"), to_queue(ids(&all[1..2]), "other"), RefusalCode::LimitReached, text);
+    cluster.assert_replays();
+}
+
 /// Two who change one thing at once do not undo what the other did; a command is all or nothing.
 #[test]
 fn changes_are_made_of_what_is() {
@@ -348,6 +456,20 @@ fn changes_are_made_of_what_is() {
     let unnamed = change(vec![account("x", Some("nowhere"))]);
     cluster.refused(&user("oper"), unnamed, RefusalCode::NotFound, "account `nowhere` does not exist");
     cluster.refused(&user("ada"), change(Vec::new()), RefusalCode::PermissionDenied, "operators");
+}
+
+/// A limit on the walltime of each job is one that a job can have: it is what jobs get that name none.
+#[test]
+fn a_limit_on_walltime_is_a_walltime() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    for seconds in [0, u64::MAX] {
+        let each_job = JobBounds { walltime_seconds: Some(seconds), ..JobBounds::default() };
+        let limits = UseLimits { each_job, ..UseLimits::default() };
+        let wide = change(vec![added(association("abc", Some("bob"), limits.clone()))]);
+        cluster.refused(&user("oper"), wide, RefusalCode::Invalid, "walltime");
+        let wide = change(vec![class(ClassSpec { name: "wide".into(), limits, ..ClassSpec::default() })]);
+        cluster.refused(&user("oper"), wide, RefusalCode::Invalid, "walltime");
+    }
 }
 
 /// What others need stays: an account with associations, an association with jobs, a class that is named.

@@ -4,8 +4,9 @@ use crate::support::*;
 use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
     JobId, RunId, StepId,
+    cluster::ClusterConfig,
     command::{Command, JobEnding, JobSelection, RefusalCode, Reply, Start},
-    event::{EndCause, Event, StopReason},
+    event::{EndCause, Event, JobChange, StopReason},
     job::{ExitStatus, Holds, JobSpec, Launch, Outcome, WaitReason},
     resources::{IndexSet, Placement},
     steps::{StepGroup, StepPlace, StepProgram, StepSpec},
@@ -287,4 +288,33 @@ fn a_component_can_be_ended_at_once_and_as_finished() {
     killed(&mut cluster, run, "node2");
     let job = cluster.state.job(id).expect("it runs");
     assert_eq!(job.component_ended(1), Some((cluster.now, Outcome::DeclaredFinished)));
+}
+
+/// SL-C-36: the walltime of a component is held against its own queue and what it had itself, not against the others'.
+#[test]
+fn the_walltime_of_a_component_is_a_matter_of_its_own() {
+    let mut short = queue("other");
+    short.max_walltime_seconds = Some(3600);
+    let mut cluster = Cluster::with(ClusterConfig { queues: vec![queue("default"), short], ..config() });
+    let mut spec = job(1, 2);
+    spec.components.push(spec.components[0].clone());
+    spec.components[0].queue = Some("other".into());
+    for (component, seconds) in spec.components.iter_mut().zip([600, 7200]) {
+        component.alternatives[0].walltime_seconds = Some(seconds);
+    }
+    let id = cluster.submit("ada", spec);
+    let to = |jobs, seconds| Command::Modify {
+        jobs,
+        change: JobChange { walltime_seconds: Some(seconds), ..JobChange::default() },
+    };
+    cluster.ok(&user("ada"), to(only(id, 1), 10_800));
+    cluster.refused(&user("ada"), to(only(id, 0), 10_800), RefusalCode::LimitReached, "queue `other`");
+    let components = NODES[..2].iter().flat_map(|node| cluster.placement(&[node], 2).components).collect();
+    let run = cluster.state.next_run();
+    let start = Start { job: id, placement: Placement { components } };
+    cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
+    NODES[..2].iter().for_each(|node| drop(cluster.ok(&executor(node), Command::NodeStarted { run })));
+    cluster.ok(&user("ada"), to(only(id, 1), 1800));
+    cluster.refused(&user("ada"), to(only(id, 0), 1800), RefusalCode::PermissionDenied, "lengthen");
+    cluster.assert_replays();
 }

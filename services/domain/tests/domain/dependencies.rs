@@ -145,6 +145,47 @@ fn singletons_run_one_after_the_other() {
     cluster.assert_replays();
 }
 
+/// However many wait for each other, for each that comes or goes only those at the head of the line are looked at.
+#[test]
+fn a_long_line_of_singletons_costs_little() {
+    let mut cluster = Cluster::new();
+    let begun = std::time::Instant::now();
+    let jobs = vec![depending(vec![vec![bare(DependencyKind::Singleton)]]); 20_000];
+    cluster.ok(&user("ada"), Command::Submit { jobs });
+    assert_eq!(cluster.waiting(), [JobId::job(1)]);
+    let all: Vec<JobId> = (1..=20_000).map(JobId::job).collect();
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&all[..10_000]) });
+    assert_eq!(cluster.waiting(), [all[10_000]]);
+    cluster.assert_replays();
+    let backwards: Vec<JobId> = all[10_001..].iter().rev().copied().collect();
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&backwards) });
+    assert_eq!(cluster.waiting(), [all[10_000]]);
+    assert!(begun.elapsed().as_secs() < 15, "each of them is looked at whenever one of them ends");
+}
+
+/// A task that is queued again can wait for earlier jobs too, of which its own array is none.
+#[test]
+fn a_task_can_wait_for_earlier_jobs_of_its_name() {
+    let mut cluster = Cluster::new();
+    let first = cluster.submit("ada", job(1, 1));
+    let tasks = cluster.submit("ada", array(IndexSet::from_range(0, 1), None));
+    let task = JobId::task(tasks.number, 0);
+    cluster.run_through(task, 1);
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[task]), hold: false });
+    let dependencies = Some(Dependencies { all_of: vec![vec![bare(DependencyKind::Singleton)]] });
+    let change = |change| Command::Modify { jobs: ids(&[task]), change };
+    let rename = JobChange { name: Some("script".into()), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[first]), change: rename.clone() });
+    cluster.ok(&user("ada"), change(JobChange { dependencies, ..JobChange::default() }));
+    assert!(cluster.is_waiting(task), "its array is not ahead of it");
+    cluster.ok(&user("ada"), change(rename));
+    assert!(!cluster.is_waiting(task));
+    cluster.assert_replays();
+    cluster.run_through(first, 0);
+    assert!(cluster.is_waiting(task));
+    cluster.assert_replays();
+}
+
 #[test]
 fn a_job_can_be_put_before_others() {
     let mut cluster = Cluster::new();

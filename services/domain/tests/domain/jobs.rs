@@ -251,6 +251,27 @@ fn matched_jobs_are_those_that_the_actor_may_touch() {
 }
 
 #[test]
+fn jobs_of_one_user_are_matched_without_a_look_at_those_of_others() {
+    let mut cluster = Cluster::new();
+    cluster.ok(&user("bob"), Command::Submit { jobs: vec![job(1, 1); 20_000] });
+    let mine = cluster.submit("ada", job(1, 1));
+    let matching = |user: Option<&str>| {
+        let filter = JobFilter { user: user.map(Into::into), ..JobFilter::default() };
+        Command::Hold { jobs: JobSelection::Matching(filter), holds: USER_HOLD, reason: String::new() }
+    };
+    let begun = std::time::Instant::now();
+    for (actor, command) in [(user("ada"), matching(None)), (user("oper"), matching(Some("ada")))] {
+        for _ in 0..20_000 {
+            let decision = muster_domain::decide(&cluster.state, &actor, &command, cluster.now).unwrap();
+            assert_eq!(decision.reply, Reply::Jobs(vec![mine]));
+        }
+    }
+    assert!(begun.elapsed().as_secs() < 3, "all jobs are looked at");
+    let of_bob = muster_domain::decide(&cluster.state, &user("ada"), &matching(Some("bob")), cluster.now).unwrap();
+    assert_eq!(of_bob.reply, Reply::Jobs(vec![]));
+}
+
+#[test]
 fn waiting_jobs_are_in_order_of_arrival() {
     let mut cluster = Cluster::new();
     let first = cluster.submit("ada", job(1, 1));
@@ -302,6 +323,72 @@ fn changes_to_a_waiting_job() {
     let now = JobChange { begin: Some(Timestamp(0)), ..JobChange::default() };
     cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change: now });
     assert!(cluster.is_waiting(id));
+    cluster.assert_replays();
+}
+
+/// A job of one component for each of these queues, with no walltime.
+fn in_queues(queues: &[&str]) -> muster_schemas::job::JobSpec {
+    let part = |queue: &&str| Component { queue: Some((*queue).to_owned()), ..job(1, 1).components.remove(0) };
+    muster_schemas::job::JobSpec { components: queues.iter().map(part).collect(), ..Default::default() }
+}
+
+/// Queues `default` without a walltime, `other` with this one.
+fn with_walltimes(default: Option<u64>, max: Option<u64>) -> Cluster {
+    let other = QueueSpec { default_walltime_seconds: default, max_walltime_seconds: max, ..queue("other") };
+    Cluster::with(ClusterConfig { queues: vec![queue("default"), other], ..config() })
+}
+
+fn walltimes(cluster: &Cluster, id: JobId) -> Vec<Option<u64>> {
+    let job = cluster.state.job(id).unwrap();
+    job.components.iter().map(|component| component.shape.alternatives[0].walltime_seconds).collect()
+}
+
+#[test]
+fn a_job_without_a_walltime_gets_that_of_the_queue_it_is_put_into() {
+    let mut cluster = with_walltimes(None, Some(3600));
+    let id = cluster.submit("ada", in_queues(&["default"]));
+    let to_other = |id| Command::Modify {
+        jobs: ids(&[id]),
+        change: JobChange { queue: Some("other".into()), ..JobChange::default() },
+    };
+    assert_eq!(cluster.ok(&user("ada"), to_other(id)).len(), 1);
+    assert_eq!(walltimes(&cluster, id), [Some(3600)]);
+    // Of several components only those without one.
+    let mut several = in_queues(&["default", "default", "other"]);
+    several.components[1].alternatives[0].walltime_seconds = Some(60);
+    let several = cluster.submit("ada", several);
+    cluster.ok(&user("ada"), to_other(several));
+    assert_eq!(walltimes(&cluster, several), [Some(3600), Some(60), Some(3600)]);
+    let queues: Vec<_> = cluster.state.job(several).unwrap().queues().map(|name| name.to_string()).collect();
+    assert_eq!(queues, ["other"]);
+    // A walltime that is named with the queue counts, not the one that there was.
+    let mut long = in_queues(&["default"]);
+    long.components[0].alternatives[0].walltime_seconds = Some(7200);
+    let long = cluster.submit("ada", long);
+    cluster.refused(&user("ada"), to_other(long), RefusalCode::LimitReached, "more than queue `other` allows");
+    let change = JobChange { queue: Some("other".into()), walltime_seconds: Some(90), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[long]), change });
+    assert_eq!(walltimes(&cluster, long), [Some(90)]);
+    cluster.assert_replays();
+}
+
+#[test]
+fn each_component_that_is_changed_has_the_defaults_of_its_own_queue() {
+    let mut cluster = with_walltimes(Some(7200), None);
+    let mut queues = cluster.state.queues().map(|queue| queue.spec.as_ref().clone()).collect::<Vec<_>>();
+    queues.push(QueueSpec { max_walltime_seconds: Some(3600), ..queue("short") });
+    let config = Box::new(ClusterConfig { queues, ..config() });
+    cluster.ok(&root(), Command::Configure { config, keep_unnamed: true });
+    let id = cluster.submit("ada", in_queues(&["other", "short", "default"]));
+    assert_eq!(walltimes(&cluster, id), [Some(7200), Some(3600), None]);
+    let alternatives = Some(vec![job(1, 2).components[0].alternatives[0].clone()]);
+    let change = JobChange { alternatives, name: Some("wider".into()), ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change });
+    assert_eq!(walltimes(&cluster, id), [Some(7200), Some(3600), None]);
+    let changed = cluster.state.job(id).unwrap();
+    assert_eq!(&*changed.name, "wider");
+    let wider = &job(1, 2).components[0].alternatives[0].requests;
+    assert!(changed.components.iter().all(|component| component.shape.alternatives[0].requests == *wider));
     cluster.assert_replays();
 }
 

@@ -8,7 +8,7 @@ use muster_domain::{State, state::Stage};
 use muster_schemas::{
     JobId, RunId,
     cluster::ClusterConfig,
-    command::{Command, JobEnding, RefusalCode, Reply, Start},
+    command::{CallOutcome, CallReport, Command, JobEnding, RefusalCode, Reply, Start},
     event::{Actor, Event, Intake},
     filter::{FilterExit, FilterKind, FilterReport, StagingSettings},
     filter_order::FilterWork,
@@ -237,6 +237,42 @@ fn persistent_buffers_outlive_their_job_and_are_there_for_all() {
     cluster.assert_replays();
 }
 
+/// SL-B-02: however many jobs wait for buffers or for a program, what is to be done is found without a look at each of them.
+#[test]
+fn jobs_that_wait_for_buffers_cost_nothing_until_they_are_there() {
+    let mut cluster = site();
+    let spec = |names: &[&str]| with(job(1, 1), vec![staged(0, &[], names, &[])]);
+    cluster.ok(&user("bob"), Command::Submit { jobs: vec![spec(&["alpha", "beta"]); 10_000] });
+    let before = std::time::Instant::now();
+    assert!((0..20_000).all(|_| cluster.state.next_timer().is_none()));
+    assert!(before.elapsed().as_secs() < 10, "each of them is looked at");
+    let makes = |name: &str| with(job(1, 1), vec![staged(0, &[name], &[], &[])]);
+    let alpha = cluster.submit("ada", makes("alpha"));
+    stage_in(&mut cluster, alpha);
+    assert_eq!(cluster.state.next_timer(), None, "the other one is still missing");
+    let remover = cluster.submit("ada", with(job(1, 1), vec![staged(0, &[], &[], &["alpha"])]));
+    begin(&mut cluster);
+    let beta = cluster.submit("ada", makes("beta"));
+    stage_in(&mut cluster, beta);
+    assert_eq!(cluster.state.next_timer(), Some(cluster.state.time()));
+    cluster.answer(remover, code(0));
+    assert_eq!(cluster.state.next_timer(), None);
+    cluster.assert_replays();
+}
+
+/// SL-B-01: what waits for a program is staged as soon as there is one again.
+#[test]
+fn what_waits_for_a_program_is_staged_with_the_next() {
+    let mut cluster = site();
+    let id = cluster.submit("ada", two());
+    let configure = |config| Command::Configure { config: Box::new(config), keep_unnamed: false };
+    cluster.ok(&root(), configure(config()));
+    assert_eq!(cluster.state.next_timer(), None);
+    cluster.ok(&root(), configure(with_program(config())));
+    stage_in(&mut cluster, id);
+    assert!(is_open(&cluster, id));
+}
+
 /// SL-B-02, SL-B-08: a buffer of another user is neither made anew nor removed; one's own is used as it is.
 #[test]
 fn a_buffer_of_another_user_is_left_alone() {
@@ -256,6 +292,61 @@ fn a_buffer_of_another_user_is_left_alone() {
     }
     assert_eq!(cluster.state.buffers().len(), 1);
     cluster.assert_replays();
+}
+
+/// SL-B-02: what is left of users who are gone is removed by a job of an administrator.
+#[test]
+fn an_administrator_removes_the_buffer_of_anybody() {
+    let mut cluster = site();
+    let first = cluster.submit("ada", with(job(1, 1), vec![staged(0, &["alpha"], &[], &[])]));
+    stage_in(&mut cluster, first);
+    let removes = with(job(1, 1), vec![staged(0, &[], &[], &["alpha"])]);
+    let (_, reply) = cluster.run(&root(), Command::Submit { jobs: vec![removes] }).expect("root has jobs too");
+    let Reply::Submitted(ids) = reply else { panic!("{reply:?}") };
+    stage_in(&mut cluster, ids[0]);
+    assert!(is_open(&cluster, ids[0]));
+    assert_eq!(cluster.state.buffers().len(), 0);
+    cluster.assert_replays();
+}
+
+/// SL-B-02, SL-B-08: of two users who make a buffer of the same name at a time the second has not made it, and who is to
+/// remove one that was not there does not remove that of who made it meanwhile, whether one command says both or two.
+#[test]
+fn a_buffer_that_another_user_made_meanwhile_is_left_alone() {
+    for (theirs, is_one_command) in [(&["alpha"][..], false), (&["alpha"], true), (&[], false), (&[], true)] {
+        let mut cluster = site();
+        let ada = cluster.submit("ada", with(job(1, 1), vec![staged(0, &["alpha"], &[], &[])]));
+        let removes: &[&str] = if theirs.is_empty() { &["alpha"] } else { &[] };
+        let bob = cluster.submit("bob", with(job(1, 1), vec![staged(0, theirs, &[], removes)]));
+        begin(&mut cluster);
+        let claimed = [ada, bob].map(|id| cluster.claim("r1", id));
+        let report = |(call, attempt)| CallReport { call, attempt, outcome: CallOutcome::Called(Box::new(code(0))) };
+        let reports = claimed.map(report).to_vec();
+        let commands = if is_one_command { vec![reports] } else { reports.into_iter().map(|one| vec![one]).collect() };
+        for reports in commands {
+            cluster.ok(&runner("r1"), Command::ReportCalls { reports, has_others: false });
+        }
+        let owner = cluster.state.buffers().next().map(|(_, buffer)| buffer.owner.clone());
+        assert_eq!((cluster.state.buffers().len(), owner.as_deref()), (1, Some("ada")));
+        assert!(is_open(&cluster, ada) && !is_open(&cluster, bob));
+        let why = cluster.reason(bob);
+        assert!(matches!(&why, Some(WaitReason::StagingFailed(why)) if why.contains("to another user")), "{why:?}");
+        assert_eq!(cluster.seed(bob), None);
+        cluster.assert_replays();
+    }
+}
+
+/// SL-B-01: nothing is staged in for a job that ends at the same moment.
+#[test]
+fn a_job_whose_deadline_passes_is_not_staged_in() {
+    let mut cluster = site();
+    let mut spec = two();
+    spec.components[0].deadline = Some(cluster.now.plus_seconds(10));
+    let id = cluster.submit("ada", spec);
+    cluster.pass(20);
+    let missed = Event::JobFinished { job: id, outcome: Outcome::DeadlineMissed };
+    assert_eq!(cluster.tick(), [missed]);
+    assert_eq!((cluster.seed(id), cluster.tick()), (None, Vec::new()));
 }
 
 /// SL-B-01: nothing is staged for a job that something else keeps from starting.
@@ -301,7 +392,7 @@ fn what_was_begun_is_staged_out_whatever_became_of_the_job() {
     let known = cluster.claim("r1", called);
     end(&mut cluster, called);
     assert_eq!(cluster.outcome(called), None, "its runner is ending the call");
-    let outcome = muster_schemas::command::CallOutcome::Called(Box::new(ended(FilterExit::Signal(15))));
+    let outcome = CallOutcome::Called(Box::new(ended(FilterExit::Signal(15))));
     cluster.report("r1", known, outcome);
     assert_eq!(cluster.outcome(called), Some(Outcome::Cancelled));
     begin(&mut cluster);
@@ -336,6 +427,67 @@ fn a_job_that_runs_again_has_what_it_needs() {
     assert_eq!(stage(&cluster, id), Some(Stage::Wanted));
     stage_in(&mut cluster, id);
     assert!(is_open(&cluster, id));
+    cluster.assert_replays();
+}
+
+fn requeue(id: JobId) -> Command {
+    Command::Requeue { jobs: ids(&[id]), hold: false }
+}
+
+/// SL-B-01: what was begun is staged out before the job is queued again, also while nobody has begun with that.
+#[test]
+fn a_job_is_not_queued_again_before_it_is_staged_out() {
+    let mut cluster = site();
+    let id = cluster.submit("ada", two());
+    stage_in(&mut cluster, id);
+    let run = start(&mut cluster, id);
+    finish(&mut cluster, run);
+    cluster.refused(&user("ada"), requeue(id), RefusalCode::Conflict, "still to be staged out");
+    begin(&mut cluster);
+    cluster.answer(id, code(0));
+    cluster.answer(id, code(0));
+    cluster.ok(&user("ada"), requeue(id));
+    cluster.assert_replays();
+}
+
+/// SL-B-01: the staging program stays as long as there is something for it to stage out.
+#[test]
+fn the_program_is_not_removed_while_it_is_needed() {
+    let mut cluster = site();
+    let never_begun = cluster.submit("ada", two());
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[never_begun]) });
+    let id = cluster.submit("ada", two());
+    stage_in(&mut cluster, id);
+    let run = start(&mut cluster, id);
+    let without = || Command::Configure { config: Box::new(config()), keep_unnamed: false };
+    cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
+    let mut other = with_program(config());
+    other.staging.program = Some("/opt/other".into());
+    cluster.ok(&root(), Command::Configure { config: Box::new(other), keep_unnamed: false });
+    finish(&mut cluster, run);
+    cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
+    begin(&mut cluster);
+    cluster.answer(id, code(0));
+    cluster.answer(id, code(0));
+    cluster.ok(&root(), without());
+}
+
+/// SL-B-01: an array is staged as a whole, so none of its tasks is queued again once it has been staged out.
+#[test]
+fn a_task_is_not_queued_again_after_its_array_was_staged_out() {
+    let mut cluster = site();
+    let spec = with(array(muster_schemas::resources::IndexSet::from_range(0, 1), None), vec![staged(0, &[], &[], &[])]);
+    let id = cluster.submit("ada", spec);
+    stage_in(&mut cluster, id);
+    let tasks = [0, 1].map(|index| JobId::task(id.number, index));
+    cluster.run_through(tasks[0], 1);
+    // The files are still there.
+    cluster.ok(&user("ada"), requeue(tasks[0]));
+    tasks.iter().for_each(|task| cluster.run_through(*task, 1));
+    begin(&mut cluster);
+    cluster.refused(&user("ada"), requeue(tasks[1]), RefusalCode::Conflict, "have been staged out");
+    cluster.answer(id, code(0));
+    cluster.refused(&user("ada"), requeue(tasks[1]), RefusalCode::Conflict, "have been staged out");
     cluster.assert_replays();
 }
 

@@ -37,6 +37,8 @@ struct Settled {
     unblocked: Vec<JobId>,
     released: Vec<JobId>,
     ended: Vec<JobId>,
+    /// Jobs that ask for something else by an event that was followed: one command can change them by several.
+    resized: Vec<JobId>,
 }
 
 impl Settled {
@@ -142,10 +144,11 @@ fn not_granted(state: &State, id: JobId, why: &str) -> Vec<Event> {
 }
 
 /// Another size ends what was kept for the old one, before the job changes; another priority moves a block.
-fn modified(state: &State, id: JobId, change: &JobChange, settled: &Settled) -> (Vec<Event>, Vec<Event>) {
+fn modified(state: &State, id: JobId, change: &JobChange, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
     let changes_size = change.alternatives.is_some() || change.queue.is_some();
     let mut before = Vec::new();
-    if changes_size && state.job(id).is_some_and(Job::is_waiting) {
+    if changes_size && !settled.resized.contains(&id) && state.job(id).is_some_and(Job::is_waiting) {
+        settled.resized.push(id);
         before.extend(released(state, id, settled));
         before.extend(not_granted(state, id, "the job asks for something else"));
     }

@@ -141,10 +141,24 @@ pub(super) fn configure(
         let message = format!("components: job {id} has {} and keeps that number", job.components.len());
         return Err(invalid(message));
     }
+    if !is_same_array(job, &spec) {
+        return Err(invalid(format!("array: job {id} keeps the tasks that it was submitted with")));
+    }
     let warnings = intake.warnings.clone();
     let mut events = vec![Event::JobConfigured { job: id, spec: Arc::new(spec), intake: Arc::new(intake) }];
     events.extend(warned(id, warnings));
     Ok(Decision { events, reply: Reply::Jobs(vec![id]) })
+}
+
+/// Whether a job that is being made would have the tasks that it has; some can have been ended by now.
+fn is_same_array(job: &Job, spec: &JobSpec) -> bool {
+    match (&job.array, &spec.array) {
+        (Some(known), Some(array)) => {
+            let all = known.outcomes.values().fold(known.remaining.clone(), |all, over| all.union(over));
+            all == array.indices && known.max_running == array.max_running
+        }
+        (known, array) => known.is_none() && array.is_none(),
+    }
 }
 
 fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
@@ -197,6 +211,10 @@ fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
 pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<Vec<Event>, Refusal> {
     if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
         let message = "filters are still taking back what they did for it; try again when they have";
+        return Err(conflict(format!("job {}: {message}", job.id)));
+    }
+    if job.staging_due() == Some(FilterKind::StageOut) {
+        let message = "its files are still to be staged out; try again when they have been";
         return Err(conflict(format!("job {}: {message}", job.id)));
     }
     let mut events = vec![Event::JobRequeued { job: job.id, reason: StopReason::Requeued }];

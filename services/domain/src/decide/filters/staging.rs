@@ -6,17 +6,23 @@ use crate::{
     state::{Chain, Job, State},
 };
 use muster_schemas::{
-    event::Event,
+    JobId,
+    event::{Actor, Event},
     filter::{CallId, ChainFilter, ChainSpec, ChainVerdict, FilterForm, FilterKind, FilterSpec, JobWarning},
-    job::Holds,
+    job::{ComponentStaging, Holds},
 };
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-/// The beginnings of what is to be staged now, at most so many.
-pub(in crate::decide) fn due(state: &State, most: usize) -> Vec<Event> {
+/// The beginnings of what is to be staged now, at most so many. What is to be staged for jobs that end by the same decision is
+/// another thing after that.
+pub(in crate::decide) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Event> {
     let mut number = state.next_chain();
     let mut events = Vec::new();
-    for job in state.index.to_stage.iter().filter_map(|id| state.job(*id)) {
+    let ready = state.index.staging_ready.iter().filter(|id| !ended.contains(id));
+    for job in ready.filter_map(|id| state.job(*id)) {
         let Some(kind) = state.staging_now(job) else { continue };
         if events.len() >= most {
             break;
@@ -52,18 +58,50 @@ fn began(state: &State, job: &Job, kind: FilterKind, number: u64) -> Option<Even
     Some(Event::FilterChainStarted { job: job.id, chain })
 }
 
-/// Why a persistent buffer cannot be made or removed: another user has it.
+/// Why a persistent buffer cannot be made or removed: another user has it. What there is for an administrator is removed for
+/// anybody.
 fn foreign_buffer(state: &State, job: &Job) -> Option<String> {
-    let is_foreign = |name: &&String| {
-        let buffer = state.staging.buffers.get(*name);
-        buffer.is_some_and(|buffer| buffer.owner != job.owner.user)
-    };
-    job.staged_components().iter().find_map(|component| {
-        let made = component.creates.iter().find(is_foreign).map(|name| (name, "make"));
-        let removed = || component.destroys.iter().find(is_foreign).map(|name| (name, "remove"));
-        let (name, what) = made.or_else(removed)?;
-        Some(format!("it is to {what} the persistent buffer `{name}`, which belongs to another user"))
-    })
+    let owner = |name: &str| state.staging.buffers.get(name).map(|buffer| buffer.owner.as_str());
+    job.staged_components().into_iter().find_map(|component| foreign_of(state, job, component, owner))
+}
+
+/// As [`foreign_buffer`], of one component.
+fn foreign_of<'a>(
+    state: &State,
+    job: &Job,
+    component: &ComponentStaging,
+    owner: impl Fn(&str) -> Option<&'a str>,
+) -> Option<String> {
+    if state.is_administrator(&Actor::User((*job.owner).clone())) {
+        return None;
+    }
+    let is_foreign = |name: &&String| owner(name).is_some_and(|owner| *owner != job.owner.user);
+    let made = component.creates.iter().find(is_foreign).map(|name| (name, "make"));
+    let removed = || component.destroys.iter().find(is_foreign).map(|name| (name, "remove"));
+    let (name, what) = made.or_else(removed)?;
+    Some(format!("it is to {what} the persistent buffer `{name}`, which belongs to another user"))
+}
+
+/// The owners of the persistent buffers that the answers of one command made.
+#[derive(Default)]
+pub(super) struct Made(BTreeMap<String, String>);
+
+impl Made {
+    /// A component was staged in. Why that does not count, if another user made a buffer meanwhile that it makes or removes.
+    pub(super) fn staged_in(&mut self, state: &State, job: &Job, position: u32) -> Option<String> {
+        let component = job.staged_components().into_iter().nth(position as usize)?;
+        let owner = |name: &str| {
+            let known = state.staging.buffers.get(name).map(|buffer| &buffer.owner);
+            known.or_else(|| self.0.get(name)).map(String::as_str)
+        };
+        let overtaken = foreign_of(state, job, component, owner);
+        if overtaken.is_none() {
+            for name in component.creates.iter().filter(|name| !state.staging.buffers.contains_key(*name)) {
+                self.0.entry(name.clone()).or_insert_with(|| job.owner.user.clone());
+            }
+        }
+        overtaken
+    }
 }
 
 /// What follows from an answer of the staging program.
@@ -86,7 +124,7 @@ pub(super) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -
 }
 
 /// What a job needs could not be staged in: it is held until an administrator releases it, and then it is tried again.
-fn failed(job: &Job, number: u64, position: u32, why: &str) -> Vec<Event> {
+pub(super) fn failed(job: &Job, number: u64, position: u32, why: &str) -> Vec<Event> {
     let kind = FilterKind::StageIn;
     let added = Holds { system: true, ..Holds::default() };
     let (verdict, message) = (ChainVerdict::Hold, why.to_owned());

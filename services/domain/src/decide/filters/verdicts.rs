@@ -28,11 +28,14 @@ pub(super) struct Batch<'a> {
     blocks: BTreeMap<JobId, i64>,
     /// Runs that are being stopped by now.
     stopping: BTreeSet<RunId>,
+    /// Persistent buffers that are there by now.
+    made: staging::Made,
 }
 
 impl<'a> Batch<'a> {
     pub(super) fn new(state: &'a State, now: Timestamp) -> Self {
-        Self { state, now, blocks: state.filters.blocks.clone(), stopping: BTreeSet::new() }
+        let (blocks, made) = (state.filters.blocks.clone(), staging::Made::default());
+        Self { state, now, blocks, stopping: BTreeSet::new(), made }
     }
 
     /// The job because of whose verdict this one must not start (HPC-F-31).
@@ -54,7 +57,13 @@ pub(super) fn called(
     let report = Arc::new(report);
     let Some(filter) = chain.spec.filters.get(call.position as usize) else { return Vec::new() };
     let answer = Answer { filter: &filter.spec, limit_seconds: chain.spec.limit_seconds, report: &report };
-    let mut events = vec![Event::FilterVerdict { call, report: report.clone() }];
+    let is_staged_in = chain.spec.kind == FilterKind::StageIn && report.exit == FilterExit::Code(0);
+    let overtaken = is_staged_in.then(|| batch.made.staged_in(batch.state, job, call.position)).flatten();
+    let mut events = vec![match overtaken {
+        None => Event::FilterVerdict { call, report: report.clone() },
+        // What it did to the buffers must not be noted.
+        Some(_) => too_late(chain, call, report.exit.clone()),
+    }];
     let attempt = Attempt::of(&chain.spec);
     let warning = match chain.spec.kind {
         FilterKind::Activation => answer.activation_warning(attempt),
@@ -69,12 +78,25 @@ pub(super) fn called(
         events.extend(ended(job, chain, last, outcome.clone()));
         return events;
     }
+    if let Some(why) = overtaken {
+        events.extend(staging::failed(job, chain.spec.number, call.position, &why));
+        return events;
+    }
     events.extend(match chain.spec.kind {
         FilterKind::Submission => submission(batch, job, filtering, chain, call, &answer),
         FilterKind::Activation => Activation { job, filtering, chain, call, answer, attempt, last }.verdict(batch),
         FilterKind::StageIn | FilterKind::StageOut => staging::verdict(job, chain, call, &answer),
     });
     events
+}
+
+/// An answer that counts for nothing.
+fn too_late(chain: &Chain, call: CallId, exit: FilterExit) -> Event {
+    let outstanding = chain.call.as_ref();
+    let claimed = outstanding.and_then(|outstanding| outstanding.claimed.as_ref());
+    let runner = claimed.map(|(runner, _)| runner.to_string()).unwrap_or_default();
+    let attempt = outstanding.map_or(1, |outstanding| outstanding.attempt);
+    Event::FilterLateResult { call, attempt, runner, exit }
 }
 
 /// What stands before everything that a filter says of one of several components: `1: ` (SL-S-12).

@@ -40,6 +40,28 @@ fn a_job_that_two_change_at_once_loses_neither_change() {
     assert_eq!(cluster.asked(id).as_deref(), Some("check x0 and a and b"));
 }
 
+/// HPC-C-04: the tasks of an array stay those that were submitted, whose number the limits were asked about.
+#[test]
+fn an_array_that_is_being_made_keeps_its_tasks() {
+    let mut cluster = Cluster::new();
+    let intake = || Intake { is_configuring: true, ..Intake::default() };
+    let tasks = |last, limit| array(muster_schemas::resources::IndexSet::from_range(0, last), limit);
+    let (id, _) = cluster.intake(tasks(9, Some(2)), intake());
+    let configure = |spec| {
+        let (spec, intake) = (Box::new(spec), Box::new(intake()));
+        Command::ConfigureJob { job: id, made_from: None, spec, intake }
+    };
+    for spec in [tasks(1, Some(2)), tasks(9, None), job(1, 1)] {
+        cluster.refused(&user("ada"), configure(spec), RefusalCode::Invalid, "keeps the tasks");
+    }
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[JobId::task(id.number, 3)]) });
+    cluster.ok(&user("ada"), configure(tasks(9, Some(2))));
+    let (plain, _) = cluster.intake(job(1, 1), intake());
+    let (spec, intake) = (Box::new(tasks(1, None)), Box::new(intake()));
+    let command = Command::ConfigureJob { job: plain, made_from: None, spec, intake };
+    cluster.refused(&user("ada"), command, RefusalCode::Invalid, "keeps the tasks");
+}
+
 /// HPC-C-04, HPC-F-22, HPC-J-03
 #[test]
 fn a_job_that_is_being_made_is_judged_only_when_it_enters() {
