@@ -150,10 +150,10 @@ impl Site {
         let mut records = Vec::with_capacity(views.len());
         self.with_sources(|sources| {
             for view in views {
-                if !is_detailed(&view) {
-                    records.extend(of_view(rest_of_array(view), sources));
-                } else if let Some(detail) = details.next_if(|detail| detail.job.id == view.id) {
-                    records.extend(of_detail(&detail, sources));
+                // One that has gone meanwhile was there when it was listed.
+                match details.next_if(|detail| detail.job.id == view.id) {
+                    Some(detail) => records.extend(of_detail(&detail, sources)),
+                    None => records.extend(of_view(rest_of_array(view), sources)),
                 }
             }
         });
