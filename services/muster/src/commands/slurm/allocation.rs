@@ -143,8 +143,7 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
 fn at_most_seconds(command: Command, settings: &[Settings]) -> Option<u32> {
     let given = |name: &str| settings.iter().find_map(|settings| settings.text(name));
     let immediate = given("immediate").map(|text| text.parse().unwrap_or(0));
-    let seconds = immediate.or_else(|| given("wait").filter(|_| command == Command::Salloc)?.parse().ok());
-    seconds
+    immediate.or_else(|| given("wait").filter(|_| command == Command::Salloc)?.parse().ok())
 }
 
 /// Waits for a job's start, but no longer than this.
