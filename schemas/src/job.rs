@@ -343,6 +343,8 @@ pub enum JobType {
     /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
     /// program of the cluster this is only shown.
     Staged(Vec<ComponentStaging>),
+    /// Cancelled as soon as a job that it depends on has ended so that it can never start; an array, those of its tasks (SL-C-19).
+    CancelledIfNeverMet,
 }
 
 /// What is to be staged for one component.

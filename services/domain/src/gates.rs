@@ -10,6 +10,7 @@ use muster_schemas::{
     policy::Policy,
     resources::IndexSet,
 };
+use std::collections::BTreeSet;
 use std::{borrow::Cow, cmp::Reverse};
 
 /// What dependencies can be about.
@@ -210,9 +211,9 @@ impl State {
         impossible
     }
 
-    /// Whether a waiting job, or a task that has never started, can never start.
-    pub(crate) fn has_impossible_jobs(&self) -> bool {
-        !self.index.doomed.is_empty()
+    /// The waiting jobs that can never start, or tasks of which cannot, and that are to be cancelled for that (SL-C-19).
+    pub(crate) fn impossible_jobs(&self) -> &BTreeSet<JobId> {
+        if self.settings().cancel_never_met { &self.index.doomed } else { &self.index.given_up }
     }
 
     /// What is so of a job, array or task. `None` if the state does not know it (any more).

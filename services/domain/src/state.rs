@@ -347,7 +347,7 @@ impl State {
     /// nothing waits for a time.
     pub fn next_timer(&self) -> Option<Timestamp> {
         let tasks_ready = !self.index.tasks_ready.is_empty();
-        if tasks_ready || self.has_staging_now() || self.settings().cancel_never_met && self.has_impossible_jobs() {
+        if tasks_ready || self.has_staging_now() || !self.impossible_jobs().is_empty() {
             return Some(self.time());
         }
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);

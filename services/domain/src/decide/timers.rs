@@ -22,11 +22,9 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     let mut events = Vec::new();
     let mut over = BTreeSet::new();
     let mut waiting_tasks = Vec::new();
-    if state.settings().cancel_never_met {
-        for job in state.index.doomed.iter().take(MAX_AT_ONCE).filter_map(|id| state.job(*id)) {
-            over.insert(job.id);
-            events.push(impossible(job));
-        }
+    for job in state.impossible_jobs().iter().take(MAX_AT_ONCE).filter_map(|id| state.job(*id)) {
+        over.insert(job.id);
+        events.push(impossible(job));
     }
     for (_, due) in state.index.due.iter().take_while(|(time, _)| *time <= now).take(MAX_AT_ONCE) {
         match due {

@@ -8,7 +8,12 @@ use super::{
     planning::Reservation,
 };
 use crate::apply::tasks::task_keys;
-use muster_schemas::{JobId, NodeId, RunId, Timestamp, event::Owner, filter::FilterKind, job::DependencyKind};
+use muster_schemas::{
+    JobId, NodeId, RunId, Timestamp,
+    event::Owner,
+    filter::FilterKind,
+    job::{DependencyKind, JobType},
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -23,6 +28,8 @@ pub(crate) struct JobKeys {
     forget_after: Option<Timestamp>,
     /// Whether it waits and a dependency can never be met.
     doomed: bool,
+    /// Whether it is to be cancelled then.
+    given_up: bool,
     /// The jobs that it depends on while it waits.
     targets: Vec<JobId>,
     /// Owner and name, if it is not over and no task of an array.
@@ -76,6 +83,7 @@ impl JobKeys {
         Self {
             due: self.due.filter(|_| !is_judged),
             doomed: self.doomed && !is_judged,
+            given_up: self.given_up && !is_judged,
             calling: filtering.call().is_some(),
             kept: filtering.has_claims(),
             judged: holds_up.then(|| job.lead().priority),
@@ -102,6 +110,7 @@ impl JobKeys {
             due: job.due(),
             forget_after: None,
             doomed: is_doomed(job),
+            given_up: is_doomed(job) && job.types().contains(&JobType::CancelledIfNeverMet),
             targets: targets(job),
             is_singleton: job.is_singleton(),
             blocking,
@@ -165,6 +174,8 @@ pub(crate) struct Index {
     pub(crate) retention: BTreeSet<(Timestamp, JobId)>,
     /// Waiting jobs with a dependency that can never be met.
     pub(crate) doomed: BTreeSet<JobId>,
+    /// Those of them that are to be cancelled then, whatever the cluster does with others.
+    pub(crate) given_up: BTreeSet<JobId>,
     /// Waiting jobs that lack resources which jobs behind them must not take.
     pub(crate) blocking: BTreeSet<JobId>,
     /// Jobs with an outstanding call of a filter.
@@ -266,6 +277,13 @@ impl Index {
                 self.doomed.insert(id)
             } else {
                 self.doomed.remove(&id)
+            };
+        }
+        if before.given_up != after.given_up {
+            if after.given_up {
+                self.given_up.insert(id)
+            } else {
+                self.given_up.remove(&id)
             };
         }
         if before.blocking != after.blocking {

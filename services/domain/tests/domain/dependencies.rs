@@ -6,7 +6,7 @@ use muster_schemas::{
     cluster::ClusterSettings,
     command::{Command, RefusalCode},
     event::{Event, JobChange},
-    job::{Dependencies, Dependency, DependencyKind, ExitStatus, Outcome, WaitReason},
+    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, JobType, Outcome, WaitReason},
     resources::IndexSet,
 };
 
@@ -118,6 +118,30 @@ fn impossible_jobs_are_cancelled_if_the_site_wants_it() {
     assert_eq!(cluster.outcome(second), Some(Outcome::DependencyNeverMet));
     assert_eq!(cluster.outcome(third), Some(Outcome::DependencyNeverMet));
     assert!(cluster.is_waiting(fourth));
+}
+
+/// SL-C-19: a job that says so is cancelled, others wait on; of an array the tasks that can never start.
+#[test]
+fn a_job_that_gives_up_is_cancelled_when_its_dependency_can_never_be_met() {
+    let mut cluster = Cluster::new();
+    let gives_up = |spec: JobSpec| JobSpec { types: vec![JobType::CancelledIfNeverMet], ..spec };
+    let first = cluster.submit("ada", job(1, 1));
+    let waits = cluster.submit("ada", after(DependencyKind::Succeeded, first));
+    let ends = cluster.submit("ada", gives_up(after(DependencyKind::Succeeded, first)));
+    let met = cluster.submit("ada", gives_up(after(DependencyKind::Failed, first)));
+    let tasks =
+        JobSpec { array: array(IndexSet::from_range(0, 1), None).array, ..after(DependencyKind::Succeeded, first) };
+    let tasks = cluster.submit("ada", gives_up(tasks));
+    assert!(cluster.state.next_timer().is_none_or(|time| time > cluster.now));
+    cluster.run_through(first, 1);
+    while cluster.state.next_timer().is_some_and(|time| time <= cluster.now) {
+        assert!(!cluster.tick().is_empty(), "a timer that is due leads to something");
+    }
+    assert_eq!(cluster.outcome(ends), Some(Outcome::DependencyNeverMet));
+    assert_eq!(cluster.outcome(tasks), Some(Outcome::DependencyNeverMet));
+    assert_eq!(reason(&cluster, waits), Some(WaitReason::DependencyNeverMet(first)));
+    assert!(cluster.is_waiting(met));
+    cluster.assert_replays();
 }
 
 #[test]

@@ -160,10 +160,16 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         umask: Some(submission.caller.umask),
         notifications: notifications(submission.caller, leader),
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
-        types: if staged.is_empty() { Vec::new() } else { vec![JobType::Staged(staged)] },
+        types: types(leader, staged),
         attributes,
         ..JobSpec::default()
     })
+}
+
+fn types(leader: &Settings, staged: Vec<ComponentStaging>) -> Vec<JobType> {
+    let staged = (!staged.is_empty()).then_some(JobType::Staged(staged));
+    let is_given_up = leader.text("kill-on-invalid-dep").is_some_and(|word| word.eq_ignore_ascii_case("yes"));
+    staged.into_iter().chain(is_given_up.then_some(JobType::CancelledIfNeverMet)).collect()
 }
 
 /// What the job takes over of the environment of its submitter.

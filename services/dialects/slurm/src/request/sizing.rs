@@ -209,13 +209,10 @@ pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
 /// The options that would change where or how long a job runs, and that the model has nothing for.
 fn without_effect(settings: &Settings) -> impl Iterator<Item = &'static str> + '_ {
     let says = |option: &str, word: &str| settings.text(option).is_some_and(|text| text.eq_ignore_ascii_case(word));
-    ["contiguous", "kill-on-invalid-dep", "no-kill", "switches", "tmp"].into_iter().filter(
-        move |option| match *option {
-            "kill-on-invalid-dep" => says(option, "yes"),
-            "no-kill" => settings.is_set(option) && !says(option, "off"),
-            option => settings.is_set(option),
-        },
-    )
+    ["contiguous", "no-kill", "switches", "tmp"].into_iter().filter(move |option| match *option {
+        "no-kill" => settings.is_set(option) && !says(option, "off"),
+        option => settings.is_set(option),
+    })
 }
 
 fn most_nodes(nodes: NodeRange) -> usize {

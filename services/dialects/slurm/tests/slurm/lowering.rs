@@ -2,7 +2,7 @@
 
 use super::submissions::{refusal, request, submit, submit_script, submit_with};
 use muster_schemas::{
-    job::{DependencyKind, Holds, MailWords, Occasion, Program, Sink, WarningSignal},
+    job::{DependencyKind, Holds, JobType, MailWords, Occasion, Program, Sink, WarningSignal},
     resources::{Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing},
 };
 use muster_slurm::{
@@ -188,17 +188,15 @@ fn nodes_have_the_least_number_of_cpus() {
 #[test]
 fn options_without_effect_are_told() {
     let told = |line: &str| warnings(Command::Sbatch, &super::submissions::settings(line)[0]);
-    for (line, option) in [
-        ("--contiguous", "contiguous"),
-        ("--tmp=1G", "tmp"),
-        ("--switches=1", "switches"),
-        ("-k", "no-kill"),
-        ("--kill-on-invalid-dep=yes", "kill-on-invalid-dep"),
-    ] {
+    for (line, option) in
+        [("--contiguous", "contiguous"), ("--tmp=1G", "tmp"), ("--switches=1", "switches"), ("-k", "no-kill")]
+    {
         let expected = format!("sbatch: warning: --{option} is kept and shown, but has no effect here");
         assert_eq!(told(line), [expected], "{line}");
     }
-    assert!(told("--kill-on-invalid-dep=no --no-kill=off --mincpus=2").is_empty());
+    assert!(told("--kill-on-invalid-dep=yes --no-kill=off --mincpus=2").is_empty());
+    assert_eq!(submit("--kill-on-invalid-dep=yes").types, [JobType::CancelledIfNeverMet]);
+    assert_eq!(submit("--kill-on-invalid-dep=no").types, []);
 }
 
 /// SL-C-13: a job is its submitter's.
