@@ -8,6 +8,11 @@ use muster_schemas::{
 
 /// The order in which two jobs start that need all nodes: one whose components have the priorities 9 and 2, then one of 5.
 fn order(priority: ComponentPriority) -> Vec<u64> {
+    order_with(priority, 5)
+}
+
+/// The same, with a priority of the second job.
+fn order_with(priority: ComponentPriority, of_plain: i64) -> Vec<u64> {
     let mut policy = backfill_passes();
     policy.backfill.components = Components { start: ComponentStart::AnyPass, priority, ..Components::default() };
     let mut world = reference_cluster(&policy);
@@ -16,7 +21,7 @@ fn order(priority: ComponentPriority) -> Vec<u64> {
     several.components[1].priority = Some(2);
     world.submit(several);
     let mut plain = some(12, "default", 10);
-    plain.components[0].priority = Some(5);
+    plain.components[0].priority = Some(of_plain);
     world.submit(plain);
     let mut started = Vec::new();
     while let [job] = pass(&mut world).0[..] {
@@ -34,5 +39,6 @@ fn the_policy_says_which_priority_a_job_of_several_components_has() {
     assert_eq!(order(ComponentPriority::First), [several, plain]);
     assert_eq!(order(ComponentPriority::Max), [several, plain]);
     assert_eq!(order(ComponentPriority::Avg), [several, plain], "5, and it came first");
+    assert_eq!(order_with(ComponentPriority::Avg, 6), [plain, several], "5 are less");
     assert_eq!(order(ComponentPriority::Min), [plain, several]);
 }

@@ -119,6 +119,25 @@ fn what_a_deferred_component_does_not_have_is_there_for_others() {
     assert!(!world.has_started(long));
 }
 
+/// SL-P-04: of a node of which a deferred component has a part, the rest is there for others.
+#[test]
+fn the_rest_of_the_nodes_of_a_deferred_component_is_there_for_others() {
+    let mut world = reference_cluster(&backfill_passes());
+    world.submit(on(8, 120));
+    pass(&mut world);
+    let cores = |number: u32, cores: u32, minutes: i64| {
+        let mut spec = crate::world::tasks(cores, u64::try_from(minutes * MINUTE).unwrap());
+        spec.components[0].alternatives[0].requests[0].nodes = vec![format!("nid{number:05}")];
+        spec
+    };
+    let job = world.submit(together([cores(10, 3, 10), on(8, 10)]));
+    let (too_large, fits) = (world.submit(cores(10, 2, 120)), world.submit(cores(10, 1, 120)));
+    let zero = world.now;
+    assert_eq!(go_to(&mut world, zero, 0), [fits]);
+    assert_eq!(expected(&world, job, zero), [Some(0), Some(2 * HOUR)]);
+    assert!(!world.has_started(too_large));
+}
+
 /// SL-P-01
 #[test]
 fn only_a_pass_of_backfill_starts_them() {
@@ -208,6 +227,26 @@ fn plain_jobs_count_for_the_look_ahead_of_a_pass() {
     assert_eq!(go_to(&mut world, zero, 30), [job], "it is the second that is tried");
 }
 
+/// SL-P-15: those for which no start is found count for the look-ahead as well, also where nothing is free.
+#[test]
+fn jobs_without_a_start_count_for_the_look_ahead_of_a_pass() {
+    let mut policy = backfill_passes();
+    (policy.backfill.reservations, policy.backfill.look_ahead) = (Some(1), Some(2));
+    policy.backfill.components.window_seconds = Some(u32::try_from(HOUR).unwrap());
+    let mut world = reference_cluster(&policy);
+    for number in 1..=12 {
+        world.submit(on(number, if number > 10 { 30 } else { 120 }));
+        pass(&mut world);
+    }
+    let first = world.submit(together([on(11, 10), on(12, 10)]));
+    let others = [(); 3].map(|()| world.submit(together([on(1, 10), on(2, 10)])));
+    let zero = world.now;
+    assert_eq!(go_to(&mut world, zero, 0), []);
+    let looked_at: Vec<JobId> = passes(&world).last().unwrap().jobs.iter().map(|planned| planned.job).collect();
+    assert_eq!(looked_at, [first, others[0], others[1]]);
+    assert_eq!(expected(&world, others[1], zero), [None, None]);
+}
+
 /// What was found out about a job counts for equal ones, which come to the same starts as if each was looked for.
 #[test]
 fn equal_jobs_stand_one_behind_the_other() {
@@ -288,6 +327,23 @@ fn between_the_passes_they_hold_up_their_own_queues_only() {
     assert_eq!(go_to(&mut world, zero, 10), [other]);
     assert_eq!(reason(&world, same), Some(WaitReason::BehindJob(job)));
     assert_eq!(go_to(&mut world, zero, 30), [same]);
+}
+
+/// SL-P-13: a job whose components wait in several queues holds up each of them.
+#[test]
+fn between_the_passes_they_hold_up_the_queues_of_all_their_components() {
+    let mut world = reference_cluster(&backfill_passes());
+    world.submit(on(8, 120));
+    pass(&mut world);
+    let job = world.submit(together([on(8, 10), some(1, "p2", 10)]));
+    let zero = world.now;
+    go_to(&mut world, zero, 0);
+    let behind = [on(1, 10), some(1, "p2", 10)].map(|spec| world.submit(spec));
+    assert_eq!(go_to(&mut world, zero, 10), []);
+    for other in behind {
+        assert_eq!(reason(&world, other), Some(WaitReason::BehindJob(job)));
+    }
+    assert_eq!(go_to(&mut world, zero, 30), behind);
 }
 
 /// SL-P-06

@@ -64,6 +64,47 @@ fn nodes_are_dealt_out_of_what_is_free() {
     assert_eq!(places(&world, job), [names([3]), names([1])]);
 }
 
+/// SL-P-08: a node that has no room for an equal part of the tasks is not dealt out for them.
+#[test]
+fn nodes_are_dealt_out_that_have_room_for_their_part_of_the_tasks() {
+    let nodes = (1..=6).map(|number| node(&format!("n{number:02}"), if number > 2 { 3 } else { 2 }, 0)).collect();
+    let of = |name: &str, numbers: [u32; 4]| QueueSpec { nodes: names(numbers), ..queue(name) };
+    let queues = vec![queue("default"), of("a", [1, 2, 3, 4]), of("b", [3, 4, 5, 6])];
+    let mut world = World::new(&Policy::default(), nodes, queues);
+    world.wait(1);
+    // Five tasks have no room on the nodes 1 and 2, which are left to `a` if `b` has its first ones.
+    let mut five = some(2, "a", 10);
+    five.components[0].alternatives[0].requests[0].tasks = Some(5);
+    let job = world.submit(together([some(2, "b", 10), five]));
+    assert_eq!(pass(&mut world).0, [job]);
+    assert_eq!(places(&world, job), [names([5, 6]), names([3, 4])]);
+}
+
+/// SL-P-08, SL-P-09: nodes of a reservation are dealt out among the components that name it.
+#[test]
+fn nodes_of_a_reservation_are_dealt_out_too() {
+    let mut world = cluster(3, &[("a", names([1, 3])), ("b", names([1, 2])), ("c", names([2]))]);
+    let zero = world.now;
+    let reservation = ReservationSpec {
+        name: "course".into(),
+        start: zero.plus_seconds(1),
+        end: zero.plus_seconds(1000 * MINUTE),
+        nodes: ReservedNodes::Named(names(1..=3)),
+        users: vec!["ada".into()],
+        accounts: Vec::new(),
+    };
+    world.must(&Actor::Ledger, Command::Reserve { reservation: Box::new(reservation) });
+    world.now = zero.plus_seconds(2);
+    world.must(&Actor::Ledger, Command::Tick);
+    let mut named = all(&[(1, "a"), (1, "b"), (1, "c")]);
+    for component in &mut named.components {
+        component.reservation = Some("course".into());
+    }
+    let named = world.submit(named);
+    assert_eq!(pass(&mut world).0, [named]);
+    assert_eq!(places(&world, named), [names([3]), names([1]), names([2])]);
+}
+
 /// SL-P-08: a job that no choice helps waits for resources, and is told so.
 #[test]
 fn who_is_helped_by_no_choice_waits_for_resources() {

@@ -229,7 +229,13 @@ fn limits_of_associations_and_classes_have_slurms_words() {
         ("9 running jobs of all in class high", "QOSGrpJobsLimit"),
         ("9 cores of all in class high", "QOSGrpCpuLimit"),
         ("9 cores of each user in class high", "QOSMaxCpuPerUserLimit"),
+        ("9 nodes of each user in class high", "QOSMaxNodePerUserLimit"),
         ("9 running jobs of each account in class high", "MaxJobsPerAccount"),
+        ("9 jobs of each account in class high", "MaxSubmitJobsPerAccount"),
+        ("9 cores of each account in class high", "MaxCpuPerAccount"),
+        ("9 nodes of each account in class high", "MaxNodePerAccount"),
+        ("9 bytes of memory of each account in class high", "MaxMemoryPerAccount"),
+        ("9 cores of each job in class high", "QOSMaxCpuPerJobLimit"),
         ("9 nodes of each job in class high", "QOSMaxNodePerJobLimit"),
     ];
     for (text, word) in cases {

@@ -45,6 +45,11 @@ hostname
     assert_eq!(scripts[0].directives.len(), 2);
 }
 
+/// The scripts of the components.
+fn texts(text: &str) -> Vec<String> {
+    scripts(text, &DIRECTIVE_WORDS).unwrap().into_iter().map(|script| script.text).collect()
+}
+
 /// SL-B-04: all comment lines are kept, directives behind the first command are switched off.
 #[test]
 fn details_of_the_rebuild() {
@@ -55,6 +60,12 @@ fn details_of_the_rebuild() {
         scripts[0].text,
         "#!/bin/sh\n# note\n#DW a\n#SBATCH hetjob\n# other\n#SBATCH packjob\n#EXCLUDED BB c\ndate\n#EXCLUDED DW late\n#DWX no\n"
     );
+    let blanks = texts("#!/bin/sh\n#DW a\n \t\n#SBATCH hetjob\n#DW b\n  \ndate\n\t\ntrue\n");
+    assert_eq!(
+        blanks[0], "#!/bin/sh\n#DW a\n#SBATCH hetjob\n#EXCLUDED DW b\ndate\ntrue\n",
+        "blanks are a blank line too"
+    );
+    assert_eq!(blanks[1], "#!/bin/sh\n#DW b\nexit 0\n");
     assert_eq!(scripts[1].text, "#!/bin/sh\n# other\nexit 0\n");
     assert_eq!(scripts[2].text, "#!/bin/sh\n#BB c\nexit 0\n");
 }
@@ -139,6 +150,10 @@ fn an_option_says_what_is_staged_where_the_script_does_not() {
     let words = rules(&DIRECTIVE_WORDS, true);
     let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=#DW:other", SUBMITTED, &words).unwrap();
     assert_eq!(staged(&job)[1].directives, ["#DW persistentdw name=alpha"]);
+    let first_only = "#!/bin/sh\n#DW a\n#SBATCH hetjob\n#SBATCH -n1\ndate\n";
+    let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=capacity=1G", first_only, &words).unwrap();
+    let directives: Vec<String> = staged(&job).iter().map(|staged| staged.directives.join(",")).collect();
+    assert_eq!(directives, ["#DW a", "capacity=1G"], "a section without directives leaves it to the option");
     let plain = "#!/bin/sh\ndate\n";
     let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=capacity=1G", plain, &words).unwrap();
     let [only] = staged(&job) else { panic!("{:?}", job.types) };
@@ -163,6 +178,7 @@ fn most_scripts_cannot_have_directives() {
 fn the_lines_of_a_file_go_behind_the_first() {
     assert_eq!(with_directives("#!/bin/sh\ndate\n", "#DW a\n#DW b"), "#!/bin/sh\n#DW a\n#DW b\ndate\n");
     assert_eq!(with_directives("#!/bin/sh", "#DW a\n"), "#!/bin/sh\n#DW a\n");
+    assert_eq!(with_directives("#!/bin/sh\n#SBATCH -n1\n", ""), "#!/bin/sh\n#SBATCH -n1\n", "an empty file has none");
 }
 
 proptest! {

@@ -92,6 +92,10 @@ fn a_step_takes_the_sizes_of_its_own_component() {
         ("SLURM_NTASKS_HET_GROUP_0", "1"),
         ("SLURM_NTASKS_HET_GROUP_1", "2"),
         ("SLURM_CPUS_PER_TASK", "3"),
+        ("SLURM_NNODES", "3"),
+        ("SLURM_NTASKS_PER_NODE", "3"),
+        ("SLURM_MEM_PER_NODE", "3"),
+        ("SLURM_MEM_PER_CPU", "3"),
         ("SLURM_DISTRIBUTION", "cyclic"),
     ];
     assert_eq!(
@@ -120,6 +124,9 @@ fn the_export_list_chooses_variables() {
     assert_eq!(chosen(Some("A,C=5,D")), "A=1 C=5 SLURM_X=3");
     assert_eq!(chosen(Some("ALL,B=9")), "A=1 B=9 SLURM_X=3");
     assert_eq!(chosen(Some("C='x,y'")), "C=x,y SLURM_X=3");
+    let plugin = [("A".to_owned(), "1".to_owned()), ("SPANK_Y".to_owned(), "4".to_owned())];
+    let left: Vec<String> = of_job(Some("NONE"), &plugin).into_keys().collect();
+    assert_eq!(left, ["SPANK_Y"], "what is for plugins passes as well");
 }
 
 /// SL-E-13: soft limits travel in variables, as far as `--propagate` names them.

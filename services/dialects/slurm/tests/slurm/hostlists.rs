@@ -49,6 +49,7 @@ fn equal_neighbours_of_counts_are_joined() {
     assert_eq!(expand_counts("72(x2),36"), Some(vec![72, 72, 36]));
     assert_eq!(expand_counts("72(x2"), None);
     assert_eq!(expand_counts("1(x99999999999)"), None);
+    assert_eq!(expand_counts("1(x600000),2(x600000)"), None, "so many together");
 }
 
 fn names() -> impl Strategy<Value = Vec<String>> {

@@ -63,6 +63,8 @@ fn a_file_is_copied_to_a_job_a_component_or_a_step() {
     let target = |text: &str, heterogeneous: bool| BroadcastTarget::of(&parse(text), heterogeneous);
     let second = Some(BroadcastTarget::Component { leader: 123, offset: 1 });
     assert_eq!([target("123.1", true), target("123+1", true)], [second, second]);
+    let first = Some(BroadcastTarget::Component { leader: 123, offset: 0 });
+    assert_eq!([target("123.0", true), target("123+0", true)], [first, first]);
     assert_eq!(target("123.1", false), Some(BroadcastTarget::Step { job: 123, step: StepName::Number(1) }));
     assert_eq!([target("123", true), target("123", false)], [Some(BroadcastTarget::Job(123)); 2]);
     assert_eq!([target("123+1.0", true), target("1_2", false)], [None; 2]);

@@ -126,6 +126,8 @@ fn gpus_are_counted_by_what_they_are_asked_for() {
     assert_eq!(gpus("--gres=gpu"), Gpus { count: 1, per: Per::Node, model: None });
     assert_eq!(request(&submit("--gres=none"), 0).gpus, None);
     assert_eq!(request(&submit("--gpus-per-task=2 --cpus-per-gpu=3"), 0).cpus_per_task, 6);
+    let shared = request(&submit("-n2 -G 1 --cpus-per-gpu=3"), 0).cpus_per_task;
+    assert_eq!(shared, 2, "tasks share the CPUs of their GPUs, and none gets less than its part");
     assert_eq!(rejected("--gres=craynetwork:1"), Rejection::Gres);
 }
 
@@ -306,6 +308,9 @@ fn deadlines_limits_and_beginnings_fit_together() {
     let walltime = |line: &str| submit(line).components[0].alternatives[0].walltime_seconds;
     assert_eq!(walltime("--deadline=now+1hour --time-min=20 -t120"), Some(3600));
     assert_eq!(walltime("--deadline=now+1hour --time-min=20 -t30"), Some(1800));
+    assert_eq!(walltime("--deadline=now+1hour --time-min=60 -t120"), Some(3600), "it just fits");
+    assert_eq!(walltime("--deadline=now+1hour -t60"), Some(3600));
+    assert_eq!(walltime("--time-min=60 -t60"), Some(3600));
     assert_eq!(walltime("--deadline=now+1hour"), None, "the partition says");
     let limits = |line: &str, room| limits_until_deadline(&super::submissions::settings(line)[0], room);
     assert_eq!(limits("--deadline=now+10minutes", 600), [600, 450, 300, 150, 60]);
@@ -320,6 +325,20 @@ fn named_nodes_of_one_component_are_excluded_from_the_others() {
     assert_eq!(request(&job, 0).excluded_nodes, ["n2"]);
     assert_eq!(request(&job, 1).excluded_nodes, ["n9", "n1", "n2"]);
     assert_eq!(request(&job, 2).excluded_nodes, ["n9"]);
+    let job = submit("-w n1 : -n1 : -w n3");
+    let excluded = [0, 1, 2].map(|offset| request(&job, offset).excluded_nodes.join(","));
+    assert_eq!(excluded, ["n3", "n1,n3", "n1"], "from those before it and those behind it");
+}
+
+/// SL-M-06, SL-O-09: what is asked for mail of a later component is not kept.
+#[test]
+fn mail_of_a_later_component_is_not_kept() {
+    let job = submit("-n1 --mail-type=END --mail-user=ann : -n1 --mail-type=FAIL --mail-user=bob");
+    let kept = |offset: usize| {
+        [component::MAIL_TYPE, component::MAIL_USER].map(|name| Attributes(&job.attributes).component(offset, name))
+    };
+    assert_eq!([kept(0), kept(1)], [[Some("END"), Some("ann")], [None, None]]);
+    assert_eq!(job.notifications.len(), 1);
 }
 
 /// SL-S-13: no array of heterogeneous jobs, unless the site turns it on; not with salloc and srun.

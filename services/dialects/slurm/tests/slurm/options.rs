@@ -153,6 +153,9 @@ fn a_colon_inside_a_word_separates_nothing() {
     let line = parse(Command::Srun, "-n1 a : x:y -n2 : b c");
     let programs: Vec<String> = line.groups.iter().map(|group| group.words.join(" ")).collect();
     assert_eq!(programs, ["a", "x:y -n2", "b c"]);
+    let line = parse(Command::Srun, "-n1 a :b c: -n2 : d");
+    let programs: Vec<String> = line.groups.iter().map(|group| group.words.join(" ")).collect();
+    assert_eq!(programs, ["a :b c: -n2", "d"], "nor does one at the beginning or the end of a word");
 }
 
 /// SL-S-04: options end at the script's name.

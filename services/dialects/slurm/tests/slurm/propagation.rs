@@ -11,7 +11,7 @@ use proptest::{prelude::*, sample};
 /// The options of SL-O-01.
 const CARRIED: &str = "account acctg-freq begin cluster-constraint clusters comment deadline delay-boot dependency \
     distribution error exclude export export-file get-user-env gid hold ignore-pbs immediate input job-name mcs-label mem \
-    nice no-kill no-requeue output parsable priority profile propagate qos quiet reboot reservation signal test-only \
+    nice no-kill no-requeue output parsable priority profile propagate qos quiet reboot requeue reservation signal test-only \
     time time-min uid verbose wait-all-nodes wckey chdir";
 const CARRIED_BY_SRUN: &str = "epilog kill-on-bad-exit label msg-timeout no-allocate open-mode prolog pty quit-on-interrupt \
     slurmd-debug task-epilog task-prolog unbuffered";
@@ -66,6 +66,18 @@ fn every_other_option_returns_to_its_default() {
     for (command, option) in named(RESET) {
         assert_eq!(holds(command, option), [true, false, false], "{command} --{}", option.name);
     }
+}
+
+/// SL-O-02: nor is any option that no list names.
+#[test]
+fn no_option_is_carried_that_the_lists_do_not_name() {
+    let names: Vec<&str> = [CARRIED, CARRIED_BY_SRUN, "wait"].into_iter().flat_map(str::split_whitespace).collect();
+    let others: Vec<&str> = OPTIONS
+        .iter()
+        .filter(|option| option.carried && !names.contains(&option.name))
+        .map(|option| option.name)
+        .collect();
+    assert_eq!(others, [""; 0]);
 }
 
 /// SL-O-08: `--workdir` is the old name of `--chdir`; both are carried.

@@ -313,6 +313,10 @@ fn scancel_takes_ids_filters_and_signals() {
     assert_eq!(run(scancel("--me")).filter.user.as_deref(), Some("ann"));
     let set = |name: &str| (name == "SCANCEL_INTERACTIVE").then(|| "1".to_owned());
     assert!(run(scancel::parse(&split("7"), &around(&set))).interactive);
+    for off in ["", "0", "f", "false"] {
+        let unset = |name: &str| (name == "SCANCEL_INTERACTIVE").then(|| off.to_owned());
+        assert!(!run(scancel::parse(&split("7"), &around(&unset))).interactive, "{off}");
+    }
 }
 
 /// SL-C-33

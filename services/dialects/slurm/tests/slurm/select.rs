@@ -97,6 +97,10 @@ fn scontrol_shows_components_in_their_order_and_tells_of_one_that_is_not_there()
         found.map(|found| found.iter().map(|record| record.shown_id().to_string()).collect::<Vec<_>>())
     };
     assert_eq!(shown("93"), Ok(vec!["93+0".to_owned(), "93+1".to_owned(), "93+2".to_owned()]));
+    let reversed: Vec<JobRecord> = jobs().into_iter().rev().collect();
+    let ordered = shown_by_scontrol(&ids("93")[0], &reversed).expect("a job");
+    let offsets: Vec<String> = ordered.iter().map(|record| record.shown_id().to_string()).collect();
+    assert_eq!(offsets, ["93+0", "93+1", "93+2"], "whatever order they came in");
     assert_eq!(shown("93+1"), Ok(vec!["93+1".to_owned()]));
     assert_eq!(shown("94"), Ok(vec!["93+1".to_owned()]));
     assert_eq!(shown("93+9"), Err(Failure::plain("Job 93+9 not found")));

@@ -123,6 +123,12 @@ fn exit_codes_tell_status_and_signal() {
     let killed = json!({ "outcome": "failed", "exit_status": { "signal": 9 }, "detail": null });
     let job = records([view(json!({ "state": "finished", "outcome": killed, "ended": ago(1) }))]).remove(0);
     assert_eq!(list(vec![row(&Arc::new(job), None)], &bars("State,ExitCode")), "FAILED|0:9\n");
+    let without_status = |outcome: &str| {
+        let outcome = json!({ "outcome": outcome, "exit_status": null, "detail": null });
+        ExitCode::of(&serde_json::from_value(outcome).expect("an outcome")).to_string()
+    };
+    let words = ["launch_failed", "node_lost", "refused", "out_of_memory", "timed_out", "cancelled"];
+    assert_eq!(words.map(without_status), ["1:0", "1:0", "1:0", "0:125", "0:0", "0:0"]);
 }
 
 /// SL-A-08
@@ -187,6 +193,27 @@ fn jobs_are_chosen_by_state_owner_and_window() {
     assert_eq!(with(Wanted { from: Some(ago(10)), ..Wanted::default() }), "7 ");
     assert_eq!(with(Wanted { to: Some(ago(100)), ..Wanted::default() }), "");
     assert_eq!(with(Wanted { nodes: ["n1".to_owned()].into(), ..Wanted::default() }), "7 ");
+}
+
+/// SL-A-07: each filter asks for what its option names.
+#[test]
+fn jobs_are_chosen_by_account_partition_class_name_and_size() {
+    let record = |id: &str, members: serde_json::Value| records([running(id, 5, &["n1"], members)]).remove(0);
+    let other = json!({ "account": "abc", "queue": "p2", "class": "high", "name": "bar", "walltime_seconds": 600,
+        "nodes": ["n1", "n2"], "node_count": 2, "cores": 8 });
+    let rows = [record("7", json!({ "cores": 4 })), record("8", other)].map(|job| row(&Arc::new(job), None));
+    let with = |wanted: Wanted| {
+        let taken: Vec<String> = rows.iter().filter(|row| wanted.takes(row)).map(Row::shown_id).collect();
+        taken.join(" ")
+    };
+    let set = |name: &str| std::collections::BTreeSet::from([name.to_owned()]);
+    assert_eq!(with(Wanted { accounts: set("abc"), ..Wanted::default() }), "8");
+    assert_eq!(with(Wanted { partitions: set("p2"), ..Wanted::default() }), "8");
+    assert_eq!(with(Wanted { classes: set("high"), ..Wanted::default() }), "8");
+    assert_eq!(with(Wanted { names: set("bar"), ..Wanted::default() }), "8");
+    assert_eq!(with(Wanted { node_counts: Some((2, 4)), ..Wanted::default() }), "8");
+    assert_eq!(with(Wanted { cpu_counts: Some((1, 4)), ..Wanted::default() }), "7");
+    assert_eq!(with(Wanted { limit_seconds: Some((600, 600)), ..Wanted::default() }), "8");
 }
 
 /// SL-A-11, SL-A-01

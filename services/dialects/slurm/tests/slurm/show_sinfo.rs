@@ -190,3 +190,14 @@ fn json_tells_nodes_with_their_partitions() {
     assert_eq!(object["nodes"][11]["partitions"], json!(["debug"]));
     assert_eq!((&object["nodes"][0]["cpus"], &object["nodes"][0]["alloc_cpus"]), (&json!(4), &json!(2)));
 }
+
+/// SL-C-29: what jobs still have of a node that serves no more is not counted twice.
+#[test]
+fn cores_are_with_jobs_free_or_of_no_use() {
+    let counts = |state: &str, used: u32| {
+        NodeRecord::of(&node(1, state, used, Value::Null), NodeFacts::default(), clock().now).cpu_counts()
+    };
+    assert_eq!(counts("up", 1), [1, 3, 0, 4]);
+    assert_eq!(counts("drained", 1), [1, 0, 3, 4]);
+    assert_eq!(counts("drained", 0), [0, 0, 4, 4]);
+}

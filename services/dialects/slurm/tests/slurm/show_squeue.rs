@@ -290,6 +290,28 @@ fn jobs_are_ordered_by_partition_state_and_priority_and_then_by_number() {
     assert_eq!(error.unwrap_err().to_string(), "Invalid sort specification: !");
 }
 
+/// SL-C-25: `-L` takes names of licences, however many of them the job asks for.
+#[test]
+fn jobs_are_chosen_by_the_licences_that_they_ask_for() {
+    let spec = json!({ "components": [{}], "attributes": { "slurm.0.licenses": "matlab,ansys:2" } });
+    let job = detailed(view(json!({})), spec, json!([])).remove(0);
+    let takes = |name: &str| squeue::Filter { licences: [name.to_owned()].into(), ..Default::default() }.takes(&job);
+    assert_eq!(["matlab", "ansys", "ansys:2", "other"].map(takes), [true, true, false, false]);
+}
+
+/// SL-C-25: of equal tasks of an array those that started come in the order of their index, and the rest behind them.
+#[test]
+fn tasks_that_have_not_started_come_behind_those_that_have() {
+    let array = json!({ "total": 5, "remaining": "3-5", "waiting": 3, "running": 2, "finished": {} });
+    let jobs = records([
+        view(json!({ "id": "43", "array": array })),
+        running("43_2", 9, &["n1"], json!({})),
+        running("43_1", 9, &["n1"], json!({})),
+    ]);
+    let listed = list(jobs, &Listing { sort: "i".to_owned(), ..letters("%i") });
+    assert_eq!(listed, "43_1\n43_2\n43_[3-5]\n");
+}
+
 /// SL-C-27, SL-C-39, SL-I-14
 #[test]
 fn every_reason_to_wait_has_a_word() {
@@ -323,6 +345,12 @@ fn every_reason_to_wait_has_a_word() {
     }
     let operator = Holds { operator: true, ..Holds::default() };
     assert_eq!(waiting_reason(None, operator, None), "JobHeldAdmin");
+    let both = Holds { user: true, system: true, ..Holds::default() };
+    assert_eq!(
+        waiting_reason(None, both, None),
+        "JobHeldAdmin",
+        "an administrator's hold weighs more than the owner's"
+    );
 }
 
 /// SL-C-23, SL-P-12
