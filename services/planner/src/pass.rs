@@ -16,7 +16,7 @@ pub(crate) mod turn;
 use crate::{
     class::{Class, ClassId},
     engine::{Engine, Run},
-    limits::{Usage, Uses, Ways, queues},
+    limits::{Usage, Uses, Ways, is_one_shut, queues},
     machine::Holding,
     model::{ActiveRun, Demand, Holder, Slot},
     queue::Place,
@@ -317,11 +317,13 @@ impl Engine {
         if self.classes.has_failed(class_id, self.passes) {
             return None;
         }
-        let ways = self.open_ways(place);
+        let class = self.classes.get(class_id);
+        let is_moldable = class.is_moldable();
+        let ways = if cycle.index.may_fit(class) { self.open_ways(place) } else { None };
         let found = self.place_class_now(cycle, class_id, ways.as_deref());
         // A job that can be served in several ways may want to start after all, when others have taken the better way, and
         // limits may leave an equal one other ways.
-        if found.is_none() && ways.is_none() {
+        if found.is_none() && !is_moldable && !is_one_shut(ways.as_deref()) {
             self.classes.fails(class_id, self.passes);
             cycle.failed_classes += 1;
         }

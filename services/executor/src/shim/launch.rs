@@ -83,7 +83,7 @@ fn open_streams(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<Str
     let has_client = |tasks: &&StepTasks| {
         tasks.streams.has_output() || matches!(tasks.streams.stdin, StepInput::AllTasks | StepInput::Task(_))
     };
-    let streams = spooled.tasks.as_ref().filter(has_client).map(|_| Streams::new(folder));
+    let streams = spooled.tasks.as_ref().filter(has_client).map(|_| Streams::new(folder, &spooled.identity));
     streams.transpose().map_err(|error| format!("the output of the step cannot be kept in the spool: {error}"))
 }
 

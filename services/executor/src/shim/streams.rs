@@ -6,7 +6,10 @@
 //! pace.
 
 use super::feed::{Feed, Next};
-use crate::spool::{INPUT, INPUT_END, INPUT_TAKEN, OUTPUT, RunFolder};
+use crate::{
+    identity::Identity,
+    spool::{INPUT, INPUT_END, INPUT_TAKEN, OUTPUT, RunFolder},
+};
 use muster_schemas::{
     job::ExitStatus,
     step_io::{Content, Frame, MAX_CONTENT_BYTES},
@@ -15,6 +18,7 @@ use muster_schemas::{
 use nix::{
     errno::Errno,
     sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout},
+    unistd::{Gid, Uid, fchown},
 };
 use std::{
     collections::BTreeMap,
@@ -56,6 +60,8 @@ struct Source {
 /// The streams of the tasks of a step on this node.
 pub struct Streams {
     folder: RunFolder,
+    /// Whose the pipes are, if they are not this process's: a task may open `/dev/stderr` by its name.
+    owner: Option<(Uid, Gid)>,
     epoll: Epoll,
     sources: BTreeMap<u64, Source>,
     feeds: BTreeMap<u64, Feed>,
@@ -76,12 +82,13 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// None open yet.
-    pub fn new(folder: &RunFolder) -> io::Result<Self> {
+    /// None open yet, for tasks of a user.
+    pub fn new(folder: &RunFolder, user: &Identity) -> io::Result<Self> {
         let output = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.file(OUTPUT))?;
         output.set_len(0)?;
         Ok(Self {
             folder: folder.clone(),
+            owner: Uid::effective().is_root().then(|| (Uid::from_raw(user.uid), Gid::from_raw(user.gid))),
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             sources: BTreeMap::new(),
             feeds: BTreeMap::new(),
@@ -102,6 +109,7 @@ impl Streams {
     /// A pipe from a task: the task's side of it.
     pub fn source_pipe(&mut self, rank: u32, stream: Stream) -> io::Result<File> {
         let (ours, theirs) = pipe(true)?;
+        self.give(&theirs)?;
         self.add_source(ours, rank, stream)?;
         Ok(theirs)
     }
@@ -109,8 +117,14 @@ impl Streams {
     /// A pipe to a task, for what the client says: the task's side of it.
     pub fn feed_pipe(&mut self) -> io::Result<File> {
         let (theirs, ours) = pipe(false)?;
+        self.give(&theirs)?;
         self.add_feed(Rc::new(ours))?;
         Ok(theirs)
+    }
+
+    fn give(&self, pipe: &File) -> io::Result<()> {
+        let Some((uid, gid)) = self.owner else { return Ok(()) };
+        Ok(fchown(pipe.as_fd(), Some(uid), Some(gid))?)
     }
 
     /// Takes what comes out of a pipe whose reads do not wait.

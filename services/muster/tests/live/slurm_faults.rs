@@ -3,7 +3,7 @@
 use crate::{
     slurm::Site,
     slurm_steps::{reference, sorted},
-    system::Output,
+    system::{Output, System},
 };
 use std::io::{BufRead as _, BufReader};
 
@@ -134,6 +134,17 @@ fn a_step_on_one_component_sees_the_sizes_of_that_component() {
     assert_eq!(of("script", "SLURM_JOB_NODELIST"), "nid00001\n");
     assert_eq!(of("step", "SLURM_JOB_NODELIST"), "nid00002\n");
     assert_eq!(of("given", "SLURM_CPUS_PER_TASK"), "7\n", "what is asked for by name is given");
+}
+
+/// SL-R-25: the streams of a task belong to its user, who may open them by their names.
+#[test]
+fn streams_of_tasks_belong_to_their_user() {
+    let system = System::start_for_others();
+    let line =
+        "read word; echo $word > /dev/stdout; echo to error > /dev/stderr; head -c0 < /dev/stdin && echo is open";
+    let said = system.run_as_nobody(&["slurm", "srun", "-D", "/", "sh", "-c", line]);
+    assert_eq!(said.stderr, "to error\n");
+    assert_eq!((said.status, said.stdout.as_str()), (0, "\nis open\n"));
 }
 
 /// SL-E-13: soft limits, as far as `--propagate` has them.

@@ -9,7 +9,7 @@ use super::{Cycle, Verdict};
 use crate::{
     class::ClassId,
     engine::Engine,
-    limits::Usage,
+    limits::{Usage, is_one_shut},
     model::Demand,
     queue::Place,
     resize,
@@ -218,7 +218,7 @@ impl Engine {
             let ways = self.open_ways(place);
             let Some(placement) = self.place_as(cycle, class, &demand, ways.as_deref()) else {
                 // Limits may leave an equal job other ways.
-                if ways.is_none() {
+                if !is_one_shut(ways.as_deref()) {
                     self.classes.fails(class, self.passes);
                 }
                 return Verdict::NoRoom;

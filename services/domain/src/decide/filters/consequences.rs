@@ -11,6 +11,7 @@ use muster_schemas::{
     event::{Event, JobChange},
     filter::ChainVerdict,
 };
+use std::collections::BTreeSet;
 
 /// Adds what follows from the events for the jobs that they name: what was kept for a job that is over, held or changed is
 /// free, its chain is over, and it blocks nobody any more (HPC-F-23, HPC-F-32, HPC-F-35, HPC-F-39).
@@ -38,7 +39,7 @@ struct Settled {
     released: Vec<JobId>,
     ended: Vec<JobId>,
     /// Jobs that ask for something else by an event that was followed: one command can change them by several.
-    resized: Vec<JobId>,
+    resized: BTreeSet<JobId>,
 }
 
 impl Settled {
@@ -147,8 +148,7 @@ fn not_granted(state: &State, id: JobId, why: &str) -> Vec<Event> {
 fn modified(state: &State, id: JobId, change: &JobChange, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
     let changes_size = change.alternatives.is_some() || change.queue.is_some();
     let mut before = Vec::new();
-    if changes_size && !settled.resized.contains(&id) && state.job(id).is_some_and(Job::is_waiting) {
-        settled.resized.push(id);
+    if changes_size && state.job(id).is_some_and(Job::is_waiting) && settled.resized.insert(id) {
         before.extend(released(state, id, settled));
         before.extend(not_granted(state, id, "the job asks for something else"));
     }

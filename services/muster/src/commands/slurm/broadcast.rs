@@ -43,8 +43,9 @@ const WRITE: &str = r#"set -eC
 to="$1"
 if [ -d "$to" ]; then to="${to%/}/$4"; fi
 part="$to.sbcast.$MUSTER_NODE_NAME.$$"
-cat > "$part"
+: > "$part"
 trap 'rm -f -- "$part"' EXIT
+cat >> "$part"
 chmod -- "$2" "$part"
 if [ -n "$3" ]; then touch -d "@$3" -- "$part"; fi
 mv -fT -- "$part" "$to"
