@@ -163,6 +163,9 @@ fn jobs_of_one_command_count_together() {
     let three = Command::Submit { jobs: vec![job(1, 1), job(1, 1), job(1, 1)] };
     cluster.refused(&user("ada"), three, RefusalCode::LimitReached, "job 3 of the submission: limit reached: 2 jobs");
     assert_eq!(cluster.state.unfinished_jobs(), 0);
+    let with_array = Command::Submit { jobs: vec![array("0-1".parse().unwrap(), None), job(1, 1)] };
+    cluster.refused(&user("ada"), with_array, RefusalCode::LimitReached, "job 2 of the submission: limit reached: 2");
+    assert_eq!(cluster.state.unfinished_jobs(), 0);
 }
 
 /// SL-L-01: tasks of an array count singly, those that wait and those that run.
@@ -239,6 +242,26 @@ fn three_sets_of_limits_hold() {
     cluster.assert_replays();
 }
 
+/// SL-L-02: of two classes that limit the same, the queue's counts, whether it lets in more or less.
+#[test]
+fn the_class_of_the_queue_goes_before_that_of_the_component() {
+    for (of_queue, own) in [(1, 3), (3, 1)] {
+        let settings = AccountSettings { queue_classes: [("other".to_owned(), "first".to_owned())].into(), ..LIMITS };
+        let mut cluster = cluster(settings, UseLimits::default(), UseLimits::default());
+        let limited =
+            |name: &str, most| class(ClassSpec { name: name.into(), limits: jobs(most), ..Default::default() });
+        cluster.ok(&user("oper"), change(vec![limited("first", of_queue), limited("second", own)]));
+        let spec = |count| {
+            let mut spec = in_class("second", of_parts(count));
+            spec.components.iter_mut().for_each(|component| component.queue = Some("other".into()));
+            spec
+        };
+        submit(&mut cluster, "ada", spec(of_queue as usize)).unwrap();
+        let text = format!("limit reached: {of_queue} jobs of each user in class first");
+        assert_eq!(refusal(&mut cluster, "ada", spec(1)), text);
+    }
+}
+
 /// SL-L-05, SL-S-20: what could never start is refused at once if the site says so, and else waits.
 #[test]
 fn hopeless_jobs_are_refused_where_the_site_says_so() {
@@ -274,6 +297,10 @@ fn hopeless_jobs_are_refused_where_the_site_says_so() {
     for spec in [of_parts(2), wide(&[3, 1]), lasting(3600), array("0-9".parse().unwrap(), None)] {
         submit(&mut strict, "ada", spec).unwrap();
     }
+    // One way that is short enough will do.
+    let mut ways = lasting(3600);
+    ways.components[0].alternatives.extend(lasting(7200).components.remove(0).alternatives);
+    submit(&mut strict, "ada", ways).unwrap();
     // Who names no walltime has the longest that there may be.
     let plain = submit(&mut strict, "ada", job(1, 1)).unwrap();
     let job = strict.state.job(plain).unwrap();
@@ -332,6 +359,31 @@ fn associations_name_the_classes_that_they_may_use() {
     cluster.refused(&user("ada"), to("normal"), RefusalCode::PermissionDenied, "class: `normal`");
     cluster.refused(&user("bob"), to("high"), RefusalCode::PermissionDenied, "belongs to ada");
     assert_eq!(cluster.ok(&user("ada"), to("high")).len(), 1);
+}
+
+/// SL-L-07: of a user's associations in an account that of the queue goes first; one that names no classes leaves it to the
+/// account's.
+#[test]
+fn the_nearest_association_that_names_classes_says_which_may_be_used() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let high = ClassSpec { name: "high".into(), ..ClassSpec::default() };
+    let with = |of: AssociationKey, classes: &[&str]| {
+        let classes = classes.iter().map(|class| (*class).to_owned()).collect();
+        added(AssociationSpec { of, classes, ..AssociationSpec::default() })
+    };
+    let in_other = AssociationKey { queue: Some("other".into()), ..of("optics", Some("ada")) };
+    let changes = vec![class(high), with(of("optics", None), &["normal"]), with(in_other, &["high"])];
+    cluster.ok(&user("oper"), change(changes));
+    let to = |queue: &str, class: &str| {
+        let mut spec = in_class(class, job(1, 1));
+        spec.components[0].queue = Some(queue.into());
+        Command::Submit { jobs: vec![spec] }
+    };
+    for (queue, may_use, may_not) in [("default", "normal", "high"), ("other", "high", "normal")] {
+        let text = format!("class: `{may_not}` is not one that ada may use");
+        cluster.refused(&user("ada"), to(queue, may_not), RefusalCode::PermissionDenied, &text);
+        cluster.ok(&user("ada"), to(queue, may_use));
+    }
 }
 
 /// SL-C-36: the class of one component that waits can be changed, and it counts there from then on.

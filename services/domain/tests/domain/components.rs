@@ -87,6 +87,7 @@ fn a_hold_of_one_component_keeps_the_whole_job_from_starting() {
     cluster.ok(&user("ada"), hold(only(id, 2)));
     cluster.ok(&user("ada"), Command::Release { jobs: only(id, 1), holds: USER });
     assert_eq!(holds(&cluster), [false, false, true]);
+    assert_eq!(cluster.ok(&user("ada"), Command::Release { jobs: only(id, 1), holds: USER }), [], "nor is this");
     assert!(!cluster.is_waiting(id));
     // The whole job is held and released with all of its components.
     cluster.ok(&user("ada"), hold(ids(&[id])));

@@ -521,3 +521,19 @@ fn every_component_has_gates_of_its_own() {
     cluster.ok(&user("ada"), Command::Release { jobs: ids(&[id]), holds: USER_HOLD });
     assert!(cluster.is_waiting(id));
 }
+
+/// SL-S-02: a later component waits for its time, and the job with it, which says so.
+#[test]
+fn a_job_waits_for_the_begin_of_a_later_component() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    let begin = cluster.now.plus_seconds(60);
+    spec.components.push(Component { begin: Some(begin), ..spec.components[0].clone() });
+    let id = cluster.submit("ada", spec);
+    assert!(!cluster.is_waiting(id));
+    let waiting = cluster.state.job(id).expect("it waits");
+    assert_eq!(cluster.state.wait_reason(waiting), Some(WaitReason::BeginTime(begin)));
+    cluster.pass(60);
+    cluster.tick();
+    assert!(cluster.is_waiting(id));
+}

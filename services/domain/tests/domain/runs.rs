@@ -59,6 +59,19 @@ fn a_script_speaks_for_its_run() {
     assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
 }
 
+/// SL-S-09: the end of a node that only holds resources ends nothing.
+#[test]
+fn a_node_that_only_holds_resources_speaks_for_nobody() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 1));
+    let run = cluster.start(id, &["node2", "node3"], 1);
+    let events = cluster.end(run, "node3", ExitStatus::Code(0));
+    assert!(matches!(events.as_slice(), [Event::RunNodeEnded { .. }]), "{events:?}");
+    assert_eq!(cluster.outcome(id), None);
+    cluster.end(run, "node2", ExitStatus::Code(3));
+    assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(3))));
+}
+
 #[test]
 fn an_end_implies_the_start() {
     let mut cluster = Cluster::new();

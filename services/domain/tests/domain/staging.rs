@@ -273,6 +273,24 @@ fn what_waits_for_a_program_is_staged_with_the_next() {
     assert!(is_open(&cluster, id));
 }
 
+/// SL-B-02: a buffer is there once it was made, and one whose removal failed stays.
+#[test]
+fn a_buffer_that_could_not_be_made_or_removed_is_as_it_was() {
+    let mut cluster = site();
+    let makes = cluster.submit("ada", with(job(1, 1), vec![staged(0, &["alpha"], &[], &[])]));
+    begin(&mut cluster);
+    cluster.answer(makes, code(3));
+    assert_eq!(cluster.state.buffers().len(), 0);
+    cluster.ok(&root(), Command::Release { jobs: ids(&[makes]), holds: SYSTEM });
+    stage_in(&mut cluster, makes);
+    assert_eq!(cluster.state.buffers().len(), 1);
+    let removes = cluster.submit("ada", with(job(1, 1), vec![staged(0, &[], &[], &["alpha"])]));
+    begin(&mut cluster);
+    cluster.answer(removes, code(3));
+    assert_eq!(cluster.state.buffers().len(), 1);
+    cluster.assert_replays();
+}
+
 /// SL-B-02, SL-B-08: a buffer of another user is neither made anew nor removed; one's own is used as it is.
 #[test]
 fn a_buffer_of_another_user_is_left_alone() {
