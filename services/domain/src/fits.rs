@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{
     NodeId,
     cluster::{ClusterSettings, QueueSpec},
-    resources::{Alternative, Level, NodeFilter, NodeSpec, Request},
+    resources::{Alternative, Level, NodeFilter, NodeSpec, Per, Request},
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +78,33 @@ fn too_much(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, settings:
     has("cores", cores, total(&|node| u64::from(node.cores)))
         .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
         .or_else(|| has("bytes of memory", memory_bytes, total(&|node| node.memory_bytes)))
-        .or_else(|| has("cores for a task on one node", u64::from(request.cpus_per_task), largest(nodes)))
+        .or_else(|| {
+            let most = largest(nodes, &|node| u64::from(node.cores));
+            has("cores for a task on one node", u64::from(request.cpus_per_task), most)
+        })
+        .or_else(|| {
+            has("bytes of memory on one node", memory_of_one(request), largest(nodes, &|node| node.memory_bytes))
+        })
+        .or_else(|| {
+            let most = largest(nodes, &|node| u64::from(requests::model_count(node, model)));
+            has("GPUs on one node", gpus_of_one(request), most)
+        })
+}
+
+/// The memory that each node of a request has at least.
+fn memory_of_one(request: &Request) -> u64 {
+    let Some(memory) = request.memory else { return 0 };
+    match memory.per {
+        Per::Node | Per::Task => memory.bytes,
+        Per::Core => memory.bytes.saturating_mul(u64::from(request.cpus_per_task)),
+        Per::Gpu | Per::Request => 0,
+    }
+}
+
+/// The GPUs that each node of a request has at least.
+fn gpus_of_one(request: &Request) -> u64 {
+    let each = request.gpus.as_ref().filter(|gpus| matches!(gpus.per, Per::Node | Per::Task));
+    each.map_or(0, |gpus| u64::from(gpus.count))
 }
 
 /// The text with which a job is refused that names nodes or groups of nodes which do not exist; `None` if there are all
@@ -187,6 +213,6 @@ fn fewest_nodes(settings: &ClusterSettings, alternatives: &[Alternative]) -> u64
     alternatives.iter().map(nodes).min().unwrap_or(1)
 }
 
-fn largest(nodes: &[&NodeSpec]) -> u64 {
-    nodes.iter().map(|node| u64::from(node.cores)).max().unwrap_or(0)
+fn largest(nodes: &[&NodeSpec], of: &dyn Fn(&NodeSpec) -> u64) -> u64 {
+    nodes.iter().map(|node| of(node)).max().unwrap_or(0)
 }

@@ -25,6 +25,8 @@ pub struct ComponentDemand {
     pub queue: Arc<str>,
     /// The advance reservation that it runs in.
     pub reservation: Option<Arc<str>>,
+    /// When it is to be over, if it can be.
+    pub deadline: Option<Timestamp>,
     /// Ways to serve it, at least one.
     pub alternatives: Arc<[Alternative]>,
 }

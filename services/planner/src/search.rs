@@ -78,8 +78,19 @@ struct Taken<'d> {
     longest: Option<Option<u64>>,
 }
 
+/// How good a way is to serve a job with one component: the least is the best. Without a deadline it is the one that ends
+/// first (OAR-G-08). With one it is the first to start of those that are over by then, and of those the first that was given:
+/// a job with a deadline gets as long as is left (SL-C-13).
+fn order_of_ways(start: Timestamp, end: Timestamp, deadline: Option<Timestamp>) -> (bool, Timestamp) {
+    match deadline {
+        None => (false, end),
+        Some(deadline) => (end > deadline, start),
+    }
+}
+
 impl<'s> Search<'s> {
-    /// Where the demand fits if it starts then. Of the alternatives of a component the shortest that fits.
+    /// Where the demand fits if it starts then. Of the alternatives of a component the shortest that fits; with a deadline the
+    /// first given that fits and is over by then.
     pub fn at(&self, demand: &Demand, start: Timestamp) -> Option<Placement> {
         self.with_choice(demand, start, None)
     }
@@ -186,7 +197,11 @@ impl<'s> Search<'s> {
         }
         let mut ordered: Vec<(u32, &Alternative)> = (0..).zip(alternatives.iter()).collect();
         ordered.retain(|(way, _)| self.may_serve(number, *way));
-        ordered.sort_by_key(|(_, alternative)| alternative.walltime_seconds.unwrap_or(u64::MAX));
+        let is_late = |seconds| component.deadline.is_some_and(|deadline| Window::of(start, seconds).until > deadline);
+        ordered.sort_by_key(|(_, alternative)| match component.deadline {
+            None => (false, alternative.walltime_seconds.unwrap_or(u64::MAX)),
+            Some(_) => (is_late(alternative.walltime_seconds), 0),
+        });
         ordered
             .into_iter()
             .find_map(|(number, alternative)| self.alternative(component, number, alternative, start, taken))
@@ -274,8 +289,8 @@ impl<'s> Search<'s> {
     }
 
     /// The first moment from `from` on, and before `bound`, at which the demand fits, and where. Of several alternatives of
-    /// a job with one component the one that ends first is taken, of equal ones the first; several components start
-    /// together at the first moment at which all fit.
+    /// a job with one component the best way is taken, of equal ones the first; several components start together at the
+    /// first moment at which all fit.
     pub fn earliest(&self, class: &Class, from: Timestamp, bound: Timestamp) -> Option<Found> {
         self.earliest_start(&class.demand, from, bound)
     }
@@ -284,16 +299,14 @@ impl<'s> Search<'s> {
     pub fn earliest_start(&self, demand: &Demand, from: Timestamp, bound: Timestamp) -> Option<Found> {
         match &demand.components[..] {
             [component] if component.alternatives.len() > 1 => {
-                let ends = |found: &Found, alternative: &Alternative| {
-                    Window::of(found.start, alternative.walltime_seconds).until
-                };
-                let mut best: Option<(Timestamp, Found)> = None;
+                let mut best: Option<((bool, Timestamp), Found)> = None;
                 let ways = (0..).zip(component.alternatives.iter());
                 for (number, alternative) in ways.filter(|(number, _)| self.may_serve(0, *number)) {
                     let Some(found) = self.earliest_of(demand, Some(number), from, bound) else { continue };
-                    let end = ends(&found, alternative);
-                    if best.as_ref().is_none_or(|(best_end, _)| end < *best_end) {
-                        best = Some((end, found));
+                    let end = Window::of(found.start, alternative.walltime_seconds).until;
+                    let order = order_of_ways(found.start, end, component.deadline);
+                    if best.as_ref().is_none_or(|(best, _)| order < *best) {
+                        best = Some((order, found));
                     }
                 }
                 best.map(|(_, found)| found)

@@ -240,7 +240,8 @@ fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Alternative {
 }
 
 fn demand(alternative: Alternative) -> Demand {
-    let component = ComponentDemand { queue: QUEUE.into(), reservation: None, alternatives: [alternative].into() };
+    let component =
+        ComponentDemand { queue: QUEUE.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
     Demand { components: vec![component] }
 }
 

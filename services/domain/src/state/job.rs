@@ -362,9 +362,14 @@ impl Component {
         self.extras.as_ref()?.reservation.as_ref()
     }
 
+    /// When it is to be over.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.extras.as_ref()?.deadline
+    }
+
     /// When it can no longer end by its deadline, however soon it starts: it has as long as the shortest of its alternatives.
     pub(crate) fn too_late_at(&self) -> Option<Timestamp> {
-        let deadline = self.extras.as_ref()?.deadline?;
+        let deadline = self.deadline()?;
         let walltime = |alternative: &Alternative| alternative.walltime_seconds.unwrap_or(0);
         let shortest = self.shape.alternatives.iter().map(walltime).min().filter(|seconds| *seconds > 0);
         // At the last moment itself it can still start.

@@ -147,6 +147,28 @@ fn streams_of_tasks_belong_to_their_user() {
     assert_eq!((said.status, said.stdout.as_str()), (0, "\nis open\n"));
 }
 
+/// SL-C-13: a job has as long as is left until its deadline, and of a list of partitions each has to exist.
+#[test]
+fn a_job_with_a_deadline_has_the_time_that_is_left() {
+    let site = reference();
+    for line in ["-p p2", "--time-min 5 -t 20", "-n1 --time-min 5 -t 20 : -n1"] {
+        let job = site.ok(&format!("sbatch --parsable -W --deadline now+10minutes -o none {line} --wrap true"));
+        let told = site.ok(&format!("sacct -X -n -P -j {}+0,{} -o TimelimitRaw,State", job.trim(), job.trim()));
+        let first = told.lines().next().and_then(|line| line.split_once('|')).expect("a line");
+        assert!(first.0.parse::<u32>().is_ok_and(|minutes| (9..=10).contains(&minutes)), "{line}: {told}");
+        assert_eq!(first.1, "COMPLETED", "{line}");
+    }
+    for (line, name) in [("-p debug,DUMMY", "DUMMY"), ("-p DUMMY,p2", "DUMMY"), ("-p debug : -p nope", "nope")] {
+        let unknown = format!(
+            "sbatch: error: invalid partition specified: {name}\n\
+             sbatch: error: Batch job submission failed: Invalid partition name specified\n"
+        );
+        assert_eq!(site.fails(&format!("sbatch {line} --wrap true")), (1, unknown), "{line}");
+    }
+    let (status, told) = site.fails("sbatch --mem 5000 --wrap true");
+    assert!(status == 1 && told.contains("emory"), "no node has as much: {told}");
+}
+
 /// SL-E-13: soft limits, as far as `--propagate` has them.
 #[test]
 fn soft_limits_are_carried_to_jobs_and_steps() {

@@ -270,6 +270,7 @@ fn changed(demand: &Demand, change: &JobChange) -> Demand {
         ComponentDemand {
             queue: change.queue.as_deref().map_or_else(|| component.queue.clone(), Into::into),
             reservation: component.reservation.clone(),
+            deadline: component.deadline,
             alternatives: alternatives.into(),
         }
     };

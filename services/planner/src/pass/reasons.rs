@@ -17,7 +17,7 @@ use muster_schemas::{
     job::WaitReason,
     resources::{Alternative, IndexSet},
 };
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 /// At most so many names in a reason.
 const NAMES_IN_REASON: usize = 5;
@@ -177,8 +177,15 @@ impl Engine {
             return;
         }
         let Some(entry) = self.queue.get(place) else { return };
-        let demand = &self.classes.get(entry.class).demand;
-        let reason = WaitReason::Resources(self.shortage(demand, cycle.now).into());
+        let mut demand = self.classes.get(entry.class).demand.clone();
+        if let Some(open) = self.open_ways(place) {
+            // What would serve it in a way that a limit shuts is not what it lacks.
+            for (component, open) in Arc::make_mut(&mut demand).components.iter_mut().zip(open) {
+                let ways = component.alternatives.iter().zip(&open).filter(|(_, is_open)| **is_open);
+                component.alternatives = ways.map(|(way, _)| way.clone()).collect();
+            }
+        }
+        let reason = WaitReason::Resources(self.shortage(&demand, cycle.now).into());
         cycle.tell(entry.id, reason);
     }
 

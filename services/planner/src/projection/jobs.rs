@@ -226,6 +226,7 @@ fn demand(job: &Job) -> Demand {
     let component = |component: &Component| ComponentDemand {
         queue: component.queue.clone(),
         reservation: component.reservation().cloned(),
+        deadline: component.deadline(),
         alternatives: component.shape.alternatives.clone(),
     };
     Demand { components: job.components.iter().map(component).collect() }

@@ -74,6 +74,11 @@ fn whole_nodes(
         walltime_seconds: Some(micros.div_ceil(1_000_000)),
         ..Alternative::default()
     };
-    let component = ComponentDemand { queue: queue.into(), reservation: None, alternatives: Arc::new([alternative]) };
+    let component = ComponentDemand {
+        queue: queue.into(),
+        reservation: None,
+        deadline: None,
+        alternatives: Arc::new([alternative]),
+    };
     Demand { components: vec![component] }
 }

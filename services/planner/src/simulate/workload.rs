@@ -185,8 +185,12 @@ impl<'h> Builder<'h> {
                 walltime_seconds: Some(estimate_seconds.unsigned_abs()),
                 ..Alternative::default()
             };
-            let component =
-                ComponentDemand { queue: queue.clone(), reservation: None, alternatives: [alternative].into() };
+            let component = ComponentDemand {
+                queue: queue.clone(),
+                reservation: None,
+                deadline: None,
+                alternatives: [alternative].into(),
+            };
             Arc::new(Demand { components: vec![component] })
         };
         let key = (queue, procs, estimate_seconds);

@@ -104,8 +104,12 @@ impl Job {
             [] => vec![alternative(self.group)],
             groups => groups.iter().map(|group| alternative(Some(group))).collect(),
         };
-        let component =
-            ComponentDemand { queue: "default".into(), reservation: None, alternatives: alternatives.into() };
+        let component = ComponentDemand {
+            queue: "default".into(),
+            reservation: None,
+            deadline: None,
+            alternatives: alternatives.into(),
+        };
         Arc::new(Demand { components: vec![component] })
     }
 }

@@ -38,7 +38,7 @@ prop_compose! {
         queue in select(&QUEUES[..]),
         reservation in prop::option::weighted(0.1, select(&RESERVATIONS[..])),
     ) -> ComponentDemand {
-        ComponentDemand { queue: queue.into(), reservation: reservation.map(Into::into), alternatives: alternatives.into() }
+        ComponentDemand { queue: queue.into(), reservation: reservation.map(Into::into), deadline: None, alternatives: alternatives.into() }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     reference::{self, Counted, Holdings, Usage, Why, World, hopeless, order_of},
     twin::{Planned, replay},
 };
-use muster_planner::model::QueuedJob;
+use muster_planner::model::{ComponentDemand, Demand, QueuedJob};
 use muster_schemas::{JobId, job::WaitReason, policy::BackfillMode, resources::Count};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -36,7 +36,8 @@ impl<'p> After<'p> {
 
     /// Whether a reason holds for a job.
     fn is_true(&self, job: &QueuedJob, reason: &WaitReason) -> bool {
-        let fits_beside_runs = || self.held.place_now(job.id, &job.demand).is_some();
+        let demand = self.open(job);
+        let fits_beside_runs = || self.held.place_now(job.id, &demand).is_some();
         match reason {
             WaitReason::NeverFits(_) => self.hopeless(job) == Some(Why::NeverFits),
             WaitReason::NodesUnavailable(_) => self.hopeless(job) == Some(Why::NodesUnavailable),
@@ -45,7 +46,7 @@ impl<'p> After<'p> {
             WaitReason::Resources(_) => {
                 // For who wants all there are, less may be enough once others have begun to hold some: his reason was true
                 // when it was his turn.
-                wants_all(job) || !fits_beside_runs() || self.with_promises().place_now(job.id, &job.demand).is_none()
+                wants_all(job) || !fits_beside_runs() || self.with_promises().place_now(job.id, &demand).is_none()
             }
             WaitReason::Reserved { start } => *start > self.planned.now || !fits_beside_runs(),
             WaitReason::WouldDelay(other) => {
@@ -54,6 +55,23 @@ impl<'p> After<'p> {
             WaitReason::BehindJob(other) => self.waiting.jobs.contains_key(other) && self.is_ahead(*other, job),
             _ => false,
         }
+    }
+
+    /// What a job asks for, without the ways that limits shut.
+    fn open(&self, job: &QueuedJob) -> Demand {
+        let mut demand = Demand::clone(&job.demand);
+        for (number, component) in demand.components.iter_mut().enumerate() {
+            if component.alternatives.len() == 1 {
+                continue;
+            }
+            let is_open = |way: &usize| {
+                let more = Counted::in_way(&job.holder, &job.demand, number, *way);
+                !self.usage.is_full(self.planned.world, self.planned.policy, &more)
+            };
+            let ways = (0..component.alternatives.len()).filter(is_open);
+            component.alternatives = ways.map(|way| component.alternatives[way].clone()).collect();
+        }
+        demand
     }
 
     /// Whether the state tells without a planner why a job waits: it has a promise, its array runs as many tasks as it
@@ -73,7 +91,26 @@ impl<'p> After<'p> {
         let found = [&self.held, &self.with_promises()].map(|held| held.earliest(job.id, &job.demand));
         let given = found.into_iter().flatten().map(|found| Counted::new(&job.holder, &job.demand, &found.placement));
         let least = Counted::least(&job.holder, &job.demand);
-        given.chain([least]).any(|counted| self.usage.is_full(self.planned.world, self.planned.policy, &counted))
+        let is_full = |counted: Counted| self.usage.is_full(self.planned.world, self.planned.policy, &counted);
+        given.chain([least]).any(is_full) || self.has_no_way(job)
+    }
+
+    /// Whether limits shut all ways of a component that anything could serve.
+    fn has_no_way(&self, job: &QueuedJob) -> bool {
+        (0..job.demand.components.len()).any(|number| {
+            let component = &job.demand.components[number];
+            let can_serve = |way: &usize| {
+                let alternatives = [component.alternatives[*way].clone()].into();
+                let only = ComponentDemand { alternatives, ..component.clone() };
+                hopeless(self.planned.world, self.planned.now, &Demand { components: vec![only] }).is_none()
+            };
+            let mut ways = (0..component.alternatives.len()).filter(can_serve).peekable();
+            let is_shut = |way| {
+                let more = Counted::in_way(&job.holder, &job.demand, number, way);
+                self.usage.is_full(self.planned.world, self.planned.policy, &more)
+            };
+            ways.peek().is_some() && ways.all(is_shut)
+        })
     }
 
     /// The same with what it would have got when it was looked at, before those behind it were promised something.

@@ -42,7 +42,8 @@ fn cluster(nodes: usize) -> Cluster {
 fn submit(queue: &str, request: Request, walltime_seconds: u64, runs_percent: u32) -> Step {
     let alternative =
         Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), ..Alternative::default() };
-    let component = ComponentDemand { queue: queue.into(), reservation: None, alternatives: [alternative].into() };
+    let component =
+        ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
     Step::Submit(Draft {
         demand: Arc::new(Demand { components: vec![component] }),
         holder: Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new() }),

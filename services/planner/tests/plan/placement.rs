@@ -2,9 +2,10 @@
 
 use crate::world::{GIB, World, component, job, job_of, node, nodes, tasks, with_property};
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
-    job::{JobSpec, WaitReason},
+    job::{Component, JobSpec, WaitReason},
+    policy::{Backfill, BackfillMode, Limit, LimitPer, Policy},
     resources::{
         Alternative, Count, Gpus, Level, LevelCount, Memory, NodeFilter, NodeSpec, Per, PropertyValue, Relation,
         Request, Sharing,
@@ -297,4 +298,53 @@ fn several_requests_of_a_component_are_met_together() {
     let requests = vec![Request { gpus, ..Request::default() }, Request { tasks: Some(9), ..Request::default() }];
     let spec = job_of(component(vec![Alternative { requests, ..Alternative::default() }]));
     assert_eq!(shares_of(&mut world, spec), [share("g", "0-7", 8), share("n", "0-1", 2)]);
+}
+
+/// What a job lacks is told of the ways that no limit shuts.
+#[test]
+fn a_way_that_a_limit_shuts_is_not_what_a_job_waits_for() {
+    let with_gpus = NodeSpec { gpus: vec!["new".into(); 2], ..node("n3", 1, 2) };
+    let mut world = World::new(vec![node("n1", 1, 4), node("n2", 1, 4), with_gpus]);
+    let none = Limit { per: LimitPer::All, max_gpus: Some(0), ..Limit::default() };
+    let backfill = Backfill { mode: BackfillMode::None, ..Backfill::default() };
+    world.set_policy(Policy { limits: vec![none], backfill, ..Policy::default() });
+    started(&mut world, tasks(1));
+    let of = |request| Alternative { requests: vec![request], ..Alternative::default() };
+    let gpus = Some(Gpus { count: 1, per: Per::Node, model: None });
+    let large = Request { memory: Some(Memory { bytes: 3 * GIB, per: Per::Node }), ..Request::default() };
+    started(&mut world, job(large.clone()));
+    let ways = vec![of(Request { gpus, ..Request::default() }), of(large)];
+    assert_eq!(waits(&mut world, job_of(component(ways))), resources("memory"));
+}
+
+/// SL-C-13: of the times in which a job with a deadline can be served the first that is over by then.
+#[test]
+fn a_job_with_a_deadline_gets_as_long_as_is_left() {
+    let hour = 3_600;
+    let ways = |component: Component| Component {
+        alternatives: [hour, hour / 2, 60]
+            .map(|seconds| Alternative { walltime_seconds: Some(seconds), ..component.alternatives[0].clone() })
+            .to_vec(),
+        ..component
+    };
+    let mut world = World::new(nodes(2, 1));
+    let with_deadline = |deadline: Timestamp, components: usize| {
+        let mut spec = tasks(1);
+        let component = Component { deadline: Some(deadline), ..ways(spec.components[0].clone()) };
+        spec.components = vec![component; components];
+        spec
+    };
+    // Each command takes a second there.
+    let now = world.state().time().plus_seconds(1);
+    let chosen = |world: &World, job| -> Vec<u32> { world.placement(job).iter().map(|one| one.alternative).collect() };
+    let two = started(&mut world, with_deadline(now.plus_seconds(hour as i64), 2));
+    assert_eq!(chosen(&world, two), [0, 0]);
+    world.end(two);
+    for (left, way) in [(hour, 0), (hour - 1, 1), (60, 2)] {
+        // Each command takes a second there.
+        let now = world.state().time().plus_seconds(1);
+        let job = started(&mut world, with_deadline(now.plus_seconds(left as i64), 1));
+        assert_eq!(chosen(&world, job), [way], "{left} s are left");
+        world.end(job);
+    }
 }

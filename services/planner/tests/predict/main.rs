@@ -36,7 +36,9 @@ fn engine(policy: Policy) -> Engine {
 fn demand(cores: u32, walltime_seconds: Option<u64>) -> Arc<Demand> {
     let requests = vec![Request { tasks: Some(cores), ..Request::default() }];
     let alternatives = Arc::new([Alternative { requests, walltime_seconds, ..Alternative::default() }]);
-    Arc::new(Demand { components: vec![ComponentDemand { queue: "default".into(), reservation: None, alternatives }] })
+    Arc::new(Demand {
+        components: vec![ComponentDemand { queue: "default".into(), reservation: None, deadline: None, alternatives }],
+    })
 }
 
 fn holder(user: &str) -> Arc<Holder> {

@@ -8,7 +8,7 @@ use muster_client::{Client, ClientError, Moment as Latest};
 use muster_schemas::{
     Timestamp,
     job::JobSpec,
-    views::{Forecast, QueueView},
+    views::{ErrorCode, Forecast, QueueView},
 };
 use muster_slurm::{
     attributes::{Attributes, component},
@@ -92,6 +92,11 @@ fn choose_partition(
         tried.components[offset].queue = Some((*name).to_owned());
         let start = match client.forecast(tried) {
             Ok(forecast) => forecast.start,
+            // One that does not exist is refused, whatever the others could do.
+            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => {
+                spec.components[offset].queue = Some((*name).to_owned());
+                return Ok(());
+            }
             Err(ClientError::Refused(_)) => None,
             Err(error) => return Err(unreachable(command.name(), &error)),
         };

@@ -194,7 +194,8 @@ pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem 
         return Problem::Failed(unreachable(command.name(), &error));
     };
     let says = |text: &str| message.contains(text);
-    let partition = || spec.components.iter().find_map(|component| component.queue.clone()).unwrap_or_default();
+    // The queue that is meant stands in the message: any component can have named it.
+    let partition = || message.split('`').nth(1).unwrap_or_default().to_owned();
     Problem::Refused(Refusal::Rejected(match code {
         ErrorCode::NotFound if says("account: ") => Rejection::Account,
         ErrorCode::NotFound | ErrorCode::PermissionDenied if says("class: ") => Rejection::Qos,
@@ -202,6 +203,7 @@ pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem 
         ErrorCode::NotFound | ErrorCode::PermissionDenied if says("reservation `") => Rejection::Reservation,
         ErrorCode::NotFound | ErrorCode::Conflict if says("job ") => Rejection::Dependency,
         ErrorCode::PermissionDenied => Rejection::Permission,
+        ErrorCode::LimitReached if says("walltime_seconds") => Rejection::TimeLimit,
         ErrorCode::LimitReached => Rejection::Policy(refused_limit(&message).map(str::to_owned)),
         ErrorCode::Invalid if says("licence") => Rejection::Licence,
         ErrorCode::Invalid if says("array") => Rejection::Array,
