@@ -314,7 +314,7 @@ fn a_way_that_a_limit_shuts_is_not_what_a_job_waits_for() {
     let large = Request { memory: Some(Memory { bytes: 3 * GIB, per: Per::Node }), ..Request::default() };
     started(&mut world, job(large.clone()));
     let ways = vec![of(Request { gpus, ..Request::default() }), of(large)];
-    assert_eq!(waits(&mut world, job_of(component(ways))), resources("memory"));
+    assert_eq!(waits(&mut world, job_of(component(ways))), resources("cores"));
 }
 
 /// SL-C-13: of the times in which a job with a deadline can be served the first that is over by then.

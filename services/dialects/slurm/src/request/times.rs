@@ -39,8 +39,12 @@ pub(super) fn walltime_seconds(settings: &Settings, now: &Zoned) -> Result<Optio
 pub fn limits_until_deadline(settings: &Settings, room_seconds: u64) -> Vec<u64> {
     let least =
         settings.value("time-min", TimeLimit::parse).and_then(TimeLimit::seconds).unwrap_or(60).min(room_seconds);
-    let parts = [4, 3, 2, 1].map(|quarters| room_seconds * quarters / 4);
-    let mut limits: Vec<u64> = parts.into_iter().filter(|limit| *limit > least).chain([least]).collect();
+    // It does not start in the very moment in which it is submitted.
+    let almost_all = [1, 10, 60].map(|seconds| room_seconds.saturating_sub(seconds));
+    let parts = [3, 2, 1].map(|quarters| room_seconds * quarters / 4);
+    let mut limits: Vec<u64> =
+        almost_all.into_iter().chain(parts).filter(|limit| *limit > least).chain([least]).collect();
+    limits.sort_unstable_by(|one, other| other.cmp(one));
     limits.dedup();
     limits
 }

@@ -313,8 +313,8 @@ fn deadlines_limits_and_beginnings_fit_together() {
     assert_eq!(walltime("--time-min=60 -t60"), Some(3600));
     assert_eq!(walltime("--deadline=now+1hour"), None, "the partition says");
     let limits = |line: &str, room| limits_until_deadline(&super::submissions::settings(line)[0], room);
-    assert_eq!(limits("--deadline=now+10minutes", 600), [600, 450, 300, 150, 60]);
-    assert_eq!(limits("--time-min=5", 600), [600, 450, 300]);
+    assert_eq!(limits("--deadline=now+10minutes", 600), [599, 590, 540, 450, 300, 150, 60]);
+    assert_eq!(limits("--time-min=5", 600), [599, 590, 540, 450, 300]);
     assert_eq!(limits("--time-min=20", 600), [600]);
 }
 
