@@ -25,8 +25,8 @@ mod whatif;
 pub use hpcpack::{is_link, rewritten};
 pub use slurm::{
     BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS as SLURM_CLUSTERS, SCHEDULER_PARAMETERS,
-    end_note as slurm_end_note, link as slurm_link, process_id_variable as slurm_process_id_variable,
-    soft_limits as slurm_soft_limits, variables as slurm_variables,
+    end_note as slurm_end_note, is_brief_link as is_brief_slurm_link, link as slurm_link,
+    process_id_variable as slurm_process_id_variable, soft_limits as slurm_soft_limits, variables as slurm_variables,
 };
 use verdict::wait_until_decided;
 

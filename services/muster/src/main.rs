@@ -1,5 +1,6 @@
 //! muster: the one binary of all roles and commands.
 
+mod allocator;
 mod cli;
 mod commands;
 mod config;
@@ -21,16 +22,25 @@ mod testing;
 mod values;
 mod whole_file;
 
+use allocator::Allocator;
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
-use std::process::ExitCode;
+use std::{ffi::CStr, process::ExitCode};
 
 /// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server and the
 /// supervisors of filters, whose memory all that they start would copy, `muster submit`, and the commands of Slurm.
 #[used]
 #[unsafe(link_section = ".init_array.00100")]
-static EARLY: extern "C" fn() = {
-    extern "C" fn early() {
+static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
+    extern "C" fn early(count: libc::c_int, words: *const *const libc::c_char) {
+        // SAFETY: the C library hands its initialisers the words of the command line, of which there are that many, and they
+        // stay as long as the process. Nothing has run yet that could have allocated or made a thread.
+        unsafe {
+            let word = |place| (place < count).then(|| CStr::from_ptr(*words.offset(place as isize)).to_bytes());
+            if word(0).is_some_and(commands::is_brief_slurm_link) || word(1) == Some(b"submit") {
+                ALLOCATOR.be_brief();
+            }
+        }
         occupy_standard_streams();
         muster_executor::add_variables(commands::slurm_variables);
         muster_executor::add_process_id(commands::slurm_process_id_variable);
@@ -61,9 +71,8 @@ fn occupy_standard_streams() {
     }
 }
 
-/// A fold of the log is mostly allocation: jobs come and go.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator = Allocator::new();
 
 fn main() -> ExitCode {
     let cli = parse();

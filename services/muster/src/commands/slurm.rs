@@ -43,6 +43,16 @@ pub const TOOLS: [&str; 12] = [
 /// What a command came to: its exit status, or what it says when it does nothing.
 type Ended = Result<u8, queries::Failure>;
 
+/// Those that may hold all jobs in memory.
+const LISTS: [&str; 2] = ["squeue", "sacct"];
+
+/// Whether a program that was called by this path is a command that needs little memory. Finding out needs none.
+pub fn is_brief_link(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let is_called = |tool: &&str| tool.as_bytes() == name;
+    TOOLS.iter().any(is_called) && !LISTS.iter().any(is_called)
+}
+
 /// Carries the command line out if the program was called through the link of a command of Slurm; `None` if it was not.
 pub fn link() -> Option<u8> {
     let path = std::env::args_os().next()?;
@@ -157,4 +167,19 @@ fn wanted<T>(tool: &str, request: queries::Request<T>) -> Option<T> {
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_hold_all_jobs_in_memory_is_not_brief() {
+        for path in ["sbatch", "/usr/bin/sbatch", "./bin/scancel", "sinfo"] {
+            assert!(is_brief_link(path.as_bytes()), "{path}");
+        }
+        for path in ["/usr/bin/squeue", "sacct", "muster", "sbatch/", "", "xsbatch"] {
+            assert!(!is_brief_link(path.as_bytes()), "{path}");
+        }
+    }
 }
