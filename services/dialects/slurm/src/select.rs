@@ -24,6 +24,8 @@ pub struct SchedulerParameters {
     pub whole_hetjob: bool,
     /// No step spans components (SL-R-11).
     pub disable_hetjob_steps: bool,
+    /// Several groups of a step may be on one component, on nodes of their own there, which Slurm refuses (SL-R-06, SL-R-18).
+    pub repeat_het_groups: bool,
     /// Users may put some of their jobs before others of theirs (`scontrol top`).
     pub enable_user_top: bool,
 }
@@ -37,6 +39,7 @@ impl SchedulerParameters {
         Self {
             whole_hetjob: has(&["whole_hetjob", "whole_pack"]),
             disable_hetjob_steps: has(&["disable_hetjob_steps", "disable_pack_steps"]),
+            repeat_het_groups: has(&["repeat_het_groups"]),
             enable_user_top: has(&["enable_user_top"]),
         }
     }

@@ -277,6 +277,28 @@ fn where_the_site_says_so_no_step_spans_components() {
     assert_eq!(site.ok("salloc -Q -n1 : -n1 srun --het-group=1 echo one"), "one\n");
 }
 
+/// SL-R-06, SL-R-18: groups on one component share its nodes out among them.
+#[test]
+fn where_the_site_says_so_a_component_takes_part_in_a_step_more_than_once() {
+    let site = Site::with("[slurm]\nscheduler_parameters = \"repeat_het_groups\"\n");
+    site.system.write(
+        "line.sh",
+        "srun -l --het-group=0,1 sh -c 'echo a $SLURMD_NODENAME $SLURM_NTASKS' : \\\n  \
+         --het-group=0 -n2 sh -c 'echo b $SLURMD_NODENAME $SLURM_NTASKS' | sort -n\n\
+         srun --het-group=1 id : --het-group=1 id\n",
+    );
+    let Output { status, stdout, stderr } = site.run("salloc -Q -N2 -n4 : -N1 -n1 sh line.sh");
+    let told = "srun: error: Only allocated 1 nodes asked for 2\n";
+    assert_eq!((status, stderr.as_str()), (1, told));
+    let of: Vec<Vec<&str>> = stdout.lines().map(|line| line.split(' ').collect()).collect();
+    let [first, second, third, fourth] = &of[..] else { panic!("{stdout}") };
+    assert_eq!([first[0], second[0], third[0], fourth[0]], ["0:", "1:", "2:", "3:"]);
+    assert_eq!([first[1], second[1], third[1], fourth[1]], ["a", "b", "b", "a"]);
+    assert!(first[2] != second[2] && second[2] == third[2] && fourth[2] != first[2], "{stdout}");
+    assert!(of.iter().all(|words| words[3] == "4"), "one world: {stdout}");
+    assert_eq!(site.ok("sacct -n -P -j 1 -o JobIDRaw,NTasks | grep '[.]0'"), "1.0|3\n2.0|1\n");
+}
+
 /// EX-09: SL-R-07, SL-R-10, SL-R-16, SL-R-20, SL-A-05
 #[test]
 fn steps_count_through_the_whole_job_and_each_is_a_world_of_its_own() {

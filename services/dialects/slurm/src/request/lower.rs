@@ -114,19 +114,11 @@ pub struct Rules {
     pub directive_words: Vec<String>,
     /// Whether directives can speak of persistent buffers (SL-B-02).
     pub persistent_buffers: bool,
-    /// Whether heterogeneous jobs may be arrays, which Slurm refuses.
-    pub heterogeneous_arrays: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self {
-            array_size_limit: 1001,
-            requeue: true,
-            directive_words: Vec::new(),
-            persistent_buffers: true,
-            heterogeneous_arrays: false,
-        }
+        Self { array_size_limit: 1001, requeue: true, directive_words: Vec::new(), persistent_buffers: true }
     }
 }
 
@@ -180,15 +172,14 @@ fn environment_of(leader: &Settings, caller: &Caller) -> BTreeMap<String, String
 }
 
 fn array(submission: &Submission<'_>, leader: &Settings) -> Result<Option<ArraySpec>, Refusal> {
-    let rules = submission.rules;
     let refused = Refusal::Rejected(Rejection::Array);
     if submission.components.iter().skip(1).any(|settings| settings.is_set("array")) {
         return Err(refused);
     }
     let Some(text) = leader.text("array") else { return Ok(None) };
-    let several = submission.components.len() > 1 && !rules.heterogeneous_arrays;
+    let several = submission.components.len() > 1;
     let is_batch = matches!(submission.program, Program::Batch { .. });
-    let spec = values::array(text, rules.array_size_limit).filter(|_| is_batch && !several);
+    let spec = values::array(text, submission.rules.array_size_limit).filter(|_| is_batch && !several);
     spec.map(Some).ok_or(refused)
 }
 

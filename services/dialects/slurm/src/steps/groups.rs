@@ -1,6 +1,9 @@
 //! From the groups of `srun` to the parts of a step (SL-R-01 to ).
 
-use crate::options::{Given, Group, values::number};
+use crate::{
+    options::{Given, Group, values::number},
+    select::SchedulerParameters,
+};
 use std::collections::BTreeSet;
 
 /// Why a step is not started. The exit status is always 1.
@@ -139,11 +142,12 @@ pub struct Part {
 }
 
 /// The parts of a step in the order of their ranks: by component (SL-R-03, SL-R-09). In a plain allocation each group is a
-/// part on the one component (SL-R-17). `enabled`: steps over several components are allowed (SL-R-11).
+/// part on the one component (SL-R-17). The site may forbid steps over several components (SL-R-11), and may allow several
+/// groups on one of several components.
 ///
 /// # Errors
 /// What keeps the step from being started; nothing was.
-pub fn parts(groups: &[GroupWish<'_>], components: u32, enabled: bool) -> Result<Vec<Part>, StepError> {
+pub fn parts(groups: &[GroupWish<'_>], components: u32, site: SchedulerParameters) -> Result<Vec<Part>, StepError> {
     let wanted = offsets_of(groups, components)?;
     let highest = components.saturating_sub(1);
     let largest = wanted.iter().map(|(offset, _)| *offset).max().unwrap_or(0);
@@ -155,13 +159,13 @@ pub fn parts(groups: &[GroupWish<'_>], components: u32, enabled: bool) -> Result
         });
     }
     let different: BTreeSet<u32> = wanted.iter().map(|(offset, _)| *offset).collect();
-    if components > 1 && different.len() < wanted.len() {
+    if components > 1 && different.len() < wanted.len() && !site.repeat_het_groups {
         return Err(StepError::Duplicate);
     }
     if wanted.len() > 1 && groups.iter().any(|group| group.multi_prog) {
         return Err(StepError::MultiProg);
     }
-    if different.len() > 1 && !enabled {
+    if different.len() > 1 && site.disable_hetjob_steps {
         return Err(StepError::Disabled);
     }
     let programs = programs_of(groups)?;

@@ -248,11 +248,11 @@ pub fn pick_nodes(nodes: &[String], wishes: &[NodeWish], job: u64) -> Result<Vec
     let asked = wishes.iter().map(|wish| wish.count).sum();
     let mut picked = Vec::with_capacity(wishes.len());
     for wish in wishes {
-        let others = nodes.iter().skip(wish.relative);
-        let free: Vec<&String> = others.filter(|node| !taken.contains(node) && !wish.excluded.contains(node)).collect();
+        let usable = || nodes.iter().skip(wish.relative).filter(|node| !wish.excluded.contains(node));
+        let free: Vec<&String> = usable().filter(|node| !taken.contains(node)).collect();
         let more = wish.count.saturating_sub(wish.named.len());
         if free.len() < more {
-            return Err(StepError::MoreNodes { allocated: free.len() + wish.named.len(), asked });
+            return Err(StepError::MoreNodes { allocated: usable().count(), asked });
         }
         taken.extend(&free[..more]);
         let is_own = |node: &&String| wish.named.contains(node) || free[..more].contains(node);

@@ -10,6 +10,7 @@ use crate::{
     messages::{ExitStatuses, Refusal},
     options::{Command, CommandLine, Given, values},
     request::{Settings, step_parts},
+    select::SchedulerParameters,
 };
 use jiff::Zoned;
 
@@ -93,8 +94,8 @@ impl From<StepError> for PlanError {
 const MAX_TASKS: u64 = 1_000_000;
 
 /// Plans a step: on which components, nodes and CPUs its tasks run, by the resources that the job has; what other steps use
-/// of them is not looked at. `environment` gives the defaults of the options for a component, `enabled` says whether steps
-/// over several components are allowed (SL-R-11).
+/// of them is not looked at. `environment` gives the defaults of the options for a component, `site` says on which
+/// components a step may be (SL-R-06, SL-R-11).
 ///
 /// # Errors
 /// What keeps the step from being started.
@@ -102,21 +103,21 @@ pub fn plan(
     job: &JobFacts,
     command_line: &CommandLine,
     environment: impl Fn(u32) -> Vec<Given>,
-    enabled: bool,
+    site: SchedulerParameters,
     now: &Zoned,
 ) -> Result<StepPlan, PlanError> {
     let number = job.components.first().map_or(0, |leader| leader.number);
     let groups: Vec<GroupWish<'_>> = command_line.groups.iter().map(GroupWish::of).collect();
     let count = u32::try_from(job.components.len()).unwrap_or(u32::MAX);
-    let parts = parts(&groups, count, enabled)?;
-    // Groups share the nodes of a plain job (SL-R-17).
-    let splits = count == 1 && parts.len() > 1;
+    let parts = parts(&groups, count, site)?;
+    // Groups on one component share its nodes out among them (SL-R-17).
+    let is_split = |part: &Part| parts.iter().filter(|other| other.component == part.component).count() > 1;
     let settings = step_parts(command_line, &parts, environment, now)?;
     let mut warnings = Vec::new();
     let mut sizes = Vec::with_capacity(parts.len());
     for (part, settings) in parts.iter().zip(&settings) {
         let component = &job.components[part.component as usize];
-        let (nodes, tasks) = match splits {
+        let (nodes, tasks) = match is_split(part) {
             true => group_size(settings, component)?,
             false => step_size(settings, component)?,
         };

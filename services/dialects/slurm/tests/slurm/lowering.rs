@@ -341,7 +341,7 @@ fn mail_of_a_later_component_is_not_kept() {
     assert_eq!(job.notifications.len(), 1);
 }
 
-/// SL-S-13: no array of heterogeneous jobs, unless the site turns it on; not with salloc and srun.
+/// SL-S-13: no array of heterogeneous jobs; none at all with salloc and srun.
 #[test]
 fn an_array_with_several_components_is_rejected() {
     assert_eq!(rejected("--array=1-2 : -n1"), Rejection::Array);
@@ -352,8 +352,6 @@ fn an_array_with_several_components_is_rejected() {
         assert_eq!(refused.exit_status(ExitStatuses::default()), 1);
         assert!(refused.lines(command)[0].ends_with("Invalid job array specification"));
     }
-    let rules = Rules { heterogeneous_arrays: true, ..Rules::default() };
-    assert!(submit_with(Command::Sbatch, "--array=1-2 : -n1", "#!/bin/sh\n", &rules).unwrap().array.is_some());
 }
 
 /// SL-S-14, D-2.

@@ -378,7 +378,7 @@ proptest! {
 #[test]
 fn scheduler_parameters_are_words_between_commas() {
     let parse = SchedulerParameters::parse;
-    let both = SchedulerParameters { whole_hetjob: true, disable_hetjob_steps: true, enable_user_top: false };
+    let both = SchedulerParameters { whole_hetjob: true, disable_hetjob_steps: true, ..SchedulerParameters::default() };
     assert_eq!(parse("bf_interval=30, whole_hetjob,disable_hetjob_steps"), both);
     assert_eq!(parse("whole_pack"), SchedulerParameters { disable_hetjob_steps: false, ..both });
     for text in ["", "whole_hetjob=no", "not_whole_hetjob"] {

@@ -5,6 +5,7 @@ use muster_slurm::{
     environment::{ComponentFacts, JobFacts, defaults, of_allocation, of_batch_script, of_task},
     messages::ExitStatuses,
     options::Command,
+    select::SchedulerParameters,
     steps::{StepPlan, label, launch_lines, plan},
 };
 use proptest::{collection::vec, prelude::*, sample};
@@ -30,7 +31,7 @@ fn planned(job: &JobFacts, line: &str) -> Result<StepPlan, Vec<String>> {
     let several = job.components.len() > 1;
     let environment =
         |component: u32| defaults(Command::Srun, several.then_some(component), |name| variables.get(name).cloned());
-    plan(job, &parse(Command::Srun, line), environment, true, &now()).map_err(|error| {
+    plan(job, &parse(Command::Srun, line), environment, SchedulerParameters::default(), &now()).map_err(|error| {
         assert_eq!(error.exit_status(ExitStatuses::default()), 1);
         assert_eq!(error.exit_status(ExitStatuses { error: Some(9), immediate: None }), 9);
         error.lines()
@@ -184,7 +185,8 @@ fn sizes_and_nodes_are_checked_against_the_allocation() {
     );
     let beyond = ["srun: error: Unable to create step for job 9: More processors requested than permitted"];
     assert_eq!(refused("-n 4000000000 -O x"), beyond, "they are not laid out first");
-    let wrong = plan(&job, &parse(Command::Srun, "--time=x a"), |_| Vec::new(), true, &now()).unwrap_err();
+    let wrong = plan(&job, &parse(Command::Srun, "--time=x a"), |_| Vec::new(), SchedulerParameters::default(), &now())
+        .unwrap_err();
     assert_eq!(wrong.lines(), ["srun: error: Invalid --time specification"]);
     assert_eq!(wrong.exit_status(ExitStatuses::default()), 255);
 }
@@ -208,7 +210,9 @@ fn defaults_that_do_not_fit_give_way() {
     let job = job(vec![asked, by_cpu]);
     let variables = of_batch_script(&job);
     let environment = |component: u32| defaults(Command::Srun, Some(component), |name| variables.get(name).cloned());
-    let step = plan(&job, &parse(Command::Srun, "--het-group=0,1 x"), environment, true, &now()).unwrap();
+    let step =
+        plan(&job, &parse(Command::Srun, "--het-group=0,1 x"), environment, SchedulerParameters::default(), &now())
+            .unwrap();
     let memory = |part: usize| ["mem", "mem-per-cpu"].map(|name| step.parts[part].settings.text(name));
     assert_eq!([memory(0), memory(1)], [[Some("100"), None], [None, Some("5")]]);
 }
@@ -243,7 +247,7 @@ proptest! {
         let job = job(components.collect());
         let line = format!("{} last", options.join(" "));
         let command_line = parse(Command::Srun, &line);
-        let Ok(step) = plan(&job, &command_line, |_| Vec::new(), true, &now()) else { return Ok(()) };
+        let Ok(step) = plan(&job, &command_line, |_| Vec::new(), SchedulerParameters::default(), &now()) else { return Ok(()) };
         let facts = step.facts(&job, 1);
         for task in &step.world.tasks {
             let part = &step.parts[task.part];

@@ -6,6 +6,7 @@ use muster_slurm::{
     environment::{ComponentFacts, defaults},
     options::{Command, values::Distribution},
     request::{Settings, step_parts},
+    select::SchedulerParameters,
     steps::{
         GroupWish, MultiProgError, NodeWish, Part, Place, Room, StepError, TaskEnd, World, appends_output, arbitrary,
         distribute, end_lines, exit_status, het_groups, label, layout_text, on_fewer_nodes, parts, pick_nodes,
@@ -16,13 +17,13 @@ use proptest::{collection::vec, prelude::*};
 
 /// The parts of `srun LINE` in a job of so many components.
 fn parts_of(line: &str, components: u32) -> Result<Vec<Part>, StepError> {
-    parts_with(line, components, true)
+    parts_with(line, components, SchedulerParameters::default())
 }
 
-fn parts_with(line: &str, components: u32, enabled: bool) -> Result<Vec<Part>, StepError> {
+fn parts_with(line: &str, components: u32, site: SchedulerParameters) -> Result<Vec<Part>, StepError> {
     let line = parse(Command::Srun, line);
     let groups: Vec<GroupWish<'_>> = line.groups.iter().map(GroupWish::of).collect();
-    parts(&groups, components, enabled)
+    parts(&groups, components, site)
 }
 
 fn mapping(line: &str, components: u32) -> Vec<(u32, usize, String)> {
@@ -100,11 +101,27 @@ fn a_component_takes_part_once() {
     assert_eq!(told("--het-group=1 a : b", 2), duplicate);
 }
 
+/// SL-R-06, SL-R-18: a site may let several groups be on one component.
+#[test]
+fn a_component_takes_part_more_than_once_where_the_site_says_so() {
+    let site = SchedulerParameters { repeat_het_groups: true, ..SchedulerParameters::default() };
+    let mapping = |line| -> Vec<(u32, usize)> {
+        parts_with(line, 2, site).unwrap().iter().map(|part| (part.component, part.group)).collect()
+    };
+    assert_eq!(mapping("--het-group=0,1 a : --het-group=0 b"), [(0, 0), (0, 1), (1, 0)]);
+    assert_eq!(mapping("--het-group=1 a : --het-group=1 b"), [(1, 0), (1, 1)]);
+    assert_eq!(parts_with("--het-group=1,1 a", 2, site), Err(StepError::Duplicate));
+    let neither = SchedulerParameters { disable_hetjob_steps: true, ..site };
+    assert!(parts_with("--het-group=1 a : --het-group=1 b", 2, neither).is_ok());
+    assert_eq!(parts_with("--het-group=0,1 a : --het-group=1 b", 2, neither), Err(StepError::Disabled));
+}
+
 /// SL-R-11.
 #[test]
 fn steps_over_several_components_can_be_switched_off() {
-    assert_eq!(parts_with("a : b", 2, false), Err(StepError::Disabled));
-    assert!(parts_with("--het-group=1 a", 2, false).is_ok());
+    let site = SchedulerParameters { disable_hetjob_steps: true, ..SchedulerParameters::default() };
+    assert_eq!(parts_with("a : b", 2, site), Err(StepError::Disabled));
+    assert!(parts_with("--het-group=1 a", 2, site).is_ok());
 }
 
 /// SL-R-15.

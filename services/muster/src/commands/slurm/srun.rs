@@ -37,6 +37,7 @@ use muster_slurm::{
     output::{self, Facts},
     queries::Failure,
     request::{Caller, Interactive, Rules, Settings, components},
+    select::SchedulerParameters,
     steps::{self, Fed, GroupWish, Launcher, PlanError, StepPlan, Streams},
 };
 use nix::sys::signal::Signal;
@@ -113,7 +114,7 @@ fn no_job(text: &str) -> Problem {
             format!("{COMMAND}: error: Unable to confirm allocation for job {text}: Invalid job id specified"),
             format!("{COMMAND}: Check SLURM_JOB_ID environment variable. Expired or invalid job {text}"),
         ],
-        code: ExitStatuses::from_variables(variable).error.unwrap_or(1),
+        code: 1,
     })
 }
 
@@ -173,8 +174,8 @@ impl Run<'_> {
         tell(COMMAND, self.line, &settings);
         let wishes: Vec<GroupWish<'_>> = self.line.groups.iter().map(GroupWish::of).collect();
         let count = u32::try_from(settings.len()).unwrap_or(u32::MAX);
-        let spans = self.may_span_components(&mut client, count)?;
-        let parts = steps::parts(&wishes, count, spans).map_err(|error| planned(error.into()))?;
+        let site = self.site_parameters(&mut client, count)?;
+        let parts = steps::parts(&wishes, count, site).map_err(|error| planned(error.into()))?;
         let words = parts.first().map(|part| part.words.clone()).unwrap_or_default();
         let mut caller = self.caller.clone();
         forget_outer_job(&mut caller);
@@ -198,8 +199,8 @@ impl Run<'_> {
     fn step(&self, client: &mut Client, detail: &JobDetail) -> Result<u8, Problem> {
         let job = detail.job.id;
         let facts = allocation::facts(detail).ok_or_else(|| self.job_is_over(job))?;
-        let spans = self.may_span_components(client, u32::try_from(facts.components.len()).unwrap_or(u32::MAX))?;
-        let mut plan = self.plan(&facts, spans)?;
+        let site = self.site_parameters(client, u32::try_from(facts.components.len()).unwrap_or(u32::MAX))?;
+        let mut plan = self.plan(&facts, site)?;
         if self.line.verbosity() > 0 {
             let settings: Vec<Settings> = plan.parts.iter().map(|part| part.settings.clone()).collect();
             tell(COMMAND, self.line, &settings);
@@ -361,23 +362,23 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the site lets steps span components (SL-R-11); of a job of one component nobody has to ask.
-    fn may_span_components(&self, client: &mut Client, components: u32) -> Result<bool, Problem> {
+    /// What the site says of steps on several components (SL-R-06, SL-R-11); of a job of one component nobody has to ask.
+    fn site_parameters(&self, client: &mut Client, components: u32) -> Result<SchedulerParameters, Problem> {
         if components < 2 {
-            return Ok(true);
+            return Ok(SchedulerParameters::default());
         }
         let info = client.info(Moment::Now).map_err(failed)?;
-        Ok(!site::parameters(&info).disable_hetjob_steps)
+        Ok(site::parameters(&info))
     }
 
-    fn plan(&self, facts: &JobFacts, spans_components: bool) -> Result<StepPlan, Problem> {
+    fn plan(&self, facts: &JobFacts, site: SchedulerParameters) -> Result<StepPlan, Problem> {
         let several = facts.components.len() > 1;
         let number = facts.components.first().map_or(0, |leader| leader.number);
         // What the variables say of sizes is about the job that they belong to.
         let is_other = variable("SLURM_JOB_ID").is_some_and(|text| text != number.to_string());
         let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
         let environment = |component: u32| defaults(COMMAND, several.then_some(component), lookup);
-        steps::plan(facts, self.line, environment, spans_components, &self.now).map_err(planned)
+        steps::plan(facts, self.line, environment, site, &self.now).map_err(planned)
     }
 
     /// Launches it; for resources that other steps use it waits (SL-R-08).
@@ -484,17 +485,18 @@ fn planned(error: PlanError) -> Problem {
 }
 
 fn no_step(job: JobId, why: impl std::fmt::Display) -> Problem {
-    let code = ExitStatuses::from_variables(variable).error.unwrap_or(1);
-    let lines = vec![format!("{COMMAND}: error: Unable to create step for job {}: {why}", job.number)];
-    Problem::Failed(Failure { lines, code })
+    Problem::Failed(not_created(job, why))
+}
+
+fn not_created(job: JobId, why: impl std::fmt::Display) -> Failure {
+    Failure::error(COMMAND.name(), format_args!("Unable to create step for job {}: {why}", job.number))
 }
 
 /// Its resources were not free in time (SL-E-11).
 fn not_at_once(job: JobId) -> Problem {
     let chosen = ExitStatuses::from_variables(variable);
-    let lines =
-        vec![format!("{COMMAND}: error: Unable to create step for job {}: Requested nodes are busy", job.number)];
-    Problem::Failed(Failure { lines, code: chosen.immediate.or(chosen.error).unwrap_or(1) })
+    let code = chosen.immediate.or(chosen.error).unwrap_or(1);
+    Problem::Failed(Failure { code, ..not_created(job, "Requested nodes are busy") })
 }
 
 /// The command of each rank, if they are in a file (SL-R-24).
