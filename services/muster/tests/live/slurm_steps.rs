@@ -288,7 +288,7 @@ fn where_the_site_says_so_a_component_takes_part_in_a_step_more_than_once() {
          srun --het-group=1 id : --het-group=1 id\n",
     );
     let Output { status, stdout, stderr } = site.run("salloc -Q -N2 -n4 : -N1 -n1 sh line.sh");
-    let told = "srun: error: Only allocated 1 nodes asked for 2\n";
+    let told = "srun: error: Allocation failure of 1 nodes: job size of 1, already allocated 1 nodes to previous components.\n";
     assert_eq!((status, stderr.as_str()), (1, told));
     let of: Vec<Vec<&str>> = stdout.lines().map(|line| line.split(' ').collect()).collect();
     let [first, second, third, fourth] = &of[..] else { panic!("{stdout}") };

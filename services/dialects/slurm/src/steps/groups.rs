@@ -75,6 +75,18 @@ pub enum StepError {
         /// The job.
         job: u64,
     },
+    /// Other groups of the same step have too many of the nodes (SL-R-17).
+    #[error(
+        "srun: error: Allocation failure of {asked} nodes: job size of {allocated}, already allocated {taken} nodes to previous components."
+    )]
+    NodesTaken {
+        /// How many the group asks for.
+        asked: usize,
+        /// How many there are.
+        allocated: usize,
+        /// How many of them it cannot have.
+        taken: usize,
+    },
     /// A node that an earlier group of the same step has (SL-R-17).
     #[error("srun: error: required node {node} overlaps with excluded {node}")]
     NodeTaken {

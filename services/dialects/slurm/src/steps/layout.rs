@@ -245,14 +245,18 @@ pub fn pick_nodes(nodes: &[String], wishes: &[NodeWish], job: u64) -> Result<Vec
         }
         taken.push(node);
     }
-    let asked = wishes.iter().map(|wish| wish.count).sum();
     let mut picked = Vec::with_capacity(wishes.len());
     for wish in wishes {
         let usable = || nodes.iter().skip(wish.relative).filter(|node| !wish.excluded.contains(node));
         let free: Vec<&String> = usable().filter(|node| !taken.contains(node)).collect();
         let more = wish.count.saturating_sub(wish.named.len());
+        if free.len() < more && taken.len() > wish.named.len() {
+            let is_of_others = |node: &&String| taken.contains(node) && !wish.named.contains(node);
+            let left_out = nodes.iter().filter(|node| is_of_others(node) || wish.excluded.contains(node));
+            return Err(StepError::NodesTaken { asked: wish.count, allocated: nodes.len(), taken: left_out.count() });
+        }
         if free.len() < more {
-            return Err(StepError::MoreNodes { allocated: usable().count(), asked });
+            return Err(StepError::MoreNodes { allocated: usable().count(), asked: wish.count });
         }
         taken.extend(&free[..more]);
         let is_own = |node: &&String| wish.named.contains(node) || free[..more].contains(node);

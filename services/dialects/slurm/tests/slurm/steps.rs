@@ -260,7 +260,14 @@ fn the_groups_of_a_plain_allocation_have_different_nodes() {
     assert_eq!(picked(&[wish(1, ""), wish(1, "nid00001")]).unwrap(), [named("nid00002"), named("nid00001")]);
     let overlap = picked(&[wish(1, "nid00001"), wish(1, "nid00001")]).unwrap_err().to_string();
     assert!(overlap.contains("overlaps with excluded nid00001"), "{overlap}");
-    assert!(picked(&[wish(2, ""), wish(1, "")]).is_err());
+    let too_many = picked(&[wish(1, ""), wish(2, "")]).unwrap_err().to_string();
+    assert_eq!(
+        too_many,
+        "srun: error: Allocation failure of 2 nodes: job size of 2, already allocated 1 nodes to previous components."
+    );
+    let taken = picked(&[wish(1, "nid00001"), wish(2, "nid00002")]).unwrap_err();
+    assert_eq!(taken, StepError::NodesTaken { asked: 2, allocated: 2, taken: 1 });
+    assert_eq!(picked(&[wish(3, "")]).unwrap_err(), StepError::MoreNodes { allocated: 2, asked: 3 });
     assert!(picked(&[wish(1, "zzz")]).is_err());
     let last = NodeWish { relative: 1, ..wish(1, "") };
     assert_eq!(picked(&[last]).unwrap(), [named("nid00002")]);
