@@ -21,6 +21,7 @@ use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
     filter::ActivationOrdering,
+    job::WaitReason,
     policy::{ComponentStart, Components, Policy},
     resources::NodeSpec,
     scheduling::SchedulingSettings,
@@ -346,6 +347,16 @@ impl Engine {
             self.just_left = Some(JustLeft { job: id, slot: slot.clone(), freed });
         }
         self.classes.give_back(entry.class);
+    }
+
+    /// Says what is known of why a waiting job waits. That it can never be served as things are, which may be so of all jobs
+    /// of a site, is not told again.
+    pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
+        if let Some(place) = self.queue.place_of(id)
+            && let Some(entry) = self.queue.get_mut(place)
+        {
+            entry.known_reason = reason;
+        }
     }
 
     /// Gives a waiting job another promise, or none.

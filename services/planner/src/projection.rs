@@ -254,6 +254,7 @@ impl Projection {
         for job in self.state.jobs() {
             if let Some(queued) = self.holders.queued(&self.state, job) {
                 self.engine.enqueue(queued);
+                self.engine.set_known_reason(job.id, job.planner_reason.clone());
                 if is_blocked(job.planner_reason.as_deref()) {
                     self.blocked.insert(job.id);
                 }
@@ -366,8 +367,9 @@ impl Projection {
         for (id, was_eligible, before) in touched.jobs {
             self.eligible = self.eligible + usize::from(self.is_eligible(id)) - usize::from(was_eligible);
             let after = self.queued(id);
-            self.note_blocked(id, after.is_some());
+            let waits = after.is_some();
             self.tell_job(id, before, after);
+            self.note_reason(id, waits);
         }
         if let Some((number, headroom)) = touched.array
             && self.headroom(number).is_some_and(|now| now != headroom)
@@ -396,13 +398,15 @@ impl Projection {
         touched.named.is_some_and(|job| self.tell_elastic(job))
     }
 
-    fn note_blocked(&mut self, id: JobId, waits: bool) {
-        let reason = self.state.job(id).and_then(|job| job.planner_reason.as_deref());
-        if waits && is_blocked(reason) {
+    /// Notes what a job that the engine has been told of knows of why it waits.
+    fn note_reason(&mut self, id: JobId, waits: bool) {
+        let reason = self.state.job(id).and_then(|job| job.planner_reason.clone());
+        if waits && is_blocked(reason.as_deref()) {
             self.blocked.insert(id);
         } else {
             self.blocked.remove(&id);
         }
+        self.engine.set_known_reason(id, reason);
     }
 
     /// Tells the engine anew of the tasks of an array that were put back into the queue.
@@ -411,11 +415,12 @@ impl Projection {
             self.state.job_with_tasks(number).filter(|job| job.id.index.is_some()).map(|job| job.id).collect();
         for id in tasks {
             let task = self.queued(id);
-            self.note_blocked(id, task.is_some());
+            let waits = task.is_some();
             match task {
                 Some(task) => self.engine.enqueue(task),
                 None => self.engine.dequeue(id),
             }
+            self.note_reason(id, waits);
         }
     }
 

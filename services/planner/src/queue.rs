@@ -12,6 +12,7 @@ use crate::{
 use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
+    job::WaitReason,
     policy::{
         Backfill, OrderKey, Policy,
         formula::{Variable, Variables},
@@ -41,6 +42,8 @@ pub(crate) struct Entry {
     pub activation: Option<Arc<Activation>>,
     /// How much had been freed when it was last found that its slot cannot be earlier.
     pub looked_at: Option<usize>,
+    /// Why it waits, as far as that is known already.
+    pub known_reason: Option<Arc<WaitReason>>,
     block: u32,
 }
 
@@ -254,6 +257,7 @@ impl Queue {
             slot: job.slot,
             activation: job.activation,
             looked_at: None,
+            known_reason: None,
             block,
         };
         let place = self.free.pop().unwrap_or_else(|| {

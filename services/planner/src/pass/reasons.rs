@@ -53,7 +53,7 @@ impl Engine {
         self.queue.get(place).is_some_and(|entry| self.classes.is_hopeless(entry.class))
     }
 
-    /// Says why to all jobs that wait and can never be served as things are, wherever they stand.
+    /// Says why to all jobs that wait and can never be served as things are, wherever they stand, if they do not know it.
     pub(super) fn tell_the_hopeless(&self, cycle: &mut Cycle) {
         if !self.classes.has_hopeless() || !self.tells_reasons {
             return;
@@ -62,20 +62,22 @@ impl Engine {
         // A limit is asked first.
         let is_limited = |waiting: &&WaitingJob| matches!(waiting.reason, WaitReason::Limit(_));
         let limited: BTreeSet<JobId> = cycle.plan.reasons.iter().filter(is_limited).map(|told| told.job).collect();
+        let left_out = cycle.left_out;
         let reason = |entry: &Entry| {
-            let reason = self.classes.get(entry.class).hopeless.clone()?;
-            let is_passed_over = cycle.left_out.contains(&entry.id) || limited.contains(&entry.id);
-            let waits = !is_passed_over && !started.contains(&entry.id.number);
-            waits.then_some((entry.id, reason))
+            let reason = self.classes.get(entry.class).hopeless.as_ref()?;
+            let is_passed_over = left_out.contains(&entry.id) || limited.contains(&entry.id);
+            (!is_passed_over && !started.contains(&entry.id.number)).then_some(reason)
         };
-        let mut told: Vec<_> = self.queue.entries().filter_map(reason).collect();
-        told.sort_unstable_by_key(|(job, _)| *job);
         // It matters more than who is ahead of them.
-        let is_hopeless = |id: &JobId| told.binary_search_by_key(id, |(job, _)| *job).is_ok();
-        cycle.plan.reasons.retain(|waiting| !is_hopeless(&waiting.job));
-        for (job, reason) in told {
-            cycle.tell(job, reason);
-        }
+        let is_hopeless = |id: JobId| self.queue.place_of(id).and_then(|at| reason(self.queue.get(at)?)).is_some();
+        cycle.plan.reasons.retain(|waiting| !is_hopeless(waiting.job));
+        let news = |entry: &Entry| {
+            let reason = reason(entry).filter(|reason| entry.known_reason.as_deref() != Some(reason))?;
+            Some(WaitingJob { job: entry.id, reason: reason.clone() })
+        };
+        let mut told: Vec<WaitingJob> = self.queue.entries().filter_map(news).collect();
+        told.sort_unstable_by_key(|waiting| waiting.job);
+        cycle.plan.reasons.append(&mut told);
     }
 
     /// Why no waiting helps a job, if that is so.
