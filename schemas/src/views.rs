@@ -23,7 +23,7 @@ pub use timetable::*;
 use crate::{
     cluster::QueueSpec,
     command::{JobSelection, Refusal, RefusalCode},
-    event::{FurtherChange, JobChange, NodeExit},
+    event::{FurtherChange, JobChange, NodeExit, StopReason},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Outcome, Usage, WaitReason},
@@ -340,6 +340,9 @@ pub struct JobView {
     /// Its components in their order, if it has several.
     #[serde(default)]
     pub by_component: Vec<ComponentView>,
+    /// Why its run is being stopped, if it is.
+    #[serde(default)]
+    pub stopping: Option<StopReason>,
 }
 
 impl JobView {

@@ -80,6 +80,7 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
         filtering: filtering::filtering_view(state, job),
         elastic: filtering::elastic_view(state, job, placed.map(|latest| latest.placement)),
         by_component: components::views(state, job, job_state, placed.map(|latest| latest.placement)),
+        stopping: job.run().and_then(|run| state.run(run)?.stopping),
     }
 }
 

@@ -198,6 +198,7 @@ mod tests {
             runs: 0,
             reservation: None,
             slot_start: None,
+            stopping: None,
             predicted_start: None,
             array: None,
             filtering: None,

@@ -14,6 +14,11 @@ pub enum Refusal {
     BadValue(&'static str),
     /// Two or three of the options about memory at once.
     MemoryOptionsClash,
+    /// `--core-spec` and `--thread-spec` at once.
+    SpecialisedCoresClash {
+        /// Variables say so.
+        by_variables: bool,
+    },
     /// A word in a script's option lines that is no option (SL-C-07).
     InvalidDirective(String),
     /// A quote in a script's option lines that is not closed.
@@ -164,6 +169,13 @@ impl Refusal {
             Self::MemoryOptionsClash => {
                 vec![format!("{command}: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")]
             }
+            // The second option is spelled so in Slurm, and scripts look for it.
+            Self::SpecialisedCoresClash { by_variables: false } => {
+                vec![format!("{command}: fatal: -S/--core-spec and --thred-spec options are mutually exclusive")]
+            }
+            Self::SpecialisedCoresClash { by_variables: true } => vec![format!(
+                "{command}: fatal: Both --core-spec and --thread-spec set using environment variables. Those options are mutually exclusive."
+            )],
             Self::InvalidDirective(word) => vec![error(&format!("Invalid directive found in batch script: {word}"))],
             Self::UnmatchedQuote { line, quote } => {
                 vec![format!("{command}: fatal: line {line} of the batch script: unmatched `{quote}`")]

@@ -42,7 +42,8 @@ struct Setting {
 }
 
 /// Options of which only one can hold: setting one drops the others.
-const RIVALS: [&[&str]; 2] = [&MEMORY, &["requeue", "no-requeue"]];
+const RIVALS: [&[&str]; 3] = [&MEMORY, &SPECIALISED, &["requeue", "no-requeue"]];
+const SPECIALISED: [&str; 2] = ["core-spec", "thread-spec"];
 const MEMORY: [&str; 3] = ["mem", "mem-per-cpu", "mem-per-gpu"];
 
 /// The options that cannot hold together with one.
@@ -114,8 +115,14 @@ impl Settings {
     fn drop_rivals(&mut self, name: &str, source: Source) -> Result<(), Refusal> {
         for rival in rivals(name) {
             let dropped = self.values.remove(rival);
-            if MEMORY.contains(&rival) && dropped.is_some_and(|dropped| dropped.own && dropped.source == source) {
+            if !dropped.is_some_and(|dropped| dropped.own && dropped.source == source) {
+                continue;
+            }
+            if MEMORY.contains(&rival) {
                 return Err(Refusal::MemoryOptionsClash);
+            }
+            if SPECIALISED.contains(&rival) {
+                return Err(Refusal::SpecialisedCoresClash { by_variables: source == Source::Environment });
             }
         }
         Ok(())

@@ -169,6 +169,19 @@ fn a_job_with_a_deadline_has_the_time_that_is_left() {
     assert!(status == 1 && told.contains("emory"), "no node has as much: {told}");
 }
 
+/// SL-C-31: what was cancelled and is still ending cannot be cancelled again, and nobody is asked whether it should be.
+#[test]
+fn what_is_cancelled_already_is_over_for_scancel() {
+    let site = Site::start();
+    site.ok("sbatch --wrap \"trap '' TERM; touch begun; while :; do sleep 0.1; done\"");
+    site.system.wait_until("the job has begun", || site.system.path("begun").exists());
+    site.ok("scancel 1");
+    site.system.wait_until("it is ending", || site.ok("squeue -h -j 1 -o %t") == "CG\n");
+    let again = site.run("echo y | scancel --interactive 1");
+    let told = "scancel: error: Kill job error on job id 1: Invalid job id specified\n";
+    assert_eq!((again.status, again.stdout.as_str(), again.stderr.as_str()), (1, "", told));
+}
+
 /// SL-E-13: soft limits, as far as `--propagate` has them.
 #[test]
 fn soft_limits_are_carried_to_jobs_and_steps() {

@@ -174,12 +174,23 @@ pub fn update(words: &[String]) -> Result<Update, Failure> {
 /// Reads what stands behind `create`.
 ///
 /// # Errors
-/// As [`update`].
+/// As [`update`]; anything else than a reservation.
 pub fn create(words: &[String]) -> Result<Update, Failure> {
-    let named = words.first().is_some_and(|word| word.eq_ignore_ascii_case("reservation"));
-    match named {
-        true => read(&words[1..], true),
-        false => read(words, true),
+    let entity = |word: &String| {
+        let key = word.split_once('=').map_or(word.as_str(), |(key, _)| key);
+        ["NodeName", "PartitionName", "ReservationName"].into_iter().find(|name| super::means(key, name, 3))
+    };
+    match words.iter().find_map(entity) {
+        Some("ReservationName") if !words[0].contains('=') => read(&words[1..], true),
+        Some("ReservationName") => read(words, true),
+        Some(other) => Err(Failure::error(
+            "scontrol",
+            format_args!("muster creates reservations only, no {other}; change its configuration"),
+        )),
+        None => {
+            let first = words.first().map_or("", String::as_str);
+            Err(Failure::error("scontrol", format_args!("Invalid creation entity: {first}")))
+        }
     }
 }
 

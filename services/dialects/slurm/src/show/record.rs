@@ -142,6 +142,8 @@ pub struct JobRecord {
     pub reservation: Option<String>,
     /// How it ended.
     pub exit: ExitCode,
+    /// It is ending since somebody cancelled it: nothing puts it back into the queue.
+    pub is_cancelled: bool,
     /// How often it was started again.
     pub restarts: u32,
     /// What it asked for; only where it was looked up.

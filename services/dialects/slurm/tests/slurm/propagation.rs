@@ -183,6 +183,24 @@ fn memory_for_each_cpu_drops_a_carried_memory_for_each_node() {
     assert_eq!(clash.unwrap_err(), Refusal::MemoryOptionsClash);
 }
 
+/// SL-C-02: of cores and threads left to the system only one can be asked for; the command line outweighs variables.
+#[test]
+fn cores_and_threads_for_the_system_exclude_each_other() {
+    let told = |line: &str, variables: &[(&str, &str)]| {
+        settings_of(Command::Sbatch, line, "", variables).map_err(|refusal| refusal.lines(Command::Sbatch))
+    };
+    let clash = "sbatch: fatal: -S/--core-spec and --thred-spec options are mutually exclusive".to_owned();
+    assert_eq!(told("-S1 --thread-spec=1", &[]).unwrap_err(), [clash]);
+    let variables = [("SBATCH_CORE_SPEC", "1"), ("SBATCH_THREAD_SPEC", "1")];
+    let lines = told("", &variables).unwrap_err();
+    assert!(
+        lines[0].starts_with("sbatch: fatal: Both --core-spec and --thread-spec set using environment"),
+        "{lines:?}"
+    );
+    let all = told("-S2", &variables[1..]).unwrap();
+    assert_eq!([texts(&all, "core-spec"), texts(&all, "thread-spec")], [[Some("2")], [None]]);
+}
+
 /// SL-O-07: the groups of a script follow the same rules.
 #[test]
 fn sections_of_a_script_carry_options_too() {

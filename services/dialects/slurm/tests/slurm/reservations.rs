@@ -103,6 +103,17 @@ fn what_a_new_reservation_lacks_is_told() {
     }
 }
 
+/// SL-C-38
+#[test]
+fn only_reservations_are_created() {
+    let told = |text: &str| made(text).expect_err(text).lines.join("\n");
+    assert_eq!(told("starttime=now users=root"), "scontrol: error: Invalid creation entity: starttime=now");
+    let partition = "scontrol: error: muster creates reservations only, no PartitionName; change its configuration";
+    assert_eq!(told("partitionname=p9 nodes=nid1"), partition);
+    assert!(told("node=nid9 cpus=4").contains("no NodeName"));
+    assert!(made("res=r1 starttime=now duration=10 nodes=nid4 users=root").is_ok());
+}
+
 /// SL-C-33
 #[test]
 fn only_what_is_named_of_a_reservation_changes() {

@@ -214,11 +214,17 @@ fn steps_are_named_by_job_component_or_task_and_their_own_name() {
 #[test]
 fn cancelling_what_is_over_or_unknown_is_no_failure() {
     let over = "Kill job error on job id 8: Job/step already completing or completed".to_owned();
-    assert_eq!(chosen(Cancel, "8", false), Ok(Chosen::Nothing(over)));
+    assert_eq!(chosen(Cancel, "8", false), Ok(Chosen::Nothing(over.clone())));
     let ending = records([view(json!({ "id": "9", "state": "finishing" }))]);
     // It may be about to be put back into the queue.
     let ending = choose(Cancel, &part("9"), &ending, false);
-    assert_eq!(ending, Ok(Chosen::Targets(vec![Target { job: JobId::job(9), component: None }])));
+    let all_of_it = |job| Ok(Chosen::Targets(vec![Target { job: JobId::job(job), component: None }]));
+    assert_eq!(ending, all_of_it(9));
+    for (stopping, is_over) in [("cancelled", true), ("cancelled_at_once", true), ("requeued", false)] {
+        let ending = records([view(json!({ "id": "8", "state": "finishing", "stopping": stopping }))]);
+        let expected = if is_over { Ok(Chosen::Nothing(over.clone())) } else { all_of_it(8) };
+        assert_eq!(choose(Cancel, &part("8"), &ending, false), expected, "{stopping}");
+    }
     let unknown = "Kill job error on job id 99: Invalid job id specified".to_owned();
     assert_eq!(chosen(Cancel, "99", false), Ok(Chosen::Nothing(unknown)));
 }

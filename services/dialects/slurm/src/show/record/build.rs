@@ -8,6 +8,7 @@ use crate::{
 };
 use muster_schemas::{
     cluster::QueueSpec,
+    event::StopReason,
     job::{Component, JobState as CoreState},
     resources::IndexSet,
     time::Timestamp,
@@ -124,6 +125,8 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
         }
     }
     if component.state == CoreState::Finishing && record.state.is_placed() {
+        // One that ends alone was cancelled.
+        record.is_cancelled |= record.state != State::Completing;
         record.state = State::Completing;
     }
     if let Some(outcome) = &component.outcome {
@@ -185,6 +188,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         cpus: view.cores,
         reservation: view.reservation,
         restarts: view.runs.saturating_sub(u32::from(view.state > CoreState::Queued)),
+        is_cancelled: matches!(view.stopping, Some(StopReason::Cancelled | StopReason::CancelledAtOnce)),
         request: None,
     }
 }
