@@ -6,8 +6,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// mimalloc, as a fold of the log is mostly allocation: jobs come and go. What lives for a few milliseconds takes its memory
-/// from the C library instead: mimalloc maps a region for each size that is asked for, which is a third of the life of `sbatch`.
+/// mimalloc, as a fold of the log is mostly allocation: jobs come and go. Commands that need little take it from the C library
+/// instead: mimalloc maps a region for each size that is asked for, which would be a third of the life of `sbatch`.
 pub struct Allocator {
     is_brief: AtomicBool,
 }
@@ -17,7 +17,7 @@ impl Allocator {
         Self { is_brief: AtomicBool::new(false) }
     }
 
-    /// Says that this process soon ends.
+    /// Says that this process needs little memory.
     ///
     /// # Safety
     ///

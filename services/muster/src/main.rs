@@ -33,8 +33,9 @@ use std::{ffi::CStr, process::ExitCode};
 #[unsafe(link_section = ".init_array.00100")]
 static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
     extern "C" fn early(count: libc::c_int, words: *const *const libc::c_char) {
-        // SAFETY: the C library hands its initialisers the words of the command line, of which there are that many, and they
-        // stay as long as the process. Nothing has run yet that could have allocated or made a thread.
+        // SAFETY: the GNU C library, which muster is built with, hands its initialisers the words of the command line, of
+        // which there are that many, and they stay as long as the process. Nothing has run yet that could have allocated or
+        // made a thread.
         unsafe {
             let word = |place| (place < count).then(|| CStr::from_ptr(*words.offset(place as isize)).to_bytes());
             if word(0).is_some_and(commands::is_brief_slurm_link) || word(1) == Some(b"submit") {

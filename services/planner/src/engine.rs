@@ -349,8 +349,8 @@ impl Engine {
         self.classes.give_back(entry.class);
     }
 
-    /// Says what is known of why a waiting job waits. That it can never be served as things are, which may be so of all jobs
-    /// of a site, is not told again.
+    /// Says what is known of why a waiting job waits, so that a pass does not tell it again where that may concern all jobs of
+    /// a site: that it can never be served as things are. [`Self::enqueue`] forgets it.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
         if let Some(place) = self.queue.place_of(id)
             && let Some(entry) = self.queue.get_mut(place)
@@ -480,9 +480,9 @@ impl Engine {
 
     /// Computes the place of every job anew.
     fn requeue_all(&mut self) {
-        let mut jobs: Vec<QueuedJob> = Vec::with_capacity(self.queue.len());
+        let mut jobs: Vec<(QueuedJob, Option<Arc<WaitReason>>)> = Vec::with_capacity(self.queue.len());
         for entry in self.queue.entries() {
-            jobs.push(QueuedJob {
+            let job = QueuedJob {
                 id: entry.id,
                 tasks: entry.tasks.clone(),
                 demand: self.classes.get(entry.class).demand.clone(),
@@ -492,10 +492,13 @@ impl Engine {
                 attributes: entry.attributes.clone(),
                 slot: entry.slot.clone(),
                 activation: entry.activation.clone(),
-            });
+            };
+            jobs.push((job, entry.known_reason.clone()));
         }
-        for job in jobs {
+        for (job, known_reason) in jobs {
+            let id = job.id;
             self.enqueue(job);
+            self.set_known_reason(id, known_reason);
         }
     }
 }

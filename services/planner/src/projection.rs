@@ -316,6 +316,9 @@ impl Projection {
             ids.extend(plan.reasons.iter().map(|waiting| waiting.job));
             ids.extend(plan.slots.iter().map(|planned| planned.job));
         }
+        if let Event::JobsWaiting { reasons } = event {
+            ids.extend(reasons.iter().map(|waiting| waiting.job));
+        }
         for at in 0..ids.len() {
             ids.extend(self.state.dependents(ids[at]));
         }

@@ -232,6 +232,11 @@ impl Queue {
         self.entries.get_mut(place as usize)?.as_mut()
     }
 
+    /// Nobody knows any more why any job waits.
+    pub fn forget_known_reasons(&mut self) {
+        self.entries.iter_mut().flatten().for_each(|entry| entry.known_reason = None);
+    }
+
     /// All jobs, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().flatten()

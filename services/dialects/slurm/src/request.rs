@@ -42,8 +42,7 @@ struct Setting {
 }
 
 /// Options of which only one can hold: setting one drops the others.
-const RIVALS: [&[&str]; 3] = [&MEMORY, &SPECIALISED, &["requeue", "no-requeue"]];
-const SPECIALISED: [&str; 2] = ["core-spec", "thread-spec"];
+const RIVALS: [&[&str]; 2] = [&MEMORY, &["requeue", "no-requeue"]];
 const MEMORY: [&str; 3] = ["mem", "mem-per-cpu", "mem-per-gpu"];
 
 /// The options that cannot hold together with one.
@@ -115,15 +114,21 @@ impl Settings {
     fn drop_rivals(&mut self, name: &str, source: Source) -> Result<(), Refusal> {
         for rival in rivals(name) {
             let dropped = self.values.remove(rival);
-            if !dropped.is_some_and(|dropped| dropped.own && dropped.source == source) {
-                continue;
-            }
-            if MEMORY.contains(&rival) {
+            if MEMORY.contains(&rival) && dropped.is_some_and(|dropped| dropped.own && dropped.source == source) {
                 return Err(Refusal::MemoryOptionsClash);
             }
-            if SPECIALISED.contains(&rival) {
-                return Err(Refusal::SpecialisedCoresClash { by_variables: source == Source::Environment });
-            }
+        }
+        Ok(())
+    }
+
+    /// Of cores and threads left to the system one can be asked for; what variables say gives way to what was asked for.
+    fn settle_specialised(&mut self) -> Result<(), Refusal> {
+        let by_variables = |name| self.source(name).map(|source| source == Source::Environment);
+        match (by_variables("core-spec"), by_variables("thread-spec")) {
+            (Some(true), Some(false)) => drop(self.values.remove("core-spec")),
+            (Some(false), Some(true)) => drop(self.values.remove("thread-spec")),
+            (Some(by_variables), Some(_)) => return Err(Refusal::SpecialisedCoresClash { by_variables }),
+            _ => {}
         }
         Ok(())
     }
@@ -149,6 +154,7 @@ pub fn components(
         settings.take(environment.to_vec(), Source::Environment, now)?;
         let group = command_line.groups.get(offset).map(|group| group.options.clone());
         settings.take(group.unwrap_or_default(), Source::CommandLine, now)?;
+        settings.settle_specialised()?;
         components.push(settings);
     }
     Ok(components)
@@ -174,6 +180,7 @@ pub fn step_parts(
         settings.take(defaults.collect(), Source::Environment, now)?;
         let group = command_line.groups.get(part.group).map(|group| group.options.clone());
         settings.take(group.unwrap_or_default(), Source::CommandLine, now)?;
+        settings.settle_specialised()?;
         Ok(settings)
     };
     parts.iter().map(of_part).collect()

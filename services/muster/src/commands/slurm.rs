@@ -43,10 +43,10 @@ pub const TOOLS: [&str; 12] = [
 /// What a command came to: its exit status, or what it says when it does nothing.
 type Ended = Result<u8, queries::Failure>;
 
-/// Those that may hold all jobs in memory.
+/// Those that mostly read all jobs into memory.
 const LISTS: [&str; 2] = ["squeue", "sacct"];
 
-/// Whether a program that was called by this path is a command that needs little memory. Finding out needs none.
+/// Whether a program that was called by this path is a command that mostly needs little memory. Finding out needs none.
 pub fn is_brief_link(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let is_called = |tool: &&str| tool.as_bytes() == name;

@@ -42,9 +42,10 @@ impl Engine {
         places.filter_map(|place| Some(self.queue.get(*place)?.id))
     }
 
-    /// A pass, and what it promised for itself only.
+    /// A pass that tells all it knows, and what it promised for itself only.
     pub(crate) fn pass_with_promises(&mut self, now: Timestamp) -> (Plan, Vec<Promise>) {
         let nobody = BTreeSet::new();
+        self.queue.forget_known_reasons();
         let cycle = self.cycle(now, &nobody);
         let promises = promises_of(&cycle);
         (self.finish(cycle), promises)

@@ -188,6 +188,24 @@ fn a_job_that_needs_nodes_which_are_away_blocks_nobody() {
     assert_eq!(world.reason(large), resources("cores"));
 }
 
+#[test]
+fn a_job_that_knows_that_nothing_can_serve_it_is_not_told_again() {
+    let mut world = World::new(nodes(2, 2));
+    world.drain(&["n2"]);
+    let large = world.submit(tasks(4));
+    assert_eq!(world.settle(), []);
+    let (mut engine, now) = (world.engine().clone(), world.state().time());
+    let is_told = |engine: &mut muster_planner::Engine| {
+        let plan = engine.pass(now, &BTreeSet::new());
+        plan.reasons.iter().any(|waiting| waiting.job == large)
+    };
+    assert!(!is_told(&mut engine));
+    engine.set_queue(&queue("other"));
+    assert!(!is_told(&mut engine), "places in the order are computed anew");
+    engine.set_known_reason(large, None);
+    assert!(is_told(&mut engine));
+}
+
 fn array(indices: u32, max_running: Option<u32>) -> JobSpec {
     let indices = IndexSet::from_range(0, indices - 1);
     JobSpec { array: Some(ArraySpec { indices, max_running }), ..tasks(1) }

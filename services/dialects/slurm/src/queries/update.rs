@@ -181,7 +181,7 @@ pub fn create(words: &[String]) -> Result<Update, Failure> {
         ["NodeName", "PartitionName", "ReservationName"].into_iter().find(|name| super::means(key, name, 3))
     };
     match words.iter().find_map(entity) {
-        Some("ReservationName") if !words[0].contains('=') => read(&words[1..], true),
+        Some("ReservationName") if super::means(&words[0], "ReservationName", 3) => read(&words[1..], true),
         Some("ReservationName") => read(words, true),
         Some(other) => Err(Failure::error(
             "scontrol",

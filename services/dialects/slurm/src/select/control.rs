@@ -5,7 +5,6 @@ use crate::{
     job_id::JobPart,
     queries::Failure,
     show::record::{ArrayTasks, JobRecord},
-    words::State,
 };
 use muster_schemas::{ids::JobId, resources::IndexSet};
 use std::collections::BTreeSet;
@@ -57,10 +56,14 @@ const NOT_ALONE: u8 = 60;
 pub fn choose(action: Action, part: &JobPart, records: &[JobRecord], whole_hetjob: bool) -> Result<Chosen, Failure> {
     let named: Vec<&JobRecord> = records.iter().filter(|record| is_named(part, record)).collect();
     let Some(first) = named.first().copied() else { return unknown(action, part) };
-    // One that is ending may be about to be put back into the queue, unless it was cancelled.
-    let is_over =
-        |record: &&JobRecord| record.state.is_finished() || record.state == State::Completing && record.is_cancelled;
-    if action == Action::Cancel && named.iter().all(is_over) {
+    // Where a component stands for its job, the others may still run.
+    let stands_for = first.het.as_ref().filter(|_| whole_hetjob && matches!(part, JobPart::Number(_)));
+    let is_meant = |record: &&JobRecord| match stands_for {
+        Some(place) => record.het.as_ref().is_some_and(|het| het.leader == place.leader),
+        None => is_named(part, record),
+    };
+    // One that is ending may be about to be put back into the queue.
+    if action == Action::Cancel && records.iter().filter(is_meant).all(|record| record.state.is_finished()) {
         return Ok(Chosen::Nothing(over(part)));
     }
     if first.het.is_some() {

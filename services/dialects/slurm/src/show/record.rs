@@ -142,7 +142,7 @@ pub struct JobRecord {
     pub reservation: Option<String>,
     /// How it ended.
     pub exit: ExitCode,
-    /// It is ending since somebody cancelled it: nothing puts it back into the queue.
+    /// Somebody has ended it, and it is not over yet: nothing puts it back into the queue.
     pub is_cancelled: bool,
     /// How often it was started again.
     pub restarts: u32,
@@ -151,6 +151,12 @@ pub struct JobRecord {
 }
 
 impl JobRecord {
+    /// The same as one that is over if somebody has ended it already: that again has no effect (SL-C-31).
+    pub fn over_if_cancelled(self) -> Self {
+        let is_over = self.state == State::Completing && self.is_cancelled;
+        Self { state: if is_over { State::Cancelled } else { self.state }, ..self }
+    }
+
     /// The id as lists show it: `93`, `93+1`, `43_2`, `43_[3-5%2]` (SL-I-05, SL-C-17).
     pub fn shown_id(&self) -> ShownId<'_> {
         ShownId(self)

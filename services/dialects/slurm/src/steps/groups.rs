@@ -64,7 +64,7 @@ pub enum StepError {
     /// More nodes than the allocation has (SL-R-22).
     #[error("srun: error: Only allocated {allocated} nodes asked for {asked}")]
     MoreNodes {
-        /// How many there are.
+        /// How many there are for it.
         allocated: usize,
         /// How many were asked for.
         asked: usize,

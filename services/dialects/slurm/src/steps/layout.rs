@@ -250,7 +250,7 @@ pub fn pick_nodes(nodes: &[String], wishes: &[NodeWish], job: u64) -> Result<Vec
         let usable = || nodes.iter().skip(wish.relative).filter(|node| !wish.excluded.contains(node));
         let free: Vec<&String> = usable().filter(|node| !taken.contains(node)).collect();
         let more = wish.count.saturating_sub(wish.named.len());
-        if free.len() < more && taken.len() > wish.named.len() {
+        if free.len() < more && usable().count() >= wish.count {
             let is_of_others = |node: &&String| taken.contains(node) && !wish.named.contains(node);
             let left_out = nodes.iter().filter(|node| is_of_others(node) || wish.excluded.contains(node));
             return Err(StepError::NodesTaken { asked: wish.count, allocated: nodes.len(), taken: left_out.count() });

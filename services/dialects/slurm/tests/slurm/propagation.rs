@@ -186,18 +186,20 @@ fn memory_for_each_cpu_drops_a_carried_memory_for_each_node() {
 /// SL-C-02: of cores and threads left to the system only one can be asked for; the command line outweighs variables.
 #[test]
 fn cores_and_threads_for_the_system_exclude_each_other() {
-    let told = |line: &str, variables: &[(&str, &str)]| {
-        settings_of(Command::Sbatch, line, "", variables).map_err(|refusal| refusal.lines(Command::Sbatch))
+    let said = |line: &str, script: &str, variables: &[(&str, &str)]| {
+        settings_of(Command::Sbatch, line, script, variables).map_err(|refusal| refusal.lines(Command::Sbatch))
     };
-    let clash = "sbatch: fatal: -S/--core-spec and --thred-spec options are mutually exclusive".to_owned();
-    assert_eq!(told("-S1 --thread-spec=1", &[]).unwrap_err(), [clash]);
+    let told = |line: &str, variables: &[(&str, &str)]| said(line, "", variables);
+    let clash = ["sbatch: fatal: -S/--core-spec and --thred-spec options are mutually exclusive"];
+    assert_eq!(told("-S1 --thread-spec=1", &[]).unwrap_err(), clash);
+    assert_eq!(said("--thread-spec=1", "#!/bin/sh\n#SBATCH -S1\n", &[]).unwrap_err(), clash);
     let variables = [("SBATCH_CORE_SPEC", "1"), ("SBATCH_THREAD_SPEC", "1")];
     let lines = told("", &variables).unwrap_err();
     assert!(
         lines[0].starts_with("sbatch: fatal: Both --core-spec and --thread-spec set using environment"),
         "{lines:?}"
     );
-    let all = told("-S2", &variables[1..]).unwrap();
+    let all = told("-S2", &variables).unwrap();
     assert_eq!([texts(&all, "core-spec"), texts(&all, "thread-spec")], [[Some("2")], [None]]);
 }
 

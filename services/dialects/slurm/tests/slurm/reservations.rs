@@ -111,6 +111,7 @@ fn only_reservations_are_created() {
     let partition = "scontrol: error: muster creates reservations only, no PartitionName; change its configuration";
     assert_eq!(told("partitionname=p9 nodes=nid1"), partition);
     assert!(told("node=nid9 cpus=4").contains("no NodeName"));
+    assert!(told("foo res=r1 starttime=now").starts_with("Update of this parameter is not supported: foo"));
     assert!(made("res=r1 starttime=now duration=10 nodes=nid4 users=root").is_ok());
 }
 

@@ -1,6 +1,6 @@
 //! Which jobs, components and tasks commands mean.
 
-use crate::support::{detailed, records, running, view};
+use crate::support::{component, detailed, records, running, view};
 use muster_schemas::{ids::JobId, job::Usage};
 use muster_slurm::{
     job_id::{IdExpression, JobPart, StepName, list},
@@ -222,9 +222,17 @@ fn cancelling_what_is_over_or_unknown_is_no_failure() {
     assert_eq!(ending, all_of_it(9));
     for (stopping, is_over) in [("cancelled", true), ("cancelled_at_once", true), ("requeued", false)] {
         let ending = records([view(json!({ "id": "8", "state": "finishing", "stopping": stopping }))]);
+        assert_eq!(choose(Cancel, &part("8"), &ending, false), all_of_it(8), "{stopping}");
+        let ending: Vec<JobRecord> = ending.into_iter().map(JobRecord::over_if_cancelled).collect();
         let expected = if is_over { Ok(Chosen::Nothing(over.clone())) } else { all_of_it(8) };
         assert_eq!(choose(Cancel, &part("8"), &ending, false), expected, "{stopping}");
     }
+    let over = component(json!({ "state": "finished", "outcome": { "outcome": "cancelled", "exit_status": null } }));
+    let stands = [component(json!({})), over];
+    let one_left = records([running("5", 9, &["n1"], json!({ "components": 2, "by_component": stands }))]);
+    assert!(matches!(choose(Cancel, &part("6"), &one_left, false), Ok(Chosen::Nothing(_))));
+    // The other component runs on (SL-M-05).
+    assert_eq!(choose(Cancel, &part("6"), &one_left, true), all_of_it(5));
     let unknown = "Kill job error on job id 99: Invalid job id specified".to_owned();
     assert_eq!(chosen(Cancel, "99", false), Ok(Chosen::Nothing(unknown)));
 }

@@ -268,6 +268,8 @@ fn the_groups_of_a_plain_allocation_have_different_nodes() {
     let taken = picked(&[wish(1, "nid00001"), wish(2, "nid00002")]).unwrap_err();
     assert_eq!(taken, StepError::NodesTaken { asked: 2, allocated: 2, taken: 1 });
     assert_eq!(picked(&[wish(3, "")]).unwrap_err(), StepError::MoreNodes { allocated: 2, asked: 3 });
+    let behind = picked(&[wish(1, ""), NodeWish { relative: 1, ..wish(2, "") }]).unwrap_err();
+    assert_eq!(behind, StepError::MoreNodes { allocated: 1, asked: 2 }, "it may have one, whoever else takes part");
     assert!(picked(&[wish(1, "zzz")]).is_err());
     let last = NodeWish { relative: 1, ..wish(1, "") };
     assert_eq!(picked(&[last]).unwrap(), [named("nid00002")]);

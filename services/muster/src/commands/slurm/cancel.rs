@@ -50,7 +50,7 @@ fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
     // Nor is it asked for by name: a component can have one of its own (SL-M-17).
     let views = site.current(user, None, false)?;
     let detailed = command.filter.qos.is_some() || command.filter.wckey.is_some();
-    let records = site.records(views, detailed)?;
+    let records = as_seen(command, site.records(views, detailed)?);
     let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
     if targets.is_empty() && command.verbosity > 0 {
         eprintln!("{}", command.filter.nothing_matches());
@@ -58,9 +58,17 @@ fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
     act(site, command, &targets, &records)
 }
 
+/// What was cancelled already is over, unless a signal is to end it sooner.
+fn as_seen(command: &Scancel, records: Vec<JobRecord>) -> Vec<JobRecord> {
+    if command.signal.is_some() {
+        return records;
+    }
+    records.into_iter().map(JobRecord::over_if_cancelled).collect()
+}
+
 fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Ended {
     let views = site.named(std::slice::from_ref(id))?;
-    let records = site.records(views, false)?;
+    let records = as_seen(command, site.records(views, false)?);
     let named = listed(&id.job, &records);
     if !named.is_empty() && !named.iter().any(|record| command.filter.takes(record)) {
         if command.verbosity > 0 {

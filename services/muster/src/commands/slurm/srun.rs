@@ -174,7 +174,8 @@ impl Run<'_> {
         tell(COMMAND, self.line, &settings);
         let wishes: Vec<GroupWish<'_>> = self.line.groups.iter().map(GroupWish::of).collect();
         let count = u32::try_from(settings.len()).unwrap_or(u32::MAX);
-        let site = self.site_parameters(&mut client, count)?;
+        // Each group has a component of its own here.
+        let site = SchedulerParameters { repeat_het_groups: false, ..self.site_parameters(&mut client, count)? };
         let parts = steps::parts(&wishes, count, site).map_err(|error| planned(error.into()))?;
         let words = parts.first().map(|part| part.words.clone()).unwrap_or_default();
         let mut caller = self.caller.clone();

@@ -125,7 +125,7 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
         }
     }
     if component.state == CoreState::Finishing && record.state.is_placed() {
-        // One that ends alone was cancelled.
+        // No component ends alone but one that somebody has ended.
         record.is_cancelled |= record.state != State::Completing;
         record.state = State::Completing;
     }
