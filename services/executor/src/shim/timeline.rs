@@ -67,6 +67,11 @@ impl Timeline {
     pub fn due(&mut self, now: Duration) -> Option<Due> {
         match self.ending {
             Ending::No => self.due_by_walltime(now),
+            // Who has no time to end is not asked to: what it would do then is chance.
+            Ending::TerminateAt(at) if now >= at && self.grace.is_zero() => {
+                self.ending = Ending::Killed;
+                Some(Due::Kill)
+            }
             Ending::TerminateAt(at) if now >= at => {
                 self.ending = Ending::KillAt(now.saturating_add(self.grace));
                 Some(Due::Terminate)
@@ -128,8 +133,8 @@ impl Timeline {
         self.walltime = walltime_seconds.map(Duration::from_secs);
     }
 
-    /// The run is to end: after `saving`, in which it may save its state, SIGTERM, and after `grace` SIGKILL. A run that is
-    /// ending already can only end sooner by it.
+    /// The run is to end: after `saving`, in which it may save its state, SIGTERM, and after `grace` SIGKILL; without grace
+    /// SIGKILL alone. A run that is ending already can only end sooner by it.
     pub fn stop(&mut self, now: Duration, saving: Duration, grace: Duration) {
         let terminate_at = now.saturating_add(saving);
         let kill_at = terminate_at.saturating_add(grace);
@@ -208,6 +213,15 @@ mod tests {
         assert_eq!(timeline.wait(at(1050)), Some(at(930)));
         timeline.set_walltime(Some(10));
         assert_eq!(timeline.due(at(1050)), Some(Due::Terminate));
+    }
+
+    #[test]
+    fn a_stop_without_grace_kills_and_asks_nobody() {
+        let mut timeline = timeline(None);
+        timeline.stop(at(1000), at(5), at(0));
+        assert_eq!(timeline.due(at(1004)), None);
+        assert_eq!(timeline.due(at(1005)), Some(Due::Kill));
+        assert_eq!((timeline.due(at(1005)), timeline.wait(at(1005))), (None, None));
     }
 
     #[test]
