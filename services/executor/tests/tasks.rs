@@ -86,7 +86,9 @@ async fn a_part_that_grows_or_shrinks_binds_what_runs_in_it_anew() {
         }
         node.stop(RUN, StopReason::TasksEnded, 1).await;
         node.ended(RUN).await;
-        assert_eq!(step_ended(&node, 1).await.cause, EndCause::Killed, "{mode:?}");
+        // The signal that ends the run can reach the process before the word of it reaches the shim of the step.
+        let cause = step_ended(&node, 1).await.cause;
+        assert!(matches!(cause, EndCause::Killed | EndCause::Itself), "{cause:?} under {mode:?}");
         node.spool_is_empty().await;
     }
 }
