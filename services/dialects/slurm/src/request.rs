@@ -104,6 +104,13 @@ impl Settings {
         Ok(())
     }
 
+    /// Takes the options of a group of the command line, which come last.
+    fn take_group(&mut self, command_line: &CommandLine, place: usize, now: &Zoned) -> Result<(), Refusal> {
+        let group = command_line.groups.get(place).map(|group| group.options.clone());
+        self.take(group.unwrap_or_default(), Source::CommandLine, now)?;
+        self.settle_specialised()
+    }
+
     /// Whether this option, or one that it would drop, was carried over from the command line.
     fn was_asked_for(&self, name: &str) -> bool {
         let from_line = |setting: &Setting| !setting.own && setting.source == Source::CommandLine;
@@ -152,9 +159,7 @@ pub fn components(
         let mut settings = components.last().map(Settings::carried).unwrap_or_default();
         settings.take(script.get(offset).cloned().unwrap_or_default(), Source::Script, now)?;
         settings.take(environment.to_vec(), Source::Environment, now)?;
-        let group = command_line.groups.get(offset).map(|group| group.options.clone());
-        settings.take(group.unwrap_or_default(), Source::CommandLine, now)?;
-        settings.settle_specialised()?;
+        settings.take_group(command_line, offset, now)?;
         components.push(settings);
     }
     Ok(components)
@@ -178,9 +183,7 @@ pub fn step_parts(
         // The variable has the name of the job, which is not that of each of its steps.
         let defaults = environment(part.component).into_iter().filter(|given| given.option.name != "job-name");
         settings.take(defaults.collect(), Source::Environment, now)?;
-        let group = command_line.groups.get(part.group).map(|group| group.options.clone());
-        settings.take(group.unwrap_or_default(), Source::CommandLine, now)?;
-        settings.settle_specialised()?;
+        settings.take_group(command_line, part.group, now)?;
         Ok(settings)
     };
     parts.iter().map(of_part).collect()

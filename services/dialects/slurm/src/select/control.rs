@@ -57,13 +57,13 @@ pub fn choose(action: Action, part: &JobPart, records: &[JobRecord], whole_hetjo
     let named: Vec<&JobRecord> = records.iter().filter(|record| is_named(part, record)).collect();
     let Some(first) = named.first().copied() else { return unknown(action, part) };
     // Where a component stands for its job, the others may still run.
-    let stands_for = first.het.as_ref().filter(|_| whole_hetjob && matches!(part, JobPart::Number(_)));
-    let is_meant = |record: &&JobRecord| match stands_for {
-        Some(place) => record.het.as_ref().is_some_and(|het| het.leader == place.leader),
-        None => is_named(part, record),
-    };
+    let leader = first.het.as_ref().map(|het| het.leader);
+    let runs_on =
+        |record: &JobRecord| record.het.as_ref().map(|het| het.leader) == leader && !record.state.is_finished();
+    let stands_for_job = leader.is_some() && whole_hetjob && matches!(part, JobPart::Number(_));
     // One that is ending may be about to be put back into the queue.
-    if action == Action::Cancel && records.iter().filter(is_meant).all(|record| record.state.is_finished()) {
+    let is_over = named.iter().all(|record| record.state.is_finished());
+    if action == Action::Cancel && is_over && !(stands_for_job && records.iter().any(runs_on)) {
         return Ok(Chosen::Nothing(over(part)));
     }
     if first.het.is_some() {
