@@ -5,7 +5,7 @@ use crate::{
     cluster::ClusterConfig,
     event::{Actor, Commit, DeliveryResult, FurtherChange, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
-    ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
+    ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Occasion},
     node::NodeOrder,
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
@@ -176,27 +176,27 @@ pub enum Command {
     NodeHello {
         /// Changes when the machine boots.
         boot_id: String,
-        /// All runs (and steps) that it has shims or unacknowledged results of.
-        runs: Vec<RunId>,
+        /// All parts of runs that it has shims or unacknowledged results of.
+        parts: Vec<PartId>,
         /// The highest run number that it remembers, also of runs long gone: new runs get higher ones.
         highest_run: Option<RunId>,
     },
     /// The processes of a run have started on the node.
     NodeStarted {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// All processes of a run are gone from the node.
     NodeEnded {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// How.
         exit: NodeExit,
     },
     /// All processes of a step are gone from the node.
     NodeStepEnded {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step.
         step: StepId,
         /// How.
@@ -364,8 +364,8 @@ pub enum Command {
     },
     /// All tasks of a step that [`Command::LaunchStep`] launched are gone from the node.
     NodeTasksEnded {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step.
         step: StepId,
         /// How, taken together.

@@ -315,7 +315,8 @@ pub enum Event {
         /// Where.
         placement: Arc<Placement>,
     },
-    /// The processes of a run have started on one node, and on others they have not yet.
+    /// The processes of a run have started on one node, and on others they have not yet. Where components share the node
+    /// [`Event::RunPartStarted`] says it.
     RunNodeStarted {
         /// The run.
         run: RunId,
@@ -328,7 +329,7 @@ pub enum Event {
         job: JobId,
         /// The run.
         run: RunId,
-        /// The node that was the last to start.
+        /// The node that was the last to start. Of one that components share [`Event::RunPartStarted`] said so before.
         node: NodeId,
     },
     /// A run is being stopped: its nodes are ordered to end it.
@@ -340,7 +341,7 @@ pub enum Event {
         /// Why.
         reason: StopReason,
     },
-    /// The part of a run on one node has ended, others go on.
+    /// The part of a run on one node has ended, others go on. Where components share the node [`Event::RunPartEnded`] says it.
     RunNodeEnded {
         /// The run.
         run: RunId,
@@ -355,7 +356,7 @@ pub enum Event {
         job: JobId,
         /// The run.
         run: RunId,
-        /// The part that ended last; `None` if its node was lost.
+        /// The part that ended last, which is the only one of which no end was told; `None` if its node was lost.
         last: Option<NodePart>,
         /// How the run came to its end.
         outcome: Outcome,
@@ -880,7 +881,7 @@ pub enum Event {
         /// Without grace.
         is_forced: bool,
     },
-    /// The tasks of a step on one node have ended.
+    /// The tasks of a step on one node have ended. Where components share the node [`Event::StepPartEnded`] says it.
     StepTasksEnded {
         /// The run.
         run: RunId,
@@ -1022,6 +1023,42 @@ pub enum Event {
     JobNumbersSet {
         /// No job from here on has a lower number.
         first: u64,
+    },
+    /// The processes of a component have started on a node that components of the job share (SL-P-07), where
+    /// [`Event::RunNodeStarted`] would not say which part it is. If with it the job runs, [`Event::RunStarted`] follows.
+    RunPartStarted {
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+        /// The component.
+        component: u32,
+    },
+    /// The part of a component on a node that components of the job share has ended, others go on (SL-P-07).
+    RunPartEnded {
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+        /// The component.
+        component: u32,
+        /// How.
+        exit: NodeExit,
+    },
+    /// The tasks of a step in a component have ended on a node that components of the job share (SL-P-07).
+    StepPartEnded {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The node.
+        node: NodeId,
+        /// The component.
+        component: u32,
+        /// How, taken together.
+        exit: NodeExit,
+        /// How each task ended; tasks that were not started are not among them.
+        statuses: Vec<TaskStatus>,
     },
 }
 
@@ -1231,6 +1268,9 @@ impl Event {
             Self::StepSignalled { .. } => ("step", "signalled"),
             Self::StepStopping { .. } => ("step", "stopping"),
             Self::StepTasksEnded { .. } => ("step", "tasks_ended"),
+            Self::RunPartStarted { .. } => ("run", "part_started"),
+            Self::RunPartEnded { .. } => ("run", "part_ended"),
+            Self::StepPartEnded { .. } => ("step", "part_ended"),
             Self::JobKept { .. } => ("job", "kept"),
             Self::ComponentHeld { .. } => ("job", "held"),
             Self::ComponentReleased { .. } => ("job", "released"),
@@ -1347,6 +1387,9 @@ impl Event {
             | Self::StepSignalled { run, .. }
             | Self::StepStopping { run, .. }
             | Self::StepTasksEnded { run, .. }
+            | Self::RunPartStarted { run, .. }
+            | Self::RunPartEnded { run, .. }
+            | Self::StepPartEnded { run, .. }
             | Self::ComponentStopping { run, .. }
             | Self::ComponentEnded { run, .. }
             | Self::JobTold { run, .. } => Some(*run),

@@ -126,6 +126,73 @@ number_id! {
     Sequence(u64)
 }
 
+/// The part of a run on one node: the run, and the component of its job that it serves. A node has one part of a run for
+/// each component that is there (SL-P-07).
+///
+/// Written `12` for component 0 of run 12 and `12+1` for its component 1. As a number the component is in the upper 16 bits,
+/// so that the only part of a run with one component is known by the number of the run.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PartId(u64);
+
+impl PartId {
+    const RUN_BITS: u32 = 48;
+
+    /// The part for a component, of which a job has less than 2^16, of a run, of which a cluster has less than 2^48.
+    pub const fn new(run: RunId, component: u32) -> Self {
+        Self(run.0 | (component as u64) << Self::RUN_BITS)
+    }
+
+    /// The part with this number.
+    pub const fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn to_number(self) -> u64 {
+        self.0
+    }
+
+    /// The run.
+    pub const fn run(self) -> RunId {
+        RunId(self.0 & ((1 << Self::RUN_BITS) - 1))
+    }
+
+    /// The component, from 0.
+    pub const fn component(self) -> u32 {
+        (self.0 >> Self::RUN_BITS) as u32
+    }
+}
+
+impl fmt::Display for PartId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.component() {
+            0 => self.run().fmt(f),
+            component => write!(f, "{}+{component}", self.run()),
+        }
+    }
+}
+
+impl fmt::Debug for PartId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartId({self})")
+    }
+}
+
+impl FromStr for PartId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let error =
+            || IdError { text: text.chars().take(80).collect(), expected: "a part of a run such as 12 or 12+1" };
+        let (run, component) = text.split_once('+').unwrap_or((text, "0"));
+        let run = decimal(run).filter(|run| run >> Self::RUN_BITS == 0).ok_or_else(error)?;
+        let component: u16 = decimal(component).ok_or_else(error)?;
+        let part = Self::new(RunId(run), u32::from(component));
+        if part.to_string() == text { Ok(part) } else { Err(error()) }
+    }
+}
+
 impl Sequence {
     /// The sequence after this one.
     pub const fn next(self) -> Self {

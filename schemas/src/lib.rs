@@ -28,5 +28,5 @@ pub mod time;
 pub mod usage;
 pub mod views;
 
-pub use ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId};
+pub use ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId};
 pub use time::Timestamp;

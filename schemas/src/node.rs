@@ -3,7 +3,7 @@
 
 use crate::{
     event::{Owner, StopReason, TraceContext},
-    ids::{JobId, RunId, StepId},
+    ids::{JobId, PartId, RunId, StepId},
     job::{Checkpoint, Launch},
     resources::IndexSet,
     steps::StepTasks,
@@ -19,26 +19,26 @@ pub enum NodeOrder {
     Launch(Box<LaunchOrder>),
     /// Send a signal to all processes of the run.
     Signal {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The signal's number.
         signal: u8,
     },
     /// Stop (freeze) all processes of the run; its walltime stands still.
     Suspend {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// Let them go on.
     Resume {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// End the run: checkpoint signal if it wants one and is preempted, SIGTERM, after the grace SIGKILL. A run that the node does not
     /// know is reported as ended.
     Stop {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// Why.
         reason: StopReason,
         /// From SIGTERM to SIGKILL.
@@ -46,23 +46,23 @@ pub enum NodeOrder {
     },
     /// A running job's walltime changed.
     SetWalltime {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// From its start, in seconds.
         walltime_seconds: Option<u64>,
     },
     /// The end of the run is on the log: its spool can go.
     Forget {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// Hold the node's part of a run of tasks, whose program is [`crate::job::Program::None`]: its tasks come as steps. As
     /// nothing is started by it, a part that ended here before may be held again: the run has come back to the node.
     Hold(Box<LaunchOrder>),
     /// The run has so much of the node from now on. Processes that run are bound and limited anew.
     Resize {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// Its cores there.
         cores: IndexSet,
         /// Its memory there; 0 means no limit.
@@ -71,8 +71,8 @@ pub enum NodeOrder {
     /// End a step: SIGTERM, after the grace SIGKILL. A step that the node does not know is reported as ended, and is not
     /// started should its launch still come.
     StopStep {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step.
         step: StepId,
         /// From SIGTERM to SIGKILL.
@@ -82,8 +82,8 @@ pub enum NodeOrder {
     LaunchTasks(Box<TasksOrder>),
     /// Send a signal to all processes of a step.
     SignalStep {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step.
         step: StepId,
         /// The signal's number.
@@ -91,8 +91,8 @@ pub enum NodeOrder {
     },
     /// Write a line behind what the script of a run says on standard error.
     Tell {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The line, without its end.
         text: String,
     },
@@ -133,7 +133,8 @@ pub struct LaunchOrder {
     pub working_directory: String,
     /// File mode creation mask.
     pub umask: Option<u32>,
-    /// All nodes of the run (of the component that is launched first, then of the others), in order of rank.
+    /// All nodes of the run (of the component that is launched first, then of the others), in order of rank. One that several
+    /// components share is named for each of them.
     pub nodes: Vec<OrderNode>,
     /// Which of them this order is for.
     pub node_index: u32,
@@ -169,6 +170,11 @@ pub const RESTART_COUNT_VARIABLE: &str = "MUSTER_RESTART_COUNT";
 pub const JOB_NUMBER_VARIABLE: &str = "MUSTER_JOB_NUMBER";
 
 impl LaunchOrder {
+    /// The part of the run that is started, or inside which a step is.
+    pub fn part(&self) -> PartId {
+        PartId::new(self.run, self.nodes.get(self.node_index as usize).map_or(0, |node| node.component))
+    }
+
     /// The own number of the job, or of the task of an array.
     pub fn number(&self) -> u64 {
         let own = || self.environment.get(JOB_NUMBER_VARIABLE)?.parse().ok();
@@ -194,8 +200,8 @@ pub struct Heartbeat {
     pub node: String,
     /// Changes when the machine boots.
     pub boot_id: String,
-    /// Runs that it has shims or unacknowledged results of.
-    pub runs: Vec<RunId>,
+    /// Parts of runs that it has shims or unacknowledged results of.
+    pub parts: Vec<PartId>,
     /// The highest run number that it remembers, also of runs long gone.
     pub highest_run: Option<RunId>,
 }

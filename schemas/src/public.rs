@@ -924,6 +924,47 @@ public_events! {
         /// How each task ended, those that ended alike together.
         statuses: Vec<TaskStatus>,
     }
+    /// The processes of a component have started on a node that components of the job share.
+    "run" "part_started" RunPartStarted {
+        /// The job; `null` if it is no longer known.
+        job: Option<JobId>,
+        /// The run.
+        run: RunId,
+        /// The node's name.
+        node: String,
+        /// The component, from 0.
+        component: u32,
+    }
+    /// The part of a component on a node that components of the job share has ended, others go on.
+    "run" "part_ended" RunPartEnded {
+        /// The job; `null` if it is no longer known.
+        job: Option<JobId>,
+        /// The run.
+        run: RunId,
+        /// The node's name.
+        node: String,
+        /// The component, from 0.
+        component: u32,
+        /// How it ended.
+        exit: NodeExit,
+    }
+    /// The tasks of a step in a component have ended on a node that components of the job share.
+    "step" "part_ended" StepPartEnded {
+        /// The job; `null` if it is no longer known.
+        job: Option<JobId>,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The node's name.
+        node: String,
+        /// The component, from 0.
+        component: u32,
+        /// How, taken together.
+        exit: NodeExit,
+        /// How each task ended, those that ended alike together.
+        statuses: Vec<TaskStatus>,
+    }
     /// The client of a job has to be heard of, or its job is cancelled.
     "job" "kept" JobKept {
         /// The job.
@@ -1459,6 +1500,27 @@ impl EventData {
                 statuses: statuses.clone(),
             }
             .into(),
+            Event::RunPartStarted { run, node: id, component } => {
+                RunPartStarted { job: names.job_of_run(*run), run: *run, node: node(id), component: *component }.into()
+            }
+            Event::RunPartEnded { run, node: id, component, exit } => RunPartEnded {
+                job: names.job_of_run(*run),
+                run: *run,
+                node: node(id),
+                component: *component,
+                exit: exit.clone(),
+            }
+            .into(),
+            Event::StepPartEnded { run, step, node: id, component, exit, statuses } => StepPartEnded {
+                job: names.job_of_run(*run),
+                run: *run,
+                step: *step,
+                node: node(id),
+                component: *component,
+                exit: exit.clone(),
+                statuses: statuses.clone(),
+            }
+            .into(),
             Event::JobKept { job, seconds, is_late } => {
                 JobKept { job: *job, seconds: *seconds, is_late: *is_late }.into()
             }
@@ -1605,6 +1667,9 @@ impl EventData {
             Self::StepSignalled(data) => data.job.to_string(),
             Self::StepStopping(data) => data.job.to_string(),
             Self::StepTasksEnded(data) => run_subject(&data.job, &data.run),
+            Self::RunPartStarted(data) => run_subject(&data.job, &data.run),
+            Self::RunPartEnded(data) => run_subject(&data.job, &data.run),
+            Self::StepPartEnded(data) => run_subject(&data.job, &data.run),
             Self::JobKept(data) => data.job.to_string(),
             Self::JobComponentStopping(data) => data.job.to_string(),
             Self::JobComponentEnded(data) => data.job.to_string(),

@@ -295,4 +295,11 @@ impl Placement {
     pub fn shares(&self) -> impl Iterator<Item = &NodeShare> {
         self.components.iter().flat_map(|component| &component.shares)
     }
+
+    /// All shares, each with the component that it serves, from 0.
+    pub fn shares_by_component(&self) -> impl Iterator<Item = (u32, &NodeShare)> {
+        (0..)
+            .zip(&self.components)
+            .flat_map(|(number, component)| component.shares.iter().map(move |share| (number, share)))
+    }
 }

@@ -5,7 +5,7 @@
 //! same way, so that what is sent twice is taken once.
 
 use crate::{
-    ids::{RunId, StepId},
+    ids::{PartId, StepId},
     job::ExitStatus,
     steps::TerminalSize,
 };
@@ -93,8 +93,8 @@ pub struct NoFrame;
 /// What can be asked of a node about the streams of its part of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoRequest {
-    /// The run.
-    pub run: RunId,
+    /// The part of the run on the node.
+    pub part: PartId,
     /// The step.
     pub step: StepId,
     /// What.

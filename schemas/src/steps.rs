@@ -17,7 +17,7 @@ pub struct StepSpec {
     pub environment: Option<BTreeMap<String, String>>,
     /// File mode creation mask; `None` means that of the job.
     pub umask: Option<u32>,
-    /// Parts of it, each with a command and nodes of its own. No node is in two of them.
+    /// Parts of it, each with a command and nodes of its own. No node is twice in those of a component.
     pub groups: Vec<StepGroup>,
     /// Where the standard streams of its tasks come from and go to.
     pub streams: StepStreams,

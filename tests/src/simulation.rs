@@ -543,8 +543,8 @@ impl World {
         for part in effects.started {
             self.truth.started(part, node);
         }
-        for run in effects.held {
-            self.truth.held(run);
+        for part in effects.held {
+            self.truth.held(part);
         }
         for (part, micros) in effects.ends {
             self.agenda.after(micros, Happening::PartEnds { node, part });

@@ -3,7 +3,7 @@
 use crate::api;
 use anyhow::{Result, bail};
 use muster_schemas::{
-    JobId, NodeId, RunId, Timestamp,
+    JobId, NodeId, PartId, RunId, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::{Command, Reply, Start},
     event::{Actor, EndCause, NodeExit, Owner},
@@ -82,7 +82,7 @@ fn configure() -> (Actor, Command) {
 }
 
 fn hello() -> (Actor, Command) {
-    (executor(), Command::NodeHello { boot_id: "generated".to_owned(), runs: Vec::new(), highest_run: None })
+    (executor(), Command::NodeHello { boot_id: "generated".to_owned(), parts: Vec::new(), highest_run: None })
 }
 
 fn submit() -> (Actor, Command) {
@@ -115,7 +115,7 @@ fn start(numbers: impl Iterator<Item = u64>) -> (Actor, Command) {
 
 /// Runs are numbered as their jobs: every job has one.
 fn started(number: u64) -> (Actor, Command) {
-    (executor(), Command::NodeStarted { run: RunId(number) })
+    (executor(), Command::NodeStarted { part: PartId::new(RunId(number), 0) })
 }
 
 fn ended(number: u64) -> (Actor, Command) {
@@ -126,7 +126,7 @@ fn ended(number: u64) -> (Actor, Command) {
         started: None,
         ended: Timestamp::now(),
     };
-    (executor(), Command::NodeEnded { run: RunId(number), exit })
+    (executor(), Command::NodeEnded { part: PartId::new(RunId(number), 0), exit })
 }
 
 fn root() -> Actor {

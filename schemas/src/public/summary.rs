@@ -237,6 +237,18 @@ impl fmt::Display for EventData {
                 let part = Part(data.job, data.run);
                 write!(f, "step {} of {part} ended on {}: {}", data.step, data.node, Exit(&data.exit))
             }
+            Self::RunPartStarted(data) => {
+                let part = Part(data.job, data.run);
+                write!(f, "component {} of {part} started on {}", data.component, data.node)
+            }
+            Self::RunPartEnded(data) => {
+                let part = Part(data.job, data.run);
+                write!(f, "component {} of {part} ended on {}: {}", data.component, data.node, Exit(&data.exit))
+            }
+            Self::StepPartEnded(data) => {
+                let (step, component, part) = (data.step, data.component, Part(data.job, data.run));
+                write!(f, "step {step} of component {component} of {part} ended on {}: {}", data.node, Exit(&data.exit))
+            }
             Self::JobKept(data) => match data.seconds {
                 Some(seconds) if data.is_late => {
                     write!(f, "the client of job {} was not heard of, and has {seconds} s more", data.job)

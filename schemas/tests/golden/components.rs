@@ -1,12 +1,14 @@
 //! Samples of the events of components that are held or ended alone, and of staging.
 
-use super::Fixture;
+use super::{Fixture, exit};
 use muster_schemas::{
-    Timestamp,
+    StepId, Timestamp,
     event::{Event, FurtherChange, StopReason},
     filter::StagingSettings,
-    job::{Holds, Outcome, Usage, WaitReason},
+    job::{ExitStatus, Holds, Outcome, Usage, WaitReason},
     plan::{BackfillPass, ComponentMode, PlannedComponent, PlannedComponents},
+    resources::IndexSet,
+    steps::TaskStatus,
 };
 use std::sync::Arc;
 
@@ -63,5 +65,17 @@ pub fn altered(fixture: &Fixture) -> Vec<Event> {
             }),
         },
         Event::JobTold { job, run, text: "save your work".into() },
+    ]
+}
+
+/// The events of components that share a node.
+pub fn on_a_shared_node(fixture: &Fixture) -> Vec<Event> {
+    let Fixture { run, node, .. } = fixture.clone();
+    let (component, step) = (1, StepId(2));
+    let statuses = vec![TaskStatus { ranks: IndexSet::first_n(2), status: ExitStatus::Code(0) }];
+    vec![
+        Event::RunPartStarted { run, node, component },
+        Event::RunPartEnded { run, node, component, exit: exit() },
+        Event::StepPartEnded { run, step, node, component, exit: exit(), statuses },
     ]
 }

@@ -146,6 +146,9 @@ impl State {
             Event::AccountSettingsChanged { settings } => self.account_settings_changed(settings),
             Event::ClassChanged { job, component, class } => self.class_changed(*job, *component, class),
             Event::NodeTakenOut { .. } | Event::JobAltered { .. } => self.altered(record),
+            Event::RunPartStarted { .. } | Event::RunPartEnded { .. } | Event::StepPartEnded { .. } => {
+                self.shared_part_changed(&record.event);
+            }
             Event::JobTold { .. }
             | Event::CommandRefused { .. }
             | Event::JobSignalled { .. }

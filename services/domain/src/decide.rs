@@ -82,10 +82,12 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::RemoveReservation { name } => planning::remove_reservation(&access, &name),
         Command::SetNodeClosures { nodes, closures } => planning::set_closures(&access, &nodes, closures, now),
         Command::CommitPlan { plan } => plan::commit(&access, *plan, now),
-        Command::NodeHello { boot_id, runs, highest_run } => reports::hello(&access, &boot_id, &runs, highest_run, now),
-        Command::NodeStarted { run } => reports::started(&access, run),
-        Command::NodeEnded { run, exit } => reports::ended(&access, run, exit),
-        Command::NodeStepEnded { run, step, exit } => steps::ended(&access, run, step, exit),
+        Command::NodeHello { boot_id, parts, highest_run } => {
+            reports::hello(&access, &boot_id, &parts, highest_run, now)
+        }
+        Command::NodeStarted { part } => reports::started(&access, part),
+        Command::NodeEnded { part, exit } => reports::ended(&access, part, exit),
+        Command::NodeStepEnded { part, step, exit } => steps::ended(&access, part, step, exit),
         Command::NodeSilent { node, reason } => nodes::silent(&access, node, &reason, now),
         Command::StartStep { job, launch, tasks, nodes } => steps::start(&access, job, launch, tasks, nodes),
         Command::NotificationDone { job, of, notification, occasion, result } => {
@@ -122,8 +124,8 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::EndStep { job, step, component, is_forced } => {
             steps::launch::end(&access, job, step, component, is_forced)
         }
-        Command::NodeTasksEnded { run, step, exit, statuses } => {
-            steps::launch::tasks_ended(&access, run, step, exit, statuses)
+        Command::NodeTasksEnded { part, step, exit, statuses } => {
+            steps::launch::tasks_ended(&access, part, step, exit, statuses)
         }
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),

@@ -98,7 +98,7 @@ fn node(users: &Users, node: &Node) -> Result<(), String> {
         memory += share.memory_bytes;
         if share.exclusive {
             exclusive = Some(*id);
-            ensure(node.runs.len() == 1, || format!("node {name}: run {id} has it for itself and is not alone"))?;
+            ensure(users.len() == 1, || format!("node {name}: run {id} has it for itself and is not alone"))?;
         }
     }
     ensure(cores == IndexSet::first_n(node.spec.cores), || format!("node {name}: cores are lost: {cores}"))?;

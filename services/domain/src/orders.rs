@@ -10,13 +10,13 @@ pub use tasks::{hold_order, task_order};
 
 use crate::state::{Job, Part, PartState, Phase, Run, State, Suspension};
 use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, StepId,
+    JobId, NodeId, PartId, RunId, Sequence, StepId,
     event::{Event, JobChange, Record, StopReason},
     job::{Component, JobSpec, Launch, Program},
     node::{CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NodeOrder, OrderNode, RESTART_COUNT_VARIABLE},
     resources::Placement,
 };
-use tasks::{grown, shrunk, stop_step, task_stops};
+use tasks::{grown, shrunk, stop_grace, task_stops};
 
 /// An order, but for what only the log knows of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub enum OrderSeed {
     /// Launch the node's part of the run: [`launch_order`] with the job as submitted in the record
     /// `submitted_sequence`.
     Launch {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The record of the job's submission.
         submitted_sequence: Sequence,
     },
     /// Launch the node's part of a step: [`step_order`] or [`tasks_order`] with what the record `started_sequence` says.
     LaunchStep {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step.
         step: StepId,
         /// The record of the job's submission.
@@ -43,15 +43,15 @@ pub enum OrderSeed {
     /// Hold the node's part of a run of tasks: [`hold_order`] with the job as submitted in the record
     /// `submitted_sequence`.
     Hold {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The record of the job's submission.
         submitted_sequence: Sequence,
     },
     /// Launch an instance of a task: [`task_order`] with the job and its tasks as the record `listed_sequence` has them.
     LaunchTask {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step that the instance is.
         step: StepId,
         /// The record of the job's tasks.
@@ -59,13 +59,13 @@ pub enum OrderSeed {
     },
     /// See [`NodeOrder::Resize`]: to what the run has of the node at that time.
     Resize {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// See [`NodeOrder::StopStep`].
     StopStep {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step.
         step: StepId,
         /// From SIGTERM to SIGKILL.
@@ -73,8 +73,8 @@ pub enum OrderSeed {
     },
     /// See [`NodeOrder::SignalStep`].
     SignalStep {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The step.
         step: StepId,
         /// The signal's number.
@@ -82,25 +82,25 @@ pub enum OrderSeed {
     },
     /// See [`NodeOrder::Signal`].
     Signal {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The signal's number.
         signal: u8,
     },
     /// See [`NodeOrder::Suspend`].
     Suspend {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// See [`NodeOrder::Resume`].
     Resume {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// See [`NodeOrder::Stop`].
     Stop {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// Why.
         reason: StopReason,
         /// From SIGTERM to SIGKILL.
@@ -108,20 +108,20 @@ pub enum OrderSeed {
     },
     /// See [`NodeOrder::SetWalltime`].
     SetWalltime {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// From its start, in seconds.
         walltime_seconds: Option<u64>,
     },
     /// See [`NodeOrder::Forget`].
     Forget {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
     },
     /// See [`NodeOrder::Tell`]: what the record `told_sequence` says.
     Tell {
-        /// The run.
-        run: RunId,
+        /// The part of the run.
+        part: PartId,
         /// The record of what is said.
         told_sequence: Sequence,
     },
@@ -136,18 +136,18 @@ impl OrderSeed {
             | Self::Hold { .. }
             | Self::LaunchTask { .. }
             | Self::Tell { .. } => None,
-            Self::Resize { run } => {
-                let share = state.run(run)?.share(node)?;
-                Some(NodeOrder::Resize { run, cores: share.cores.clone(), memory_bytes: share.memory_bytes })
+            Self::Resize { part } => {
+                let share = state.run(part.run())?.share_of(node, part.component())?;
+                Some(NodeOrder::Resize { part, cores: share.cores.clone(), memory_bytes: share.memory_bytes })
             }
-            Self::StopStep { run, step, grace_seconds } => Some(NodeOrder::StopStep { run, step, grace_seconds }),
-            Self::SignalStep { run, step, signal } => Some(NodeOrder::SignalStep { run, step, signal }),
-            Self::Signal { run, signal } => Some(NodeOrder::Signal { run, signal }),
-            Self::Suspend { run } => Some(NodeOrder::Suspend { run }),
-            Self::Resume { run } => Some(NodeOrder::Resume { run }),
-            Self::Stop { run, reason, grace_seconds } => Some(NodeOrder::Stop { run, reason, grace_seconds }),
-            Self::SetWalltime { run, walltime_seconds } => Some(NodeOrder::SetWalltime { run, walltime_seconds }),
-            Self::Forget { run } => Some(NodeOrder::Forget { run }),
+            Self::StopStep { part, step, grace_seconds } => Some(NodeOrder::StopStep { part, step, grace_seconds }),
+            Self::SignalStep { part, step, signal } => Some(NodeOrder::SignalStep { part, step, signal }),
+            Self::Signal { part, signal } => Some(NodeOrder::Signal { part, signal }),
+            Self::Suspend { part } => Some(NodeOrder::Suspend { part }),
+            Self::Resume { part } => Some(NodeOrder::Resume { part }),
+            Self::Stop { part, reason, grace_seconds } => Some(NodeOrder::Stop { part, reason, grace_seconds }),
+            Self::SetWalltime { part, walltime_seconds } => Some(NodeOrder::SetWalltime { part, walltime_seconds }),
+            Self::Forget { part } => Some(NodeOrder::Forget { part }),
         }
     }
 }
@@ -160,13 +160,17 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         Event::RunShrunk { run, removed, .. } => shrunk(state, *run, removed),
         Event::RunShrinking { run, .. } | Event::TasksStopping { run, .. } => task_stops(state, *run),
         Event::TaskStarted { run, step, .. } => step_launches(state, *run, *step),
-        Event::RunStopping { run, .. } => to_unended(state, *run, |run| stop(state, run)),
+        Event::RunStopping { run, .. } => to_unended(state, *run, |run, part| stop(state, run, part)),
         Event::ComponentStopping { run, component, .. } => component_stops(state, *run, *component),
         Event::JobSignalled { run, signal, .. } => {
-            to_unended(state, *run, |run| OrderSeed::Signal { run: run.id, signal: *signal })
+            to_unended(state, *run, |run, part| OrderSeed::Signal { part: run.id_of(part), signal: *signal })
         }
-        Event::JobSuspended { run, .. } => to_unended(state, *run, |run| OrderSeed::Suspend { run: run.id }),
-        Event::JobResumed { run, .. } => to_unended(state, *run, |run| OrderSeed::Resume { run: run.id }),
+        Event::JobSuspended { run, .. } => {
+            to_unended(state, *run, |run, part| OrderSeed::Suspend { part: run.id_of(part) })
+        }
+        Event::JobResumed { run, .. } => {
+            to_unended(state, *run, |run, part| OrderSeed::Resume { part: run.id_of(part) })
+        }
         Event::JobModified { job, change } => walltime_orders(state, *job, change),
         Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => {
             step_launches(state, *run, *step)
@@ -177,35 +181,38 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
             })
         }
         Event::StepSignalled { run, step, component, signal, .. } => {
-            let order = OrderSeed::SignalStep { run: *run, step: *step, signal: *signal };
+            let order = |part| OrderSeed::SignalStep { part, step: *step, signal: *signal };
             if *step == StepId(0) {
-                let lead = state.run(*run).and_then(Run::lead_node);
-                return lead.map(|node| (node, order)).into_iter().collect();
+                return to_lead(state, *run, order);
             }
-            steps::to_parts(state, *run, *step, *component, |_, _, _| Some(order))
+            steps::to_parts(state, *run, *step, *component, |run, _, part| Some(order(steps::inside(run, part))))
         }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
         Event::JobTold { run, .. } => {
-            let lead = state.run(*run).and_then(Run::lead_node);
-            let order = OrderSeed::Tell { run: *run, told_sequence: record.sequence };
-            lead.map(|node| (node, order)).into_iter().collect()
+            to_lead(state, *run, |part| OrderSeed::Tell { part, told_sequence: record.sequence })
         }
         _ => Vec::new(),
     }
 }
 
+/// An order to the part that runs a script.
+fn to_lead(state: &State, run: RunId, order: impl Fn(PartId) -> OrderSeed) -> Vec<(NodeId, OrderSeed)> {
+    let lead = state.run(run).and_then(|run| Some((run, run.lead()?)));
+    lead.map(|(run, lead)| (lead.node, order(run.id_of(lead)))).into_iter().collect()
+}
+
 fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
     let parts = run.parts.iter().filter(|part| part.state == PartState::Launching);
-    parts.filter_map(|part| Some((part.node, launch(state, run)?))).collect()
+    parts.filter_map(|part| Some((part.node, launch(state, run, part)?))).collect()
 }
 
-fn launch(state: &State, run: &Run) -> Option<OrderSeed> {
+fn launch(state: &State, run: &Run, part: &Part) -> Option<OrderSeed> {
     let job = state.job(run.job)?;
-    let (run, submitted_sequence) = (run.id, job.submitted_sequence);
+    let (part, submitted_sequence) = (run.id_of(part), job.submitted_sequence);
     Some(match job.tasks {
-        Some(_) => OrderSeed::Hold { run, submitted_sequence },
-        None => OrderSeed::Launch { run, submitted_sequence },
+        Some(_) => OrderSeed::Hold { part, submitted_sequence },
+        None => OrderSeed::Launch { part, submitted_sequence },
     })
 }
 
@@ -214,9 +221,9 @@ fn kill_grace(state: &State, run: &Run) -> u32 {
     own.unwrap_or(state.settings().kill_grace_seconds)
 }
 
-fn to_unended(state: &State, run: RunId, order: impl Fn(&Run) -> OrderSeed) -> Vec<(NodeId, OrderSeed)> {
+fn to_unended(state: &State, run: RunId, order: impl Fn(&Run, &Part) -> OrderSeed) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run) else { return Vec::new() };
-    run.parts.iter().filter(|part| !part.has_ended()).map(|part| (part.node, order(run))).collect()
+    run.parts.iter().filter(|part| !part.has_ended()).map(|part| (part.node, order(run, part))).collect()
 }
 
 fn component_stops(state: &State, run: RunId, component: u32) -> Vec<(NodeId, OrderSeed)> {
@@ -229,19 +236,19 @@ fn component_stops(state: &State, run: RunId, component: u32) -> Vec<(NodeId, Or
 fn stop_part(state: &State, run: &Run, part: &Part) -> Option<OrderSeed> {
     let end = || state.job(run.job)?.single_end(part.component);
     let reason = run.stopping.or_else(|| end().map(|end| end.reason))?;
-    Some(stop_for(state, run, reason))
+    Some(stop_for(state, run, part, reason))
 }
 
-fn stop(state: &State, run: &Run) -> OrderSeed {
-    stop_for(state, run, run.stopping.unwrap_or(StopReason::NodeLost))
+fn stop(state: &State, run: &Run, part: &Part) -> OrderSeed {
+    stop_for(state, run, part, run.stopping.unwrap_or(StopReason::NodeLost))
 }
 
-fn stop_for(state: &State, run: &Run, reason: StopReason) -> OrderSeed {
+fn stop_for(state: &State, run: &Run, part: &Part, reason: StopReason) -> OrderSeed {
     let grace_seconds = match reason {
         StopReason::CancelledAtOnce | StopReason::FinishedAtOnce => 0,
         _ => kill_grace(state, run),
     };
-    OrderSeed::Stop { run: run.id, reason, grace_seconds }
+    OrderSeed::Stop { part: run.id_of(part), reason, grace_seconds }
 }
 
 fn walltime_orders(state: &State, job: JobId, change: &JobChange) -> Vec<(NodeId, OrderSeed)> {
@@ -253,7 +260,7 @@ fn walltime_orders(state: &State, job: JobId, change: &JobChange) -> Vec<(NodeId
 
 fn set_walltime(state: &State, run: &Run, part: &Part) -> OrderSeed {
     let walltime_seconds = state.job(run.job).and_then(|job| walltime_of_part(job, run, part));
-    OrderSeed::SetWalltime { run: run.id, walltime_seconds }
+    OrderSeed::SetWalltime { part: run.id_of(part), walltime_seconds }
 }
 
 /// How long a part may run from its own start: one that joined a run later, so much less (HPC-J-11).
@@ -273,143 +280,147 @@ pub(crate) fn walltime(job: &Job, placement: &Placement, component: u32) -> Opti
 
 fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run) else { return Vec::new() };
-    let Some(nodes) = run.steps.get(&step).map(|step| step.parts.iter().filter(|part| part.exit.is_none())) else {
-        return Vec::new();
-    };
-    nodes.filter_map(|part| Some((part.node, step_launch(state, run, part.node, step)?))).collect()
+    let parts = run.steps.get(&step).map_or(0, |step| step.parts.len());
+    (0..parts).filter_map(|at| step_launch(state, run, step, at)).collect()
 }
 
-fn step_launch(state: &State, run: &Run, node: NodeId, step: StepId) -> Option<OrderSeed> {
-    let job = state.job(run.job)?;
-    let launched = state.launched_step(run.id, step);
-    let stopping = launched.and_then(|launched| steps::stop(state, run, step, launched, launched.part(node)?));
-    if stopping.is_some() {
-        return stopping;
+/// The order about a part of a step that has not ended, and for whom it is.
+fn step_launch(state: &State, run: &Run, step: StepId, at: usize) -> Option<(NodeId, OrderSeed)> {
+    let node = run.steps.get(&step)?.parts.get(at).filter(|part| part.exit.is_none())?.node;
+    if let Some((launched, part)) = state.launched_step(run.id, step).and_then(|step| Some((step, step.parts.get(at)?)))
+    {
+        let stopping = steps::stop(state, run, step, launched, part);
+        let order = stopping.or_else(|| launch_step(state, run, steps::inside(run, part), step));
+        return Some((node, order?));
     }
+    Some((node, launch_step(state, run, run.id_of(run.part(node)?), step)?))
+}
+
+fn launch_step(state: &State, run: &Run, part: PartId, step: StepId) -> Option<OrderSeed> {
+    let job = state.job(run.job)?;
     let submitted_sequence = job.submitted_sequence;
     let started_sequence = run.steps.get(&step)?.started_sequence;
     if let Some(tasks) = &job.tasks
         && let Some(task) = tasks.running.get(&step)
     {
         return Some(if task.is_stopping {
-            stop_step(state, run, tasks, step)
+            OrderSeed::StopStep { part, step, grace_seconds: stop_grace(state, run, tasks) }
         } else {
-            OrderSeed::LaunchTask { run: run.id, step, listed_sequence: tasks.listed }
+            OrderSeed::LaunchTask { part, step, listed_sequence: tasks.listed }
         });
     }
-    Some(OrderSeed::LaunchStep { run: run.id, step, submitted_sequence, started_sequence })
+    Some(OrderSeed::LaunchStep { part, step, submitted_sequence, started_sequence })
 }
 
 fn forget(state: &State, job: JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     let last = state.job(job).and_then(|job| job.last_run.as_ref()).filter(|last| last.run == run);
-    let shares = last.into_iter().flat_map(|last| last.placement.shares());
-    shares.map(|share| (share.node, OrderSeed::Forget { run })).collect()
+    let shares = last.into_iter().flat_map(|last| last.placement.shares_by_component());
+    shares.map(|(component, share)| (share.node, OrderSeed::Forget { part: PartId::new(run, component) })).collect()
 }
 
-/// The orders that a node may have missed, given the runs that it says it knows. Launches come before anything else.
-pub fn reconcile(state: &State, node: NodeId, reported: &[RunId]) -> Vec<OrderSeed> {
+/// The orders that a node may have missed, given the parts of runs that it says it knows. Launches come before anything else.
+pub fn reconcile(state: &State, node: NodeId, reported: &[PartId]) -> Vec<OrderSeed> {
     let mut orders = Vec::new();
     for run in state.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| state.run(*run)) {
-        orders.extend(missed(state, run, node, reported.contains(&run.id)));
+        for part in run.parts_on(node).filter(|part| !part.has_ended()) {
+            orders.extend(missed(state, run, part, reported.contains(&run.id_of(part))));
+        }
     }
-    let over = reported.iter().filter(|run| state.run(**run).is_none_or(|run| run.part(node).is_none()));
+    let has = |part: PartId| state.run(part.run()).is_some_and(|run| run.part_of(node, part.component()).is_some());
+    let over = reported.iter().filter(|part| !has(**part));
     // Its node was thought lost, or the report crossed the end of the run: whatever is left of it goes.
-    orders.extend(over.map(|run| OrderSeed::Stop {
-        run: *run,
+    orders.extend(over.map(|part| OrderSeed::Stop {
+        part: *part,
         reason: StopReason::NodeLost,
         grace_seconds: state.settings().kill_grace_seconds,
     }));
     orders
 }
 
-fn missed(state: &State, run: &Run, node: NodeId, is_known: bool) -> Vec<OrderSeed> {
-    let Some(part) = run.part(node).filter(|part| !part.has_ended()) else { return Vec::new() };
+fn missed(state: &State, run: &Run, part: &Part, is_known: bool) -> Vec<OrderSeed> {
     if let Some(stop) = stop_part(state, run, part) {
         return vec![stop];
     }
     let mut orders = Vec::new();
     if !is_known && part.state == PartState::Launching {
-        orders.extend(launch(state, run));
+        orders.extend(launch(state, run, part));
     }
     let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());
-    if is_known && tasks.is_some_and(|tasks| tasks.resized.contains(&node)) {
-        orders.push(OrderSeed::Resize { run: run.id });
+    if is_known && tasks.is_some_and(|tasks| tasks.resized.contains(&part.node)) {
+        orders.push(OrderSeed::Resize { part: run.id_of(part) });
     }
     if run.walltime_changed {
         orders.push(set_walltime(state, run, part));
     }
     match run.suspension {
         Suspension::Never => {}
-        Suspension::Suspended => orders.push(OrderSeed::Suspend { run: run.id }),
-        Suspension::Resumed => orders.push(OrderSeed::Resume { run: run.id }),
+        Suspension::Suspended => orders.push(OrderSeed::Suspend { part: run.id_of(part) }),
+        Suspension::Resumed => orders.push(OrderSeed::Resume { part: run.id_of(part) }),
     }
-    for (id, step) in &run.steps {
-        if step.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
-            orders.extend(step_launch(state, run, node, *id));
-        }
+    for step in run.steps.keys() {
+        let at = state.step_position(run, *step, part);
+        orders.extend(at.and_then(|at| step_launch(state, run, *step, at)).map(|(_, order)| order));
     }
     orders
 }
 
-/// Everything that a node needs to start its part of a run. `None` if the run has no part there, or is not of this job.
-pub fn launch_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
-    let run = state.run(run)?;
-    let part = run.part(node)?;
+/// Everything that a node needs to start its part of a run. `None` if the run has no such part there, or is not of this job.
+pub fn launch_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    let run = state.run(part.run())?;
+    let part = run.part_of(node, part.component())?;
     let component = spec.components.get(part.component as usize)?;
     let tasks = |at: usize| run.placement.shares().nth(at).map_or(0, |share| share.tasks);
     let mut launch = component.launch.clone();
-    let is_lead = run.lead_node() == Some(node) || first_of_component(run, part.component) == Some(node);
-    if matches!(launch.program, Program::Script { .. }) && !is_lead {
+    let first = run.parts.iter().find(|first| first.component == part.component);
+    if matches!(launch.program, Program::Script { .. }) && !first.is_some_and(|first| first.is(part)) {
         // The script runs once; here only the containment is made.
         launch.program = Program::None;
     }
     let nodes: Vec<u32> = (0..run.parts.len()).map(tasks).collect();
-    order(state, run, node, spec, component, launch, &nodes)
-}
-
-fn first_of_component(run: &Run, component: u32) -> Option<NodeId> {
-    run.parts.iter().find(|part| part.component == component).map(|part| part.node)
+    order(state, run, part, spec, component, launch, &nodes)
 }
 
 /// Everything that a node needs to start its part of a step; `launch` is what the record of its start says.
 pub fn step_order(
     state: &State,
-    run: RunId,
+    part: PartId,
     node: NodeId,
     step: StepId,
     spec: &JobSpec,
     launch: &Launch,
 ) -> Option<LaunchOrder> {
-    let run = state.run(run)?;
-    let component = spec.components.get(run.part(node)?.component as usize)?;
+    let run = state.run(part.run())?;
+    let part = run.part_of(node, part.component())?;
+    let component = spec.components.get(part.component as usize)?;
     let parts = &run.steps.get(&step)?.parts;
-    let tasks = |node: NodeId| parts.iter().find(|part| part.node == node).map_or(0, |part| part.tasks);
-    let tasks: Vec<u32> = run.nodes().map(tasks).collect();
-    let order = order(state, run, node, spec, component, launch.clone(), &tasks)?;
+    let at = |part: &Part| state.step_position(run, step, part);
+    let tasks = run.parts.iter().map(|part| at(part).and_then(|at| parts.get(at)).map_or(0, |part| part.tasks));
+    let tasks: Vec<u32> = tasks.collect();
+    let order = order(state, run, part, spec, component, launch.clone(), &tasks)?;
     Some(LaunchOrder { step, ..order })
 }
 
-/// An order for one node of a run, with the number of tasks on each of its nodes.
+/// An order for one part of a run, with the number of tasks of each of its parts.
 fn order(
     state: &State,
     run: &Run,
-    node: NodeId,
+    part: &Part,
     spec: &JobSpec,
     component: &Component,
     launch: Launch,
     tasks: &[u32],
 ) -> Option<LaunchOrder> {
     let job = state.job(run.job).filter(|job| !matches!(job.phase, Phase::Finished(_)))?;
-    let at = run.parts.iter().position(|part| part.node == node)?;
-    let share = run.share(node)?;
-    let kept = job.components.get(run.parts[at].component as usize)?;
+    let at = run.parts.iter().position(|other| other.is(part))?;
+    let share = run.share_of(part.node, part.component)?;
+    let kept = job.components.get(part.component as usize)?;
     let nodes = run.parts.iter().zip(tasks).map(|(part, tasks)| OrderNode {
         name: state.node_name(part.node).into_owned(),
         tasks: *tasks,
         component: part.component,
     });
     let sum = |tasks: &[u32]| tasks.iter().fold(0, |sum: u32, tasks| sum.saturating_add(*tasks));
-    let placed = run.placement.components.get(run.parts[at].component as usize)?;
+    let placed = run.placement.components.get(part.component as usize)?;
     let alternative = component.alternatives.get(placed.alternative as usize);
     let cpus_per_task =
         alternative.and_then(|alternative| alternative.requests.first()).map_or(1, |request| request.cpus_per_task);
@@ -443,7 +454,7 @@ fn order(
         cores: share.cores.clone(),
         gpus: share.gpus.clone(),
         memory_bytes: share.memory_bytes,
-        walltime_seconds: walltime_of_part(job, run, &run.parts[at]),
+        walltime_seconds: walltime_of_part(job, run, part),
         checkpoint: spec.checkpoint,
         kill_grace_seconds: grace,
         trace: job.trace,

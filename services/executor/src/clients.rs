@@ -140,7 +140,7 @@ impl Clients {
     }
 
     async fn reply(&self, request: &Request, asked: IoRequest, spool: &Path) -> IoReply {
-        let key = RunKey { run: asked.run, step: asked.step };
+        let key = RunKey { part: asked.part, step: asked.step };
         let Some(step) = self.step(key, spool).await else { return IoReply::Unknown };
         lock(&step.state).heard = Instant::now();
         let failed = |error: io::Error| {

@@ -4,7 +4,7 @@ use crate::Config;
 use futures::{FutureExt as _, future::BoxFuture};
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
-    RunId,
+    PartId, RunId,
     command::{Answer, Command, Reply},
     event::{Actor, TraceContext},
     node::{Heartbeat, NodeOrder},
@@ -18,7 +18,7 @@ const FIRST_RETRY: Duration = Duration::from_millis(50);
 /// What is to be done about the contact.
 #[derive(Debug)]
 pub enum Moment {
-    /// It is time to say which runs there are.
+    /// It is time to say which parts of runs there are.
     Speak,
     /// The ledger has answered.
     Orders(Vec<NodeOrder>),
@@ -101,14 +101,14 @@ impl Contact {
         Moment::Silence
     }
 
-    /// Tells the ledger which runs there are, and the highest that the node remembers.
-    pub fn speak(&mut self, runs: Vec<RunId>, highest_run: Option<RunId>) {
-        self.talk = Some(if self.greeted { self.beat(runs, highest_run) } else { self.greet(runs, highest_run) });
+    /// Tells the ledger which parts of runs there are, and the highest that the node remembers.
+    pub fn speak(&mut self, parts: Vec<PartId>, highest_run: Option<RunId>) {
+        self.talk = Some(if self.greeted { self.beat(parts, highest_run) } else { self.greet(parts, highest_run) });
     }
 
-    fn greet(&self, runs: Vec<RunId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
+    fn greet(&self, parts: Vec<PartId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
         let (ledger, actor) = (self.ledger.clone(), Actor::Executor(self.node.clone()));
-        let command = Command::NodeHello { boot_id: self.boot_id.clone(), runs, highest_run };
+        let command = Command::NodeHello { boot_id: self.boot_id.clone(), parts, highest_run };
         async move {
             match ledger.command(actor, TraceContext::default(), command).await {
                 Ok(Answer { result: Ok(Reply::NodeOrders(orders)), .. }) => Talk::Orders(orders),
@@ -120,8 +120,8 @@ impl Contact {
         .boxed()
     }
 
-    fn beat(&self, runs: Vec<RunId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
-        let heartbeat = Heartbeat { node: self.node.clone(), boot_id: self.boot_id.clone(), runs, highest_run };
+    fn beat(&self, parts: Vec<PartId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
+        let heartbeat = Heartbeat { node: self.node.clone(), boot_id: self.boot_id.clone(), parts, highest_run };
         let ledger = self.ledger.clone();
         async move { ledger.heartbeat(&heartbeat).await.map_or_else(Talk::Failed, Talk::Orders) }.boxed()
     }

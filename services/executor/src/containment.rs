@@ -16,7 +16,7 @@ mod cgroup;
 pub mod processes;
 
 use cgroup::Group;
-use muster_schemas::{RunId, subjects};
+use muster_schemas::{PartId, subjects};
 use serde::{Deserialize, Serialize};
 use std::{
     ffi::CString,
@@ -132,17 +132,17 @@ impl Hierarchies {
         !matches!(self.unit, Unit::Processes)
     }
 
-    /// What the environment of all processes of a run says in [`crate::environment::MARKER`].
-    pub fn marker(&self, run: RunId) -> String {
-        format!("{}/{run}", self.instance)
+    /// What the environment of all processes of a part of a run says in [`crate::environment::MARKER`].
+    pub fn marker(&self, part: PartId) -> String {
+        format!("{}/{part}", self.instance)
     }
 
-    /// The runs that groups exist of.
-    pub fn runs_with_groups(&self) -> Vec<RunId> {
-        let mut runs: Vec<RunId> = self.bases().flat_map(|base| cgroup::runs_below(base)).collect();
-        runs.sort_unstable();
-        runs.dedup();
-        runs
+    /// The parts of runs that groups exist of.
+    pub fn parts_with_groups(&self) -> Vec<PartId> {
+        let mut parts: Vec<PartId> = self.bases().flat_map(|base| cgroup::parts_below(base)).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts
     }
 
     /// Removes the groups of the executor itself, as far as no run has one in them.
@@ -221,12 +221,12 @@ pub struct Entrance {
 }
 
 impl Containment {
-    /// Makes the containment of a run.
+    /// Makes the containment of a part of a run.
     ///
     /// # Errors
     /// Names the group that could not be made or limited. What was made before is removed.
-    pub fn create(hierarchies: &Hierarchies, run: RunId, memory_bytes: u64, cpus: &[u32]) -> io::Result<Self> {
-        let containment = Self::name(hierarchies, run, memory_bytes > 0, !cpus.is_empty());
+    pub fn create(hierarchies: &Hierarchies, part: PartId, memory_bytes: u64, cpus: &[u32]) -> io::Result<Self> {
+        let containment = Self::name(hierarchies, part, memory_bytes > 0, !cpus.is_empty());
         if let Err(error) = containment.make(memory_bytes, cpus) {
             containment.try_remove();
             return Err(error);
@@ -234,13 +234,13 @@ impl Containment {
         Ok(containment)
     }
 
-    /// The containment of a run that may exist, of this or an earlier executor; all hierarchies are looked at.
-    pub fn existing(hierarchies: &Hierarchies, run: RunId) -> Self {
-        Self::name(hierarchies, run, true, true)
+    /// The containment of a part of a run that may exist, of this or an earlier executor; all hierarchies are looked at.
+    pub fn existing(hierarchies: &Hierarchies, part: PartId) -> Self {
+        Self::name(hierarchies, part, true, true)
     }
 
-    fn name(hierarchies: &Hierarchies, run: RunId, limit_memory: bool, bind: bool) -> Self {
-        let group = |base: &Path| Group::new(base, run);
+    fn name(hierarchies: &Hierarchies, part: PartId, limit_memory: bool, bind: bool) -> Self {
+        let group = |base: &Path| Group::new(base, part);
         let unit = match &hierarchies.unit {
             Unit::Cgroup2 { base } => RunUnit::Cgroup2(group(base)),
             Unit::Cgroup1 { freezer, cpuacct } => {
@@ -255,7 +255,7 @@ impl Containment {
         };
         let memory = controlled(&hierarchies.memory, limit_memory);
         let cpuset = controlled(&hierarchies.cpuset, bind);
-        Self { marker: hierarchies.marker(run), unit, memory, cpuset }
+        Self { marker: hierarchies.marker(part), unit, memory, cpuset }
     }
 
     fn make(&self, memory_bytes: u64, cpus: &[u32]) -> io::Result<()> {

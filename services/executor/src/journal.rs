@@ -67,7 +67,7 @@ impl Journal {
 
     /// The highest run that it remembers.
     pub fn highest_run(&self) -> Option<RunId> {
-        self.current.known.iter().chain(&self.previous).map(|key| key.run).max()
+        self.current.known.iter().chain(&self.previous).map(|key| key.part.run()).max()
     }
 
     /// Remembers launches. When it returns they are on disk.
@@ -158,9 +158,10 @@ fn checksum(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_schemas::PartId;
 
     fn keys(numbers: std::ops::Range<u64>) -> Vec<RunKey> {
-        numbers.map(|number| RunKey::whole(RunId(number))).collect()
+        numbers.map(|number| RunKey::whole(PartId::new(RunId(number), 0))).collect()
     }
 
     #[test]
@@ -173,8 +174,8 @@ mod tests {
         for key in keys(1..4) {
             assert!(journal.contains(key));
         }
-        assert!(journal.contains(RunKey::whole(RunId(9))));
-        assert!(!journal.contains(RunKey::whole(RunId(4))));
+        assert!(journal.contains(RunKey::whole(PartId::new(RunId(9), 0))));
+        assert!(!journal.contains(RunKey::whole(PartId::new(RunId(4), 0))));
         assert_eq!(journal.highest_run(), Some(RunId(9)));
     }
 
@@ -189,7 +190,7 @@ mod tests {
                 assert!(journal.contains(key) && reopened.contains(key), "{key} after {first}");
             }
         }
-        assert!(!journal.contains(RunKey::whole(RunId(1))));
+        assert!(!journal.contains(RunKey::whole(PartId::new(RunId(1), 0))));
     }
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Journal::open_with(folder.path(), 8).unwrap();
         journal.record(&keys(1..21)).unwrap();
-        assert!(journal.contains(RunKey::whole(RunId(20))));
+        assert!(journal.contains(RunKey::whole(PartId::new(RunId(20), 0))));
     }
 
     #[test]
@@ -208,9 +209,9 @@ mod tests {
         let file = OpenOptions::new().write(true).open(folder.path().join(NAMES[0])).unwrap();
         file.write_all_at(&[7; 5], (HEADER_BYTES + 2 * ENTRY_BYTES) as u64).unwrap();
         let mut journal = Journal::open(folder.path()).unwrap();
-        assert!(journal.contains(RunKey::whole(RunId(2))));
+        assert!(journal.contains(RunKey::whole(PartId::new(RunId(2), 0))));
         journal.record(&keys(5..6)).unwrap();
-        assert!(Journal::open(folder.path()).unwrap().contains(RunKey::whole(RunId(5))));
+        assert!(Journal::open(folder.path()).unwrap().contains(RunKey::whole(PartId::new(RunId(5), 0))));
     }
 
     #[test]
@@ -219,6 +220,6 @@ mod tests {
         std::fs::write(folder.path().join(NAMES[0]), [0; 100]).unwrap();
         let mut journal = Journal::open(folder.path()).unwrap();
         journal.record(&keys(1..2)).unwrap();
-        assert!(Journal::open(folder.path()).unwrap().contains(RunKey::whole(RunId(1))));
+        assert!(Journal::open(folder.path()).unwrap().contains(RunKey::whole(PartId::new(RunId(1), 0))));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     spool::{End, RunFolder, Spool, SpooledOrder},
 };
 use muster_schemas::{
-    JobId, RunId, StepId, Timestamp,
+    JobId, PartId, RunId, StepId, Timestamp,
     event::{EndCause, NodeExit, TraceContext},
     job::Program,
     node::{LaunchOrder, TasksOrder},
@@ -44,7 +44,7 @@ pub enum Work {
     /// Make and hold the containment of this run, also if it was held before: no process is started by it.
     Hold(Box<LaunchOrder>),
     /// Bind and limit what runs of this run, and what will, to so much.
-    Resize(RunId, Size),
+    Resize(PartId, Size),
     /// See to it that this is never started, and say that it has ended.
     Bury(RunKey),
     /// Find out what has become of this.
@@ -231,10 +231,10 @@ impl Launcher {
             tracing::error!(%error, "the spool cannot be read");
             vec![]
         });
-        for run in self.settings.hierarchies.runs_with_groups() {
-            if !keys.contains(&RunKey::whole(run)) {
-                tracing::warn!(%run, "ending what an earlier executor left of a run");
-                Containment::existing(&self.settings.hierarchies, run).end(|| {});
+        for part in self.settings.hierarchies.parts_with_groups() {
+            if !keys.contains(&RunKey::whole(part)) {
+                tracing::warn!(run = %part, "ending what an earlier executor left of a run");
+                Containment::existing(&self.settings.hierarchies, part).end(|| {});
             }
         }
         for key in keys {
@@ -270,7 +270,7 @@ impl Launcher {
             Work::Launch(order) => self.launch(vec![Asked::once(*order, None)]),
             Work::LaunchTasks(order) => self.launch(vec![Asked::once(order.launch, Some(order.tasks))]),
             Work::Hold(order) => self.launch(vec![Asked::to_hold(*order)]),
-            Work::Resize(run, size) => self.resize(run, &size),
+            Work::Resize(part, size) => self.resize(part, &size),
             Work::Bury(key) => self.bury(key),
             Work::Check(key) if matches!(self.spool.run(key).is_held(), Ok(true)) => {}
             Work::Check(key) | Work::Inspect(key) => self.inspect(key),
@@ -281,11 +281,11 @@ impl Launcher {
     }
 
     /// Without groups, or without a CPU set, processes are bound one by one; those to come are by their own order.
-    fn resize(&self, run: RunId, size: &Size) {
+    fn resize(&self, part: PartId, size: &Size) {
         let cpus = cpus_of(&size.cores, &self.settings.cpus);
-        let containment = Containment::existing(&self.settings.hierarchies, run);
+        let containment = Containment::existing(&self.settings.hierarchies, part);
         if let Err(error) = containment.resize(size.memory_bytes, &cpus) {
-            tracing::warn!(%run, %error, "a run cannot be limited to its new share of the node");
+            tracing::warn!(run = %part, %error, "a run cannot be limited to its new share of the node");
         }
     }
 
@@ -308,7 +308,7 @@ impl Launcher {
         let mut begun: Vec<Begun> = Vec::with_capacity(asked.len());
         for Asked { order, tasks, again } in asked {
             let has_output = tasks.as_ref().is_some_and(|tasks| tasks.streams.has_output());
-            let key = RunKey { run: order.run, step: order.step };
+            let key = RunKey::of(&order);
             let about = About { has_output, ..(&order).into() };
             if begun.iter().any(|known| known.key == key) {
                 continue;
@@ -511,12 +511,12 @@ impl Launcher {
 /// Ends the processes of a run or step that has no shim.
 fn end_processes(hierarchies: &Hierarchies, key: RunKey) {
     if key.step == StepId(0) {
-        let containment = Containment::existing(hierarchies, key.run);
+        let containment = Containment::existing(hierarchies, key.part);
         containment.end(|| {});
         containment.end_marked(|| {});
         return;
     }
-    let marks = [format!("{MARKER}={}", hierarchies.marker(key.run)), format!("MUSTER_STEP_ID={}", key.step)];
+    let marks = [format!("{MARKER}={}", hierarchies.marker(key.part)), format!("MUSTER_STEP_ID={}", key.step)];
     loop {
         let marked = processes::marked(&marks);
         if marked.is_empty() {

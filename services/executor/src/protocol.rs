@@ -137,7 +137,7 @@ fn through_folder<T>(folder: &Path, name: &str, act: impl Fn(&SocketAddr) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_schemas::RunId;
+    use muster_schemas::{PartId, RunId};
 
     #[test]
     fn messages_cross_folders_with_long_names() {
@@ -148,7 +148,7 @@ mod tests {
             let receiver = bind(folder, "socket").unwrap();
             let receiver_again = bind(folder, "socket").unwrap();
             drop(receiver);
-            let notice = Notice { key: RunKey::whole(RunId(3)), news: News::Ended };
+            let notice = Notice { key: RunKey::whole(PartId::new(RunId(3), 0)), news: News::Ended };
             send(&UnixDatagram::unbound().unwrap(), folder, "socket", &notice).unwrap();
             let mut buffer = [0; MAX_MESSAGE_BYTES];
             let length = receiver_again.recv(&mut buffer).unwrap();

@@ -95,18 +95,18 @@ impl Reports {
     /// then; the ledger takes a report twice.
     fn envelope(&self, key: RunKey, about: Option<About>, report: &Report) -> CommandEnvelope {
         let (kind, time, command): (&[u8], _, _) = match report {
-            Report::Started(since) => (b"node started", *since, Command::NodeStarted { run: key.run }),
+            Report::Started(since) => (b"node started", *since, Command::NodeStarted { part: key.part }),
             Report::Ended(End { exit, statuses }) if key.is_step() => {
-                let (run, step, exit) = (key.run, key.step, exit.clone());
+                let (part, step, exit) = (key.part, key.step, exit.clone());
                 let ended = exit.ended;
                 let command = match &statuses[..] {
-                    [] => Command::NodeStepEnded { run, step, exit },
-                    statuses => Command::NodeTasksEnded { run, step, exit, statuses: statuses.to_vec() },
+                    [] => Command::NodeStepEnded { part, step, exit },
+                    statuses => Command::NodeTasksEnded { part, step, exit, statuses: statuses.to_vec() },
                 };
                 (b"node step ended", ended, command)
             }
             Report::Ended(End { exit, .. }) => {
-                (b"node ended", exit.ended, Command::NodeEnded { run: key.run, exit: exit.clone() })
+                (b"node ended", exit.ended, Command::NodeEnded { part: key.part, exit: exit.clone() })
             }
         };
         let can_come_again = about.is_none_or(|about| about.holds_only);

@@ -14,10 +14,10 @@ use crate::{
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
-    RunId, StepId, Timestamp,
+    PartId, RunId, StepId, Timestamp,
     command::{Query, QueryAnswer},
     event::StopReason,
-    node::{LaunchOrder, NodeOrder},
+    node::NodeOrder,
     subjects,
 };
 use muster_telemetry::{
@@ -203,7 +203,7 @@ impl Executor {
                     Moment::Speak => {
                         self.check_runs();
                         self.forget_lingering();
-                        contact.speak(self.runs_to_tell(), self.highest_run);
+                        contact.speak(self.parts_to_tell(), self.highest_run);
                     }
                     Moment::Orders(orders) => self.answered(orders),
                     Moment::Silence => {}
@@ -256,8 +256,8 @@ impl Executor {
         }
     }
 
-    fn runs_to_tell(&self) -> Vec<RunId> {
-        self.runs.keys().filter(|key| !key.is_step()).map(|key| key.run).collect()
+    fn parts_to_tell(&self) -> Vec<PartId> {
+        self.runs.keys().filter(|key| !key.is_step()).map(|key| key.part).collect()
     }
 
     /// Shims that died without a word and notices that were lost are found here.
@@ -271,36 +271,38 @@ impl Executor {
 
     fn obey(&mut self, order: NodeOrder) {
         match order {
-            NodeOrder::Launch(order) => self.launch(key_of(&order), (&*order).into(), Work::Launch(order)),
-            NodeOrder::Hold(order) => self.launch(key_of(&order), (&*order).into(), Work::Hold(order)),
+            NodeOrder::Launch(order) => self.launch(RunKey::of(&order), (&*order).into(), Work::Launch(order)),
+            NodeOrder::Hold(order) => self.launch(RunKey::of(&order), (&*order).into(), Work::Hold(order)),
             NodeOrder::LaunchTasks(order) => {
-                self.launch(key_of(&order.launch), (&*order).into(), Work::LaunchTasks(order));
+                self.launch(RunKey::of(&order.launch), (&*order).into(), Work::LaunchTasks(order));
             }
-            NodeOrder::SignalStep { run, step: StepId(0), signal } => {
-                self.control(RunKey::whole(run), Control::SignalOwn(signal));
+            NodeOrder::SignalStep { part, step: StepId(0), signal } => {
+                self.control(RunKey::whole(part), Control::SignalOwn(signal));
             }
-            NodeOrder::SignalStep { run, step, signal } => self.control(RunKey { run, step }, Control::Signal(signal)),
-            NodeOrder::Signal { run, signal } => {
+            NodeOrder::SignalStep { part, step, signal } => {
+                self.control(RunKey { part, step }, Control::Signal(signal))
+            }
+            NodeOrder::Signal { part, signal } => {
                 // With groups the run's shim reaches the processes of its steps too.
                 let steps_too = !self.steps_share_groups;
-                for key in self.keys_of(run).into_iter().filter(|key| steps_too || !key.is_step()) {
+                for key in self.keys_of(part).into_iter().filter(|key| steps_too || !key.is_step()) {
                     self.control(key, Control::Signal(signal));
                 }
             }
-            NodeOrder::Suspend { run } => self.control_all(run, Control::Suspend),
-            NodeOrder::Resume { run } => self.control_all(run, Control::Resume),
-            NodeOrder::SetWalltime { run, walltime_seconds } => {
-                self.control(RunKey::whole(run), Control::SetWalltime(walltime_seconds));
+            NodeOrder::Suspend { part } => self.control_all(part, Control::Suspend),
+            NodeOrder::Resume { part } => self.control_all(part, Control::Resume),
+            NodeOrder::SetWalltime { part, walltime_seconds } => {
+                self.control(RunKey::whole(part), Control::SetWalltime(walltime_seconds));
             }
-            NodeOrder::Stop { run, reason, grace_seconds } => {
-                self.stop_run(run, Control::Stop { reason, grace_seconds })
+            NodeOrder::Stop { part, reason, grace_seconds } => {
+                self.stop_run(part, Control::Stop { reason, grace_seconds })
             }
-            NodeOrder::Forget { run } => self.forget_run(run),
-            NodeOrder::Resize { run, cores, memory_bytes } => self.resize(run, Size { cores, memory_bytes }),
-            NodeOrder::Tell { run, text } => self.add_note(RunKey::whole(run), &text),
-            NodeOrder::StopStep { run, step, grace_seconds } => {
+            NodeOrder::Forget { part } => self.forget_run(part),
+            NodeOrder::Resize { part, cores, memory_bytes } => self.resize(part, Size { cores, memory_bytes }),
+            NodeOrder::Tell { part, text } => self.add_note(RunKey::whole(part), &text),
+            NodeOrder::StopStep { part, step, grace_seconds } => {
                 let stop = Control::Stop { reason: StopReason::Cancelled, grace_seconds };
-                self.stop_one(RunKey { run, step }, stop);
+                self.stop_one(RunKey { part, step }, stop);
             }
         }
     }
@@ -317,7 +319,7 @@ impl Executor {
     }
 
     /// The order comes again and again, since nobody says that it was heard.
-    fn resize(&mut self, id: RunId, size: Size) {
+    fn resize(&mut self, id: PartId, size: Size) {
         let Some(run) = self.runs.get_mut(&RunKey::whole(id)) else { return };
         if matches!(run.stage, Stage::Running) && run.size.as_ref() != Some(&size) {
             run.size = Some(size.clone());
@@ -334,20 +336,20 @@ impl Executor {
         }
     }
 
-    fn keys_of(&self, run: RunId) -> Vec<RunKey> {
-        let last = RunKey { run, step: StepId(u32::MAX) };
-        self.runs.range(RunKey::whole(run)..=last).map(|(key, _)| *key).collect()
+    fn keys_of(&self, part: PartId) -> Vec<RunKey> {
+        let last = RunKey { part, step: StepId(u32::MAX) };
+        self.runs.range(RunKey::whole(part)..=last).map(|(key, _)| *key).collect()
     }
 
-    fn control_all(&mut self, run: RunId, control: Control) {
-        for key in self.keys_of(run) {
+    fn control_all(&mut self, part: PartId, control: Control) {
+        for key in self.keys_of(part) {
             self.control(key, control);
         }
     }
 
-    fn stop_run(&mut self, run: RunId, stop: Control) {
-        self.stop_one(RunKey::whole(run), stop);
-        self.control_all(run, stop);
+    fn stop_run(&mut self, part: PartId, stop: Control) {
+        self.stop_one(RunKey::whole(part), stop);
+        self.control_all(part, stop);
     }
 
     /// What is not known here is reported as ended, and never started should its launch still come.
@@ -360,8 +362,8 @@ impl Executor {
     }
 
     /// The ledger is through with the run.
-    fn forget_run(&mut self, run: RunId) {
-        for key in self.keys_of(run) {
+    fn forget_run(&mut self, part: PartId) {
+        for key in self.keys_of(part) {
             if matches!(self.runs.get(&key), Some(Run { stage: Stage::Ended(_), .. })) {
                 self.forget(key);
             } else {
@@ -395,7 +397,7 @@ impl Executor {
 
     fn add(&mut self, key: RunKey, about: Option<About>, stage: Stage) {
         let job = about.map(|about| tracing::field::display(about.job));
-        let span = tracing::debug_span!("run", job, run = %key.run, step = %key.step, node = self.config.node);
+        let span = tracing::debug_span!("run", job, run = %key.part, step = %key.step, node = self.config.node);
         let span = trace::in_trace(span, about.map(|about| about.trace).unwrap_or_default());
         RUNS.add(1, &[]);
         let run = Run {
@@ -410,7 +412,7 @@ impl Executor {
             span,
         };
         self.runs.insert(key, run);
-        self.highest_run = self.highest_run.max(Some(key.run));
+        self.highest_run = self.highest_run.max(Some(key.part.run()));
     }
 
     fn control(&mut self, key: RunKey, control: Control) {
@@ -552,10 +554,6 @@ impl Executor {
         }
         self.tell(told.key);
     }
-}
-
-fn key_of(order: &LaunchOrder) -> RunKey {
-    RunKey { run: order.run, step: order.step }
 }
 
 /// Never comes if there is no such time.

@@ -102,7 +102,7 @@ impl Shim {
 
     /// Whether processes of this run are below other shims.
     fn has_steps(&self) -> bool {
-        let steps = |keys: Vec<RunKey>| keys.iter().any(|key| key.is_step() && key.run == self.key.run);
+        let steps = |keys: Vec<RunKey>| keys.iter().any(|key| key.is_step() && key.part == self.key.part);
         // If that cannot be found out there may be some.
         !self.key.is_step() && spool::run_keys(&self.spool).map_or(true, steps)
     }

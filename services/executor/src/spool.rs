@@ -306,12 +306,12 @@ pub struct SpooledOrder {
 impl SpooledOrder {
     /// The value of [`crate::environment::MARKER`] in the environment of all processes of the run.
     pub fn marker(&self) -> String {
-        self.hierarchies.marker(self.order.run)
+        self.hierarchies.marker(self.order.part())
     }
 
     /// What it is about.
     pub fn key(&self) -> RunKey {
-        RunKey { run: self.order.run, step: self.order.step }
+        RunKey::of(&self.order)
     }
 }
 
@@ -617,9 +617,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::testing::{order, spooled};
-    use muster_schemas::{RunId, event::EndCause, job::Usage};
+    use muster_schemas::{PartId, RunId, event::EndCause, job::Usage};
 
-    const KEY: RunKey = RunKey::whole(RunId(7));
+    const KEY: RunKey = RunKey::whole(PartId::new(RunId(7), 0));
 
     fn spool() -> (tempfile::TempDir, Spool) {
         let temporary = tempfile::tempdir().unwrap();
@@ -652,7 +652,7 @@ mod tests {
         let (_temporary, spool) = spool();
         assert_eq!(spool.keys().unwrap(), [KEY]);
         let run = spool.run(KEY);
-        assert!(run.claim(RunKey::whole(RunId(8))).unwrap().is_none(), "another run's order");
+        assert!(run.claim(RunKey::whole(PartId::new(RunId(8), 0))).unwrap().is_none(), "another run's order");
         assert!(!run.is_held().unwrap());
         let claim = run.claim(KEY).unwrap().unwrap();
         assert_eq!(claim.order, spooled(order(7)));
@@ -687,7 +687,7 @@ mod tests {
         drop(spool);
         let mut spool = Spool::open(&root).unwrap();
         spool.create(&spooled(order(9))).unwrap();
-        let run = spool.run(RunKey::whole(RunId(9)));
+        let run = spool.run(RunKey::whole(PartId::new(RunId(9), 0)));
         assert!(run.file(SCRIPT).exists());
         assert_eq!(run.log().unwrap().unwrap(), RunLog { order: Some(spooled(order(9))), ..RunLog::default() });
     }

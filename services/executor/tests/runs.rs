@@ -5,7 +5,7 @@ mod common;
 use common::{NODE, Node, code, modes, until};
 use muster_executor::ContainmentMode;
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, PartId, RunId, StepId,
     event::{EndCause, StopReason},
     job::{Checkpoint, ExitStatus, Program, WarningSignal},
     node::{NodeOrder, OrderNode},
@@ -147,7 +147,7 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
         order.kill_grace_seconds = 0;
         node.launch(order).await;
         node.started(1).await;
-        node.order(NodeOrder::Suspend { run: RunId(1) }).await;
+        node.order(NodeOrder::Suspend { part: PartId::new(RunId(1), 0) }).await;
         // It stands still once its output has not grown for a while in which it would have.
         let mut length = 0;
         until("a standstill", || {
@@ -165,7 +165,7 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
         assert_eq!(node.run(other).await.cause, EndCause::Walltime);
         assert_eq!(node.read("out-1").len(), length, "{mode:?}");
         assert_eq!(node.ends_told(1), 0, "the walltime ran on under {mode:?}");
-        node.order(NodeOrder::Resume { run: RunId(1) }).await;
+        node.order(NodeOrder::Resume { part: PartId::new(RunId(1), 0) }).await;
         until("more output", || (node.read("out-1").len() > length).then_some(())).await;
         assert_eq!(node.ended(1).await.cause, EndCause::Walltime);
     }
@@ -177,7 +177,7 @@ async fn a_suspended_run_can_be_stopped() {
         let node = Node::start(mode).await;
         node.launch(node.script(1, "trap 'echo term; exit 7' TERM; echo on; while :; do sleep 0.05; done")).await;
         node.text("out-1").await;
-        node.order(NodeOrder::Suspend { run: RunId(1) }).await;
+        node.order(NodeOrder::Suspend { part: PartId::new(RunId(1), 0) }).await;
         node.stop(1, StopReason::Cancelled, 20).await;
         let exit = node.ended(1).await;
         assert_eq!((exit.status, exit.cause), (code(7), EndCause::Killed), "{mode:?}");
@@ -192,7 +192,7 @@ async fn signals_reach_all_processes() {
         node.launch(node.script(1, script)).await;
         node.text("out-1").await;
         node.started(1).await;
-        node.order(NodeOrder::Signal { run: RunId(1), signal: 12 }).await;
+        node.order(NodeOrder::Signal { part: PartId::new(RunId(1), 0), signal: 12 }).await;
         node.ended(1).await;
         let output = node.read("out-1");
         let mut lines: Vec<&str> = output.lines().filter(|line| !line.starts_with("User")).collect();
@@ -221,7 +221,7 @@ async fn a_longer_walltime_is_obeyed() {
     order.walltime_seconds = Some(2);
     node.launch(order).await;
     node.started(1).await;
-    node.order(NodeOrder::SetWalltime { run: RunId(1), walltime_seconds: Some(60) }).await;
+    node.order(NodeOrder::SetWalltime { part: PartId::new(RunId(1), 0), walltime_seconds: Some(60) }).await;
     assert_eq!(node.ended(1).await.status, code(5));
 }
 

@@ -7,7 +7,7 @@ use common::{NODE, Node, code, until};
 use muster_bus::{BusError, Message};
 use muster_executor::{ContainmentMode, RunKey, containment::processes, spool::RunFolder};
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, PartId, RunId, StepId,
     command::Command,
     event::{EndCause, NodeExit, StopReason},
     job::{ExitStatus, Program},
@@ -76,7 +76,7 @@ async fn ask(node: &Node, ask: IoAsk) -> Result<IoReply, BusError> {
 
 async fn ask_step(node: &Node, step: u32, ask: IoAsk) -> Result<IoReply, BusError> {
     let subject = subjects::step_io(JobId::job(RUN), StepId(step), "all", "ask", NODE);
-    let request = IoRequest { run: RunId(RUN), step: StepId(step), ask };
+    let request = IoRequest { part: PartId::new(RunId(RUN), 0), step: StepId(step), ask };
     let message = Message::encode(&request).unwrap();
     Ok(node.bus.request(&subject, message, Duration::from_secs(20)).await?.decode().unwrap())
 }
@@ -248,7 +248,8 @@ async fn a_hundred_megabytes_come_whole_through_a_client_that_is_slow() {
     let node = Node::start(ContainmentMode::Auto).await;
     holding(&node).await;
     launch(&node, shell(&node, "0-1", "seq 1 6900000")).await;
-    let output = RunFolder::of(node.spool(), RunKey { run: RunId(RUN), step: StepId(STEP) }).file("output");
+    let output =
+        RunFolder::of(node.spool(), RunKey { part: PartId::new(RunId(RUN), 0), step: StepId(STEP) }).file("output");
     let length = || output.metadata().map_or(0, |file| file.len());
     until("a spool that is full", || (length() >= AHEAD).then_some(())).await;
     let mut reader = Reader::default();
@@ -401,11 +402,11 @@ async fn a_step_is_signalled_and_ended_alone() {
         reader.until_said(&node, rank, "on").await;
     }
     let (run, step) = (RunId(RUN), StepId(STEP));
-    node.order(NodeOrder::SignalStep { run, step, signal: libc::SIGUSR1 as u8 }).await;
+    node.order(NodeOrder::SignalStep { part: PartId::new(run, 0), step, signal: libc::SIGUSR1 as u8 }).await;
     for rank in 0..2 {
         reader.until_said(&node, rank, "usr1").await;
     }
-    node.order(NodeOrder::StopStep { run, step, grace_seconds: 20 }).await;
+    node.order(NodeOrder::StopStep { part: PartId::new(run, 0), step, grace_seconds: 20 }).await;
     reader.finish(&node, 1 << 20).await;
     let (exit, statuses) = step_ended(&node).await;
     assert_eq!(exit.cause, EndCause::Killed);
@@ -434,7 +435,7 @@ async fn a_step_leaves_the_spool_when_its_client_has_everything() {
     holding(&node).await;
     launch(&node, shell(&node, "0", "echo all")).await;
     step_ended(&node).await;
-    let folder = RunFolder::of(node.spool(), RunKey { run: RunId(RUN), step: StepId(STEP) });
+    let folder = RunFolder::of(node.spool(), RunKey { part: PartId::new(RunId(RUN), 0), step: StepId(STEP) });
     let mut reader = Reader::read_all(&node).await;
     assert!(folder.path().exists(), "not all of it is acknowledged");
     reader.read(&node, 1).await;

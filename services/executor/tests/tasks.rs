@@ -6,7 +6,7 @@ mod common;
 use common::{NODE, Node, code, modes, until};
 use muster_executor::ContainmentMode;
 use muster_schemas::{
-    RunId, StepId,
+    PartId, RunId, StepId,
     command::Command,
     event::{EndCause, NodeExit, StopReason},
     job::Program,
@@ -78,7 +78,8 @@ async fn a_part_that_grows_or_shrinks_binds_what_runs_in_it_anew() {
         let process: i32 = node.text("step-1").await.trim().parse().unwrap();
         until("one CPU", || (affinity_of(process) == usable[..1]).then_some(())).await;
         for cores in [2, 1] {
-            let resize = NodeOrder::Resize { run: RunId(RUN), cores: first_cores(cores), memory_bytes: 0 };
+            let resize =
+                NodeOrder::Resize { part: PartId::new(RunId(RUN), 0), cores: first_cores(cores), memory_bytes: 0 };
             node.order(resize.clone()).await;
             node.order(resize).await;
             let expected = &usable[..cores as usize];
@@ -131,7 +132,8 @@ async fn a_step_is_stopped_alone_and_one_that_has_not_come_yet_never_starts() {
             node.launch(step(&node, number, sleep, first_cores(1))).await;
             node.text(&format!("step-{number}")).await;
         }
-        let stop = |step| NodeOrder::StopStep { run: RunId(RUN), step: StepId(step), grace_seconds: 20 };
+        let stop =
+            |step| NodeOrder::StopStep { part: PartId::new(RunId(RUN), 0), step: StepId(step), grace_seconds: 20 };
         node.order(stop(1)).await;
         node.order(stop(1)).await;
         let exit = step_ended(&node, 1).await;

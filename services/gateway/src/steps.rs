@@ -63,12 +63,17 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
         }
         Event::StepTasksEnded { run, step, node, exit, statuses } => {
             if let Some(detail) = steps.get_mut(&(*run, *step)) {
-                part_ended(detail, &state.node_name(*node), exit, statuses);
+                part_ended(detail, (&state.node_name(*node), None), exit, statuses);
+            }
+        }
+        Event::StepPartEnded { run, step, node, component, exit, statuses } => {
+            if let Some(detail) = steps.get_mut(&(*run, *step)) {
+                part_ended(detail, (&state.node_name(*node), Some(*component)), exit, statuses);
             }
         }
         Event::StepNodeEnded { run, step, node, exit } => {
             if let Some(detail) = steps.get_mut(&(*run, *step)) {
-                part_ended(detail, &state.node_name(*node), exit, &[]);
+                part_ended(detail, (&state.node_name(*node), None), exit, &[]);
             }
         }
         Event::StepStopping { run, step, .. } => {
@@ -111,8 +116,15 @@ fn begun((job, run, step): (JobId, RunId, StepId), launched: Timestamp, nodes: V
     }
 }
 
-fn part_ended(detail: &mut StepDetail, node: &str, exit: &NodeExit, statuses: &[TaskStatus]) {
-    if let Some(part) = detail.nodes.iter_mut().find(|part| part.node == node) {
+/// What the log says of the end of a part: on which node, and for which component where components share it.
+fn part_ended(
+    detail: &mut StepDetail,
+    (node, component): (&str, Option<u32>),
+    exit: &NodeExit,
+    statuses: &[TaskStatus],
+) {
+    let is_of = |part: &&mut StepNodeDetail| component.map_or(part.exit.is_none(), |one| one == part.component);
+    if let Some(part) = detail.nodes.iter_mut().filter(|part| part.node == node).find(is_of) {
         part.exit = Some(exit.clone());
     }
     detail.usage.cpu_time_micros = detail.usage.cpu_time_micros.saturating_add(exit.usage.cpu_time_micros);
@@ -137,13 +149,13 @@ pub(crate) fn running(state: &State) -> Vec<StepDetail> {
 
 fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> StepDetail {
     let exits = run.steps.get(&id).map(|step| step.parts.as_slice()).unwrap_or_default();
-    let nodes = launched.parts.iter().map(|part| StepNodeDetail {
+    let nodes = (0..).zip(&launched.parts).map(|(at, part)| StepNodeDetail {
         node: state.node_name(part.share.node).into_owned(),
         component: part.share.component,
         tasks: part.share.tasks,
         ranks: IndexSet::new(),
         cores: part.share.cores.clone(),
-        exit: exits.iter().find(|exit| exit.node == part.share.node).and_then(|exit| exit.exit.clone()),
+        exit: exits.get::<usize>(at).and_then(|end| end.exit.clone()),
     });
     StepDetail {
         name: launched.name.to_string(),

@@ -406,13 +406,18 @@ pub(crate) fn runs(records: &[Record], names: &dyn Names) -> Vec<RunView> {
             }
             Event::RunNodeEnded { run, node, exit } => {
                 if let Some(view) = runs.get_mut(run) {
-                    set_exit(view, &NodePart { node: *node, exit: exit.clone() }, names);
+                    set_exit(view, &NodePart { node: *node, exit: exit.clone() }, None, names);
+                }
+            }
+            Event::RunPartEnded { run, node, component, exit } => {
+                if let Some(view) = runs.get_mut(run) {
+                    set_exit(view, &NodePart { node: *node, exit: exit.clone() }, Some(*component), names);
                 }
             }
             Event::RunEnded { run, last, outcome, usage, .. } => {
                 if let Some(view) = runs.get_mut(run) {
                     if let Some(part) = last {
-                        set_exit(view, part, names);
+                        set_exit(view, part, None, names);
                     }
                     end_run(view, record.time, outcome);
                     view.usage = *usage;
@@ -429,16 +434,18 @@ fn end_run(view: &mut RunView, time: Timestamp, outcome: &Outcome) {
     view.outcome = Some(outcome.into());
 }
 
-fn set_exit(view: &mut RunView, part: &NodePart, names: &dyn Names) {
+/// How a part ended: that of a component, where components share the node, else the one of which no end was told.
+fn set_exit(view: &mut RunView, part: &NodePart, component: Option<u32>, names: &dyn Names) {
     let name = muster_schemas::public::node_name(names, part.node);
-    if let Some(node) = view.nodes.iter_mut().find(|node| node.node == name) {
+    let is_it = |node: &&mut RunNodeView| component.map_or(node.exit.is_none(), |one| one == node.component);
+    if let Some(node) = view.nodes.iter_mut().filter(|node| node.node == name).find(is_it) {
         node.exit = Some(part.exit.clone());
     }
 }
 
 /// A run has more from now on.
 fn add_node(nodes: &mut Vec<RunNodeView>, more: RunNodeView) {
-    match nodes.iter_mut().find(|held| held.node == more.node) {
+    match nodes.iter_mut().find(|held| held.node == more.node && held.component == more.component) {
         Some(held) => {
             held.cores = held.cores.union(&more.cores);
             held.gpus = held.gpus.union(&more.gpus);
@@ -450,13 +457,14 @@ fn add_node(nodes: &mut Vec<RunNodeView>, more: RunNodeView) {
 
 /// A run has less from now on.
 fn remove_node(nodes: &mut Vec<RunNodeView>, gone: &RunNodeView) {
-    for held in nodes.iter_mut().filter(|held| held.node == gone.node && held.exit.is_none()) {
+    let is_it = |held: &RunNodeView| held.node == gone.node && held.component == gone.component;
+    for held in nodes.iter_mut().filter(|held| is_it(held) && held.exit.is_none()) {
         held.cores = held.cores.difference(&gone.cores);
         held.gpus = held.gpus.difference(&gone.gpus);
         held.memory_bytes = held.memory_bytes.saturating_sub(gone.memory_bytes);
     }
     // What ended there, and is given back since, is still what the run was.
-    nodes.retain(|held| held.node != gone.node || !held.cores.is_empty() || held.exit.is_some());
+    nodes.retain(|held| !is_it(held) || !held.cores.is_empty() || held.exit.is_some());
 }
 
 fn run_nodes(placement: &Placement, names: &dyn Names) -> Vec<RunNodeView> {

@@ -12,7 +12,7 @@ use muster_domain::{
 use muster_schemas::{
     cluster::NodeCondition,
     event::Event,
-    ids::{NodeId, RunId, Sequence, StepId},
+    ids::{NodeId, PartId, Sequence, StepId},
     node::{LaunchOrder, NodeOrder},
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
 }
 
 /// What a node that reports may have missed.
-pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[RunId], log: &Log) -> Vec<NodeOrder> {
+pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[PartId], log: &Log) -> Vec<NodeOrder> {
     let seeds = orders::reconcile(state, node, reported);
     let mut lists = Lists::default();
     seeds.into_iter().filter_map(|seed| complete(state, node, seed, log, &mut lists)).collect()
@@ -59,18 +59,18 @@ pub(crate) fn complete(
 ) -> Option<NodeOrder> {
     let mut kind: fn(Box<LaunchOrder>) -> NodeOrder = NodeOrder::Launch;
     let order = match seed {
-        OrderSeed::Launch { run, submitted_sequence } => launch(state, run, node, submitted_sequence, log),
-        OrderSeed::LaunchStep { run, step, submitted_sequence, started_sequence } => {
-            return given(launch_step(state, run, node, step, (submitted_sequence, started_sequence), log));
+        OrderSeed::Launch { part, submitted_sequence } => launch(state, part, node, submitted_sequence, log),
+        OrderSeed::LaunchStep { part, step, submitted_sequence, started_sequence } => {
+            return given(launch_step(state, part, node, step, (submitted_sequence, started_sequence), log));
         }
-        OrderSeed::Hold { run, submitted_sequence } => {
+        OrderSeed::Hold { part, submitted_sequence } => {
             kind = NodeOrder::Hold;
-            lists.described(log, submitted_sequence).map(|(spec, _)| orders::hold_order(state, run, node, &spec))
+            lists.described(log, submitted_sequence).map(|(spec, _)| orders::hold_order(state, part, node, &spec))
         }
-        OrderSeed::LaunchTask { run, step, listed_sequence } => {
-            launch_task(state, run, node, step, listed_sequence, (log, lists))
+        OrderSeed::LaunchTask { part, step, listed_sequence } => {
+            launch_task(state, part, node, step, listed_sequence, (log, lists))
         }
-        OrderSeed::Tell { run, told_sequence } => return given(tell(run, told_sequence, log)),
+        OrderSeed::Tell { part, told_sequence } => return given(tell(part, told_sequence, log)),
         other => return other.to_order(state, node),
     };
     given(order.map(|order| order.map(|order| kind(Box::new(order)))))
@@ -83,26 +83,26 @@ fn given(order: Result<Option<NodeOrder>, LogError>) -> Option<NodeOrder> {
     })
 }
 
-fn tell(run: RunId, told: Sequence, log: &Log) -> Result<Option<NodeOrder>, LogError> {
+fn tell(part: PartId, told: Sequence, log: &Log) -> Result<Option<NodeOrder>, LogError> {
     match log.record(told)?.map(|record| record.event) {
-        Some(Event::JobTold { text, .. }) => Ok(Some(NodeOrder::Tell { run, text })),
+        Some(Event::JobTold { text, .. }) => Ok(Some(NodeOrder::Tell { part, text })),
         _ => Err(LogError::DamagedRecord { sequence: told, detail: "it should be something said to a job".into() }),
     }
 }
 
 fn launch(
     state: &State,
-    run: RunId,
+    part: PartId,
     node: NodeId,
     submitted: Sequence,
     log: &Log,
 ) -> Result<Option<LaunchOrder>, LogError> {
-    Ok(orders::launch_order(state, run, node, &*job_spec(log, submitted)?))
+    Ok(orders::launch_order(state, part, node, &*job_spec(log, submitted)?))
 }
 
 fn launch_task(
     state: &State,
-    run: RunId,
+    part: PartId,
     node: NodeId,
     step: StepId,
     listed: Sequence,
@@ -110,12 +110,12 @@ fn launch_task(
 ) -> Result<Option<LaunchOrder>, LogError> {
     let (spec, tasks) = lists.described(log, listed)?;
     let no_tasks = || LogError::DamagedRecord { sequence: listed, detail: "it should list tasks".into() };
-    Ok(orders::task_order(state, run, node, step, &spec, &*tasks.ok_or_else(no_tasks)?))
+    Ok(orders::task_order(state, part, node, step, &spec, &*tasks.ok_or_else(no_tasks)?))
 }
 
 fn launch_step(
     state: &State,
-    run: RunId,
+    part: PartId,
     node: NodeId,
     step: StepId,
     (submitted, started): (Sequence, Sequence),
@@ -124,11 +124,11 @@ fn launch_step(
     let spec = job_spec(log, submitted)?;
     match log.record(started)?.map(|record| record.event) {
         Some(Event::StepStarted { launch, .. }) => {
-            let order = orders::step_order(state, run, node, step, &spec, &launch);
+            let order = orders::step_order(state, part, node, step, &spec, &launch);
             Ok(order.map(|order| NodeOrder::Launch(Box::new(order))))
         }
         Some(Event::StepLaunched { spec: launched, .. }) => {
-            let order = orders::tasks_order(state, run, node, step, &spec, &launched);
+            let order = orders::tasks_order(state, part, node, step, &spec, &launched);
             Ok(order.map(|order| NodeOrder::LaunchTasks(Box::new(order))))
         }
         _ => Err(LogError::DamagedRecord { sequence: started, detail: "it should be the start of a step".into() }),

@@ -31,7 +31,7 @@ use muster_schemas::{
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode, Reply},
     event::{Actor, Commit, Event, Record, TraceContext},
     filter_order::{RunnerBriefing, RunnerHeartbeat},
-    ids::{CommandId, JobId, NodeId, RunId, Sequence},
+    ids::{CommandId, JobId, NodeId, PartId, Sequence},
     node::{Heartbeat, NodeOrder},
     time::Timestamp,
 };
@@ -83,8 +83,8 @@ struct AskedBy {
 enum Pending {
     Answer(ReplyTo<Answer>, Answer),
     /// The orders are made then, from the state at the end of the round: for whom, and what it said that it runs.
-    Hello(ReplyTo<Answer>, Sequence, NodeId, Vec<RunId>),
-    Heartbeat(ReplyTo<Vec<NodeOrder>>, NodeId, Vec<RunId>),
+    Hello(ReplyTo<Answer>, Sequence, NodeId, Vec<PartId>),
+    Heartbeat(ReplyTo<Vec<NodeOrder>>, NodeId, Vec<PartId>),
     Unknown(ReplyTo<Vec<NodeOrder>>),
 }
 
@@ -304,12 +304,12 @@ impl Engine {
 
     /// Notes that a node is alive. If it greets, its answer lists what it has to do, which is known at the end of the
     /// round.
-    fn hello(&mut self, envelope: &CommandEnvelope) -> Option<(NodeId, Vec<RunId>)> {
+    fn hello(&mut self, envelope: &CommandEnvelope) -> Option<(NodeId, Vec<PartId>)> {
         let Actor::Executor(name) = &envelope.actor else { return None };
         let node = self.state.node_by_name(name)?.id;
         self.liveness.heard(node, self.clock.monotonic());
         match &envelope.command {
-            Command::NodeHello { runs, .. } => Some((node, runs.clone())),
+            Command::NodeHello { parts, .. } => Some((node, parts.clone())),
             _ => None,
         }
     }
@@ -322,7 +322,7 @@ impl Engine {
         reply: ReplyTo<Vec<NodeOrder>>,
         round: &mut Round<'_>,
     ) -> Result<(), LogError> {
-        let Heartbeat { node: name, boot_id, runs, highest_run } = heartbeat;
+        let Heartbeat { node: name, boot_id, parts, highest_run } = heartbeat;
         let Some(node) = self.state.node_by_name(&name) else {
             tracing::debug!(node = name, "a node that is not configured reports");
             round.pending.push(Pending::Unknown(reply));
@@ -332,7 +332,7 @@ impl Engine {
         let is_known = dispatch::is_up(node, &boot_id) && highest_run < Some(self.state.next_run());
         self.liveness.heard(id, self.clock.monotonic());
         if !is_known {
-            let command = Command::NodeHello { boot_id, runs: runs.clone(), highest_run };
+            let command = Command::NodeHello { boot_id, parts: parts.clone(), highest_run };
             let envelope = CommandEnvelope {
                 id: CommandId::new_now(),
                 actor: Actor::Executor(name),
@@ -341,7 +341,7 @@ impl Engine {
             };
             self.decide(envelope, round)?;
         }
-        round.pending.push(Pending::Heartbeat(reply, id, runs));
+        round.pending.push(Pending::Heartbeat(reply, id, parts));
         Ok(())
     }
 
@@ -522,7 +522,7 @@ impl Engine {
         match pending {
             Pending::Answer(reply, answer) => reply(answer),
             Pending::Unknown(reply) => reply(Vec::new()),
-            Pending::Heartbeat(reply, node, runs) => reply(dispatch::reconcile(&self.state, node, &runs, log)),
+            Pending::Heartbeat(reply, node, parts) => reply(dispatch::reconcile(&self.state, node, &parts, log)),
             Pending::Hello(reply, sequence, node, runs) => {
                 let orders = dispatch::reconcile(&self.state, node, &runs, log);
                 reply(Answer { sequence, result: Ok(Reply::NodeOrders(orders)) });

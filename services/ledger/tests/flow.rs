@@ -5,6 +5,7 @@ mod support;
 
 use muster_bus::{Bus as _, LocalBus, WorkQueue};
 use muster_schemas::{
+    PartId,
     command::{Answer, Command, Reply, Start},
     event::{Actor, DeliveryResult, EndCause, Event, NodeExit, TraceContext},
     ids::{CommandId, JobId, NodeId, RunId, Sequence},
@@ -40,7 +41,12 @@ async fn beat(ledger: &Ledger, runs: &[RunId]) -> Vec<NodeOrder> {
 }
 
 async fn beat_remembering(ledger: &Ledger, runs: &[RunId], highest_run: Option<RunId>) -> Vec<NodeOrder> {
-    let heartbeat = Heartbeat { node: "n1".into(), boot_id: "boot".into(), runs: runs.to_vec(), highest_run };
+    let heartbeat = Heartbeat {
+        node: "n1".into(),
+        boot_id: "boot".into(),
+        parts: runs.iter().map(|run| PartId::new(*run, 0)).collect(),
+        highest_run,
+    };
     ledger.client.heartbeat(&heartbeat).await.expect("an answer")
 }
 
@@ -75,7 +81,7 @@ fn launch(orders: &[NodeOrder]) -> &LaunchOrder {
 }
 
 async fn end(ledger: &Ledger, run: RunId) {
-    as_node(ledger, Command::NodeStarted { run }).await;
+    as_node(ledger, Command::NodeStarted { part: PartId::new(run, 0) }).await;
     let now = Timestamp::now();
     let exit = NodeExit {
         status: Some(ExitStatus::Code(0)),
@@ -84,7 +90,7 @@ async fn end(ledger: &Ledger, run: RunId) {
         started: Some(now),
         ended: now,
     };
-    as_node(ledger, Command::NodeEnded { run, exit }).await;
+    as_node(ledger, Command::NodeEnded { part: PartId::new(run, 0), exit }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,7 +98,7 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::start(config(folder.path())).await;
     let mut orders = ledger.bus.subscribe(&subjects::node_orders("n1")).await.unwrap();
-    as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None }).await;
+    as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None }).await;
     let spec = JobSpec { environment: [("KEY".to_owned(), "value".to_owned())].into(), ..job() };
     let job = submit(&ledger, spec.clone()).await;
     start(&ledger, job).await;
@@ -110,7 +116,7 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     assert_eq!(beat(&ledger, &[order.run]).await, [], "one that does is not");
     assert_eq!(ledger.head().await, head, "signs of life are no events");
     let greeting =
-        as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None }).await;
+        as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None }).await;
     let Reply::NodeOrders(greeted) = greeting else { panic!("{greeting:?}") };
     assert_eq!(launch(&greeted), order);
 

@@ -3,7 +3,7 @@
 //! a component that ended alone is never heard of again in that attempt, and the end of a job is the end of all of it.
 
 use muster_schemas::{
-    JobId, NodeId, RunId,
+    JobId, NodeId, PartId, RunId,
     event::{Event, NodeExit},
     job::{JobSpec, Program},
     resources::Placement,
@@ -34,7 +34,7 @@ pub(super) struct Components {
 #[derive(Debug)]
 struct Attempt {
     job: JobId,
-    parts: BTreeMap<NodeId, Part>,
+    parts: BTreeMap<(NodeId, u32), Part>,
     has_started: bool,
     /// Components that are being ended alone.
     stopping: BTreeSet<u32>,
@@ -42,31 +42,43 @@ struct Attempt {
     over: BTreeSet<u32>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    component: u32,
     has_started: bool,
     has_ended: bool,
 }
 
 impl Attempt {
     fn new(job: JobId, placement: &Placement) -> Self {
-        let parts = (0..).zip(&placement.components).flat_map(|(component, placed)| {
-            let part = Part { component, has_started: false, has_ended: false };
-            placed.shares.iter().map(move |share| (share.node, part))
-        });
-        let parts = parts.collect();
+        let parts = placement.shares_by_component();
+        let parts = parts.map(|(component, share)| ((share.node, component), Part::default())).collect();
         Self { job, parts, has_started: false, stopping: BTreeSet::new(), over: BTreeSet::new() }
     }
 
-    /// The part on a node that something happens to.
-    fn lasting(&mut self, node: NodeId) -> Result<&mut Part, String> {
-        let job = self.job;
-        let part = self.parts.get_mut(&node).ok_or_else(|| format!("job {job} has no part on node {node}"))?;
-        match self.over.contains(&part.component) {
-            true => Err(format!("component {} of job {job} is heard of after it ended alone", part.component)),
-            false => Ok(part),
+    /// The part on a node that something happens to. If it is not said for which component, components do not share the node.
+    fn lasting(&mut self, node: NodeId, component: Option<u32>) -> Result<&mut Part, String> {
+        let (job, over) = (self.job, &self.over);
+        let is_meant = |of: &u32| component.map_or(!over.contains(of), |one| one == *of);
+        let mut parts = self.parts.range_mut((node, 0)..=(node, u32::MAX)).filter(|((_, of), _)| is_meant(of));
+        let ((_, of), part) = parts.next().ok_or_else(|| format!("job {job} has no part on node {node}"))?;
+        if over.contains(of) {
+            return Err(format!("component {of} of job {job} is heard of after it ended alone"));
         }
+        match parts.next() {
+            Some(_) => Err(format!("it is not said which part of job {job} on node {node} is meant")),
+            None => Ok(part),
+        }
+    }
+
+    fn is_shared(&self, node: NodeId) -> bool {
+        let components = self.parts.range((node, 0)..=(node, u32::MAX)).map(|((_, component), _)| component);
+        components.filter(|component| !self.over.contains(component)).count() > 1
+    }
+
+    /// The part on a node of which no end was told, if there is one such.
+    fn last_on(&self, node: NodeId) -> Option<u32> {
+        let mut unended = self.parts.range((node, 0)..=(node, u32::MAX)).filter(|(_, part)| !part.has_ended);
+        unended.next().filter(|_| unended.next().is_none()).map(|((_, component), _)| *component)
     }
 }
 
@@ -89,17 +101,22 @@ impl Components {
                 Ok(())
             }
             Event::RunAllocated { job, run, placement } => self.allocated(*job, *run, placement),
-            Event::RunNodeStarted { run, node } => self.node_started(*run, *node),
+            Event::RunNodeStarted { run, node } => self.part_started(*run, *node, None),
+            Event::RunPartStarted { run, node, component } => self.part_started(*run, *node, Some(*component)),
             Event::RunStarted { run, node, .. } => {
-                self.node_started(*run, *node)?;
+                if !self.attempts.get(run).is_some_and(|attempt| attempt.is_shared(*node)) {
+                    self.part_started(*run, *node, None)?;
+                }
                 self.run_started(*run)
             }
-            Event::RunNodeEnded { run, node, exit } => self.node_ended(*run, *node, exit),
+            Event::RunNodeEnded { run, node, exit } => self.part_ended(*run, *node, None, exit),
+            Event::RunPartEnded { run, node, component, exit } => self.part_ended(*run, *node, Some(*component), exit),
             Event::ComponentStopping { run, component, .. } => self.stopping(*run, *component),
             Event::ComponentEnded { run, component, .. } => self.component_ended(*run, *component),
             Event::RunEnded { run, last, .. } => {
                 if let Some(last) = last {
-                    self.node_ended(*run, last.node, &last.exit)?;
+                    let component = self.attempts.get(run).and_then(|attempt| attempt.last_on(last.node));
+                    self.part_ended(*run, last.node, component, &last.exit)?;
                 }
                 self.run_ended(*run, last.is_some())
             }
@@ -112,11 +129,9 @@ impl Components {
         }
     }
 
-    /// Whether a node has a part of a component that ended alone.
-    pub(super) fn is_over(&self, run: RunId, node: NodeId) -> bool {
-        let attempt = self.attempts.get(&run);
-        attempt
-            .is_some_and(|attempt| attempt.parts.get(&node).is_some_and(|part| attempt.over.contains(&part.component)))
+    /// Whether a part is of a component that ended alone.
+    pub(super) fn is_over(&self, part: PartId) -> bool {
+        self.attempts.get(&part.run()).is_some_and(|attempt| attempt.over.contains(&part.component()))
     }
 
     fn submitted(&mut self, job: JobId, spec: &JobSpec) -> Result<(), String> {
@@ -140,7 +155,7 @@ impl Components {
         let Some(components) = self.jobs.get(&job) else { return Ok(()) };
         self.has_no_attempt(job, "gets resources")?;
         let attempt = Attempt::new(job, placement);
-        let served: BTreeSet<u32> = attempt.parts.values().map(|part| part.component).collect();
+        let served: BTreeSet<u32> = attempt.parts.keys().map(|(_, component)| *component).collect();
         if served.len() != components.len() || attempt.parts.len() != placement.shares().count() {
             return Err(format!("job {job} of {} components gets resources for {served:?}", components.len()));
         }
@@ -148,9 +163,9 @@ impl Components {
         Ok(())
     }
 
-    fn node_started(&mut self, run: RunId, node: NodeId) -> Result<(), String> {
+    fn part_started(&mut self, run: RunId, node: NodeId, component: Option<u32>) -> Result<(), String> {
         if let Some(attempt) = self.attempt(run)? {
-            attempt.lasting(node)?.has_started = true;
+            attempt.lasting(node, component)?.has_started = true;
         }
         Ok(())
     }
@@ -159,7 +174,7 @@ impl Components {
         let Some(attempt) = self.attempt(run)? else { return Ok(()) };
         attempt.has_started = true;
         let begun: BTreeSet<u32> =
-            attempt.parts.values().filter(|part| part.has_started).map(|part| part.component).collect();
+            attempt.parts.iter().filter(|(_, part)| part.has_started).map(|((_, component), _)| *component).collect();
         let job = attempt.job;
         let works = self.jobs.get(&job).map_or(&[][..], Vec::as_slice);
         let missing = (0..).zip(works).find(|(component, works)| **works && !begun.contains(component));
@@ -167,10 +182,10 @@ impl Components {
         missing.map_or(Ok(()), |(component, _)| Err(format!("job {job} runs, and its component {component} does not")))
     }
 
-    fn node_ended(&mut self, run: RunId, node: NodeId, exit: &NodeExit) -> Result<(), String> {
+    fn part_ended(&mut self, run: RunId, node: NodeId, component: Option<u32>, exit: &NodeExit) -> Result<(), String> {
         let Some(attempt) = self.attempt(run)? else { return Ok(()) };
         let job = attempt.job;
-        let part = attempt.lasting(node)?;
+        let part = attempt.lasting(node, component)?;
         part.has_started |= exit.started.is_some();
         match std::mem::replace(&mut part.has_ended, true) {
             true => Err(format!("the part of job {job} on node {node} ends twice")),
@@ -190,7 +205,7 @@ impl Components {
 
     fn component_ended(&mut self, run: RunId, component: u32) -> Result<(), String> {
         let Some(attempt) = self.attempt(run)? else { return Err(format!("a component of run {run} ended alone")) };
-        let has_ended = attempt.parts.values().filter(|part| part.component == component).all(|part| part.has_ended);
+        let has_ended = attempt.parts.iter().filter(|((_, of), _)| *of == component).all(|(_, part)| part.has_ended);
         if !has_ended || !attempt.stopping.contains(&component) || !attempt.over.insert(component) {
             return Err(format!("component {component} of job {} is said to have ended alone", attempt.job));
         }
@@ -202,7 +217,7 @@ impl Components {
     fn run_ended(&mut self, run: RunId, is_last_told: bool) -> Result<(), String> {
         let Some(attempt) = self.attempts.remove(&run) else { return Ok(()) };
         self.over.insert(run);
-        let mut unended = attempt.parts.iter().filter(|(_, part)| !part.has_ended).map(|(node, _)| node);
+        let mut unended = attempt.parts.iter().filter(|(_, part)| !part.has_ended).map(|((node, _), _)| node);
         match unended.nth(usize::from(!is_last_told)) {
             Some(node) => Err(format!("a run of job {} is over, and its part on node {node} is not", attempt.job)),
             None => Ok(()),

@@ -3,7 +3,7 @@
 //! run that was once noted is never started again.
 
 use muster_schemas::{
-    CommandId, RunId, StepId, Timestamp,
+    CommandId, PartId, RunId, StepId, Timestamp,
     command::{Answer, Command, Refusal, RefusalCode, Reply},
     event::{EndCause, NodeExit},
     job::{ExitStatus, Program, Usage},
@@ -17,7 +17,7 @@ const SECOND: i64 = 1_000_000;
 const WHOLE: StepId = StepId(0);
 
 /// A part of a run on the node: its own, or that of a step.
-pub(super) type Key = (RunId, StepId);
+pub(super) type Key = (PartId, StepId);
 
 /// The name of a node.
 pub(super) fn name(number: usize) -> String {
@@ -77,8 +77,8 @@ enum Asked {
 pub(super) struct Effects {
     /// Parts whose processes were started.
     pub(super) started: Vec<Key>,
-    /// Runs of which a part only holds resources from now on.
-    pub(super) held: Vec<RunId>,
+    /// Parts of runs that only hold resources from now on.
+    pub(super) held: Vec<PartId>,
     /// Parts that end after so many microseconds.
     pub(super) ends: Vec<(Key, i64)>,
     /// What the executor has to report.
@@ -134,7 +134,8 @@ impl NodeHost {
                 run.status = Status::Ended(lost("the executor stopped during the launch", now));
             }
         }
-        let hello = Command::NodeHello { boot_id: self.boot_id(), runs: self.runs(), highest_run: self.highest_run() };
+        let hello =
+            Command::NodeHello { boot_id: self.boot_id(), parts: self.parts(), highest_run: self.highest_run() };
         let id = self.id(&[b"hello", &now.0.to_le_bytes()]);
         self.asked.insert(id, Asked::Hello);
         let mut commands = vec![(id, hello)];
@@ -147,20 +148,25 @@ impl NodeHost {
 
     pub(super) fn heartbeat(&self) -> Option<Heartbeat> {
         let highest_run = self.highest_run();
-        self.up.then(|| Heartbeat { node: name(self.number), boot_id: self.boot_id(), runs: self.runs(), highest_run })
+        self.up.then(|| Heartbeat {
+            node: name(self.number),
+            boot_id: self.boot_id(),
+            parts: self.parts(),
+            highest_run,
+        })
     }
 
-    fn runs(&self) -> Vec<RunId> {
-        self.disk.runs.keys().filter(|(_, step)| *step == WHOLE).map(|(run, _)| *run).collect()
+    fn parts(&self) -> Vec<PartId> {
+        self.disk.runs.keys().filter(|(_, step)| *step == WHOLE).map(|(part, _)| *part).collect()
     }
 
     fn highest_run(&self) -> Option<RunId> {
-        self.disk.journal.last().map(|(run, _)| *run)
+        self.disk.journal.iter().map(|(part, _)| part.run()).max()
     }
 
     /// The parts of a run and of its steps.
-    fn keys_of(&self, run: RunId) -> Vec<Key> {
-        self.disk.runs.range((run, WHOLE)..=(run, StepId(u32::MAX))).map(|(key, _)| *key).collect()
+    fn keys_of(&self, part: PartId) -> Vec<Key> {
+        self.disk.runs.range((part, WHOLE)..=(part, StepId(u32::MAX))).map(|(key, _)| *key).collect()
     }
 
     /// Obeys an order. If it crashes, it does so between noting a launch and starting it.
@@ -172,17 +178,17 @@ impl NodeHost {
         match order {
             NodeOrder::Launch(order) => self.launch(order, now, crash, random, &mut effects),
             NodeOrder::Hold(order) => self.hold(order, now, crash, &mut effects),
-            NodeOrder::Stop { run, .. } => {
-                self.stop((*run, WHOLE), now, random, &mut effects);
-                for key in self.keys_of(*run) {
+            NodeOrder::Stop { part, .. } => {
+                self.stop((*part, WHOLE), now, random, &mut effects);
+                for key in self.keys_of(*part) {
                     self.stop(key, now, random, &mut effects);
                 }
             }
-            NodeOrder::StopStep { run, step, .. } => self.stop((*run, *step), now, random, &mut effects),
-            NodeOrder::Suspend { run } => self.set_suspended(*run, true),
-            NodeOrder::Resume { run } => self.set_suspended(*run, false),
-            NodeOrder::Forget { run } => {
-                for key in self.keys_of(*run) {
+            NodeOrder::StopStep { part, step, .. } => self.stop((*part, *step), now, random, &mut effects),
+            NodeOrder::Suspend { part } => self.set_suspended(*part, true),
+            NodeOrder::Resume { part } => self.set_suspended(*part, false),
+            NodeOrder::Forget { part } => {
+                for key in self.keys_of(*part) {
                     match self.disk.runs[&key].status {
                         Status::Ended(_) => {
                             self.disk.runs.remove(&key);
@@ -206,7 +212,7 @@ impl NodeHost {
         random: &mut SmallRng,
         effects: &mut Effects,
     ) {
-        let key = (order.run, order.step);
+        let key = (order.part(), order.step);
         if !self.disk.journal.insert(key) {
             return;
         }
@@ -235,7 +241,7 @@ impl NodeHost {
 
     /// Holds the node's part of a run of tasks until it is stopped or its time is over.
     fn hold(&mut self, order: &LaunchOrder, now: Timestamp, crash: bool, effects: &mut Effects) {
-        let key = (order.run, WHOLE);
+        let key = (order.part(), WHOLE);
         self.disk.journal.insert(key);
         if self.disk.runs.contains_key(&key) {
             return;
@@ -245,7 +251,7 @@ impl NodeHost {
             return;
         }
         self.set_status(key, Status::Running { since: now, stopping: false });
-        effects.held.push(order.run);
+        effects.held.push(order.part());
         let seconds = order.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
         effects.ends.extend(seconds.map(|seconds| (key, seconds.max(1).saturating_mul(SECOND))));
         effects.commands.extend(self.start_report(key));
@@ -324,37 +330,37 @@ impl NodeHost {
 
     /// The report that the run's own part has begun.
     fn start_report(&mut self, key: Key) -> Option<(CommandId, Command)> {
-        let (run, step) = key;
+        let (part, step) = key;
         let known = self.disk.runs.get(&key).filter(|_| step == WHOLE)?;
         let Status::Running { since, .. } = known.status else { return None };
         let id = self.report_id(b"started", key, since, known.holds);
         self.asked.insert(id, Asked::Started);
-        Some((id, Command::NodeStarted { run }))
+        Some((id, Command::NodeStarted { part }))
     }
 
     fn end_report(&mut self, key: Key) -> Option<(CommandId, Command)> {
-        let (run, step) = key;
+        let (part, step) = key;
         let known = self.disk.runs.get(&key)?;
         let Status::Ended(exit) = &known.status else { return None };
         let exit = exit.clone();
         let id = self.report_id(b"ended", key, exit.ended, known.holds);
         let command = match step {
-            WHOLE => Command::NodeEnded { run, exit },
-            step => Command::NodeStepEnded { run, step, exit },
+            WHOLE => Command::NodeEnded { part, exit },
+            step => Command::NodeStepEnded { part, step, exit },
         };
         self.asked.insert(id, Asked::Ended(key));
         Some((id, command))
     }
 
     /// Told again it is the same report; of what can come to this node again the time is in it.
-    fn report_id(&self, kind: &[u8], (run, step): Key, time: Timestamp, can_come_again: bool) -> CommandId {
+    fn report_id(&self, kind: &[u8], (part, step): Key, time: Timestamp, can_come_again: bool) -> CommandId {
         let time = if can_come_again { time.0 } else { 0 };
-        self.id(&[kind, &run.0.to_le_bytes(), &step.0.to_le_bytes(), &time.to_le_bytes()])
+        self.id(&[kind, &part.to_number().to_le_bytes(), &step.0.to_le_bytes(), &time.to_le_bytes()])
     }
 
-    fn set_suspended(&mut self, run: RunId, suspended: bool) {
-        for (_, part) in self.disk.runs.range_mut((run, WHOLE)..=(run, StepId(u32::MAX))) {
-            part.suspended = suspended;
+    fn set_suspended(&mut self, part: PartId, suspended: bool) {
+        for (_, known) in self.disk.runs.range_mut((part, WHOLE)..=(part, StepId(u32::MAX))) {
+            known.suspended = suspended;
         }
     }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use muster_domain::{State, invariants};
 use muster_schemas::{
-    CommandId, JobId, RunId, Sequence, StepId,
+    CommandId, JobId, PartId, RunId, Sequence,
     command::{Answer, Reply},
     event::Event,
     filter::{CallId, FilterExit},
@@ -72,15 +72,14 @@ impl Truth {
 
     pub(super) fn started(&mut self, part: Key, node: usize) {
         let name = super::node::name(node);
-        let known = self.replayed.node_by_name(&name);
-        if known.is_some_and(|node| self.components.is_over(part.0, node.id)) {
+        if self.components.is_over(part.0) {
             self.broken = Some(format!("a component of run {} that ended alone is started on {name}", part.0));
         }
         *self.started.entry((part, node)).or_default() += 1;
     }
 
-    pub(super) fn held(&mut self, run: RunId) {
-        self.held.insert(run);
+    pub(super) fn held(&mut self, part: PartId) {
+        self.held.insert(part.run());
     }
 
     /// A filter came to its end.
@@ -207,7 +206,6 @@ impl Truth {
     }
 
     fn was_started(&self, run: RunId) -> bool {
-        let (first, last) = (((run, StepId(0)), 0), ((run, StepId(u32::MAX)), usize::MAX));
-        self.held.contains(&run) || self.started.range(first..=last).next().is_some()
+        self.held.contains(&run) || self.started.keys().any(|((part, _), _)| part.run() == run)
     }
 }

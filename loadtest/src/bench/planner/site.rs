@@ -46,7 +46,7 @@ impl Site {
         site.ask(administrator(), Command::Configure { config: Box::new(config), keep_unnamed: true })?;
         site.ask(administrator(), Command::SetPolicy { policy: Box::new(policy.clone()) })?;
         for executor in executors {
-            let hello = Command::NodeHello { boot_id: "first".to_owned(), runs: Vec::new(), highest_run: None };
+            let hello = Command::NodeHello { boot_id: "first".to_owned(), parts: Vec::new(), highest_run: None };
             site.ask(executor, hello)?;
         }
         Ok(site)

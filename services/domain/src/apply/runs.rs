@@ -3,7 +3,7 @@
 use crate::state::{Job, Part, PartState, Phase, Run, RunSummary, State, Step, StepPart};
 use muster_schemas::{
     JobId, NodeId, RunId, StepId, Timestamp,
-    event::{NodeExit, NodeTasks},
+    event::{Event, NodeExit, NodeTasks},
     job::{Outcome, Usage},
     resources::Placement,
 };
@@ -34,7 +34,7 @@ impl State {
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
         let timeout = self.core.settings.launch_timeout_seconds;
-        let run = Run::new(run, id, placement.clone(), now, timeout);
+        let run = Run::new(run, id, placement, now, timeout);
         self.index.move_run(run.id, None, run.due());
         self.core.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
@@ -131,23 +131,41 @@ impl State {
     }
 
     pub(super) fn part_started(&mut self, run: RunId, node: NodeId) {
-        self.change_run(run, |run| set_started(run.part_mut(node)));
+        self.change_run(run, |run| set_started(run.only_part_mut(node)));
+    }
+
+    /// What a record about a part says on a node that components share (SL-P-07); other records mean nothing here.
+    pub(super) fn shared_part_changed(&mut self, event: &Event) {
+        match event {
+            Event::RunPartStarted { run, node, component } => {
+                self.change_run(*run, |run| set_started(run.part_of_mut(*node, *component)));
+            }
+            Event::RunPartEnded { run, node, component, exit } => {
+                self.change_run(*run, |run| set_ended(run.part_of_mut(*node, *component), exit));
+            }
+            Event::StepPartEnded { run, step, node, component, exit, .. } => {
+                let launched = self.launched_step(*run, *step);
+                let Some(at) = launched.and_then(|launched| launched.position(*node, *component)) else { return };
+                self.change_run(*run, |run| {
+                    if let Some(part) = run.steps.get_mut(step).and_then(|step| step.parts.get_mut(at)) {
+                        part.exit = Some(exit.clone());
+                    }
+                });
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn run_started(&mut self, job: JobId, run: RunId, node: NodeId, now: Timestamp) {
         self.change_run(run, |run| {
-            set_started(run.part_mut(node));
+            set_started(run.only_part_mut(node));
             run.started = Some(now);
         });
         self.refresh_dependents(job, now);
     }
 
     pub(super) fn part_ended(&mut self, run: RunId, node: NodeId, exit: &NodeExit) {
-        self.change_run(run, |run| {
-            if let Some(part) = run.part_mut(node) {
-                part.state = PartState::Ended(Box::new(exit.clone()));
-            }
-        });
+        self.change_run(run, |run| set_ended(run.only_part_mut(node), exit));
     }
 
     pub(super) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
@@ -193,7 +211,7 @@ impl State {
     pub(super) fn step_part_ended(&mut self, run: RunId, step: StepId, node: NodeId, exit: &NodeExit) {
         self.change_run(run, |run| {
             let Some(step) = run.steps.get_mut(&step) else { return };
-            if let Some(part) = step.parts.iter_mut().find(|part| part.node == node) {
+            if let Some(part) = step.parts.iter_mut().find(|part| part.node == node && part.exit.is_none()) {
                 part.exit = Some(exit.clone());
             }
         });
@@ -205,5 +223,11 @@ fn set_started(part: Option<&mut Part>) {
         && !part.has_ended()
     {
         part.state = PartState::Started;
+    }
+}
+
+fn set_ended(part: Option<&mut Part>, exit: &NodeExit) {
+    if let Some(part) = part {
+        part.state = PartState::Ended(Box::new(exit.clone()));
     }
 }

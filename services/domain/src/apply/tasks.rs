@@ -75,13 +75,14 @@ impl State {
     }
 
     fn run_shrunk(&mut self, id: JobId, run: RunId, removed: &Placement) {
-        for share in removed.shares() {
-            let Some(held) = self.run(run).and_then(|run| run.share(share.node)) else { continue };
+        for (component, share) in removed.shares_by_component() {
+            let Some(held) = self.run(run).and_then(|run| run.share_of(share.node, component)) else { continue };
             let keeps_rest = !share.cores.contains_all(&held.cores);
+            let is_shared = self.run(run).is_some_and(|run| run.is_shared(share.node));
             if let Some(node) = self.core.nodes.get_mut(&share.node) {
-                node.give_back_part(run, share, keeps_rest);
+                node.give_back_part(run, share, keeps_rest || is_shared);
             }
-            self.change_run(run, |run| remove_share(run, share, keeps_rest));
+            self.change_run(run, |run| remove_share(run, component, share, keeps_rest));
             self.change_tasks(id, |tasks| gave_up(tasks, share, keeps_rest));
         }
         self.note_freed();
@@ -182,23 +183,21 @@ fn add_share(run: &mut Run, added: &NodeShare) {
     run.parts = parts.into();
 }
 
-fn remove_share(run: &mut Run, removed: &NodeShare, keeps_rest: bool) {
+fn remove_share(run: &mut Run, component: u32, removed: &NodeShare, keeps_rest: bool) {
     let placement = Arc::make_mut(&mut run.placement);
-    for placed in &mut placement.components {
-        if !keeps_rest {
-            placed.shares.retain(|share| share.node != removed.node);
-            continue;
-        }
+    let Some(placed) = placement.components.get_mut(component as usize) else { return };
+    if keeps_rest {
         for share in placed.shares.iter_mut().filter(|share| share.node == removed.node) {
             share.cores = share.cores.difference(&removed.cores);
             share.gpus = share.gpus.difference(&removed.gpus);
             share.memory_bytes = share.memory_bytes.saturating_sub(removed.memory_bytes);
         }
+        return;
     }
-    if !keeps_rest {
-        let parts = std::mem::take(&mut run.parts).into_vec();
-        run.parts = parts.into_iter().filter(|part| part.node != removed.node).collect();
-    }
+    placed.shares.retain(|share| share.node != removed.node);
+    let parts = std::mem::take(&mut run.parts).into_vec();
+    let is_gone = |part: &Part| (part.node, part.component) == (removed.node, component);
+    run.parts = parts.into_iter().filter(|part| !is_gone(part)).collect();
 }
 
 fn gave_up(tasks: &mut TaskBook, share: &NodeShare, keeps_rest: bool) {

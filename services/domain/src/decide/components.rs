@@ -3,13 +3,12 @@
 use super::{conflict, control, invalid};
 use crate::state::{Job, Part, Run, SingleEnd, State};
 use muster_schemas::{
-    NodeId,
     command::{JobEnding, Refusal},
     event::{Event, NodeExit},
     job::{Holds, Usage},
     resources::{ComponentPlacement, Placement},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The holds of a component. The job waits as long as one of them has any (SL-M-11).
 pub(super) fn hold(job: &Job, component: u32, holds: Holds, reason: &str) -> Vec<Event> {
@@ -59,11 +58,11 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
 }
 
 /// What follows if the part that ends is the last one of a component that is being ended.
-pub(super) fn part_ended(state: &State, job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Vec<Event> {
-    let Some(component) = run.part(node).map(|part| part.component) else { return Vec::new() };
+pub(super) fn part_ended(state: &State, job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
+    let component = part.component;
     let Some(end) = job.single_end(component) else { return Vec::new() };
-    let mut others = run.parts.iter().filter(|part| part.component == component && part.node != node);
-    if others.all(Part::has_ended) { over(state, job, run, component, end, Some((node, exit))) } else { Vec::new() }
+    let mut others = run.others(part).filter(|part| part.component == component);
+    if others.all(Part::has_ended) { over(state, job, run, component, end, Some((part, exit))) } else { Vec::new() }
 }
 
 /// What follows when all parts of a component have ended, one of them now: what steps had there is over, and its resources
@@ -74,13 +73,13 @@ fn over(
     run: &Run,
     component: u32,
     end: &SingleEnd,
-    last: Option<(NodeId, &NodeExit)>,
+    last: Option<(&Part, &NodeExit)>,
 ) -> Vec<Event> {
     let parts = || run.parts.iter().filter(move |part| part.component == component);
-    let exit_of = |part: &Part| last.filter(|(node, _)| *node == part.node).map(|(_, exit)| exit.clone());
+    let exit_of = |part: &Part| last.filter(|(last, _)| last.is(part)).map(|(_, exit)| exit.clone());
     let exits: Vec<NodeExit> = parts().filter_map(|part| exit_of(part).or_else(|| part.exit().cloned())).collect();
     let usage = exits.iter().fold(Usage::default(), |sum, exit| super::reports::together(sum, exit.usage));
-    let ends: Vec<(NodeId, &NodeExit)> = parts().map(|part| part.node).zip(&exits).collect();
+    let ends: Vec<(&Part, &NodeExit)> = parts().zip(&exits).collect();
     let mut events: Vec<Event> = steps_over(state, run, &ends);
     let outcome = end.outcome();
     events.push(Event::ComponentEnded { job: job.id, run: run.id, component, outcome, usage });
@@ -98,33 +97,37 @@ fn only(placement: &Placement, component: u32) -> Placement {
     Placement { components: components.collect() }
 }
 
-/// No process of the run is left on the nodes: parts of steps of which no end was told have ended as the run's parts there
+/// No process of these parts of the run is left: parts of steps in them of which no end was told have ended as they did
 /// (SL-M-15).
-fn steps_over(state: &State, run: &Run, ends: &[(NodeId, &NodeExit)]) -> Vec<Event> {
+fn steps_over(state: &State, run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
     let mut events = Vec::new();
     for (id, step) in &run.steps {
-        let (run_id, step_id) = (run.id, *id);
-        let is_open = |node: NodeId| step.parts.iter().any(|part| part.node == node && part.exit.is_none());
-        let open: Vec<(NodeId, NodeExit)> = ends
-            .iter()
-            .filter(|(node, _)| is_open(*node))
-            .map(|(node, exit)| (*node, NodeExit { usage: Usage::default(), ..(*exit).clone() }))
-            .collect();
+        let open_in = |part: &Part| {
+            let at = state.step_position(run, *id, part)?;
+            step.parts.get(at).filter(|of_step| of_step.exit.is_none()).map(|_| at)
+        };
+        let open: BTreeMap<usize, (&Part, NodeExit)> =
+            ends.iter().filter_map(|(part, exit)| Some((open_in(part)?, (*part, ended_with(exit))))).collect();
         if open.is_empty() {
             continue;
         }
         let is_launched = state.launched_step(run.id, *id).is_some();
-        events.extend(open.iter().cloned().map(|(node, exit)| match is_launched {
-            true => Event::StepTasksEnded { run: run_id, step: step_id, node, exit, statuses: Vec::new() },
-            false => Event::StepNodeEnded { run: run_id, step: step_id, node, exit },
+        events.extend(open.values().cloned().map(|(part, exit)| match is_launched {
+            true => super::steps::launch::part_ended(run, *id, part.node, part.component, exit, Vec::new()),
+            false => Event::StepNodeEnded { run: run.id, step: *id, node: part.node, exit },
         }));
-        let end_of = |node: NodeId| open.iter().find(|(open, _)| *open == node).map(|(_, exit)| exit);
+        let end_of = |at: usize| open.get(&at).map(|(_, exit)| exit);
         let exits: Option<Vec<&NodeExit>> =
-            step.parts.iter().map(|part| part.exit.as_ref().or_else(|| end_of(part.node))).collect();
+            (0..).zip(&step.parts).map(|(at, part)| part.exit.as_ref().or_else(|| end_of(at))).collect();
         if let Some(exits) = exits {
             let status = super::steps::status_that_counts(exits.into_iter());
-            events.push(Event::StepEnded { job: run.job, run: run_id, step: step_id, status });
+            events.push(Event::StepEnded { job: run.job, run: run.id, step: *id, status });
         }
     }
     events
+}
+
+/// How a step ended with the part of the run that it was in, to which all that was used is charged.
+fn ended_with(exit: &NodeExit) -> NodeExit {
+    NodeExit { usage: Usage::default(), ..exit.clone() }
 }

@@ -3,7 +3,7 @@
 use super::{Decision, access::Access, components};
 use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
 use muster_schemas::{
-    NodeId, RunId, Timestamp,
+    NodeId, PartId, RunId, Timestamp,
     cluster::NodeCondition,
     command::{Refusal, Reply},
     event::{EndCause, Event, NodeExit, NodePart, StopReason},
@@ -14,7 +14,7 @@ use muster_schemas::{
 pub(super) fn hello(
     access: &Access,
     boot_id: &str,
-    runs: &[RunId],
+    parts: &[PartId],
     highest_run: Option<RunId>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
@@ -25,7 +25,7 @@ pub(super) fn hello(
     if is_up && node.boot_id != boot_id {
         events.extend(node_lost(access.state, node, "it was booted again", now));
     } else if is_up {
-        events.extend(forgotten_runs(access.state, node, runs, now));
+        events.extend(forgotten_parts(access.state, node, parts, now));
     }
     if !is_up || node.boot_id != boot_id {
         events.push(Event::NodeUp { node: node.id, boot_id: boot_id.to_owned() });
@@ -46,26 +46,28 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
     })
 }
 
-/// Runs that the node had started and does not know any more are over: they cannot be started a second time.
-fn forgotten_runs(state: &State, node: &Node, known: &[RunId], now: Timestamp) -> Vec<Event> {
-    let forgotten =
-        |run: &&Run| !known.contains(&run.id) && run.part(node.id).is_some_and(|part| part.state == PartState::Started);
-    let runs = node.runs.iter().filter_map(|run| state.run(*run)).filter(forgotten);
-    runs.flat_map(|run| part_lost(state, run, node.id, "the node knows it no more", now)).collect()
+/// Parts of runs that the node had started and does not know any more are over: they cannot be started a second time.
+fn forgotten_parts(state: &State, node: &Node, known: &[PartId], now: Timestamp) -> Vec<Event> {
+    let forgotten = |run: &Run, part: &Part| part.state == PartState::Started && !known.contains(&run.id_of(part));
+    parts_lost(state, node, forgotten, "the node knows it no more", now)
 }
 
 /// The node is lost, and with it the parts of runs there.
 pub(super) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp) -> Vec<Event> {
     let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
     // What has ended there is known already, whatever becomes of the node.
-    let lasts = |run: &&Run| run.part(node.id).is_none_or(|part| !part.has_ended());
-    for run in node.runs.iter().filter_map(|run| state.run(*run)).filter(lasts) {
-        events.extend(part_lost(state, run, node.id, reason, now));
-    }
+    events.extend(parts_lost(state, node, |_, part| !part.has_ended(), reason, now));
     events
 }
 
-fn part_lost(state: &State, run: &Run, node: NodeId, reason: &str, now: Timestamp) -> Vec<Event> {
+/// The parts of runs on a node that are lost.
+fn parts_lost(
+    state: &State,
+    node: &Node,
+    is_lost: impl Fn(&Run, &Part) -> bool,
+    reason: &str,
+    now: Timestamp,
+) -> Vec<Event> {
     let exit = NodeExit {
         status: None,
         cause: EndCause::Lost(reason.to_owned()),
@@ -73,23 +75,68 @@ fn part_lost(state: &State, run: &Run, node: NodeId, reason: &str, now: Timestam
         started: None,
         ended: now,
     };
-    end_part(state, run, node, exit, Reporter::Nobody)
+    let lost_of = |run: &Run| run.parts_on(node.id).filter(|part| is_lost(run, part)).cloned().collect::<Vec<Part>>();
+    let runs = node.runs.iter().filter_map(|run| state.run(*run));
+    runs.flat_map(|run| together_lost(state, run, &lost_of(run), &exit)).collect()
 }
 
-pub(super) fn started(access: &Access, run: RunId) -> Result<Decision, Refusal> {
+/// Parts of a run that are lost at a time: what follows from the end of each depends on those before it.
+fn together_lost(state: &State, run: &Run, lost: &[Part], exit: &NodeExit) -> Vec<Event> {
+    let Some((part, rest)) = lost.split_first() else { return Vec::new() };
+    let mut events = end_part(state, run, part, exit.clone(), Reporter::Nobody);
+    if !rest.is_empty() {
+        let mut after = run.clone();
+        after.stopping = after.stopping.or(stop_in(&events));
+        if let Some(part) = after.part_of_mut(part.node, part.component) {
+            part.state = PartState::Ended(Box::new(exit.clone()));
+        }
+        events.extend(together_lost(state, &after, rest, exit));
+    }
+    events
+}
+
+fn stop_in(events: &[Event]) -> Option<StopReason> {
+    events.iter().find_map(|event| match event {
+        Event::RunStopping { reason, .. } => Some(*reason),
+        _ => None,
+    })
+}
+
+pub(super) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
-    let launching = |run: &&Run| run.part(node.id).is_some_and(|part| part.state == PartState::Launching);
-    let run = access.state.run(run).filter(launching);
-    Ok(Decision::done(run.map(|run| vec![part_started(run, node.id)]).unwrap_or_default()))
+    let run = access.state.run(id.run());
+    let part = run.and_then(|run| Some((run, run.part_of(node.id, id.component())?)));
+    let launching = part.filter(|(_, part)| part.state == PartState::Launching);
+    Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).unwrap_or_default()))
 }
 
 /// The processes of a part that was being launched run.
-fn part_started(run: &Run, node: NodeId) -> Event {
-    let others_started = run.parts.iter().filter(|part| part.node != node).all(has_started);
-    if others_started && run.started.is_none() {
-        Event::RunStarted { job: run.job, run: run.id, node }
+fn part_started(run: &Run, part: &Part) -> Vec<Event> {
+    told_started(run, part, run.started.is_none() && run.others(part).all(has_started))
+}
+
+/// Says that a part has started, and whether with it the whole run has.
+fn told_started(run: &Run, part: &Part, whole_run: bool) -> Vec<Event> {
+    let (id, node, component) = (run.id, part.node, part.component);
+    let mut events = Vec::new();
+    if run.is_shared(node) {
+        events.push(Event::RunPartStarted { run: id, node, component });
+    } else if !whole_run {
+        events.push(Event::RunNodeStarted { run: id, node });
+    }
+    if whole_run {
+        events.push(Event::RunStarted { job: run.job, run: id, node });
+    }
+    events
+}
+
+/// The end of a part of a run that goes on.
+fn part_ended(run: &Run, part: &Part, exit: NodeExit) -> Event {
+    let (id, node, component) = (run.id, part.node, part.component);
+    if run.is_shared(node) {
+        Event::RunPartEnded { run: id, node, component, exit }
     } else {
-        Event::RunNodeStarted { run: run.id, node }
+        Event::RunNodeEnded { run: id, node, exit }
     }
 }
 
@@ -103,21 +150,21 @@ fn has_started(part: &Part) -> bool {
 
 /// Whether the end of a part tells that the whole run has run although it was not known to: every part that runs
 /// something has started. One that only holds resources can be slower than a short script, or its node's report.
-fn has_run_by_now(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> bool {
-    let this_one_ran = exit.started.is_some() && run.part(node).is_some_and(|part| works(job, run, part));
-    let mut others = run.parts.iter().filter(|part| part.node != node && works(job, run, part));
+fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
+    let this_one_ran = exit.started.is_some() && works(job, run, part);
+    let mut others = run.others(part).filter(|part| works(job, run, part));
     run.started.is_none() && this_one_ran && others.all(has_started)
 }
 
 /// A repeated report, or one about a run that is over, is accepted and means nothing more.
-pub(super) fn ended(access: &Access, run: RunId, exit: NodeExit) -> Result<Decision, Refusal> {
+pub(super) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
-    if let Some(run) = access.state.run(run).filter(|run| has_left(access.state, run, node.id)) {
+    let Some(run) = access.state.run(id.run()) else { return Ok(Decision::done(Vec::new())) };
+    if has_left(access.state, run, node.id) {
         return Ok(Decision::done(vec![Event::RunNodeEnded { run: run.id, node: node.id, exit }]));
     }
-    let unended = |run: &&Run| run.part(node.id).is_some_and(|part| !part.has_ended());
-    let run = access.state.run(run).filter(unended);
-    let events = run.map(|run| end_part(access.state, run, node.id, exit, Reporter::Node));
+    let part = run.part_of(node.id, id.component()).filter(|part| !part.has_ended());
+    let events = part.map(|part| end_part(access.state, run, part, exit, Reporter::Node));
     Ok(Decision::done(events.unwrap_or_default()))
 }
 
@@ -136,23 +183,21 @@ enum Reporter {
 }
 
 /// The part of a run on one node is over: what follows for the run and its job.
-fn end_part(state: &State, run: &Run, node: NodeId, exit: NodeExit, reporter: Reporter) -> Vec<Event> {
+fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Reporter) -> Vec<Event> {
     let mut events = Vec::new();
-    let launching = run.part(node).is_some_and(|part| part.state == PartState::Launching);
     let Some(job) = state.job(run.job) else { return events };
-    if has_run_by_now(job, run, node, &exit) {
-        events.push(Event::RunStarted { job: run.job, run: run.id, node });
-    } else if launching && exit.started.is_some() {
-        events.push(part_started(run, node));
+    if has_run_by_now(job, run, part, &exit) {
+        events.extend(told_started(run, part, true));
+    } else if part.state == PartState::Launching && exit.started.is_some() {
+        events.extend(part_started(run, part));
     }
-    let others_ended = run.parts.iter().filter(|part| part.node != node).all(Part::has_ended);
-    if others_ended {
-        events.extend(end_run(state, job, run, node, exit, reporter));
+    if run.others(part).all(Part::has_ended) {
+        events.extend(end_run(state, job, run, part, exit, reporter));
         return events;
     }
-    let stop = if run.stopping.is_none() { stops_the_rest(job, run, node, &exit) } else { None };
-    let component_over = components::part_ended(state, job, run, node, &exit);
-    events.push(Event::RunNodeEnded { run: run.id, node, exit });
+    let stop = if run.stopping.is_none() { stops_the_rest(job, run, part, &exit) } else { None };
+    let component_over = components::part_ended(state, job, run, part, &exit);
+    events.push(part_ended(run, part, exit));
     events.extend(component_over);
     if let Some(reason) = stop {
         events.push(Event::RunStopping { job: run.job, run: run.id, reason });
@@ -162,9 +207,9 @@ fn end_part(state: &State, run: &Run, node: NodeId, exit: NodeExit, reporter: Re
 
 /// Whether the end of one part ends the others: a script's does, one that was not an ordinary end, and the last one
 /// that had anything to do, since the others only hold resources.
-fn stops_the_rest(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Option<StopReason> {
-    let mut rest = run.parts.iter().filter(|part| part.node != node && !part.has_ended());
-    if let Some(part) = run.part(node).filter(|part| job.single_end(part.component).is_some()) {
+fn stops_the_rest(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Option<StopReason> {
+    let mut rest = run.others(part).filter(|part| !part.has_ended());
+    if job.single_end(part.component).is_some() {
         // However it ends, it was to end; but nothing may be left that does anything.
         let is_last = works(job, run, part) && rest.all(|part| !works(job, run, part));
         return is_last.then_some(StopReason::PeerEnded);
@@ -173,7 +218,7 @@ fn stops_the_rest(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Option
         EndCause::Lost(_) => Some(StopReason::NodeLost),
         EndCause::LaunchFailed(_) | EndCause::Walltime | EndCause::OutOfMemory => Some(StopReason::PeerEnded),
         EndCause::Itself | EndCause::Killed => {
-            let script_ended = job.lead().program == ProgramKind::Script && run.lead_node() == Some(node);
+            let script_ended = job.lead().program == ProgramKind::Script && run.is_lead(part);
             (script_ended || rest.all(|part| !works(job, run, part))).then_some(StopReason::PeerEnded)
         }
     }
@@ -183,28 +228,23 @@ fn stops_the_rest(job: &Job, run: &Run, node: NodeId, exit: &NodeExit) -> Option
 fn works(job: &Job, run: &Run, part: &Part) -> bool {
     match job.components.get(part.component as usize).map(|component| &component.program) {
         Some(ProgramKind::Tasks) => true,
-        Some(ProgramKind::Script) => run
-            .parts
-            .iter()
-            .find(|other| other.component == part.component)
-            .is_some_and(|first| first.node == part.node),
+        Some(ProgramKind::Script) => {
+            run.parts.iter().find(|other| other.component == part.component).is_some_and(|first| first.is(part))
+        }
         _ => false,
     }
 }
 
-fn end_run(state: &State, job: &Job, run: &Run, node: NodeId, exit: NodeExit, reporter: Reporter) -> [Event; 2] {
-    let mut exits: Vec<(&Part, &NodeExit)> = run
-        .parts
-        .iter()
-        .filter_map(|part| Some((part, if part.node == node { &exit } else { part.exit()? })))
-        .collect();
+fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, reporter: Reporter) -> [Event; 2] {
+    let mut exits: Vec<(&Part, &NodeExit)> =
+        run.parts.iter().filter_map(|part| Some((part, if part.is(last) { &exit } else { part.exit()? }))).collect();
     let used = exits.iter().map(|(_, exit)| exit.usage).chain(job.components_over().map(|(_, over)| over.usage));
     let usage = used.fold(Usage::default(), together);
     // What was ended alone says nothing about the job.
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
     let next = aftermath(job, &outcome);
-    let last = (reporter == Reporter::Node).then(|| NodePart { node, exit: exit.clone() });
+    let last = (reporter == Reporter::Node).then(|| NodePart { node: last.node, exit: exit.clone() });
     [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
 }
 
@@ -260,7 +300,7 @@ fn outcome_of_exits(job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outco
     }
     // A script speaks for its whole run; the other nodes only hold resources.
     let speaks = |part: &Part| match job.lead().program {
-        ProgramKind::Script => run.lead_node() == Some(part.node),
+        ProgramKind::Script => run.is_lead(part),
         _ => works(job, run, part),
     };
     let speaking = || exits.iter().filter(|(part, _)| speaks(part)).map(|(_, exit)| *exit);

@@ -8,7 +8,7 @@ use crate::{
     validate,
 };
 use muster_schemas::{
-    JobId, NodeId, RunId, StepId,
+    JobId, PartId, StepId,
     command::{Refusal, RefusalCode, Reply},
     event::{Event, NodeExit, NodeTasks},
     job::{ExitStatus, Launch, Program},
@@ -40,8 +40,12 @@ pub(super) fn start(
 /// How many tasks of a step go to which node. Without a number of nodes they fill the job's task places in order; with
 /// one they are dealt out evenly to the first so many nodes.
 fn lay_out(job: &Job, run: &Run, tasks: Option<u32>, nodes: Option<u32>) -> Result<Vec<NodeTasks>, Refusal> {
-    let is_ending = |node| run.part(node).is_some_and(|part| job.single_end(part.component).is_some());
-    let shares: Vec<&NodeShare> = run.placement.shares().filter(|share| !is_ending(share.node)).collect();
+    // On a node that components share, such a step is in the first of them.
+    let may_use = |component, node| {
+        run.part(node).is_some_and(|part| part.component == component) && job.single_end(component).is_none()
+    };
+    let shares = run.placement.shares_by_component().filter(|(component, share)| may_use(*component, share.node));
+    let shares: Vec<&NodeShare> = shares.map(|(_, share)| share).collect();
     let most: u64 = shares.iter().map(|share| share.cores.len().max(u64::from(share.tasks))).sum();
     let wanted = tasks.unwrap_or_else(|| run.total_tasks().max(1));
     if wanted == 0 || u64::from(wanted) > most {
@@ -78,28 +82,39 @@ fn limit(message: String) -> Refusal {
     Refusal::new(RefusalCode::LimitReached, message)
 }
 
-pub(super) fn ended(access: &Access, run: RunId, step: StepId, exit: NodeExit) -> Result<Decision, Refusal> {
-    let node = access.require_node()?.id;
-    let Some((run, known)) = access.state.run(run).and_then(|run| Some((run, run.steps.get(&step)?))) else {
-        return Ok(Decision::done(Vec::new()));
-    };
-    if access.state.launched_step(run.id, step).is_some() {
-        return launch::tasks_ended(access, run.id, step, exit, Vec::new());
+pub(super) fn ended(access: &Access, part: PartId, step: StepId, exit: NodeExit) -> Result<Decision, Refusal> {
+    if access.state.launched_step(part.run(), step).is_some() {
+        return launch::tasks_ended(access, part, step, exit, Vec::new());
     }
-    if !known.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
-        return Ok(Decision::done(Vec::new()));
-    }
+    let Some((run, known, at)) = open_part(access, part, step)? else { return Ok(Decision::done(Vec::new())) };
+    let node = known.parts[at].node;
     let mut events = vec![Event::StepNodeEnded { run: run.id, step, node, exit: exit.clone() }];
-    if known.parts.iter().all(|part| part.node == node || part.exit.is_some()) {
-        let status = status_that_counts(exits_with(known, node, &exit));
+    if ends_with(known, at) {
+        let status = status_that_counts(exits_with(known, at, &exit));
         events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
     }
     Ok(Decision::done(events))
 }
 
-/// How the parts of a step ended, by rank, of which the one on this node ends now.
-fn exits_with<'a>(step: &'a Step, node: NodeId, exit: &'a NodeExit) -> impl Iterator<Item = &'a NodeExit> {
-    step.parts.iter().filter_map(move |part| if part.node == node { Some(exit) } else { part.exit.as_ref() })
+/// The part of a step, of those that have not ended, that the node of the actor speaks of. A repeated report speaks of none.
+fn open_part<'a>(access: &Access<'a>, id: PartId, step: StepId) -> Result<Option<(&'a Run, &'a Step, usize)>, Refusal> {
+    let node = access.require_node()?.id;
+    let Some(run) = access.state.run(id.run()) else { return Ok(None) };
+    let at = run.part_of(node, id.component()).and_then(|part| access.state.step_position(run, step, part));
+    let known = run.steps.get(&step);
+    let open = at.zip(known).filter(|(at, known)| known.parts.get(*at).is_some_and(|part| part.exit.is_none()));
+    Ok(open.map(|(at, known)| (run, known, at)))
+}
+
+/// Whether all parts of a step but this one have ended.
+fn ends_with(step: &Step, at: usize) -> bool {
+    step.parts.iter().enumerate().all(|(other, part)| other == at || part.exit.is_some())
+}
+
+/// How the parts of a step ended, by rank, of which this one ends now.
+fn exits_with<'a>(step: &'a Step, at: usize, exit: &'a NodeExit) -> impl Iterator<Item = &'a NodeExit> {
+    let parts = step.parts.iter().enumerate();
+    parts.filter_map(move |(other, part)| if other == at { Some(exit) } else { part.exit.as_ref() })
 }
 
 /// The first status by rank that is not 0, else 0.

@@ -31,7 +31,7 @@ fn run_steps(run: &Run, steps: &BTreeMap<StepId, LaunchedStep>) -> Result<(), St
             let share = &part.share;
             ensure(share.node == known.node, || format!("{}: its parts are in another order", name()))?;
             // What has ended may be of a component that has given back all it had.
-            let held = run.share(share.node).map(|held| &held.cores);
+            let held = run.share_of(share.node, share.component).map(|held| &held.cores);
             let is_held = known.exit.is_some() || held.is_some_and(|held| held.contains_all(&share.cores));
             ensure(is_held, || format!("{}: its cores {} are not the run's", name(), share.cores))?;
             if step.overlaps || known.exit.is_some() {

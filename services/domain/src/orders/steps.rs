@@ -3,7 +3,7 @@
 use super::{OrderSeed, kill_grace, order};
 use crate::state::{AtOnce, LaunchedPart, LaunchedStep, Run, State};
 use muster_schemas::{
-    NodeId, RunId, StepId,
+    NodeId, PartId, RunId, StepId,
     job::{JobSpec, Launch, Program},
     node::{LaunchOrder, OrderNode, TasksOrder},
     steps::{StepSpec, StepTasks},
@@ -20,13 +20,15 @@ pub(super) fn to_parts(
     let Some((run, launched)) = state.run(run).and_then(|run| Some((run, state.launched_step(run.id, step)?))) else {
         return Vec::new();
     };
-    let has_ended = |node: NodeId| {
-        let parts = run.steps.get(&step).map(|step| step.parts.as_slice()).unwrap_or_default();
-        parts.iter().any(|part| part.node == node && part.exit.is_some())
-    };
-    let parts = launched.parts.iter().filter(|part| component.is_none_or(|one| one == part.share.component));
-    let live = parts.filter(|part| !has_ended(part.share.node));
-    live.filter_map(|part| Some((part.share.node, order(run, launched, part)?))).collect()
+    let ends = run.steps.get(&step).map(|step| step.parts.as_slice()).unwrap_or_default();
+    let live = launched.parts.iter().zip(ends).filter(|(_, end)| end.exit.is_none()).map(|(part, _)| part);
+    let parts = live.filter(|part| component.is_none_or(|one| one == part.share.component));
+    parts.filter_map(|part| Some((part.share.node, order(run, launched, part)?))).collect()
+}
+
+/// The part of a run that a part of a step is in.
+pub(super) fn inside(run: &Run, part: &LaunchedPart) -> PartId {
+    PartId::new(run.id, part.share.component)
 }
 
 /// The order to end a part that is being ended.
@@ -41,29 +43,30 @@ pub(super) fn stop(
         AtOnce::Yes => 0,
         AtOnce::No => launched.kill_grace_seconds.unwrap_or_else(|| kill_grace(state, run)),
     };
-    Some(OrderSeed::StopStep { run: run.id, step, grace_seconds })
+    Some(OrderSeed::StopStep { part: inside(run, part), step, grace_seconds })
 }
 
 /// Everything that a node needs to start its tasks of a step; `launched` is what the record of its launch says.
 pub fn tasks_order(
     state: &State,
-    run: RunId,
+    part: PartId,
     node: NodeId,
     step: StepId,
     spec: &JobSpec,
     launched: &StepSpec,
 ) -> Option<TasksOrder> {
-    let run = state.run(run)?;
-    let part = state.launched_step(run.id, step)?.part(node)?;
-    let name = state.node_name(node);
-    let (at, (group, place)) = launched.places().enumerate().find(|(_, (_, place))| place.node == *name)?;
-    let component = spec.components.get(part.share.component as usize)?;
+    let run = state.run(part.run())?;
+    let of_run = run.part_of(node, part.component())?;
+    let known = state.launched_step(run.id, step)?;
+    let at = known.position(node, of_run.component)?;
+    let (part, (group, place)) = (known.parts.get(at)?, launched.places().nth(at)?);
+    let component = spec.components.get(of_run.component as usize)?;
     let programs: Vec<_> =
         group.programs.iter().filter(|program| !program.ranks.intersection(&place.ranks).is_empty()).cloned().collect();
     let argv = programs.first()?.argv.clone();
     let kill_grace_seconds = launched.kill_grace_seconds;
     let launch = Launch { program: Program::Tasks { argv }, kill_grace_seconds, ..Launch::default() };
-    let order = order(state, run, node, spec, component, launch, &vec![0; run.parts.len()])?;
+    let order = order(state, run, of_run, spec, component, launch, &vec![0; run.parts.len()])?;
     let nodes = launched.places().map(|(group, place)| OrderNode {
         name: place.node.clone(),
         tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),

@@ -6,7 +6,7 @@ use crate::{
     tasking::release_seconds,
 };
 use muster_schemas::{
-    NodeId, RunId, StepId,
+    NodeId, PartId, RunId, StepId,
     event::StopReason,
     job::{JobSpec, Launch, Program},
     node::{LaunchOrder, OrderNode},
@@ -20,8 +20,8 @@ pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId
     let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
     let parts = added.shares().filter_map(|share| run.part(share.node));
     let order = |part: &Part| match part.state {
-        PartState::Launching => launch(state, run),
-        _ => Some(OrderSeed::Resize { run: run.id }),
+        PartState::Launching => launch(state, run, part),
+        _ => Some(OrderSeed::Resize { part: run.id_of(part) }),
     };
     parts.filter_map(|part| Some((part.node, order(part)?))).collect()
 }
@@ -30,12 +30,15 @@ pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId
 pub(super) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(id) else { return Vec::new() };
     let is_list = state.job(run.job).is_some_and(|job| job.tasks.is_some());
-    let order = |share: &NodeShare| match run.part(share.node) {
-        Some(_) => OrderSeed::Resize { run: id },
-        None if !is_list => OrderSeed::Forget { run: id },
-        None => OrderSeed::Stop { run: id, reason: StopReason::PeerEnded, grace_seconds: 0 },
+    let order = |component: u32, share: &NodeShare| {
+        let part = PartId::new(id, component);
+        match run.part_of(share.node, component) {
+            Some(_) => OrderSeed::Resize { part },
+            None if !is_list => OrderSeed::Forget { part },
+            None => OrderSeed::Stop { part, reason: StopReason::PeerEnded, grace_seconds: 0 },
+        }
     };
-    removed.shares().map(|share| (share.node, order(share))).collect()
+    removed.shares_by_component().map(|(component, share)| (share.node, order(component, share))).collect()
 }
 
 /// The instances of tasks of a run that are to be stopped, on the nodes of their processes.
@@ -44,20 +47,24 @@ pub(super) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> 
         return Vec::new();
     };
     let stopping = tasks.running.iter().filter(|(_, task)| task.is_stopping);
-    stopping.filter_map(|(step, task)| Some((task.cores.first()?.0, stop_step(state, run, tasks, *step)))).collect()
+    let grace_seconds = stop_grace(state, run, tasks);
+    let stop = |(step, task): (&StepId, &RunningTask)| {
+        let node = task.cores.first()?.0;
+        Some((node, OrderSeed::StopStep { part: run.id_of(run.part(node)?), step: *step, grace_seconds }))
+    };
+    stopping.filter_map(stop).collect()
 }
 
-pub(super) fn stop_step(state: &State, run: &Run, tasks: &TaskBook, step: StepId) -> OrderSeed {
-    let grace_seconds = kill_grace(state, run);
+pub(super) fn stop_grace(state: &State, run: &Run, tasks: &TaskBook) -> u32 {
     // What time there is belongs to the tasks that release nodes (HPC-J-12).
     let is_late = tasks.ending.is_some_and(|ending| ending.reason == StopReason::Walltime);
     let most = if is_late { release_seconds(state) / 2 } else { u32::MAX };
-    OrderSeed::StopStep { run: run.id, step, grace_seconds: grace_seconds.min(most) }
+    kill_grace(state, run).min(most)
 }
 
 /// Everything that a node needs to hold its part of a run of tasks: nothing is started by it.
-pub fn hold_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
-    let order = launch_order(state, run, node, spec)?;
+pub fn hold_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    let order = launch_order(state, part, node, spec)?;
     Some(LaunchOrder { launch: Launch { program: Program::None, ..order.launch }, ..order })
 }
 
@@ -65,18 +72,19 @@ pub fn hold_order(state: &State, run: RunId, node: NodeId, spec: &JobSpec) -> Op
 /// record of the job's tasks says.
 pub fn task_order(
     state: &State,
-    run: RunId,
+    part: PartId,
     node: NodeId,
     step: StepId,
     spec: &JobSpec,
     list: &TaskList,
 ) -> Option<LaunchOrder> {
-    let run = state.run(run)?;
+    let run = state.run(part.run())?;
+    let part = run.part_of(node, part.component())?;
     let running = state.job(run.job)?.tasks.as_ref()?.running.get(&step)?;
     let task = list.tasks.get(running.instance.task as usize)?;
     let component = spec.components.first()?;
     let launch = task_launch(task, running.instance);
-    let order = order(state, run, node, spec, component, launch, &vec![0; run.parts.len()])?;
+    let order = order(state, run, part, spec, component, launch, &vec![0; run.parts.len()])?;
     let nodes = running.cores.iter().zip(0..).map(|((node, _), at)| OrderNode {
         name: state.node_name(*node).into_owned(),
         tasks: u32::from(at == 0),

@@ -1,7 +1,7 @@
 //! One attempt to execute a job, from the moment it has its resources until they are free.
 
 use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
+    JobId, NodeId, PartId, RunId, Sequence, StepId, Timestamp,
     event::{NodeExit, StopReason},
     resources::{NodeShare, Placement},
 };
@@ -29,7 +29,7 @@ pub struct Run {
     pub suspension: Suspension,
     /// Whether its walltime was changed after its launch was ordered.
     pub walltime_changed: bool,
-    /// For each share of the placement, in their order, how far its node is. A node serves one component of a run.
+    /// For each share of the placement, in their order, how far it is. A node has one for each component there.
     pub parts: Box<[Part]>,
     /// The number of the next step.
     pub next_step: StepId,
@@ -49,7 +49,7 @@ pub enum Suspension {
     Resumed,
 }
 
-/// The part of a run on one node.
+/// The part of a run on one node, for one component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The node.
@@ -92,19 +92,17 @@ pub struct StepPart {
 }
 
 impl Run {
-    pub(crate) fn new(id: RunId, job: JobId, placement: Arc<Placement>, now: Timestamp, launch_timeout: u32) -> Self {
-        let parts = placement.components.iter().zip(0..).flat_map(|(component, number)| {
-            component.shares.iter().map(move |share| Part {
-                node: share.node,
-                component: number,
-                state: PartState::Launching,
-            })
+    pub(crate) fn new(id: RunId, job: JobId, placement: &Arc<Placement>, now: Timestamp, launch_timeout: u32) -> Self {
+        let parts = placement.shares_by_component().map(|(component, share)| Part {
+            node: share.node,
+            component,
+            state: PartState::Launching,
         });
         Self {
             id,
             job,
             parts: parts.collect(),
-            placement,
+            placement: placement.clone(),
             allocated: now,
             started: None,
             launch_deadline: now.plus_seconds(i64::from(launch_timeout)),
@@ -116,26 +114,67 @@ impl Run {
         }
     }
 
-    /// Its part on a node, if it has one there.
+    /// Its parts on a node.
+    pub fn parts_on(&self, node: NodeId) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(move |part| part.node == node)
+    }
+
+    /// Its part on a node, if it has one there: of the first component, where several share it.
     pub fn part(&self, node: NodeId) -> Option<&Part> {
-        self.parts.iter().find(|part| part.node == node)
+        self.parts_on(node).next()
     }
 
-    pub(crate) fn part_mut(&mut self, node: NodeId) -> Option<&mut Part> {
-        self.parts.iter_mut().find(|part| part.node == node)
+    /// Its part on a node for a component.
+    pub fn part_of(&self, node: NodeId, component: u32) -> Option<&Part> {
+        self.parts_on(node).find(|part| part.component == component)
     }
 
-    /// What it has of a node.
+    pub(crate) fn part_of_mut(&mut self, node: NodeId, component: u32) -> Option<&mut Part> {
+        self.parts.iter_mut().find(|part| part.node == node && part.component == component)
+    }
+
+    /// Its part on a node, unless components share the node: then the node alone does not say which part is meant.
+    pub(crate) fn only_part_mut(&mut self, node: NodeId) -> Option<&mut Part> {
+        let mut parts = self.parts.iter_mut().filter(|part| part.node == node);
+        parts.next().filter(|_| parts.next().is_none())
+    }
+
+    /// Whether components share a node (SL-P-07).
+    pub fn is_shared(&self, node: NodeId) -> bool {
+        self.parts_on(node).nth(1).is_some()
+    }
+
+    /// What it has of a node: for the first component, where several share it.
     pub fn share(&self, node: NodeId) -> Option<&NodeShare> {
         self.placement.shares().find(|share| share.node == node)
     }
 
-    /// The node on which a script runs: the first.
-    pub fn lead_node(&self) -> Option<NodeId> {
-        self.parts.first().map(|part| part.node)
+    /// What it has of a node for a component.
+    pub fn share_of(&self, node: NodeId, component: u32) -> Option<&NodeShare> {
+        self.placement.components.get(component as usize)?.shares.iter().find(|share| share.node == node)
     }
 
-    /// Its nodes, in order of rank.
+    /// The name by which the node knows a part.
+    pub fn id_of(&self, part: &Part) -> PartId {
+        PartId::new(self.id, part.component)
+    }
+
+    /// The part that runs a script: the first.
+    pub fn lead(&self) -> Option<&Part> {
+        self.parts.first()
+    }
+
+    /// Whether a part is the first, which runs a script.
+    pub fn is_lead(&self, part: &Part) -> bool {
+        self.lead().is_some_and(|lead| lead.is(part))
+    }
+
+    /// The parts but one.
+    pub fn others<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = &'a Part> {
+        self.parts.iter().filter(move |other| !other.is(part))
+    }
+
+    /// The nodes of its parts, in order of rank.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.parts.iter().map(|part| part.node)
     }
@@ -158,6 +197,11 @@ impl Run {
 }
 
 impl Part {
+    /// Whether both are the same part of the same run.
+    pub fn is(&self, other: &Self) -> bool {
+        (self.node, self.component) == (other.node, other.component)
+    }
+
     /// How it ended, if it has.
     pub fn exit(&self) -> Option<&NodeExit> {
         match &self.state {

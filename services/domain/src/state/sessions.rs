@@ -1,6 +1,6 @@
 //! What clients do inside running jobs: the steps that they have launched, and the jobs that end with them.
 
-use super::{Run, State};
+use super::{Part, Run, State};
 use muster_schemas::{
     JobId, NodeId, RunId, StepId, Timestamp,
     resources::IndexSet,
@@ -86,13 +86,13 @@ impl LaunchedStep {
         }
     }
 
-    /// Its part on a node.
-    pub fn part(&self, node: NodeId) -> Option<&LaunchedPart> {
-        self.parts.iter().find(|part| part.share.node == node)
+    /// Which of its parts is that on a node for a component.
+    pub fn position(&self, node: NodeId, component: u32) -> Option<usize> {
+        self.parts.iter().position(|part| (part.share.node, part.share.component) == (node, component))
     }
 }
 
-/// What steps of a run have of a node that no other step may use.
+/// What steps of a run have of a part of it that no other step may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InUse {
     pub(crate) cores: IndexSet,
@@ -115,15 +115,25 @@ impl State {
         self.sessions.kept.get(&job).copied()
     }
 
-    /// What steps of a run have of a node that no other step may use.
-    pub(crate) fn in_use(&self, run: &Run, node: NodeId) -> InUse {
+    /// Which part of a step of a run is inside a part of the run.
+    pub(crate) fn step_position(&self, run: &Run, step: StepId, part: &Part) -> Option<usize> {
+        if let Some(launched) = self.launched_step(run.id, step) {
+            return launched.position(part.node, part.component);
+        }
+        // A step without places of its own is in the first of the parts on a node.
+        let is_first = run.part(part.node).is_some_and(|first| first.is(part));
+        run.steps.get(&step)?.parts.iter().position(|of_step| is_first && of_step.node == part.node)
+    }
+
+    /// What steps of a run have of its part on a node for a component that no other step may use.
+    pub(crate) fn in_use(&self, run: &Run, node: NodeId, component: u32) -> InUse {
         let mut in_use = InUse::default();
         for (id, step) in self.launched_steps(run.id).filter(|(_, step)| !step.overlaps) {
             let has_ended = |at: usize| {
                 run.steps.get(&id).and_then(|step| step.parts.get(at)).is_none_or(|part| part.exit.is_some())
             };
-            let parts = step.parts.iter().enumerate().filter(|(at, part)| part.share.node == node && !has_ended(*at));
-            for (_, part) in parts {
+            let at = step.position(node, component).filter(|at| !has_ended(*at));
+            if let Some(part) = at.and_then(|at| step.parts.get(at)) {
                 in_use.cores = in_use.cores.union(&part.share.cores);
                 in_use.memory_bytes = in_use.memory_bytes.saturating_add(part.share.memory_bytes);
             }

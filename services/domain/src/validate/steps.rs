@@ -60,15 +60,16 @@ fn streams(streams: &StepStreams) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Each node once, and each rank from 0 on at one place.
+/// Each node once in a component, and each rank from 0 on at one place.
 fn places(spec: &StepSpec) -> Result<(), Refusal> {
     count("groups.places", spec.places().count(), MAX_NODE_NAMES)?;
     let mut nodes = BTreeSet::new();
     let mut ranks = IndexSet::new();
     let mut total = 0;
-    for (_, place) in spec.places() {
-        if !nodes.insert(&place.node) {
-            return invalid(format!("groups.places.node: `{}` is given twice", shown(&place.node)));
+    for (group, place) in spec.places() {
+        if !nodes.insert((group.component, &place.node)) {
+            let (component, node) = (group.component, shown(&place.node));
+            return invalid(format!("groups.places.node: `{node}` is given twice for component {component}"));
         }
         if place.ranks.is_empty() {
             return invalid(format!("groups.places.ranks: node `{}` has no task", shown(&place.node)));

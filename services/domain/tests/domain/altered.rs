@@ -6,7 +6,7 @@ use muster_domain::{
     orders::{OrderSeed, follow_up},
 };
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, PartId, Timestamp,
     command::{Command, RefusalCode},
     event::{Event, FurtherChange, JobChange, StopReason},
     job::{ExitStatus, Outcome, RequeuePolicy},
@@ -187,7 +187,7 @@ fn something_is_said_to_a_running_job() {
     let events = cluster.ok(&user("oper"), tell("hello"));
     assert_eq!(events, [Event::JobTold { job: id, run, text: "hello".into() }]);
     let record = cluster.log.last().unwrap();
-    let order = OrderSeed::Tell { run, told_sequence: record.sequence };
+    let order = OrderSeed::Tell { part: PartId::new(run, 0), told_sequence: record.sequence };
     assert_eq!(follow_up(&cluster.state, record), [(cluster.node_id("node2"), order)]);
     cluster.assert_replays();
 }

@@ -3,7 +3,7 @@
 use crate::support::*;
 use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, PartId, RunId, StepId,
     cluster::ClusterConfig,
     command::{Command, JobEnding, JobSelection, RefusalCode, Reply, Start},
     event::{EndCause, Event, JobChange, StopReason},
@@ -44,7 +44,8 @@ fn started(cluster: &mut Cluster, id: JobId) -> RunId {
     let planned = cluster.run(&muster_schemas::event::Actor::Planner, commit(vec![start]));
     assert!(matches!(&planned, Ok((_, Reply::Planned(refused))) if refused.is_empty()), "{planned:?}");
     for node in NODES {
-        cluster.ok(&executor(node), Command::NodeStarted { run });
+        let part = cluster.part(run, node);
+        cluster.ok(&executor(node), Command::NodeStarted { part });
     }
     run
 }
@@ -59,7 +60,8 @@ fn running() -> (Cluster, JobId, RunId) {
 
 fn killed(cluster: &mut Cluster, run: RunId, node: &str) -> Vec<Event> {
     let exit = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
-    cluster.ok(&executor(node), Command::NodeEnded { run, exit })
+    let part = cluster.part(run, node);
+    cluster.ok(&executor(node), Command::NodeEnded { part, exit })
 }
 
 fn orders(cluster: &Cluster) -> Vec<(String, OrderSeed)> {
@@ -140,11 +142,11 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
     let reason = StopReason::Cancelled;
     assert_eq!(events, [Event::ComponentStopping { job: id, run, component: 1, reason }]);
     let grace_seconds = cluster.state.settings().kill_grace_seconds;
-    let stop = OrderSeed::Stop { run, reason, grace_seconds };
+    let stop = OrderSeed::Stop { part: PartId::new(run, 1), reason, grace_seconds };
     assert_eq!(orders(&cluster), [("node2".to_owned(), stop)]);
     // A node that missed the order gets it again, the others do not.
-    assert_eq!(reconcile(&cluster.state, cluster.node_id("node2"), &[run]), [stop]);
-    assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[run]), []);
+    assert_eq!(reconcile(&cluster.state, cluster.node_id("node2"), &[PartId::new(run, 1)]), [stop]);
+    assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[PartId::new(run, 0)]), []);
     assert_eq!(cluster.ok(&user("ada"), cancel(only(id, 1))), []);
 
     cluster.pass(3);
@@ -153,7 +155,7 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
         matches!(events[..], [Event::RunNodeEnded { .. }, Event::ComponentEnded { .. }, Event::RunShrunk { .. }]),
         "{events:?}"
     );
-    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { run })]);
+    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { part: PartId::new(run, 1) })]);
     let node = cluster.state.node_by_name("node2").expect("it is there");
     assert_eq!((node.free_cores.len(), node.runs.len()), (4, 0));
     let job = cluster.state.job(id).expect("it runs");
@@ -208,9 +210,14 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
     assert_eq!(open.collect::<Vec<_>>(), [true, false]);
     // A late report of a task there means nothing more.
     let exit = exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now);
-    let late = Command::NodeTasksEnded { run, step: StepId(1), exit: exit.clone(), statuses: Vec::new() };
-    assert_eq!(cluster.ok(&executor("node2"), late.clone()), []);
-    let events = cluster.ok(&executor("node1"), late);
+    let late = |component| Command::NodeTasksEnded {
+        part: PartId::new(run, component),
+        step: StepId(1),
+        exit: exit.clone(),
+        statuses: Vec::new(),
+    };
+    assert_eq!(cluster.ok(&executor("node2"), late(1)), []);
+    let events = cluster.ok(&executor("node1"), late(0));
     assert!(matches!(events.last(), Some(Event::StepEnded { step: StepId(1), .. })), "{events:?}");
     cluster.assert_replays();
 }
@@ -254,7 +261,7 @@ fn a_component_that_does_nothing_any_more_gives_its_node_back_at_once() {
     assert_eq!(cluster.state.node_by_name("node2").expect("it is there").free_cores.len(), 2);
     cluster.ok(&user("ada"), cancel(only(id, 1)));
     assert_eq!(cluster.state.node_by_name("node2").expect("it is there").free_cores.len(), 4);
-    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { run })]);
+    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { part: PartId::new(run, 1) })]);
     cluster.assert_replays();
 }
 
@@ -282,7 +289,7 @@ fn a_component_can_be_ended_at_once_and_as_finished() {
     };
     cluster.ok(&user("ada"), end(false, false));
     cluster.ok(&user("ada"), end(true, true));
-    let stop = OrderSeed::Stop { run, reason: StopReason::FinishedAtOnce, grace_seconds: 0 };
+    let stop = OrderSeed::Stop { part: PartId::new(run, 1), reason: StopReason::FinishedAtOnce, grace_seconds: 0 };
     assert_eq!(orders(&cluster), [("node2".to_owned(), stop)]);
     // There is nothing quicker than at once.
     assert_eq!(cluster.ok(&user("ada"), end(false, false)), []);
@@ -314,7 +321,9 @@ fn the_walltime_of_a_component_is_a_matter_of_its_own() {
     let run = cluster.state.next_run();
     let start = Start { job: id, placement: Placement { components } };
     cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
-    NODES[..2].iter().for_each(|node| drop(cluster.ok(&executor(node), Command::NodeStarted { run })));
+    for (node, component) in NODES[..2].iter().zip(0..) {
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
+    }
     cluster.ok(&user("ada"), to(only(id, 1), 1800));
     cluster.refused(&user("ada"), to(only(id, 0), 1800), RefusalCode::PermissionDenied, "lengthen");
     cluster.assert_replays();

@@ -6,7 +6,7 @@ use muster_domain::{
     state::Elastic,
 };
 use muster_schemas::{
-    JobId, NodeId, RunId, StepId,
+    JobId, NodeId, PartId, RunId, StepId,
     command::{Command, JobSelection, RefusalCode, Reply, Start},
     event::{Actor, EndCause, Event, JobChange, NodeExit, ShrinkReason, StopReason},
     job::{ExitStatus, JobState, Outcome},
@@ -87,17 +87,21 @@ fn a_run_grows_on_its_node_and_to_others() {
     let events = cluster.grow(job, cluster.placement(&["node1"], 1)).unwrap();
     assert_eq!(begun(&events).len(), 1, "at once: the node is there");
     let grown = |event: &Event| matches!(event, Event::RunGrown { .. });
-    assert_eq!(orders_of_last(&cluster, grown), [(node1, OrderSeed::Resize { run })]);
+    assert_eq!(orders_of_last(&cluster, grown), [(node1, OrderSeed::Resize { part: PartId::new(run, 0) })]);
     let events = cluster.grow(job, cluster.placement(&["node2"], 2)).unwrap();
     assert!(begun(&events).is_empty(), "the part has not started");
     let submitted_sequence = cluster.state.job(job).unwrap().submitted_sequence;
-    let hold = OrderSeed::Hold { run, submitted_sequence };
+    let hold = OrderSeed::Hold { part: PartId::new(run, 0), submitted_sequence };
     assert_eq!(orders_of_last(&cluster, grown), [(node2, hold)]);
     assert_eq!(reconcile(&cluster.state, node2, &[]), [hold], "repeated until it has started");
-    cluster.ok(&executor("node2"), Command::NodeStarted { run });
+    cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     assert_eq!(begun(&cluster.settle()).len(), 2);
     assert_eq!(held(&cluster, run), [(node1, 3), (node2, 2)]);
-    assert!(reconcile(&cluster.state, node1, &[run]).contains(&OrderSeed::Resize { run }), "nobody confirms it");
+    assert!(
+        reconcile(&cluster.state, node1, &[PartId::new(run, 0)])
+            .contains(&OrderSeed::Resize { part: PartId::new(run, 0) }),
+        "nobody confirms it"
+    );
     let problem = cluster.grow(job, cluster.placement(&["node3"], 2)).unwrap_err();
     assert!(problem.contains('6'), "{problem}");
     cluster.assert_replays();
@@ -116,13 +120,13 @@ fn the_walltime_of_a_run_counts_from_its_start_on_nodes_that_join_later_too() {
     cluster.pass(30);
     cluster.grow(job, cluster.placement(&["node2"], 2)).unwrap();
     let walltime_on = |cluster: &Cluster, node: &str| {
-        hold_order(&cluster.state, run, cluster.node_id(node), &spec).unwrap().walltime_seconds
+        hold_order(&cluster.state, PartId::new(run, 0), cluster.node_id(node), &spec).unwrap().walltime_seconds
     };
     assert_eq!((walltime_on(&cluster, "node1"), walltime_on(&cluster, "node2")), (Some(100), Some(70)));
     let change = JobChange { walltime_seconds: Some(50), ..JobChange::default() };
     cluster.ok(&root(), Command::Modify { jobs: ids(&[job]), change });
     let orders = orders_of_last(&cluster, |event| matches!(event, Event::JobModified { .. }));
-    let set = |seconds| OrderSeed::SetWalltime { run, walltime_seconds: Some(seconds) };
+    let set = |seconds| OrderSeed::SetWalltime { part: PartId::new(run, 0), walltime_seconds: Some(seconds) };
     assert_eq!(orders, [(cluster.node_id("node1"), set(50)), (cluster.node_id("node2"), set(20))]);
 }
 
@@ -134,7 +138,7 @@ fn a_node_that_joins_by_growth_is_prepared() {
     let (job, run, _) = cluster.start_list(&list(1, 4, tasks), &["node1"], 1);
     cluster.end_step(run, StepId(1), OK);
     cluster.grow(job, cluster.placement(&["node2"], 2)).unwrap();
-    cluster.ok(&executor("node2"), Command::NodeStarted { run });
+    cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     let events = cluster.settle();
     assert_eq!(tasks_begun(&events), [0]);
     assert_eq!(tasks_begun(&cluster.end_step(run, begun(&events)[0].step, OK)), [1, 1]);
@@ -152,15 +156,15 @@ fn a_run_gives_up_what_it_does_not_use_and_can_come_back() {
     assert!(matches!(&events[..], [Event::RunShrinking { .. }, Event::RunShrunk { .. }]), "{events:?}");
     assert_eq!(held(&cluster, run), [(node1, 2)]);
     assert_eq!(cluster.state.node(node2).unwrap().free_cores.len(), 4);
-    let stop = OrderSeed::Stop { run, reason: StopReason::PeerEnded, grace_seconds: 0 };
+    let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason: StopReason::PeerEnded, grace_seconds: 0 };
     assert_eq!(orders_of_last(&cluster, |event| matches!(event, Event::RunShrunk { .. })), [(node2, stop)]);
     let too_early = cluster.grow(job, cluster.placement(&["node2"], 1)).unwrap_err();
     assert!(too_early.contains("has not ended"), "{too_early}");
     let end = NodeExit { status: None, started: None, ..exit(OK, EndCause::Itself, cluster.now) };
-    let events = cluster.ok(&executor("node2"), Command::NodeEnded { run, exit: end });
+    let events = cluster.ok(&executor("node2"), Command::NodeEnded { part: PartId::new(run, 0), exit: end });
     assert!(matches!(&events[..], [Event::RunNodeEnded { .. }]), "the run goes on: {events:?}");
     cluster.grow(job, cluster.placement(&["node2"], 1)).unwrap();
-    cluster.ok(&executor("node2"), Command::NodeStarted { run });
+    cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     assert_eq!(held(&cluster, run), [(node1, 2), (node2, 1)]);
     cluster.assert_replays();
 }
@@ -183,7 +187,7 @@ fn no_task_starts_on_what_is_to_be_given_up_and_those_that_run_may_end() {
     let all_but_none = cluster.part_of("node1", &[0, 1]);
     assert!(cluster.shrink(job, all_but_none, ShrinkReason::Idle).unwrap_err().contains("least"));
     let resize = orders_of_last(&cluster, |event| matches!(event, Event::RunShrunk { .. }));
-    assert_eq!(resize, [(cluster.node_id("node1"), OrderSeed::Resize { run })]);
+    assert_eq!(resize, [(cluster.node_id("node1"), OrderSeed::Resize { part: PartId::new(run, 0) })]);
     cluster.assert_replays();
 }
 
@@ -196,7 +200,7 @@ fn preempted_tasks_are_stopped_and_run_again_unless_they_must_not() {
     let one = cluster.part_of("node1", &[1, 2]);
     cluster.shrink(job, one, ShrinkReason::TasksPreempted).unwrap();
     let node = cluster.node_id("node1");
-    let stop = |step| (node, OrderSeed::StopStep { run, step: StepId(step), grace_seconds: 10 });
+    let stop = |step| (node, OrderSeed::StopStep { part: PartId::new(run, 0), step: StepId(step), grace_seconds: 10 });
     assert_eq!(
         orders_of_last(&cluster, |event| matches!(event, Event::RunShrinking { .. })),
         [stop(2), stop(3)],
@@ -277,8 +281,8 @@ fn immediate_preemption_stops_without_release_and_requeues() {
     let settings = SchedulingSettings { preemption: Some(Preemption::Immediate), ..SchedulingSettings::default() };
     let list = list(1, 4, vec![sweep(6), task(TaskKind::NodeRelease)]);
     let (mut cluster, victim, run, _) = preempted(settings, &list, &[2, 3]);
-    let stop = OrderSeed::Stop { run, reason: StopReason::Preempted, grace_seconds: 10 };
-    assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[run]), [stop]);
+    let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason: StopReason::Preempted, grace_seconds: 10 };
+    assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[PartId::new(run, 0)]), [stop]);
     cluster.end_parts(run);
     let run = cluster.start(victim, &["node2"], 4);
     let events = cluster.settle();
@@ -319,7 +323,7 @@ fn a_backfilled_job_keeps_its_walltime_while_it_runs() {
     let plan = ProposedPlan { starts: vec![start], start_facts: vec![facts], ..ProposedPlan::default() };
     let run = cluster.state.next_run();
     cluster.ok(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
-    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     cluster.settle();
     let change = JobChange { walltime_seconds: Some(60), ..JobChange::default() };
     let modify = Command::Modify { jobs: ids(&[job]), change };

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, PartId, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobFilter, JobSelection, RefusalCode, Reply},
     event::{Actor, Event, JobChange, StopReason},
@@ -23,7 +23,7 @@ fn a_job_from_submission_to_the_end() {
     let run = cluster.allocate(id, &["node1"], 2);
     assert_eq!(cluster.state.job_state(cluster.state.job(id).unwrap()), JobState::Launching);
     assert_eq!(cluster.state.node_by_name("node1").unwrap().free_cores.len(), 2);
-    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     assert_eq!(cluster.state.job_state(cluster.state.job(id).unwrap()), JobState::Running);
     let events = cluster.end(run, "node1", ExitStatus::Code(0));
     assert!(matches!(events.as_slice(), [Event::RunEnded { .. }, Event::JobFinished { .. }]), "{events:?}");

@@ -6,7 +6,7 @@ use muster_domain::{
     state::AtOnce,
 };
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
     event::{EndCause, Event, StopReason},
     job::{ExitStatus, JobSpec, JobState, Launch, Outcome},
@@ -48,7 +48,12 @@ fn launched(cluster: &mut Cluster, job: JobId, spec: StepSpec) -> (StepId, Vec<I
 fn ended(run: RunId, step: StepId, code: u8, cluster: &Cluster) -> Command {
     let status = ExitStatus::Code(code);
     let statuses = vec![TaskStatus { ranks: ranks("0"), status }];
-    Command::NodeTasksEnded { run, step, exit: exit(status, EndCause::Itself, cluster.now), statuses }
+    Command::NodeTasksEnded {
+        part: PartId::new(run, 0),
+        step,
+        exit: exit(status, EndCause::Itself, cluster.now),
+        statuses,
+    }
 }
 
 /// A job that only holds resources for a client.
@@ -126,7 +131,7 @@ fn memory_that_steps_have_is_not_given_twice() {
     placement.components[0].shares[0].memory_bytes = 4 * GIB;
     let start = muster_schemas::command::Start { job: id, placement };
     cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
-    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     let with = |bytes| {
         let mut spec = step(&[("node1", 1)]);
         spec.groups[0].memory_bytes = Some(bytes);
@@ -172,9 +177,9 @@ fn steps_are_started_by_the_owner_in_a_job_that_runs_on_all_nodes() {
     let ask = || launch(id, step(&[("node1", 1)]));
     cluster.refused(&user("ada"), ask(), RefusalCode::Conflict, "does not run");
     let run = cluster.allocate(id, &["node1", "node2"], 1);
-    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     cluster.refused(&user("ada"), ask(), RefusalCode::Busy, "has not started on all");
-    cluster.ok(&executor("node2"), Command::NodeStarted { run });
+    cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     cluster.refused(&user("bob"), ask(), RefusalCode::PermissionDenied, "belongs to ada");
     cluster.ok(&user("ada"), ask());
 }
@@ -197,8 +202,8 @@ fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     placement.components.extend(cluster.placement(&["node2"], 2).components);
     let start = muster_schemas::command::Start { job: id, placement };
     cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
-    for node in ["node1", "node2"] {
-        cluster.ok(&executor(node), Command::NodeStarted { run });
+    for (node, component) in [("node1", 0), ("node2", 1)] {
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
     }
     let mut two = step(&[("node1", 1)]);
     two.groups.push(StepGroup {
@@ -212,23 +217,30 @@ fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     let events = cluster.ok(&ada, Command::SignalStep { job: id, step: number, component: Some(1), signal: 10 });
     assert_eq!(
         orders_of(&cluster, &events),
-        [("node2".into(), OrderSeed::SignalStep { run, step: number, signal: 10 })]
+        [("node2".into(), OrderSeed::SignalStep { part: PartId::new(run, 1), step: number, signal: 10 })]
     );
     let end = |component, is_forced| Command::EndStep { job: id, step: number, component, is_forced };
     cluster.refused(&ada, end(Some(2), false), RefusalCode::NotFound, "no part in component 2");
     cluster.refused(&user("bob"), end(None, false), RefusalCode::PermissionDenied, "belongs to ada");
     let events = cluster.ok(&ada, end(Some(1), false));
     let grace_seconds = cluster.state.settings().kill_grace_seconds;
-    let stop = |grace_seconds| OrderSeed::StopStep { run, step: number, grace_seconds };
-    assert_eq!(orders_of(&cluster, &events), [("node2".into(), stop(grace_seconds))]);
+    let stop = |component, grace_seconds| OrderSeed::StopStep {
+        part: PartId::new(run, component),
+        step: number,
+        grace_seconds,
+    };
+    assert_eq!(orders_of(&cluster, &events), [("node2".into(), stop(1, grace_seconds))]);
     assert!(cluster.ok(&ada, end(Some(1), false)).is_empty(), "it is being ended already");
     let node2 = cluster.node_id("node2");
-    assert!(reconcile(&cluster.state, node2, &[run]).contains(&stop(grace_seconds)), "the order may be lost");
+    assert!(
+        reconcile(&cluster.state, node2, &[PartId::new(run, 1)]).contains(&stop(1, grace_seconds)),
+        "the order may be lost"
+    );
     let node1 = cluster.node_id("node1");
     let launch = |seed: &OrderSeed| matches!(seed, OrderSeed::LaunchStep { .. });
-    assert!(reconcile(&cluster.state, node1, &[run]).iter().any(launch), "the other part goes on");
+    assert!(reconcile(&cluster.state, node1, &[PartId::new(run, 0)]).iter().any(launch), "the other part goes on");
     let events = cluster.ok(&ada, end(None, true));
-    assert_eq!(orders_of(&cluster, &events), [("node1".into(), stop(0)), ("node2".into(), stop(0))]);
+    assert_eq!(orders_of(&cluster, &events), [("node1".into(), stop(0, 0)), ("node2".into(), stop(1, 0))]);
     let stopping = |at: usize| cluster.state.launched_step(run, number).expect("it runs").parts[at].stopping;
     assert_eq!((stopping(0), stopping(1)), (Some(AtOnce::Yes), Some(AtOnce::Yes)));
     cluster.assert_replays();
@@ -260,7 +272,8 @@ fn a_part_that_was_lost_is_one_that_failed() {
     let (number, _) = launched(&mut cluster, id, spec);
     let mut lost = exit(ExitStatus::Code(0), EndCause::Lost("its shim was killed".into()), cluster.now);
     lost.status = None;
-    let events = cluster.ok(&executor("node1"), Command::NodeStepEnded { run, step: number, exit: lost });
+    let events =
+        cluster.ok(&executor("node1"), Command::NodeStepEnded { part: PartId::new(run, 0), step: number, exit: lost });
     assert!(matches!(events[..], [Event::StepTasksEnded { .. }, Event::StepStopping { .. }]), "{events:?}");
 }
 
@@ -295,7 +308,7 @@ fn an_allocation_ends_as_its_client_says() {
         for node in ["node1", "node2"] {
             let mut gone = exit(ExitStatus::Code(0), EndCause::Killed, cluster.now);
             (gone.status, gone.started) = (None, None);
-            cluster.ok(&executor(node), Command::NodeEnded { run, exit: gone });
+            cluster.ok(&executor(node), Command::NodeEnded { part: PartId::new(run, 0), exit: gone });
         }
         assert_eq!(cluster.outcome(id), Some(outcome));
         cluster.assert_replays();

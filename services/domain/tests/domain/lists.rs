@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use muster_schemas::{
-    JobId, NodeId, RunId, StepId,
+    JobId, NodeId, PartId, RunId, StepId,
     command::{Command, Reply},
     event::{Actor, EndCause, Event, Intake, NodeExit, ShrinkReason},
     job::{Component, ExitStatus, JobSpec, Launch, Program},
@@ -137,7 +137,7 @@ impl Cluster {
     pub fn end_step_with(&mut self, run: RunId, step: StepId, exit: NodeExit) -> Vec<Event> {
         let node = self.state.run(run).expect("the run is there").steps[&step].parts[0].node;
         let node = self.state.node_name(node).into_owned();
-        let mut events = self.ok(&executor(&node), Command::NodeStepEnded { run, step, exit });
+        let mut events = self.ok(&executor(&node), Command::NodeStepEnded { part: PartId::new(run, 0), step, exit });
         events.extend(self.settle());
         events
     }
@@ -150,7 +150,7 @@ impl Cluster {
             let node = self.state.node_name(node).into_owned();
             let exit =
                 NodeExit { status: None, started: None, ..exit(ExitStatus::Code(0), EndCause::Itself, self.now) };
-            self.ok(&executor(&node), Command::NodeEnded { run, exit });
+            self.ok(&executor(&node), Command::NodeEnded { part: PartId::new(run, 0), exit });
         }
         assert!(self.state.run(run).is_none(), "the run is over");
     }

@@ -20,6 +20,7 @@ mod plans;
 mod properties;
 mod requests;
 mod runs;
+mod shared_nodes;
 mod staging;
 mod support;
 mod task_properties;

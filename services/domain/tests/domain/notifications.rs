@@ -3,7 +3,7 @@
 use crate::support::*;
 use muster_domain::notify;
 use muster_schemas::{
-    JobId,
+    JobId, PartId,
     command::Command,
     event::EndCause,
     job::{ExitStatus, Holds, JobSpec, MailWords, Notification, Occasion, Outcome, Sink},
@@ -85,7 +85,7 @@ fn an_array_tells_of_its_first_start_and_its_end() {
         // Both have their nodes before the first has started.
         let runs = [0, 1].map(|index| cluster.allocate(JobId::task(whole.number, index), &["node1"], 1));
         for run in runs {
-            cluster.ok(&executor("node1"), Command::NodeStarted { run });
+            cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
         }
         cluster.end(runs[0], "node1", ExitStatus::Code(0));
         cluster.end(runs[1], "node1", ExitStatus::Code(3));
@@ -108,7 +108,7 @@ fn the_end_of_the_walltime_is_told() {
     let run = cluster.start(job, &["node1"], 1);
     let items = items_of(&mut cluster, |cluster| {
         let exit = exit(ExitStatus::Signal(15), EndCause::Walltime, cluster.now);
-        cluster.ok(&executor("node1"), Command::NodeEnded { run, exit });
+        cluster.ok(&executor("node1"), Command::NodeEnded { part: PartId::new(run, 0), exit });
     });
     assert_eq!(told(&items), [(0, Occasion::WalltimeOver, "walltime_over"), (0, Occasion::Failed, "timed_out")]);
     assert_ne!(items[0].key(), items[1].key());

@@ -3,7 +3,7 @@
 use crate::support::*;
 use muster_domain::State;
 use muster_schemas::{
-    JobId,
+    JobId, PartId,
     cluster::ClusterSettings,
     command::{Command, RefusalCode, Reply},
     event::{Actor, Event, Owner},
@@ -75,10 +75,10 @@ fn what_is_launched_is_told_its_number() {
         (order.number(), order.environment.get(JOB_NUMBER_VARIABLE).cloned())
     };
     let run = cluster.allocate(JobId::task(1, 9), &["node1"], 1);
-    assert_eq!(environment(&cluster, run, &spec), (3, Some("3".to_owned())));
+    assert_eq!(environment(&cluster, PartId::new(run, 0), &spec), (3, Some("3".to_owned())));
     let plain = cluster.submit("ada", job(1, 1));
     let run = cluster.allocate(plain, &["node1"], 1);
-    assert_eq!(environment(&cluster, run, &job(1, 1)), (4, None));
+    assert_eq!(environment(&cluster, PartId::new(run, 0), &job(1, 1)), (4, None));
 }
 
 /// A log of an earlier release has an array that took one number: that stays, and the next one takes as many as it has tasks.

@@ -3,7 +3,7 @@
 use crate::support::*;
 use muster_domain::orders::{OrderSeed, follow_up, launch_order, reconcile, step_order};
 use muster_schemas::{
-    NodeId, RunId, Sequence, StepId,
+    NodeId, PartId, RunId, Sequence, StepId,
     command::Command,
     event::{Event, JobChange, StopReason},
     job::{ExitStatus, JobSpec, Program},
@@ -29,18 +29,18 @@ fn a_launch_goes_to_every_node() {
     let run = cluster.allocate(id, &["node3", "node1"], 2);
     let orders = last(&cluster);
     let submitted_sequence = cluster.state.job(id).unwrap().submitted_sequence;
-    let launch = OrderSeed::Launch { run, submitted_sequence };
+    let launch = OrderSeed::Launch { part: PartId::new(run, 0), submitted_sequence };
     let (node3, node1) = (cluster.node_id("node3"), cluster.node_id("node1"));
     assert_eq!(orders, [(node3, launch), (node1, launch)]);
     let spec = submitted(&cluster, submitted_sequence);
-    let lead = launch_order(&cluster.state, run, node3, &spec).unwrap();
+    let lead = launch_order(&cluster.state, PartId::new(run, 0), node3, &spec).unwrap();
     assert!(matches!(lead.launch.program, Program::Script { .. }));
     assert_eq!((lead.node_index, lead.first_rank, lead.total_tasks), (0, 0, 2));
     assert_eq!(lead.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["node3", "node1"]);
-    let other = launch_order(&cluster.state, run, node1, &spec).unwrap();
+    let other = launch_order(&cluster.state, PartId::new(run, 0), node1, &spec).unwrap();
     assert_eq!(other.launch.program, Program::None, "the script runs once");
     assert_eq!((other.node_index, other.first_rank), (1, 1));
-    assert!(launch_order(&cluster.state, run, cluster.node_id("node2"), &spec).is_none());
+    assert!(launch_order(&cluster.state, PartId::new(run, 0), cluster.node_id("node2"), &spec).is_none());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn tasks_run_on_every_node() {
     let id = cluster.submit("ada", spec);
     let run = cluster.allocate(id, &["node1", "node2"], 2);
     let spec = submitted(&cluster, cluster.state.job(id).unwrap().submitted_sequence);
-    let order = launch_order(&cluster.state, run, cluster.node_id("node2"), &spec).unwrap();
+    let order = launch_order(&cluster.state, PartId::new(run, 0), cluster.node_id("node2"), &spec).unwrap();
     assert!(matches!(order.launch.program, Program::Tasks { .. }));
 }
 
@@ -62,20 +62,23 @@ fn what_is_done_to_a_run_is_ordered() {
     let run = cluster.start(id, &["node2"], 1);
     let node = cluster.node_id("node2");
     cluster.ok(&user("ada"), Command::Signal { jobs: ids(&[id]), signal: 10 });
-    assert_eq!(last(&cluster), [(node, OrderSeed::Signal { run, signal: 10 })]);
+    assert_eq!(last(&cluster), [(node, OrderSeed::Signal { part: PartId::new(run, 0), signal: 10 })]);
     cluster.ok(&user("oper"), Command::Suspend { jobs: ids(&[id]) });
-    assert_eq!(last(&cluster), [(node, OrderSeed::Suspend { run })]);
+    assert_eq!(last(&cluster), [(node, OrderSeed::Suspend { part: PartId::new(run, 0) })]);
     cluster.ok(&user("oper"), Command::Resume { jobs: ids(&[id]) });
-    assert_eq!(last(&cluster), [(node, OrderSeed::Resume { run })]);
+    assert_eq!(last(&cluster), [(node, OrderSeed::Resume { part: PartId::new(run, 0) })]);
     let change = JobChange { walltime_seconds: Some(9), ..JobChange::default() };
     cluster.ok(&user("oper"), Command::Modify { jobs: ids(&[id]), change });
-    assert_eq!(last(&cluster), [(node, OrderSeed::SetWalltime { run, walltime_seconds: Some(9) })]);
+    assert_eq!(
+        last(&cluster),
+        [(node, OrderSeed::SetWalltime { part: PartId::new(run, 0), walltime_seconds: Some(9) })]
+    );
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
-    let stop = OrderSeed::Stop { run, reason: StopReason::Cancelled, grace_seconds: 10 };
+    let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason: StopReason::Cancelled, grace_seconds: 10 };
     assert_eq!(last(&cluster), [(node, stop)]);
     cluster.end(run, "node2", ExitStatus::Signal(15));
     let forget: Vec<_> = cluster.log.iter().flat_map(|record| follow_up(&cluster.state, record)).collect();
-    assert_eq!(forget, [(node, OrderSeed::Forget { run })], "all else is over by now");
+    assert_eq!(forget, [(node, OrderSeed::Forget { part: PartId::new(run, 0) })], "all else is over by now");
 }
 
 #[test]
@@ -86,14 +89,17 @@ fn a_node_is_told_again_what_it_missed() {
     let running = cluster.start(two, &["node1"], 1);
     let node = cluster.node_id("node1");
     let submitted_sequence = cluster.state.job(one).unwrap().submitted_sequence;
-    let launch = OrderSeed::Launch { run: launching, submitted_sequence };
-    assert_eq!(reconcile(&cluster.state, node, &[running]), [launch]);
-    assert_eq!(reconcile(&cluster.state, node, &[running, launching]), []);
+    let launch = OrderSeed::Launch { part: PartId::new(launching, 0), submitted_sequence };
+    assert_eq!(reconcile(&cluster.state, node, &[PartId::new(running, 0)]), [launch]);
+    assert_eq!(reconcile(&cluster.state, node, &[PartId::new(running, 0), PartId::new(launching, 0)]), []);
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[two]) });
-    let stop = |run, reason| OrderSeed::Stop { run, reason, grace_seconds: 10 };
-    assert_eq!(reconcile(&cluster.state, node, &[running, launching]), [stop(running, StopReason::Cancelled)]);
+    let stop = |run, reason| OrderSeed::Stop { part: PartId::new(run, 0), reason, grace_seconds: 10 };
+    assert_eq!(
+        reconcile(&cluster.state, node, &[PartId::new(running, 0), PartId::new(launching, 0)]),
+        [stop(running, StopReason::Cancelled)]
+    );
     let unknown = RunId(99);
-    let orders = reconcile(&cluster.state, node, &[launching, unknown]);
+    let orders = reconcile(&cluster.state, node, &[PartId::new(launching, 0), PartId::new(unknown, 0)]);
     assert_eq!(orders, [stop(running, StopReason::Cancelled), stop(unknown, StopReason::NodeLost)]);
 }
 
@@ -104,9 +110,15 @@ fn a_suspension_is_told_again() {
     let run = cluster.start(id, &["node1"], 1);
     let node = cluster.node_id("node1");
     cluster.ok(&user("oper"), Command::Suspend { jobs: ids(&[id]) });
-    assert_eq!(reconcile(&cluster.state, node, &[run]), [OrderSeed::Suspend { run }]);
+    assert_eq!(
+        reconcile(&cluster.state, node, &[PartId::new(run, 0)]),
+        [OrderSeed::Suspend { part: PartId::new(run, 0) }]
+    );
     cluster.ok(&user("oper"), Command::Resume { jobs: ids(&[id]) });
-    assert_eq!(reconcile(&cluster.state, node, &[run]), [OrderSeed::Resume { run }]);
+    assert_eq!(
+        reconcile(&cluster.state, node, &[PartId::new(run, 0)]),
+        [OrderSeed::Resume { part: PartId::new(run, 0) }]
+    );
 }
 
 #[test]
@@ -122,8 +134,8 @@ fn a_step_goes_to_its_nodes() {
     };
     assert_eq!((step, started_sequence), (StepId(1), cluster.state.sequence()));
     let spec = submitted(&cluster, submitted_sequence);
-    let order = step_order(&cluster.state, run, NodeId(1), step, &spec, &tasks()).unwrap();
+    let order = step_order(&cluster.state, PartId::new(run, 0), NodeId(1), step, &spec, &tasks()).unwrap();
     assert_eq!((order.step, order.first_rank, order.total_tasks), (StepId(1), 1, 2));
-    assert!(reconcile(&cluster.state, NodeId(1), &[run]).contains(&orders[1].1));
-    assert!(reconcile(&cluster.state, NodeId(2), &[run]).is_empty());
+    assert!(reconcile(&cluster.state, NodeId(1), &[PartId::new(run, 0)]).contains(&orders[1].1));
+    assert!(reconcile(&cluster.state, NodeId(2), &[PartId::new(run, 0)]).is_empty());
 }

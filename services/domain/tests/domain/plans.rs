@@ -64,7 +64,7 @@ fn what_does_not_fit_is_refused() {
     check(change(&|placed| placed.shares[0].gpus = IndexSet::first_n(1)), "does not have these GPUs");
     check(change(&|placed| placed.shares[0].memory_bytes = 9 * GIB), "does not have this memory");
     check(change(&|placed| placed.shares[0].node.0 = 99), "does not exist");
-    check(change(&|placed| placed.shares[1] = placed.shares[0].clone()), "same node");
+    check(change(&|placed| placed.shares[1] = placed.shares[0].clone()), "placed twice");
     check(change(&|placed| placed.alternative = 1), "alternative");
     check(change(&|placed| placed.shares[0].tasks = 0), "tasks are given");
     cluster.ok(&user("oper"), Command::DrainNodes { nodes: vec!["node1".into()], reason: "fan".into() });

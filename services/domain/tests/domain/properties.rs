@@ -1,9 +1,12 @@
 //! Whatever is asked in whatever order, the invariants hold and the log replays.
 
 use crate::support::*;
-use muster_domain::state::{Part, PartState, Run};
+use muster_domain::{
+    State,
+    state::{Node, Part, PartState, Run},
+};
 use muster_schemas::{
-    JobId, RunId, Sequence,
+    JobId, PartId, RunId, Sequence,
     cluster::ClusterSettings,
     command::{Command, JobFilter, JobSelection, Start},
     event::{Actor, EndCause, JobChange, NodeExit},
@@ -143,7 +146,7 @@ impl Model {
         let launching = self.runs_of_several().filter(|run| run.stopping.is_none());
         let (run, part) = launching.filter_map(|run| Some((run, run.parts.iter().find(is_launching)?))).next()?;
         let node = self.cluster.state.node_name(part.node);
-        Some((executor(&node), Command::NodeStarted { run: run.id }))
+        Some((executor(&node), Command::NodeStarted { part: run.id_of(part) }))
     }
 
     fn node(&self, pick: u8) -> String {
@@ -221,9 +224,9 @@ impl Model {
             Step::Hello { node, boot, forget } => {
                 let name = self.node(node);
                 let known = state.node_by_name(&name)?;
-                let runs = if forget { Vec::new() } else { known.runs.iter().copied().collect() };
+                let parts = if forget { Vec::new() } else { parts_on(state, known) };
                 let boot_id = format!("boot{}", boot % 2);
-                (executor(&name), Command::NodeHello { boot_id, runs, highest_run: None })
+                (executor(&name), Command::NodeHello { boot_id, parts, highest_run: None })
             }
             Step::Silent { node } => {
                 let node = state.node_by_name(&self.node(node))?.id;
@@ -386,13 +389,13 @@ impl Model {
         let now = self.cluster.now;
         let runs: Vec<RunId> = state.runs().map(|run| run.id).collect();
         let id = runs.get(run as usize % runs.len().max(1)).copied().unwrap_or(RunId(u64::from(run)));
-        let name = match state.run(id) {
-            Some(run) => state.node_name(run.parts[node as usize % run.parts.len()].node).into_owned(),
-            None => self.node(node),
+        let (name, part) = match state.run(id).map(|run| (run, &run.parts[node as usize % run.parts.len()])) {
+            Some((run, part)) => (state.node_name(part.node).into_owned(), run.id_of(part)),
+            None => (self.node(node), PartId::new(id, 0)),
         };
-        let ended = |cause, status| Command::NodeEnded { run: id, exit: exit(status, cause, now) };
+        let ended = |cause, status| Command::NodeEnded { part, exit: exit(status, cause, now) };
         let command = match what % 8 {
-            0..=2 => Command::NodeStarted { run: id },
+            0..=2 => Command::NodeStarted { part },
             3 | 4 => ended(EndCause::Itself, ExitStatus::Code(0)),
             5 => ended(EndCause::Itself, ExitStatus::Code(1)),
             6 => ended(
@@ -402,7 +405,7 @@ impl Model {
             _ => {
                 let cause = EndCause::LaunchFailed("no".into());
                 let exit = NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: now };
-                Command::NodeEnded { run: id, exit }
+                Command::NodeEnded { part, exit }
             }
         };
         Some((executor(&name), command))
@@ -416,6 +419,8 @@ pub fn place(
     used: &mut BTreeMap<muster_schemas::NodeId, IndexSet>,
     wild: bool,
 ) -> Option<Placement> {
+    // Components of every other job have nodes of their own.
+    let shares_nodes = job.id.number.is_multiple_of(2);
     let mut placed_on = Vec::new();
     let mut components = Vec::new();
     for component in &job.components {
@@ -426,7 +431,10 @@ pub fn place(
         for node in state.nodes() {
             let taken = used.get(&node.id).cloned().unwrap_or_default();
             let free = if wild { node.free_cores.clone() } else { node.free_cores.difference(&taken) };
-            if shares.len() as u64 == least.nodes || free.len() < each || placed_on.contains(&node.id) {
+            if shares.len() as u64 == least.nodes || free.len() < each {
+                continue;
+            }
+            if placed_on.contains(&node.id) && !shares_nodes {
                 continue;
             }
             let cores = free.smallest(each);
@@ -501,6 +509,8 @@ fn random_histories_reach_every_event() {
         ("job", "started"),
         ("job", "stopping"),
         ("run", "node_ended"),
+        ("run", "part_started"),
+        ("run", "part_ended"),
         ("run", "ended"),
         ("job", "requeued"),
         ("job", "finished"),
@@ -519,4 +529,10 @@ fn random_histories_reach_every_event() {
     ];
     let missing: Vec<_> = wanted.iter().filter(|event| !seen.contains(*event)).collect();
     assert!(missing.is_empty(), "never came up: {missing:?}");
+}
+
+/// The parts of runs that a node has.
+fn parts_on(state: &State, node: &Node) -> Vec<PartId> {
+    let runs = node.runs.iter().filter_map(|run| state.run(*run));
+    runs.flat_map(|run| run.parts_on(node.id).map(|part| run.id_of(part))).collect()
 }

@@ -3,14 +3,14 @@
 use crate::support::*;
 use muster_domain::orders::{OrderSeed, follow_up, launch_order};
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
     event::{Actor, EndCause, Event, NodeExit, NodeTasks, StopReason},
     job::{ExitStatus, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
 };
 
 fn ended(run: RunId, exit: NodeExit) -> Command {
-    Command::NodeEnded { run, exit }
+    Command::NodeEnded { part: PartId::new(run, 0), exit }
 }
 
 fn task_job(nodes: u32) -> muster_schemas::job::JobSpec {
@@ -25,10 +25,13 @@ fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
     let id = cluster.submit("ada", task_job(2));
     let run = cluster.allocate(id, &["node1", "node2"], 1);
     let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
-    let first = cluster.ok(&executor("node2"), Command::NodeStarted { run });
+    let first = cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     assert_eq!(first, [Event::RunNodeStarted { run, node: node2 }]);
-    assert!(cluster.ok(&executor("node2"), Command::NodeStarted { run }).is_empty(), "a repeated report");
-    let last = cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    assert!(
+        cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
+        "a repeated report"
+    );
+    let last = cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     assert_eq!(last, [Event::RunStarted { job: id, run, node: node1 }]);
     let one = cluster.end(run, "node1", ExitStatus::Code(5));
     assert!(matches!(one.as_slice(), [Event::RunNodeEnded { .. }]), "the others go on: {one:?}");
@@ -82,7 +85,10 @@ fn an_end_implies_the_start() {
         matches!(events.as_slice(), [Event::RunStarted { .. }, Event::RunEnded { .. }, Event::JobFinished { .. }]),
         "{events:?}"
     );
-    assert!(cluster.ok(&executor("node1"), Command::NodeStarted { run }).is_empty(), "late, and nothing new");
+    assert!(
+        cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
+        "late, and nothing new"
+    );
 }
 
 #[test]
@@ -92,7 +98,7 @@ fn a_script_has_run_also_if_the_other_nodes_were_not_ready() {
         let id = cluster.submit("ada", job(2, 1));
         let run = cluster.allocate(id, &["node1", "node2"], 1);
         if lead_reports_its_start {
-            cluster.ok(&executor("node1"), Command::NodeStarted { run });
+            cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
         }
         let events = cluster.end(run, "node1", ExitStatus::Code(0));
         assert!(
@@ -102,7 +108,7 @@ fn a_script_has_run_also_if_the_other_nodes_were_not_ready() {
             ),
             "{events:?}"
         );
-        let late = cluster.ok(&executor("node2"), Command::NodeStarted { run });
+        let late = cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
         assert!(matches!(late.as_slice(), [Event::RunNodeStarted { .. }]), "a run starts once: {late:?}");
         cluster.ok(&executor("node2"), ended(run, exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now)));
         assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
@@ -135,7 +141,7 @@ fn a_failed_launch_on_one_node_stops_the_others() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", task_job(2));
     let run = cluster.allocate(id, &["node1", "node2"], 1);
-    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     let cause = EndCause::LaunchFailed("no such user".into());
     let failed = NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: cluster.now };
     let events = cluster.ok(&executor("node2"), ended(run, failed));
@@ -267,9 +273,22 @@ fn only_the_node_itself_reports_for_it() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
     let run = cluster.allocate(id, &["node1"], 1);
-    assert!(cluster.ok(&executor("node2"), Command::NodeStarted { run }).is_empty(), "not its run");
-    cluster.refused(&user("ada"), Command::NodeStarted { run }, RefusalCode::PermissionDenied, "executors");
-    cluster.refused(&executor("node9"), Command::NodeStarted { run }, RefusalCode::NotFound, "node9");
+    assert!(
+        cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
+        "not its run"
+    );
+    cluster.refused(
+        &user("ada"),
+        Command::NodeStarted { part: PartId::new(run, 0) },
+        RefusalCode::PermissionDenied,
+        "executors",
+    );
+    cluster.refused(
+        &executor("node9"),
+        Command::NodeStarted { part: PartId::new(run, 0) },
+        RefusalCode::NotFound,
+        "node9",
+    );
 }
 
 #[test]
@@ -291,7 +310,7 @@ fn steps() {
     let Event::StepStarted { tasks: layout, step, .. } = &events[0] else { panic!("{events:?}") };
     assert_eq!((layout.as_slice(), *step), ([NodeTasks { node: node1, tasks: 3 }].as_slice(), StepId(2)));
     let end = |code, now| Command::NodeStepEnded {
-        run,
+        part: PartId::new(run, 0),
         step: StepId(1),
         exit: exit(ExitStatus::Code(code), EndCause::Itself, now),
     };
@@ -316,7 +335,7 @@ fn a_job_that_is_put_back_for_later_waits_for_its_time_and_knows_how_often_it_st
         order.environment
     };
     let run = cluster.start(id, &["node1"], 1);
-    assert!(!environment(&cluster, run).contains_key("MUSTER_RESTART_COUNT"));
+    assert!(!environment(&cluster, PartId::new(run, 0)).contains_key("MUSTER_RESTART_COUNT"));
     cluster.ok(&user("ada"), Command::RequeueLater { jobs: ids(&[id]), hold: false, delay_seconds: 120 });
     let begin = cluster.now.plus_seconds(120);
     cluster.pass(5);
@@ -328,7 +347,7 @@ fn a_job_that_is_put_back_for_later_waits_for_its_time_and_knows_how_often_it_st
     cluster.tick();
     assert!(cluster.is_waiting(id));
     let run = cluster.start(id, &["node1"], 1);
-    assert_eq!(environment(&cluster, run)["MUSTER_RESTART_COUNT"], "1");
+    assert_eq!(environment(&cluster, PartId::new(run, 0))["MUSTER_RESTART_COUNT"], "1");
     cluster.assert_replays();
 }
 
@@ -342,7 +361,7 @@ fn a_signal_to_the_script_alone_goes_to_its_node_as_step_0() {
     let run = cluster.start(id, &["node2", "node3"], 1);
     cluster.ok(&user("ada"), signal(id));
     let orders = follow_up(&cluster.state, cluster.log.last().expect("a record"));
-    let order = OrderSeed::SignalStep { run, step: StepId(0), signal: 10 };
+    let order = OrderSeed::SignalStep { part: PartId::new(run, 0), step: StepId(0), signal: 10 };
     assert_eq!(orders, [(cluster.node_id("node2"), order)]);
     let other = cluster.submit("ada", task_job(1));
     cluster.start(other, &["node1"], 1);

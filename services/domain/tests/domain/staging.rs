@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_domain::{State, state::Stage};
 use muster_schemas::{
-    JobId, RunId,
+    JobId, PartId, RunId,
     cluster::ClusterConfig,
     command::{CallOutcome, CallReport, Command, JobEnding, RefusalCode, Reply, Start},
     event::{Actor, Event, Intake},
@@ -84,7 +84,9 @@ fn start(cluster: &mut Cluster, job: JobId) -> RunId {
     let start = Start { job, placement: Placement { components } };
     let planned = cluster.run(&Actor::Planner, commit(vec![start]));
     assert!(matches!(&planned, Ok((_, Reply::Planned(refused))) if refused.is_empty()), "{planned:?}");
-    nodes.iter().for_each(|node| drop(cluster.ok(&executor(node), Command::NodeStarted { run })));
+    for (node, component) in nodes.iter().zip(0..) {
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
+    }
     run
 }
 

@@ -2,7 +2,7 @@
 
 use muster_domain::{Decision, State, decide, invariants::assert_invariants};
 use muster_schemas::{
-    CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
+    CommandId, JobId, NodeId, PartId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::{Command, JobSelection, Refusal, RefusalCode, Reply, Start},
     event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext, uuid_bytes::UuidBytes},
@@ -203,7 +203,14 @@ impl Cluster {
     }
 
     pub fn hello(&mut self, node: &str, boot_id: &str, runs: &[RunId]) -> Vec<Event> {
-        self.ok(&executor(node), Command::NodeHello { boot_id: boot_id.into(), runs: runs.to_vec(), highest_run: None })
+        self.ok(
+            &executor(node),
+            Command::NodeHello {
+                boot_id: boot_id.into(),
+                parts: runs.iter().map(|run| self.part(*run, node)).collect(),
+                highest_run: None,
+            },
+        )
     }
 
     pub fn node_id(&self, name: &str) -> NodeId {
@@ -247,14 +254,20 @@ impl Cluster {
     pub fn start(&mut self, job: JobId, nodes: &[&str], cores: u32) -> RunId {
         let run = self.allocate(job, nodes, cores);
         for node in nodes {
-            self.ok(&executor(node), Command::NodeStarted { run });
+            self.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, 0) });
         }
         run
     }
 
+    /// The part that a run has on a node; one of the first component if it has none.
+    pub fn part(&self, run: RunId, node: &str) -> PartId {
+        let part = self.state.run(run).and_then(|known| Some(known.id_of(known.part(self.node_id(node))?)));
+        part.unwrap_or(PartId::new(run, 0))
+    }
+
     pub fn end(&mut self, run: RunId, node: &str, status: ExitStatus) -> Vec<Event> {
         let exit = exit(status, EndCause::Itself, self.now);
-        self.ok(&executor(node), Command::NodeEnded { run, exit })
+        self.ok(&executor(node), Command::NodeEnded { part: self.part(run, node), exit })
     }
 
     /// A job of one core on node1 from start to end.

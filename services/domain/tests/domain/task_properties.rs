@@ -3,7 +3,7 @@
 
 use crate::{lists::*, support::*};
 use muster_schemas::{
-    JobId, NodeId, RunId, StepId,
+    JobId, NodeId, PartId, RunId, StepId,
     command::{Command, JobEnding},
     event::{EndCause, Event, NodeExit, ShrinkReason},
     job::{ExitStatus, Outcome},
@@ -167,14 +167,14 @@ impl World {
             NodeExit { status: None, started: None, ..exit(ExitStatus::Code(0), EndCause::Itself, self.cluster.now) };
         if let Some(at) = self.leaving.iter().position(|(_, left)| *left == node) {
             let (run, _) = self.leaving.remove(at);
-            return self.cluster.ok(&executor(name), Command::NodeEnded { run, exit: end });
+            return self.cluster.ok(&executor(name), Command::NodeEnded { part: PartId::new(run, 0), exit: end });
         }
         let Some(run) = self.run() else { return Vec::new() };
         let known = self.cluster.state.run(run).unwrap();
         let command = match (known.part(node), known.stopping) {
             (None, _) => return Vec::new(),
-            (Some(_), Some(_)) => Command::NodeEnded { run, exit: end },
-            (Some(_), None) => Command::NodeStarted { run },
+            (Some(_), Some(_)) => Command::NodeEnded { part: PartId::new(run, 0), exit: end },
+            (Some(_), None) => Command::NodeStarted { part: PartId::new(run, 0) },
         };
         self.cluster.ok(&executor(name), command)
     }

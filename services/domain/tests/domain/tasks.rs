@@ -6,7 +6,7 @@ use muster_domain::{
     orders::{OrderSeed, follow_up, reconcile, task_order},
 };
 use muster_schemas::{
-    StepId,
+    PartId, StepId,
     command::{Command, RefusalCode},
     event::{EndCause, Event, StopReason},
     job::{ExitStatus, Outcome, Program},
@@ -77,7 +77,7 @@ fn a_sweep_fills_its_value_into_command_and_files() {
     let run = cluster.start(job, &["node1"], 2);
     cluster.settle();
     let node = cluster.node_id("node1");
-    let order = task_order(&cluster.state, run, node, StepId(2), &spec, &list).unwrap();
+    let order = task_order(&cluster.state, PartId::new(run, 0), node, StepId(2), &spec, &list).unwrap();
     assert_eq!(order.launch.program, program(&["run", "-n12", "in012.dat", "12/12"]));
     assert_eq!(order.launch.stdout.as_deref(), Some("out12"));
     assert_eq!(order.working_directory, "/work/12");
@@ -244,10 +244,10 @@ fn tasks_make_room_for_the_release_of_nodes_within_the_walltime() {
     assert!(matches!(&events[..], [Event::TasksStopping { reason: StopReason::Walltime, .. }]), "{events:?}");
     let orders = follow_up(&cluster.state, cluster.log.last().unwrap());
     let node = cluster.node_id("node1");
-    assert_eq!(orders, [(node, OrderSeed::StopStep { run, step: StepId(1), grace_seconds: 5 })]);
+    assert_eq!(orders, [(node, OrderSeed::StopStep { part: PartId::new(run, 0), step: StepId(1), grace_seconds: 5 })]);
     let events = cluster.end_step(run, StepId(1), ExitStatus::Signal(15));
     assert_eq!(tasks_begun(&events), [0]);
-    let order = task_order(&cluster.state, run, node, StepId(2), &spec, &list).unwrap();
+    let order = task_order(&cluster.state, PartId::new(run, 0), node, StepId(2), &spec, &list).unwrap();
     assert_eq!(order.walltime_seconds, Some(10), "the release is limited");
     cluster.end_step(run, StepId(2), OK);
     cluster.end_parts(run);
@@ -289,15 +289,19 @@ fn a_run_of_tasks_ends_with_release_unless_it_is_forced() {
         (cluster, job, run)
     };
     let (mut cluster, job, run) = end(JobEnding::default());
-    let seeds = reconcile(&cluster.state, cluster.node_id("node1"), &[run]);
-    assert_eq!(seeds, [OrderSeed::StopStep { run, step: StepId(1), grace_seconds: 10 }], "repeated until it has ended");
+    let seeds = reconcile(&cluster.state, cluster.node_id("node1"), &[PartId::new(run, 0)]);
+    assert_eq!(
+        seeds,
+        [OrderSeed::StopStep { part: PartId::new(run, 0), step: StepId(1), grace_seconds: 10 }],
+        "repeated until it has ended"
+    );
     assert_eq!(tasks_begun(&cluster.end_step(run, StepId(1), ExitStatus::Signal(15))), [0]);
     assert_eq!(stops(&cluster.end_step(run, StepId(2), OK)), [StopReason::Cancelled]);
     cluster.end_parts(run);
     assert_eq!(cluster.outcome(job), Some(Outcome::Cancelled));
 
     let (mut cluster, job, run) = end(JobEnding { is_finished: true, is_graceful: true, ..JobEnding::default() });
-    let seeds = reconcile(&cluster.state, cluster.node_id("node1"), &[run]);
+    let seeds = reconcile(&cluster.state, cluster.node_id("node1"), &[PartId::new(run, 0)]);
     assert!(matches!(&seeds[..], [OrderSeed::LaunchTask { .. }]), "it may end by itself: {seeds:?}");
     assert_eq!(tasks_begun(&cluster.end_step(run, StepId(1), OK)), [0]);
     cluster.end_step(run, StepId(2), OK);
@@ -305,8 +309,11 @@ fn a_run_of_tasks_ends_with_release_unless_it_is_forced() {
     assert_eq!(cluster.outcome(job), Some(Outcome::DeclaredFinished));
 
     let (mut cluster, job, run) = end(JobEnding { is_forced: true, ..JobEnding::default() });
-    let seeds = reconcile(&cluster.state, cluster.node_id("node1"), &[run]);
-    assert_eq!(seeds, [OrderSeed::Stop { run, reason: StopReason::CancelledAtOnce, grace_seconds: 0 }]);
+    let seeds = reconcile(&cluster.state, cluster.node_id("node1"), &[PartId::new(run, 0)]);
+    assert_eq!(
+        seeds,
+        [OrderSeed::Stop { part: PartId::new(run, 0), reason: StopReason::CancelledAtOnce, grace_seconds: 0 }]
+    );
     cluster.end_parts(run);
     assert_eq!(cluster.outcome(job), Some(Outcome::Cancelled));
     cluster.assert_replays();

@@ -1,6 +1,6 @@
 //! Groups of both cgroup versions, as folders.
 
-use muster_schemas::RunId;
+use muster_schemas::PartId;
 use std::{
     collections::HashMap,
     fs::{self, File, OpenOptions},
@@ -96,22 +96,22 @@ fn lists(file: &Path, word: &str) -> bool {
     fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|listed| listed == word))
 }
 
-/// The runs that have a group below a base.
-pub fn runs_below(base: &Path) -> Vec<RunId> {
+/// The parts of runs that have a group below a base.
+pub fn parts_below(base: &Path) -> Vec<PartId> {
     let Ok(entries) = fs::read_dir(base) else { return vec![] };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| name.strip_prefix(RUN_PREFIX)?.parse().ok().map(RunId)).collect()
+    names.filter_map(|name| name.strip_prefix(RUN_PREFIX)?.parse().ok()).collect()
 }
 
-/// The group of one run in one hierarchy.
+/// The group of one part of a run in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     path: PathBuf,
 }
 
 impl Group {
-    pub fn new(base: &Path, run: RunId) -> Self {
-        Self { path: base.join(format!("{RUN_PREFIX}{run}")) }
+    pub fn new(base: &Path, part: PartId) -> Self {
+        Self { path: base.join(format!("{RUN_PREFIX}{part}")) }
     }
 
     pub fn path(&self) -> &Path {

@@ -10,7 +10,7 @@ use muster_executor::{
     spool::{RunFolder, Spool},
 };
 use muster_schemas::{
-    JobId, RunId, Sequence, StepId,
+    JobId, PartId, RunId, Sequence, StepId,
     command::{Answer, Command, CommandEnvelope, QueryAnswer, Reply},
     event::{NodeExit, Owner, StopReason, TraceContext},
     job::{ExitStatus, Launch, Program},
@@ -137,7 +137,7 @@ impl Node {
     }
 
     pub async fn stop(&self, run: u64, reason: StopReason, grace_seconds: u32) {
-        self.order(NodeOrder::Stop { run: RunId(run), reason, grace_seconds }).await;
+        self.order(NodeOrder::Stop { part: PartId::new(RunId(run), 0), reason, grace_seconds }).await;
     }
 
     pub async fn run(&self, order: LaunchOrder) -> NodeExit {
@@ -148,7 +148,7 @@ impl Node {
 
     pub async fn ended(&self, run: u64) -> NodeExit {
         self.told(&format!("the end of run {run}"), |command| match command {
-            Command::NodeEnded { run: ended, exit } if ended.0 == run => Some(exit.clone()),
+            Command::NodeEnded { part, exit } if part.run().0 == run => Some(exit.clone()),
             _ => None,
         })
         .await
@@ -156,7 +156,7 @@ impl Node {
 
     pub async fn started(&self, run: u64) {
         self.told(&format!("the start of run {run}"), |command| match command {
-            Command::NodeStarted { run: started } if started.0 == run => Some(()),
+            Command::NodeStarted { part } if part.run().0 == run => Some(()),
             _ => None,
         })
         .await;
@@ -173,7 +173,7 @@ impl Node {
         let ends = notes
             .commands
             .iter()
-            .filter(|envelope| matches!(&envelope.command, Command::NodeEnded { run: ended, .. } if ended.0 == run));
+            .filter(|envelope| matches!(&envelope.command, Command::NodeEnded { part, .. } if part.run().0 == run));
         ends.map(|envelope| envelope.id).collect::<std::collections::BTreeSet<_>>().len()
     }
 
@@ -224,7 +224,7 @@ impl Node {
 
     /// Whether the result of a run is in the spool.
     pub fn has_result(&self, run: u64) -> bool {
-        let folder = RunFolder::of(self.spool(), RunKey::whole(RunId(run)));
+        let folder = RunFolder::of(self.spool(), RunKey::whole(PartId::new(RunId(run), 0)));
         folder.log().unwrap().is_some_and(|log| log.end.is_some())
     }
 

@@ -537,7 +537,9 @@ fn step_view(history: &[Record], of_run: RunId, of_step: StepId) -> Option<StepV
             {
                 view = Some(StepView { run: of_run, step: of_step, ended: true, exit_status: None, detail: None });
             }
-            Event::StepNodeEnded { run, step, exit, .. } | Event::StepTasksEnded { run, step, exit, .. }
+            Event::StepNodeEnded { run, step, exit, .. }
+            | Event::StepTasksEnded { run, step, exit, .. }
+            | Event::StepPartEnded { run, step, exit, .. }
                 if (*run, *step) == (of_run, of_step) =>
             {
                 if let (Some(view), Some(text)) = (&mut view, cause_text(exit)) {

@@ -10,10 +10,11 @@ use futures::{
 };
 use muster_bus::{BusError, Message};
 use muster_schemas::{
-    RunId, StepId,
+    PartId, RunId, StepId,
     cluster::NodeCondition,
+    resources::IndexSet,
     step_io::{IoAsk, IoReply, IoRequest, MAX_READ_BYTES, OutputPage, OutputPart},
-    steps::StepInput,
+    steps::{StepInput, StepPlace},
     subjects,
 };
 use std::time::Duration;
@@ -37,6 +38,13 @@ pub(crate) struct ReadFrom {
     pub(crate) max_bytes: u32,
 }
 
+/// Where tasks of a step are.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    component: u32,
+    of_step: &'a StepPlace,
+}
+
 /// The streams of one step.
 pub(crate) struct Streams<'a> {
     pub(crate) app: &'a App,
@@ -46,21 +54,21 @@ pub(crate) struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    fn nodes(&self) -> Vec<String> {
-        self.known.spec.places().map(|(_, place)| place.node.clone()).collect()
+    fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        self.known.spec.places().map(|(group, place)| Place { component: group.component, of_step: place })
     }
 
     /// Output of any node, as soon as there is some.
     pub(crate) async fn read(&self, from: &ReadFrom, wait: Duration) -> Result<OutputPage, ApiError> {
-        let nodes = self.nodes();
-        if from.offsets.len() != nodes.len() {
-            let (given, has) = (from.offsets.len(), nodes.len());
+        let places: Vec<Place> = self.places().collect();
+        if from.offsets.len() != places.len() {
+            let (given, has) = (from.offsets.len(), places.len());
             return Err(ApiError::invalid(format!("from: {given} offsets are given, the step has {has} nodes")));
         }
         let deadline = Instant::now() + wait;
         let asked = from.offsets.iter().enumerate().filter_map(|(at, offset)| Some((at, (*offset)?)));
         let mut waiting: FuturesUnordered<_> =
-            asked.map(|(at, offset)| self.read_node(&nodes[at], at as u32, offset, from, deadline)).collect();
+            asked.map(|(at, offset)| self.read_place(places[at], at as u32, offset, from, deadline)).collect();
         let mut parts = Vec::new();
         while let Some(part) = waiting.next().await {
             parts.extend(part);
@@ -73,13 +81,13 @@ impl Streams<'_> {
             }
         }
         parts.sort_by_key(|part: &OutputPart| part.node);
-        Ok(OutputPage { parts, nodes: nodes.len() as u32 })
+        Ok(OutputPage { parts, nodes: places.len() as u32 })
     }
 
-    /// Output of a node; `None` if none came in time.
-    fn read_node<'b>(
+    /// Output of a place; `None` if none came in time.
+    fn read_place<'b>(
         &'b self,
-        node: &'b str,
+        place: Place<'b>,
         at: u32,
         offset: u64,
         from: &'b ReadFrom,
@@ -96,12 +104,12 @@ impl Streams<'_> {
                     wait_millis: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
                 };
                 let part = |from, bytes, is_last| OutputPart { node: at, from, bytes, is_last };
-                match self.ask(node, "read", ask, left + ANSWER_TIME).await {
+                match self.ask(place, "read", ask, left + ANSWER_TIME).await {
                     Ok(IoReply::Output { from, bytes, is_last }) if !bytes.is_empty() || is_last => {
                         return Some(part(from, bytes, is_last));
                     }
-                    Ok(IoReply::Unknown) if self.has_ended_on(node) => return Some(part(offset, Vec::new(), true)),
-                    Err(_) if !self.is_up(node) => return Some(part(offset, Vec::new(), true)),
+                    Ok(IoReply::Unknown) if self.has_ended_at(place) => return Some(part(offset, Vec::new(), true)),
+                    Err(_) if !self.is_up(place) => return Some(part(offset, Vec::new(), true)),
                     Ok(IoReply::Output { .. }) if left.is_zero() => return None,
                     _ if left.is_zero() => return None,
                     Ok(IoReply::Output { .. }) => {}
@@ -122,33 +130,33 @@ impl Streams<'_> {
     ) -> Result<u64, ApiError> {
         let deadline = Instant::now() + wait;
         let end = offset + bytes.len() as u64;
-        let nodes: Vec<String> = self.feeding_nodes();
-        let sent = nodes.iter().map(|node| self.write_node(node, offset, bytes, is_last, deadline));
+        let sent = self.fed_places().map(|place| self.write_place(place, offset, bytes, is_last, deadline));
         let lengths: Vec<u64> = sent.collect::<FuturesOrdered<_>>().collect().await;
         Ok(lengths.into_iter().min().unwrap_or(end).min(end))
     }
 
-    fn feeding_nodes(&self) -> Vec<String> {
+    /// Where there are tasks that read.
+    fn fed_places(&self) -> impl Iterator<Item = Place<'_>> {
         let streams = &self.known.spec.streams;
-        let feeds = |ranks: &muster_schemas::resources::IndexSet| match streams.stdin {
+        let reads = |ranks: &IndexSet| match streams.stdin {
             StepInput::AllTasks => true,
             StepInput::Task(rank) => ranks.contains(rank),
             StepInput::Nothing | StepInput::File(_) => streams.terminal.is_some() && ranks.contains(0),
         };
-        self.known.spec.places().filter(|(_, place)| feeds(&place.ranks)).map(|(_, place)| place.node.clone()).collect()
+        self.places().filter(move |place| reads(&place.of_step.ranks))
     }
 
-    /// How much input a node has; as much as is wanted if no task is there any more that could read it.
-    async fn write_node(&self, node: &str, offset: u64, bytes: &[u8], is_last: bool, deadline: Instant) -> u64 {
+    /// How much input a place has; as much as is wanted if no task is there any more that could read it.
+    async fn write_place(&self, place: Place<'_>, offset: u64, bytes: &[u8], is_last: bool, deadline: Instant) -> u64 {
         let end = offset + bytes.len() as u64;
         let mut has = 0;
         loop {
             let ask = IoAsk::Write { offset, bytes: bytes.to_vec(), is_last };
-            match self.ask(node, "write", ask, ANSWER_TIME).await {
+            match self.ask(place, "write", ask, ANSWER_TIME).await {
                 Ok(IoReply::Input(length)) if length >= end || length < offset => return length,
                 Ok(IoReply::Input(length)) => has = length,
-                Ok(IoReply::Unknown) if self.has_ended_on(node) => return end,
-                Err(_) if !self.is_up(node) => return end,
+                Ok(IoReply::Unknown) if self.has_ended_at(place) => return end,
+                Err(_) if !self.is_up(place) => return end,
                 _ => {}
             }
             if Instant::now() >= deadline {
@@ -160,38 +168,43 @@ impl Streams<'_> {
 
     /// Says how large the client's terminal is.
     pub(crate) async fn resize(&self, size: muster_schemas::steps::TerminalSize) -> Result<(), ApiError> {
-        let first = self.known.spec.places().find(|(_, place)| place.ranks.contains(0));
-        let Some((_, place)) = first else { return Ok(()) };
-        match self.ask(&place.node, "resize", IoAsk::Resize(size), ANSWER_TIME).await {
+        let first = self.places().find(|place| place.of_step.ranks.contains(0));
+        let Some(place) = first else { return Ok(()) };
+        match self.ask(place, "resize", IoAsk::Resize(size), ANSWER_TIME).await {
             Ok(_) => Ok(()),
-            Err(error) => Err(ApiError::unavailable(format!("node {} does not answer: {error}", place.node))),
+            Err(error) => Err(ApiError::unavailable(format!("node {} does not answer: {error}", place.of_step.node))),
         }
     }
 
-    async fn ask(&self, node: &str, verb: &str, ask: IoAsk, timeout: Duration) -> Result<IoReply, BusError> {
+    async fn ask(&self, place: Place<'_>, verb: &str, ask: IoAsk, timeout: Duration) -> Result<IoReply, BusError> {
         let task = match self.known.spec.streams.stdin {
             StepInput::Task(rank) if verb == "write" => rank.to_string(),
             _ => "all".to_owned(),
         };
-        let subject = subjects::step_io(self.known.job, self.step, &task, verb, node);
+        let subject = subjects::step_io(self.known.job, self.step, &task, verb, &place.of_step.node);
+        let part = PartId::new(self.run, place.component);
         let malformed = |source| BusError::Malformed { subject: subject.clone(), source };
-        let message = Message::encode(&IoRequest { run: self.run, step: self.step, ask }).map_err(malformed)?;
+        let message = Message::encode(&IoRequest { part, step: self.step, ask }).map_err(malformed)?;
         let reply = self.app.bus.request(&subject, message, timeout).await?;
         reply.decode().map_err(malformed)
     }
 
-    /// Whether the log says that nothing of the step is left on a node.
-    fn has_ended_on(&self, node: &str) -> bool {
+    /// Whether the log says that nothing of the step is left at a place.
+    fn has_ended_at(&self, place: Place) -> bool {
         self.app.reader.projection().read(|state| {
-            let id = state.node_by_name(node).map(|node| node.id);
+            let Some(launched) = state.launched_step(self.run, self.step) else { return true };
+            let node = state.node_by_name(&place.of_step.node).map(|node| node.id);
+            let at = node.and_then(|node| launched.position(node, place.component));
             let step = state.run(self.run).and_then(|run| run.steps.get(&self.step));
-            step.is_none_or(|step| step.parts.iter().any(|part| Some(part.node) == id && part.exit.is_some()))
+            let part = at.zip(step).and_then(|(at, step)| step.parts.get(at));
+            part.is_some_and(|part| part.exit.is_some())
         })
     }
 
     /// Whether a node that does not answer is expected back.
-    fn is_up(&self, node: &str) -> bool {
-        let condition = |state: &muster_domain::State| state.node_by_name(node).map(|node| node.condition.clone());
+    fn is_up(&self, place: Place) -> bool {
+        let name = &place.of_step.node;
+        let condition = |state: &muster_domain::State| state.node_by_name(name).map(|node| node.condition.clone());
         self.app.reader.projection().read(condition) == Some(NodeCondition::Up)
     }
 }

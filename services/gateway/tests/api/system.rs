@@ -4,7 +4,7 @@ use muster_bus::{LedgerClient, LocalBus, SharedBus};
 use muster_client::{Client, ClientError, Endpoint, Moment};
 use muster_ledger::limits::NoLimits;
 use muster_schemas::{
-    CommandId, JobId, NodeId, RunId, Sequence, Timestamp,
+    CommandId, JobId, NodeId, PartId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     command::{Answer, Command, JobSelection, Reply, Start},
     event::{Actor, EndCause, NodeExit, TraceContext},
@@ -181,7 +181,7 @@ impl System {
     pub fn hello(&self, name: &str) {
         self.command(
             Actor::Executor(name.into()),
-            Command::NodeHello { boot_id: "boot".into(), runs: vec![], highest_run: None },
+            Command::NodeHello { boot_id: "boot".into(), parts: vec![], highest_run: None },
         );
     }
 
@@ -201,7 +201,7 @@ impl System {
         let answer = self.command(Actor::Planner, plan);
         assert_eq!(answer.result, Ok(Reply::Planned(vec![])));
         let run = self.client().job(job, Moment::Now).unwrap().job.run.expect("the job has a run");
-        self.command(Actor::Executor("node1".into()), Command::NodeStarted { run });
+        self.command(Actor::Executor("node1".into()), Command::NodeStarted { part: PartId::new(run, 0) });
         run
     }
 
@@ -223,7 +223,7 @@ impl System {
             started: Some(Timestamp::now()),
             ended: Timestamp::now(),
         };
-        self.command(Actor::Executor("node1".into()), Command::NodeEnded { run, exit });
+        self.command(Actor::Executor("node1".into()), Command::NodeEnded { part: PartId::new(run, 0), exit });
     }
 
     /// Sends bytes and reads the answer: status line, headers, body.

@@ -6,7 +6,7 @@ use muster_bus::{LocalBus, Message, Request, SharedBus};
 use muster_domain::{State, decide};
 use muster_planner_service::Config;
 use muster_schemas::{
-    CommandId, JobId, RunId, Sequence, Timestamp,
+    CommandId, JobId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, Reply},
     event::{Actor, Commit, EndCause, Event, NodeExit, Owner, Record, TraceContext},
@@ -54,7 +54,7 @@ impl Ledger {
             ClusterConfig { nodes: (1..=nodes).map(node).collect(), queues: vec![queue], ..ClusterConfig::default() };
         ledger.command(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false }).await;
         for number in 1..=nodes {
-            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None };
+            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
             ledger.command(&Actor::Executor(format!("node{number}")), hello).await;
         }
         ledger
@@ -102,10 +102,11 @@ impl Ledger {
     /// The end of the run of a job that runs.
     pub async fn end(&mut self, job: JobId) {
         let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
-        let nodes: Vec<_> = self.state.run(run).expect("it runs").nodes().collect();
-        for node in nodes {
+        let run = self.state.run(run).expect("it runs");
+        let parts: Vec<_> = run.parts.iter().map(|part| (part.node, run.id_of(part))).collect();
+        for (node, part) in parts {
             let name = self.state.node_name(node).into_owned();
-            self.command(&Actor::Executor(name), Command::NodeEnded { run: RunId(run.0), exit: exit() }).await;
+            self.command(&Actor::Executor(name), Command::NodeEnded { part, exit: exit() }).await;
         }
     }
 

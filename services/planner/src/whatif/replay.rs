@@ -3,9 +3,9 @@
 
 use super::history::{History, Input, PastRun, What, cores};
 use crate::projection::Projection;
-use muster_domain::{State, decide_owned};
+use muster_domain::{State, decide_owned, state::Run};
 use muster_schemas::{
-    CommandId, JobId, NodeId, RunId, Timestamp,
+    CommandId, JobId, NodeId, PartId, RunId, Timestamp,
     cluster::NodeCondition,
     command::{Command, JobSelection, Refusal, Reply},
     event::{Actor, EndCause, Event, NodeExit, Record, TraceContext},
@@ -244,9 +244,9 @@ impl<'h> Cluster<'h> {
     }
 
     fn start_processes(&mut self, run: RunId) {
-        for executor in self.executors(run) {
+        for (executor, part) in self.executors(run) {
             // A node that was lost meanwhile has no part of it any more.
-            let _ = self.decide(&executor, Command::NodeStarted { run });
+            let _ = self.decide(&executor, Command::NodeStarted { part });
         }
     }
 
@@ -263,17 +263,18 @@ impl<'h> Cluster<'h> {
             let _ = self.decide(&ledger(), stop);
         }
         let exit = exit_of(&outcome, self.now);
-        for executor in self.executors(run) {
+        for (executor, part) in self.executors(run) {
             // As above.
-            let _ = self.decide(&executor, Command::NodeEnded { run, exit: exit.clone() });
+            let _ = self.decide(&executor, Command::NodeEnded { part, exit: exit.clone() });
         }
     }
 
-    /// The executors of the nodes of a run.
-    fn executors(&self, run: RunId) -> Vec<Arc<Actor>> {
+    /// The executors of the nodes of a run, each with a part that it has.
+    fn executors(&self, run: RunId) -> Vec<(Arc<Actor>, PartId)> {
         let state = self.projection.state();
         let name = |node: NodeId| Arc::new(Actor::Executor(state.node_name(node).into_owned()));
-        state.run(run).map(|run| run.nodes().map(name).collect()).unwrap_or_default()
+        let parts = |run: &Run| run.parts.iter().map(|part| (name(part.node), run.id_of(part))).collect();
+        state.run(run).map(parts).unwrap_or_default()
     }
 
     fn take_in(&mut self, input: &Input) {

@@ -77,7 +77,7 @@ impl World {
         world.must(&Actor::Ledger, Command::Configure { config, keep_unnamed: false });
         world.must(&Actor::Ledger, Command::SetPolicy { policy: Box::new(policy.clone()) });
         for name in names {
-            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None };
+            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
             world.must(&Actor::Executor(name), hello);
         }
         world
@@ -158,8 +158,9 @@ impl World {
 
     pub fn end(&mut self, job: JobId) {
         let run = self.job(job).run().expect("it runs");
-        let nodes: Vec<_> = self.state().run(run).expect("it runs").nodes().collect();
-        for node in nodes {
+        let run = self.state().run(run).expect("it runs");
+        let parts: Vec<_> = run.parts.iter().map(|part| (part.node, run.id_of(part))).collect();
+        for (node, part) in parts {
             let name = self.state().node_name(node).into_owned();
             let exit = NodeExit {
                 status: Some(ExitStatus::Code(0)),
@@ -168,7 +169,7 @@ impl World {
                 started: Some(self.now),
                 ended: self.now,
             };
-            self.must(&Actor::Executor(name), Command::NodeEnded { run, exit });
+            self.must(&Actor::Executor(name), Command::NodeEnded { part, exit });
         }
     }
 

@@ -1,7 +1,11 @@
 //! A ledger, a planner, nodes and filters without any process: each command is decided and applied at once, filters answer
 //! after a time from a table, and the clock goes from one thing that is due to the next.
 
-use muster_domain::{State, decide, invariants::assert_invariants, state::Chain};
+use muster_domain::{
+    State, decide,
+    invariants::assert_invariants,
+    state::{Chain, Run},
+};
 use muster_planner::{
     projection::Projection,
     verify::{Verdict, Verifier},
@@ -94,7 +98,7 @@ impl World {
         };
         world.command(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false });
         for number in 1..=nodes {
-            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None };
+            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
             world.command(&Actor::Executor(format!("n{number}")), hello);
         }
         world.command(&Actor::Ledger, Command::SetScheduling { settings: Box::new(settings) });
@@ -283,11 +287,11 @@ impl World {
             let of = self.state().run(*run).expect("it is there");
             let job = self.state().job(of.job).expect("it is there");
             let seconds = job.lead().shape.alternatives[0].walltime_seconds.unwrap_or(1_000_000);
-            let nodes: Vec<_> = of.nodes().collect();
+            let parts: Vec<_> = of.parts.iter().map(|part| (part.node, of.id_of(part))).collect();
             self.ends.insert(*run, self.now.plus_seconds(i64::try_from(seconds).expect("not for ever")));
-            for node in nodes {
+            for (node, part) in parts {
                 let name = self.state().node_name(node).into_owned();
-                self.command(&Actor::Executor(name), Command::NodeStarted { run: *run });
+                self.command(&Actor::Executor(name), Command::NodeStarted { part });
             }
         }
         !new.is_empty()
@@ -297,8 +301,8 @@ impl World {
         let over: Vec<RunId> = self.ends.iter().filter(|(_, at)| **at <= self.now).map(|(run, _)| *run).collect();
         for run in &over {
             self.ends.remove(run);
-            let nodes = self.state().run(*run).map(|run| run.nodes().collect::<Vec<_>>()).unwrap_or_default();
-            for node in nodes {
+            let parts = |run: &Run| run.parts.iter().map(|part| (part.node, run.id_of(part))).collect::<Vec<_>>();
+            for (node, part) in self.state().run(*run).map(parts).unwrap_or_default() {
                 let name = self.state().node_name(node).into_owned();
                 let exit = NodeExit {
                     status: Some(ExitStatus::Code(0)),
@@ -307,7 +311,7 @@ impl World {
                     started: Some(self.now),
                     ended: self.now,
                 };
-                self.command(&Actor::Executor(name), Command::NodeEnded { run: *run, exit });
+                self.command(&Actor::Executor(name), Command::NodeEnded { part, exit });
             }
         }
         !over.is_empty()

@@ -3,7 +3,7 @@
 use muster_domain::{State, decide, invariants::assert_invariants};
 use muster_planner::projection::{Planned, Projection};
 use muster_schemas::{
-    CommandId, JobId, RunId, Sequence, Timestamp,
+    CommandId, JobId, NodeId, PartId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection, Refusal, Reply},
     event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext},
@@ -30,7 +30,7 @@ impl World {
         let names: Vec<String> = config.nodes.iter().map(|node| node.name.clone()).collect();
         world.configure(config);
         for name in names {
-            let hello = Command::NodeHello { boot_id: "boot".into(), runs: Vec::new(), highest_run: None };
+            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
             world.command(&Actor::Executor(name), hello).expect("the node is known");
         }
         world
@@ -134,10 +134,15 @@ impl World {
         self.command(&Actor::Ledger, set).expect("a policy that can be followed");
     }
 
+    /// The parts of a run, each with its node.
+    fn parts(&self, run: RunId) -> Vec<(NodeId, PartId)> {
+        let run = self.state().run(run).expect("it runs");
+        run.parts.iter().map(|part| (part.node, run.id_of(part))).collect()
+    }
+
     /// Ends all parts of a run.
     pub fn end_run(&mut self, run: RunId) {
-        let nodes: Vec<_> = self.state().run(run).expect("it runs").nodes().collect();
-        for node in nodes {
+        for (node, part) in self.parts(run) {
             let name = self.state().node_name(node).into_owned();
             let exit = NodeExit {
                 status: Some(ExitStatus::Code(0)),
@@ -146,18 +151,17 @@ impl World {
                 started: Some(self.state().time()),
                 ended: self.state().time(),
             };
-            self.command(&Actor::Executor(name), Command::NodeEnded { run, exit }).expect("heard");
+            self.command(&Actor::Executor(name), Command::NodeEnded { part, exit }).expect("heard");
         }
     }
 
     /// Ends a component of a job that runs, which all others survive, and gives its node back.
     pub fn end_component(&mut self, job: JobId, component: u32) {
         let run = self.state().job(job).and_then(|job| job.run()).expect("it runs");
-        let nodes: Vec<_> = self.state().run(run).expect("it runs").nodes().collect();
         let own = self.placement(job)[component as usize].shares[0].node;
         let executor = |world: &Self, node| Actor::Executor(world.state().node_name(node).into_owned());
-        for node in nodes {
-            self.command(&executor(self, node), Command::NodeStarted { run }).expect("heard");
+        for (node, part) in self.parts(run) {
+            self.command(&executor(self, node), Command::NodeStarted { part }).expect("heard");
         }
         let jobs = JobSelection::Component { job, component };
         self.command(&owner("ada"), Command::Cancel { jobs }).expect("it runs");
@@ -165,7 +169,8 @@ impl World {
         let status = Some(ExitStatus::Signal(15));
         let exit =
             NodeExit { status, cause: EndCause::Killed, usage: Usage::default(), started: Some(now), ended: now };
-        self.command(&executor(self, own), Command::NodeEnded { run, exit }).expect("heard");
+        let part = PartId::new(run, component);
+        self.command(&executor(self, own), Command::NodeEnded { part, exit }).expect("heard");
     }
 
     pub fn end(&mut self, job: JobId) {

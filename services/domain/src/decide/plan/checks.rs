@@ -7,8 +7,8 @@ use crate::{
     validate,
 };
 use muster_schemas::{
-    RunId,
-    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
+    NodeId, RunId,
+    resources::{Alternative, ComponentPlacement, IndexSet, NodeShare, Placement, Sharing},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +18,7 @@ impl Plan<'_> {
             let (placed, wanted) = (placement.components.len(), job.components.len());
             return Err(format!("{placed} components are placed, the job has {wanted}"));
         }
-        let mut seen = BTreeSet::new();
-        if !placement.shares().all(|share| seen.insert(share.node)) {
-            return Err("two components, or one twice, are placed on the same node".into());
-        }
+        self.check_sharing(placement)?;
         let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
@@ -34,6 +31,24 @@ impl Plan<'_> {
             }
         }
         self.check_licences(&licences)
+    }
+
+    /// What the nodes will be when what the plan starts before this has started.
+    fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(&id).or_else(|| self.state.node(id))
+    }
+
+    /// Whether what components get of a node that they share can be given to all of them (SL-P-07). Whether each can have
+    /// its share is checked on its own.
+    fn check_sharing(&self, placement: &Placement) -> Result<(), String> {
+        let mut shares: Vec<(u32, &NodeShare)> = placement.shares_by_component().collect();
+        shares.sort_by_key(|(component, share)| (share.node, *component));
+        for on_node in shares.chunk_by(|(_, one), (_, other)| one.node == other.node).filter(|shares| shares.len() > 1)
+        {
+            let node = on_node.first().and_then(|(_, share)| self.node(share.node));
+            node.map_or(Ok(()), |node| check_together(on_node, node))?;
+        }
+        Ok(())
     }
 
     fn check_licences(&self, wanted: &BTreeMap<&str, u64>) -> Result<(), String> {
@@ -76,8 +91,7 @@ impl Plan<'_> {
     ) -> Result<(), String> {
         let queue = self.state.queue(&component.queue).ok_or("its queue does not exist")?;
         for share in &placed.shares {
-            let node = self.nodes.get(&share.node).or_else(|| self.state.node(share.node));
-            let node = node.ok_or_else(|| format!("node {} does not exist", share.node))?;
+            let node = self.node(share.node).ok_or_else(|| format!("node {} does not exist", share.node))?;
             let name = &node.spec.name;
             if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(name) {
                 return Err(format!("node {name} does not serve queue `{}`", component.queue));
@@ -120,6 +134,30 @@ impl Plan<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether shares of one node, of components in their order, can be given together.
+fn check_together(shares: &[(u32, &NodeShare)], node: &Node) -> Result<(), String> {
+    let (mut cores, mut gpus, mut memory_bytes) = (IndexSet::new(), IndexSet::new(), 0_u64);
+    for (at, (component, share)) in shares.iter().enumerate() {
+        memory_bytes = memory_bytes.saturating_add(share.memory_bytes);
+        let problem = if at > 0 && shares[at - 1].0 == *component {
+            "is placed twice on"
+        } else if share.exclusive {
+            "shares, and wants for itself,"
+        } else if !cores.intersection(&share.cores).is_empty() {
+            "gets cores of another component on"
+        } else if !gpus.intersection(&share.gpus).is_empty() {
+            "gets GPUs of another component on"
+        } else if memory_bytes > node.free_memory_bytes {
+            "gets more memory than the others leave on"
+        } else {
+            (cores, gpus) = (cores.union(&share.cores), gpus.union(&share.gpus));
+            continue;
+        };
+        return Err(format!("component {component} {problem} node {}", node.spec.name));
+    }
+    Ok(())
 }
 
 /// Whether a share is free on its node.

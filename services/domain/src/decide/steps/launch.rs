@@ -1,13 +1,13 @@
 //! Steps with places of their own: which cores of the job they get, and how they end.
 
-use super::{exits_with, status_that_counts};
+use super::{ends_with, exits_with, open_part, status_that_counts};
 use crate::{
     decide::{Decision, access::Access, conflict, invalid, not_found, refuse},
     state::{Job, LaunchedStep, ProgramKind, Run, State},
     validate,
 };
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, NodeId, PartId, StepId,
     command::{Refusal, RefusalCode, Reply},
     event::{Event, NodeExit},
     job::ExitStatus,
@@ -55,8 +55,8 @@ fn share(
         return Err(conflict(format!("{of_job} was ended, the others go on")));
     }
     let node = state.node_by_name(name).map(|node| node.id);
-    let held = node.and_then(|node| Some((run.part(node)?, run.share(node)?)));
-    let Some((part, share)) = held.filter(|(part, _)| part.component == group.component) else {
+    let held = node.and_then(|node| Some((run.part_of(node, group.component)?, run.share_of(node, group.component)?)));
+    let Some((part, share)) = held else {
         return Err(invalid(format!("groups.places.node: `{}` is not a node of {of_job}", validate::shown(name))));
     };
     if part.has_ended() {
@@ -65,7 +65,7 @@ fn share(
     let wanted = u64::from(group.cores_at(place));
     let memory_bytes = group.memory_bytes.unwrap_or(0);
     within(share, wanted, memory_bytes, name, &of_job)?;
-    let in_use = if spec.overlaps { Default::default() } else { state.in_use(run, share.node) };
+    let in_use = if spec.overlaps { Default::default() } else { state.in_use(run, share.node, group.component) };
     let free = share.cores.difference(&in_use.cores);
     if free.len() < wanted {
         let message = format!("{wanted} cores are wanted on node {name}, {} are free of other steps", free.len());
@@ -159,27 +159,39 @@ pub(in crate::decide) fn end(
 /// The tasks on a node have ended. A repeated report means nothing more.
 pub(in crate::decide) fn tasks_ended(
     access: &Access,
-    run: RunId,
+    part: PartId,
     step: StepId,
     exit: NodeExit,
     statuses: Vec<TaskStatus>,
 ) -> Result<Decision, Refusal> {
-    let node = access.require_node()?.id;
-    let Some((run, known)) = access.state.run(run).and_then(|run| Some((run, run.steps.get(&step)?))) else {
-        return Ok(Decision::done(Vec::new()));
-    };
-    if !known.parts.iter().any(|part| part.node == node && part.exit.is_none()) {
-        return Ok(Decision::done(Vec::new()));
-    }
-    let mut events = vec![Event::StepTasksEnded { run: run.id, step, node, exit: exit.clone(), statuses }];
-    if known.parts.iter().all(|part| part.node == node || part.exit.is_some()) {
-        let status = status_that_counts(exits_with(known, node, &exit));
+    let Some((run, known, at)) = open_part(access, part, step)? else { return Ok(Decision::done(Vec::new())) };
+    let mut events = vec![part_ended(run, step, known.parts[at].node, part.component(), exit.clone(), statuses)];
+    if ends_with(known, at) {
+        let status = status_that_counts(exits_with(known, at, &exit));
         events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
     } else if ends_the_others(access.state, run, step, &exit) {
         let (job, run) = (run.job, run.id);
         events.push(Event::StepStopping { job, run, step, component: None, is_forced: false });
     }
     Ok(Decision::done(events))
+}
+
+/// The event of the end of a part, by what the node alone says or does not say.
+pub(in crate::decide) fn part_ended(
+    run: &Run,
+    step: StepId,
+    node: NodeId,
+    component: u32,
+    exit: NodeExit,
+    statuses: Vec<TaskStatus>,
+) -> Event {
+    let is_shared = run.is_shared(node);
+    let run = run.id;
+    if is_shared {
+        Event::StepPartEnded { run, step, node, component, exit, statuses }
+    } else {
+        Event::StepTasksEnded { run, step, node, exit, statuses }
+    }
 }
 
 /// Whether the end of one part ends the others: if the step wants it so, and they are not being ended already.

@@ -6,7 +6,7 @@ use crate::{
     support::*,
 };
 use muster_schemas::{
-    JobId, NodeId, RunId, Sequence,
+    JobId, NodeId, PartId, RunId, Sequence,
     command::{CallOutcome, Command},
     event::{Actor, Event, JobChange, Record, ShrinkReason, Validated},
     filter::{FilterExit, FilterReport, FilterSettings, FilterSpec},
@@ -233,7 +233,7 @@ fn activations() -> Cluster {
     cluster.offer(id, placement, around);
     cluster.answer(id, code(0));
     let run = cluster.run_of(id).expect("it has its resources");
-    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     cluster.end(run, "node1", ExitStatus::Code(0));
     let fails = cluster.submit("ada", job(1, 1));
     cluster.run_through(fails, 1);
@@ -249,7 +249,7 @@ fn sizes() -> Cluster {
     let (victim, run, _) = cluster.start_list(&list(3, 8, vec![sweep(9)]), &["node1"], 3);
     let more = cluster.placement(&["node2"], 2);
     cluster.grow(victim, more).expect("there is room");
-    cluster.ok(&executor("node2"), Command::NodeStarted { run });
+    cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     cluster.settle();
     let settings = FilterSettings { activation: Some(exec("E")), ..FilterSettings::default() };
     cluster.set_filters(settings);

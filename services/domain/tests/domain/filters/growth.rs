@@ -6,7 +6,7 @@ use crate::{
     support::*,
 };
 use muster_schemas::{
-    JobId,
+    JobId, PartId,
     command::{CallOutcome, Command},
     event::{Actor, Event, Intake},
     filter::FilterExit,
@@ -32,7 +32,7 @@ fn growing() -> (Cluster, JobId, JobId) {
     cluster.offer_cores(j1, 2);
     cluster.answer(j1, code(0));
     let run = cluster.run_of(j1).expect("it has its resources");
-    cluster.ok(&executor("node1"), Command::NodeStarted { run });
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
     cluster.tick();
     let j2 = cluster.submit("ada", cores(2, 2, 2000));
     (cluster, j1, j2)
@@ -116,7 +116,8 @@ fn a_run_that_ends_during_the_call_leaves_nothing_set_aside() {
     grow(&mut cluster, j1);
     let run = cluster.run_of(j1).expect("it runs");
     let call = cluster.claim("r1", j1);
-    cluster.ok(&executor("node1"), Command::NodeHello { boot_id: "boot2".into(), runs: Vec::new(), highest_run: None });
+    cluster
+        .ok(&executor("node1"), Command::NodeHello { boot_id: "boot2".into(), parts: Vec::new(), highest_run: None });
     assert!(cluster.state.run(run).is_none());
     cluster.offer_cores(j2, 2);
     let events = cluster.report("r1", call, CallOutcome::Called(Box::new(code(0))));

@@ -4,7 +4,7 @@
 use super::support::*;
 use crate::{properties::place, support::*};
 use muster_schemas::{
-    JobId,
+    JobId, PartId,
     command::{CallOutcome, CallReport, Command, JobEnding, Start},
     event::{Actor, EndCause, Event, JobChange, Record, Validated},
     filter::{CallId, ChainVerdict, FilterAction, FilterExit, FilterForm, FilterKind, FilterReport, FilterSettings},
@@ -216,8 +216,8 @@ impl Model {
                     1 => (root(), Command::DrainNodes { nodes: vec![name], reason: "fan".into() }),
                     2 => (root(), Command::ResumeNodes { nodes: vec![name] }),
                     _ => {
-                        let runs = known.runs.iter().copied().collect();
-                        (executor(&name), Command::NodeHello { boot_id: "boot1".into(), runs, highest_run: None })
+                        let parts = known.runs.iter().map(|run| PartId::new(*run, 0)).collect();
+                        (executor(&name), Command::NodeHello { boot_id: "boot1".into(), parts, highest_run: None })
                     }
                 }
             }
@@ -226,7 +226,7 @@ impl Model {
                 let run = runs.get(run as usize % runs.len().max(1))?;
                 let part = run.parts.iter().find(|part| !part.has_ended())?;
                 let exit = exit(ExitStatus::Code(code % 2), EndCause::Itself, now);
-                (executor(&self.cluster.state.node_name(part.node)), Command::NodeEnded { run: run.id, exit })
+                (executor(&self.cluster.state.node_name(part.node)), Command::NodeEnded { part: run.id_of(part), exit })
             }
             Step::Settings { what } => {
                 let settings = FilterSettings {
