@@ -7,7 +7,7 @@ use crate::{
     validate,
 };
 use muster_schemas::{
-    RunId,
+    NodeId, RunId,
     resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +18,7 @@ impl Plan<'_> {
             let (placed, wanted) = (placement.components.len(), job.components.len());
             return Err(format!("{placed} components are placed, the job has {wanted}"));
         }
-        let mut seen = BTreeSet::new();
-        if !placement.shares().all(|share| seen.insert(share.node)) {
-            return Err("two components, or one twice, are placed on the same node".into());
-        }
+        self.check_nodes(placement)?;
         let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
@@ -34,6 +31,48 @@ impl Plan<'_> {
             }
         }
         self.check_licences(&licences)
+    }
+
+    /// Whether each node has at most one component, or several that can share it.
+    fn check_nodes(&self, placement: &Placement) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        let nodes = placement.shares().map(|share| share.node);
+        let named_again: BTreeSet<NodeId> = nodes.filter(|node| !seen.insert(*node)).collect();
+        named_again.into_iter().try_for_each(|node| self.check_shared_node(placement, node))
+    }
+
+    /// Whether components can share a node: the policy lets them, each is there once, none has it for itself or what
+    /// another has, and together they need no more than is free (SL-P-07).
+    fn check_shared_node(&self, placement: &Placement, node: NodeId) -> Result<(), String> {
+        let of_node = |share: &&NodeShare| share.node == node;
+        let name = self.state.node_name(node);
+        if placement.components.iter().any(|placed| placed.shares.iter().filter(of_node).nth(1).is_some()) {
+            return Err(format!("a component is placed twice on the same node, {name}"));
+        }
+        if !self.state.policy().backfill.components.share_nodes {
+            return Err(format!(
+                "two components are placed on the same node, {name}, and the policy lets none share it"
+            ));
+        }
+        let mut shares = placement.shares().filter(of_node);
+        let Some(mut all) = shares.next().cloned() else { return Ok(()) };
+        for share in shares {
+            join(&mut all, share).map_err(|problem| format!("components on node {name} {problem}"))?;
+        }
+        if all.exclusive {
+            return Err(format!("components share node {name}, which one of them wants for itself"));
+        }
+        match self.node(node) {
+            Some(node) if all.memory_bytes > node.free_memory_bytes => {
+                Err(format!("node {name} does not have this memory free"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A node as the plan leaves it.
+    fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(&id).or_else(|| self.state.node(id))
     }
 
     fn check_licences(&self, wanted: &BTreeMap<&str, u64>) -> Result<(), String> {
@@ -76,7 +115,7 @@ impl Plan<'_> {
     ) -> Result<(), String> {
         let queue = self.state.queue(&component.queue).ok_or("its queue does not exist")?;
         for share in &placed.shares {
-            let node = self.nodes.get(&share.node).or_else(|| self.state.node(share.node));
+            let node = self.node(share.node);
             let node = node.ok_or_else(|| format!("node {} does not exist", share.node))?;
             let name = &node.spec.name;
             if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(name) {
@@ -120,6 +159,21 @@ impl Plan<'_> {
         }
         Ok(())
     }
+}
+
+/// Adds what a component has of a node to what others have of it. What is wrong with that, if it cannot be.
+fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
+    if !all.cores.intersection(&share.cores).is_empty() {
+        return Err("have the same cores");
+    }
+    if !all.gpus.intersection(&share.gpus).is_empty() {
+        return Err("have the same GPUs");
+    }
+    all.cores = all.cores.union(&share.cores);
+    all.gpus = all.gpus.union(&share.gpus);
+    all.memory_bytes = all.memory_bytes.saturating_add(share.memory_bytes);
+    all.exclusive |= share.exclusive;
+    Ok(())
 }
 
 /// Whether a share is free on its node.
