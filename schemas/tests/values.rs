@@ -177,16 +177,20 @@ proptest! {
 #[test]
 fn settings_of_components_are_stored_only_where_a_policy_has_some() {
     let backfill = |components: Components| Backfill { mode: BackfillMode::Easy, components, ..Backfill::default() };
-    let plain = codec::encode(&backfill(Components::default())).unwrap();
+    let [apart, shared] = [false, true].map(|share_nodes| Components { share_nodes, ..Components::default() });
     // As it was before there were any: the mode, three options that are not there, a candidates' order, no walltime.
-    assert_eq!(plain[codec::HEADER_BYTES..], [1, 0, 0, 0, 0]);
+    assert_eq!(codec::encode(&backfill(apart)).unwrap()[codec::HEADER_BYTES..], [1, 0, 0, 0, 0]);
+    assert_eq!(codec::encode(&backfill(shared)).unwrap()[codec::HEADER_BYTES..], [4, 1, 0, 30, 0, 0, 0, 0, 0, 0]);
     let own = Components {
         start: ComponentStart::BackfillPass,
         interval_seconds: 7,
         window_seconds: Some(9),
         priority: ComponentPriority::Max,
+        share_nodes: false,
     };
-    for components in [Components::default(), own] {
+    // As it was before components could share nodes.
+    assert_eq!(codec::encode(&backfill(own)).unwrap()[codec::HEADER_BYTES..], [3, 1, 1, 7, 1, 9, 3, 0, 0, 0, 0]);
+    for components in [apart, shared, own, Components { share_nodes: true, ..own }] {
         let backfill = backfill(components);
         assert_eq!(codec::decode::<Backfill>(&codec::encode(&backfill).unwrap()).unwrap(), backfill);
         let text = serde_json::to_string(&backfill).unwrap();

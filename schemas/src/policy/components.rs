@@ -17,6 +17,8 @@ pub struct Components {
     pub window_seconds: Option<u32>,
     /// Which priority such a job has, whose components can have different ones (SL-P-14).
     pub priority: ComponentPriority,
+    /// Whether components of a job may be on the same node where they do not fit otherwise (SL-P-07).
+    pub share_nodes: bool,
 }
 
 impl Default for Components {
@@ -26,7 +28,20 @@ impl Default for Components {
             interval_seconds: 30,
             window_seconds: None,
             priority: ComponentPriority::default(),
+            share_nodes: false,
         }
+    }
+}
+
+impl Components {
+    /// Whether nothing is set: all is as it is by default, or as it was before components could share nodes.
+    pub(super) fn is_unset(self) -> bool {
+        self == Self::default() || self.is_plain()
+    }
+
+    /// Whether it has all that a policy came with before there were settings of components.
+    fn is_plain(self) -> bool {
+        self == Self { share_nodes: false, ..Self::default() }
     }
 }
 
@@ -58,13 +73,39 @@ pub enum ComponentPriority {
 }
 
 /// The mode of a backfill as logs and snapshots have it. Those that were written before there were settings of components
-/// have no more than the first three, and so has what is written for a policy that does not set them.
+/// have no more than the first three, and so has what is written for a policy that does not set them. Before components
+/// could share nodes there was no more than the first four, and so it is for a policy under which they do not: whatever the
+/// default becomes, a log reads as it was planned by.
 #[derive(Serialize, Deserialize)]
 enum StoredMode {
     None,
     Easy,
     Conservative,
-    With { mode: BackfillMode, components: Components },
+    With { mode: BackfillMode, components: StoredComponents },
+    Sharing { mode: BackfillMode, components: StoredComponents },
+}
+
+/// Settings of components as logs and snapshots have them, but whether they share nodes.
+#[derive(Serialize, Deserialize)]
+struct StoredComponents {
+    start: ComponentStart,
+    interval_seconds: u32,
+    window_seconds: Option<u32>,
+    priority: ComponentPriority,
+}
+
+impl From<Components> for StoredComponents {
+    fn from(components: Components) -> Self {
+        let Components { start, interval_seconds, window_seconds, priority, share_nodes: _ } = components;
+        Self { start, interval_seconds, window_seconds, priority }
+    }
+}
+
+impl StoredComponents {
+    fn with(self, share_nodes: bool) -> Components {
+        let Self { start, interval_seconds, window_seconds, priority } = self;
+        Components { start, interval_seconds, window_seconds, priority, share_nodes }
+    }
 }
 
 /// A backfill as logs and snapshots have it.
@@ -81,7 +122,8 @@ impl From<Backfill> for StoredBackfill {
     fn from(backfill: Backfill) -> Self {
         let Backfill { mode, reservations, candidates, look_ahead, require_walltime, components } = backfill;
         let mode = match mode {
-            _ if components != Components::default() => StoredMode::With { mode, components },
+            _ if components.share_nodes => StoredMode::Sharing { mode, components: components.into() },
+            _ if !components.is_plain() => StoredMode::With { mode, components: components.into() },
             BackfillMode::None => StoredMode::None,
             BackfillMode::Easy => StoredMode::Easy,
             BackfillMode::Conservative => StoredMode::Conservative,
@@ -93,11 +135,13 @@ impl From<Backfill> for StoredBackfill {
 impl From<StoredBackfill> for Backfill {
     fn from(stored: StoredBackfill) -> Self {
         let StoredBackfill { mode, reservations, candidates, look_ahead, require_walltime } = stored;
+        let plain = Components { share_nodes: false, ..Components::default() };
         let (mode, components) = match mode {
-            StoredMode::None => (BackfillMode::None, Components::default()),
-            StoredMode::Easy => (BackfillMode::Easy, Components::default()),
-            StoredMode::Conservative => (BackfillMode::Conservative, Components::default()),
-            StoredMode::With { mode, components } => (mode, components),
+            StoredMode::None => (BackfillMode::None, plain),
+            StoredMode::Easy => (BackfillMode::Easy, plain),
+            StoredMode::Conservative => (BackfillMode::Conservative, plain),
+            StoredMode::With { mode, components } => (mode, components.with(false)),
+            StoredMode::Sharing { mode, components } => (mode, components.with(true)),
         };
         Self { mode, reservations, candidates, look_ahead, require_walltime, components }
     }

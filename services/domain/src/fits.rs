@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{
     NodeId,
     cluster::{ClusterSettings, QueueSpec},
-    resources::{Alternative, Level, NodeFilter, NodeSpec, Per, Request},
+    resources::{Alternative, Level, NodeFilter, NodeSpec, Per, Request, Sharing},
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,7 +157,7 @@ pub(crate) struct Wish<'a> {
 const MAX_KINDS: usize = 32;
 
 /// Why components that each fit alone can never run at the same time; `None` if they can, as far as is easily seen. They
-/// share licences, and no two are placed on the same node.
+/// share licences, and no two are placed on the same node unless the policy lets them share it (SL-P-07).
 pub(crate) fn never_fit_together(state: &State, wishes: &[Wish]) -> Option<String> {
     too_many_licences(state, wishes).or_else(|| too_many_nodes(state, wishes))
 }
@@ -178,12 +178,35 @@ fn too_many_licences(state: &State, wishes: &[Wish]) -> Option<String> {
     })
 }
 
+/// How many nodes components need.
+#[derive(Clone, Copy, Default)]
+struct Needed {
+    /// Those that share none: all together.
+    alone: u64,
+    /// Those that share: the most that one of them needs.
+    shared: u64,
+}
+
+impl Needed {
+    fn and(self, other: Self) -> Self {
+        Self { alone: self.alone.saturating_add(other.alone), shared: self.shared.max(other.shared) }
+    }
+
+    fn nodes(self) -> u64 {
+        self.alone.saturating_add(self.shared)
+    }
+}
+
 /// Components that can only be served by the same nodes must find enough of them.
 fn too_many_nodes(state: &State, wishes: &[Wish]) -> Option<String> {
-    let mut kinds: BTreeMap<(&str, &[Alternative]), u64> = BTreeMap::new();
+    let share_nodes = state.policy().backfill.components.share_nodes;
+    let mut kinds: BTreeMap<(&str, &[Alternative]), Needed> = BTreeMap::new();
     for wish in wishes {
-        let wanted = kinds.entry((&wish.queue.name, wish.alternatives)).or_default();
-        *wanted = wanted.saturating_add(fewest_nodes(state.settings(), wish.alternatives));
+        let fewest = fewest_nodes(state.settings(), wish.alternatives);
+        let is_shared = share_nodes && wish.alternatives.iter().any(can_share);
+        let needed = if is_shared { Needed { alone: 0, shared: fewest } } else { Needed { alone: fewest, shared: 0 } };
+        let of_kind = kinds.entry((&wish.queue.name, wish.alternatives)).or_default();
+        *of_kind = of_kind.and(needed);
     }
     let served = |(name, alternatives): &(&str, &[Alternative])| -> BTreeSet<NodeId> {
         let queue = state.queue(name);
@@ -193,17 +216,22 @@ fn too_many_nodes(state: &State, wishes: &[Wish]) -> Option<String> {
         };
         state.nodes().filter(|node| serves(&node.spec)).map(|node| node.id).collect()
     };
-    let kinds: Vec<(BTreeSet<NodeId>, u64)> = kinds.iter().map(|(kind, wanted)| (served(kind), *wanted)).collect();
+    let kinds: Vec<(BTreeSet<NodeId>, Needed)> = kinds.iter().map(|(kind, needed)| (served(kind), *needed)).collect();
     let all: BTreeSet<NodeId> = kinds.iter().flat_map(|(nodes, _)| nodes).copied().collect();
     let compared = if kinds.len() <= MAX_KINDS { kinds.as_slice() } else { &[] };
     compared.iter().map(|(nodes, _)| nodes).chain([&all]).find_map(|nodes| {
         let inside = kinds.iter().filter(|(others, _)| others.is_subset(nodes));
-        let wanted = inside.fold(0, |sum: u64, (_, wanted)| sum.saturating_add(*wanted));
-        let found = nodes.len();
-        (wanted > found as u64).then(|| {
-            format!("its components ask for {wanted} nodes together, each its own, and {found} can serve them")
-        })
+        let needed = inside.fold(Needed::default(), |sum, (_, needed)| sum.and(*needed));
+        let (wanted, found) = (needed.nodes(), nodes.len());
+        let each = if share_nodes { "" } else { " each its own," };
+        (wanted > found as u64)
+            .then(|| format!("its components ask for {wanted} nodes together,{each} and {found} can serve them"))
     })
+}
+
+/// Whether others can have the rest of the nodes of an alternative.
+fn can_share(alternative: &Alternative) -> bool {
+    alternative.requests.iter().all(|request| request.sharing == Sharing::Shared)
 }
 
 fn fewest_nodes(settings: &ClusterSettings, alternatives: &[Alternative]) -> u64 {

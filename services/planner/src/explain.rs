@@ -21,7 +21,7 @@ use crate::{
 };
 use muster_domain::{State, state::Job};
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, NodeId, Timestamp,
     job::WaitReason,
     resources::Placement,
     views::{JobAhead, NodePromise, PromiseView, ReasonView, WaitExplanation},
@@ -247,15 +247,21 @@ impl Engine {
     }
 }
 
-/// What a placement holds of each node.
+/// What a placement holds of each node, each once, in the order in which it names them.
 pub(crate) fn nodes_of(state: &State, placement: &Placement) -> Vec<NodePromise> {
-    let shares = placement.shares();
-    let node = |share: &muster_schemas::resources::NodeShare| NodePromise {
-        node: state.node_name(share.node).into_owned(),
-        cores: share.cores.len(),
-        gpus: share.gpus.len(),
-        memory_bytes: share.memory_bytes,
-        exclusive: share.exclusive,
-    };
-    shares.map(node).collect()
+    let mut known: BTreeMap<NodeId, usize> = BTreeMap::new();
+    let mut nodes: Vec<NodePromise> = Vec::new();
+    for share in placement.shares() {
+        let at = *known.entry(share.node).or_insert_with(|| {
+            let node = state.node_name(share.node).into_owned();
+            nodes.push(NodePromise { node, cores: 0, gpus: 0, memory_bytes: 0, exclusive: false });
+            nodes.len() - 1
+        });
+        let node = &mut nodes[at];
+        node.cores += share.cores.len();
+        node.gpus += share.gpus.len();
+        node.memory_bytes = node.memory_bytes.saturating_add(share.memory_bytes);
+        node.exclusive |= share.exclusive;
+    }
+    nodes
 }

@@ -39,7 +39,8 @@ impl<'a> FreeNode<'a> {
         }
     }
 
-    fn take(&mut self, share: &NodeShare) {
+    /// Takes a share of it.
+    pub fn take(&mut self, share: &NodeShare) {
         self.cores = Cow::Owned(self.cores.difference(&share.cores));
         self.gpus = Cow::Owned(self.gpus.difference(&share.gpus));
         self.memory_bytes = self.memory_bytes.saturating_sub(share.memory_bytes);

@@ -318,12 +318,12 @@ impl Engine {
             return None;
         }
         let class = self.classes.get(class_id);
-        let is_moldable = class.is_moldable();
+        let has_choice = class.has_choice();
         let ways = if cycle.index.may_fit(class) { self.open_ways(place) } else { None };
         let found = self.place_class_now(cycle, class_id, ways.as_deref());
         // A job that can be served in several ways may want to start after all, when others have taken the better way, and
         // limits may leave an equal one other ways.
-        if found.is_none() && !is_moldable && !is_one_shut(ways.as_deref()) {
+        if found.is_none() && !has_choice && !is_one_shut(ways.as_deref()) {
             self.classes.fails(class_id, self.passes);
             cycle.failed_classes += 1;
         }

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Scope<'s> {
     /// Only nodes with these names, if there are any: those of the queue.
     pub queue_nodes: &'s [String],
-    /// Not these nodes: those that serve other components of the job. A node has at most one part of a run.
+    /// Not these nodes: those that other components of the job have for themselves.
     pub taken_nodes: &'s BTreeSet<NodeId>,
     /// Memory for each core of a request that names none.
     pub default_memory_per_core_bytes: Option<u64>,

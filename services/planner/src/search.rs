@@ -6,6 +6,7 @@ mod onward;
 mod plain;
 mod pool;
 mod rooms;
+mod shared;
 mod sweep;
 
 use crate::{
@@ -19,10 +20,11 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::QueueSpec,
-    resources::{Alternative, ComponentPlacement, Level, Placement},
+    resources::{Alternative, ComponentPlacement, Level, NodeShare, Placement},
 };
 use plain::Plain;
 use rooms::Rooms;
+pub(crate) use shared::Spread;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ops::Bound,
@@ -40,6 +42,8 @@ pub(crate) struct Search<'s> {
     pub machine: &'s Machine,
     pub queues: &'s BTreeMap<Arc<str>, QueueSpec>,
     pub default_memory_per_core_bytes: Option<u64>,
+    /// Whether components of a job may be on the same node where they do not fit otherwise (SL-P-07).
+    pub shares_nodes: bool,
     /// The present. What starts then takes cores that are free now; what starts later counts.
     pub now: Timestamp,
     /// Whether what is free only grows from now on, for jobs without reservation: no promise and no closure is ahead.
@@ -72,7 +76,10 @@ pub(crate) struct Found {
 /// What the components placed so far have of the machine.
 #[derive(Default)]
 struct Taken<'d> {
+    /// Nodes of which nobody else has anything.
     nodes: BTreeSet<NodeId>,
+    /// What they have of nodes that others may share with them.
+    shares: BTreeMap<NodeId, Vec<NodeShare>>,
     licences: BTreeMap<&'d str, u32>,
     /// Of several components, how long the last of them may run: as long all of them hold what they have.
     longest: Option<Option<u64>>,
@@ -110,31 +117,34 @@ impl<'s> Search<'s> {
         Some(Placement { components: vec![placed] })
     }
 
-    /// Places several components that start together. A node serves one of them.
+    /// Places several components that start together: each on nodes of its own if there is a way, else on shared ones if
+    /// they may be.
     fn together(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
-        self.one_by_one(demand, start, choice, &[]).or_else(|| {
+        let apart = self.one_by_one(demand, start, choice, Spread::Apart(&[])).or_else(|| {
             let dealt = self.deal(demand, start, choice)?;
-            self.one_by_one(demand, start, choice, &dealt)
-        })
+            self.one_by_one(demand, start, choice, Spread::Apart(&dealt))
+        });
+        let shared = || self.one_by_one(demand, start, choice, Spread::Shared);
+        apart.or_else(|| if self.may_share(demand) { shared() } else { None })
     }
 
-    /// Places one component after the other, none on nodes that were dealt out to others.
-    fn one_by_one(
-        &self,
-        demand: &Demand,
-        start: Timestamp,
-        choice: Option<u32>,
-        dealt: &[BTreeSet<NodeId>],
-    ) -> Option<Placement> {
+    /// Places one component after the other.
+    fn one_by_one(&self, demand: &Demand, start: Timestamp, choice: Option<u32>, spread: Spread) -> Option<Placement> {
         let mut taken = Taken { longest: Some(longest(demand)), ..Taken::default() };
         let mut components = vec![ComponentPlacement::default(); demand.components.len()];
         let mut placed_nodes: BTreeSet<NodeId> = BTreeSet::new();
-        for number in self.components_in_order(demand) {
+        for number in self.order_in(demand, spread) {
             let component = &demand.components[number];
-            taken.nodes = place::of_others(dealt, number);
+            taken.nodes = spread.of_others(number);
             taken.nodes.extend(&placed_nodes);
             let placed = self.component((number, component), start, choice, &taken)?;
-            placed_nodes.extend(placed.shares.iter().map(|share| share.node));
+            for share in &placed.shares {
+                if spread.lets_share(share) {
+                    taken.shares.entry(share.node).or_default().push(share.clone());
+                } else {
+                    placed_nodes.insert(share.node);
+                }
+            }
             for (name, count) in &component.alternatives[placed.alternative as usize].licences {
                 *taken.licences.entry(name).or_default() += count;
             }
@@ -260,13 +270,13 @@ impl<'s> Search<'s> {
             // Who chooses among all nodes there are also chooses among those on which nothing is free.
             let whole_sockets = asks_for_sockets(alternative);
             let free = |node: &'s MachineNode| {
-                node.free_in(window, self.now, whole_sockets).unwrap_or_else(|| node.full_in(window))
+                taken.left_of(node.free_in(window, self.now, whole_sockets).unwrap_or_else(|| node.full_in(window)))
             };
             return nodes.iter().filter(serves).map(free).collect();
         };
         let queue_nodes = self.queue_nodes(component);
         let free = |node: &'s MachineNode| {
-            let free = node.free_in(window, self.now, false)?;
+            let free = taken.left_of(node.free_in(window, self.now, false)?);
             let is_wanted = serves_kind(node, queue_nodes, alternative) && fits_sharing(&free, alternative);
             is_wanted.then_some(free)
         };

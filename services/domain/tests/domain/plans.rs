@@ -8,6 +8,7 @@ use muster_schemas::{
     event::{Actor, Event, WaitingJob},
     job::WaitReason,
     plan::ProposedPlan,
+    policy::Policy,
     resources::{ComponentPlacement, IndexSet, Placement, Sharing},
 };
 
@@ -72,6 +73,35 @@ fn what_does_not_fit_is_refused() {
     cluster.ok(&user("oper"), Command::ResumeNodes { nodes: vec!["node1".into()] });
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
     assert_refused(&mut cluster, id, good, "does not wait");
+}
+
+/// SL-P-07
+#[test]
+fn components_share_nodes_only_exactly_and_if_the_policy_lets_them() {
+    let mut cluster = Cluster::new();
+    let mut spec = job(1, 1);
+    spec.components.push(job(1, 1).components.remove(0));
+    let id = cluster.submit("ada", spec);
+    let part = |cores| cluster.placement(&["node1"], cores).components.remove(0);
+    let (mut first, mut second) = (part(1), part(2));
+    first.shares[0].memory_bytes = GIB;
+    (second.shares[0].cores, second.shares[0].memory_bytes) = (IndexSet::from_range(1, 2), GIB);
+    let with = |change: &dyn Fn(&mut ComponentPlacement)| {
+        let mut second = second.clone();
+        change(&mut second);
+        Placement { components: vec![first.clone(), second] }
+    };
+    let good = with(&|_| {});
+    assert_refused(&mut cluster, id, good.clone(), "the policy lets none share it");
+    let mut policy = Policy::default();
+    policy.backfill.components.share_nodes = true;
+    cluster.ok(&Actor::Ledger, Command::SetPolicy { policy: Box::new(policy) });
+    let mut check = |placement, words| assert_refused(&mut cluster, id, placement, words);
+    check(with(&|placed| placed.shares[0].cores = IndexSet::first_n(2)), "have the same cores");
+    check(with(&|placed| placed.shares[0].exclusive = true), "one of them wants for itself");
+    check(with(&|placed| placed.shares[0].memory_bytes = 8 * GIB), "does not have this memory free");
+    check(with(&|placed| placed.shares.push(placed.shares[0].clone())), "twice on the same node");
+    assert!(plan(&mut cluster, vec![Start { job: id, placement: good }]).is_empty());
 }
 
 #[test]

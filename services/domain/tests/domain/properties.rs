@@ -60,7 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (n(), n(), n(), n()).prop_map(|(who, job, task, kind)| Step::Hold { who, job, task, kind }),
         2 => (n(), n(), n(), n()).prop_map(|(who, job, task, kind)| Step::Release { who, job, task, kind }),
         2 => (n(), n(), n()).prop_map(|(who, job, task)| Step::Cancel { who, job, task }),
-        3 => (n(), n(), n(), n())
+        5 => (n(), n(), n(), n())
             .prop_map(|(who, job, component, what)| Step::Component { who, job, component, what }),
         1 => (n(), n()).prop_map(|(who, state)| Step::CancelAll { who, state }),
         2 => (n(), n(), any::<bool>()).prop_map(|(job, task, hold)| Step::Requeue { job, task, hold }),
@@ -194,7 +194,8 @@ impl Model {
                     return Some(start);
                 }
                 let job = if what < 200 { self.job_of_several(job) } else { self.job(job) };
-                let jobs = JobSelection::Component { job, component: u32::from(component) % 3 };
+                let component = [1, 1, 1, 2, 0][usize::from(component) % 5];
+                let jobs = JobSelection::Component { job, component };
                 let command = match what % 4 {
                     0 | 1 => Command::Cancel { jobs },
                     2 => Command::Hold { jobs, holds: holds((what / 8) | 1), reason: "because".into() },
@@ -243,7 +244,8 @@ impl Model {
             Step::Configure { what } => (root(), self.configuration(what)),
             Step::Policy { what } => {
                 let name = BUILT_IN_POLICIES[what as usize % BUILT_IN_POLICIES.len()];
-                (root(), Command::SetPolicy { policy: Box::new(Policy::built_in(name)?) })
+                let policy = sharing(Policy::built_in(name)?, what.is_multiple_of(2));
+                (root(), Command::SetPolicy { policy: Box::new(policy) })
             }
             Step::Reserve { name, nodes, from, seconds } => {
                 let start = self.cluster.now.plus_seconds(i64::from(from % 32));
@@ -455,6 +457,7 @@ pub fn place(
 /// Lets all of it happen. `run` checks every invariant after what was accepted; a refusal cannot have changed anything.
 fn play(steps: &[Step]) -> Cluster {
     let mut model = Model { cluster: Cluster::new() };
+    model.cluster.ok(&Actor::Ledger, Command::SetPolicy { policy: Box::new(sharing(Policy::default(), true)) });
     for step in steps {
         if let Step::Pass { seconds } = step {
             model.cluster.pass(i64::from(seconds % 16));
@@ -529,6 +532,11 @@ fn random_histories_reach_every_event() {
     ];
     let missing: Vec<_> = wanted.iter().filter(|event| !seen.contains(*event)).collect();
     assert!(missing.is_empty(), "never came up: {missing:?}");
+}
+
+fn sharing(mut policy: Policy, share_nodes: bool) -> Policy {
+    policy.backfill.components.share_nodes = share_nodes;
+    policy
 }
 
 /// The parts of runs that a node has.

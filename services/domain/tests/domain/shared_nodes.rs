@@ -7,7 +7,8 @@ use muster_schemas::{
     command::{Command, JobSelection, RefusalCode, Reply, Start},
     event::{Actor, EndCause, Event, NodeExit, StopReason},
     job::{ExitStatus, JobSpec, Launch, Outcome},
-    resources::{IndexSet, NodeShare, Placement, Sharing},
+    policy::Policy,
+    resources::{IndexSet, NodeShare, Placement},
     steps::{StepGroup, StepPlace, StepProgram, StepSpec},
 };
 use std::sync::Arc;
@@ -30,19 +31,27 @@ fn on_one_node(cluster: &Cluster) -> Placement {
     placement
 }
 
-fn planned(cluster: &mut Cluster, job: JobId, placement: Placement) -> Result<RunId, String> {
+fn planned(cluster: &mut Cluster, job: JobId, placement: Placement) -> RunId {
     let run = cluster.state.next_run();
-    match cluster.run(&Actor::Planner, commit(vec![Start { job, placement }])) {
-        Ok((_, Reply::Planned(refused))) => refused.first().map_or(Ok(run), |one| Err(one.reason.clone())),
-        other => panic!("{other:?}"),
-    }
+    let planned = cluster.run(&Actor::Planner, commit(vec![Start { job, placement }]));
+    assert!(matches!(&planned, Ok((_, Reply::Planned(refused))) if refused.is_empty()), "{planned:?}");
+    run
+}
+
+/// A cluster whose policy lets components share nodes.
+fn sharing() -> Cluster {
+    let mut cluster = Cluster::new();
+    let mut policy = Policy::default();
+    policy.backfill.components.share_nodes = true;
+    cluster.ok(&Actor::Ledger, Command::SetPolicy { policy: Box::new(policy) });
+    cluster
 }
 
 fn allocated() -> (Cluster, JobId, RunId) {
-    let mut cluster = Cluster::new();
+    let mut cluster = sharing();
     let id = cluster.submit("ada", two(2));
     let placement = on_one_node(&cluster);
-    let run = planned(&mut cluster, id, placement).expect("it fits");
+    let run = planned(&mut cluster, id, placement);
     (cluster, id, run)
 }
 
@@ -97,43 +106,6 @@ fn launch(cluster: &mut Cluster, job: JobId, spec: StepSpec) -> (StepId, Vec<Eve
 fn step_ends(cluster: &mut Cluster, part: PartId, step: StepId, code: u8) -> Vec<Event> {
     let exit = exit(ExitStatus::Code(code), EndCause::Itself, cluster.now);
     cluster.ok(&executor("node1"), Command::NodeStepEnded { part, step, exit })
-}
-
-/// SL-P-07: the bookkeeping is exact, so that nothing of a node is given twice.
-#[test]
-fn what_components_get_of_a_node_is_theirs_alone() {
-    let mut cluster = Cluster::new();
-    let id = cluster.submit("ada", two(2));
-    let good = on_one_node(&cluster);
-    let mut check = |change: &dyn Fn(&mut Placement), why: &str| {
-        let mut placement = good.clone();
-        change(&mut placement);
-        let refused = planned(&mut cluster, id, placement).expect_err(why);
-        assert!(refused.contains(why), "{refused}");
-    };
-    let first = |placement: &Placement| placement.components[0].shares[0].clone();
-    check(&|placed| placed.components[1].shares = vec![first(placed)], "cores of another component");
-    check(&|placed| placed.components[1].shares[0].cores = IndexSet::from_range(1, 2), "cores of another component");
-    check(&|placed| placed.components[1].shares[0].exclusive = true, "wants for itself");
-    let memory =
-        |placed: &mut Placement, component: usize| placed.components[component].shares[0].memory_bytes = 5 * GIB;
-    check(&|placed| (0..2).for_each(|component| memory(placed, component)), "more memory than the others leave");
-    check(&|placed| placed.components[0].shares = vec![first(placed), first(placed)], "placed twice");
-    planned(&mut cluster, id, good).expect("it fits");
-    assert_eq!(used_cores(&cluster), 4);
-}
-
-/// SL-P-07: who wants a node for itself does not share it with another component of its own job.
-#[test]
-fn an_exclusive_component_shares_with_none() {
-    let mut cluster = Cluster::new();
-    let mut spec = two(2);
-    spec.components[0].alternatives[0].requests[0].sharing = Sharing::Exclusive;
-    let id = cluster.submit("ada", spec);
-    let mut placement = on_one_node(&cluster);
-    placement.components[0].shares[0].exclusive = true;
-    let why = planned(&mut cluster, id, placement).expect_err("it wants it for itself");
-    assert!(why.contains("wants for itself"), "{why}");
 }
 
 /// SL-P-07, SL-I-13: each part is launched and starts on its own; the job runs when both do.
@@ -351,7 +323,7 @@ fn a_plain_step_is_in_the_first_component_of_a_node() {
 /// The job gets all that both components ask for, and no more than the node has.
 #[test]
 fn a_placement_can_share_some_nodes_and_not_others() {
-    let mut cluster = Cluster::new();
+    let mut cluster = sharing();
     let mut spec = two(1);
     spec.components.push(spec.components[1].clone());
     let id = cluster.submit("ada", spec);
@@ -369,7 +341,7 @@ fn a_placement_can_share_some_nodes_and_not_others() {
     for (placed, share) in placement.components.iter_mut().zip([share(node1, 0), share(node2, 0), share(node1, 1)]) {
         placed.shares = vec![share];
     }
-    let run = planned(&mut cluster, id, placement).expect("it fits");
+    let run = planned(&mut cluster, id, placement);
     let known = cluster.state.run(run).expect("it has its nodes");
     assert_eq!((known.is_shared(node1), known.is_shared(node2)), (true, false));
     let started = |cluster: &mut Cluster, node: &str, component| {

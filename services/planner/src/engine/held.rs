@@ -7,11 +7,8 @@ use crate::{
     model::{ActiveRun, Slot},
     pass::expected_end,
 };
-use muster_schemas::{
-    JobId, NodeId, Timestamp,
-    resources::{NodeShare, Placement},
-};
-use std::{ops::Range, sync::Arc};
+use muster_schemas::{JobId, NodeId, Timestamp, resources::Placement};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 /// A job that has just left the queue with a promise, and the numbers of what that freed.
 #[derive(Clone, Debug)]
@@ -49,9 +46,8 @@ impl Engine {
     /// What a job was promised that has just left the queue was not freed if its run holds it.
     pub(super) fn note_redeemed(&mut self, run: &ActiveRun) {
         let Some(JustLeft { job, slot, freed }) = self.just_left.take() else { return };
-        let is_held = |share: &NodeShare| run.placement.shares().any(|held| holds_all_of(held, share));
         let until = expected_end(&run.demand, &slot.placement, slot.start);
-        let is_redeemed = job == run.job && until <= run.expected_end && slot.placement.shares().all(is_held);
+        let is_redeemed = job == run.job && until <= run.expected_end && holds_all_of(&run.placement, &slot.placement);
         if is_redeemed && freed.end == self.machine.freed_so_far() {
             self.machine.take_back_freed(freed.start);
         }
@@ -103,11 +99,36 @@ impl Run {
     }
 }
 
-/// Whether a share of a node is no less than another of the same node.
-fn holds_all_of(held: &NodeShare, share: &NodeShare) -> bool {
-    held.node == share.node
-        && held.cores.len() >= share.cores.len()
-        && held.gpus.len() >= share.gpus.len()
-        && held.memory_bytes >= share.memory_bytes
-        && (held.exclusive || !share.exclusive)
+/// Whether a placement has no less of each node than another.
+fn holds_all_of(held: &Placement, promised: &Placement) -> bool {
+    let held = amounts(held);
+    amounts(promised).iter().all(|(node, promised)| {
+        held.get(node).is_some_and(|held| {
+            held.cores >= promised.cores
+                && held.gpus >= promised.gpus
+                && held.memory_bytes >= promised.memory_bytes
+                && (held.exclusive || !promised.exclusive)
+        })
+    })
+}
+
+/// What all components together have of a node.
+#[derive(Default)]
+struct Amounts {
+    cores: u64,
+    gpus: u64,
+    memory_bytes: u64,
+    exclusive: bool,
+}
+
+fn amounts(placement: &Placement) -> BTreeMap<NodeId, Amounts> {
+    let mut of_nodes: BTreeMap<NodeId, Amounts> = BTreeMap::new();
+    for share in placement.shares() {
+        let amounts = of_nodes.entry(share.node).or_default();
+        amounts.cores += share.cores.len();
+        amounts.gpus += share.gpus.len();
+        amounts.memory_bytes = amounts.memory_bytes.saturating_add(share.memory_bytes);
+        amounts.exclusive |= share.exclusive;
+    }
+    of_nodes
 }

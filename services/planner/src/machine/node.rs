@@ -179,10 +179,12 @@ impl MachineNode {
         }
     }
 
-    /// A promised share made of cores and GPUs that are free now: those that were promised, or as many others. `None` if
-    /// there are too few, or others are on a node that is wanted whole.
-    pub fn redeem(&self, promised: &NodeShare, now: Timestamp) -> Option<NodeShare> {
-        let free = self.free_in(Window { from: now, until: now }, now, false)?;
+    /// A promised share made of cores and GPUs that are free now: those that were promised, or as many others, but nothing
+    /// of what the job has of the node already. `None` if there are too few, or others are on a node that is wanted whole.
+    pub fn redeem(&self, promised: &NodeShare, own: &[NodeShare], now: Timestamp) -> Option<NodeShare> {
+        let mut free = self.free_in(Window { from: now, until: now }, now, false)?;
+        own.iter().for_each(|share| free.take(share));
+        let free = free;
         let of = |free: &IndexSet, wanted: &IndexSet| {
             if free.contains_all(wanted) { wanted.clone() } else { free.smallest(wanted.len()) }
         };
@@ -194,7 +196,8 @@ impl MachineNode {
         let is_enough = share.cores.len() == promised.cores.len()
             && share.gpus.len() == promised.gpus.len()
             && free.memory_bytes >= promised.memory_bytes
-            && (free.idle || !promised.exclusive);
+            && (free.idle || !promised.exclusive)
+            && !free.exclusive;
         is_enough.then_some(share)
     }
 

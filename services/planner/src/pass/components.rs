@@ -94,6 +94,13 @@ struct Part {
     start: Timestamp,
 }
 
+impl Part {
+    /// Whether others can have something of its nodes.
+    fn leaves_room(&self) -> bool {
+        self.placement.shares().any(|share| !share.exclusive)
+    }
+}
+
 impl Engine {
     /// What is known of jobs with several components before a cycle. It is a pass of backfill if one is due.
     pub(super) fn open_components(&self, now: Timestamp) -> Components {
@@ -267,8 +274,8 @@ impl Engine {
         let mut parts: Vec<Part> = Vec::new();
         let mut planned = Vec::new();
         for component in &demand.components {
-            let is_first = parts.is_empty();
-            let Some(part) = self.find_component(cycle, component, walltime_seconds, (from, bound), is_first) else {
+            let found = self.find_beside(cycle, component, walltime_seconds, (from, bound), &parts);
+            let Some(part) = found else {
                 planned.push(PlannedComponent::default());
                 continue;
             };
@@ -277,19 +284,57 @@ impl Engine {
             }
             let nodes = part.placement.shares().map(|share| share.node).collect();
             planned.push(PlannedComponent { start: Some(part.start), nodes });
-            // Another component of the job cannot be on its nodes.
             self.machine.take(&part.demand, &part.alone, Holding::Promise { start: part.start });
             self.update_index(cycle, &part);
             parts.push(part);
         }
+        self.share_nodes_of(cycle, &parts);
+        for Part { demand, placement, start, .. } in parts {
+            cycle.components.taken.push((demand, placement, Holding::Promise { start }));
+        }
+        planned
+    }
+
+    /// Where a component fits first: on none of the nodes of those before it, unless they may share them and it fits
+    /// earlier there.
+    fn find_beside(
+        &mut self,
+        cycle: &mut Cycle,
+        component: &ComponentDemand,
+        walltime_seconds: Option<u64>,
+        (from, bound): (Timestamp, Timestamp),
+        parts: &[Part],
+    ) -> Option<Part> {
+        let apart = self.find_component(cycle, component, walltime_seconds, (from, bound), parts.is_empty());
+        let bound = apart.as_ref().map_or(bound, |part| part.start);
+        let may_share = self.components.share_nodes && parts.iter().any(Part::leaves_room);
+        if !may_share || bound <= from {
+            return apart;
+        }
+        self.share_nodes_of(cycle, parts);
+        let shared = self.find_component(cycle, component, walltime_seconds, (from, bound), false);
+        self.keep_nodes_of(cycle, parts);
+        shared.or(apart)
+    }
+
+    /// Of the nodes of components found so far, what these do not have is there for others.
+    fn share_nodes_of(&mut self, cycle: &mut Cycle, parts: &[Part]) {
         for part in parts {
             let holding = Holding::Promise { start: part.start };
             self.machine.lend(&part.demand, &part.alone, holding);
             self.machine.take(&part.demand, &part.placement, holding);
-            self.update_index(cycle, &part);
-            cycle.components.taken.push((part.demand, part.placement, holding));
+            self.update_index(cycle, part);
         }
-        planned
+    }
+
+    /// No other component can be on the nodes of those found so far.
+    fn keep_nodes_of(&mut self, cycle: &mut Cycle, parts: &[Part]) {
+        for part in parts {
+            let holding = Holding::Promise { start: part.start };
+            self.machine.lend(&part.demand, &part.placement, holding);
+            self.machine.take(&part.demand, &part.alone, holding);
+            self.update_index(cycle, part);
+        }
     }
 
     /// Where a component fits first within these times, for as long as the job may last. The first one of a job has none

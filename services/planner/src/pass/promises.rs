@@ -13,9 +13,9 @@ use muster_schemas::{
     JobId, NodeId, Timestamp,
     job::WaitReason,
     policy::{Backfill, BackfillMode},
-    resources::{ComponentPlacement, Placement},
+    resources::{ComponentPlacement, NodeShare, Placement},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
     /// Keeps what was promised: renews promises if something became free, makes new ones, starts the jobs whose time has
@@ -205,12 +205,23 @@ impl Engine {
         if !self.machine.has_licences(demand, promised, now) {
             return None;
         }
-        let component = |placed: &ComponentPlacement| {
-            let shares = placed.shares.iter().map(|share| self.machine.node(share.node)?.redeem(share, now));
-            Some(ComponentPlacement { alternative: placed.alternative, shares: shares.collect::<Option<_>>()? })
+        // Components of a job may share a node.
+        let may_share = promised.components.len() > 1;
+        let mut redeemed: BTreeMap<NodeId, Vec<NodeShare>> = BTreeMap::new();
+        let mut share_of = |promised: &NodeShare| {
+            let own = redeemed.get(&promised.node).map_or(&[][..], Vec::as_slice);
+            let share = self.machine.node(promised.node)?.redeem(promised, own, now)?;
+            if may_share {
+                redeemed.entry(share.node).or_default().push(share.clone());
+            }
+            Some(share)
         };
-        let components = promised.components.iter().map(component);
-        Some(Placement { components: components.collect::<Option<_>>()? })
+        let component = |placed: &ComponentPlacement| {
+            let shares = placed.shares.iter().map(&mut share_of).collect::<Option<_>>()?;
+            Some(ComponentPlacement { alternative: placed.alternative, shares })
+        };
+        let components = promised.components.iter().map(component).collect::<Option<_>>()?;
+        Some(Placement { components })
     }
 
     fn has_headroom(&self, cycle: &Cycle, place: Place) -> bool {

@@ -9,7 +9,7 @@ use crate::{
     model::{ComponentDemand, Demand},
     place::{self, EachNode, Enough, Scope, Wanted},
     queue::{Entry, Place},
-    search::serves_kind,
+    search::{Spread, serves_kind},
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -122,12 +122,21 @@ impl Engine {
 
     fn fits_in(&self, demand: &Demand, mut free: Free) -> bool {
         let mut undo = Undo::default();
-        if self.fits_one_by_one(demand, &mut free, &[], &mut undo) {
+        if self.fits_one_by_one(demand, &mut free, Spread::Apart(&[]), &mut undo) {
             return true;
         }
-        free.undo(undo);
-        let dealt = if demand.components.len() > 1 { self.deal_of(demand, &free) } else { None };
-        dealt.is_some_and(|dealt| self.fits_one_by_one(demand, &mut free, &dealt, &mut Undo::default()))
+        if demand.components.len() < 2 {
+            return false;
+        }
+        free.undo(std::mem::take(&mut undo));
+        if let Some(dealt) = self.deal_of(demand, &free) {
+            if self.fits_one_by_one(demand, &mut free, Spread::Apart(&dealt), &mut undo) {
+                return true;
+            }
+            free.undo(undo);
+        }
+        self.search(Timestamp(0)).may_share(demand)
+            && self.fits_one_by_one(demand, &mut free, Spread::Shared, &mut Undo::default())
     }
 
     /// As when a job starts: nodes dealt out so that each component has enough, if there is a way.
@@ -145,21 +154,15 @@ impl Engine {
         place::deal(&wanted?)
     }
 
-    /// Whether the components fit one after the other, none on nodes that were dealt out to others.
-    fn fits_one_by_one<'a>(
-        &self,
-        demand: &Demand,
-        free: &mut Free<'a>,
-        dealt: &[BTreeSet<NodeId>],
-        undo: &mut Undo<'a>,
-    ) -> bool {
+    /// Whether the components fit one after the other.
+    fn fits_one_by_one<'a>(&self, demand: &Demand, free: &mut Free<'a>, spread: Spread, undo: &mut Undo<'a>) -> bool {
         let mut taken_nodes: BTreeSet<NodeId> = BTreeSet::new();
-        let order = self.search(Timestamp(0)).components_in_order(demand);
+        let order = self.search(Timestamp(0)).order_in(demand, spread);
         order.into_iter().all(|number| {
             let component = &demand.components[number];
             let queue_nodes = self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes);
             let default_memory_per_core_bytes = self.settings.default_memory_per_core_bytes;
-            let barred = &taken_nodes | &place::of_others(dealt, number);
+            let barred = &taken_nodes | &spread.of_others(number);
             let scope = Scope { queue_nodes, taken_nodes: &barred, default_memory_per_core_bytes };
             // As when it starts: the shortest that fits.
             let mut alternatives: Vec<_> = (0..).zip(component.alternatives.iter()).collect();
@@ -167,8 +170,8 @@ impl Engine {
             let placed = alternatives
                 .into_iter()
                 .find_map(|(number, alternative)| place::place_alternative(free, &scope, number, alternative, undo));
-            let nodes = placed.as_ref().map(|placed| placed.shares.iter().map(|share| share.node).collect());
-            taken_nodes.extend(nodes.unwrap_or_else(Vec::new));
+            let shares = placed.iter().flat_map(|placed| &placed.shares);
+            taken_nodes.extend(shares.filter(|share| !spread.lets_share(share)).map(|share| share.node));
             placed.is_some()
         })
     }

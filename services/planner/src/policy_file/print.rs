@@ -71,13 +71,14 @@ fn write_backfill(text: &mut String, backfill: &Backfill) {
 }
 
 fn write_components(text: &mut String, components: &Components) {
-    let Components { start, interval_seconds, window_seconds, priority } = components;
+    let Components { start, interval_seconds, window_seconds, priority, share_nodes } = components;
     write(text, "start", word(&COMPONENT_STARTS, start));
     if *start == ComponentStart::BackfillPass {
         write(text, "interval_seconds", interval_seconds);
         write_optional(text, "window_seconds", *window_seconds);
     }
     write(text, "priority", word(&COMPONENT_PRIORITIES, priority));
+    write(text, "share_nodes", share_nodes);
 }
 
 fn write_limit(text: &mut String, limit: &Limit) {

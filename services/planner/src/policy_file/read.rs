@@ -24,7 +24,8 @@ const POLICY: Table = ("the policy", &["version", "name", "order", "max_starts",
 const ORDER_ENTRY: Table = ("an entry of `order`", &["formula", "descending"]);
 const BACKFILL: Table =
     ("[backfill]", &["mode", "reservations", "candidates", "look_ahead", "require_walltime", "components"]);
-const COMPONENTS: Table = ("[backfill.components]", &["start", "interval_seconds", "window_seconds", "priority"]);
+const COMPONENTS: Table =
+    ("[backfill.components]", &["start", "interval_seconds", "window_seconds", "priority", "share_nodes"]);
 const LIMIT: Table = ("[[limit]]", &["per", "name", "queue", "max_running_jobs", "max_nodes", "max_cores", "max_gpus"]);
 const QUEUE: Table = ("[queue.NAME]", &["order", "backfill"]);
 /// Every key of the format, by table.
@@ -267,6 +268,7 @@ impl Reader<'_> {
                 "interval_seconds" => set(&mut components.interval_seconds, self.count(&inner, value, 1)),
                 "window_seconds" => components.window_seconds = self.count(&inner, value, 1),
                 "priority" => set(&mut components.priority, self.word(&inner, value, &COMPONENT_PRIORITIES)),
+                "share_nodes" => set(&mut components.share_nodes, self.boolean(&inner, value)),
                 _ => self.unknown(key, COMPONENTS),
             }
         }

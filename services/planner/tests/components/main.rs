@@ -4,6 +4,7 @@ mod order;
 mod passes;
 mod place;
 mod properties;
+mod share;
 #[path = "../explain/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of explanations")]
 mod world;

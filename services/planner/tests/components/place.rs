@@ -118,7 +118,7 @@ fn who_is_helped_by_no_choice_waits_for_resources() {
     assert_eq!(pass(&mut world).0, [waits]);
 }
 
-/// SL-P-07: whatever there is room for, no node has two components of a job.
+/// SL-P-07: whatever there is room for on a node, no other component of a job is there as long as it fits elsewhere.
 #[test]
 fn components_are_on_different_nodes() {
     let mut world = reference_cluster(&backfill_passes());

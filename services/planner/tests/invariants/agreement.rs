@@ -2,19 +2,24 @@
 //! order), and the slow one of this folder.
 
 use crate::{
-    clusters::ALL_MODES,
-    history::{Kind, cases, histories},
+    clusters::{ALL_MODES, Cluster},
+    history::{Draft, History, Kind, Step, cases, histories},
     reference::{self, Outcome, World},
     twin::{Planned, engine_of, replay},
 };
-use muster_planner::{Engine, model::Slot, pass::Plan};
+use muster_planner::{
+    Engine,
+    model::{ComponentDemand, Demand, Holder, Slot},
+    pass::Plan,
+};
 use muster_schemas::{
     JobId, Timestamp,
+    cluster::QueueSpec,
     job::WaitReason,
-    policy::{BackfillMode, Policy},
-    resources::Placement,
+    policy::{Backfill, BackfillMode, OrderKey, Policy},
+    resources::{Alternative, Count, Level, LevelCount, Memory, NodeSpec, Per, Placement, Request, Sharing},
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, sample::Index, strategy::ValueTree, test_runner::TestRunner};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// A promise without the numbers of cores and GPUs, which are only decided at the start.
@@ -147,4 +152,74 @@ fn assert_agrees_with_fresh_engines(planned: &Planned) {
     assert_eq!(found, bytes(&at_once), "told at once");
     let reversed = plan_of(reversed_engine_of(planned.world, &policy), planned.now);
     assert_eq!(found, bytes(&reversed), "told in reverse order");
+}
+
+/// A component that can be served in two ways may want to wait, and start after all when others have taken the better way:
+/// that an equal job did not start says nothing of the next.
+#[test]
+fn an_equal_job_with_a_choice_is_looked_at_again() {
+    let node = |number: usize, cores, sockets| NodeSpec {
+        name: format!("n{number}"),
+        cores,
+        sockets,
+        memory_bytes: 2,
+        gpus: Vec::new(),
+        properties: Default::default(),
+    };
+    let nodes = (0..9).map(|number| match number {
+        1 => NodeSpec { memory_bytes: 5, ..node(1, 1, 1) },
+        3 => node(3, 3, 2),
+        5 => node(5, 2, 2),
+        other => node(other, 1, 1),
+    });
+    let queue = |name: &str, nodes: &[&str]| QueueSpec {
+        name: name.into(),
+        nodes: nodes.iter().map(|name| (*name).into()).collect(),
+        ..QueueSpec::default()
+    };
+    let backfill = Backfill { mode: BackfillMode::Easy, reservations: Some(2), ..Backfill::default() };
+    let policy = Policy { order: vec![OrderKey::Priority, OrderKey::Saf], backfill, ..Policy::default() };
+    let way = |request: Request, seconds| Alternative {
+        requests: vec![request],
+        walltime_seconds: seconds,
+        ..Alternative::default()
+    };
+    let in_queue = |queue: &str, ways: Vec<Alternative>| ComponentDemand {
+        queue: queue.into(),
+        reservation: None,
+        deadline: None,
+        alternatives: ways.into(),
+    };
+    let count = |level, min, max| LevelCount { level, count: Count::Range { min, max } };
+    let sockets = Request { path: vec![count(Level::Node, 2, 3), count(Level::Socket, 1, 1)], ..Request::default() };
+    let alone = Request { sharing: Sharing::Exclusive, ..Request::default() };
+    let holder = Arc::new(Holder { user: "ada".into(), group: 100, account: None, charges: Vec::new() });
+    let submit = |components, copies| {
+        let demand = Arc::new(Demand { components });
+        Step::Submit(Draft {
+            demand,
+            holder: holder.clone(),
+            priority: 0,
+            array: None,
+            runs_percent: if copies == 1 { 1 } else { 100 },
+            copies,
+        })
+    };
+    let choice = vec![
+        in_queue("main", vec![way(sockets, Some(1))]),
+        in_queue("main", vec![way(Request::default(), None), way(alone, Some(2))]),
+    ];
+    let memory = Some(Memory { bytes: 3, per: Per::Node });
+    let large = Alternative {
+        requests: vec![Request { memory, ..Request::default() }, Request::default()],
+        walltime_seconds: Some(2),
+        ..Alternative::default()
+    };
+    let other = vec![in_queue("night", vec![way(Request::default(), Some(1))]), in_queue("main", vec![large])];
+    let mut first = any::<Index>().new_tree(&mut TestRunner::deterministic()).expect("any will do");
+    while first.simplify() {}
+    let steps = vec![submit(choice, 8), Step::Pass(1), Step::EndRun(first.current()), submit(other, 1), Step::Pass(2)];
+    let queues = vec![queue("main", &[]), queue("side", &["n0", "n1"]), queue("night", &["n2"])];
+    let cluster = Cluster { nodes: nodes.collect(), queues, licences: 2, default_memory_per_core_bytes: None };
+    replay(&History { cluster, policy, steps }, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
 }

@@ -33,8 +33,13 @@ fn held_after<'p>(planned: &Planned<'p>, after: &World) -> Holdings<'p> {
 /// Panics if the placement is not all that the job asks for, on nodes that its queues and requests allow.
 fn assert_complete(world: &World, demand: &Demand, placement: &Placement) {
     assert_eq!(placement.components.len(), demand.components.len(), "components of {placement:?}");
-    let nodes: Vec<_> = placement.shares().map(|share| share.node).collect();
-    assert_eq!(nodes.iter().collect::<BTreeSet<_>>().len(), nodes.len(), "a node twice in {placement:?}");
+    let is_on_other_nodes = |components: &[ComponentPlacement]| {
+        let mut seen = BTreeSet::new();
+        components.iter().flat_map(|placed| &placed.shares).all(|share| seen.insert(share.node))
+    };
+    let each_is = placement.components.iter().all(|placed| is_on_other_nodes(std::slice::from_ref(placed)));
+    assert!(each_is, "a node twice in a component of {placement:?}");
+    assert!(world.shares_nodes || is_on_other_nodes(&placement.components), "a shared node in {placement:?}");
     for (component, placed) in demand.components.iter().zip(&placement.components) {
         let queue = &world.queues[&*component.queue];
         let alternative = &component.alternatives[placed.alternative as usize];
@@ -91,7 +96,8 @@ proptest! {
         });
     }
 
-    /// All components start together, each with what it asks for on nodes of its own, or none.
+    /// All components start together, each with what it asks for, or none; and on nodes of their own, unless the policy lets
+    /// them share some (SL-P-07).
     #[test]
     fn all_components_start_together_or_none(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
         replay(&history, |_, planned| {

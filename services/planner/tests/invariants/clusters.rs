@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_schemas::{
     cluster::QueueSpec,
-    policy::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy},
+    policy::{Backfill, BackfillMode, CandidateOrder, Components, Limit, LimitPer, OrderKey, Policy, QueuePolicy},
     resources::NodeSpec,
 };
 use proptest::{prelude::*, sample::select};
@@ -105,7 +105,10 @@ prop_compose! {
         limits in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(limits(), 1..=2)],
         own in prop::option::weighted(0.25, (select(&QUEUES[..]), prop::option::of(orders()), prop::option::of(backfills(modes)))),
         max_starts in prop_oneof![9 => Just(1000_u32), 1 => 1_u32..=3],
+        share_nodes in any::<bool>(),
     ) -> Policy {
+        let components = Components { share_nodes, ..backfill.components };
+        let backfill = Backfill { components, ..backfill };
         let queues = own.map(|(name, order, backfill)| (name.to_owned(), QueuePolicy { order, backfill }));
         Policy { name: "random".into(), order, backfill, limits, queues: queues.into_iter().collect(), max_starts }
     }

@@ -62,6 +62,7 @@ impl Twin {
             licences: [(LICENCE.to_owned(), cluster.licences)].into(),
             queues: cluster.queues.iter().map(|queue| (queue.name.clone(), queue.clone())).collect(),
             default_memory_per_core_bytes: cluster.default_memory_per_core_bytes,
+            shares_nodes: history.policy.backfill.components.share_nodes,
             ..World::default()
         };
         let policy = Arc::new(history.policy.clone());
@@ -138,6 +139,7 @@ impl Twin {
             }
             Step::Policy(policy) => {
                 self.policy = Arc::new(Policy::clone(policy));
+                self.world.shares_nodes = policy.backfill.components.share_nodes;
                 self.engine = engine_of(&self.world, &self.policy);
                 self.world.capacity_freed = true;
             }

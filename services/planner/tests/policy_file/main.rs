@@ -352,8 +352,9 @@ fn components() -> impl Strategy<Value = Components> {
     let priorities = [ComponentPriority::First, ComponentPriority::Min, ComponentPriority::Avg, ComponentPriority::Max];
     let starts = vec![ComponentStart::AnyPass, ComponentStart::AnyPass, ComponentStart::BackfillPass];
     let set = (proptest::sample::select(starts), 1..=86_400_u32, proptest::option::of(1..=u32::MAX));
-    (set, proptest::sample::select(priorities.to_vec())).prop_map(|((start, interval, window), priority)| {
-        let default = Components { start, priority, ..Components::default() };
+    let shares = (proptest::sample::select(priorities.to_vec()), any::<bool>());
+    (set, shares).prop_map(|((start, interval, window), (priority, share_nodes))| {
+        let default = Components { start, priority, share_nodes, ..Components::default() };
         match start {
             ComponentStart::AnyPass => default,
             ComponentStart::BackfillPass => {

@@ -111,11 +111,13 @@ pub struct Holdings<'w> {
     pub world: &'w World,
     pub now: Timestamp,
     pub list: Vec<Holding>,
+    /// What components of a job have while others of it are placed that may share their nodes.
+    pub own: Vec<NodeShare>,
 }
 
 impl<'w> Holdings<'w> {
     pub fn new(world: &'w World, now: Timestamp) -> Self {
-        Self { world, now, list: Vec::new() }
+        Self { world, now, list: Vec::new(), own: Vec::new() }
     }
 
     pub fn add(&mut self, holding: Holding) {
@@ -243,11 +245,18 @@ impl<'w> Holdings<'w> {
     pub fn made_of_what_is_free(&self, promised: &Placement) -> Option<Placement> {
         let now = Window { start: self.now, end: self.now.plus_micros(1) };
         let mut placement = promised.clone();
+        // What components before it have of the same nodes.
+        let mut own: Vec<NodeShare> = Vec::new();
         for share in placement.components.iter_mut().flat_map(|component| &mut component.shares) {
             let spec = &self.world.nodes.get(&share.node)?.spec;
-            let left = self.left_at(share.node, self.now);
-            let (cores, gpus) = self.actually_free(share.node, now);
-            let cores = cores.smallest(u64::try_from(left.cores).unwrap_or(0));
+            let mut left = self.left_at(share.node, self.now);
+            let (mut cores, mut gpus) = self.actually_free(share.node, now);
+            cores = cores.smallest(u64::try_from(left.cores).unwrap_or(0));
+            for other in own.iter().filter(|other| other.node == share.node) {
+                cores = cores.difference(&other.cores);
+                gpus = gpus.difference(&other.gpus);
+                left.take(spec, other);
+            }
             let is_shared = self.list.iter().filter(|holding| holding.window.contains(self.now));
             let mut others = is_shared.flat_map(|holding| holding.share_of(share.node)).peekable();
             if share.exclusive && others.peek().is_some() || others.any(|other| other.exclusive) {
@@ -269,6 +278,7 @@ impl<'w> Holdings<'w> {
             if left.memory_bytes < share.memory_bytes as i64 {
                 return None;
             }
+            own.push(share.clone());
         }
         Some(placement)
     }

@@ -23,6 +23,8 @@ pub struct World {
     pub licences: BTreeMap<String, u32>,
     pub queues: BTreeMap<String, QueueSpec>,
     pub default_memory_per_core_bytes: Option<u64>,
+    /// Whether components of a job may share nodes, as the policy says.
+    pub shares_nodes: bool,
     pub reservations: BTreeMap<Arc<str>, Reservation>,
     pub runs: BTreeMap<JobId, ActiveRun>,
     pub jobs: BTreeMap<JobId, QueuedJob>,

@@ -466,6 +466,7 @@ pub fn hopeless(world: &World, now: Timestamp, demand: &Demand) -> Option<Why> {
             licences: world.licences.clone(),
             queues: world.queues.clone(),
             default_memory_per_core_bytes: world.default_memory_per_core_bytes,
+            shares_nodes: world.shares_nodes,
             ..World::default()
         };
         for node in empty.nodes.values_mut() {

@@ -1,6 +1,7 @@
 //! Where and from when on a demand fits: every moment is tried, one after the other.
 
 use super::{Holding, Holdings, Window};
+use muster_domain::requests::minimum;
 use muster_planner::{
     free::{Free, Undo},
     model::{ComponentDemand, Demand},
@@ -8,9 +9,10 @@ use muster_planner::{
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
-    resources::{Alternative, ComponentPlacement, IndexSet, Level, NodeSpec, Placement},
+    cluster::ClusterSettings,
+    resources::{Alternative, ComponentPlacement, IndexSet, Level, NodeShare, NodeSpec, Placement, Sharing},
 };
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeSet};
 
 /// A place and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,22 +71,73 @@ impl Holdings<'_> {
             let placed = self.place_component(component, start, None, only, &BTreeSet::new())?;
             return Some(Placement { components: vec![placed] });
         }
-        self.place_several(job, demand, start, only, &[]).or_else(|| {
-            // Nodes dealt out so that each has enough may do where first fit does not.
-            let window = Window::of(start, longest_walltime(demand));
-            let nobody = BTreeSet::new();
-            let wanted = |component: &ComponentDemand| {
-                let number = only.or((component.alternatives.len() == 1).then_some(0))?;
-                let alternative = component.alternatives.get(number as usize)?;
-                let each = EachNode::of(alternative, self.world.default_memory_per_core_bytes)?;
-                let nodes = self.world.nodes.keys();
-                let free = nodes.filter_map(|node| self.free_node(*node, component.reservation.as_deref(), window));
-                let free: Vec<_> = free.map(|(free, _)| free).collect();
-                Some(each.wanted(free.iter(), &self.scope(component, &nobody)?))
-            };
-            let wanted: Option<Vec<Wanted>> = demand.components.iter().map(wanted).collect();
-            self.place_several(job, demand, start, only, &deal(&wanted?)?)
-        })
+        self.place_several(job, demand, start, only, &[])
+            .or_else(|| {
+                // Nodes dealt out so that each has enough may do where first fit does not.
+                let window = Window::of(start, longest_walltime(demand));
+                let nobody = BTreeSet::new();
+                let wanted = |component: &ComponentDemand| {
+                    let number = only.or((component.alternatives.len() == 1).then_some(0))?;
+                    let alternative = component.alternatives.get(number as usize)?;
+                    let each = EachNode::of(alternative, self.world.default_memory_per_core_bytes)?;
+                    let nodes = self.world.nodes.keys();
+                    let free = nodes.filter_map(|node| self.free_node(*node, component.reservation.as_deref(), window));
+                    let free: Vec<_> = free.map(|(free, _)| free).collect();
+                    Some(each.wanted(free.iter(), &self.scope(component, &nobody)?))
+                };
+                let wanted: Option<Vec<Wanted>> = demand.components.iter().map(wanted).collect();
+                self.place_several(job, demand, start, only, &deal(&wanted?)?)
+            })
+            .or_else(|| {
+                let may_share = self.world.shares_nodes && can_share(demand);
+                if may_share { self.place_beside_each_other(job, demand, start, only) } else { None }
+            })
+    }
+
+    /// Several components of which each has what those before it leave, also of their nodes. Those come first that fewest
+    /// nodes can serve, of equal ones those that need most of a node.
+    fn place_beside_each_other(
+        &self,
+        job: JobId,
+        demand: &Demand,
+        start: Timestamp,
+        only: Option<u32>,
+    ) -> Option<Placement> {
+        let window = Window::of(start, longest_walltime(demand));
+        let settings = ClusterSettings {
+            default_memory_per_core_bytes: self.world.default_memory_per_core_bytes,
+            ..ClusterSettings::default()
+        };
+        let need = |component: &ComponentDemand| {
+            let requests = component.alternatives[0].requests.iter();
+            let of_node = requests.map(|request| {
+                let least = minimum(request, &settings);
+                let is_whole = request.sharing != Sharing::Shared;
+                let [cores, gpus, memory] =
+                    [least.cores, least.gpus, least.memory_bytes].map(|amount| amount.div_ceil(least.nodes));
+                (is_whole, cores, gpus, memory)
+            });
+            of_node.max()
+        };
+        let mut order: Vec<usize> = (0..demand.components.len()).collect();
+        order.sort_by_key(|number| {
+            let component = &demand.components[*number];
+            (self.nodes_of_kind(component), Reverse(need(component)))
+        });
+        let mut with_job = self.clone();
+        let mut components = vec![ComponentPlacement::default(); demand.components.len()];
+        for number in order {
+            let component = &demand.components[number];
+            let own: Vec<NodeShare> = components.iter().flat_map(|placed| placed.shares.clone()).collect();
+            let whole: BTreeSet<NodeId> = own.iter().filter(|share| share.exclusive).map(|share| share.node).collect();
+            with_job.own = own;
+            let placed = with_job.place_component(component, start, Some(window), only, &whole)?;
+            // Its shares are known; its licences are held like all others.
+            let of_licences = ComponentPlacement { shares: Vec::new(), ..placed.clone() };
+            with_job.add(Holding::new(job, component, of_licences, window, false));
+            components[number] = placed;
+        }
+        Some(Placement { components })
     }
 
     /// Several components hold what they have until the last of them is over, whichever alternatives are taken. None is
@@ -166,11 +219,23 @@ impl Holdings<'_> {
             if only_all_cores && !has_all_cores {
                 free.cores = Cow::Owned(IndexSet::new());
             }
+            for share in self.own.iter().filter(|share| share.node == free.node) {
+                free.cores = Cow::Owned(free.cores.difference(&share.cores));
+                free.gpus = Cow::Owned(free.gpus.difference(&share.gpus));
+                free.memory_bytes -= share.memory_bytes;
+                free.idle = false;
+            }
             Some(free)
         });
         let mut free = Free::new(nodes, self.licences(window));
         place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
     }
+}
+
+/// Whether two components can do with a part of a node, in some way.
+fn can_share(demand: &Demand) -> bool {
+    let is_shared = |way: &Alternative| way.requests.iter().all(|request| request.sharing == Sharing::Shared);
+    demand.components.iter().filter(|component| component.alternatives.iter().any(is_shared)).count() > 1
 }
 
 /// How long the longest alternative of all components may run.

@@ -8,7 +8,7 @@ use crate::{
 };
 use muster_schemas::{
     NodeId, RunId,
-    resources::{Alternative, ComponentPlacement, IndexSet, NodeShare, Placement, Sharing},
+    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ impl Plan<'_> {
             let (placed, wanted) = (placement.components.len(), job.components.len());
             return Err(format!("{placed} components are placed, the job has {wanted}"));
         }
-        self.check_sharing(placement)?;
+        self.check_nodes(placement)?;
         let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
@@ -33,22 +33,46 @@ impl Plan<'_> {
         self.check_licences(&licences)
     }
 
-    /// What the nodes will be when what the plan starts before this has started.
-    fn node(&self, id: NodeId) -> Option<&Node> {
-        self.nodes.get(&id).or_else(|| self.state.node(id))
+    /// Whether each node has at most one component, or several that can share it.
+    fn check_nodes(&self, placement: &Placement) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        let nodes = placement.shares().map(|share| share.node);
+        let named_again: BTreeSet<NodeId> = nodes.filter(|node| !seen.insert(*node)).collect();
+        named_again.into_iter().try_for_each(|node| self.check_shared_node(placement, node))
     }
 
-    /// Whether what components get of a node that they share can be given to all of them (SL-P-07). Whether each can have
-    /// its share is checked on its own.
-    fn check_sharing(&self, placement: &Placement) -> Result<(), String> {
-        let mut shares: Vec<(u32, &NodeShare)> = placement.shares_by_component().collect();
-        shares.sort_by_key(|(component, share)| (share.node, *component));
-        for on_node in shares.chunk_by(|(_, one), (_, other)| one.node == other.node).filter(|shares| shares.len() > 1)
-        {
-            let node = on_node.first().and_then(|(_, share)| self.node(share.node));
-            node.map_or(Ok(()), |node| check_together(on_node, node))?;
+    /// Whether components can share a node: the policy lets them, each is there once, none has it for itself or what
+    /// another has, and together they need no more than is free (SL-P-07).
+    fn check_shared_node(&self, placement: &Placement, node: NodeId) -> Result<(), String> {
+        let of_node = |share: &&NodeShare| share.node == node;
+        let name = self.state.node_name(node);
+        if placement.components.iter().any(|placed| placed.shares.iter().filter(of_node).nth(1).is_some()) {
+            return Err(format!("a component is placed twice on the same node, {name}"));
         }
-        Ok(())
+        if !self.state.policy().backfill.components.share_nodes {
+            return Err(format!(
+                "two components are placed on the same node, {name}, and the policy lets none share it"
+            ));
+        }
+        let mut shares = placement.shares().filter(of_node);
+        let Some(mut all) = shares.next().cloned() else { return Ok(()) };
+        for share in shares {
+            join(&mut all, share).map_err(|problem| format!("components on node {name} {problem}"))?;
+        }
+        if all.exclusive {
+            return Err(format!("components share node {name}, which one of them wants for itself"));
+        }
+        match self.node(node) {
+            Some(node) if all.memory_bytes > node.free_memory_bytes => {
+                Err(format!("node {name} does not have this memory free"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A node as the plan leaves it.
+    fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(&id).or_else(|| self.state.node(id))
     }
 
     fn check_licences(&self, wanted: &BTreeMap<&str, u64>) -> Result<(), String> {
@@ -91,7 +115,8 @@ impl Plan<'_> {
     ) -> Result<(), String> {
         let queue = self.state.queue(&component.queue).ok_or("its queue does not exist")?;
         for share in &placed.shares {
-            let node = self.node(share.node).ok_or_else(|| format!("node {} does not exist", share.node))?;
+            let node = self.node(share.node);
+            let node = node.ok_or_else(|| format!("node {} does not exist", share.node))?;
             let name = &node.spec.name;
             if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(name) {
                 return Err(format!("node {name} does not serve queue `{}`", component.queue));
@@ -136,27 +161,18 @@ impl Plan<'_> {
     }
 }
 
-/// Whether shares of one node, of components in their order, can be given together.
-fn check_together(shares: &[(u32, &NodeShare)], node: &Node) -> Result<(), String> {
-    let (mut cores, mut gpus, mut memory_bytes) = (IndexSet::new(), IndexSet::new(), 0_u64);
-    for (at, (component, share)) in shares.iter().enumerate() {
-        memory_bytes = memory_bytes.saturating_add(share.memory_bytes);
-        let problem = if at > 0 && shares[at - 1].0 == *component {
-            "is placed twice on"
-        } else if share.exclusive {
-            "shares, and wants for itself,"
-        } else if !cores.intersection(&share.cores).is_empty() {
-            "gets cores of another component on"
-        } else if !gpus.intersection(&share.gpus).is_empty() {
-            "gets GPUs of another component on"
-        } else if memory_bytes > node.free_memory_bytes {
-            "gets more memory than the others leave on"
-        } else {
-            (cores, gpus) = (cores.union(&share.cores), gpus.union(&share.gpus));
-            continue;
-        };
-        return Err(format!("component {component} {problem} node {}", node.spec.name));
+/// Adds what a component has of a node to what others have of it. What is wrong with that, if it cannot be.
+fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
+    if !all.cores.intersection(&share.cores).is_empty() {
+        return Err("have the same cores");
     }
+    if !all.gpus.intersection(&share.gpus).is_empty() {
+        return Err("have the same GPUs");
+    }
+    all.cores = all.cores.union(&share.cores);
+    all.gpus = all.gpus.union(&share.gpus);
+    all.memory_bytes = all.memory_bytes.saturating_add(share.memory_bytes);
+    all.exclusive |= share.exclusive;
     Ok(())
 }
 
