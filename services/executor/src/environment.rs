@@ -7,7 +7,12 @@ use muster_schemas::{
     steps::{StepTasks, TaskVariable},
 };
 use nix::sys::resource::Resource;
-use std::{collections::BTreeMap, ffi::CString, path::Path, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::CString,
+    path::Path,
+    sync::OnceLock,
+};
 
 /// Ties processes to a run of one spool, also when they have left its process tree. See [`crate::containment`].
 pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
@@ -129,7 +134,7 @@ pub fn of_step(order: &LaunchOrder, tasks: &StepTasks) -> Vec<(String, String)> 
 fn alike_on_node(order: &LaunchOrder, tasks: &StepTasks, variable: TaskVariable) -> Option<String> {
     Some(match variable {
         TaskVariable::Rank | TaskVariable::LocalRank | TaskVariable::ProcessId => return None,
-        TaskVariable::NodeIndex => order.node_index.to_string(),
+        TaskVariable::NodeIndex => index_of_node(order).to_string(),
         TaskVariable::NodeName => order.nodes[order.node_index as usize].name.clone(),
         TaskVariable::TasksOnNode => tasks.ranks.len().to_string(),
         TaskVariable::RanksOnNode => tasks.ranks.iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(","),
@@ -137,6 +142,13 @@ fn alike_on_node(order: &LaunchOrder, tasks: &StepTasks, variable: TaskVariable)
         TaskVariable::Cores => order.cores.to_string(),
         TaskVariable::StepsBefore => order.step.0.saturating_sub(1).to_string(),
     })
+}
+
+/// Which of the step's nodes this one is, where one that several components share counts once.
+fn index_of_node(order: &LaunchOrder) -> usize {
+    let here = &order.nodes[order.node_index as usize].name;
+    let before = order.nodes.iter().map(|node| &node.name).take_while(|name| *name != here);
+    before.collect::<BTreeSet<_>>().len()
 }
 
 /// As [`of_task`], of a task of a step with places of its own, in the process of the task: with what the step wants to
@@ -189,6 +201,19 @@ mod tests {
     use super::*;
     use crate::testing::{order, spooled};
     use muster_schemas::{JobId, node::OrderNode, resources::IndexSet};
+
+    /// SL-P-07
+    #[test]
+    fn a_node_that_components_share_counts_once() {
+        let node = |name: &str, component| OrderNode { name: name.into(), tasks: 1, component };
+        let mut order = order(7);
+        order.nodes = vec![node("n1", 0), node("n2", 0), node("n1", 1), node("n3", 1)];
+        let index = |at| {
+            let order = LaunchOrder { node_index: at, ..order.clone() };
+            alike_on_node(&order, &StepTasks::default(), TaskVariable::NodeIndex)
+        };
+        assert_eq!([0, 1, 2, 3].map(|at| index(at).unwrap()), ["0", "1", "0", "2"]);
+    }
 
     #[test]
     fn muster_variables_win_over_the_submitters() {

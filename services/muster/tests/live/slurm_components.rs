@@ -211,3 +211,83 @@ fn passes_of_backfill_start_components_and_are_told() {
     }
     assert_eq!(site.ok(&format!("sacct -X -n -P -j {job} -o State")), "COMPLETED\n".repeat(2));
 }
+
+/// SL-P-07: where the policy lets them, components share nodes on which they do not fit otherwise, each with cores, tasks
+/// and an end of its own.
+#[test]
+fn components_share_nodes_where_the_site_lets_them() {
+    let site = Site::start();
+    site.system
+        .write("share.toml", "version = 1\n[backfill]\nmode = \"easy\"\n[backfill.components]\nshare_nodes = true\n");
+    site.system.ok(&["config", "apply", "--policy", "share.toml"]);
+    // Six components of two CPUs on four nodes of four.
+    let six = ["-n1 -c2"; 6].join(" : ");
+    let task = "$SLURM_JOB_ID on $SLURMD_NODENAME $SLURM_NODEID has $SLURM_CPUS_ON_NODE of $SLURM_NNODES";
+    site.system.write(
+        "six.sh",
+        &format!(
+            "#!/bin/sh\nsrun -l --het-group=0-5 sh -c 'echo {task}'\nfor n in 0 1 2 3 4 5; do eval \"echo own $n \
+             \\$SLURM_JOB_NODELIST_HET_GROUP_$n\"; done\nsrun --het-group=0-5 sleep 30 & \necho ready; wait; echo over\n"
+        ),
+    );
+    let job = submit(&site, &format!("sbatch --parsable {six} six.sh"));
+    let output = || site.system.read(&format!("slurm-{job}.out"));
+    site.system.wait_until("the first step is over", || output().contains("ready"));
+    let place = |n: u64| {
+        let node = site.ok(&format!("squeue -h -j {job}+{n} -o %N"));
+        assert!(output().contains(&format!("own {n} {node}")), "{}", output());
+        node.trim().to_owned()
+    };
+    let places: Vec<String> = (0..6).map(place).collect();
+    let nodes: std::collections::BTreeSet<&String> = places.iter().collect();
+    assert_eq!(nodes.len(), 3, "two have room on each: {places:?}");
+    for (n, node) in places.iter().enumerate() {
+        let index = places.iter().position(|known| known == node).map(|at| {
+            let before: std::collections::BTreeSet<&String> = places[..at].iter().collect();
+            before.len()
+        });
+        let line = format!("{n}: {job} on {node} {} has 2 of 3", index.unwrap_or_default());
+        assert!(output().contains(&line), "{line}\n{}", output());
+    }
+    assert_eq!(site.ok("sinfo -h -o %C"), "12/4/0/16\n");
+
+    // The end of one component leaves the others alone, also on its own node.
+    let last = places.len() - 1;
+    let neighbour = places.iter().position(|node| *node == places[last]).expect("it is its own");
+    assert_ne!(neighbour, last, "its node has another component: {places:?}");
+    site.ok(&format!("scancel {job}+{last}"));
+    let listed = |n: usize| site.ok(&format!("squeue -h -j {job}+{n} -o %t"));
+    site.system.wait_until("it is over", || listed(last).is_empty());
+    assert_eq!((listed(neighbour), site.ok("sinfo -h -o %C")), ("R\n".into(), "10/6/0/16\n".into()));
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job.to_string());
+    assert_eq!(site.ok("sinfo -h -o %C"), "0/16/0/16\n");
+    let steps = site.ok(&format!("sacct -n -P -j {job} -o JobID,State | grep '\\.0|'"));
+    assert_eq!(steps.lines().filter(|line| line.ends_with("|COMPLETED")).count(), 6, "{steps}");
+
+    // What a component wants for itself it does not share, and one node too many is refused.
+    let whole =
+        submit(&site, &format!("sbatch --parsable --exclusive -n1 : {} --wrap 'sleep 30'", ["-n1"; 3].join(" : ")));
+    site.system.wait_until("it runs", || site.ok(&format!("squeue -h -j {whole}+0 -o %t")) == "R\n");
+    let own = site.ok(&format!("squeue -h -j {whole}+0 -o %N"));
+    let others = site.ok(&format!("squeue -h -j {whole} -o '%i %N' | grep -v '+0 '"));
+    assert!(!others.contains(own.trim()), "{own}{others}");
+    site.ok(&format!("scancel {whole}"));
+}
+
+/// SL-P-07: nodes that components share can be lost with all of them, and salloc and copies know them.
+#[test]
+fn clients_of_components_that_share_nodes() {
+    let site = Site::start();
+    site.system
+        .write("share.toml", "version = 1\n[backfill]\nmode = \"easy\"\n[backfill.components]\nshare_nodes = true\n");
+    site.system.ok(&["config", "apply", "--policy", "share.toml"]);
+    let six = ["-n1 -c2"; 6].join(" : ");
+    site.system.write("words", "seven\n");
+    let script =
+        "sbcast words copied.%N\ncat copied.* | sort -u\nsrun --het-group=0-5 sh -c 'echo got $(cat)' | sort -u\n";
+    site.system.write("clients.sh", script);
+    let told = site.ok(&format!("echo words | salloc -Q {six} sh clients.sh"));
+    assert_eq!(told, "seven\ngot words\n");
+    nothing_runs(&site);
+}

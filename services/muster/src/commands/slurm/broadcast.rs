@@ -88,8 +88,9 @@ fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), F
         Some(BroadcastTarget::Step { step: StepName::Number(number), .. }) => {
             let steps = site.client.steps(view.id, Moment::Now).map_err(|error| site.failure(&error))?.steps;
             let step = steps.iter().rev().find(|step| u64::from(step.step.0) == u64::from(number) + 1);
-            let of_step: BTreeSet<&String> = step.iter().flat_map(|step| &step.nodes).map(|node| &node.node).collect();
-            run.nodes.iter().filter(|node| of_step.contains(&node.node)).cloned().collect()
+            let parts = step.iter().flat_map(|step| &step.nodes);
+            let of_step: BTreeSet<(&String, u32)> = parts.map(|node| (&node.node, node.component)).collect();
+            run.nodes.iter().filter(|node| of_step.contains(&(&node.node, node.component))).cloned().collect()
         }
         Some(BroadcastTarget::Step { .. }) => run.nodes.iter().take(1).cloned().collect(),
         None if matches!(id.job, JobPart::Tasks { .. }) => run.nodes.clone(),
@@ -143,8 +144,11 @@ impl Copy {
         })
     }
 
-    /// Copies it to each of these nodes of a job.
+    /// Copies it to each of these nodes of a job, once to one that components share.
     pub fn send(&self, client: &mut Client, job: JobId, nodes: &[RunNodeView]) -> Result<(), Failure> {
+        let mut seen = BTreeSet::new();
+        let nodes: Vec<RunNodeView> = nodes.iter().filter(|node| seen.insert(&node.node)).cloned().collect();
+        let nodes = nodes.as_slice();
         if !self.force {
             self.step(client, job, nodes, CHECK, None)?;
         }

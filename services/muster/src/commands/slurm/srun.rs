@@ -27,7 +27,7 @@ use muster_schemas::{
     event::EndCause,
     job::{ExitStatus, JobState},
     steps::{StepSpec, TerminalSize},
-    views::{ErrorCode, JobDetail, StepAnswer, StepDetail, StepEndRequest, StepNodeDetail},
+    views::{ErrorCode, JobDetail, RunNodeView, StepAnswer, StepDetail, StepEndRequest, StepNodeDetail},
 };
 use muster_slurm::{
     environment::{JobFacts, defaults},
@@ -334,7 +334,9 @@ impl Run<'_> {
             let Some(program) = planned.part.words.first_mut() else { continue };
             let destination = broadcast::destination(given, &self.caller.directory, detail.job.id, program);
             let copy = Copy::new(COMMAND.name(), &self.find(program), &destination, true, true, self.caller.umask)?;
-            let nodes = run.iter().flat_map(|run| &run.nodes).filter(|node| planned.nodes.contains(&node.node));
+            let is_used =
+                |node: &&RunNodeView| node.component == planned.part.component && planned.nodes.contains(&node.node);
+            let nodes = run.iter().flat_map(|run| &run.nodes).filter(is_used);
             copy.send(client, detail.job.id, &nodes.cloned().collect::<Vec<_>>())?;
             *program = destination;
         }
