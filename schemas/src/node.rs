@@ -1,5 +1,5 @@
 //! What the ledger orders a node to do. Orders follow from events and can come twice or late; an executor obeys each once,
-//! by run and step.
+//! by part of a run and step.
 
 use crate::{
     event::{Owner, StopReason, TraceContext},

@@ -1,6 +1,6 @@
 //! What nodes are ordered to do: what follows from a record, and what a node that reports may have missed.
 //!
-//! Orders can be lost or come twice. An executor obeys each once, by run and step, so repeating them is harmless.
+//! Orders can be lost or come twice. An executor obeys each once, by part and step, so repeating them is harmless.
 
 mod steps;
 mod tasks;
