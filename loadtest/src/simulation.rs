@@ -70,14 +70,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// What all seeds together came to, a line for each thing.
 fn summary(seeds: u64, total: &Report) -> String {
     let Report { steps, jobs, starts, instances, resizes, crashes, torn_writes, records, chains, reverts, .. } = total;
-    let Report { attempts, ended_alone, requeued, kills, .. } = total;
+    let Report { attempts, shared, ended_alone, requeued, kills, .. } = total;
     let Kills { of_runners, in_rollback, in_activation, in_submission } = kills;
     let hits = kills.total();
     format!(
         "{seeds} seeds kept every promise\n\
          {steps} steps, {records} records, {jobs} jobs, {starts} starts on nodes\n\
          {instances} instances of tasks, {resizes} times that a job grew or shrank\n\
-         {attempts} attempts of jobs with several components, {requeued} times that such a job was put back into the queue, \
+         {attempts} attempts of jobs with several components, {shared} times that they shared a node, {requeued} times that such a job was put back into the queue, \
          {ended_alone} components that ended alone\n\
          {crashes} stops, {torn_writes} of them with a torn write\n\
          {chains} chains of filters, {reverts} reverts\n\

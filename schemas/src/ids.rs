@@ -126,11 +126,11 @@ number_id! {
     Sequence(u64)
 }
 
-/// The part of a run on one node: the run, and the component of its job that it serves. A node has one part of a run for
-/// each component that is there (SL-P-07).
+/// The name by which a node knows its part of a run: the run, and on a node that components share (SL-P-07), which has a
+/// part for each of them, the component; elsewhere 0.
 ///
-/// Written `12` for component 0 of run 12 and `12+1` for its component 1. As a number the component is in the upper 16 bits,
-/// so that the only part of a run with one component is known by the number of the run.
+/// Written `12` for the part of run 12, and `12+1` for that of component 1. As a number the component is in the upper 16
+/// bits, so that the only part of a run on a node is known by the number of the run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PartId(u64);
@@ -138,7 +138,7 @@ pub struct PartId(u64);
 impl PartId {
     const RUN_BITS: u32 = 48;
 
-    /// The part for a component, of which a job has less than 2^16, of a run, of which a cluster has less than 2^48.
+    /// The part of a component, of which a job has less than 2^16, of a run, of which a cluster has less than 2^48.
     pub const fn new(run: RunId, component: u32) -> Self {
         Self(run.0 | (component as u64) << Self::RUN_BITS)
     }
@@ -158,7 +158,7 @@ impl PartId {
         RunId(self.0 & ((1 << Self::RUN_BITS) - 1))
     }
 
-    /// The component, from 0.
+    /// The component, from 0; 0 also where none shares the node.
     pub const fn component(self) -> u32 {
         (self.0 >> Self::RUN_BITS) as u32
     }

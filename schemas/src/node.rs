@@ -113,8 +113,8 @@ pub struct TasksOrder {
 pub struct LaunchOrder {
     /// The job.
     pub job: JobId,
-    /// The run.
-    pub run: RunId,
+    /// The part of the run that is started, or that a step is in.
+    pub part: PartId,
     /// 0 for what the job itself launches; a later step joins the containment of its run.
     pub step: StepId,
     /// The name of the job.
@@ -170,11 +170,6 @@ pub const RESTART_COUNT_VARIABLE: &str = "MUSTER_RESTART_COUNT";
 pub const JOB_NUMBER_VARIABLE: &str = "MUSTER_JOB_NUMBER";
 
 impl LaunchOrder {
-    /// The part of the run that is started, or inside which a step is.
-    pub fn part(&self) -> PartId {
-        PartId::new(self.run, self.nodes.get(self.node_index as usize).map_or(0, |node| node.component))
-    }
-
     /// The own number of the job, or of the task of an array.
     pub fn number(&self) -> u64 {
         let own = || self.environment.get(JOB_NUMBER_VARIABLE)?.parse().ok();

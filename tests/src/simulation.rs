@@ -93,6 +93,8 @@ pub struct Report {
     pub reverts: u64,
     /// Attempts of jobs with several components that have started.
     pub attempts: u64,
+    /// Attempts in which components of a job shared a node.
+    pub shared: u64,
     /// Components that ended alone.
     pub ended_alone: u64,
     /// Times that a job with several components was put back into the queue.
@@ -115,6 +117,7 @@ impl Report {
         self.chains += other.chains;
         self.reverts += other.reverts;
         self.attempts += other.attempts;
+        self.shared += other.shared;
         self.ended_alone += other.ended_alone;
         self.requeued += other.requeued;
         self.kills.add(other.kills);
@@ -265,7 +268,8 @@ impl World {
             ),
         );
         let name = BUILT_IN_POLICIES[world.random.random_range(0..BUILT_IN_POLICIES.len())];
-        if let Some(policy) = Policy::built_in(name) {
+        if let Some(mut policy) = Policy::built_in(name) {
+            policy.backfill.components.share_nodes = world.random.random_bool(0.5);
             let command = Command::SetPolicy { policy: Box::new(policy) };
             world.ask(Party::Operator, operator_command(command, CommandId::derived(&[b"policy"])));
         }
@@ -641,6 +645,7 @@ impl World {
             chains: self.truth.chains().completed,
             reverts: self.truth.chains().reverts,
             attempts: self.truth.components().started,
+            shared: self.truth.components().shared,
             ended_alone: self.truth.components().ended_alone,
             requeued: self.truth.components().requeued,
             ..self.report

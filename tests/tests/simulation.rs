@@ -103,7 +103,8 @@ fn filter_chains_keep_every_promise_under_faults_second_part() {
 }
 
 /// Jobs with several components under faults: what is submitted together is one record, starts in one record or not at all,
-/// and ends together but for the components that are ended alone (SL-P-02, SL-S-26, SL-M-02, SL-M-10, SL-I-12, SL-I-13).
+/// and ends together but for the components that are ended alone (SL-P-02, SL-P-07, SL-S-26, SL-M-02, SL-M-10, SL-I-12,
+/// SL-I-13).
 #[test]
 fn jobs_of_several_components_keep_every_promise_under_faults() {
     let seeds = seeds(0, SEEDS_PER_PART);
@@ -111,6 +112,7 @@ fn jobs_of_several_components_keep_every_promise_under_faults() {
     let total = simulate(seeds, Options { components: true, ..Options::default() });
     if count >= SEEDS_PER_PART {
         assert!(total.attempts > 10 * count, "too few attempts have started: {total:?}");
+        assert!(total.shared > count, "too few components shared nodes: {total:?}");
         // Few: most are cancelled before they have started, or with their job.
         assert!(total.ended_alone > 0, "no component ended alone: {total:?}");
         assert!(total.requeued > count, "too little was put back into the queue: {total:?}");

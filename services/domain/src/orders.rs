@@ -14,7 +14,7 @@ use muster_schemas::{
     event::{Event, JobChange, Record, StopReason},
     job::{Component, JobSpec, Launch, Program},
     node::{CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NodeOrder, OrderNode, RESTART_COUNT_VARIABLE},
-    resources::Placement,
+    resources::{NodeShare, Placement},
 };
 use tasks::{grown, shrunk, stop_grace, task_stops};
 
@@ -137,7 +137,8 @@ impl OrderSeed {
             | Self::LaunchTask { .. }
             | Self::Tell { .. } => None,
             Self::Resize { part } => {
-                let share = state.run(part.run())?.share_of(node, part.component())?;
+                let (run, known) = state.part_named(node, part)?;
+                let share = run.share_of(node, known.component)?;
                 Some(NodeOrder::Resize { part, cores: share.cores.clone(), memory_bytes: share.memory_bytes })
             }
             Self::StopStep { part, step, grace_seconds } => Some(NodeOrder::StopStep { part, step, grace_seconds }),
@@ -163,13 +164,13 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         Event::RunStopping { run, .. } => to_unended(state, *run, |run, part| stop(state, run, part)),
         Event::ComponentStopping { run, component, .. } => component_stops(state, *run, *component),
         Event::JobSignalled { run, signal, .. } => {
-            to_unended(state, *run, |run, part| OrderSeed::Signal { part: run.id_of(part), signal: *signal })
+            to_unended(state, *run, |run, part| OrderSeed::Signal { part: state.part_id(run, part), signal: *signal })
         }
         Event::JobSuspended { run, .. } => {
-            to_unended(state, *run, |run, part| OrderSeed::Suspend { part: run.id_of(part) })
+            to_unended(state, *run, |run, part| OrderSeed::Suspend { part: state.part_id(run, part) })
         }
         Event::JobResumed { run, .. } => {
-            to_unended(state, *run, |run, part| OrderSeed::Resume { part: run.id_of(part) })
+            to_unended(state, *run, |run, part| OrderSeed::Resume { part: state.part_id(run, part) })
         }
         Event::JobModified { job, change } => walltime_orders(state, *job, change),
         Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => {
@@ -185,7 +186,7 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
             if *step == StepId(0) {
                 return to_lead(state, *run, order);
             }
-            steps::to_parts(state, *run, *step, *component, |run, _, part| Some(order(steps::inside(run, part))))
+            steps::to_parts(state, *run, *step, *component, |run, _, part| Some(order(steps::inside(state, run, part))))
         }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
         Event::JobTold { run, .. } => {
@@ -198,7 +199,7 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
 /// An order to the part that runs a script.
 fn to_lead(state: &State, run: RunId, order: impl Fn(PartId) -> OrderSeed) -> Vec<(NodeId, OrderSeed)> {
     let lead = state.run(run).and_then(|run| Some((run, run.lead()?)));
-    lead.map(|(run, lead)| (lead.node, order(run.id_of(lead)))).into_iter().collect()
+    lead.map(|(run, lead)| (lead.node, order(state.part_id(run, lead)))).into_iter().collect()
 }
 
 fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
@@ -209,7 +210,7 @@ fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
 
 fn launch(state: &State, run: &Run, part: &Part) -> Option<OrderSeed> {
     let job = state.job(run.job)?;
-    let (part, submitted_sequence) = (run.id_of(part), job.submitted_sequence);
+    let (part, submitted_sequence) = (state.part_id(run, part), job.submitted_sequence);
     Some(match job.tasks {
         Some(_) => OrderSeed::Hold { part, submitted_sequence },
         None => OrderSeed::Launch { part, submitted_sequence },
@@ -248,7 +249,7 @@ fn stop_for(state: &State, run: &Run, part: &Part, reason: StopReason) -> OrderS
         StopReason::CancelledAtOnce | StopReason::FinishedAtOnce => 0,
         _ => kill_grace(state, run),
     };
-    OrderSeed::Stop { part: run.id_of(part), reason, grace_seconds }
+    OrderSeed::Stop { part: state.part_id(run, part), reason, grace_seconds }
 }
 
 fn walltime_orders(state: &State, job: JobId, change: &JobChange) -> Vec<(NodeId, OrderSeed)> {
@@ -260,7 +261,7 @@ fn walltime_orders(state: &State, job: JobId, change: &JobChange) -> Vec<(NodeId
 
 fn set_walltime(state: &State, run: &Run, part: &Part) -> OrderSeed {
     let walltime_seconds = state.job(run.job).and_then(|job| walltime_of_part(job, run, part));
-    OrderSeed::SetWalltime { part: run.id_of(part), walltime_seconds }
+    OrderSeed::SetWalltime { part: state.part_id(run, part), walltime_seconds }
 }
 
 /// How long a part may run from its own start: one that joined a run later, so much less (HPC-J-11).
@@ -290,10 +291,10 @@ fn step_launch(state: &State, run: &Run, step: StepId, at: usize) -> Option<(Nod
     if let Some((launched, part)) = state.launched_step(run.id, step).and_then(|step| Some((step, step.parts.get(at)?)))
     {
         let stopping = steps::stop(state, run, step, launched, part);
-        let order = stopping.or_else(|| launch_step(state, run, steps::inside(run, part), step));
+        let order = stopping.or_else(|| launch_step(state, run, steps::inside(state, run, part), step));
         return Some((node, order?));
     }
-    Some((node, launch_step(state, run, run.id_of(run.part(node)?), step)?))
+    Some((node, launch_step(state, run, state.part_id(run, run.part(node)?), step)?))
 }
 
 fn launch_step(state: &State, run: &Run, part: PartId, step: StepId) -> Option<OrderSeed> {
@@ -315,7 +316,10 @@ fn launch_step(state: &State, run: &Run, part: PartId, step: StepId) -> Option<O
 fn forget(state: &State, job: JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     let last = state.job(job).and_then(|job| job.last_run.as_ref()).filter(|last| last.run == run);
     let shares = last.into_iter().flat_map(|last| last.placement.shares_by_component());
-    shares.map(|(component, share)| (share.node, OrderSeed::Forget { part: PartId::new(run, component) })).collect()
+    let forget = |(component, share): (u32, &NodeShare)| {
+        Some((share.node, OrderSeed::Forget { part: state.last_part_id(job, share.node, component)? }))
+    };
+    shares.filter_map(forget).collect()
 }
 
 /// The orders that a node may have missed, given the parts of runs that it says it knows. Launches come before anything else.
@@ -323,11 +327,10 @@ pub fn reconcile(state: &State, node: NodeId, reported: &[PartId]) -> Vec<OrderS
     let mut orders = Vec::new();
     for run in state.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| state.run(*run)) {
         for part in run.parts_on(node).filter(|part| !part.has_ended()) {
-            orders.extend(missed(state, run, part, reported.contains(&run.id_of(part))));
+            orders.extend(missed(state, run, part, reported.contains(&state.part_id(run, part))));
         }
     }
-    let has = |part: PartId| state.run(part.run()).is_some_and(|run| run.part_of(node, part.component()).is_some());
-    let over = reported.iter().filter(|part| !has(**part));
+    let over = reported.iter().filter(|part| state.part_named(node, **part).is_none());
     // Its node was thought lost, or the report crossed the end of the run: whatever is left of it goes.
     orders.extend(over.map(|part| OrderSeed::Stop {
         part: *part,
@@ -347,15 +350,15 @@ fn missed(state: &State, run: &Run, part: &Part, is_known: bool) -> Vec<OrderSee
     }
     let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());
     if is_known && tasks.is_some_and(|tasks| tasks.resized.contains(&part.node)) {
-        orders.push(OrderSeed::Resize { part: run.id_of(part) });
+        orders.push(OrderSeed::Resize { part: state.part_id(run, part) });
     }
     if run.walltime_changed {
         orders.push(set_walltime(state, run, part));
     }
     match run.suspension {
         Suspension::Never => {}
-        Suspension::Suspended => orders.push(OrderSeed::Suspend { part: run.id_of(part) }),
-        Suspension::Resumed => orders.push(OrderSeed::Resume { part: run.id_of(part) }),
+        Suspension::Suspended => orders.push(OrderSeed::Suspend { part: state.part_id(run, part) }),
+        Suspension::Resumed => orders.push(OrderSeed::Resume { part: state.part_id(run, part) }),
     }
     for step in run.steps.keys() {
         let at = state.step_position(run, *step, part);
@@ -366,8 +369,7 @@ fn missed(state: &State, run: &Run, part: &Part, is_known: bool) -> Vec<OrderSee
 
 /// Everything that a node needs to start its part of a run. `None` if the run has no such part there, or is not of this job.
 pub fn launch_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
-    let run = state.run(part.run())?;
-    let part = run.part_of(node, part.component())?;
+    let (run, part) = state.part_named(node, part)?;
     let component = spec.components.get(part.component as usize)?;
     let tasks = |at: usize| run.placement.shares().nth(at).map_or(0, |share| share.tasks);
     let mut launch = component.launch.clone();
@@ -389,8 +391,7 @@ pub fn step_order(
     spec: &JobSpec,
     launch: &Launch,
 ) -> Option<LaunchOrder> {
-    let run = state.run(part.run())?;
-    let part = run.part_of(node, part.component())?;
+    let (run, part) = state.part_named(node, part)?;
     let component = spec.components.get(part.component as usize)?;
     let parts = &run.steps.get(&step)?.parts;
     let at = |part: &Part| state.step_position(run, step, part);
@@ -436,7 +437,7 @@ fn order(
     }
     Some(LaunchOrder {
         job: job.id,
-        run: run.id,
+        part: state.part_id(run, part),
         step: StepId(0),
         name: job.name.to_string(),
         owner: (*job.owner).clone(),

@@ -74,7 +74,7 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, Str
     set("PWD", order.working_directory.clone());
     set(MARKER, spooled.marker());
     set("MUSTER_JOB_ID", order.job.to_string());
-    set("MUSTER_RUN_ID", order.run.to_string());
+    set("MUSTER_RUN_ID", order.part.run().to_string());
     set("MUSTER_STEP_ID", order.step.to_string());
     set("MUSTER_JOB_NAME", order.name.clone());
     set("MUSTER_QUEUE", order.queue.clone());

@@ -25,7 +25,7 @@ impl RunKey {
 
     /// What an order launches.
     pub fn of(order: &LaunchOrder) -> Self {
-        Self { part: order.part(), step: order.step }
+        Self { part: order.part, step: order.step }
     }
 
     /// Whether it is a step inside a run rather than the run.

@@ -6,7 +6,7 @@ use crate::{
     spool::SpooledOrder,
 };
 use muster_schemas::{
-    JobId, RunId, StepId,
+    JobId, PartId, RunId, StepId,
     event::{Owner, TraceContext},
     job::{Launch, Program},
     node::{LaunchOrder, OrderNode},
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub fn order(run: u64) -> LaunchOrder {
     LaunchOrder {
         job: JobId::job(run),
-        run: RunId(run),
+        part: PartId::new(RunId(run), 0),
         step: StepId(0),
         name: "test".into(),
         owner: Owner { user: "root".into(), uid: 0, gid: 0 },

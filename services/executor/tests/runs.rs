@@ -80,7 +80,7 @@ async fn output_files_follow_their_patterns() {
     assert_eq!(node.read("12.3.0.test.n1.root"), "out\n");
     assert_eq!(node.read("12.3.1.test.n1.root"), "out\n");
     assert_eq!(node.read("err-12_3"), "err\nerr\n");
-    order.run = RunId(2);
+    order.part = PartId::new(RunId(2), 0);
     order.launch.append_output = true;
     order.launch.stdout = None;
     node.run(order).await;

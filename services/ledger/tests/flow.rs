@@ -113,7 +113,7 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
 
     let head = ledger.head().await;
     assert_eq!(launch(&beat(&ledger, &[]).await), order, "a node that does not know the run is told again");
-    assert_eq!(beat(&ledger, &[order.run]).await, [], "one that does is not");
+    assert_eq!(beat(&ledger, &[order.part.run()]).await, [], "one that does is not");
     assert_eq!(ledger.head().await, head, "signs of life are no events");
     let greeting =
         as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None }).await;
@@ -124,7 +124,7 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     ledger.stop().await;
     let ledger = Ledger::start(config(folder.path())).await;
     assert_eq!(launch(&beat(&ledger, &[]).await), order);
-    end(&ledger, order.run).await;
+    end(&ledger, order.part.run()).await;
     assert_eq!(beat(&ledger, &[]).await, []);
     ledger.stop().await;
 }
@@ -140,7 +140,7 @@ async fn a_restored_ledger_gives_run_numbers_that_no_node_remembers() {
     assert_eq!(ledger.head().await, head, "it is said once");
     let job = submit(&ledger, job()).await;
     start(&ledger, job).await;
-    assert_eq!(launch(&beat_remembering(&ledger, &[], Some(RunId(41))).await).run, RunId(42));
+    assert_eq!(launch(&beat_remembering(&ledger, &[], Some(RunId(41))).await).part.run(), RunId(42));
     ledger.stop().await;
 }
 
@@ -175,7 +175,7 @@ async fn a_notification_is_queued_until_it_is_done_whatever_is_lost() {
     beat(&ledger, &[]).await;
     let job = submit(&ledger, telling()).await;
     start(&ledger, job).await;
-    let run = launch(&beat(&ledger, &[]).await).run;
+    let run = launch(&beat(&ledger, &[]).await).part.run();
     end(&ledger, run).await;
     let first = next_notice(&ledger).await;
     assert_eq!((first.job, first.occasion), (job, Occasion::Ended));
@@ -205,7 +205,7 @@ async fn submit_and_end(folder: &Path) -> NotifyItem {
     beat(&ledger, &[]).await;
     let job = submit(&ledger, telling()).await;
     start(&ledger, job).await;
-    let run = launch(&beat(&ledger, &[]).await).run;
+    let run = launch(&beat(&ledger, &[]).await).part.run();
     end(&ledger, run).await;
     let notice = next_notice(&ledger).await;
     ledger.stop().await;
@@ -244,7 +244,7 @@ async fn records_of_a_job_belong_to_its_trace() {
     let answer = ledger.client.command(support::root(), trace(1), submission).await.unwrap();
     let job = submitted(&answer)[0];
     start(&ledger, job).await;
-    let run = launch(&beat(&ledger, &[]).await).run;
+    let run = launch(&beat(&ledger, &[]).await).part.run();
     assert_eq!(launch(&beat(&ledger, &[]).await).trace, trace(1));
     end(&ledger, run).await;
     let records = ledger.records(answer.sequence).await;

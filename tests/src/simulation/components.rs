@@ -25,6 +25,8 @@ pub(super) struct Components {
     are_tasks_numbered: bool,
     /// How many attempts have started.
     pub(super) started: u64,
+    /// In how many attempts that were given resources components shared a node.
+    pub(super) shared: u64,
     /// How many components have ended alone.
     pub(super) ended_alone: u64,
     /// How often such a job was put back into the queue.
@@ -129,9 +131,13 @@ impl Components {
         }
     }
 
-    /// Whether a part is of a component that ended alone.
-    pub(super) fn is_over(&self, part: PartId) -> bool {
-        self.attempts.get(&part.run()).is_some_and(|attempt| attempt.over.contains(&part.component()))
+    /// Whether a part on a node is of a component that ended alone.
+    pub(super) fn is_over(&self, part: PartId, node: NodeId) -> bool {
+        self.attempts.get(&part.run()).is_some_and(|attempt| {
+            let of_node = attempt.parts.range((node, 0)..=(node, u32::MAX)).map(|((_, component), _)| *component);
+            let mut meant = of_node.filter(|component| part.component() == 0 || part.component() == *component);
+            meant.next().is_some_and(|component| attempt.over.contains(&component))
+        })
     }
 
     fn submitted(&mut self, job: JobId, spec: &JobSpec) -> Result<(), String> {
@@ -159,6 +165,7 @@ impl Components {
         if served.len() != components.len() || attempt.parts.len() != placement.shares().count() {
             return Err(format!("job {job} of {} components gets resources for {served:?}", components.len()));
         }
+        self.shared += u64::from(attempt.parts.keys().any(|(node, _)| attempt.is_shared(*node)));
         self.attempts.insert(run, attempt);
         Ok(())
     }

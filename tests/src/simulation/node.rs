@@ -212,7 +212,7 @@ impl NodeHost {
         random: &mut SmallRng,
         effects: &mut Effects,
     ) {
-        let key = (order.part(), order.step);
+        let key = (order.part, order.step);
         if !self.disk.journal.insert(key) {
             return;
         }
@@ -241,7 +241,7 @@ impl NodeHost {
 
     /// Holds the node's part of a run of tasks until it is stopped or its time is over.
     fn hold(&mut self, order: &LaunchOrder, now: Timestamp, crash: bool, effects: &mut Effects) {
-        let key = (order.part(), WHOLE);
+        let key = (order.part, WHOLE);
         self.disk.journal.insert(key);
         if self.disk.runs.contains_key(&key) {
             return;
@@ -251,7 +251,7 @@ impl NodeHost {
             return;
         }
         self.set_status(key, Status::Running { since: now, stopping: false });
-        effects.held.push(order.part());
+        effects.held.push(order.part);
         let seconds = order.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
         effects.ends.extend(seconds.map(|seconds| (key, seconds.max(1).saturating_mul(SECOND))));
         effects.commands.extend(self.start_report(key));

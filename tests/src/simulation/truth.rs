@@ -72,7 +72,8 @@ impl Truth {
 
     pub(super) fn started(&mut self, part: Key, node: usize) {
         let name = super::node::name(node);
-        if self.components.is_over(part.0) {
+        let known = self.replayed.node_by_name(&name);
+        if known.is_some_and(|node| self.components.is_over(part.0, node.id)) {
             self.broken = Some(format!("a component of run {} that ended alone is started on {name}", part.0));
         }
         *self.started.entry((part, node)).or_default() += 1;

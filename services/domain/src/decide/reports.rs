@@ -48,7 +48,8 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
 
 /// Parts of runs that the node had started and does not know any more are over: they cannot be started a second time.
 fn forgotten_parts(state: &State, node: &Node, known: &[PartId], now: Timestamp) -> Vec<Event> {
-    let forgotten = |run: &Run, part: &Part| part.state == PartState::Started && !known.contains(&run.id_of(part));
+    let forgotten =
+        |run: &Run, part: &Part| part.state == PartState::Started && !known.contains(&state.part_id(run, part));
     parts_lost(state, node, forgotten, "the node knows it no more", now)
 }
 
@@ -104,9 +105,7 @@ fn stop_in(events: &[Event]) -> Option<StopReason> {
 
 pub(super) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
-    let run = access.state.run(id.run());
-    let part = run.and_then(|run| Some((run, run.part_of(node.id, id.component())?)));
-    let launching = part.filter(|(_, part)| part.state == PartState::Launching);
+    let launching = access.state.part_named(node.id, id).filter(|(_, part)| part.state == PartState::Launching);
     Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).unwrap_or_default()))
 }
 
@@ -159,12 +158,11 @@ fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
 /// A repeated report, or one about a run that is over, is accepted and means nothing more.
 pub(super) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
-    let Some(run) = access.state.run(id.run()) else { return Ok(Decision::done(Vec::new())) };
-    if has_left(access.state, run, node.id) {
+    if let Some(run) = access.state.run(id.run()).filter(|run| has_left(access.state, run, node.id)) {
         return Ok(Decision::done(vec![Event::RunNodeEnded { run: run.id, node: node.id, exit }]));
     }
-    let part = run.part_of(node.id, id.component()).filter(|part| !part.has_ended());
-    let events = part.map(|part| end_part(access.state, run, part, exit, Reporter::Node));
+    let part = access.state.part_named(node.id, id).filter(|(_, part)| !part.has_ended());
+    let events = part.map(|(run, part)| end_part(access.state, run, part, exit, Reporter::Node));
     Ok(Decision::done(events.unwrap_or_default()))
 }
 

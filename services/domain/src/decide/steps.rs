@@ -99,10 +99,10 @@ pub(super) fn ended(access: &Access, part: PartId, step: StepId, exit: NodeExit)
 /// The part of a step, of those that have not ended, that the node of the actor speaks of. A repeated report speaks of none.
 fn open_part<'a>(access: &Access<'a>, id: PartId, step: StepId) -> Result<Option<(&'a Run, &'a Step, usize)>, Refusal> {
     let node = access.require_node()?.id;
-    let Some(run) = access.state.run(id.run()) else { return Ok(None) };
-    let at = run.part_of(node, id.component()).and_then(|part| access.state.step_position(run, step, part));
-    let known = run.steps.get(&step);
-    let open = at.zip(known).filter(|(at, known)| known.parts.get(*at).is_some_and(|part| part.exit.is_none()));
+    let Some((run, part)) = access.state.part_named(node, id) else { return Ok(None) };
+    let at = access.state.step_position(run, step, part);
+    let open =
+        at.zip(run.steps.get(&step)).filter(|(at, known)| known.parts.get(*at).is_some_and(|part| part.exit.is_none()));
     Ok(open.map(|(at, known)| (run, known, at)))
 }
 

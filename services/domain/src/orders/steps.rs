@@ -27,8 +27,8 @@ pub(super) fn to_parts(
 }
 
 /// The part of a run that a part of a step is in.
-pub(super) fn inside(run: &Run, part: &LaunchedPart) -> PartId {
-    PartId::new(run.id, part.share.component)
+pub(super) fn inside(state: &State, run: &Run, part: &LaunchedPart) -> PartId {
+    state.part_id_at(run, part.share.node, part.share.component)
 }
 
 /// The order to end a part that is being ended.
@@ -43,7 +43,7 @@ pub(super) fn stop(
         AtOnce::Yes => 0,
         AtOnce::No => launched.kill_grace_seconds.unwrap_or_else(|| kill_grace(state, run)),
     };
-    Some(OrderSeed::StopStep { part: inside(run, part), step, grace_seconds })
+    Some(OrderSeed::StopStep { part: inside(state, run, part), step, grace_seconds })
 }
 
 /// Everything that a node needs to start its tasks of a step; `launched` is what the record of its launch says.
@@ -55,8 +55,7 @@ pub fn tasks_order(
     spec: &JobSpec,
     launched: &StepSpec,
 ) -> Option<TasksOrder> {
-    let run = state.run(part.run())?;
-    let of_run = run.part_of(node, part.component())?;
+    let (run, of_run) = state.part_named(node, part)?;
     let known = state.launched_step(run.id, step)?;
     let at = known.position(node, of_run.component)?;
     let (part, (group, place)) = (known.parts.get(at)?, launched.places().nth(at)?);

@@ -21,7 +21,7 @@ pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId
     let parts = added.shares().filter_map(|share| run.part(share.node));
     let order = |part: &Part| match part.state {
         PartState::Launching => launch(state, run, part),
-        _ => Some(OrderSeed::Resize { part: run.id_of(part) }),
+        _ => Some(OrderSeed::Resize { part: state.part_id(run, part) }),
     };
     parts.filter_map(|part| Some((part.node, order(part)?))).collect()
 }
@@ -31,7 +31,7 @@ pub(super) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(Node
     let Some(run) = state.run(id) else { return Vec::new() };
     let is_list = state.job(run.job).is_some_and(|job| job.tasks.is_some());
     let order = |component: u32, share: &NodeShare| {
-        let part = PartId::new(id, component);
+        let part = state.part_id_at(run, share.node, component);
         match run.part_of(share.node, component) {
             Some(_) => OrderSeed::Resize { part },
             None if !is_list => OrderSeed::Forget { part },
@@ -50,7 +50,7 @@ pub(super) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> 
     let grace_seconds = stop_grace(state, run, tasks);
     let stop = |(step, task): (&StepId, &RunningTask)| {
         let node = task.cores.first()?.0;
-        Some((node, OrderSeed::StopStep { part: run.id_of(run.part(node)?), step: *step, grace_seconds }))
+        Some((node, OrderSeed::StopStep { part: state.part_id(run, run.part(node)?), step: *step, grace_seconds }))
     };
     stopping.filter_map(stop).collect()
 }
@@ -78,8 +78,7 @@ pub fn task_order(
     spec: &JobSpec,
     list: &TaskList,
 ) -> Option<LaunchOrder> {
-    let run = state.run(part.run())?;
-    let part = run.part_of(node, part.component())?;
+    let (run, part) = state.part_named(node, part)?;
     let running = state.job(run.job)?.tasks.as_ref()?.running.get(&step)?;
     let task = list.tasks.get(running.instance.task as usize)?;
     let component = spec.components.first()?;

@@ -1,11 +1,11 @@
 //! Components of a running job that end before the job does.
 
-use super::Job;
+use super::{Job, Part, Run, State};
 use muster_schemas::{
-    JobId, Timestamp,
+    JobId, NodeId, PartId, RunId, Timestamp,
     event::StopReason,
     job::{Outcome, Usage},
-    resources::ComponentPlacement,
+    resources::{ComponentPlacement, Placement},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,6 +46,51 @@ impl SingleEnd {
             _ => Outcome::Cancelled,
         }
     }
+}
+
+impl State {
+    /// The name by which a node knows a part of a run.
+    pub fn part_id(&self, run: &Run, part: &Part) -> PartId {
+        self.part_id_at(run, part.node, part.component)
+    }
+
+    /// The name by which a node knows, or would know, the part of a run for a component.
+    pub fn part_id_at(&self, run: &Run, node: NodeId, component: u32) -> PartId {
+        let over = self.job(run.job).into_iter().flat_map(Job::components_over);
+        part_id_in(run.id, &run.placement, over, node, component)
+    }
+
+    /// The name by which a node knew the part of the last run of a job for a component.
+    pub fn last_part_id(&self, job: JobId, node: NodeId, component: u32) -> Option<PartId> {
+        let job = self.job(job)?;
+        let last = job.last_run.as_ref()?;
+        Some(part_id_in(last.run, &last.placement, job.components_over(), node, component))
+    }
+
+    /// The part of a run that a node means by a name.
+    pub fn part_named(&self, node: NodeId, name: PartId) -> Option<(&Run, &Part)> {
+        let run = self.run(name.run())?;
+        let part = run.parts_on(node).find(|part| self.part_id(run, part) == name)?;
+        Some((run, part))
+    }
+}
+
+/// The name of a part has its component only where components share the node, or did before one of them ended alone: what
+/// began under a release in which they never did keeps its name.
+fn part_id_in<'a>(
+    run: RunId,
+    placement: &'a Placement,
+    over: impl Iterator<Item = (u32, &'a ComponentOver)>,
+    node: NodeId,
+    component: u32,
+) -> PartId {
+    if component == 0 {
+        return PartId::new(run, 0);
+    }
+    let placed = (0..).zip(&placement.components).chain(over.map(|(number, over)| (number, &over.placement)));
+    let mut others = placed.filter(|(number, _)| *number != component);
+    let is_shared = others.any(|(_, placed)| placed.shares.iter().any(|share| share.node == node));
+    PartId::new(run, if is_shared { component } else { 0 })
 }
 
 impl Job {

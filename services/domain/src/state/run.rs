@@ -1,7 +1,7 @@
 //! One attempt to execute a job, from the moment it has its resources until they are free.
 
 use muster_schemas::{
-    JobId, NodeId, PartId, RunId, Sequence, StepId, Timestamp,
+    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     event::{NodeExit, StopReason},
     resources::{NodeShare, Placement},
 };
@@ -152,11 +152,6 @@ impl Run {
     /// What it has of a node for a component.
     pub fn share_of(&self, node: NodeId, component: u32) -> Option<&NodeShare> {
         self.placement.components.get(component as usize)?.shares.iter().find(|share| share.node == node)
-    }
-
-    /// The name by which the node knows a part.
-    pub fn id_of(&self, part: &Part) -> PartId {
-        PartId::new(self.id, part.component)
     }
 
     /// The part that runs a script: the first.

@@ -142,9 +142,9 @@ fn a_component_that_was_ended_alone_counts_no_more() {
     let start =
         muster_schemas::command::Start { job: id, placement: muster_schemas::resources::Placement { components } };
     cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
-    for (node, component) in [("node1", 0), ("node2", 1)] {
-        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
-    }
+    ["node1", "node2"]
+        .iter()
+        .for_each(|node| drop(cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, 0) })));
     cluster.ok(&user("ada"), Command::Cancel { jobs: JobSelection::Component { job: id, component: 1 } });
     let text = "limit reached: 2 jobs of each user in association optics/ada";
     assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text, "it is being ended");

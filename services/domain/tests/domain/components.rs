@@ -44,8 +44,7 @@ fn started(cluster: &mut Cluster, id: JobId) -> RunId {
     let planned = cluster.run(&muster_schemas::event::Actor::Planner, commit(vec![start]));
     assert!(matches!(&planned, Ok((_, Reply::Planned(refused))) if refused.is_empty()), "{planned:?}");
     for node in NODES {
-        let part = cluster.part(run, node);
-        cluster.ok(&executor(node), Command::NodeStarted { part });
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, 0) });
     }
     run
 }
@@ -60,8 +59,7 @@ fn running() -> (Cluster, JobId, RunId) {
 
 fn killed(cluster: &mut Cluster, run: RunId, node: &str) -> Vec<Event> {
     let exit = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
-    let part = cluster.part(run, node);
-    cluster.ok(&executor(node), Command::NodeEnded { part, exit })
+    cluster.ok(&executor(node), Command::NodeEnded { part: PartId::new(run, 0), exit })
 }
 
 fn orders(cluster: &Cluster) -> Vec<(String, OrderSeed)> {
@@ -142,10 +140,10 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
     let reason = StopReason::Cancelled;
     assert_eq!(events, [Event::ComponentStopping { job: id, run, component: 1, reason }]);
     let grace_seconds = cluster.state.settings().kill_grace_seconds;
-    let stop = OrderSeed::Stop { part: PartId::new(run, 1), reason, grace_seconds };
+    let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason, grace_seconds };
     assert_eq!(orders(&cluster), [("node2".to_owned(), stop)]);
     // A node that missed the order gets it again, the others do not.
-    assert_eq!(reconcile(&cluster.state, cluster.node_id("node2"), &[PartId::new(run, 1)]), [stop]);
+    assert_eq!(reconcile(&cluster.state, cluster.node_id("node2"), &[PartId::new(run, 0)]), [stop]);
     assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[PartId::new(run, 0)]), []);
     assert_eq!(cluster.ok(&user("ada"), cancel(only(id, 1))), []);
 
@@ -155,7 +153,7 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
         matches!(events[..], [Event::RunNodeEnded { .. }, Event::ComponentEnded { .. }, Event::RunShrunk { .. }]),
         "{events:?}"
     );
-    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { part: PartId::new(run, 1) })]);
+    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { part: PartId::new(run, 0) })]);
     let node = cluster.state.node_by_name("node2").expect("it is there");
     assert_eq!((node.free_cores.len(), node.runs.len()), (4, 0));
     let job = cluster.state.job(id).expect("it runs");
@@ -210,14 +208,14 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
     assert_eq!(open.collect::<Vec<_>>(), [true, false]);
     // A late report of a task there means nothing more.
     let exit = exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now);
-    let late = |component| Command::NodeTasksEnded {
-        part: PartId::new(run, component),
+    let late = Command::NodeTasksEnded {
+        part: PartId::new(run, 0),
         step: StepId(1),
         exit: exit.clone(),
         statuses: Vec::new(),
     };
-    assert_eq!(cluster.ok(&executor("node2"), late(1)), []);
-    let events = cluster.ok(&executor("node1"), late(0));
+    assert_eq!(cluster.ok(&executor("node2"), late.clone()), []);
+    let events = cluster.ok(&executor("node1"), late);
     assert!(matches!(events.last(), Some(Event::StepEnded { step: StepId(1), .. })), "{events:?}");
     cluster.assert_replays();
 }
@@ -261,7 +259,7 @@ fn a_component_that_does_nothing_any_more_gives_its_node_back_at_once() {
     assert_eq!(cluster.state.node_by_name("node2").expect("it is there").free_cores.len(), 2);
     cluster.ok(&user("ada"), cancel(only(id, 1)));
     assert_eq!(cluster.state.node_by_name("node2").expect("it is there").free_cores.len(), 4);
-    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { part: PartId::new(run, 1) })]);
+    assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { part: PartId::new(run, 0) })]);
     cluster.assert_replays();
 }
 
@@ -289,7 +287,7 @@ fn a_component_can_be_ended_at_once_and_as_finished() {
     };
     cluster.ok(&user("ada"), end(false, false));
     cluster.ok(&user("ada"), end(true, true));
-    let stop = OrderSeed::Stop { part: PartId::new(run, 1), reason: StopReason::FinishedAtOnce, grace_seconds: 0 };
+    let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason: StopReason::FinishedAtOnce, grace_seconds: 0 };
     assert_eq!(orders(&cluster), [("node2".to_owned(), stop)]);
     // There is nothing quicker than at once.
     assert_eq!(cluster.ok(&user("ada"), end(false, false)), []);
@@ -321,9 +319,9 @@ fn the_walltime_of_a_component_is_a_matter_of_its_own() {
     let run = cluster.state.next_run();
     let start = Start { job: id, placement: Placement { components } };
     cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
-    for (node, component) in NODES[..2].iter().zip(0..) {
-        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
-    }
+    NODES[..2]
+        .iter()
+        .for_each(|node| drop(cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, 0) })));
     cluster.ok(&user("ada"), to(only(id, 1), 1800));
     cluster.refused(&user("ada"), to(only(id, 0), 1800), RefusalCode::PermissionDenied, "lengthen");
     cluster.assert_replays();

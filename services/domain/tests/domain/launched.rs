@@ -202,8 +202,8 @@ fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     placement.components.extend(cluster.placement(&["node2"], 2).components);
     let start = muster_schemas::command::Start { job: id, placement };
     cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
-    for (node, component) in [("node1", 0), ("node2", 1)] {
-        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
+    for node in ["node1", "node2"] {
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, 0) });
     }
     let mut two = step(&[("node1", 1)]);
     two.groups.push(StepGroup {
@@ -217,30 +217,26 @@ fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     let events = cluster.ok(&ada, Command::SignalStep { job: id, step: number, component: Some(1), signal: 10 });
     assert_eq!(
         orders_of(&cluster, &events),
-        [("node2".into(), OrderSeed::SignalStep { part: PartId::new(run, 1), step: number, signal: 10 })]
+        [("node2".into(), OrderSeed::SignalStep { part: PartId::new(run, 0), step: number, signal: 10 })]
     );
     let end = |component, is_forced| Command::EndStep { job: id, step: number, component, is_forced };
     cluster.refused(&ada, end(Some(2), false), RefusalCode::NotFound, "no part in component 2");
     cluster.refused(&user("bob"), end(None, false), RefusalCode::PermissionDenied, "belongs to ada");
     let events = cluster.ok(&ada, end(Some(1), false));
     let grace_seconds = cluster.state.settings().kill_grace_seconds;
-    let stop = |component, grace_seconds| OrderSeed::StopStep {
-        part: PartId::new(run, component),
-        step: number,
-        grace_seconds,
-    };
-    assert_eq!(orders_of(&cluster, &events), [("node2".into(), stop(1, grace_seconds))]);
+    let stop = |grace_seconds| OrderSeed::StopStep { part: PartId::new(run, 0), step: number, grace_seconds };
+    assert_eq!(orders_of(&cluster, &events), [("node2".into(), stop(grace_seconds))]);
     assert!(cluster.ok(&ada, end(Some(1), false)).is_empty(), "it is being ended already");
     let node2 = cluster.node_id("node2");
     assert!(
-        reconcile(&cluster.state, node2, &[PartId::new(run, 1)]).contains(&stop(1, grace_seconds)),
+        reconcile(&cluster.state, node2, &[PartId::new(run, 0)]).contains(&stop(grace_seconds)),
         "the order may be lost"
     );
     let node1 = cluster.node_id("node1");
     let launch = |seed: &OrderSeed| matches!(seed, OrderSeed::LaunchStep { .. });
     assert!(reconcile(&cluster.state, node1, &[PartId::new(run, 0)]).iter().any(launch), "the other part goes on");
     let events = cluster.ok(&ada, end(None, true));
-    assert_eq!(orders_of(&cluster, &events), [("node1".into(), stop(0, 0)), ("node2".into(), stop(1, 0))]);
+    assert_eq!(orders_of(&cluster, &events), [("node1".into(), stop(0)), ("node2".into(), stop(0))]);
     let stopping = |at: usize| cluster.state.launched_step(run, number).expect("it runs").parts[at].stopping;
     assert_eq!((stopping(0), stopping(1)), (Some(AtOnce::Yes), Some(AtOnce::Yes)));
     cluster.assert_replays();

@@ -146,7 +146,7 @@ impl Model {
         let launching = self.runs_of_several().filter(|run| run.stopping.is_none());
         let (run, part) = launching.filter_map(|run| Some((run, run.parts.iter().find(is_launching)?))).next()?;
         let node = self.cluster.state.node_name(part.node);
-        Some((executor(&node), Command::NodeStarted { part: run.id_of(part) }))
+        Some((executor(&node), Command::NodeStarted { part: self.cluster.state.part_id(run, part) }))
     }
 
     fn node(&self, pick: u8) -> String {
@@ -392,7 +392,7 @@ impl Model {
         let runs: Vec<RunId> = state.runs().map(|run| run.id).collect();
         let id = runs.get(run as usize % runs.len().max(1)).copied().unwrap_or(RunId(u64::from(run)));
         let (name, part) = match state.run(id).map(|run| (run, &run.parts[node as usize % run.parts.len()])) {
-            Some((run, part)) => (state.node_name(part.node).into_owned(), run.id_of(part)),
+            Some((run, part)) => (state.node_name(part.node).into_owned(), state.part_id(run, part)),
             None => (self.node(node), PartId::new(id, 0)),
         };
         let ended = |cause, status| Command::NodeEnded { part, exit: exit(status, cause, now) };
@@ -542,5 +542,5 @@ fn sharing(mut policy: Policy, share_nodes: bool) -> Policy {
 /// The parts of runs that a node has.
 fn parts_on(state: &State, node: &Node) -> Vec<PartId> {
     let runs = node.runs.iter().filter_map(|run| state.run(*run));
-    runs.flat_map(|run| run.parts_on(node.id).map(|part| run.id_of(part))).collect()
+    runs.flat_map(|run| run.parts_on(node.id).map(|part| state.part_id(run, part))).collect()
 }

@@ -123,7 +123,7 @@ fn each_component_is_launched_and_starts_on_its_own() {
     let node = cluster.node_id("node1");
     let order = |part| launch_order(&cluster.state, part, node, &two(2)).expect("it is to be launched");
     assert_eq!((order(parts[0]).cores, order(parts[1]).cores), (IndexSet::first_n(2), IndexSet::from_range(2, 3)));
-    assert_eq!((order(parts[0]).part(), order(parts[1]).part()), (parts[0], parts[1]));
+    assert_eq!((order(parts[0]).part, order(parts[1]).part), (parts[0], parts[1]));
     // What the node has not heard of comes again.
     assert_eq!(reconcile(&cluster.state, node, &parts[..1]).len(), 1);
     assert_eq!(reconcile(&cluster.state, node, &parts), []);
@@ -245,7 +245,7 @@ fn a_step_runs_in_both_components_of_a_node() {
     };
     for component in [0, 1] {
         let order = order(component);
-        assert_eq!(order.launch.part(), PartId::new(run, component));
+        assert_eq!(order.launch.part, PartId::new(run, component));
         assert_eq!(order.tasks.programs[0].argv, [format!("program{component}")]);
         assert_eq!((order.launch.node_index, order.launch.first_rank), (component, component));
     }
@@ -347,12 +347,53 @@ fn a_placement_can_share_some_nodes_and_not_others() {
     let started = |cluster: &mut Cluster, node: &str, component| {
         kinds(&cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) }))
     };
-    assert_eq!(started(&mut cluster, "node2", 1), [("run", "node_started")]);
+    assert_eq!(started(&mut cluster, "node2", 0), [("run", "node_started")]);
     assert_eq!(started(&mut cluster, "node1", 0), [("run", "part_started")]);
     assert!(started(&mut cluster, "node2", 2).is_empty(), "that component is not there");
     assert_eq!(started(&mut cluster, "node1", 2), [("run", "part_started"), ("job", "started")]);
     let gone: Arc<NodeExit> = Arc::new(exit(ExitStatus::Code(0), EndCause::Itself, cluster.now));
     let end = |component| Command::NodeEnded { part: PartId::new(run, component), exit: (*gone).clone() };
-    assert_eq!(kinds(&cluster.ok(&executor("node2"), end(1))), [("run", "node_ended")]);
+    assert_eq!(kinds(&cluster.ok(&executor("node2"), end(0))), [("run", "node_ended")]);
+    cluster.assert_replays();
+}
+
+/// The name of a part stays as it was when the node is not shared any more; on nodes that never were it is the run's.
+#[test]
+fn a_part_keeps_its_name_when_its_neighbour_has_gone() {
+    let mut cluster = sharing();
+    let mut spec = two(1);
+    spec.components.push(spec.components[1].clone());
+    let id = cluster.submit("ada", spec);
+    let mut components = cluster.placement(&["node1"], 1).components;
+    components.extend(cluster.placement(&["node2"], 1).components);
+    let mut third = components[1].clone();
+    third.shares[0].cores = IndexSet::from_range(1, 1);
+    components.push(third);
+    let run = planned(&mut cluster, id, Placement { components });
+    for (node, component) in [("node1", 0), ("node2", 1), ("node2", 2)] {
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
+    }
+    let gone = |component, cluster: &Cluster| Command::NodeEnded {
+        part: PartId::new(run, component),
+        exit: exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now),
+    };
+    cluster.ok(&user("ada"), Command::Cancel { jobs: JobSelection::Component { job: id, component: 1 } });
+    let end = gone(1, &cluster);
+    cluster.ok(&executor("node2"), end);
+    let node2 = cluster.node_id("node2");
+    assert_eq!(reconcile(&cluster.state, node2, &[PartId::new(run, 2)]), [], "it is known by that name");
+    let events = cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
+    let stopped = |order: &OrderSeed| match order {
+        OrderSeed::Stop { part, .. } => *part,
+        other => panic!("{other:?}"),
+    };
+    let orders: Vec<PartId> = follow(&cluster, &events).iter().map(stopped).collect();
+    assert_eq!(orders, [PartId::new(run, 0), PartId::new(run, 2)]);
+    let end = gone(2, &cluster);
+    assert_eq!(kinds(&cluster.ok(&executor("node2"), end)), [("run", "node_ended")]);
+    let end = gone(0, &cluster);
+    let events = cluster.ok(&executor("node1"), end);
+    let forgotten = [PartId::new(run, 0), PartId::new(run, 2)].map(|part| OrderSeed::Forget { part });
+    assert_eq!(follow(&cluster, &events), forgotten);
     cluster.assert_replays();
 }

@@ -261,7 +261,8 @@ impl Cluster {
 
     /// The part that a run has on a node; one of the first component if it has none.
     pub fn part(&self, run: RunId, node: &str) -> PartId {
-        let part = self.state.run(run).and_then(|known| Some(known.id_of(known.part(self.node_id(node))?)));
+        let part =
+            self.state.run(run).and_then(|known| Some(self.state.part_id(known, known.part(self.node_id(node))?)));
         part.unwrap_or(PartId::new(run, 0))
     }
 

@@ -99,7 +99,7 @@ impl<'a> Files<'a> {
         }
         if self.order.nodes.iter().filter(|node| node.tasks > 0).count() > 1 {
             let lock = Flock::lock(file.try_clone()?, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?;
-            let mark = format!("{}.{}", self.order.run, self.order.step);
+            let mark = format!("{}.{}", self.order.part.run(), self.order.step);
             match has_mark(&lock, &mark) {
                 Some(true) => return Ok(()),
                 Some(false) => set_mark(&lock, &mark),

@@ -221,11 +221,11 @@ fn find_command(name: &str, search: &str) -> Result<PathBuf, String> {
 fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
     let order = &spooled.order;
     if order.step.0 == 0 {
-        return Containment::create(&spooled.hierarchies, order.part(), order.memory_bytes, &spooled.cpus)
+        return Containment::create(&spooled.hierarchies, order.part, order.memory_bytes, &spooled.cpus)
             .map_err(|error| format!("the run cannot be contained: {error}"));
     }
-    let containment = Containment::existing(&spooled.hierarchies, order.part());
-    if containment.exists() { Ok(containment) } else { Err(format!("run {} is not active on this node", order.part())) }
+    let containment = Containment::existing(&spooled.hierarchies, order.part);
+    if containment.exists() { Ok(containment) } else { Err(format!("run {} is not active on this node", order.part)) }
 }
 
 fn start(

@@ -141,7 +141,7 @@ impl Node {
     }
 
     pub async fn run(&self, order: LaunchOrder) -> NodeExit {
-        let run = order.run.0;
+        let run = order.part.run().0;
         self.launch(order).await;
         self.ended(run).await
     }
@@ -193,7 +193,7 @@ impl Node {
     fn program(&self, run: u64, program: Program) -> LaunchOrder {
         LaunchOrder {
             job: JobId::job(run),
-            run: RunId(run),
+            part: PartId::new(RunId(run), 0),
             step: StepId(0),
             name: "test".into(),
             owner: this_user(),

@@ -182,11 +182,23 @@ impl Streams<'_> {
             _ => "all".to_owned(),
         };
         let subject = subjects::step_io(self.known.job, self.step, &task, verb, &place.of_step.node);
-        let part = PartId::new(self.run, place.component);
+        let part = self.part(place);
         let malformed = |source| BusError::Malformed { subject: subject.clone(), source };
         let message = Message::encode(&IoRequest { part, step: self.step, ask }).map_err(malformed)?;
         let reply = self.app.bus.request(&subject, message, timeout).await?;
         reply.decode().map_err(malformed)
+    }
+
+    /// The name by which the node of a place knows its part of the run, which may be over.
+    fn part(&self, place: Place) -> PartId {
+        self.app.reader.projection().read(|state| {
+            let node = state.node_by_name(&place.of_step.node).map(|node| node.id);
+            let part = node.and_then(|node| match state.run(self.run) {
+                Some(run) => Some(state.part_id_at(run, node, place.component)),
+                None => state.last_part_id(self.known.job, node, place.component).filter(|part| part.run() == self.run),
+            });
+            part.unwrap_or(PartId::new(self.run, 0))
+        })
     }
 
     /// Whether the log says that nothing of the step is left at a place.

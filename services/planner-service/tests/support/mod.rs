@@ -103,7 +103,7 @@ impl Ledger {
     pub async fn end(&mut self, job: JobId) {
         let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
         let run = self.state.run(run).expect("it runs");
-        let parts: Vec<_> = run.parts.iter().map(|part| (part.node, run.id_of(part))).collect();
+        let parts: Vec<_> = run.parts.iter().map(|part| (part.node, self.state.part_id(run, part))).collect();
         for (node, part) in parts {
             let name = self.state.node_name(node).into_owned();
             self.command(&Actor::Executor(name), Command::NodeEnded { part, exit: exit() }).await;

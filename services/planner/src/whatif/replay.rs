@@ -273,7 +273,7 @@ impl<'h> Cluster<'h> {
     fn executors(&self, run: RunId) -> Vec<(Arc<Actor>, PartId)> {
         let state = self.projection.state();
         let name = |node: NodeId| Arc::new(Actor::Executor(state.node_name(node).into_owned()));
-        let parts = |run: &Run| run.parts.iter().map(|part| (name(part.node), run.id_of(part))).collect();
+        let parts = |run: &Run| run.parts.iter().map(|part| (name(part.node), state.part_id(run, part))).collect();
         state.run(run).map(parts).unwrap_or_default()
     }
 

@@ -287,7 +287,7 @@ impl World {
             let of = self.state().run(*run).expect("it is there");
             let job = self.state().job(of.job).expect("it is there");
             let seconds = job.lead().shape.alternatives[0].walltime_seconds.unwrap_or(1_000_000);
-            let parts: Vec<_> = of.parts.iter().map(|part| (part.node, of.id_of(part))).collect();
+            let parts: Vec<_> = of.parts.iter().map(|part| (part.node, self.state().part_id(of, part))).collect();
             self.ends.insert(*run, self.now.plus_seconds(i64::try_from(seconds).expect("not for ever")));
             for (node, part) in parts {
                 let name = self.state().node_name(node).into_owned();
@@ -301,7 +301,9 @@ impl World {
         let over: Vec<RunId> = self.ends.iter().filter(|(_, at)| **at <= self.now).map(|(run, _)| *run).collect();
         for run in &over {
             self.ends.remove(run);
-            let parts = |run: &Run| run.parts.iter().map(|part| (part.node, run.id_of(part))).collect::<Vec<_>>();
+            let parts = |run: &Run| {
+                run.parts.iter().map(|part| (part.node, self.state().part_id(run, part))).collect::<Vec<_>>()
+            };
             for (node, part) in self.state().run(*run).map(parts).unwrap_or_default() {
                 let name = self.state().node_name(node).into_owned();
                 let exit = NodeExit {

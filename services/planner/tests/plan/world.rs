@@ -137,7 +137,7 @@ impl World {
     /// The parts of a run, each with its node.
     fn parts(&self, run: RunId) -> Vec<(NodeId, PartId)> {
         let run = self.state().run(run).expect("it runs");
-        run.parts.iter().map(|part| (part.node, run.id_of(part))).collect()
+        run.parts.iter().map(|part| (part.node, self.state().part_id(run, part))).collect()
     }
 
     /// Ends all parts of a run.
@@ -169,7 +169,7 @@ impl World {
         let status = Some(ExitStatus::Signal(15));
         let exit =
             NodeExit { status, cause: EndCause::Killed, usage: Usage::default(), started: Some(now), ended: now };
-        let part = PartId::new(run, component);
+        let part = self.state().part_id_at(self.state().run(run).expect("it runs"), own, component);
         self.command(&executor(self, own), Command::NodeEnded { part, exit }).expect("heard");
     }
 

@@ -165,7 +165,9 @@ pub(in crate::decide) fn tasks_ended(
     statuses: Vec<TaskStatus>,
 ) -> Result<Decision, Refusal> {
     let Some((run, known, at)) = open_part(access, part, step)? else { return Ok(Decision::done(Vec::new())) };
-    let mut events = vec![part_ended(run, step, known.parts[at].node, part.component(), exit.clone(), statuses)];
+    let launched = access.state.launched_step(run.id, step).and_then(|launched| launched.parts.get(at));
+    let component = launched.map_or(0, |part| part.share.component);
+    let mut events = vec![part_ended(run, step, known.parts[at].node, component, exit.clone(), statuses)];
     if ends_with(known, at) {
         let status = status_that_counts(exits_with(known, at, &exit));
         events.push(Event::StepEnded { job: run.job, run: run.id, step, status });

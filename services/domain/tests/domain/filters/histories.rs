@@ -226,7 +226,10 @@ impl Model {
                 let run = runs.get(run as usize % runs.len().max(1))?;
                 let part = run.parts.iter().find(|part| !part.has_ended())?;
                 let exit = exit(ExitStatus::Code(code % 2), EndCause::Itself, now);
-                (executor(&self.cluster.state.node_name(part.node)), Command::NodeEnded { part: run.id_of(part), exit })
+                (
+                    executor(&self.cluster.state.node_name(part.node)),
+                    Command::NodeEnded { part: self.cluster.state.part_id(run, part), exit },
+                )
             }
             Step::Settings { what } => {
                 let settings = FilterSettings {
