@@ -137,6 +137,8 @@ pub struct PartId(u64);
 
 impl PartId {
     const RUN_BITS: u32 = 48;
+    /// No run of a cluster has this number or a higher one.
+    pub const MAX_RUNS: u64 = 1 << Self::RUN_BITS;
 
     /// The part of a component, of which a job has less than 2^16, of a run, of which a cluster has less than 2^48.
     pub const fn new(run: RunId, component: u32) -> Self {
@@ -155,7 +157,7 @@ impl PartId {
 
     /// The run.
     pub const fn run(self) -> RunId {
-        RunId(self.0 & ((1 << Self::RUN_BITS) - 1))
+        RunId(self.0 & (Self::MAX_RUNS - 1))
     }
 
     /// The component, from 0; 0 also where none shares the node.

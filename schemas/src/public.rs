@@ -360,7 +360,7 @@ public_events! {
         /// Where.
         nodes: Vec<AllocatedNode>,
     }
-    /// The processes of a run have started on one node, and on others they have not yet.
+    /// The processes of a run have started on one node, which no components share, and on others they have not yet.
     "run" "node_started" RunNodeStarted {
         /// The job; `null` if it is no longer known.
         job: Option<JobId>,
@@ -387,7 +387,7 @@ public_events! {
         /// Why.
         reason: StopReason,
     }
-    /// The part of a run on one node has ended, others go on.
+    /// The part of a run on one node, which no components share, has ended, others go on.
     "run" "node_ended" RunNodeEnded {
         /// The job; `null` if it is no longer known.
         job: Option<JobId>,
@@ -909,7 +909,7 @@ public_events! {
         /// Without grace.
         is_forced: bool,
     }
-    /// The tasks of a step on one node have ended.
+    /// The tasks of a step on one node, which no components share, have ended.
     "step" "tasks_ended" StepTasksEnded {
         /// The job; `null` if it is no longer known.
         job: Option<JobId>,

@@ -6,7 +6,7 @@
 
 use crate::ids::NodeId;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use utoipa::ToSchema;
 
 /// A set of small numbers (cores or GPUs of a node, indices of an array), kept as ranges.
@@ -294,6 +294,12 @@ impl Placement {
     /// All shares of all components.
     pub fn shares(&self) -> impl Iterator<Item = &NodeShare> {
         self.components.iter().flat_map(|component| &component.shares)
+    }
+
+    /// The nodes, in their order, each once.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        let mut seen = BTreeSet::new();
+        self.shares().map(|share| share.node).filter(move |node| seen.insert(*node))
     }
 
     /// All shares, each with the component that it serves, from 0.

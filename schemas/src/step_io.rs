@@ -153,9 +153,9 @@ pub enum IoReply {
 /// Output of a step, as a gateway answers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPage {
-    /// What there is, at most one part for each node.
+    /// What there is, at most one part for each node, or for each component on one that they share.
     pub parts: Vec<OutputPart>,
-    /// How many nodes the step has.
+    /// How many such parts the step has.
     pub nodes: u32,
 }
 

@@ -7,7 +7,7 @@ use crate::{
     ids::{JobId, RunId},
     job::{Holds, WaitReason},
 };
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 impl fmt::Display for EventData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,10 +57,13 @@ impl fmt::Display for EventData {
             },
             Self::JobAllocated(data) => {
                 write!(f, "job {} was given ", data.job)?;
-                for (at, share) in data.nodes.iter().take(8).enumerate() {
-                    write!(f, "{}{}", if at == 0 { "" } else { ", " }, share.node)?;
+                let mut seen = BTreeSet::new();
+                let nodes: Vec<&String> =
+                    data.nodes.iter().map(|share| &share.node).filter(|node| seen.insert(*node)).collect();
+                for (at, node) in nodes.iter().take(8).enumerate() {
+                    write!(f, "{}{node}", if at == 0 { "" } else { ", " })?;
                 }
-                match data.nodes.len().saturating_sub(8) {
+                match nodes.len().saturating_sub(8) {
                     0 => write!(f, " (run {})", data.run),
                     more => write!(f, " and {more} more (run {})", data.run),
                 }
@@ -223,7 +226,7 @@ impl fmt::Display for EventData {
             }
             Self::StepLaunched(data) => {
                 let tasks: u64 = data.nodes.iter().map(|node| u64::from(node.tasks)).sum();
-                let nodes = data.nodes.len();
+                let nodes = data.nodes.iter().map(|node| &node.node).collect::<BTreeSet<_>>().len();
                 write!(f, "step {} of job {} was launched with {tasks} tasks on {nodes} nodes", data.step, data.job)
             }
             Self::StepSignalled(data) => {

@@ -138,6 +138,6 @@ impl RunFacts {
     }
 
     fn node_names(&self, state: &State) -> Vec<String> {
-        self.placement.shares().map(|share| state.node_name(share.node).into_owned()).collect()
+        self.placement.nodes().map(|node| state.node_name(node).into_owned()).collect()
     }
 }

@@ -67,7 +67,9 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, Str
     }
     let file = |name: &str| run_folder.join(name).to_string_lossy().into_owned();
     let node = &order.nodes[order.node_index as usize];
-    let names: Vec<&str> = order.nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    let names = order.nodes.iter().map(|node| node.name.as_str());
+    let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
     let mut set = |name: &str, value: String| {
         variables.insert(name.to_owned(), value);
     };
@@ -81,8 +83,8 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, Str
     set("MUSTER_NODELIST", names.join(","));
     set("MUSTER_NODEFILE", file(crate::spool::NODE_FILE));
     set("MUSTER_TMPDIR", file(crate::spool::TEMPORARY));
-    set("MUSTER_NNODES", order.nodes.len().to_string());
-    set("MUSTER_NODE_RANK", order.node_index.to_string());
+    set("MUSTER_NNODES", names.len().to_string());
+    set("MUSTER_NODE_RANK", index_of_node(order).to_string());
     set("MUSTER_NODE_NAME", node.name.clone());
     set("MUSTER_COMPONENT", node.component.to_string());
     set("MUSTER_NTASKS", order.total_tasks.to_string());
@@ -144,7 +146,7 @@ fn alike_on_node(order: &LaunchOrder, tasks: &StepTasks, variable: TaskVariable)
     })
 }
 
-/// Which of the step's nodes this one is, where one that several components share counts once.
+/// Which of the nodes this one is, where one that several components share counts once.
 fn index_of_node(order: &LaunchOrder) -> usize {
     let here = &order.nodes[order.node_index as usize].name;
     let before = order.nodes.iter().map(|node| &node.name).take_while(|name| *name != here);

@@ -149,7 +149,7 @@ fn never_started(state: &State, job: &Job, array: &ArrayState) -> BTreeMap<Outco
 }
 
 fn node_names(state: &State, placement: &Placement) -> Vec<String> {
-    placement.shares().map(|share| state.node_name(share.node).into_owned()).collect()
+    placement.nodes().map(|node| state.node_name(node).into_owned()).collect()
 }
 
 /// How large a job is.
@@ -171,7 +171,8 @@ impl Size {
 
     /// What a run has.
     fn of(placement: &Placement) -> Self {
-        Self::of_shares(placement.shares())
+        let nodes = u32::try_from(placement.nodes().count()).unwrap_or(u32::MAX);
+        Self { nodes, ..Self::of_shares(placement.shares()) }
     }
 
     fn of_shares<'a>(mut shares: impl Iterator<Item = &'a NodeShare>) -> Self {

@@ -69,7 +69,8 @@ pub struct Engine {
     pub(crate) queue_block: Option<(JobId, i64)>,
     /// All filters are taken to pass at once.
     pub(crate) assumes_passes: bool,
-    /// When jobs with several components start and whether those share nodes, how many of those wait, and what backfill passes found for them.
+    /// When jobs with several components start and whether those share nodes, how many of those wait, and what backfill
+    /// passes found for them.
     pub(crate) components: Components,
     pub(crate) jobs_with_components: usize,
     pub(crate) backfill_passes: Arc<BackfillPasses>,

@@ -41,7 +41,8 @@ const MAX_RAISE: u64 = 1 << 32;
 /// restored, the numbers go on above what it remembers.
 fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
     let next = state.next_run();
-    (highest >= next).then(|| Event::RunNumbersRaised {
+    let can_be_told = highest.0 < PartId::MAX_RUNS - MAX_RAISE;
+    (highest >= next && can_be_told).then(|| Event::RunNumbersRaised {
         next: RunId(highest.0.min(next.0.saturating_add(MAX_RAISE)).saturating_add(1)),
     })
 }
@@ -88,12 +89,35 @@ fn together_lost(state: &State, run: &Run, lost: &[Part], exit: &NodeExit) -> Ve
     if !rest.is_empty() {
         let mut after = run.clone();
         after.stopping = after.stopping.or(stop_in(&events));
+        events.iter().for_each(|event| note_step_end(state, &mut after, event));
         if let Some(part) = after.part_of_mut(part.node, part.component) {
             part.state = PartState::Ended(Box::new(exit.clone()));
         }
         events.extend(together_lost(state, &after, rest, exit));
     }
     events
+}
+
+/// Takes the end of a part of a step, or of the step, into a run.
+fn note_step_end(state: &State, run: &mut Run, event: &Event) {
+    let (step, at, exit) = match event {
+        Event::StepPartEnded { step, node, component, exit, .. } => {
+            let launched = state.launched_step(run.id, *step);
+            (*step, launched.and_then(|launched| launched.position(*node, *component)), exit)
+        }
+        Event::StepNodeEnded { step, node, exit, .. } | Event::StepTasksEnded { step, node, exit, .. } => {
+            let parts = run.steps.get(step).map_or(&[][..], |step| &step.parts);
+            (*step, parts.iter().position(|part| part.node == *node && part.exit.is_none()), exit)
+        }
+        Event::StepEnded { step, .. } => {
+            run.steps.remove(step);
+            return;
+        }
+        _ => return,
+    };
+    if let Some(part) = at.and_then(|at| run.steps.get_mut(&step)?.parts.get_mut(at)) {
+        part.exit = Some(exit.clone());
+    }
 }
 
 fn stop_in(events: &[Event]) -> Option<StopReason> {
@@ -119,7 +143,8 @@ fn told_started(run: &Run, part: &Part, whole_run: bool) -> Vec<Event> {
     let (id, node, component) = (run.id, part.node, part.component);
     let mut events = Vec::new();
     if run.is_shared(node) {
-        events.push(Event::RunPartStarted { run: id, node, component });
+        let news = (!part.has_begun()).then_some(Event::RunPartStarted { run: id, node, component });
+        events.extend(news);
     } else if !whole_run {
         events.push(Event::RunNodeStarted { run: id, node });
     }

@@ -47,7 +47,8 @@ fn lay_out(job: &Job, run: &Run, tasks: Option<u32>, nodes: Option<u32>) -> Resu
     let shares = run.placement.shares_by_component().filter(|(component, share)| may_use(*component, share.node));
     let shares: Vec<&NodeShare> = shares.map(|(_, share)| share).collect();
     let most: u64 = shares.iter().map(|share| share.cores.len().max(u64::from(share.tasks))).sum();
-    let wanted = tasks.unwrap_or_else(|| run.total_tasks().max(1));
+    let wanted =
+        tasks.unwrap_or_else(|| shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.tasks)).max(1));
     if wanted == 0 || u64::from(wanted) > most {
         return Err(limit(format!("tasks: {wanted} are wanted, the job has room for 1 to {most}")));
     }

@@ -50,7 +50,7 @@ pub(super) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> 
     let grace_seconds = stop_grace(state, run, tasks);
     let stop = |(step, task): (&StepId, &RunningTask)| {
         let node = task.cores.first()?.0;
-        Some((node, OrderSeed::StopStep { part: state.part_id(run, run.part(node)?), step: *step, grace_seconds }))
+        Some((node, OrderSeed::StopStep { part: PartId::new(run.id, 0), step: *step, grace_seconds }))
     };
     stopping.filter_map(stop).collect()
 }

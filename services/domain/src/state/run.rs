@@ -205,6 +205,11 @@ impl Part {
         }
     }
 
+    /// Whether its start was told.
+    pub fn has_begun(&self) -> bool {
+        self.state != PartState::Launching
+    }
+
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, PartState::Ended(_))

@@ -217,6 +217,36 @@ fn a_lost_node_takes_both_parts() {
     }
 }
 
+/// A node that is lost while two of its components are being ended alone takes all that was left of their steps with it, and
+/// nothing of the component elsewhere.
+#[test]
+fn a_lost_node_ends_the_steps_of_two_components() {
+    let mut cluster = sharing();
+    let mut spec = two(1);
+    spec.components.push(spec.components[1].clone());
+    let id = cluster.submit("ada", spec);
+    let mut components = cluster.placement(&["node2"], 1).components;
+    components.extend(cluster.placement(&["node1"], 1).components);
+    let mut third = components[1].clone();
+    third.shares[0].cores = IndexSet::from_range(1, 1);
+    components.push(third);
+    let run = planned(&mut cluster, id, Placement { components });
+    for (node, component) in [("node2", 0), ("node1", 1), ("node1", 2)] {
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
+    }
+    let (number, _) = launch(&mut cluster, id, step(&[1, 2]));
+    for component in [1, 2] {
+        cluster.ok(&user("ada"), Command::Cancel { jobs: JobSelection::Component { job: id, component } });
+    }
+    let node = cluster.node_id("node1");
+    let events = cluster.ok(&Actor::Ledger, Command::NodeSilent { node, reason: "silent".into() });
+    let over = events.iter().filter(|event| matches!(event, Event::StepEnded { step, .. } if *step == number)).count();
+    assert_eq!(over, 1, "{events:?}");
+    let known = cluster.state.run(run).expect("the first component goes on");
+    assert_eq!((known.steps.len(), known.parts.len(), known.stopping), (0, 1, None));
+    cluster.assert_replays();
+}
+
 /// A node that forgot one of two parts loses that one; the run is stopped, and over when the other one has ended.
 #[test]
 fn a_forgotten_part_stops_the_other() {
@@ -312,10 +342,15 @@ fn a_plain_step_is_in_the_first_component_of_a_node() {
     let launch = Launch { program: muster_schemas::job::Program::Tasks { argv }, ..Launch::default() };
     let start = |tasks| Command::StartStep { job: id, launch: launch.clone(), tasks: Some(tasks), nodes: None };
     cluster.refused(&user("ada"), start(3), RefusalCode::LimitReached, "room for 1 to 2");
+    let many = Command::StartStep { job: id, launch: launch.clone(), tasks: None, nodes: None };
+    let events = cluster.ok(&user("ada"), many);
+    let Event::StepStarted { tasks, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!(tasks.iter().map(|part| part.tasks).sum::<u32>(), 1, "the tasks of the first component");
+    step_ends(&mut cluster, PartId::new(run, 0), StepId(1), 0);
     let events = cluster.ok(&user("ada"), start(2));
     let orders = follow(&cluster, &events);
     assert!(matches!(orders[..], [OrderSeed::LaunchStep { part, .. }] if part == PartId::new(run, 0)), "{orders:?}");
-    let events = step_ends(&mut cluster, PartId::new(run, 0), StepId(1), 0);
+    let events = step_ends(&mut cluster, PartId::new(run, 0), StepId(2), 0);
     assert_eq!(kinds(&events), [("step", "node_ended"), ("step", "ended")]);
     cluster.assert_replays();
 }

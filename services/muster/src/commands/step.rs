@@ -22,6 +22,7 @@ use muster_schemas::{
     views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
 };
 use output::Lines;
+use std::collections::BTreeSet;
 
 /// So long one request waits for cores; then it is asked anew.
 const WAIT_SECONDS: u32 = 60;
@@ -165,7 +166,9 @@ fn table(steps: &[StepDetail]) -> Table {
             (Some(_), Some(status)) => status.to_string(),
             (Some(_), None) => "ended".to_owned(),
         };
-        let names: Vec<String> = step.nodes.iter().map(|node| node.node.clone()).collect();
+        let mut seen = BTreeSet::new();
+        let names = step.nodes.iter().map(|node| &node.node).filter(|node| seen.insert(*node));
+        let names: Vec<String> = names.cloned().collect();
         let cores: u64 = step.nodes.iter().map(|node| node.cores.len()).sum();
         table.push([
             format!("{}.{}", step.job, step.step).into(),

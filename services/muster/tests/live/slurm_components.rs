@@ -265,7 +265,7 @@ fn components_share_nodes_where_the_site_lets_them() {
     let steps = site.ok(&format!("sacct -n -P -j {job} -o JobID,State | grep '\\.0|'"));
     assert_eq!(steps.lines().filter(|line| line.ends_with("|COMPLETED")).count(), 6, "{steps}");
 
-    // What a component wants for itself it does not share, and one node too many is refused.
+    // What a component wants for itself it does not share.
     let whole =
         submit(&site, &format!("sbatch --parsable --exclusive -n1 : {} --wrap 'sleep 30'", ["-n1"; 3].join(" : ")));
     site.system.wait_until("it runs", || site.ok(&format!("squeue -h -j {whole}+0 -o %t")) == "R\n");
@@ -275,7 +275,7 @@ fn components_share_nodes_where_the_site_lets_them() {
     site.ok(&format!("scancel {whole}"));
 }
 
-/// SL-P-07: nodes that components share can be lost with all of them, and salloc and copies know them.
+/// SL-P-07: allocations, copies, input and lists know nodes that components share.
 #[test]
 fn clients_of_components_that_share_nodes() {
     let site = Site::start();
@@ -289,5 +289,8 @@ fn clients_of_components_that_share_nodes() {
     site.system.write("clients.sh", script);
     let told = site.ok(&format!("echo words | salloc -Q {six} sh clients.sh"));
     assert_eq!(told, "seven\ngot words\n");
+    let jobs = site.system.json(&["jobs", "--all", "--json"]);
+    let (nodes, count) = (&jobs["jobs"][0]["nodes"], &jobs["jobs"][0]["node_count"]);
+    assert_eq!((nodes, count), (&serde_json::json!(["node1", "node2", "node3"]), &serde_json::json!(3)), "{jobs}");
     nothing_runs(&site);
 }

@@ -35,18 +35,18 @@ impl Plan<'_> {
 
     /// Whether each node has at most one component, or several that can share it.
     fn check_nodes(&self, placement: &Placement) -> Result<(), String> {
-        let mut seen = BTreeSet::new();
-        let nodes = placement.shares().map(|share| share.node);
-        let named_again: BTreeSet<NodeId> = nodes.filter(|node| !seen.insert(*node)).collect();
-        named_again.into_iter().try_for_each(|node| self.check_shared_node(placement, node))
+        let mut shares: Vec<(u32, &NodeShare)> = placement.shares_by_component().collect();
+        shares.sort_by_key(|(component, share)| (share.node, *component));
+        let mut on_nodes = shares.chunk_by(|(_, one), (_, other)| one.node == other.node);
+        on_nodes.try_for_each(|shares| if shares.len() > 1 { self.check_shared_node(shares) } else { Ok(()) })
     }
 
     /// Whether components can share a node: the policy lets them, each is there once, none has it for itself or what
     /// another has, and together they need no more than is free (SL-P-07).
-    fn check_shared_node(&self, placement: &Placement, node: NodeId) -> Result<(), String> {
-        let of_node = |share: &&NodeShare| share.node == node;
-        let name = self.state.node_name(node);
-        if placement.components.iter().any(|placed| placed.shares.iter().filter(of_node).nth(1).is_some()) {
+    fn check_shared_node(&self, shares: &[(u32, &NodeShare)]) -> Result<(), String> {
+        let Some((_, first)) = shares.first() else { return Ok(()) };
+        let (node, name) = (first.node, self.state.node_name(first.node));
+        if shares.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return Err(format!("a component is placed twice on the same node, {name}"));
         }
         if !self.state.policy().backfill.components.share_nodes {
@@ -54,9 +54,8 @@ impl Plan<'_> {
                 "two components are placed on the same node, {name}, and the policy lets none share it"
             ));
         }
-        let mut shares = placement.shares().filter(of_node);
-        let Some(mut all) = shares.next().cloned() else { return Ok(()) };
-        for share in shares {
+        let mut all = (*first).clone();
+        for (_, share) in &shares[1..] {
             join(&mut all, share).map_err(|problem| format!("components on node {name} {problem}"))?;
         }
         if all.exclusive {

@@ -155,8 +155,9 @@ fn reserved(job: &Job) -> Option<&Kept> {
 
 /// Whether a placement has everything that another has.
 fn includes(more: &Placement, less: &Placement) -> bool {
-    less.shares().all(|share| {
-        let same = more.shares().find(|other| other.node == share.node);
+    less.shares_by_component().all(|(component, share)| {
+        let placed = more.components.get(component as usize);
+        let same = placed.and_then(|placed| placed.shares.iter().find(|other| other.node == share.node));
         same.is_some_and(|other| {
             other.cores.contains_all(&share.cores)
                 && other.gpus.contains_all(&share.gpus)
