@@ -41,8 +41,8 @@ const MAX_RAISE: u64 = 1 << 32;
 /// restored, the numbers go on above what it remembers.
 fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
     let next = state.next_run();
-    let can_be_told = highest.0 < PartId::MAX_RUNS - MAX_RAISE;
-    (highest >= next && can_be_told).then(|| Event::RunNumbersRaised {
+    let has_room = next.0 < PartId::MAX_RUNS - 2 * MAX_RAISE;
+    (highest >= next && has_room).then(|| Event::RunNumbersRaised {
         next: RunId(highest.0.min(next.0.saturating_add(MAX_RAISE)).saturating_add(1)),
     })
 }
