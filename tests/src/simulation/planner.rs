@@ -35,6 +35,13 @@ struct Follower {
     wait_for: Sequence,
 }
 
+impl Follower {
+    /// Whether there are records that it has heard of, or must see, and does not have.
+    fn is_behind(&self) -> bool {
+        self.projection.state().sequence() < self.heard_of.max(self.wait_for)
+    }
+}
+
 impl PlannerHost {
     pub(super) fn start(&mut self) {
         self.running = Some(Follower {
@@ -72,18 +79,18 @@ impl PlannerHost {
     /// The record from which on it needs a replay, if it does and has not asked lately.
     pub(super) fn missing(&mut self, now: i64) -> Option<Sequence> {
         let follower = self.running.as_ref()?;
-        let wanted = follower.heard_of.max(follower.wait_for);
-        let have = follower.projection.state().sequence();
-        if have >= wanted || now < self.asked_at + ASK_AGAIN_MICROS {
+        if !follower.is_behind() || now < self.asked_at + ASK_AGAIN_MICROS {
             return None;
         }
         self.asked_at = now;
-        Some(have.next())
+        Some(follower.projection.state().sequence().next())
     }
 
-    /// When it wants to plan without having heard of anything.
+    /// When it wants to look again without having heard of anything: to plan, or to ask again for what it missed.
     pub(super) fn wake(&self) -> Option<i64> {
-        self.running.as_ref()?.wake.map(|wake| wake.0)
+        let follower = self.running.as_ref()?;
+        let asks_again = follower.is_behind().then_some(self.asked_at + ASK_AGAIN_MICROS);
+        follower.wake.map(|wake| wake.0).into_iter().chain(asks_again).min()
     }
 
     /// The command of the next plan, if there is anything to say. A planner that knows only the outcome of the log must
