@@ -146,11 +146,7 @@ impl State {
             Event::StepPartEnded { run, step, node, component, exit, .. } => {
                 let launched = self.launched_step(*run, *step);
                 let Some(at) = launched.and_then(|launched| launched.position(*node, *component)) else { return };
-                self.change_run(*run, |run| {
-                    if let Some(part) = run.steps.get_mut(step).and_then(|step| step.parts.get_mut(at)) {
-                        part.exit = Some(exit.clone());
-                    }
-                });
+                self.change_run(*run, |run| run.end_step_part(*step, at, exit));
             }
             _ => {}
         }
@@ -210,9 +206,8 @@ impl State {
 
     pub(super) fn step_part_ended(&mut self, run: RunId, step: StepId, node: NodeId, exit: &NodeExit) {
         self.change_run(run, |run| {
-            let Some(step) = run.steps.get_mut(&step) else { return };
-            if let Some(part) = step.parts.iter_mut().find(|part| part.node == node && part.exit.is_none()) {
-                part.exit = Some(exit.clone());
+            if let Some(at) = run.open_step_part(step, node) {
+                run.end_step_part(step, at, exit);
             }
         });
     }

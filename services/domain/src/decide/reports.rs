@@ -106,8 +106,7 @@ fn note_step_end(state: &State, run: &mut Run, event: &Event) {
             (*step, launched.and_then(|launched| launched.position(*node, *component)), exit)
         }
         Event::StepNodeEnded { step, node, exit, .. } | Event::StepTasksEnded { step, node, exit, .. } => {
-            let parts = run.steps.get(step).map_or(&[][..], |step| &step.parts);
-            (*step, parts.iter().position(|part| part.node == *node && part.exit.is_none()), exit)
+            (*step, run.open_step_part(*step, *node), exit)
         }
         Event::StepEnded { step, .. } => {
             run.steps.remove(step);
@@ -115,8 +114,8 @@ fn note_step_end(state: &State, run: &mut Run, event: &Event) {
         }
         _ => return,
     };
-    if let Some(part) = at.and_then(|at| run.steps.get_mut(&step)?.parts.get_mut(at)) {
-        part.exit = Some(exit.clone());
+    if let Some(at) = at {
+        run.end_step_part(step, at, exit);
     }
 }
 

@@ -174,9 +174,16 @@ impl Run {
         self.parts.iter().map(|part| part.node)
     }
 
-    /// Tasks of all nodes.
-    pub fn total_tasks(&self) -> u32 {
-        self.placement.shares().fold(0, |sum, share| sum.saturating_add(share.tasks))
+    /// The part of a step on a node, unless components share the node, of which no end was told.
+    pub(crate) fn open_step_part(&self, step: StepId, node: NodeId) -> Option<usize> {
+        self.steps.get(&step)?.parts.iter().position(|part| part.node == node && part.exit.is_none())
+    }
+
+    /// A part of a step has ended.
+    pub(crate) fn end_step_part(&mut self, step: StepId, at: usize, exit: &NodeExit) {
+        if let Some(part) = self.steps.get_mut(&step).and_then(|step| step.parts.get_mut(at)) {
+            part.exit = Some(exit.clone());
+        }
     }
 
     /// Whether its processes are stopped.

@@ -63,6 +63,24 @@ fn running() -> (Cluster, JobId, RunId) {
     (cluster, id, run)
 }
 
+/// Three components of one core: the first on a node of its own, the others on one that they share.
+fn three_running(alone: &str, shared: &str) -> (Cluster, JobId, RunId) {
+    let mut cluster = sharing();
+    let mut spec = two(1);
+    spec.components.push(spec.components[1].clone());
+    let id = cluster.submit("ada", spec);
+    let mut components = cluster.placement(&[alone], 1).components;
+    components.extend(cluster.placement(&[shared], 1).components);
+    let mut third = components[1].clone();
+    third.shares[0].cores = IndexSet::from_range(1, 1);
+    components.push(third);
+    let run = planned(&mut cluster, id, Placement { components });
+    for (node, component) in [(alone, 0), (shared, 1), (shared, 2)] {
+        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
+    }
+    (cluster, id, run)
+}
+
 fn ends(cluster: &mut Cluster, part: PartId, status: ExitStatus, cause: EndCause) -> Vec<Event> {
     let exit = exit(status, cause, cluster.now);
     cluster.ok(&executor("node1"), Command::NodeEnded { part, exit })
@@ -221,19 +239,7 @@ fn a_lost_node_takes_both_parts() {
 /// nothing of the component elsewhere.
 #[test]
 fn a_lost_node_ends_the_steps_of_two_components() {
-    let mut cluster = sharing();
-    let mut spec = two(1);
-    spec.components.push(spec.components[1].clone());
-    let id = cluster.submit("ada", spec);
-    let mut components = cluster.placement(&["node2"], 1).components;
-    components.extend(cluster.placement(&["node1"], 1).components);
-    let mut third = components[1].clone();
-    third.shares[0].cores = IndexSet::from_range(1, 1);
-    components.push(third);
-    let run = planned(&mut cluster, id, Placement { components });
-    for (node, component) in [("node2", 0), ("node1", 1), ("node1", 2)] {
-        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
-    }
+    let (mut cluster, id, run) = three_running("node2", "node1");
     let (number, _) = launch(&mut cluster, id, step(&[1, 2]));
     for component in [1, 2] {
         cluster.ok(&user("ada"), Command::Cancel { jobs: JobSelection::Component { job: id, component } });
@@ -395,19 +401,7 @@ fn a_placement_can_share_some_nodes_and_not_others() {
 /// The name of a part stays as it was when the node is not shared any more; on nodes that never were it is the run's.
 #[test]
 fn a_part_keeps_its_name_when_its_neighbour_has_gone() {
-    let mut cluster = sharing();
-    let mut spec = two(1);
-    spec.components.push(spec.components[1].clone());
-    let id = cluster.submit("ada", spec);
-    let mut components = cluster.placement(&["node1"], 1).components;
-    components.extend(cluster.placement(&["node2"], 1).components);
-    let mut third = components[1].clone();
-    third.shares[0].cores = IndexSet::from_range(1, 1);
-    components.push(third);
-    let run = planned(&mut cluster, id, Placement { components });
-    for (node, component) in [("node1", 0), ("node2", 1), ("node2", 2)] {
-        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) });
-    }
+    let (mut cluster, id, run) = three_running("node1", "node2");
     let gone = |component, cluster: &Cluster| Command::NodeEnded {
         part: PartId::new(run, component),
         exit: exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now),

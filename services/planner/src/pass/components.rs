@@ -288,7 +288,7 @@ impl Engine {
             self.update_index(cycle, &part);
             parts.push(part);
         }
-        self.share_nodes_of(cycle, &parts);
+        self.set_shared(cycle, &parts, true);
         for Part { demand, placement, start, .. } in parts {
             cycle.components.taken.push((demand, placement, Holding::Promise { start }));
         }
@@ -311,28 +311,20 @@ impl Engine {
         if !may_share || bound <= from {
             return apart;
         }
-        self.share_nodes_of(cycle, parts);
+        self.set_shared(cycle, parts, true);
         let shared = self.find_component(cycle, component, walltime_seconds, (from, bound), false);
-        self.keep_nodes_of(cycle, parts);
+        self.set_shared(cycle, parts, false);
         shared.or(apart)
     }
 
-    /// Of the nodes of components found so far, what these do not have is there for others.
-    fn share_nodes_of(&mut self, cycle: &mut Cycle, parts: &[Part]) {
+    /// Whether others can have what components found so far leave on their nodes, or nothing there.
+    fn set_shared(&mut self, cycle: &mut Cycle, parts: &[Part], are_shared: bool) {
         for part in parts {
             let holding = Holding::Promise { start: part.start };
-            self.machine.lend(&part.demand, &part.alone, holding);
-            self.machine.take(&part.demand, &part.placement, holding);
-            self.update_index(cycle, part);
-        }
-    }
-
-    /// No other component can be on the nodes of those found so far.
-    fn keep_nodes_of(&mut self, cycle: &mut Cycle, parts: &[Part]) {
-        for part in parts {
-            let holding = Holding::Promise { start: part.start };
-            self.machine.lend(&part.demand, &part.placement, holding);
-            self.machine.take(&part.demand, &part.alone, holding);
+            let (held, wanted) =
+                if are_shared { (&part.alone, &part.placement) } else { (&part.placement, &part.alone) };
+            self.machine.lend(&part.demand, held, holding);
+            self.machine.take(&part.demand, wanted, holding);
             self.update_index(cycle, part);
         }
     }
