@@ -20,6 +20,9 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// A system that has not stopped within this time after SIGTERM is killed.
 const STOPPED_WITHIN: Duration = Duration::from_secs(30);
 
+/// What it says on standard error, in its data folder.
+const LOG: &str = "loadtest.log";
+
 /// How to start a system.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -66,7 +69,7 @@ impl System {
     /// As [`System::start`].
     pub fn start_as(mut command: Command, muster: &Path, data: &Path) -> Result<Self> {
         std::fs::create_dir_all(data)?;
-        let log = data.join("loadtest.log");
+        let log = data.join(LOG);
         let begin = Instant::now();
         command.arg("--data").arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?);
         let process = command.spawn().with_context(|| format!("cannot start {}", muster.display()))?;
@@ -123,6 +126,11 @@ impl System {
     /// Its data folder.
     pub fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// The file of what it says on standard error.
+    pub fn log(&self) -> PathBuf {
+        self.data.join(LOG)
     }
 
     /// A command line that asks this system.

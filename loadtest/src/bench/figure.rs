@@ -22,6 +22,8 @@ pub enum Target {
     AtLeast(f64),
     /// This or less.
     AtMost(f64),
+    /// Nothing was promised.
+    None,
 }
 
 impl Figure {
@@ -37,34 +39,33 @@ impl Figure {
         Self { measure: measure.into(), value, unit: "ms", target: Target::AtMost(target_ms) }
     }
 
-    fn is_met(&self) -> bool {
-        match self.target {
+    fn verdict(&self) -> &'static str {
+        let is_met = match self.target {
             Target::AtLeast(least) => self.value >= least,
             Target::AtMost(most) => self.value <= most,
-        }
+            Target::None => return "told",
+        };
+        if is_met { "met" } else { "missed" }
     }
 
     fn target_text(&self) -> String {
         match self.target {
             Target::AtLeast(least) => format!("{} {} or more", number(least), self.unit),
             Target::AtMost(most) => format!("{} {} or less", number(most), self.unit),
+            Target::None => "none".to_owned(),
         }
-    }
-
-    const fn verdict(met: bool) -> &'static str {
-        if met { "met" } else { "missed" }
     }
 
     /// The figure as the first cells of a table's row.
     pub fn table_cells(&self) -> String {
-        let verdict = Self::verdict(self.is_met());
+        let verdict = self.verdict();
         format!("| {} | {} | {} {} | {verdict} |", self.measure, self.target_text(), number(self.value), self.unit)
     }
 }
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = Self::verdict(self.is_met());
+        let verdict = self.verdict();
         write!(f, "{}: {} {} (target {}: {verdict})", self.measure, number(self.value), self.unit, self.target_text())
     }
 }

@@ -9,6 +9,7 @@ mod planner;
 mod running;
 mod slurm;
 mod slurm_components;
+mod slurm_lists;
 mod steps;
 mod submission;
 mod workload;
@@ -19,7 +20,9 @@ use clap::{Subcommand, ValueEnum};
 use figure::Figure;
 use std::{
     fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
+    process::Command,
     sync::Arc,
 };
 
@@ -72,7 +75,7 @@ enum Row {
     SlurmCommands,
     /// From the submission of a job with three components to the start of all of them, on an idle system.
     SlurmComponents,
-    /// Starts of jobs while users list theirs 1,000 times a second.
+    /// Cycles of the planner while users list their jobs 1,000 times a second.
     SlurmLists,
     /// Decode and fold of a log.
     Fold,
@@ -134,6 +137,17 @@ impl Bench {
         Ok(Running { system, _folder: folder })
     }
 
+    /// A fresh system with settings of its own.
+    fn start_with(&self, nodes: u32, cpus: u32, config: &str) -> Result<Running> {
+        let folder = self.folder()?;
+        let file = folder.path().join("muster.toml");
+        fs::write(&file, config)?;
+        let mut command = Command::new(&self.muster);
+        command.args(["up", "--nodes", &nodes.to_string(), "--cpus", &cpus.to_string(), "--config"]).arg(file);
+        let system = System::start_as(command, &self.muster, folder.path())?;
+        Ok(Running { system, _folder: folder })
+    }
+
     fn start_on(&self, data: &Path, nodes: u32, cpus: u32) -> Result<System> {
         System::start(&Options { muster: self.muster.clone(), nodes, cpus }, data)
     }
@@ -161,7 +175,7 @@ impl Bench {
             Row::Steps => steps::steps(self).await,
             Row::SlurmCommands => slurm::commands(self).await,
             Row::SlurmComponents => slurm_components::components(self).await,
-            Row::SlurmLists => slurm::lists(self).await,
+            Row::SlurmLists => slurm_lists::lists(self).await,
             Row::Fold => self.compute(history::fold).await,
             Row::Restart => history::restart(self).await,
             Row::PastQuery => history::past_query(self).await,

@@ -11,7 +11,15 @@ use muster_schemas::{
         StepTerminalRequest, StepsPage,
     },
 };
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Pages of output with less than this are small. [`PAGES_AT_ONCE`] of them are asked for as fast as they come, after that
+/// one in each pause: each asks all nodes of the step, and costs a node as much as a short task does. So the pause is longer
+/// where there are more nodes.
+const SMALL_PAGE_BYTES: usize = 64 << 10;
+const PAGES_AT_ONCE: u32 = 4;
+const PAUSE_PER_NODE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Which step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +182,8 @@ pub struct OutputReader {
     watches: bool,
     /// For each node how far it is; none before the first answer.
     nodes: Vec<Progress>,
+    /// When the next small page would be due, had none come sooner.
+    due: Instant,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -189,7 +199,7 @@ impl OutputReader {
     pub fn of(address: StepAddress) -> Self {
         let (id, _) = CommandId::new_now().0.as_u64_pair();
         let (_, random) = CommandId::new_now().0.as_u64_pair();
-        Self { address, id: id ^ random, watches: false, nodes: Vec::new() }
+        Self { address, id: id ^ random, watches: false, nodes: Vec::new(), due: Instant::now() }
     }
 
     /// Somebody who only watches, and may miss what the client already has.
@@ -202,6 +212,8 @@ impl OutputReader {
     /// # Errors
     /// The request was refused, or not answered and the gateway could not be reached again within the client's patience.
     pub fn read(&mut self, client: &mut Client, mut take: impl FnMut(Frame<'_>)) -> Result<bool, ClientError> {
+        let early = self.due.saturating_duration_since(Instant::now());
+        std::thread::sleep(early.saturating_sub(self.pause() * PAGES_AT_ONCE));
         let path = self.path();
         let last_contact = Instant::now();
         let page = loop {
@@ -213,10 +225,18 @@ impl OutputReader {
         let page: OutputPage =
             codec::decode(&page).map_err(|error| ClientError::Protocol(format!("output is damaged: {error}")))?;
         self.nodes.resize_with(page.nodes as usize, Progress::default);
+        if page.parts.iter().map(|part| part.bytes.len()).sum::<usize>() < SMALL_PAGE_BYTES {
+            self.due = self.due.max(Instant::now()) + self.pause();
+        }
         for part in page.parts {
             self.take(part, &mut take)?;
         }
         Ok(self.nodes.iter().any(|node| !node.is_over))
+    }
+
+    fn pause(&self) -> Duration {
+        let nodes = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        PAUSE_PER_NODE.saturating_mul(nodes).min(LONGEST_PAUSE)
     }
 
     fn path(&self) -> String {

@@ -2,6 +2,6 @@
 
 fn main() {
     muster_executor::serve_shims_if_asked();
-    eprintln!("usage: muster-shim {} SPOOL", muster_executor::fork_server::ARGUMENT);
+    eprintln!("usage: muster-shim {} SPOOL", muster_executor::SHIM_SERVER);
     std::process::exit(2);
 }

@@ -35,6 +35,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const MAX_INPUT_AHEAD: u64 = 4 << 20;
 /// So far may it be ahead of the task that has read least of it.
 const MAX_INPUT_KEPT: u64 = 1 << 30;
+/// The shim is told what was acknowledged when it is so much more than it knows: enough for it to go on, and to give back to
+/// the disk what nobody needs.
+const TOLD_BYTES: u64 = 1 << 20;
 /// So long is a shim waited for that has not kept up, and so soon it is asked again.
 const BUSY_SHIM: Duration = Duration::from_secs(1);
 const BUSY_SHIM_RETRY: Duration = Duration::from_millis(5);
@@ -211,7 +214,7 @@ impl Step {
         let is_news = {
             let mut state = lock(&self.state);
             state.acknowledged = state.acknowledged.max(acknowledged);
-            acknowledged > state.told && !state.has_ended
+            acknowledged >= state.told + TOLD_BYTES && !state.has_ended
         };
         if is_news && self.tell_shim(Control::Acknowledged(acknowledged)) {
             let mut state = lock(&self.state);

@@ -9,7 +9,6 @@ use muster_schemas::{
 use nix::sys::resource::Resource;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::CString,
     path::Path,
     sync::OnceLock,
 };
@@ -119,11 +118,20 @@ pub fn of_task(rank: u32, local_rank: u32) -> [(&'static str, String); 2] {
     [(MUSTER_TASK_RANK, rank.to_string()), (MUSTER_LOCAL_RANK, local_rank.to_string())]
 }
 
-/// As [`of_task`], of a task of a launch without places of its own, in the process of the task.
-pub fn of_plain_task(order: &LaunchOrder, rank: u32, local_rank: u32) -> Vec<(String, String)> {
-    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), value));
+/// The value of a variable that a task has of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnValue {
+    /// Known before the task is started.
+    Text(String),
+    /// The id of the task's process, which is not known before there is one.
+    ProcessId,
+}
+
+/// As [`of_task`], of a task of a launch without places of its own.
+pub fn of_plain_task(order: &LaunchOrder, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
+    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), OwnValue::Text(value)));
     let process_id = PROCESS_ID.get().and_then(|variable| variable(order));
-    own.into_iter().chain(process_id.map(|name| (name.to_owned(), std::process::id().to_string()))).collect()
+    own.into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()
 }
 
 /// What a step with places of its own wants to have told to all of its tasks on this node.
@@ -153,17 +161,16 @@ fn index_of_node(order: &LaunchOrder) -> usize {
     before.collect::<BTreeSet<_>>().len()
 }
 
-/// As [`of_task`], of a task of a step with places of its own, in the process of the task: with what the step wants to
-/// have told to this one alone.
-pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, String)> {
-    let text = |variable: TaskVariable| match variable {
-        TaskVariable::Rank => Some(rank.to_string()),
-        TaskVariable::LocalRank => Some(local_rank.to_string()),
-        TaskVariable::ProcessId => Some(std::process::id().to_string()),
+/// As [`of_task`], of a task of a step with places of its own: with what the step wants to have told to this one alone.
+pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
+    let value = |variable: TaskVariable| match variable {
+        TaskVariable::Rank => Some(OwnValue::Text(rank.to_string())),
+        TaskVariable::LocalRank => Some(OwnValue::Text(local_rank.to_string())),
+        TaskVariable::ProcessId => Some(OwnValue::ProcessId),
         _ => None,
     };
-    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), value));
-    let wanted = tasks.variables.iter().filter_map(|(name, variable)| Some((name.clone(), text(*variable)?)));
+    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), OwnValue::Text(value)));
+    let wanted = tasks.variables.iter().filter_map(|(name, variable)| Some((name.clone(), value(*variable)?)));
     own.into_iter().chain(wanted).collect()
 }
 
@@ -178,11 +185,6 @@ fn add_login_defaults(variables: &mut BTreeMap<String, String>, identity: &Ident
     ] {
         variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
-}
-
-/// One variable as `execve` wants it; `None` if it holds a NUL byte, which no variable can.
-pub fn c_variable(name: &str, value: &str) -> Option<CString> {
-    CString::new(format!("{name}={value}")).ok()
 }
 
 /// The node file: a line for each task, in order of rank. A script that holds nodes without tasks gets a line for each.

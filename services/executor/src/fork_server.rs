@@ -30,13 +30,13 @@ use std::{
 };
 
 /// The first argument that makes the program a fork server. The second is the spool.
-pub const ARGUMENT: &str = "shim-server";
+pub const SHIM_SERVER: &str = "shim-server";
 
 /// Turns this process into a fork server if its arguments say so, and never comes back then. A program that runs executors calls
 /// it before anything else: before it starts a thread, opens a file or takes memory.
 pub fn serve_shims_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == ARGUMENT) {
+    if arguments.next().is_some_and(|first| first == SHIM_SERVER) {
         shim_server_main(arguments.next());
     }
 }
@@ -44,7 +44,7 @@ pub fn serve_shims_if_asked() {
 /// The fork server's whole life; `spool` is its argument.
 pub fn shim_server_main(spool: Option<OsString>) -> ! {
     let Some(spool) = spool else {
-        eprintln!("{ARGUMENT} is started by muster's executor, not by people");
+        eprintln!("{SHIM_SERVER} is started by muster's executor, not by people");
         leave(2)
     };
     match serve(Path::new(&spool)) {
@@ -132,7 +132,7 @@ impl ForkServer {
         let log = OpenOptions::new().create(true).append(true).open(spool.join("shims.log"))?;
         // Nothing here may need code between fork and exec: that would copy the page tables of the executor.
         let process = Command::new(program)
-            .arg(ARGUMENT)
+            .arg(SHIM_SERVER)
             .arg(spool)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())

@@ -36,6 +36,6 @@ pub use config::Config;
 pub use containment::ContainmentMode;
 pub use end_note::{EndNote, Ending, set_end_note};
 pub use environment::{AddedVariables, ProcessIdVariable, SoftLimits, add_process_id, add_variables, set_soft_limits};
-pub use fork_server::{serve_shims_if_asked, shim_server_main};
+pub use fork_server::{SHIM_SERVER, serve_shims_if_asked, shim_server_main};
 pub use key::RunKey;
 pub use service::serve;

@@ -1,6 +1,7 @@
 //! The shim: one small process for each run and step, which owns its processes from before the first until after the
 //! last, and outlives the executor. It has a single thread, asks nobody for anything, and tells what happened by files.
 
+mod execution;
 mod feed;
 mod files;
 mod launch;

@@ -21,13 +21,15 @@ use std::{
     sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 /// How often it is looked whether there is something to do.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After a round that took so long, this many times as long passes until the next.
 const REST: u32 = 9;
+/// A tenth of what others get where all want to run, so that what it holds is not held for ever.
+const NICENESS: i32 = 10;
 /// The decide loop answers within this time, or is stopping.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
@@ -44,6 +46,19 @@ enum KeeperError {
     Refused(String),
 }
 
+/// Does something on a thread that leaves the processors to others: making a snapshot of a large state takes seconds of work,
+/// and on a machine with few cores whoever asks the ledger meanwhile would wait.
+async fn giving_way<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> std::io::Result<T> {
+    let (done, result) = oneshot::channel();
+    std::thread::Builder::new().name("muster-keeper".to_owned()).spawn(move || {
+        // SAFETY: the call has no effect on memory; 0 is this thread. If it is refused, the work is only less considerate.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
+        // Nobody waits any more when the service has been stopped.
+        drop(done.send(work()));
+    })?;
+    result.await.map_err(std::io::Error::other)
+}
+
 /// What it takes to keep a log.
 pub(crate) struct Keeper {
     pub(crate) storage: Arc<Storage>,
@@ -58,8 +73,7 @@ impl Keeper {
         let keeper = Arc::new(self);
         let round = async |is_last: bool| {
             let (keeper, head) = (Arc::clone(&keeper), *head.borrow());
-            let kept = tokio::task::spawn_blocking(move || keeper.round(head, is_last)).await;
-            if let Ok(Err(error)) = kept {
+            if let Ok(Err(error)) = giving_way(move || keeper.round(head, is_last)).await {
                 tracing::warn!(%error, "checkpoint, snapshot or archive not made; trying again later");
             }
         };

@@ -25,6 +25,7 @@ mod whole_file;
 use allocator::Allocator;
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
+use muster_executor::SHIM_SERVER;
 use std::{ffi::CStr, process::ExitCode};
 
 /// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server and the
@@ -38,7 +39,8 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
         // made a thread.
         unsafe {
             let word = |place| (place < count).then(|| CStr::from_ptr(*words.offset(place as isize)).to_bytes());
-            if word(0).is_some_and(commands::is_brief_slurm_link) || word(1) == Some(b"submit") {
+            let is_brief = word(1).is_some_and(|word| word == b"submit" || word == SHIM_SERVER.as_bytes());
+            if is_brief || word(0).is_some_and(commands::is_brief_slurm_link) {
                 ALLOCATOR.be_brief();
             }
         }

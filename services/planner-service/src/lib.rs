@@ -1,6 +1,7 @@
 //! The planner as a service: follows the log, plans when something happened that can change the plan, and asks the ledger
 //! to make it so. What plans is the library `muster-planner`, or a program of the site's own.
 
+mod cycle_time;
 mod external;
 mod planner;
 mod predictor;

@@ -2,7 +2,7 @@
 //! plan worth making, commit, and see what came of it.
 
 use crate::{
-    Config,
+    Config, cycle_time,
     external::{self, External, Proposal},
     predictor::{Foreseen, Predictor},
 };
@@ -19,20 +19,15 @@ use muster_schemas::{
     plan::ProposedPlan,
 };
 use muster_telemetry::{
-    metrics::{self, Counter, Gauge, Histogram},
+    metrics::{self, Counter, Gauge},
     trace,
 };
 use std::{
     collections::BTreeSet,
-    sync::{
-        LazyLock,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
-static CYCLE_SECONDS: LazyLock<Histogram<f64>> =
-    LazyLock::new(|| metrics::duration_seconds("muster_planner_cycle_seconds", "Time to make one plan."));
 static STARTS: LazyLock<Counter<u64>> =
     LazyLock::new(|| metrics::counter("muster_planner_starts_total", "Starts asked of the ledger."));
 static REFUSED: LazyLock<Counter<u64>> =
@@ -40,21 +35,6 @@ static REFUSED: LazyLock<Counter<u64>> =
 static WAITING: LazyLock<Gauge<i64>> = LazyLock::new(|| {
     metrics::gauge("muster_planner_waiting_jobs", "Jobs that wait with open gates; an array counts as one.")
 });
-
-static LAST_CYCLE: LazyLock<Gauge<i64>> = LazyLock::new(|| {
-    metrics::gauge("muster_planner_last_cycle_micros", "Time to make the last plan, in microseconds.")
-});
-static LONGEST_CYCLE: LazyLock<Gauge<i64>> = LazyLock::new(|| {
-    metrics::gauge("muster_planner_longest_cycle_micros", "The longest time that a plan took, in microseconds.")
-});
-static LONGEST_MICROS: AtomicI64 = AtomicI64::new(0);
-
-fn note_cycle(took: Duration) {
-    CYCLE_SECONDS.record(took.as_secs_f64(), &[]);
-    let micros = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
-    LAST_CYCLE.record(micros, &[]);
-    LONGEST_CYCLE.record(LONGEST_MICROS.fetch_max(micros, Ordering::Relaxed).max(micros), &[]);
-}
 
 /// After the ledger refused a whole plan, or did not answer, wait so long before the next one.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
@@ -239,7 +219,7 @@ impl<'c> Planner<'c> {
     fn plan(&mut self, now: Timestamp) -> ProposedPlan {
         let began = Instant::now();
         let planned = self.projection.plan(now, &self.left_out);
-        note_cycle(began.elapsed());
+        cycle_time::note(began.elapsed());
         self.is_plan_due = planned.is_cut_short;
         self.wake = planned.next_wake;
         planned.plan

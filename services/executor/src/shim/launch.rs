@@ -1,10 +1,11 @@
 //! From an order to processes.
 
 use super::{
+    execution::{Environment, ProgramPath},
     files::{Files, plain},
     step,
     streams::Streams,
-    task::{End, Ends, Forked, ProgramPath, Task, become_task, fork_into},
+    task::{Birth, End, Ends, Forked, Task, Tasks, become_task, fork_into},
 };
 use crate::{
     containment::Containment,
@@ -37,6 +38,9 @@ use std::{
 };
 
 const DEFAULT_UMASK: u32 = 0o022;
+/// So many tasks are started before what the others have said is taken. The pipes of those that have ended go with it: each
+/// task inherits, and has to close, all that are open when it is started.
+const STARTED_AT_A_TIME: usize = 4;
 
 /// The processes of a run on this node, just started.
 pub struct Launched {
@@ -71,7 +75,7 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Launched, St
         None => prepare(spooled, folder),
     })?;
     let containment = contain(spooled)?;
-    let script = tasks.first().filter(|_| script_of(order).is_some());
+    let script = tasks.each.first().filter(|_| script_of(order).is_some());
     // Without it the script runs as well.
     let script_errors = script.and_then(|script| script.ends.stderr.as_ref()?.file()?.try_clone().ok());
     let launched = start(spooled, containment, tasks, &mut streams)?;
@@ -136,9 +140,9 @@ fn cannot_become(identity: &Identity, errno: Errno) -> String {
 }
 
 /// Opens all that the tasks need, as their user.
-fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Vec<Task>, String> {
+fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Tasks, String> {
     let order = &spooled.order;
-    let directory = Rc::new(enter_directory(&order.working_directory)?);
+    let directory = enter_directory(&order.working_directory)?;
     let variables = environment::common(spooled, folder.path());
     let (program, count) = match (&order.launch.program, script_of(order)) {
         (_, Some((_, args))) => (script_program(&folder.file(SCRIPT), args)?, 1),
@@ -146,35 +150,33 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Vec<Task>, Stri
             command_program(argv, variables.get("PATH").map_or("", String::as_str))?,
             order.nodes[order.node_index as usize].tasks,
         ),
-        _ => return Ok(vec![]),
+        // It only holds its place.
+        _ => (ProgramPath::new(CString::default(), Vec::new()), 0),
     };
     let program = Rc::new(program);
-    let environment: Vec<CString> =
-        variables.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
-    let environment = Rc::new(environment);
-    let limits = Rc::new(environment::soft_limits(order));
     let mut files = Files::of(order);
-    (0..count)
-        .map(|local_rank| {
-            let rank = order.first_rank + local_rank;
-            let (stdout, stderr) = files.outputs(rank)?;
-            Ok(Task {
-                rank,
-                local_rank,
-                program: program.clone(),
-                directory: directory.clone(),
-                ends: Ends {
-                    stdin: End::File(files.input(rank)?),
-                    stdout: End::File(stdout),
-                    stderr: Some(End::File(stderr)),
-                },
-                environment: environment.clone(),
-                limits: limits.clone(),
-                has_terminal: false,
-                cpus: Vec::new(),
-            })
+    let each = (0..count).map(|local_rank| {
+        let rank = order.first_rank + local_rank;
+        let (stdout, stderr) = files.outputs(rank)?;
+        Ok(Task {
+            rank,
+            local_rank,
+            program: program.clone(),
+            ends: Ends {
+                stdin: End::File(files.input(rank)?),
+                stdout: End::File(stdout),
+                stderr: Some(End::File(stderr)),
+            },
+            has_terminal: false,
+            cpus: Vec::new(),
         })
-        .collect()
+    });
+    Ok(Tasks {
+        each: each.collect::<Result<_, String>>()?,
+        directory,
+        environment: Environment::new(&variables),
+        limits: environment::soft_limits(order),
+    })
 }
 
 /// Relative paths of the order are meant from here.
@@ -189,14 +191,14 @@ pub(super) fn enter_directory(path: &str) -> Result<File, String> {
 fn script_program(path: &Path, args: &[String]) -> Result<ProgramPath, String> {
     let path = c_string(path.as_os_str().as_bytes())?;
     let argv = std::iter::once(Ok(path.clone())).chain(args.iter().map(|arg| c_string(arg.as_bytes())));
-    Ok(ProgramPath { argv: argv.collect::<Result<_, _>>()?, path })
+    Ok(ProgramPath::new(path.clone(), argv.collect::<Result<_, _>>()?))
 }
 
 pub(super) fn command_program(argv: &[String], search: &str) -> Result<ProgramPath, String> {
     let name = argv.first().ok_or("the command is empty")?;
     let path = find_command(name, search)?;
     let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
-    Ok(ProgramPath { path: c_string(path.as_os_str().as_bytes())?, argv })
+    Ok(ProgramPath::new(c_string(path.as_os_str().as_bytes())?, argv))
 }
 
 pub(super) fn c_string(bytes: &[u8]) -> Result<CString, String> {
@@ -231,44 +233,68 @@ fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
 fn start(
     spooled: &SpooledOrder,
     containment: Containment,
-    tasks: Vec<Task>,
+    tasks: Tasks,
     streams: &mut Option<Streams>,
 ) -> Result<Launched, String> {
-    let give_up = |containment: &Containment, why: String| {
-        if spooled.order.step.0 == 0 {
-            containment.end(super::supervise::reap_silently);
-        }
-        super::supervise::end_children();
-        why
-    };
-    let (failures, failures_of_tasks) =
-        pipe2(OFlag::O_CLOEXEC).map_err(|errno| give_up(&containment, format!("no pipe: {}", errno.desc())))?;
-    let entrance = containment
-        .entrance()
-        .map_err(|error| give_up(&containment, format!("the run cannot be contained: {error}")))?;
-    let affinity = if containment.needs_affinity() { spooled.cpus.as_slice() } else { &[] };
     let started = Timestamp::now();
-    let mut processes = Vec::with_capacity(tasks.len());
-    for task in &tasks {
-        let files = task.open(streams).map_err(|why| give_up(&containment, why))?;
+    match spared_no_more(|| fork_all(spooled, &containment, tasks, streams)) {
+        Ok((tasks, failures)) => {
+            Ok(Launched { containment, tasks, failures, started, streams: None, script_errors: None })
+        }
+        Err(why) => {
+            if spooled.order.step.0 == 0 {
+                containment.end(super::supervise::reap_silently);
+            }
+            super::supervise::end_children();
+            Err(why)
+        }
+    }
+}
+
+/// The shim is spared when memory runs out, its tasks are not: they are forked while it is not either.
+fn spared_no_more<T>(act: impl FnOnce() -> T) -> T {
+    const SCORE: &str = "/proc/self/oom_score_adj";
+    let before = fs::read(SCORE);
+    let _ = fs::write(SCORE, "0");
+    let result = act();
+    let _ = before.map(|before| fs::write(SCORE, before));
+    result
+}
+
+/// The process and rank of each task, and where they tell why they could not become their program.
+type Forks = (Vec<(i32, u32)>, File);
+
+fn fork_all(
+    spooled: &SpooledOrder,
+    containment: &Containment,
+    tasks: Tasks,
+    streams: &mut Option<Streams>,
+) -> Result<Forks, String> {
+    let Tasks { each, directory, environment: mut variables, limits } = tasks;
+    let (failures, failures_of_tasks) =
+        pipe2(OFlag::O_CLOEXEC).map_err(|errno| format!("no pipe: {}", errno.desc()))?;
+    let entrance = containment.entrance().map_err(|error| format!("the run cannot be contained: {error}"))?;
+    let affinity = if containment.needs_affinity() { spooled.cpus.as_slice() } else { &[] };
+    let birth = Birth::new(spooled, &entrance, &directory, &limits)
+        .map_err(|errno| format!("the limits of this process are not known: {}", errno.desc()))?;
+    let mut processes = Vec::with_capacity(each.len());
+    for (number, task) in each.iter().enumerate() {
+        if let Some(streams) = streams.as_mut().filter(|_| number > 0 && number % STARTED_AT_A_TIME == 0) {
+            streams.serve();
+        }
+        let files = task.open(streams)?;
+        variables.set_own(match &spooled.tasks {
+            Some(tasks) => environment::of_step_task(tasks, task.rank, task.local_rank),
+            None => environment::of_plain_task(&spooled.order, task.rank, task.local_rank),
+        });
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),
             Ok(Forked::Child { joined }) => {
                 let affinity = if spooled.tasks.is_some() { &task.cpus } else { affinity };
-                become_task(spooled, task, &files, &entrance, joined, affinity, &failures_of_tasks)
+                become_task(&birth, task, &files, &mut variables, joined, affinity, &failures_of_tasks)
             }
-            Err(errno) => {
-                return Err(give_up(&containment, format!("task {} cannot be started: {}", task.rank, errno.desc())));
-            }
+            Err(errno) => return Err(format!("task {} cannot be started: {}", task.rank, errno.desc())),
         }
     }
-    drop(failures_of_tasks);
-    Ok(Launched {
-        containment,
-        tasks: processes,
-        failures: failures.into(),
-        started,
-        streams: None,
-        script_errors: None,
-    })
+    Ok((processes, failures.into()))
 }

@@ -1,10 +1,11 @@
 //! The tasks of a step with places of its own, before they are started.
 
 use super::{
+    execution::{Environment, ProgramPath},
     files::Files,
     launch::{c_string, command_program, enter_directory},
     streams::{self, Streams},
-    task::{End, Ends, ProgramPath, Task},
+    task::{End, Ends, Task, Tasks},
 };
 use crate::{
     environment::{self, MUSTER_LOCAL_RANK, MUSTER_TASK_RANK},
@@ -14,7 +15,7 @@ use muster_schemas::{
     resources::IndexSet,
     steps::{StepInput, StepOutput, StepStreams, StepTasks, TerminalSize},
 };
-use std::{collections::BTreeMap, ffi::CString, fs::File, io, rc::Rc};
+use std::{collections::BTreeMap, fs::File, io, rc::Rc};
 
 /// Opens all that the tasks need, as their user. What leads to their client is made when they start.
 pub fn prepare(
@@ -22,9 +23,9 @@ pub fn prepare(
     tasks: &StepTasks,
     folder: &RunFolder,
     streams: &mut Option<Streams>,
-) -> Result<Vec<Task>, String> {
+) -> Result<Tasks, String> {
     let order = &spooled.order;
-    let directory = Rc::new(enter_directory(&order.working_directory)?);
+    let directory = enter_directory(&order.working_directory)?;
     let mut variables = environment::common(spooled, folder.path());
     // A variable that comes twice has its first value for most programs.
     let is_own =
@@ -32,34 +33,29 @@ pub fn prepare(
     variables.retain(|name, _| !is_own(name));
     variables.extend(environment::of_step(order, tasks));
     let search = variables.get("PATH").map_or("", String::as_str).to_owned();
-    let environment: Vec<CString> =
-        variables.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
-    let environment = Rc::new(environment);
-    let limits = Rc::new(environment::soft_limits(order));
     let mut files = Files::of_step(order, &tasks.streams);
     let mut programs = Programs { tasks, search, found: BTreeMap::new() };
     let ranks: Vec<u32> = tasks.ranks.iter().collect();
-    ranks
-        .into_iter()
-        .zip(0..)
-        .map(|(rank, local_rank)| {
-            let terminal = terminal_of(&tasks.streams, rank, streams)?;
-            Ok(Task {
-                rank,
-                local_rank,
-                program: programs.of(rank)?,
-                directory: directory.clone(),
-                has_terminal: terminal.is_some(),
-                ends: match terminal {
-                    Some(ends) => ends,
-                    None => ends(&tasks.streams, rank, &mut files, streams.is_some())?,
-                },
-                environment: environment.clone(),
-                limits: limits.clone(),
-                cpus: cpus_of(spooled, &tasks.ranks, local_rank),
-            })
+    let each = ranks.into_iter().zip(0..).map(|(rank, local_rank)| {
+        let terminal = terminal_of(&tasks.streams, rank, streams)?;
+        Ok(Task {
+            rank,
+            local_rank,
+            program: programs.of(rank)?,
+            has_terminal: terminal.is_some(),
+            ends: match terminal {
+                Some(ends) => ends,
+                None => ends(&tasks.streams, rank, &mut files, streams.is_some())?,
+            },
+            cpus: cpus_of(spooled, &tasks.ranks, local_rank),
         })
-        .collect()
+    });
+    Ok(Tasks {
+        each: each.collect::<Result<_, String>>()?,
+        directory,
+        environment: Environment::new(&variables),
+        limits: environment::soft_limits(order),
+    })
 }
 
 /// The CPUs of one task: its own if there are as many as all tasks ask for, else all of the step's.
@@ -87,10 +83,10 @@ impl Programs<'_> {
         }
         let program = match command_program(argv, &self.search) {
             Ok(program) => program,
-            Err(_) => ProgramPath {
-                path: c_string(b"")?,
-                argv: argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?,
-            },
+            Err(_) => {
+                let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
+                ProgramPath::new(c_string(b"")?, argv)
+            }
         };
         let program = Rc::new(program);
         self.found.insert(argv.to_vec(), program.clone());

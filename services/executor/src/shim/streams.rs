@@ -86,9 +86,11 @@ impl Streams {
     pub fn new(folder: &RunFolder, user: &Identity) -> io::Result<Self> {
         let output = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.file(OUTPUT))?;
         output.set_len(0)?;
+        let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+        let is_own = (uid, gid) == (Uid::effective(), Gid::effective());
         Ok(Self {
             folder: folder.clone(),
-            owner: Uid::effective().is_root().then(|| (Uid::from_raw(user.uid), Gid::from_raw(user.gid))),
+            owner: (Uid::effective().is_root() && !is_own).then_some((uid, gid)),
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             sources: BTreeMap::new(),
             feeds: BTreeMap::new(),

@@ -38,8 +38,9 @@ use std::{
     time::Duration,
 };
 
-/// How soon an executor that was busy is told again of output.
-const NOTICE_RETRY: Duration = Duration::from_millis(5);
+/// How soon after the executor was told of output it is told again. The first word of a task goes on at once; those of many
+/// tasks go together, because each notice wakes all that is between the task and its client.
+const NOTICE_PAUSE: Duration = Duration::from_millis(10);
 /// How often a run that is being ended is looked at, once its tasks are gone and others of its processes are not.
 const ENDING_POLL: Duration = Duration::from_millis(50);
 
@@ -86,8 +87,9 @@ struct Supervised<'a> {
     script_errors: Option<fs::File>,
     /// So many bytes of what was said to the job are written.
     notes_written: usize,
-    /// Whether there is output that the executor has still to be told of.
+    /// Whether there is output that the executor has still to be told of, and when it may be.
     untold: bool,
+    next_notice: Duration,
     timeline: Timeline,
     stopped: Option<StopReason>,
     timed_out: bool,
@@ -117,10 +119,12 @@ impl<'a> Supervised<'a> {
             failures: Some(launched.failures),
             launched: launched.started,
             reaped: Reaped::default(),
+            // Some of it may be in the spool already.
+            untold: launched.streams.is_some(),
             streams: launched.streams,
             script_errors: launched.script_errors,
             notes_written: 0,
-            untold: false,
+            next_notice: Duration::ZERO,
             timeline: Timeline::new(&spooled.order, now()),
             stopped: None,
             timed_out: false,
@@ -166,7 +170,8 @@ impl<'a> Supervised<'a> {
             wait = Some(wait.map_or(retry, |wait| wait.min(retry)));
         }
         if self.untold {
-            wait = Some(wait.map_or(NOTICE_RETRY, |wait| wait.min(NOTICE_RETRY)));
+            let until_notice = self.next_notice.saturating_sub(now());
+            wait = Some(wait.map_or(until_notice, |wait| wait.min(until_notice)));
         }
         if self.tasks.is_empty() && self.timeline.is_ending() {
             wait = Some(wait.map_or(ENDING_POLL, |wait| wait.min(ENDING_POLL)));
@@ -189,8 +194,10 @@ impl<'a> Supervised<'a> {
             streams.ended(rank, status);
         }
         has_more |= streams.flush();
-        if has_more || self.untold {
+        self.untold |= has_more;
+        if self.untold && self.next_notice <= now() {
             self.untold = self.shim.tell_of_output();
+            self.next_notice = now() + NOTICE_PAUSE;
         }
     }
 

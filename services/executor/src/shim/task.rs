@@ -1,7 +1,10 @@
 //! From a fork of the shim to the program of a task.
 
-use super::streams::{Stream, Streams};
-use crate::{containment::Entrance, environment, identity::Identity, spool::SpooledOrder};
+use super::{
+    execution::{Environment, ProgramPath},
+    streams::{Stream, Streams},
+};
+use crate::{containment::Entrance, identity::Identity, spool::SpooledOrder};
 use muster_schemas::{job::Program, node::LaunchOrder};
 use nix::{
     errno::Errno,
@@ -13,7 +16,8 @@ use nix::{
     unistd::{Gid, Pid, Uid, fchdir, setgroups, setresgid, setresuid, setsid},
 };
 use std::{
-    ffi::{CString, OsStr},
+    collections::BTreeMap,
+    ffi::OsStr,
     fs::{self, File},
     io,
     os::{fd::AsRawFd, unix::ffi::OsStrExt},
@@ -21,16 +25,21 @@ use std::{
     rc::Rc,
 };
 
+/// The tasks of a launch before they are started.
+pub struct Tasks {
+    pub each: Vec<Task>,
+    pub directory: File,
+    pub environment: Environment,
+    /// The soft limits that they bring with them.
+    pub limits: Vec<(Resource, Option<u64>)>,
+}
+
 /// A task before it is started.
 pub struct Task {
     pub rank: u32,
     pub local_rank: u32,
     pub program: Rc<ProgramPath>,
-    pub directory: Rc<File>,
     pub ends: Ends,
-    pub environment: Rc<Vec<CString>>,
-    /// The soft limits that it brings with it.
-    pub limits: Rc<Vec<(Resource, Option<u64>)>>,
     /// Whether its streams are a terminal, which is to be its own.
     pub has_terminal: bool,
     /// The CPUs that it is bound to, in a step with places of its own; none if it is not bound.
@@ -96,12 +105,6 @@ impl Task {
     }
 }
 
-/// What a task becomes.
-pub struct ProgramPath {
-    pub path: CString,
-    pub argv: Vec<CString>,
-}
-
 /// Where a fork comes back.
 pub enum Forked {
     Parent(i32),
@@ -152,19 +155,66 @@ enum Stage {
     Execute,
 }
 
+/// What the tasks of a launch do alike between their fork and their program.
+pub struct Birth<'a> {
+    spooled: &'a SpooledOrder,
+    entrance: &'a Entrance,
+    directory: &'a File,
+    groups: Vec<Gid>,
+    /// The limits that differ from the shim's: the resource, the soft and the hard one.
+    limits: Vec<(Resource, u64, u64)>,
+    /// The signals that the shim ignores.
+    ignored: Vec<i32>,
+}
+
+impl<'a> Birth<'a> {
+    /// Finds out what there is to do. Limits that tasks bring are no higher than what this node allows.
+    ///
+    /// # Errors
+    /// If the kernel does not tell the limits of this process.
+    pub fn new(
+        spooled: &'a SpooledOrder,
+        entrance: &'a Entrance,
+        directory: &'a File,
+        brought: &[(Resource, Option<u64>)],
+    ) -> Result<Self, Errno> {
+        let mut wanted = BTreeMap::from([(Resource::RLIMIT_NOFILE, Some(spooled.open_files))]);
+        wanted.extend(brought.iter().copied());
+        let mut limits = Vec::new();
+        for (resource, most) in wanted {
+            let (soft, hard) = getrlimit(resource)?;
+            let most = most.unwrap_or(RLIM_INFINITY).min(hard);
+            if most != soft {
+                limits.push((resource, most, hard));
+            }
+        }
+        let groups = spooled.identity.groups.iter().copied().map(Gid::from_raw).collect();
+        Ok(Self { spooled, entrance, directory, groups, limits, ignored: (1..32).filter(is_ignored).collect() })
+    }
+}
+
+fn is_ignored(signal: &i32) -> bool {
+    // SAFETY: all zero is a valid value of this plain structure.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a variable of the right type, and nothing is changed.
+    let known = unsafe { libc::sigaction(*signal, std::ptr::null(), &raw mut action) };
+    known == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
 /// Becomes the task's program. If it cannot, it says so and ends.
 pub fn become_task(
-    spooled: &SpooledOrder,
+    birth: &Birth<'_>,
     task: &Task,
     files: &StandardFiles,
-    entrance: &Entrance,
+    environment: &mut Environment,
     joined: bool,
     affinity: &[u32],
     failures: &impl AsRawFd,
 ) -> ! {
-    let (stage, errno) = match try_become(spooled, task, files, entrance, joined, affinity) {
+    let spooled = birth.spooled;
+    let (stage, errno) = match prepare(birth, task, files, joined, affinity) {
+        Ok(()) => (Stage::Execute, task.program.execute(environment)),
         Err(failure) => failure,
-        Ok(never) => match never {},
     };
     if let (Stage::Execute, Some(_)) = (stage, &spooled.tasks) {
         say_and_end(task, errno);
@@ -179,7 +229,7 @@ pub fn become_task(
 
 /// A task of a step that has no program ends with the number of the error, and says it to its client (SL-R-23).
 fn say_and_end(task: &Task, errno: Errno) -> ! {
-    let name = task.program.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let name = task.program.name().to_string_lossy();
     let text = format!("error: execve(): {name}: {}\n", errno.desc());
     // SAFETY: the buffer has the length given, and _exit leaves what the shim has open to the shim.
     unsafe {
@@ -188,24 +238,20 @@ fn say_and_end(task: &Task, errno: Errno) -> ! {
     }
 }
 
-enum Never {}
-
-fn try_become(
-    spooled: &SpooledOrder,
+/// Everything before the program. Nothing here takes memory, where it can be helped; see [`super::execution`].
+fn prepare(
+    birth: &Birth<'_>,
     task: &Task,
     files: &StandardFiles,
-    entrance: &Entrance,
     joined: bool,
     affinity: &[u32],
-) -> Result<Never, (Stage, Errno)> {
+) -> Result<(), (Stage, Errno)> {
     let at = |stage| move |errno| (stage, errno);
     setsid().map_err(at(Stage::Contain))?;
-    join(entrance, joined).map_err(at(Stage::Contain))?;
-    // The shim is spared when memory runs out, its tasks are not.
-    let _ = fs::write("/proc/self/oom_score_adj", "0");
-    limit(spooled.open_files, affinity).map_err(at(Stage::Limits))?;
-    change_user(&spooled.identity).map_err(at(Stage::User))?;
-    fchdir(&*task.directory).map_err(at(Stage::Directory))?;
+    join(birth.entrance, joined).map_err(at(Stage::Contain))?;
+    bind(affinity).map_err(at(Stage::Limits))?;
+    change_user(&birth.spooled.identity, &birth.groups).map_err(at(Stage::User))?;
+    fchdir(birth.directory).map_err(at(Stage::Directory))?;
     for (file, number) in [(&files.stdin, 0), (&files.stdout, 1), (&files.stderr, 2)] {
         // SAFETY: the standard streams of the shim are not used in this process any more.
         Errno::result(unsafe { libc::dup2(file.as_raw_fd(), number) }).map_err(at(Stage::Files))?;
@@ -214,23 +260,12 @@ fn try_become(
         // SAFETY: the call has no effect on memory. This process leads its session.
         Errno::result(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map_err(at(Stage::Files))?;
     }
-    reset_signals().map_err(at(Stage::Files))?;
-    let own = own_variables(spooled, task);
-    let own: Vec<CString> = own.iter().filter_map(|(name, value)| environment::c_variable(name, value)).collect();
-    let environment: Vec<_> = task.environment.iter().chain(&own).collect();
+    reset_signals(&birth.ignored).map_err(at(Stage::Files))?;
     // Last, as they hold for what is left to do here too.
-    bring_limits(&task.limits).map_err(at(Stage::Limits))?;
-    match nix::unistd::execve(&task.program.path, &task.program.argv, &environment) {
-        Err(errno) => Err((Stage::Execute, errno)),
-        Ok(never) => match never {},
+    for (resource, soft, hard) in &birth.limits {
+        setrlimit(*resource, *soft, *hard).map_err(at(Stage::Limits))?;
     }
-}
-
-fn own_variables(spooled: &SpooledOrder, task: &Task) -> Vec<(String, String)> {
-    match &spooled.tasks {
-        Some(tasks) => environment::of_step_task(tasks, task.rank, task.local_rank),
-        None => environment::of_plain_task(&spooled.order, task.rank, task.local_rank),
-    }
+    Ok(())
 }
 
 fn join(entrance: &Entrance, joined: bool) -> Result<(), Errno> {
@@ -244,9 +279,7 @@ fn join(entrance: &Entrance, joined: bool) -> Result<(), Errno> {
     Ok(())
 }
 
-fn limit(open_files: u64, affinity: &[u32]) -> Result<(), Errno> {
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    setrlimit(Resource::RLIMIT_NOFILE, open_files.min(hard), hard)?;
+fn bind(affinity: &[u32]) -> Result<(), Errno> {
     if affinity.is_empty() {
         return Ok(());
     }
@@ -257,31 +290,21 @@ fn limit(open_files: u64, affinity: &[u32]) -> Result<(), Errno> {
     sched_setaffinity(Pid::from_raw(0), &cpus)
 }
 
-/// No limit is higher than what this node allows.
-fn bring_limits(limits: &[(Resource, Option<u64>)]) -> Result<(), Errno> {
-    for (resource, most) in limits {
-        let (_, hard) = getrlimit(*resource)?;
-        setrlimit(*resource, most.unwrap_or(RLIM_INFINITY).min(hard), hard)?;
-    }
-    Ok(())
-}
-
-fn change_user(identity: &Identity) -> Result<(), Errno> {
+fn change_user(identity: &Identity, groups: &[Gid]) -> Result<(), Errno> {
     if !Uid::effective().is_root() {
         return Ok(());
     }
-    let groups: Vec<Gid> = identity.groups.iter().copied().map(Gid::from_raw).collect();
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
-    setgroups(&groups)?;
+    setgroups(groups)?;
     setresgid(gid, gid, gid)?;
     setresuid(uid, uid, uid)
 }
 
 /// A program expects the signals as after a login: none ignored, none blocked.
-fn reset_signals() -> Result<(), Errno> {
-    for signal in 1..32 {
+fn reset_signals(ignored: &[i32]) -> Result<(), Errno> {
+    for signal in ignored {
         // SAFETY: the default action is no code of this program.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        unsafe { libc::signal(*signal, libc::SIG_DFL) };
     }
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
 }

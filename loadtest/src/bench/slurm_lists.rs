@@ -1,0 +1,202 @@
+//! What lists of users' jobs do to the planner.
+
+use super::{
+    Bench, Running,
+    figure::{Figure, Target, quantile},
+    filters,
+    slurm::{BULK, WAITING},
+};
+use crate::{api, system::System};
+use anyhow::{Context as _, Result, ensure};
+use muster_schemas::job::Holds;
+use std::{
+    fs::{self, Permissions},
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+use tokio::{sync::watch, task::JoinSet};
+
+/// Requests of `squeue -u` in a second, and the connections that they come over.
+const LISTS_PER_SECOND: u32 = 1_000;
+const LISTING_CONNECTIONS: u32 = 40;
+/// Who lists the own jobs, and how many these are.
+const LISTING_USER: &str = "nobody";
+const LISTED_JOBS: usize = 10;
+/// Jobs that start while others list, in each of the rounds with and without lists.
+const STARTS: usize = 750;
+const ROUNDS: usize = 20;
+
+/// The planner says how long each plan took.
+const CONFIG: &str =
+    "[telemetry]\nlog_filter = \"warn,muster_planner_service::cycle_time=debug\"\nlog_format = \"json\"\n";
+
+/// What lists of users' jobs do to the planner's cycles, and to the start of others: what `squeue -u` asks for, 1,000 times a
+/// second, while jobs start one after the other. The requests come over kept connections: as many processes would be the
+/// load themselves. Of each of many rounds the p99 is taken, and of these the middle one, as the stalls of a machine would
+/// decide that of all of them together.
+pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
+    let running = bench.start_with(4, 64, CONFIG)?;
+    let system = &running.system;
+    let others = bench.count(WAITING).next_multiple_of(BULK);
+    submit_held(system, others).await?;
+    submit_as_listing_user(&running)?;
+    let starts = bench.count(STARTS);
+    let mut cycles = Cycles::of(system);
+    let (mut without, mut with, mut lists) = (Rounds::default(), Rounds::default(), Vec::new());
+    let mut listed_for = Duration::ZERO;
+    for _ in 0..ROUNDS {
+        cycles.since_last()?;
+        without.add(filters::starts(system, starts).await?, cycles.since_last()?);
+        let load = Lists::begin(system).await?;
+        let begin = Instant::now();
+        with.add(filters::starts(system, starts).await?, cycles.since_last()?);
+        listed_for += begin.elapsed();
+        lists.extend(load.end().await?);
+    }
+    running.system.stop()?;
+    let share = |what: &str, with: Duration, without: Duration, target| {
+        let millis = [with, without].map(|time| time.as_secs_f64() * 1e3);
+        let measure = format!(
+            "{what} while jobs of a user are listed, p99, as a part of that without lists ({:.3} ms and {:.3} ms)",
+            millis[0], millis[1]
+        );
+        Figure { measure, value: millis[0] / millis[1] * 100.0, unit: "%", target }
+    };
+    let cycle = format!("{} and {} cycles of the planner", with.cycles, without.cycles);
+    let what = format!("lists of {LISTED_JOBS} jobs among {others}, none failed");
+    Ok(vec![
+        share(
+            &cycle,
+            quantile(&mut with.cycle_p99s, 0.5),
+            quantile(&mut without.cycle_p99s, 0.5),
+            Target::AtMost(105.0),
+        ),
+        share(
+            "submit to start",
+            quantile(&mut with.start_p99s, 0.5),
+            quantile(&mut without.start_p99s, 0.5),
+            Target::None,
+        ),
+        Figure::rate(what.clone(), lists.len(), listed_for, "lists/s", f64::from(LISTS_PER_SECOND) * 0.99),
+        Figure { target: Target::None, ..Figure::time(format!("{what}, p99"), quantile(&mut lists, 0.99), 0.0) },
+    ])
+}
+
+/// The p99 of each of several rounds.
+#[derive(Default)]
+struct Rounds {
+    start_p99s: Vec<Duration>,
+    cycle_p99s: Vec<Duration>,
+    cycles: usize,
+}
+
+impl Rounds {
+    fn add(&mut self, mut starts: Vec<Duration>, mut cycles: Vec<Duration>) {
+        self.cycles += cycles.len();
+        self.start_p99s.push(quantile(&mut starts, 0.99));
+        self.cycle_p99s.push(quantile(&mut cycles, 0.99));
+    }
+}
+
+/// The planner's cycles, as the log of the system tells them.
+struct Cycles {
+    log: PathBuf,
+    seen: usize,
+}
+
+impl Cycles {
+    fn of(system: &System) -> Self {
+        Self { log: system.log(), seen: 0 }
+    }
+
+    /// How long each took that was made since this was last asked.
+    fn since_last(&mut self) -> Result<Vec<Duration>> {
+        let text = fs::read_to_string(&self.log)?;
+        let news = text.get(self.seen..).unwrap_or_default();
+        // The last line may not be whole yet.
+        let whole = news.rfind('\n').map_or(0, |end| end + 1);
+        self.seen += whole;
+        let micros = news[..whole].lines().filter_map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).ok()?;
+            line.get("micros")?.as_u64()
+        });
+        Ok(micros.map(Duration::from_micros).collect())
+    }
+}
+
+/// Jobs of the caller that are not listed and do not start.
+async fn submit_held(system: &System, count: usize) -> Result<()> {
+    let mut connection = system.connect().await?;
+    let mut job = api::command_job("held", &["/bin/true"]);
+    job.components[0].holds = Holds { user: true, ..Holds::default() };
+    let body = api::submission(vec![job; BULK])?;
+    for _ in 0..count / BULK {
+        api::submit_body(&mut connection, body.clone()).await?;
+    }
+    Ok(())
+}
+
+/// The jobs that are listed, submitted by their owner.
+fn submit_as_listing_user(running: &Running) -> Result<()> {
+    let user = nix::unistd::User::from_name(LISTING_USER)?.context("there is no user `nobody`")?;
+    // The folder is made for its owner alone, and the program may be in one that is.
+    let data = running.system.data();
+    fs::set_permissions(data, Permissions::from_mode(0o755))?;
+    let program = data.join("muster");
+    fs::copy(running.system.program(), &program)?;
+    for _ in 0..LISTED_JOBS {
+        let mut command = Command::new(&program);
+        command.args(["slurm", "sbatch", "-H", "-o", "/dev/null", "--wrap", "true"]).env("MUSTER_DATA", data);
+        command.env_remove("MUSTER_SERVER").stdin(Stdio::null());
+        command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).current_dir("/").stdout(Stdio::null());
+        ensure!(command.status()?.success(), "{command:?} failed as {LISTING_USER}; this benchmark is for root");
+    }
+    Ok(())
+}
+
+/// Lists that are asked for again and again until it is ended.
+struct Lists {
+    callers: JoinSet<Result<Vec<Duration>>>,
+    stop: watch::Sender<bool>,
+}
+
+impl Lists {
+    async fn begin(system: &System) -> Result<Self> {
+        let (stop, stopped) = watch::channel(false);
+        let mut callers = JoinSet::new();
+        let begin = tokio::time::Instant::now();
+        for number in 0..LISTING_CONNECTIONS {
+            let mut connection = system.connect().await?;
+            let stopped = stopped.clone();
+            // One after the other, as users do not ask all at the same moment.
+            let first = begin + Duration::from_secs(1) * number / LISTS_PER_SECOND;
+            let every = Duration::from_secs(1) * LISTING_CONNECTIONS / LISTS_PER_SECOND;
+            let mut due = tokio::time::interval_at(first, every);
+            callers.spawn(async move {
+                let path = format!("/v1/jobs/all?user={LISTING_USER}");
+                let mut times = Vec::new();
+                while !*stopped.borrow() {
+                    due.tick().await;
+                    let begin = Instant::now();
+                    let list = connection.get_bytes(&path).await?;
+                    times.push(begin.elapsed());
+                    ensure!(list.len() > 40 * LISTED_JOBS, "{path} answered with {} bytes only", list.len());
+                }
+                Ok(times)
+            });
+        }
+        Ok(Self { callers, stop })
+    }
+
+    /// How long each list took.
+    async fn end(mut self) -> Result<Vec<Duration>> {
+        self.stop.send_replace(true);
+        let mut times = Vec::new();
+        while let Some(caller) = self.callers.join_next().await {
+            times.extend(caller??);
+        }
+        Ok(times)
+    }
+}
