@@ -32,6 +32,8 @@ pub struct Options {
     pub nodes: u32,
     /// Cores that each declares.
     pub cpus: u32,
+    /// A configuration file, if not everything is as usual.
+    pub config: Option<PathBuf>,
 }
 
 /// A running system. It is stopped when dropped.
@@ -50,6 +52,9 @@ impl System {
     pub fn start(options: &Options, data: &Path) -> Result<Self> {
         let mut command = Command::new(&options.muster);
         command.args(["up", "--nodes", &options.nodes.to_string(), "--cpus", &options.cpus.to_string()]);
+        if let Some(config) = &options.config {
+            command.arg("--config").arg(config);
+        }
         Self::start_as(command, &options.muster, data)
     }
 
@@ -67,7 +72,7 @@ impl System {
     ///
     /// # Errors
     /// As [`System::start`].
-    pub fn start_as(mut command: Command, muster: &Path, data: &Path) -> Result<Self> {
+    fn start_as(mut command: Command, muster: &Path, data: &Path) -> Result<Self> {
         std::fs::create_dir_all(data)?;
         let log = data.join(LOG);
         let begin = Instant::now();

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     api::{self, PublicEvent},
     http::{Connection, EventStream},
-    system::System,
+    system::{self, System},
 };
 use anyhow::{Context as _, Result};
 use muster_bus::testing::NatsServer;
@@ -121,9 +121,10 @@ pub async fn hung(bench: &Bench) -> Result<Vec<Figure>> {
     }
     hang(&other_site, &systems[1], HUNG).await.context("filters that hang")?;
     let mut p99s = [Vec::new(), Vec::new()];
+    let other = api::command_job("other", &[TRIVIAL]);
     for _ in 0..others / OTHERS_AT_A_TIME {
         for (system, p99s) in systems.iter().zip(&mut p99s) {
-            p99s.push(quantile(&mut starts(system, OTHERS_AT_A_TIME).await?, 0.99));
+            p99s.push(quantile(&mut starts(system, &other, OTHERS_AT_A_TIME, OTHERS_PER_SECOND).await?, 0.99));
         }
     }
     let [without, with] = p99s.each_mut().map(|p99s| quantile(p99s, 0.5));
@@ -160,14 +161,14 @@ async fn hang(site: &Site, system: &System, jobs: usize) -> Result<()> {
     Ok(())
 }
 
-/// From submission to start, of so many jobs without filters that come one after the other.
-pub(super) async fn starts(system: &System, jobs: usize) -> Result<Vec<Duration>> {
+/// From submission to start, of so many jobs that come one after the other.
+pub(super) async fn starts(system: &System, job: &JobSpec, jobs: usize, per_second: u32) -> Result<Vec<Duration>> {
     let mut connection = system.connect().await?;
     let path = api::events_from_now(&mut connection, "job.submitted,job.started").await?;
     let events = system.connect().await?.events(&path).await?;
     let follower = tokio::spawn(waits(events, jobs));
-    let body = api::submission(vec![api::command_job("other", &[TRIVIAL])])?;
-    let mut due = tokio::time::interval(Duration::from_secs(1) / OTHERS_PER_SECOND);
+    let body = api::submission(vec![job.clone()])?;
+    let mut due = tokio::time::interval(Duration::from_secs(1) / per_second);
     for _ in 0..jobs {
         due.tick().await;
         api::submit_body(&mut connection, body.clone()).await?;
@@ -272,9 +273,8 @@ impl Site {
     /// A whole system in one process.
     fn whole(&self, nodes: u32, cpus: u32) -> Result<System> {
         let config = self.config("system")?;
-        let mut command = std::process::Command::new(&self.muster);
-        command.args(["up", "--nodes", &nodes.to_string(), "--cpus", &cpus.to_string(), "--config"]).arg(config);
-        System::start_as(command, &self.muster, &self.data("system"))
+        let options = system::Options { muster: self.muster.clone(), nodes, cpus, config: Some(config) };
+        System::start(&options, &self.data("system"))
     }
 
     /// Roles in one process.

@@ -57,7 +57,7 @@ pub async fn restart(bench: &Bench) -> Result<Vec<Figure>> {
     let events = write_history(bench, folder.path()).await?;
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
-        let system = bench.start_on(folder.path(), 1, 1)?;
+        let system = bench.start_on(folder.path(), 1, 1, None)?;
         times.push(system.started_in());
         system.stop()?;
     }
@@ -69,7 +69,7 @@ pub async fn restart(bench: &Bench) -> Result<Vec<Figure>> {
 pub async fn past_query(bench: &Bench) -> Result<Vec<Figure>> {
     let folder = bench.folder()?;
     let events = write_history(bench, folder.path()).await?;
-    let system = bench.start_on(folder.path(), 1, 1)?;
+    let system = bench.start_on(folder.path(), 1, 1, None)?;
     let mut connection = system.connect().await?;
     let mut random = SmallRng::seed_from_u64(SEED);
     let mut times = Vec::new();

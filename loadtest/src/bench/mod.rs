@@ -22,7 +22,6 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
 };
 
@@ -133,7 +132,7 @@ impl Bench {
     /// A fresh system.
     fn start(&self, nodes: u32, cpus: u32) -> Result<Running> {
         let folder = self.folder()?;
-        let system = self.start_on(folder.path(), nodes, cpus)?;
+        let system = self.start_on(folder.path(), nodes, cpus, None)?;
         Ok(Running { system, _folder: folder })
     }
 
@@ -142,14 +141,12 @@ impl Bench {
         let folder = self.folder()?;
         let file = folder.path().join("muster.toml");
         fs::write(&file, config)?;
-        let mut command = Command::new(&self.muster);
-        command.args(["up", "--nodes", &nodes.to_string(), "--cpus", &cpus.to_string(), "--config"]).arg(file);
-        let system = System::start_as(command, &self.muster, folder.path())?;
+        let system = self.start_on(folder.path(), nodes, cpus, Some(file))?;
         Ok(Running { system, _folder: folder })
     }
 
-    fn start_on(&self, data: &Path, nodes: u32, cpus: u32) -> Result<System> {
-        System::start(&Options { muster: self.muster.clone(), nodes, cpus }, data)
+    fn start_on(&self, data: &Path, nodes: u32, cpus: u32, config: Option<PathBuf>) -> Result<System> {
+        System::start(&Options { muster: self.muster.clone(), nodes, cpus, config }, data)
     }
 
     /// A number of things to do, scaled; at least one.

@@ -4,11 +4,15 @@ use super::{
     Bench, Running,
     figure::{Figure, Target, quantile},
     filters,
+    running::TRIVIAL,
     slurm::{BULK, WAITING},
 };
 use crate::{api, system::System};
 use anyhow::{Context as _, Result, ensure};
-use muster_schemas::job::Holds;
+use muster_schemas::{
+    job::Program,
+    resources::{Count, Level, LevelCount, Request},
+};
 use std::{
     fs::{self, Permissions},
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
@@ -18,14 +22,18 @@ use std::{
 };
 use tokio::{sync::watch, task::JoinSet};
 
+/// The emulated nodes, and the cores of each.
+const NODES: u32 = 4;
+const CORES: u32 = 64;
 /// Requests of `squeue -u` in a second, and the connections that they come over.
 const LISTS_PER_SECOND: u32 = 1_000;
 const LISTING_CONNECTIONS: u32 = 40;
 /// Who lists the own jobs, and how many these are.
 const LISTING_USER: &str = "nobody";
 const LISTED_JOBS: usize = 10;
-/// Jobs that start while others list, in each of the rounds with and without lists.
-const STARTS: usize = 750;
+/// Jobs that start while others list, in each of the rounds with and without lists, and how many in a second.
+const STARTS: usize = 300;
+const STARTS_PER_SECOND: u32 = 100;
 const ROUNDS: usize = 20;
 
 /// The planner says how long each plan took.
@@ -37,21 +45,23 @@ const CONFIG: &str =
 /// load themselves. Of each of many rounds the p99 is taken, and of these the middle one, as the stalls of a machine would
 /// decide that of all of them together.
 pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
-    let running = bench.start_with(4, 64, CONFIG)?;
+    let running = bench.start_with(NODES, CORES, CONFIG)?;
     let system = &running.system;
     let others = bench.count(WAITING).next_multiple_of(BULK);
-    submit_held(system, others).await?;
+    submit_waiting(system, others).await?;
     submit_as_listing_user(&running)?;
     let starts = bench.count(STARTS);
+    let mut passing = api::command_job("passing", &[TRIVIAL]);
+    passing.components[0].priority = Some(1);
     let mut cycles = Cycles::of(system);
     let (mut without, mut with, mut lists) = (Rounds::default(), Rounds::default(), Vec::new());
     let mut listed_for = Duration::ZERO;
     for _ in 0..ROUNDS {
         cycles.since_last()?;
-        without.add(filters::starts(system, starts).await?, cycles.since_last()?);
+        without.add(filters::starts(system, &passing, starts, STARTS_PER_SECOND).await?, cycles.since_last()?);
         let load = Lists::begin(system).await?;
         let begin = Instant::now();
-        with.add(filters::starts(system, starts).await?, cycles.since_last()?);
+        with.add(filters::starts(system, &passing, starts, STARTS_PER_SECOND).await?, cycles.since_last()?);
         listed_for += begin.elapsed();
         lists.extend(load.end().await?);
     }
@@ -126,11 +136,17 @@ impl Cycles {
     }
 }
 
-/// Jobs of the caller that are not listed and do not start.
-async fn submit_held(system: &System, count: usize) -> Result<()> {
+/// Jobs of the caller that are not listed and wait for all nodes, one of which is in use: each cycle of the planner looks at
+/// this queue.
+async fn submit_waiting(system: &System, count: usize) -> Result<()> {
     let mut connection = system.connect().await?;
-    let mut job = api::command_job("held", &["/bin/true"]);
-    job.components[0].holds = Holds { user: true, ..Holds::default() };
+    api::submit(&mut connection, vec![api::command_job("running", &["/bin/sleep", "100000"])]).await?;
+    let path = vec![
+        LevelCount { level: Level::Node, count: Count::exactly(NODES) },
+        LevelCount { level: Level::Core, count: Count::exactly(CORES) },
+    ];
+    let program = Program::Tasks { argv: vec![TRIVIAL.to_owned()] };
+    let job = api::job("waiting", program, Request { path, ..Request::default() });
     let body = api::submission(vec![job; BULK])?;
     for _ in 0..count / BULK {
         api::submit_body(&mut connection, body.clone()).await?;

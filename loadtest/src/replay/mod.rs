@@ -180,7 +180,7 @@ async fn start(args: &Args, muster: &Path, machine_procs: u64) -> Result<Target>
     }
     let folder = tempfile::tempdir()?;
     let cpus = u32::try_from(machine_procs.div_ceil(NODES.into()))?;
-    let options = system::Options { muster: muster.to_owned(), nodes: NODES, cpus };
+    let options = system::Options { muster: muster.to_owned(), nodes: NODES, cpus, config: None };
     let system = System::start(&options, folder.path())?;
     api::deal_out_cores(&mut system.connect().await?, machine_procs).await?;
     Ok(Target::Own { system, _folder: folder })

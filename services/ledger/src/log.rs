@@ -35,6 +35,10 @@ use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// A BLAKE3 hash.
@@ -89,9 +93,18 @@ fn number(key: &[u8]) -> u64 {
 pub struct Log {
     db: DB,
     folder: PathBuf,
+    // With each question where the log ends these two are asked for as well, a thousand times a second on a busy system.
+    /// The first record, once it has been looked for; 0 until then. It only grows.
+    first: AtomicU64,
+    /// Whose log it is, once that has been read. It does not change.
+    identity: OnceLock<Identity>,
 }
 
 impl Log {
+    fn of(db: DB, folder: &Path) -> Self {
+        Self { db, folder: folder.to_owned(), first: AtomicU64::new(0), identity: OnceLock::new() }
+    }
+
     /// Opens the log in a folder for writing, or makes an empty one. Answers are kept for at least `retention`.
     ///
     /// # Errors
@@ -107,7 +120,7 @@ impl Log {
         options.create_missing_column_families(true);
         let db = DB::open_cf_descriptors(&options, folder, families(Some(retention)))
             .map_err(|error| explain_open(folder, error))?;
-        let log = Self { db, folder: folder.to_owned() };
+        let log = Self::of(db, folder);
         if log.meta(META_FORMAT)?.is_none() && log.head()? == Head::EMPTY {
             log.put_meta(META_FORMAT, &FORMAT_VERSION.to_be_bytes())?;
         }
@@ -136,7 +149,7 @@ impl Log {
             }
         }
         let db = opened.map_err(|error| explain_open(folder, error))?;
-        let log = Self { db, folder: folder.to_owned() };
+        let log = Self::of(db, folder);
         log.check_format()?;
         Ok(log)
     }
@@ -171,20 +184,29 @@ impl Log {
     /// # Errors
     /// If it cannot be read or is damaged.
     pub fn identity(&self) -> Result<Option<Identity>, LogError> {
+        if let Some(identity) = self.identity.get() {
+            return Ok(Some(*identity));
+        }
         let Some(value) = self.meta(META_IDENTITY)? else { return Ok(None) };
         let identity = value.split_first_chunk::<16>().and_then(|(cluster_id, key)| {
             Some(Identity { cluster_id: UuidBytes(*cluster_id), public_key: key.try_into().ok()? })
         });
-        identity.map(Some).ok_or_else(|| self.damaged("the cluster's id and key have a wrong length"))
+        let identity = identity.ok_or_else(|| self.damaged("the cluster's id and key have a wrong length"))?;
+        Ok(Some(*self.identity.get_or_init(|| identity)))
     }
 
-    /// The first record that is still here, or 1 if the log is empty.
+    /// The first record that is still here; of a log that has none, the first that it will have.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn first(&self) -> Result<Sequence, LogError> {
-        let mut entries = self.entries(Sequence(0));
-        Ok(entries.next()?.map_or(Sequence(1), |stored| stored.sequence))
+        let known = self.first.load(Ordering::Relaxed);
+        if known > 0 {
+            return Ok(Sequence(known));
+        }
+        let found = self.entries(Sequence(0)).next()?.map_or(1, |stored| stored.sequence.0);
+        // Records may have been removed since it was read.
+        Ok(Sequence(found.max(self.first.fetch_max(found, Ordering::Relaxed))))
     }
 
     /// The hash of a record, [`NO_HASH`] for the one before the first.
@@ -506,6 +528,7 @@ impl Log {
         let (from, to) = (0_u64.to_be_bytes(), last.next().0.to_be_bytes());
         let records = self.family(RECORDS);
         self.db.delete_range_cf(records, from, to).map_err(|error| self.storage("written", error))?;
+        self.first.fetch_max(last.next().0, Ordering::Relaxed);
         self.db.compact_range_cf(records, Some(from), Some(to));
         Ok(())
     }
