@@ -98,6 +98,11 @@ pub fn command_job(name: &str, argv: &[&str]) -> JobSpec {
     job(name, program, Request::default())
 }
 
+/// The variables of jobs, all of them.
+pub fn environment() -> BTreeMap<String, String> {
+    BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())])
+}
+
 /// A job of one component with one request.
 pub fn job(name: &str, program: Program, request: Request) -> JobSpec {
     let launch = Launch { program, stdout: Some("/dev/null".to_owned()), ..Launch::default() };
@@ -106,7 +111,7 @@ pub fn job(name: &str, program: Program, request: Request) -> JobSpec {
         name: name.to_owned(),
         components: vec![Component { launch, alternatives, ..Component::default() }],
         working_directory: "/".to_owned(),
-        environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+        environment: environment(),
         ..JobSpec::default()
     }
 }

@@ -9,7 +9,7 @@ use crate::api;
 use anyhow::{Context as _, Result, ensure};
 use std::{
     fs::File,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -64,6 +64,11 @@ impl Links {
         let status = install.arg(&folder).stdout(Stdio::null()).status()?;
         ensure!(status.success(), "{install:?} failed");
         Ok(Self { folder, data })
+    }
+
+    /// The data folder of the system that the commands reach.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
     }
 
     pub(super) fn command(&self, name: &str, arguments: &[&str]) -> Command {

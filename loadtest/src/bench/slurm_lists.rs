@@ -10,13 +10,14 @@ use super::{
 use crate::{api, system::System};
 use anyhow::{Context as _, Result, ensure};
 use muster_schemas::{
+    JobId,
     job::Program,
     resources::{Count, Level, LevelCount, Request},
 };
 use std::{
-    fs::{self, Permissions},
+    fs::{self, File, Permissions},
+    io::Read as _,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
-    path::PathBuf,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -48,12 +49,12 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     let running = bench.start_with(NODES, CORES, CONFIG)?;
     let system = &running.system;
     let others = bench.count(WAITING).next_multiple_of(BULK);
-    submit_waiting(system, others).await?;
+    let running_job = submit_waiting(system, others).await?;
     submit_as_listing_user(&running)?;
     let starts = bench.count(STARTS);
     let mut passing = api::command_job("passing", &[TRIVIAL]);
     passing.components[0].priority = Some(1);
-    let mut cycles = Cycles::of(system);
+    let mut cycles = Cycles::of(system)?;
     let (mut without, mut with, mut lists) = (Rounds::default(), Rounds::default(), Vec::new());
     let mut listed_for = Duration::ZERO;
     for _ in 0..ROUNDS {
@@ -65,6 +66,7 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
         listed_for += begin.elapsed();
         lists.extend(load.end().await?);
     }
+    end(system, running_job).await?;
     running.system.stop()?;
     let share = |what: &str, with: Duration, without: Duration, target| {
         let millis = [with, without].map(|time| time.as_secs_f64() * 1e3);
@@ -112,23 +114,20 @@ impl Rounds {
 
 /// The planner's cycles, as the log of the system tells them.
 struct Cycles {
-    log: PathBuf,
-    seen: usize,
+    log: File,
 }
 
 impl Cycles {
-    fn of(system: &System) -> Self {
-        Self { log: system.log(), seen: 0 }
+    fn of(system: &System) -> Result<Self> {
+        Ok(Self { log: File::open(system.log())? })
     }
 
     /// How long each took that was made since this was last asked.
     fn since_last(&mut self) -> Result<Vec<Duration>> {
-        let text = fs::read_to_string(&self.log)?;
-        let news = text.get(self.seen..).unwrap_or_default();
-        // The last line may not be whole yet.
-        let whole = news.rfind('\n').map_or(0, |end| end + 1);
-        self.seen += whole;
-        let micros = news[..whole].lines().filter_map(|line| {
+        let mut news = String::new();
+        self.log.read_to_string(&mut news)?;
+        let micros = news.lines().filter_map(|line| {
+            // The last one may not be whole yet, and then is left out.
             let line: serde_json::Value = serde_json::from_str(line).ok()?;
             line.get("micros")?.as_u64()
         });
@@ -137,10 +136,11 @@ impl Cycles {
 }
 
 /// Jobs of the caller that are not listed and wait for all nodes, one of which is in use: each cycle of the planner looks at
-/// this queue.
-async fn submit_waiting(system: &System, count: usize) -> Result<()> {
+/// this queue. Returns what uses the node.
+async fn submit_waiting(system: &System, count: usize) -> Result<JobId> {
     let mut connection = system.connect().await?;
-    api::submit(&mut connection, vec![api::command_job("running", &["/bin/sleep", "100000"])]).await?;
+    let running = vec![api::command_job("running", &["/bin/sleep", "100000"])];
+    let running = api::submit(&mut connection, running).await?.first().copied().context("no job")?;
     let path = vec![
         LevelCount { level: Level::Node, count: Count::exactly(NODES) },
         LevelCount { level: Level::Core, count: Count::exactly(CORES) },
@@ -151,6 +151,15 @@ async fn submit_waiting(system: &System, count: usize) -> Result<()> {
     for _ in 0..count / BULK {
         api::submit_body(&mut connection, body.clone()).await?;
     }
+    Ok(running)
+}
+
+/// Ends a job that would outlive the system.
+async fn end(system: &System, job: JobId) -> Result<()> {
+    let mut connection = system.connect().await?;
+    let cancel = serde_json::json!({ "jobs": { "ids": [job] } });
+    connection.post("/v1/jobs/actions/cancel", serde_json::to_vec(&cancel)?.into()).await?;
+    connection.get_bytes(&format!("/v1/jobs/{job}/wait?timeout_seconds=60")).await?;
     Ok(())
 }
 

@@ -73,6 +73,8 @@ async fn of_step(links: &Links, connection: &mut Connection, each: u32) -> Resul
     started(connection, job).await?;
     let (id, tasks, nodes) = (job.to_string(), TASKS.to_string(), NODES.to_string());
     let mut srun = links.command("srun", &["--jobid", &id, "-N", &nodes, "-n", &tasks, TRIVIAL]);
+    // Its tasks get its variables, and those of the job beside it have just these.
+    srun.env_clear().envs(api::environment()).env("MUSTER_DATA", links.data());
     let status = tokio::task::spawn_blocking(move || srun.status()).await??;
     ensure!(status.success(), "srun in job {job} ended badly: {status}");
     let time = between(connection, job, "step.launched", "step.ended").await?;
