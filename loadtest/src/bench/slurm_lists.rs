@@ -7,7 +7,7 @@ use super::{
     running::TRIVIAL,
     slurm::{BULK, WAITING},
 };
-use crate::{api, system::System};
+use crate::{api, http::Connection, system::System};
 use anyhow::{Context as _, Result, ensure};
 use muster_schemas::{
     JobId,
@@ -21,7 +21,11 @@ use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    runtime::{Builder, Handle, Runtime},
+    sync::watch,
+    task::JoinSet,
+};
 
 /// The emulated nodes, and the cores of each.
 const NODES: u32 = 4;
@@ -51,6 +55,7 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     let others = bench.count(WAITING).next_multiple_of(BULK);
     let running_job = submit_waiting(system, others).await?;
     submit_as_listing_user(&running)?;
+    let callers = callers()?;
     let starts = bench.count(STARTS);
     let mut passing = api::command_job("passing", &[TRIVIAL]);
     passing.components[0].priority = Some(1);
@@ -60,12 +65,13 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     for _ in 0..ROUNDS {
         cycles.since_last()?;
         without.add(filters::starts(system, &passing, starts, STARTS_PER_SECOND).await?, cycles.since_last()?);
-        let load = Lists::begin(system).await?;
+        let load = Lists::begin(system, callers.handle());
         let begin = Instant::now();
         with.add(filters::starts(system, &passing, starts, STARTS_PER_SECOND).await?, cycles.since_last()?);
         listed_for += begin.elapsed();
         lists.extend(load.end().await?);
     }
+    callers.shutdown_background();
     end(system, running_job).await?;
     running.system.stop()?;
     let share = |what: &str, with: Duration, without: Duration, target| {
@@ -181,6 +187,17 @@ fn submit_as_listing_user(running: &Running) -> Result<()> {
     Ok(())
 }
 
+/// Threads for those who list. They are on other machines in a cluster; here they share the cores with the planner, and must
+/// not take one from it whenever a list is due or has come.
+fn callers() -> Result<Runtime> {
+    let give_way = || {
+        let usual = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the call reads `usual` and nothing else; 0 is this thread. If it is refused, a figure is only worse.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const usual) };
+    };
+    Ok(Builder::new_multi_thread().worker_threads(2).on_thread_start(give_way).enable_all().build()?)
+}
+
 /// Lists that are asked for again and again until it is ended.
 struct Lists {
     callers: JoinSet<Result<Vec<Duration>>>,
@@ -188,18 +205,18 @@ struct Lists {
 }
 
 impl Lists {
-    async fn begin(system: &System) -> Result<Self> {
+    fn begin(system: &System, runtime: &Handle) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut callers = JoinSet::new();
         let begin = tokio::time::Instant::now();
         for number in 0..LISTING_CONNECTIONS {
-            let mut connection = system.connect().await?;
-            let stopped = stopped.clone();
+            let (endpoint, stopped) = (system.endpoint(), stopped.clone());
             // One after the other, as users do not ask all at the same moment.
             let first = begin + Duration::from_secs(1) * number / LISTS_PER_SECOND;
             let every = Duration::from_secs(1) * LISTING_CONNECTIONS / LISTS_PER_SECOND;
-            let mut due = tokio::time::interval_at(first, every);
-            callers.spawn(async move {
+            let call = async move {
+                let mut connection = Connection::open(&endpoint).await?;
+                let mut due = tokio::time::interval_at(first, every);
                 let path = format!("/v1/jobs/all?user={LISTING_USER}");
                 let mut times = Vec::new();
                 while !*stopped.borrow() {
@@ -210,9 +227,10 @@ impl Lists {
                     ensure!(list.len() > 40 * LISTED_JOBS, "{path} answered with {} bytes only", list.len());
                 }
                 Ok(times)
-            });
+            };
+            callers.spawn_on(call, runtime);
         }
-        Ok(Self { callers, stop })
+        Self { callers, stop }
     }
 
     /// How long each list took.
