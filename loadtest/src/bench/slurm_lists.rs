@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    runtime::{Builder, Handle, Runtime},
+    runtime::{Builder, Handle},
     sync::watch,
     task::JoinSet,
 };
@@ -65,13 +65,12 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     for _ in 0..ROUNDS {
         cycles.since_last()?;
         without.add(filters::starts(system, &passing, starts, STARTS_PER_SECOND).await?, cycles.since_last()?);
-        let load = Lists::begin(system, callers.handle());
+        let load = Lists::begin(system, callers);
         let begin = Instant::now();
         with.add(filters::starts(system, &passing, starts, STARTS_PER_SECOND).await?, cycles.since_last()?);
         listed_for += begin.elapsed();
         lists.extend(load.end().await?);
     }
-    callers.shutdown_background();
     end(system, running_job).await?;
     running.system.stop()?;
     let share = |what: &str, with: Duration, without: Duration, target| {
@@ -145,7 +144,7 @@ impl Cycles {
 /// this queue. Returns what uses the node.
 async fn submit_waiting(system: &System, count: usize) -> Result<JobId> {
     let mut connection = system.connect().await?;
-    let running = vec![api::command_job("running", &["/bin/sleep", "100000"])];
+    let running = vec![api::command_job("running", &["/bin/sleep", "3600"])];
     let running = api::submit(&mut connection, running).await?.first().copied().context("no job")?;
     let path = vec![
         LevelCount { level: Level::Node, count: Count::exactly(NODES) },
@@ -189,13 +188,15 @@ fn submit_as_listing_user(running: &Running) -> Result<()> {
 
 /// Threads for those who list. They are on other machines in a cluster; here they share the cores with the planner, and must
 /// not take one from it whenever a list is due or has come.
-fn callers() -> Result<Runtime> {
+/// They live as long as this program, as a runtime cannot be dropped amid the work of another.
+fn callers() -> Result<&'static Handle> {
     let give_way = || {
         let usual = libc::sched_param { sched_priority: 0 };
         // SAFETY: the call reads `usual` and nothing else; 0 is this thread. If it is refused, a figure is only worse.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const usual) };
     };
-    Ok(Builder::new_multi_thread().worker_threads(2).on_thread_start(give_way).enable_all().build()?)
+    let runtime = Builder::new_multi_thread().worker_threads(2).on_thread_start(give_way).enable_all().build()?;
+    Ok(Box::leak(Box::new(runtime)).handle())
 }
 
 /// Lists that are asked for again and again until it is ended.

@@ -180,6 +180,7 @@ pub struct OutputReader {
     address: StepAddress,
     id: u64,
     watches: bool,
+    is_at_terminal: bool,
     /// For each node how far it is; none before the first answer.
     nodes: Vec<Progress>,
     /// When the next small page would be due, had none come sooner.
@@ -199,7 +200,12 @@ impl OutputReader {
     pub fn of(address: StepAddress) -> Self {
         let (id, _) = CommandId::new_now().0.as_u64_pair();
         let (_, random) = CommandId::new_now().0.as_u64_pair();
-        Self { address, id: id ^ random, watches: false, nodes: Vec::new(), due: Instant::now() }
+        Self { address, id: id ^ random, watches: false, is_at_terminal: false, nodes: Vec::new(), due: Instant::now() }
+    }
+
+    /// As [`OutputReader::of`], for somebody who types at a terminal and waits for each letter: small pages do not wait.
+    pub fn at_terminal(address: StepAddress) -> Self {
+        Self { is_at_terminal: true, ..Self::of(address) }
     }
 
     /// Somebody who only watches, and may miss what the client already has.
@@ -235,7 +241,11 @@ impl OutputReader {
     }
 
     fn pause(&self) -> Duration {
-        let nodes = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        if self.is_at_terminal {
+            return Duration::ZERO;
+        }
+        let nodes = self.nodes.iter().filter(|node| !node.is_over).count();
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
         PAUSE_PER_NODE.saturating_mul(nodes).min(LONGEST_PAUSE)
     }
 

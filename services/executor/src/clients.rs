@@ -210,13 +210,19 @@ impl Step {
 
     /// The shim may go on reading. If it cannot be told now, the next request tries again.
     fn acknowledge(&self, acknowledged: Option<u64>) {
-        let Some(acknowledged) = acknowledged else { return };
+        // Who begins with what is new has nothing yet.
+        let Some(acknowledged) = acknowledged.filter(|offset| *offset != AT_END) else { return };
         let is_news = {
             let mut state = lock(&self.state);
             state.acknowledged = state.acknowledged.max(acknowledged);
-            acknowledged >= state.told + TOLD_BYTES && !state.has_ended
+            acknowledged.saturating_sub(state.told) >= TOLD_BYTES && !state.has_ended
         };
-        if is_news && self.tell_shim(Control::Acknowledged(acknowledged)) {
+        if !is_news {
+            return;
+        }
+        // Nobody has more than there is, whatever they say.
+        let acknowledged = acknowledged.min(self.folder.file(OUTPUT).metadata().map_or(0, |file| file.len()));
+        if self.tell_shim(Control::Acknowledged(acknowledged)) {
             let mut state = lock(&self.state);
             state.told = state.told.max(acknowledged);
         }

@@ -114,8 +114,9 @@ pub const MUSTER_TASK_RANK: &str = "MUSTER_TASK_RANK";
 pub const MUSTER_LOCAL_RANK: &str = "MUSTER_LOCAL_RANK";
 
 /// The variables that a task has of its own.
-pub fn of_task(rank: u32, local_rank: u32) -> [(&'static str, String); 2] {
-    [(MUSTER_TASK_RANK, rank.to_string()), (MUSTER_LOCAL_RANK, local_rank.to_string())]
+fn of_task(rank: u32, local_rank: u32) -> [(String, OwnValue); 2] {
+    [(MUSTER_TASK_RANK, rank), (MUSTER_LOCAL_RANK, local_rank)]
+        .map(|(name, value)| (name.to_owned(), OwnValue::Text(value.to_string())))
 }
 
 /// The value of a variable that a task has of its own.
@@ -127,11 +128,10 @@ pub enum OwnValue {
     ProcessId,
 }
 
-/// As [`of_task`], of a task of a launch without places of its own.
+/// What only a task knows, of a launch without places of its own.
 pub fn of_plain_task(order: &LaunchOrder, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
-    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), OwnValue::Text(value)));
     let process_id = PROCESS_ID.get().and_then(|variable| variable(order));
-    own.into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()
+    of_task(rank, local_rank).into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()
 }
 
 /// What a step with places of its own wants to have told to all of its tasks on this node.
@@ -161,7 +161,7 @@ fn index_of_node(order: &LaunchOrder) -> usize {
     before.collect::<BTreeSet<_>>().len()
 }
 
-/// As [`of_task`], of a task of a step with places of its own: with what the step wants to have told to this one alone.
+/// What only a task knows, of a step with places of its own: with what the step wants to have told to this one alone.
 pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
     let value = |variable: TaskVariable| match variable {
         TaskVariable::Rank => Some(OwnValue::Text(rank.to_string())),
@@ -169,9 +169,8 @@ pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(Strin
         TaskVariable::ProcessId => Some(OwnValue::ProcessId),
         _ => None,
     };
-    let own = of_task(rank, local_rank).map(|(name, value)| (name.to_owned(), OwnValue::Text(value)));
     let wanted = tasks.variables.iter().filter_map(|(name, variable)| Some((name.clone(), value(*variable)?)));
-    own.into_iter().chain(wanted).collect()
+    of_task(rank, local_rank).into_iter().chain(wanted).collect()
 }
 
 /// What a login would set and a job can hardly do without.

@@ -44,6 +44,8 @@ enum KeeperError {
     Write(#[from] std::io::Error),
     #[error("the ledger did not take it: {0}")]
     Refused(String),
+    #[error("there is no thread for it, or it ended early: {0}")]
+    Thread(#[source] std::io::Error),
 }
 
 /// Does something on a thread that leaves the processors to others: making a snapshot of a large state takes seconds of work,
@@ -73,7 +75,13 @@ impl Keeper {
         let keeper = Arc::new(self);
         let round = async |is_last: bool| {
             let (keeper, head) = (Arc::clone(&keeper), *head.borrow());
-            if let Ok(Err(error)) = giving_way(move || keeper.round(head, is_last)).await {
+            let work = move || keeper.round(head, is_last);
+            let done = match is_last {
+                false => giving_way(work).await,
+                // Whoever stops the ledger waits for it.
+                true => tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other),
+            };
+            if let Err(error) = done.map_err(KeeperError::Thread).flatten() {
                 tracing::warn!(%error, "checkpoint, snapshot or archive not made; trying again later");
             }
         };

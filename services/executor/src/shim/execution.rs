@@ -62,7 +62,8 @@ impl Environment {
         environment
     }
 
-    /// The variables of the task that comes next, in place of those of the last one.
+    /// The variables of the task that comes next, in place of those of the last one. They also take the place of variables of
+    /// their names that all tasks have, such as the rank of an outer task: most programs believe the first of two.
     pub fn set_own(&mut self, variables: impl IntoIterator<Item = (String, OwnValue)>) {
         self.own.clear();
         self.process_ids.clear();
@@ -84,9 +85,11 @@ impl Environment {
             }
             self.own.push(0);
         }
-        let own = starts.iter().map(|start| self.own[*start..].as_ptr().cast());
+        let own = starts.iter().map(|start| &self.own[*start..]);
+        let is_own = |variable: &&CString| own.clone().any(|own| own.starts_with(name_of(variable.to_bytes())));
+        let common = self.common.iter().filter(|variable| !is_own(variable)).map(|variable| variable.as_ptr());
         self.pointers.clear();
-        self.pointers.extend(self.common.iter().map(|variable| variable.as_ptr()).chain(own).chain([ptr::null()]));
+        self.pointers.extend(common.chain(own.clone().map(|own| own.as_ptr().cast())).chain([ptr::null()]));
     }
 
     /// In place, as the texts are pointed to.
@@ -100,6 +103,11 @@ impl Environment {
             }
         }
     }
+}
+
+/// The name in `NAME=value`, with the sign behind it.
+fn name_of(variable: &[u8]) -> &[u8] {
+    variable.split_inclusive(|byte| *byte == b'=').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -130,6 +138,8 @@ mod tests {
         assert_eq!(seen(&environment), ["A=1", "C=", "RANK=12", "PID=345", "LAST="]);
         environment.set_own([("RANK".to_owned(), text("3"))]);
         assert_eq!(seen(&environment), ["A=1", "C=", "RANK=3"], "nothing is left of the task before");
+        environment.set_own([("A".to_owned(), text("own")), ("CC".to_owned(), text("another"))]);
+        assert_eq!(seen(&environment), ["C=", "A=own", "CC=another"], "no name comes twice");
     }
 
     #[test]

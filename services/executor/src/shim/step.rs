@@ -8,7 +8,7 @@ use super::{
     task::{End, Ends, Task, Tasks},
 };
 use crate::{
-    environment::{self, MUSTER_LOCAL_RANK, MUSTER_TASK_RANK},
+    environment,
     spool::{RunFolder, SpooledOrder},
 };
 use muster_schemas::{
@@ -27,10 +27,7 @@ pub fn prepare(
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
     let mut variables = environment::common(spooled, folder.path());
-    // A variable that comes twice has its first value for most programs.
-    let is_own =
-        |name: &str| name == MUSTER_TASK_RANK || name == MUSTER_LOCAL_RANK || tasks.variables.contains_key(name);
-    variables.retain(|name, _| !is_own(name));
+    variables.retain(|name, _| !tasks.variables.contains_key(name));
     variables.extend(environment::of_step(order, tasks));
     let search = variables.get("PATH").map_or("", String::as_str).to_owned();
     let mut files = Files::of_step(order, &tasks.streams);

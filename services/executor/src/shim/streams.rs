@@ -176,6 +176,11 @@ impl Streams {
         self.disk_is_full || self.written.saturating_sub(self.acknowledged) >= MAX_AHEAD_BYTES
     }
 
+    /// Whether there is output in the file.
+    pub fn has_output(&self) -> bool {
+        self.written > 0
+    }
+
     /// Moves what can be moved without waiting. Whether there is more output in the file.
     pub fn serve(&mut self) -> bool {
         if self.is_paused() && !self.disk_is_full {

@@ -119,8 +119,7 @@ impl<'a> Supervised<'a> {
             failures: Some(launched.failures),
             launched: launched.started,
             reaped: Reaped::default(),
-            // Some of it may be in the spool already.
-            untold: launched.streams.is_some(),
+            untold: launched.streams.as_ref().is_some_and(Streams::has_output),
             streams: launched.streams,
             script_errors: launched.script_errors,
             notes_written: 0,
@@ -357,6 +356,10 @@ impl<'a> Supervised<'a> {
 
     /// Ends what is left and tells how it was.
     fn finish(mut self) -> End {
+        // The last words of the tasks do not wait until all that they left behind is ended.
+        if self.untold {
+            self.shim.tell_of_output();
+        }
         let ran_out_of_memory = self.containment.ran_out_of_memory();
         // The accounts of a run's groups are not those of a step in it.
         let accounts = if self.shim.key.is_step() { (None, None) } else { self.containment.usage() };

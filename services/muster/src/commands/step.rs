@@ -76,7 +76,8 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
     let address = StepAddress { job: options.job, run, step };
     let input = Input::start(client.another(), address, options.pty);
     let mut lines = Lines::new(width);
-    let shown = show_output(&mut client, OutputReader::of(address), &mut lines);
+    let reader_of = if options.pty { OutputReader::at_terminal } else { OutputReader::of };
+    let shown = show_output(&mut client, reader_of(address), &mut lines);
     drop(input);
     shown?;
     if lines.ended_tasks() == spec.total_tasks() {

@@ -278,7 +278,8 @@ impl Run<'_> {
         let raw = (has_terminal && std::io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
         self.feed(client, address, &streams.stdin, &named)?;
         let mut shown = Shown::of(plan, streams, &named, tasks_now).map_err(failed)?;
-        let mut reader = OutputReader::of(address);
+        let reader_of = if has_terminal { OutputReader::at_terminal } else { OutputReader::of };
+        let mut reader = reader_of(address);
         while reader.read(client, |frame| shown.take(frame)).map_err(failed)? {
             shown.flush().map_err(not_shown)?;
         }
