@@ -99,7 +99,7 @@ pub struct Launch {
     pub stdin: Option<String>,
     /// Keep what the output files have and write behind it.
     pub append_output: bool,
-    /// Sent to the processes this long before the walltime is over.
+    /// Sent this long before the walltime is over: to a script alone, which knows what it has started, else to all processes.
     pub warning: Option<WarningSignal>,
     /// From SIGTERM to SIGKILL; `None` means what the cluster's settings say.
     pub kill_grace_seconds: Option<u32>,

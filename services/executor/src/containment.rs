@@ -393,9 +393,9 @@ impl Containment {
         (cpu_micros, self.memory.as_ref().and_then(Group::peak_memory_bytes))
     }
 
-    /// Whether the kernel killed a process of the run because of its memory limit.
-    pub fn ran_out_of_memory(&self) -> bool {
-        self.memory.as_ref().is_some_and(Group::has_oom_kills)
+    /// How many processes of the run the kernel has killed because of its memory limit.
+    pub fn oom_kills(&self) -> u64 {
+        self.memory.as_ref().map_or(0, Group::oom_kills)
     }
 
     /// Ends all processes of the run and removes its groups. Comes back when they are gone, however long a process that

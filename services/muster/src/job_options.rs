@@ -135,7 +135,7 @@ pub struct JobOptions {
     /// On which occasions: started, ended, failed, requeued, suspended, held, walltime_over; default started and ended; with each_task an array tells of each of its tasks
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::parse_occasion, help_heading = "Notifications and signals")]
     pub notify_on: Vec<Occasion>,
-    /// Signal the processes before the walltime is over; default 60 seconds before
+    /// Signal the script, or all processes of tasks, before the walltime is over; default 60 seconds before
     #[arg(long, value_name = "SIGNAL[@SECONDS]", value_parser = values::parse_signal_before, help_heading = "Notifications and signals")]
     pub warn: Option<SignalBefore>,
     /// The signal that makes the job save its state; sent before the walltime is over and before a preemption

@@ -212,6 +212,9 @@ pub struct ExitCode {
 }
 
 impl ExitCode {
+    /// The code of what used too much memory: the signal is one that nobody sends.
+    pub const OUT_OF_MEMORY: Self = Self { status: 0, signal: 125 };
+
     /// The code of a process.
     pub const fn of_status(status: ExitStatus) -> Self {
         match status {
@@ -228,7 +231,7 @@ impl ExitCode {
             (None, OutcomeWord::LaunchFailed | OutcomeWord::NodeLost | OutcomeWord::Refused) => {
                 Self { status: 1, signal: 0 }
             }
-            (None, OutcomeWord::OutOfMemory) => Self { status: 0, signal: 125 },
+            (None, OutcomeWord::OutOfMemory) => Self::OUT_OF_MEMORY,
             (None, _) => Self::default(),
         }
     }

@@ -211,9 +211,9 @@ impl Group {
         self.number("memory.peak").or_else(|| self.number("memory.max_usage_in_bytes"))
     }
 
-    pub fn has_oom_kills(&self) -> bool {
+    pub fn oom_kills(&self) -> u64 {
         let kills = self.keyed("memory.events", "oom_kill").or_else(|| self.keyed("memory.oom_control", "oom_kill"));
-        kills.is_some_and(|kills| kills > 0)
+        kills.unwrap_or(0)
     }
 
     /// Removes the group; false if processes are left in it.

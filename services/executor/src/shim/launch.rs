@@ -46,6 +46,8 @@ const STARTED_AT_A_TIME: usize = 4;
 pub struct Launched {
     /// What keeps them together; a step's is its run's.
     pub containment: Containment,
+    /// So many processes were killed there for memory before these started: a step is not the first of its run.
+    pub oom_kills_before: u64,
     /// The process and rank of each task.
     pub tasks: Vec<(i32, u32)>,
     /// Where tasks tell why they could not become their program. At its end all that could have.
@@ -237,9 +239,11 @@ fn start(
     streams: &mut Option<Streams>,
 ) -> Result<Launched, String> {
     let started = Timestamp::now();
+    let oom_kills_before = containment.oom_kills();
     match spared_no_more(|| fork_all(spooled, &containment, tasks, streams)) {
         Ok((tasks, failures)) => {
-            Ok(Launched { containment, tasks, failures, started, streams: None, script_errors: None })
+            let (streams, script_errors) = (None, None);
+            Ok(Launched { containment, oom_kills_before, tasks, failures, started, streams, script_errors })
         }
         Err(why) => {
             if spooled.order.step.0 == 0 {

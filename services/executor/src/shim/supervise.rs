@@ -15,7 +15,7 @@ use crate::{
 };
 use muster_schemas::{
     event::{EndCause, NodeExit, StopReason},
-    job::{ExitStatus, Usage},
+    job::{ExitStatus, Program, Usage},
     steps,
     time::Timestamp,
 };
@@ -75,6 +75,7 @@ struct Supervised<'a> {
     shim: &'a Shim,
     spooled: &'a SpooledOrder,
     containment: Containment,
+    oom_kills_before: u64,
     /// Tasks that live, by process.
     tasks: BTreeMap<i32, u32>,
     /// A run without tasks on this node only holds its containment.
@@ -114,6 +115,7 @@ impl<'a> Supervised<'a> {
             shim,
             spooled,
             containment: launched.containment,
+            oom_kills_before: launched.oom_kills_before,
             holds_only: launched.tasks.is_empty(),
             tasks: launched.tasks.into_iter().collect(),
             failures: Some(launched.failures),
@@ -252,10 +254,7 @@ impl<'a> Supervised<'a> {
         match control {
             Control::Signal(signal) => self.signal(signal.into()),
             // What they have started is theirs to tell.
-            Control::SignalOwn(signal) => {
-                let own: Vec<i32> = self.tasks.keys().copied().collect();
-                processes::signal_all(&own, signal.into());
-            }
+            Control::SignalOwn(signal) => self.signal_own(signal.into()),
             Control::Suspend if !self.timeline.is_ending() => {
                 self.timeline.suspend(now());
                 self.log_failure("suspended", self.freeze());
@@ -305,7 +304,8 @@ impl<'a> Supervised<'a> {
     fn do_what_is_due(&mut self) {
         while let Some(due) = self.timeline.due(now()) {
             match due {
-                Due::Signal(signal) => self.signal(signal),
+                Due::Checkpoint(signal) => self.signal(signal),
+                Due::Warn(signal) => self.warn(signal),
                 Due::Terminate => {
                     self.timed_out |= self.stopped.is_none();
                     self.resume();
@@ -338,6 +338,19 @@ impl<'a> Supervised<'a> {
         processes::signal_all(&self.members(), signal);
     }
 
+    fn signal_own(&self, signal: i32) {
+        let own: Vec<i32> = self.tasks.keys().copied().collect();
+        processes::signal_all(&own, signal);
+    }
+
+    /// A script knows what it has started, and is warned alone (SL-C-13).
+    fn warn(&self, signal: i32) {
+        match self.spooled.order.launch.program {
+            Program::Script { .. } => self.signal_own(signal),
+            _ => self.signal(signal),
+        }
+    }
+
     fn freeze(&self) -> io::Result<()> {
         if self.shim.key.is_step() {
             processes::stop_descendants();
@@ -360,7 +373,7 @@ impl<'a> Supervised<'a> {
         if self.untold {
             self.shim.tell_of_output();
         }
-        let ran_out_of_memory = self.containment.ran_out_of_memory();
+        let ran_out_of_memory = self.containment.oom_kills() > self.oom_kills_before;
         // The accounts of a run's groups are not those of a step in it.
         let accounts = if self.shim.key.is_step() { (None, None) } else { self.containment.usage() };
         if !self.shim.key.is_step() {

@@ -6,8 +6,10 @@ use std::time::Duration;
 /// What is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Send this signal to all processes.
-    Signal(i32),
+    /// Send this signal to all processes, so that they save their state.
+    Checkpoint(i32),
+    /// Warn with this signal that the end comes.
+    Warn(i32),
     /// Ask all processes to end: SIGTERM.
     Terminate,
     /// End them.
@@ -22,8 +24,8 @@ pub struct Timeline {
     /// `None` while it is suspended.
     running_since: Option<Duration>,
     walltime: Option<Duration>,
-    /// Signals ahead of the end that have not been sent: which, and how long before.
-    ahead: Vec<(i32, Duration)>,
+    /// What is ahead of the end and has not been done: what, and how long before.
+    ahead: Vec<(Due, Duration)>,
     grace: Duration,
     ending: Ending,
 }
@@ -40,14 +42,14 @@ enum Ending {
 impl Timeline {
     /// The times of a run that starts now.
     pub fn new(order: &LaunchOrder, now: Duration) -> Self {
-        let warning = order.launch.warning.map(|warning| (warning.signal, warning.seconds_before_end));
-        let checkpoint = order.checkpoint.map(|checkpoint| (checkpoint.signal, checkpoint.seconds_before_end));
+        let warning = order.launch.warning.map(|ahead| (Due::Warn(ahead.signal.into()), ahead.seconds_before_end));
+        let checkpoint = order.checkpoint.map(|ahead| (Due::Checkpoint(ahead.signal.into()), ahead.seconds_before_end));
         let ahead = [warning, checkpoint].into_iter().flatten();
         Self {
             ran: Duration::ZERO,
             running_since: Some(now),
             walltime: order.walltime_seconds.map(Duration::from_secs),
-            ahead: ahead.map(|(signal, seconds)| (i32::from(signal), Duration::from_secs(seconds.into()))).collect(),
+            ahead: ahead.map(|(due, seconds)| (due, Duration::from_secs(seconds.into()))).collect(),
             grace: Duration::from_secs(order.kill_grace_seconds.into()),
             ending: Ending::No,
         }
@@ -91,7 +93,7 @@ impl Timeline {
             return Some(Due::Terminate);
         }
         let next = self.ahead.iter().position(|(_, before)| left <= *before)?;
-        Some(Due::Signal(self.ahead.remove(next).0))
+        Some(self.ahead.remove(next).0)
     }
 
     /// How long from now something is due; `None` if nothing will be by itself.
@@ -182,7 +184,7 @@ mod tests {
                 seen.push((now.as_secs() - 1000, due));
             }
         }
-        assert_eq!(seen, [(50, Due::Signal(12)), (80, Due::Signal(10)), (100, Due::Terminate), (110, Due::Kill)]);
+        assert_eq!(seen, [(50, Due::Checkpoint(12)), (80, Due::Warn(10)), (100, Due::Terminate), (110, Due::Kill)]);
     }
 
     #[test]
@@ -202,13 +204,13 @@ mod tests {
         timeline.resume(at(6000));
         timeline.resume(at(6001));
         assert_eq!(timeline.wait(at(6000)), Some(at(10)));
-        assert_eq!(timeline.due(at(6010)), Some(Due::Signal(12)));
+        assert_eq!(timeline.due(at(6010)), Some(Due::Checkpoint(12)));
     }
 
     #[test]
     fn a_longer_walltime_counts_from_the_start() {
         let mut timeline = timeline(Some(100));
-        assert_eq!(timeline.due(at(1050)), Some(Due::Signal(12)));
+        assert_eq!(timeline.due(at(1050)), Some(Due::Checkpoint(12)));
         timeline.set_walltime(Some(1000));
         assert_eq!(timeline.wait(at(1050)), Some(at(930)));
         timeline.set_walltime(Some(10));

@@ -21,7 +21,7 @@ use muster_schemas::{
     steps::{StepInput, StepOutput, StepSpec, StepStreams},
     views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
 };
-use output::Lines;
+use output::{Form, Lines};
 use std::collections::BTreeSet;
 
 /// So long one request waits for cores; then it is asked anew.
@@ -75,7 +75,7 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
     let StepAnswer { run, step, .. } = launch(&mut client, &options, &spec)?;
     let address = StepAddress { job: options.job, run, step };
     let input = Input::start(client.another(), address, options.pty);
-    let mut lines = Lines::new(width);
+    let mut lines = Lines::new(Form::of(width, spec.total_tasks(), options.pty));
     let reader_of = if options.pty { OutputReader::at_terminal } else { OutputReader::of };
     let shown = show_output(&mut client, reader_of(address), &mut lines);
     drop(input);
@@ -127,7 +127,7 @@ fn attach(connection: &ConnectionOptions, options: &StepAttachOptions) -> Comman
     let found = found.ok_or_else(missing)?;
     let width = options.label.then(|| found.total_tasks.saturating_sub(1).to_string().len());
     let address = StepAddress { job, run: found.run, step };
-    let mut lines = Lines::new(width);
+    let mut lines = Lines::new(Form::of(width, found.total_tasks, false));
     show_output(&mut client, OutputReader::watching(address), &mut lines)?;
     Ok(0)
 }

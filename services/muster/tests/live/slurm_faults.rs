@@ -50,6 +50,16 @@ fn closed_standard_streams_are_like_empty_ones() {
     assert_eq!((said.status, said.stderr.as_str()), (0, ""));
 }
 
+/// SL-R-14: also without labels lines come whole, however their tasks write them.
+#[test]
+fn tasks_that_write_in_blocks_do_not_cut_lines_of_each_other() {
+    let site = reference();
+    let cut = "sort | uniq -c | awk '$1 != 4' | wc -l";
+    assert_eq!(site.ok(&format!("srun -n4 seq 1 30000 | {cut}")).trim(), "0");
+    assert_eq!(site.ok(&format!("srun -n4 -o several seq 1 30000 && cat several | {cut}")).trim(), "0");
+    assert_eq!(site.ok("srun -n2 printf no-end"), "no-endno-end", "no byte is added");
+}
+
 /// SL-R-14: of eleven tasks on eight CPUs.
 #[test]
 fn labels_are_right_aligned_to_the_largest_rank() {
@@ -93,6 +103,30 @@ fn a_step_that_has_used_up_its_time_says_so() {
     assert!(first.starts_with("slurmstepd: error: *** STEP 1.0 ON nid00001 CANCELLED AT "), "{stderr}");
     assert!(first.ends_with(" DUE TO TIME LIMIT ***"), "{stderr}");
     assert_eq!(second, "srun: error: nid00001: task 0: Terminated\n");
+}
+
+/// SL-R-23, SL-A-09: the kernel tells why it killed a task. A later step that fails has not used too much because of that.
+#[test]
+fn a_step_that_has_used_too_much_memory_says_so() {
+    let site = reference();
+    if !site.system.log().contains("cgroup") {
+        // Without groups nobody keeps it from memory.
+        return;
+    }
+    site.ok("salloc --no-shell -n1 --mem=60");
+    // It keeps a line that has no end, but for its own sake not for ever.
+    let Output { status, stderr, .. } = in_job(&site, "ulimit -v 1000000; srun -t 1 tail /dev/zero");
+    assert_eq!(status, 137, "{stderr}");
+    let expected = [
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. Some of the step tasks have been OOM Killed.",
+        "srun: error: nid00001: task 0: Out Of Memory",
+    ];
+    assert_eq!(sorted(&stderr), expected);
+    assert_eq!(in_job(&site, "srun sh -c 'exit 3'").status, 3);
+    assert_eq!(
+        site.ok("sacct -n -P -j 1 -o JobID,State,ExitCode | grep '[.]'"),
+        "1.0|OUT_OF_MEMORY|0:125\n1.1|FAILED|3:0\n"
+    );
 }
 
 /// SL-R-08: no task starts before all parts are granted.

@@ -338,6 +338,16 @@ fn a_step_has_a_terminal_where_it_asks_for_one() {
     assert_eq!((status, stdout.as_str()), (1, "not a tty\n"));
 }
 
+/// SL-C-21: the command of `salloc` gets its signals itself, and one that people send to end a shell is no failure.
+#[test]
+fn the_command_of_salloc_gets_its_signals() {
+    let site = reference();
+    for (signal, status) in [("TERM", 1), ("USR1", 1), ("HUP", 0), ("INT", 0), ("QUIT", 0), ("KILL", 0)] {
+        let ended = site.run(&format!("salloc -Q -n1 sh -c 'kill -{signal} $$; echo lives'"));
+        assert_eq!((ended.status, ended.stdout.as_str()), (status, ""), "SIG{signal}");
+    }
+}
+
 /// SL-C-21: the allocation of a client that is gone ends with its lease.
 #[test]
 fn a_killed_salloc_loses_its_allocation_when_its_lease_is_over() {

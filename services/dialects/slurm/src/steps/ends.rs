@@ -18,28 +18,50 @@ pub fn exit_status(ends: &[TaskEnd]) -> u8 {
     ends.iter().map(|end| end.status.shell_code()).max().unwrap_or(0)
 }
 
-/// The lines about tasks that did not end well: one for each node and status, in the order in which they first occur.
-pub fn end_lines(ends: &[TaskEnd]) -> Vec<String> {
-    let mut merged: Vec<(&str, ExitStatus, IndexSet)> = Vec::new();
+/// The lines about tasks that did not end well: one for each node and status, in the order in which they first occur. On the
+/// nodes that are `out_of_memory` it was the kernel that killed them.
+pub fn end_lines(ends: &[TaskEnd], out_of_memory: &[&str]) -> Vec<String> {
+    let mut merged: Vec<(&str, String, IndexSet)> = Vec::new();
     for end in ends.iter().filter(|end| !end.status.is_success()) {
-        let known = merged.iter_mut().find(|(node, status, _)| *node == end.node && *status == end.status);
+        let how = how(end, out_of_memory);
+        let known = merged.iter_mut().find(|(node, other, _)| *node == end.node && *other == how);
         match known {
             Some((_, _, ranks)) => {
                 ranks.insert(end.rank);
             }
-            None => merged.push((&end.node, end.status, IndexSet::from_range(end.rank, end.rank))),
+            None => merged.push((&end.node, how, IndexSet::from_range(end.rank, end.rank))),
         }
     }
-    merged.into_iter().map(|(node, status, ranks)| line(node, status, &ranks)).collect()
+    merged.into_iter().map(|(node, how, ranks)| line(node, &how, &ranks)).collect()
 }
 
-fn line(node: &str, status: ExitStatus, ranks: &IndexSet) -> String {
+/// What the tasks of a step have on standard error when some of them used too much memory on a node. `step` is `7.0`. Nobody
+/// counts what the kernel kills: each task that was killed counts once, also one that passes on that its child was.
+pub fn out_of_memory_line(step: &str, node: &str, ends: &[TaskEnd]) -> String {
+    let events = ends.iter().filter(|end| end.node == node && was_killed(end)).count().max(1);
+    let word = if events == 1 { "event" } else { "events" };
+    let what = format!("Detected {events} oom_kill {word} in StepId={step}.");
+    format!("slurmstepd: error: {what} Some of the step tasks have been OOM Killed.")
+}
+
+/// By SIGKILL, or as a shell tells it of what it ran.
+fn was_killed(end: &TaskEnd) -> bool {
+    end.status.shell_code() == ExitStatus::Signal(9).shell_code()
+}
+
+fn line(node: &str, how: &str, ranks: &IndexSet) -> String {
     let tasks = if ranks.len() == 1 { "task" } else { "tasks" };
-    let how = match status {
+    format!("srun: error: {node}: {tasks} {ranks}: {how}")
+}
+
+fn how(end: &TaskEnd, out_of_memory: &[&str]) -> String {
+    if was_killed(end) && out_of_memory.contains(&end.node.as_str()) {
+        return "Out Of Memory".to_owned();
+    }
+    match end.status {
         ExitStatus::Code(code) => format!("Exited with exit code {code}"),
         ExitStatus::Signal(signal) => describe(signal),
-    };
-    format!("srun: error: {node}: {tasks} {ranks}: {how}")
+    }
 }
 
 /// The system's words for a signal.

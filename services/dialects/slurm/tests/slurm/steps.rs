@@ -9,8 +9,8 @@ use muster_slurm::{
     select::SchedulerParameters,
     steps::{
         GroupWish, MultiProgError, NodeWish, Part, Place, Room, StepError, TaskEnd, World, appends_output, arbitrary,
-        distribute, end_lines, exit_status, het_groups, label, layout_text, on_fewer_nodes, parts, pick_nodes,
-        programs, step_size, waiting_lines,
+        distribute, end_lines, exit_status, het_groups, label, layout_text, on_fewer_nodes, out_of_memory_line, parts,
+        pick_nodes, programs, step_size, waiting_lines,
     },
 };
 use proptest::{collection::vec, prelude::*};
@@ -320,7 +320,7 @@ fn the_ends_of_tasks_are_told_and_merged() {
         end("nid00002", 6, Signal(9)),
     ];
     assert_eq!(
-        end_lines(&ends),
+        end_lines(&ends, &[]),
         [
             "srun: error: nid00001: tasks 0-2: Exited with exit code 3",
             "srun: error: nid00002: task 5: Exited with exit code 3",
@@ -330,6 +330,36 @@ fn the_ends_of_tasks_are_told_and_merged() {
     assert_eq!(exit_status(&ends), 137);
     assert_eq!(exit_status(&ends[..3]), 3);
     assert_eq!(exit_status(&[]), 0);
+}
+
+/// SL-R-23: what a node says of memory is about those of its tasks that were killed.
+#[test]
+fn tasks_that_were_killed_for_memory_are_told_as_such() {
+    use ExitStatus::{Code, Signal};
+    let ends = [
+        end("nid00001", 0, Signal(9)),
+        end("nid00001", 1, Code(137)),
+        end("nid00001", 2, Code(3)),
+        end("nid00002", 3, Signal(9)),
+        end("nid00003", 4, Code(1)),
+    ];
+    assert_eq!(
+        end_lines(&ends, &["nid00001", "nid00003"]),
+        [
+            "srun: error: nid00001: tasks 0-1: Out Of Memory",
+            "srun: error: nid00001: task 2: Exited with exit code 3",
+            "srun: error: nid00002: task 3: Killed",
+            "srun: error: nid00003: task 4: Exited with exit code 1",
+        ]
+    );
+    assert_eq!(exit_status(&ends), 137);
+    let detected = |events: &str| {
+        format!("slurmstepd: error: Detected {events} in StepId=7.0. Some of the step tasks have been OOM Killed.")
+    };
+    assert_eq!(out_of_memory_line("7.0", "nid00001", &ends), detected("2 oom_kill events"));
+    assert_eq!(out_of_memory_line("7.0", "nid00002", &ends), detected("1 oom_kill event"));
+    // Only a child was killed, and the task goes by another status.
+    assert_eq!(out_of_memory_line("7.0", "nid00003", &ends), detected("1 oom_kill event"));
 }
 
 /// SL-M-14: `sattach --layout`.

@@ -5,7 +5,7 @@ use super::{
     forecast,
     interrupts::{Interrupts, is_end},
     site::{rules, unreachable},
-    submission::{Problem, failed, fit_to_deadlines, refused_job, verdict},
+    submission::{Problem, failed, fit_to_deadlines, lead_back, refused_job, verdict},
 };
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
@@ -64,7 +64,9 @@ impl Wish<'_> {
             rules,
             now: self.now,
         };
-        Ok(lower(&submission)?)
+        let mut spec = lower(&submission)?;
+        lead_back(&mut spec.environment, self.caller);
+        Ok(spec)
     }
 }
 

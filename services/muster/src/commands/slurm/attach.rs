@@ -1,7 +1,7 @@
 //! `sattach` (SL-M-14): shows what the tasks of a running step say from now on.
 
 use super::{Ended, print, site::Site, wanted};
-use crate::commands::step::output::Lines;
+use crate::commands::step::output::{Form, Lines};
 use muster_client::{Moment, OutputReader, StepAddress};
 use muster_schemas::{
     StepId,
@@ -36,7 +36,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let width = wish.label.then(|| step.total_tasks.saturating_sub(1).to_string().len());
     let [_, only_output, only_error] = wish.filters;
     let is_shown = |rank: u32, only: Option<u32>| ranks.contains(rank) && only.is_none_or(|only| only == rank);
-    let mut lines = Lines::new(width);
+    let mut lines = Lines::new(Form::of(width, step.total_tasks, false));
     let mut reader = OutputReader::watching(StepAddress { job: step.job, run: step.run, step: step.step });
     let write = |error: std::io::Error| Failure::error("sattach", error);
     loop {

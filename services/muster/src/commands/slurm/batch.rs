@@ -4,8 +4,8 @@ use super::{
     Ended, clusters, forecast, print,
     site::{self, now, unreachable, variable},
     submission::{
-        self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, printed_only, refused_job, tell,
-        text_of, verdict,
+        self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, lead_back, printed_only, refused_job,
+        tell, text_of, verdict,
     },
 };
 use crate::cli::ConnectionOptions;
@@ -53,6 +53,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     let rules = rules(&mut client, &program, &settings)?;
     let submission = Submission { components: &settings, program, caller: &caller, rules: &rules, now: &now };
     let mut spec = lower(&submission)?;
+    lead_back(&mut spec.environment, &caller);
     if let Some(file) = settings.first().and_then(|leader| leader.text("export-file")) {
         // What the submitter exports goes before what the file has.
         for (name, value) in variables_of(file)? {

@@ -2,6 +2,8 @@
 
 use nix::sys::signal::{SigSet, Signal};
 use std::{
+    os::unix::process::CommandExt as _,
+    process,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
 };
@@ -77,7 +79,7 @@ impl Interrupts {
     pub fn end_the_command(&self) {
         self.handle(|signal| {
             if is_end(signal) {
-                std::process::exit(1);
+                process::exit(1);
             }
         });
     }
@@ -86,6 +88,13 @@ impl Interrupts {
     pub fn put_off(&self) {
         self.now().handler = None;
     }
+}
+
+/// A program that is started meanwhile gets its signals itself. It would inherit that they are blocked.
+pub fn leave_to(program: &mut process::Command) {
+    let unblock = || Ok(SigSet::empty().thread_set_mask()?);
+    // SAFETY: between fork and exec one system call is made, and nothing else.
+    unsafe { program.pre_exec(unblock) };
 }
 
 /// Whether a signal asks a command to end.

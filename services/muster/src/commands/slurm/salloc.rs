@@ -4,7 +4,7 @@ use super::{
     Ended,
     allocation::{Allocation, PATIENCE, Wish, allocate},
     clusters,
-    interrupts::Interrupts,
+    interrupts::{self, Interrupts},
     print,
     site::variable,
     submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
@@ -85,7 +85,18 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
         line.into_iter().for_each(|line| eprintln!("{line}"));
     }
     allocation.give_back(&mut client, status).map_err(|error| failed(COMMAND, error))?;
-    Ok(ended?.status.shell_code())
+    Ok(own_code(ended?.status))
+}
+
+/// The exit code of `salloc` when its command has ended. A signal that people send to end a shell is no failure.
+const fn own_code(status: ExitStatus) -> u8 {
+    match status {
+        ExitStatus::Code(code) => code,
+        ExitStatus::Signal(signal) => match signal as i32 {
+            libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGKILL => 0,
+            _ => 1,
+        },
+    }
 }
 
 /// What the command came to.
@@ -113,6 +124,7 @@ fn command(
     if let Some(folder) = leader.text("chdir").filter(|folder| !folder.is_empty()) {
         command.current_dir(folder);
     }
+    interrupts::leave_to(&mut command);
     let started = command.spawn();
     let mut child = started.map_err(|why| error(format!("Unable to exec command \"{}\": {why}", words[0])))?;
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));

@@ -5,8 +5,7 @@ use muster_client::Moment;
 use muster_schemas::{
     JobId,
     event::EndCause,
-    job::ExitStatus,
-    views::{NodeView, StepDetail},
+    views::{NodeView, StepDetail, StepNodeDetail},
 };
 use muster_slurm::{
     job_id::StepName,
@@ -82,21 +81,27 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     line.cpus = nodes.iter().map(|node| node.cores.len()).sum();
     line.cpu_time_micros = step.usage.cpu_time_micros;
     line.peak_memory_bytes = step.usage.peak_memory_bytes;
-    line.exit = match step.exit_status {
-        Some(ExitStatus::Code(status)) => ExitCode { status, signal: 0 },
-        Some(ExitStatus::Signal(signal)) => ExitCode { status: 0, signal },
-        None => ExitCode::default(),
-    };
-    let is_killed = nodes.iter().any(|node| matches!(&node.exit, Some(exit) if matches!(exit.cause, EndCause::Killed)));
-    line.state = match (step.ended, step.exit_status) {
-        (None, _) => State::Running,
-        (Some(_), _) if step.is_stopping || is_killed => State::Cancelled,
-        (Some(_), Some(status)) if status.is_success() => State::Completed,
-        (Some(_), _) => State::Failed,
-    };
+    line.exit = step.exit_status.map(ExitCode::of_status).unwrap_or_default();
+    line.state = state(step, &nodes);
+    if line.state == State::OutOfMemory {
+        line.exit = ExitCode::OUT_OF_MEMORY;
+    }
     // The rest of it goes on without a component that is over (SL-M-15).
     if step.ended.is_none() && record.state.is_finished() {
         (line.ended, line.state) = (record.ended, State::Cancelled);
     }
     Some(line)
+}
+
+/// Where a step stands in the component that has these nodes of it.
+fn state(step: &StepDetail, nodes: &[&StepNodeDetail]) -> State {
+    let ended_by = |cause: EndCause| nodes.iter().filter_map(|node| node.exit.as_ref()).any(|exit| exit.cause == cause);
+    match (step.ended, step.exit_status) {
+        (None, _) => State::Running,
+        // Where tasks used too much memory the rest may have been stopped for that.
+        (Some(_), _) if ended_by(EndCause::OutOfMemory) => State::OutOfMemory,
+        (Some(_), _) if step.is_stopping || ended_by(EndCause::Killed) => State::Cancelled,
+        (Some(_), Some(status)) if status.is_success() => State::Completed,
+        (Some(_), _) => State::Failed,
+    }
 }

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod interrupted;
+mod multi_prog;
 mod shown;
 
 use super::{
@@ -9,10 +10,12 @@ use super::{
     allocation::{self, PATIENCE, Wish, allocate},
     broadcast::{self, Copy},
     forecast,
-    interrupts::Interrupts,
+    interrupts::{self, Interrupts},
     print,
     site::{self, Site, unreachable, variable},
-    submission::{self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, printed_only, tell, text_of},
+    submission::{
+        self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, lead_back, printed_only, tell, text_of,
+    },
 };
 use crate::{
     cli::ConnectionOptions,
@@ -21,6 +24,7 @@ use crate::{
 };
 use interrupted::Tasks;
 use jiff::Zoned;
+use multi_prog::ProgramFile;
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId, JobId,
@@ -43,6 +47,7 @@ use muster_slurm::{
 use nix::sys::signal::Signal;
 use shown::Shown;
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{IsTerminal as _, Write as _},
     thread,
@@ -85,7 +90,8 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         // A job of one component has no others to choose from.
         group.options.retain(|given| given.option.name != "het-group");
     }
-    let run = Run { line: &line, caller, interrupts, now: Zoned::now() };
+    let file = multi_prog::settle(&mut line)?;
+    let run = Run { line: &line, file, caller, interrupts, now: Zoned::now() };
     if line.gives("test-only") || variable("SLURM_TEST_ONLY").is_some() {
         return run.foresee(client);
     }
@@ -121,6 +127,8 @@ fn no_job(text: &str) -> Problem {
 /// A command line that is carried out.
 struct Run<'a> {
     line: &'a CommandLine,
+    /// The programs of its ranks, if they are in a file (SL-R-24).
+    file: Option<ProgramFile>,
     caller: Caller,
     interrupts: Interrupts,
     now: Zoned,
@@ -209,17 +217,18 @@ impl Run<'_> {
         plan.warnings.iter().for_each(|warning| eprintln!("{warning}"));
         let tasks = u32::try_from(plan.world.tasks.len()).unwrap_or(u32::MAX);
         let terminal = self.terminal(plan.leader());
-        let components = plan.parts.iter().map(|part| part.part.component).collect::<std::collections::BTreeSet<_>>();
+        let components = plan.parts.iter().map(|part| part.part.component).collect::<BTreeSet<_>>();
         let streams = Streams::of(plan.leader(), tasks, components.len(), terminal);
         let streams = if is_null_device() { streams.without_standard_input() } else { streams };
-        let programs = programs(&plan, tasks)?;
+        let programs = self.programs(&plan, tasks)?;
         self.copy_programs(client, detail, &mut plan)?;
         let launcher = Launcher {
             directory: self.caller.directory.clone(),
             environment: self.caller.environment.clone(),
             umask: self.caller.umask,
         };
-        let spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());
+        let mut spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());
+        lead_back(spec.environment.get_or_insert_default(), &self.caller);
         self.run_beside(&plan, "prolog");
         let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
         let address = StepAddress { job, run, step };
@@ -297,10 +306,16 @@ impl Run<'_> {
             shown.add_ends(known.flat_map(|known| &known.statuses));
             ends = shown.ends();
         }
-        if ends.iter().any(|end| matches!(end.status, ExitStatus::Signal(_))) {
-            self.tell_of_time_limit(client, address, &format!("STEP {}.{number}", detail.job.own_number()));
+        // How tasks ended does not tell why; a shell gives its own status for what it ran that a signal ended.
+        let asks = ends.iter().any(|end| end.status.shell_code() > 128);
+        let known = if asks { known_of(client, address) } else { None };
+        let name = format!("{}.{number}", detail.job.own_number());
+        if let Some(known) = &known {
+            tell_of_time_limit(known, &format!("STEP {name}"));
         }
-        steps::end_lines(&ends).iter().for_each(say);
+        let out_of_memory = known.as_ref().map(nodes_out_of_memory).unwrap_or_default();
+        out_of_memory.iter().for_each(|node| say(steps::out_of_memory_line(&name, node, &ends)));
+        steps::end_lines(&ends, &out_of_memory).iter().for_each(say);
         let status = steps::exit_status(&ends);
         if ends.len() == plan.world.tasks.len() {
             return Ok(status);
@@ -310,21 +325,6 @@ impl Run<'_> {
             say(format_args!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number()));
         }
         Ok(status.max(over.exit_status.map_or(1, ExitStatus::shell_code)).max(1))
-    }
-
-    /// Says so if the time of a step was over: how its tasks ended does not tell why.
-    fn tell_of_time_limit(&self, client: &mut Client, address: StepAddress, what: &str) {
-        // Without an answer there is nothing to tell.
-        let Ok(page) = client.steps(address.job, Moment::Now) else { return };
-        let is_it = |known: &&StepDetail| (known.run, known.step) == (address.run, address.step);
-        let is_over_time =
-            |part: &&StepNodeDetail| part.exit.as_ref().is_some_and(|exit| exit.cause == EndCause::Walltime);
-        let Some(part) = page.steps.iter().find(is_it).and_then(|step| step.nodes.iter().find(is_over_time)) else {
-            return;
-        };
-        let at = part.exit.as_ref().map(|exit| exit.ended).unwrap_or_default();
-        let zone = jiff::tz::TimeZone::system();
-        say(end_note(what, &part.node, at, &zone, messages::EndCause::TimeLimit).trim_end());
     }
 
     /// Copies programs to the nodes that run them, if `--bcast` asks for it (SL-M-13).
@@ -359,7 +359,10 @@ impl Run<'_> {
         let leader = plan.leader();
         let Some(program) = leader.text(option).filter(|program| !matches!(*program, "" | "none")) else { return };
         let words = plan.parts.first().map(|part| part.part.words.clone()).unwrap_or_default();
-        match std::process::Command::new(program).args(words).status() {
+        let mut beside = std::process::Command::new(program);
+        beside.args(words);
+        interrupts::leave_to(&mut beside);
+        match beside.status() {
             Ok(status) if status.success() => {}
             Ok(status) => say(format_args!("{COMMAND}: error: {option} {program}: {status}")),
             Err(error) => say(format_args!("{COMMAND}: error: {option} {program}: {error}")),
@@ -383,6 +386,20 @@ impl Run<'_> {
         let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
         let environment = |component: u32| defaults(COMMAND, several.then_some(component), lookup);
         steps::plan(facts, self.line, environment, site, &self.now).map_err(planned)
+    }
+
+    /// The command of each rank, if they are in a file (SL-R-24).
+    fn programs(&self, plan: &StepPlan, tasks: u32) -> Result<Option<Vec<Vec<String>>>, Problem> {
+        if !plan.leader().is_set("multi-prog") {
+            return Ok(None);
+        }
+        let path = || plan.parts.first().and_then(|part| part.part.words.first()).map_or("", String::as_str);
+        let programs = match &self.file {
+            Some(file) => file.programs(tasks),
+            // A variable can ask for it where the command line has several groups.
+            None => ProgramFile::read(path()).and_then(|file| file.programs(tasks)),
+        };
+        programs.map(Some)
     }
 
     /// Launches it; for resources that other steps use it waits (SL-R-08).
@@ -464,6 +481,32 @@ impl Run<'_> {
     }
 }
 
+/// What the log knows of a step; without an answer there is nothing to tell.
+fn known_of(client: &mut Client, address: StepAddress) -> Option<StepDetail> {
+    let page = client.steps(address.job, Moment::Now).ok()?;
+    page.steps.into_iter().find(|known| (known.run, known.step) == (address.run, address.step))
+}
+
+/// Says so if the time of a step was over.
+fn tell_of_time_limit(known: &StepDetail, what: &str) {
+    let Some(part) = parts_ended_by(known, EndCause::Walltime).next() else { return };
+    let at = part.exit.as_ref().map(|exit| exit.ended).unwrap_or_default();
+    let zone = jiff::tz::TimeZone::system();
+    say(end_note(what, &part.node, at, &zone, messages::EndCause::TimeLimit).trim_end());
+}
+
+/// The nodes where the kernel killed something of a step for its memory, each once.
+fn nodes_out_of_memory(known: &StepDetail) -> Vec<&str> {
+    // Components can share a node.
+    let nodes: BTreeSet<&str> = parts_ended_by(known, EndCause::OutOfMemory).map(|part| part.node.as_str()).collect();
+    nodes.into_iter().collect()
+}
+
+fn parts_ended_by(known: &StepDetail, cause: EndCause) -> impl Iterator<Item = &StepNodeDetail> {
+    let is_it = move |part: &&StepNodeDetail| part.exit.as_ref().is_some_and(|exit| exit.cause == cause);
+    known.nodes.iter().filter(is_it)
+}
+
 /// A line for standard error. Nobody has to be there to read it.
 fn say(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
@@ -501,15 +544,4 @@ fn not_at_once(job: JobId) -> Problem {
     let chosen = ExitStatuses::from_variables(variable);
     let code = chosen.immediate.or(chosen.error).unwrap_or(1);
     Problem::Failed(Failure { code, ..not_created(job, "Requested nodes are busy") })
-}
-
-/// The command of each rank, if they are in a file (SL-R-24).
-fn programs(plan: &StepPlan, tasks: u32) -> Result<Option<Vec<Vec<String>>>, Problem> {
-    if !plan.leader().is_set("multi-prog") {
-        return Ok(None);
-    }
-    let path = plan.parts.first().and_then(|part| part.part.words.first()).cloned().unwrap_or_default();
-    let fatal = |text: String| Problem::Failed(Failure::fatal(COMMAND.name(), text));
-    let text = std::fs::read_to_string(&path).map_err(|error| fatal(format!("Unable to open {path}: {error}")))?;
-    steps::programs(&text, tasks).map(Some).map_err(|error| fatal(format!("{path}: {error}")))
 }

@@ -1,5 +1,8 @@
 //! What the commands that submit jobs have in common: `sbatch`, `salloc` and `srun`.
 
+#[cfg(test)]
+mod tests;
+
 use super::{
     site::{group_name, host, unreachable, variable, was_refused},
     variables::own_limits,
@@ -23,6 +26,7 @@ use muster_slurm::{
     words::refused_limit,
 };
 use nix::unistd::{Gid, Uid, User};
+use std::collections::BTreeMap;
 
 /// Why nothing was submitted or started.
 pub enum Problem {
@@ -113,6 +117,22 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
 /// What a file of `--nodefile` says, if it can be read.
 pub fn text_of(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
+}
+
+/// The variables by which commands find an instance. The secret for it is not among them.
+const LEADING: [&str; 2] = ["MUSTER_DATA", "MUSTER_SERVER"];
+
+/// Has the commands inside a job or step find the instance of their submitter, whatever `--export` leaves of its environment:
+/// Slurm's daemon gives `SLURM_CONF` to each of them (SL-E-13). Who names another instance there gets that one.
+pub fn lead_back(environment: &mut BTreeMap<String, String>, caller: &Caller) {
+    let is_leading = |(name, value): &&(String, String)| LEADING.contains(&name.as_str()) && !value.is_empty();
+    let own: BTreeMap<String, String> = caller.environment.iter().filter(is_leading).cloned().collect();
+    let named = |name: &&str| environment.get(*name).filter(|value| !value.is_empty());
+    let is_another = |name: &&str| named(name).is_some_and(|value| own.get(*name) != Some(value));
+    // The address of a gateway would go before a folder that was named.
+    if !LEADING.iter().any(is_another) {
+        environment.extend(own);
+    }
 }
 
 /// The submitter's secret, and what belongs to the job that submits.

@@ -12,9 +12,32 @@ use std::{
 /// A line that grows longer than this is shown as several.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Collects what tasks say. With labels only whole lines are shown.
+/// How it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it comes: it is all of one task, or somebody waits for each letter.
+    AsItComes,
+    /// A line when it is whole, or its task is over: tasks that write in blocks do not cut each other's lines. No byte is
+    /// added.
+    WholeLines,
+    /// Whole lines, each behind the rank of its task in so many columns.
+    Labelled(usize),
+}
+
+impl Form {
+    /// With the width of the ranks in front of lines, if they are wanted; of so many tasks, at once or line by line.
+    pub fn of(label_width: Option<usize>, tasks: u32, at_once: bool) -> Self {
+        match label_width {
+            Some(width) => Self::Labelled(width),
+            None if tasks > 1 && !at_once => Self::WholeLines,
+            None => Self::AsItComes,
+        }
+    }
+}
+
+/// Collects what tasks say.
 pub struct Lines {
-    label_width: Option<usize>,
+    form: Form,
     /// Lines whose end has not come, by rank and whether they are errors.
     partial: BTreeMap<(u32, bool), Vec<u8>>,
     output: Vec<u8>,
@@ -29,15 +52,15 @@ pub struct Lines {
 pub type Sink = Box<dyn io::Write>;
 
 impl Lines {
-    /// With the width of the ranks in front of lines, if they are wanted. All goes to this process's own streams.
-    pub fn new(label_width: Option<usize>) -> Self {
-        Self::into(label_width, Box::new(io::stdout()), Box::new(io::stderr()))
+    /// All goes to this process's own streams.
+    pub fn new(form: Form) -> Self {
+        Self::into(form, Box::new(io::stdout()), Box::new(io::stderr()))
     }
 
     /// As above, to somewhere else.
-    pub fn into(label_width: Option<usize>, output: Sink, errors: Sink) -> Self {
+    pub fn into(form: Form, output: Sink, errors: Sink) -> Self {
         Self {
-            label_width,
+            form,
             partial: BTreeMap::new(),
             output: Vec::new(),
             errors: Vec::new(),
@@ -75,7 +98,31 @@ impl Lines {
     }
 
     fn add(&mut self, rank: u32, is_error: bool, bytes: &[u8]) {
-        let Some(width) = self.label_width else { return self.sink(is_error).extend_from_slice(bytes) };
+        match self.form {
+            Form::AsItComes => self.sink(is_error).extend_from_slice(bytes),
+            Form::WholeLines => self.add_whole_lines(rank, is_error, bytes),
+            Form::Labelled(width) => self.add_labelled(rank, width, is_error, bytes),
+        }
+    }
+
+    fn add_whole_lines(&mut self, rank: u32, is_error: bool, bytes: &[u8]) {
+        let mut partial = self.partial.remove(&(rank, is_error)).unwrap_or_default();
+        let ended = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let (whole, rest) = bytes.split_at(ended);
+        if !whole.is_empty() {
+            self.sink(is_error).append(&mut partial);
+            self.sink(is_error).extend_from_slice(whole);
+        }
+        partial.extend_from_slice(rest);
+        if partial.len() >= MAX_LINE_BYTES {
+            self.sink(is_error).append(&mut partial);
+        }
+        if !partial.is_empty() {
+            self.partial.insert((rank, is_error), partial);
+        }
+    }
+
+    fn add_labelled(&mut self, rank: u32, width: usize, is_error: bool, bytes: &[u8]) {
         let mut line = self.partial.remove(&(rank, is_error)).unwrap_or_default();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             line.extend_from_slice(piece);
@@ -99,12 +146,16 @@ impl Lines {
         sink.extend_from_slice(line);
     }
 
-    /// A line that its task did not end is ended here.
+    /// A line that its task did not end is ended here, if a label can follow.
     fn end(&mut self, rank: u32) {
         for is_error in [false, true] {
-            if let (Some(mut line), Some(width)) = (self.partial.remove(&(rank, is_error)), self.label_width) {
-                line.push(b'\n');
-                self.label(rank, width, is_error, &line);
+            let Some(mut line) = self.partial.remove(&(rank, is_error)) else { continue };
+            match self.form {
+                Form::Labelled(width) => {
+                    line.push(b'\n');
+                    self.label(rank, width, is_error, &line);
+                }
+                _ => self.sink(is_error).append(&mut line),
             }
         }
     }
@@ -133,8 +184,8 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn shown(label_width: Option<usize>) -> String {
-        let mut lines = Lines::new(label_width);
+    fn shown(form: Form) -> String {
+        let mut lines = Lines::new(form);
         for (rank, text) in [(3, "a\nb"), (10, "x\n"), (3, "c\nd")] {
             lines.take(Frame { rank, content: Content::Output(text.as_bytes()) });
         }
@@ -145,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_not_kept_for_ever() {
-        let mut lines = Lines::new(Some(1));
+        let mut lines = Lines::new(Form::Labelled(1));
         let piece = vec![b'x'; 64 << 10];
         (0..40).for_each(|_| lines.take(Frame { rank: 0, content: Content::Output(&piece) }));
         assert!(lines.partial.values().all(|line| line.len() < MAX_LINE_BYTES));
@@ -160,7 +211,19 @@ mod tests {
     /// SL-R-14
     #[test]
     fn lines_are_labelled_whole_with_ranks_of_one_width() {
-        assert_eq!(shown(Some(2)), " 3: a\n10: x\n 3: bc\n 3: d\n");
-        assert_eq!(shown(None), "a\nbx\nc\nd");
+        assert_eq!(shown(Form::of(Some(2), 11, true)), " 3: a\n10: x\n 3: bc\n 3: d\n");
+        assert_eq!(shown(Form::of(None, 11, true)), "a\nbx\nc\nd");
+    }
+
+    #[test]
+    fn tasks_do_not_cut_lines_of_each_other() {
+        assert_eq!(shown(Form::of(None, 11, false)), "a\nx\nbc\nd");
+        let mut lines = Lines::new(Form::WholeLines);
+        let piece = vec![b'x'; MAX_LINE_BYTES - 1];
+        lines.take(Frame { rank: 0, content: Content::Output(&piece) });
+        assert!(lines.output.is_empty(), "its end may come");
+        lines.take(Frame { rank: 0, content: Content::Output(b"xx") });
+        assert_eq!(lines.output.len(), MAX_LINE_BYTES + 1, "nothing is kept for ever, and no byte added");
+        assert_eq!(Form::of(None, 1, false), Form::AsItComes, "one task cuts nobody's lines");
     }
 }

@@ -1,7 +1,7 @@
 //! What tasks say and how they end, on its way to where it was asked for (SL-R-14, SL-R-23, SL-R-25).
 
 use super::interrupted::Tasks;
-use crate::commands::step::output::{Lines, Sink};
+use crate::commands::step::output::{Form, Lines, Sink};
 use muster_schemas::{
     job::ExitStatus,
     step_io::{Content, Frame},
@@ -32,8 +32,10 @@ impl Shown {
     pub fn of(plan: &StepPlan, streams: &Streams, named: &Facts, tasks: Tasks) -> Result<Self, String> {
         let nodes = nodes_of_ranks(plan);
         let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-        let is_labelled = plan.leader().is_set("label") && streams.of_tasks.terminal.is_none();
+        let has_terminal = streams.of_tasks.terminal.is_some();
+        let is_labelled = plan.leader().is_set("label") && !has_terminal;
         let width = is_labelled.then(|| label(0, count).len() - 2);
+        let form = Form::of(width, count, has_terminal || plan.leader().is_set("unbuffered"));
         let appends = streams.of_tasks.append_output;
         let file = |shown: &steps::Shown| match shown {
             steps::Shown::File(pattern) => open(&output::expand(pattern, named), appends).map(Some),
@@ -46,7 +48,7 @@ impl Shown {
             _ => file(&streams.stderr)?,
         };
         let sink = |file: Option<File>, own: Sink| file.map_or(own, |file| Box::new(file));
-        let lines = Lines::into(width, sink(stdout, Box::new(io::stdout())), sink(stderr, Box::new(io::stderr())));
+        let lines = Lines::into(form, sink(stdout, Box::new(io::stdout())), sink(stderr, Box::new(io::stderr())));
         let only = [&streams.stdout, &streams.stderr].map(|shown| match shown {
             steps::Shown::OneTask(rank) => Some(*rank),
             _ => None,
