@@ -109,8 +109,8 @@ fn a_step_that_has_used_up_its_time_says_so() {
 #[test]
 fn a_step_that_has_used_too_much_memory_says_so() {
     let site = reference();
-    if !site.system.log().contains("cgroup") {
-        // Without groups nobody keeps it from memory.
+    if !site.system.log().contains("memory limits: cgroup") {
+        eprintln!("NOT TESTED: this machine cannot keep a step from memory");
         return;
     }
     site.ok("salloc --no-shell -n1 --mem=60");
