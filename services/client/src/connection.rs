@@ -14,7 +14,8 @@ use std::{
 
 /// Bytes of the head of an answer that are looked at.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-const MAX_HEADERS: usize = 64;
+/// Bytes that are read at once of what is not taken as a whole. The least that does: they are set to zero first.
+const BUFFER_BYTES: usize = 4 << 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a gateway is.
@@ -150,7 +151,7 @@ impl Connection {
         };
         let unreachable =
             |error: io::Error| ClientError::Unreachable { endpoint: endpoint.to_string(), reason: describe(&error) };
-        Ok(Self { socket: BufReader::with_capacity(16 << 10, socket.map_err(unreachable)?) })
+        Ok(Self { socket: BufReader::with_capacity(BUFFER_BYTES, socket.map_err(unreachable)?) })
     }
 
     /// How long reading may take; `None` means for ever.
@@ -279,11 +280,11 @@ impl Connection {
     fn read_chunk(&mut self, body: &mut Vec<u8>) -> Result<bool, ClientError> {
         let mut line = Vec::with_capacity(16);
         self.read_line_into(&mut line)?;
-        let size = match httparse::parse_chunk_size(&line) {
-            Ok(httparse::Status::Complete((_, size))) => size,
-            _ if line.is_empty() => return Err(cut_short()),
-            _ => return Err(ClientError::Protocol("a chunk of the answer has no size".to_owned())),
-        };
+        if line.is_empty() {
+            return Err(cut_short());
+        }
+        let size = line.split(|byte| *byte == b';').next().and_then(|size| number(size.trim_ascii(), 16));
+        let size = size.ok_or_else(|| ClientError::Protocol("a chunk of the answer has no size".to_owned()))?;
         let read = (&mut self.socket).take(size).read_to_end(body).map_err(lost)?;
         if (read as u64) < size {
             return Err(cut_short());
@@ -342,23 +343,23 @@ fn connect_tcp(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
+/// Reads a head, which ends with an empty line.
+///
+/// A crate for it would first ask the processor what it can do, which takes longer than all that `sbatch` does otherwise where a
+/// hypervisor answers.
 fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut headers);
     let malformed = || ClientError::Protocol("the answer is not HTTP".to_owned());
-    match response.parse(bytes) {
-        Ok(httparse::Status::Complete(_)) => {}
-        _ => return Err(malformed()),
-    }
-    let status = response.code.ok_or_else(malformed)?;
-    let mut head = Head { status, framing: Framing::UntilClose, keep_alive: response.version == Some(1) };
-    for header in response.headers.iter() {
-        let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
-        if header.name.eq_ignore_ascii_case("content-length") {
-            head.framing = Framing::Length(value.parse().map_err(|_| malformed())?);
-        } else if header.name.eq_ignore_ascii_case("transfer-encoding") && value.eq_ignore_ascii_case("chunked") {
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let (keep_alive, status) = lines.next().and_then(parse_status_line).ok_or_else(malformed)?;
+    let mut head = Head { status, framing: Framing::UntilClose, keep_alive };
+    for line in lines.take_while(|line| !line.is_empty()) {
+        let colon = line.iter().position(|byte| *byte == b':').filter(|colon| *colon > 0).ok_or_else(malformed)?;
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"content-length") {
+            head.framing = Framing::Length(number(value, 10).ok_or_else(malformed)?);
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") && value.eq_ignore_ascii_case(b"chunked") {
             head.framing = Framing::Chunked;
-        } else if header.name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close") {
+        } else if name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close") {
             head.keep_alive = false;
         }
     }
@@ -366,6 +367,19 @@ fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
         head.framing = Framing::Length(0);
     }
     Ok(head)
+}
+
+/// Whether the connection is kept unless a header says otherwise, and the status.
+fn parse_status_line(line: &[u8]) -> Option<(bool, u16)> {
+    let (version, rest) = line.strip_prefix(b"HTTP/1.")?.split_first()?;
+    let status = rest.strip_prefix(b" ")?.get(..3)?;
+    Some((*version == b'1', number(status, 10)?.try_into().ok()?))
+}
+
+/// A number that is written with digits only.
+fn number(digits: &[u8], radix: u32) -> Option<u64> {
+    let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u64::from_str_radix(text, radix).ok()
 }
 
 fn lost(error: io::Error) -> ClientError {
