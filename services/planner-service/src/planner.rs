@@ -38,6 +38,9 @@ static WAITING: LazyLock<Gauge<i64>> = LazyLock::new(|| {
 
 /// After the ledger refused a whole plan, or did not answer, wait so long before the next one.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// Between two plans that only say why jobs wait lies at least so much: of jobs that come one after the other each would be a
+/// commit of its own, and the next job waits for the disk.
+const BETWEEN_REASONS_MICROS: i64 = 20_000;
 /// It is looked at the clock at least so often, because clocks jump.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
@@ -56,6 +59,8 @@ pub(crate) struct Planner<'c> {
     is_plan_due: bool,
     /// When a plan is worth making without anything having happened.
     wake: Option<Timestamp>,
+    /// When a plan last did nothing but say why jobs wait.
+    told_reasons: Option<Timestamp>,
     /// Which start of a planner this is, once the ledger has counted it, and how many passes it has made (HPC-F-89).
     epoch: Option<u64>,
     passes: u64,
@@ -82,6 +87,7 @@ impl<'c> Planner<'c> {
             refused: Vec::new(),
             is_plan_due: true,
             wake: None,
+            told_reasons: None,
             epoch: None,
             passes: 0,
         })
@@ -183,7 +189,21 @@ impl<'c> Planner<'c> {
         };
         self.passes += 1;
         let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
-        if says_nothing(&plan) { Ok(()) } else { self.commit_and_follow(plan).await }
+        if says_nothing(&plan) || self.keeps_back(&plan, now) { Ok(()) } else { self.commit_and_follow(plan).await }
+    }
+
+    /// Whether a plan only says why jobs wait, and another has just done so. It is made again a little later then; one of an
+    /// external planner might not be.
+    fn keeps_back(&mut self, plan: &ProposedPlan, now: Timestamp) -> bool {
+        if self.external.is_some() || acts(plan) {
+            return false;
+        }
+        let due = self.told_reasons.map(|told| told.plus_micros(BETWEEN_REASONS_MICROS)).filter(|due| *due > now);
+        match due {
+            Some(due) => self.wake = Some(self.wake.map_or(due, |wake| wake.min(due))),
+            None => self.told_reasons = Some(now),
+        }
+        due.is_some()
     }
 
     /// Lets the ledger count this planner, once. `None` if it does not now: then it is asked again before the next plan.
@@ -289,16 +309,20 @@ impl<'c> Planner<'c> {
 
 /// Whether there is nothing in a plan that the ledger does not know.
 fn says_nothing(plan: &ProposedPlan) -> bool {
-    plan.starts.is_empty()
-        && plan.reasons.is_empty()
-        && plan.slots.is_empty()
-        && plan.predictions.is_empty()
-        && plan.reservations.is_empty()
-        && plan.growths.is_empty()
-        && plan.shrinks.is_empty()
-        && plan.preemptions.is_empty()
-        && plan.reserved.is_empty()
-        && plan.backfill_pass.is_none()
+    plan.reasons.is_empty() && !acts(plan)
+}
+
+/// Whether a plan does more than say why jobs wait.
+fn acts(plan: &ProposedPlan) -> bool {
+    !plan.starts.is_empty()
+        || !plan.slots.is_empty()
+        || !plan.predictions.is_empty()
+        || !plan.reservations.is_empty()
+        || !plan.growths.is_empty()
+        || !plan.shrinks.is_empty()
+        || !plan.preemptions.is_empty()
+        || !plan.reserved.is_empty()
+        || plan.backfill_pass.is_some()
 }
 
 /// What was foreseen, when it is; for ever if nothing predicts.

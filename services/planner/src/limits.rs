@@ -171,6 +171,12 @@ impl Limits {
         self.accounts = AccountLimits::new(accounts);
     }
 
+    /// Whether there is any limit.
+    pub fn has_any(&self, specs: &BTreeMap<Arc<str>, QueueSpec>) -> bool {
+        let is_limited = |queue: &QueueSpec| queue.max_running_jobs.or(queue.max_running_jobs_per_user).is_some();
+        !self.rules.is_empty() || self.accounts.is_enforced() || specs.values().any(is_limited)
+    }
+
     /// Looks up what limits a job that waits, so that it is known whenever it is asked for.
     pub fn prepare(&mut self, holder: &Holder, demand: &Demand) {
         let usage = Usage::default();

@@ -29,7 +29,8 @@ impl AccountLimits {
         Self { accounts, ..Self::default() }
     }
 
-    fn is_enforced(&self) -> bool {
+    /// Whether anything is limited.
+    pub fn is_enforced(&self) -> bool {
         self.accounts.settings().limits
     }
 

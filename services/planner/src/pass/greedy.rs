@@ -24,6 +24,7 @@ impl Engine {
         };
         let may_pass = backfill.mode != BackfillMode::None;
         let mut tries_left = backfill.look_ahead.unwrap_or(u32::MAX);
+        let has_limits = self.limits.has_any(&self.queues);
         for (number, place) in sorted.iter().enumerate() {
             if cycle.plan.is_cut_short || self.is_all_blocked(cycle) {
                 return;
@@ -45,6 +46,10 @@ impl Engine {
                 }
                 continue;
             }
+            // While all nodes are serviced all jobs are such, and only a limit would be something to say of them.
+            if !has_limits && self.is_hopeless_now(cycle, *place) {
+                continue;
+            }
             self.pass_block_on(cycle, *place);
             if !self.may_be_planned(cycle, *place) || self.start(cycle, *place) != Verdict::NoRoom {
                 continue;
@@ -59,6 +64,12 @@ impl Engine {
                 self.tell_shortage(cycle, *place);
             }
         }
+    }
+
+    /// Whether a job that is not behind another can neither start nor be promised anything, as no node has anything free and
+    /// no waiting helps.
+    fn is_hopeless_now(&self, cycle: &Cycle, place: Place) -> bool {
+        cycle.index.is_empty() && cycle.blocked.is_empty() && self.is_hopeless(place) && self.kept(place).is_none()
     }
 
     /// A job that is behind in one of its queues waits at its place in the others: no later job may go around it there.
