@@ -15,7 +15,7 @@ pub use launch::{Launcher, launch_lines, nodes_of_ranks};
 pub use layout::{
     NodeWish, Place, Room, World, arbitrary, distribute, group_size, on_fewer_nodes, pick_nodes, step_size,
 };
-pub use multi_prog::{MultiProgError, programs};
+pub use multi_prog::{MultiProgError, ProgramFile, RankError};
 use muster_schemas::resources::IndexSet;
 pub use plan::{PlanError, PlannedPart, StepPlan, plan};
 pub use streams::{Fed, Shown, Streams};

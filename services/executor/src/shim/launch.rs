@@ -1,7 +1,7 @@
 //! From an order to processes.
 
 use super::{
-    execution::{Environment, ProgramPath},
+    execution::ProgramPath,
     files::{Files, plain},
     step,
     streams::Streams,
@@ -173,12 +173,7 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Tasks, String> 
             cpus: Vec::new(),
         })
     });
-    Ok(Tasks {
-        each: each.collect::<Result<_, String>>()?,
-        directory,
-        environment: Environment::new(&variables),
-        limits: environment::soft_limits(order),
-    })
+    Tasks::of(order, directory, &variables, each)
 }
 
 /// Relative paths of the order are meant from here.

@@ -1,7 +1,7 @@
 //! The tasks of a step with places of its own, before they are started.
 
 use super::{
-    execution::{Environment, ProgramPath},
+    execution::ProgramPath,
     files::Files,
     launch::{c_string, command_program, enter_directory},
     streams::{self, Streams},
@@ -47,12 +47,7 @@ pub fn prepare(
             cpus: cpus_of(spooled, &tasks.ranks, local_rank),
         })
     });
-    Ok(Tasks {
-        each: each.collect::<Result<_, String>>()?,
-        directory,
-        environment: Environment::new(&variables),
-        limits: environment::soft_limits(order),
-    })
+    Tasks::of(order, directory, &variables, each)
 }
 
 /// The CPUs of one task: its own if there are as many as all tasks ask for, else all of the step's.

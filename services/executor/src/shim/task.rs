@@ -4,7 +4,7 @@ use super::{
     execution::{Environment, ProgramPath},
     streams::{Stream, Streams},
 };
-use crate::{containment::Entrance, identity::Identity, spool::SpooledOrder};
+use crate::{containment::Entrance, environment::soft_limits, identity::Identity, spool::SpooledOrder};
 use muster_schemas::{job::Program, node::LaunchOrder};
 use nix::{
     errno::Errno,
@@ -32,6 +32,22 @@ pub struct Tasks {
     pub environment: Environment,
     /// The soft limits that they bring with them.
     pub limits: Vec<(Resource, Option<u64>)>,
+}
+
+impl Tasks {
+    /// Tasks of an order, with the variables that they have in common.
+    ///
+    /// # Errors
+    /// Why one of them cannot be started, for people.
+    pub fn of(
+        order: &LaunchOrder,
+        directory: File,
+        variables: &BTreeMap<String, String>,
+        each: impl Iterator<Item = Result<Task, String>>,
+    ) -> Result<Self, String> {
+        let environment = Environment::new(variables);
+        Ok(Self { each: each.collect::<Result<_, _>>()?, directory, environment, limits: soft_limits(order) })
+    }
 }
 
 /// A task before it is started.

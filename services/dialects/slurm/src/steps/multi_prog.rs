@@ -25,68 +25,192 @@ pub enum MultiProgError {
         /// The line, from 1.
         line: usize,
     },
-    /// No line is for this task.
-    #[error("no line is for the task of rank {rank}")]
-    NoLine {
+}
+
+/// Why a file does not say what each task runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RankError {
+    /// A rank that the step does not have.
+    Beyond {
+        /// The line, from 1.
+        line: usize,
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank that has a program already.
+    Duplicate {
+        /// The line, from 1.
+        line: usize,
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank without any.
+    NoRecord {
         /// The rank.
         rank: u32,
     },
 }
 
-/// The program and arguments of each task of a step. A line is `RANKS PROGRAM [ARGUMENTS]`; ranks are a list, a range or `*`
-/// for all tasks without a line of their own. `%t` is the rank, `%o` its offset in the ranks of the line. A line with `#` in
-/// column one is a comment. The first line for a rank counts; ranks that the step does not have are ignored.
-///
-/// # Errors
-/// The first line that cannot be read, or the first task without one.
-pub fn programs(text: &str, tasks: u32) -> Result<Vec<Vec<String>>, MultiProgError> {
-    let mut programs: Vec<Option<Vec<String>>> = vec![None; tasks as usize];
-    let mut for_others: Option<Vec<String>> = None;
-    for (index, line) in text.lines().enumerate() {
-        let number = index + 1;
-        if line.starts_with('#') || line.trim().is_empty() {
-            continue;
-        }
-        let words = split(line).ok_or(MultiProgError::Quote { line: number })?;
-        let Some((ranks, program)) = words.split_first() else { continue };
-        if program.is_empty() {
-            return Err(MultiProgError::NoProgram { line: number });
-        }
-        if ranks == "*" {
-            for_others.get_or_insert_with(|| program.to_vec());
-            continue;
-        }
-        let ranges = ranges(ranks).ok_or_else(|| MultiProgError::Ranks { line: number, text: ranks.clone() })?;
-        let mut before: u32 = 0;
-        for (first, last) in ranges {
-            for rank in (first..=last).take_while(|rank| *rank < tasks) {
-                let offset = before.saturating_add(rank - first);
-                programs[rank as usize].get_or_insert_with(|| filled(program, rank, offset));
+impl RankError {
+    /// What Slurm says of a file with this path.
+    pub fn lines(&self, path: &str) -> Vec<String> {
+        let of_line =
+            |why: String, line: &usize| vec![why, format!("Line {line} of configuration file {path} invalid")];
+        match self {
+            Self::Beyond { line, rank } => of_line(format!("Invalid task id, {rank} >= ntasks"), line),
+            Self::Duplicate { line, rank } => of_line(format!("Duplicate record for task {rank}"), line),
+            Self::NoRecord { rank } => {
+                vec![format!("Configuration file {path} invalid, no record for task id {rank}")]
             }
-            before = before.saturating_add(last - first).saturating_add(1);
         }
     }
-    let mut offset = 0;
-    let mut complete = Vec::with_capacity(programs.len());
-    for (rank, program) in (0..tasks).zip(programs) {
-        complete.push(match (program, &for_others) {
-            (Some(program), _) => program,
-            (None, Some(others)) => {
-                offset += 1;
-                filled(others, rank, offset - 1)
-            }
-            (None, None) => return Err(MultiProgError::NoLine { rank }),
-        });
-    }
-    Ok(complete)
 }
 
-fn ranges(text: &str) -> Option<Vec<(u32, u32)>> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        number(first).zip(number(last)).filter(|(first, last)| first <= last)
-    };
-    text.split(',').map(range).collect()
+/// A file that gives each rank of a step its program. A line is `RANKS PROGRAM [ARGUMENTS]`; ranks are a list, a range or `*`
+/// for all tasks without a line of their own. `%t` is the rank, `%o` its offset in the ranks of the line. A line with `#` in
+/// column one is a comment; a backslash at the end of a line continues it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramFile {
+    records: Vec<Record>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Record {
+    /// From 1.
+    line: usize,
+    ranks: Ranks,
+    program: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Ranks {
+    /// From the first to the last of each.
+    Listed(Vec<(u32, u32)>),
+    /// Those without a line of their own.
+    Others,
+}
+
+impl ProgramFile {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The first line that cannot be read.
+    pub fn parse(text: &str) -> Result<Self, MultiProgError> {
+        let mut records = Vec::new();
+        for (line, text) in lines(text) {
+            if text.starts_with('#') {
+                continue;
+            }
+            let words = split(&text).ok_or(MultiProgError::Quote { line })?;
+            let Some((ranks, program)) = words.split_first() else { continue };
+            if program.is_empty() {
+                return Err(MultiProgError::NoProgram { line });
+            }
+            let ranks = Ranks::parse(ranks).ok_or_else(|| MultiProgError::Ranks { line, text: ranks.clone() })?;
+            records.push(Record { line, ranks, program: program.to_vec() });
+        }
+        Ok(Self { records })
+    }
+
+    /// The number of tasks: what was asked for, else one more than the highest rank. As in Slurm `*` stands for those that
+    /// there are by then, so that it belongs into the last line.
+    ///
+    /// # Errors
+    /// There is not one program for each task.
+    pub fn tasks(&self, asked: Option<u32>) -> Result<u32, RankError> {
+        let mut tasks = asked.unwrap_or(1);
+        let mut known: Vec<(u32, u32)> = Vec::new();
+        for Record { line, ranks, .. } in &self.records {
+            let line = *line;
+            let Ranks::Listed(ranges) = ranks else {
+                known.push((0, tasks.saturating_sub(1)));
+                continue;
+            };
+            for &(first, last) in ranges {
+                if last >= tasks {
+                    if asked.is_some() {
+                        return Err(RankError::Beyond { line, rank: last });
+                    }
+                    tasks = last.saturating_add(1);
+                }
+                if let Some(rank) = first_in(&known, first, last) {
+                    return Err(RankError::Duplicate { line, rank });
+                }
+                known.push((first, last));
+            }
+        }
+        first_missing(known, tasks).map_or(Ok(tasks), |rank| Err(RankError::NoRecord { rank }))
+    }
+
+    /// The program and arguments of each task of a step with so many.
+    ///
+    /// # Errors
+    /// As [`Self::tasks`].
+    pub fn programs(&self, tasks: u32) -> Result<Vec<Vec<String>>, RankError> {
+        self.tasks(Some(tasks))?;
+        let mut programs: Vec<Option<Vec<String>>> = vec![None; tasks as usize];
+        for Record { ranks, program, .. } in &self.records {
+            let mut offset = 0..;
+            let mut fill = |rank: u32| {
+                if let Some(place @ None) = programs.get_mut(rank as usize) {
+                    *place = offset.next().map(|offset| filled(program, rank, offset));
+                }
+            };
+            match ranks {
+                Ranks::Listed(ranges) => ranges.iter().for_each(|(first, last)| (*first..=*last).for_each(&mut fill)),
+                Ranks::Others => (0..tasks).for_each(fill),
+            }
+        }
+        let complete = (0..).zip(programs).map(|(rank, program)| program.ok_or(RankError::NoRecord { rank }));
+        complete.collect()
+    }
+}
+
+/// The lines with their numbers, from 1. What is continued is one line with the number of its beginning.
+fn lines(text: &str) -> Vec<(usize, String)> {
+    let mut joined: Vec<(usize, String)> = Vec::new();
+    let mut is_continued = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let (line, goes_on) = line.strip_suffix('\\').map_or((line, false), |begin| (begin, true));
+        match joined.last_mut().filter(|_| is_continued) {
+            Some((_, begun)) => begun.push_str(line),
+            None => joined.push((number, line.to_owned())),
+        }
+        is_continued = goes_on;
+    }
+    joined
+}
+
+impl Ranks {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::Others);
+        }
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            number(first).zip(number(last)).filter(|(first, last)| first <= last)
+        };
+        text.split(',').map(range).collect::<Option<_>>().map(Self::Listed)
+    }
+}
+
+/// The first rank of a range that is in one of the others.
+fn first_in(known: &[(u32, u32)], first: u32, last: u32) -> Option<u32> {
+    let common = known.iter().map(|(low, high)| (first.max(*low), last.min(*high)));
+    common.filter(|(low, high)| low <= high).map(|(low, _)| low).min()
+}
+
+/// The first rank of a step that is in none of the ranges.
+fn first_missing(mut known: Vec<(u32, u32)>, tasks: u32) -> Option<u32> {
+    known.sort_unstable();
+    let mut next = 0;
+    for (first, last) in known {
+        if first > next {
+            break;
+        }
+        next = next.max(last.saturating_add(1));
+    }
+    (next < tasks).then_some(next)
 }
 
 fn filled(program: &[String], rank: u32, offset: u32) -> Vec<String> {

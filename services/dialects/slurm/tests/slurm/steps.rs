@@ -8,9 +8,9 @@ use muster_slurm::{
     request::{Settings, step_parts},
     select::SchedulerParameters,
     steps::{
-        GroupWish, MultiProgError, NodeWish, Part, Place, Room, StepError, TaskEnd, World, appends_output, arbitrary,
-        distribute, end_lines, exit_status, het_groups, label, layout_text, on_fewer_nodes, out_of_memory_line, parts,
-        pick_nodes, programs, step_size, waiting_lines,
+        GroupWish, MultiProgError, NodeWish, Part, Place, ProgramFile, RankError, Room, StepError, TaskEnd, World,
+        appends_output, arbitrary, distribute, end_lines, exit_status, het_groups, label, layout_text, on_fewer_nodes,
+        out_of_memory_line, parts, pick_nodes, step_size, waiting_lines,
     },
 };
 use proptest::{collection::vec, prelude::*};
@@ -376,12 +376,61 @@ fn the_layout_of_a_step_lists_ranks_by_node() {
 #[test]
 fn a_file_gives_each_rank_its_program() {
     let file = "# comment\n0 master --ranks=%t\n1-2,4 worker %t \"of %o\"\n* other %o\n";
-    let lines: Vec<String> = programs(file, 6).unwrap().iter().map(|words| words.join("|")).collect();
+    let programs = ProgramFile::parse(file).unwrap().programs(6).unwrap();
+    let lines: Vec<String> = programs.iter().map(|words| words.join("|")).collect();
     assert_eq!(lines, ["master|--ranks=0", "worker|1|of 0", "worker|2|of 1", "other|0", "worker|4|of 2", "other|1"]);
-    assert_eq!(programs("0 a\n", 2), Err(MultiProgError::NoLine { rank: 1 }));
-    assert_eq!(programs("x a\n", 1), Err(MultiProgError::Ranks { line: 1, text: "x".into() }));
-    assert_eq!(programs("0\n", 1), Err(MultiProgError::NoProgram { line: 1 }));
-    assert_eq!(programs("0 'a\n", 1), Err(MultiProgError::Quote { line: 1 }));
+    let refused = |text: &str| ProgramFile::parse(text).unwrap_err();
+    assert_eq!(refused("x a\n"), MultiProgError::Ranks { line: 1, text: "x".into() });
+    assert_eq!(refused("0\n"), MultiProgError::NoProgram { line: 1 });
+    assert_eq!(refused("0 'a\n"), MultiProgError::Quote { line: 1 });
+}
+
+fn tasks_of(text: &str, asked: Option<u32>) -> Result<u32, RankError> {
+    ProgramFile::parse(text).unwrap().tasks(asked)
+}
+
+/// SL-R-24: each task has one record, and each record a task.
+#[test]
+fn each_task_has_one_record() {
+    assert_eq!(tasks_of("# 9 none\n\n0 a\n1-2,3 b\n", Some(4)), Ok(4));
+    assert_eq!(tasks_of("5 a\n", Some(2)), Err(RankError::Beyond { line: 1, rank: 5 }));
+    assert_eq!(tasks_of("0 a\n1-4 a\n", Some(2)), Err(RankError::Beyond { line: 2, rank: 4 }));
+    assert_eq!(tasks_of("0 a\n\n0 b\n", Some(1)), Err(RankError::Duplicate { line: 3, rank: 0 }));
+    assert_eq!(tasks_of("3 a\n0-4 b\n", None), Err(RankError::Duplicate { line: 2, rank: 3 }));
+    assert_eq!(tasks_of("0,0 a\n", Some(1)), Err(RankError::Duplicate { line: 1, rank: 0 }));
+    assert_eq!(tasks_of("0 a\n2 b\n", Some(3)), Err(RankError::NoRecord { rank: 1 }));
+    assert_eq!(tasks_of("0 a\n* b\n", Some(3)), Ok(3));
+    assert_eq!(tasks_of("", Some(1)), Err(RankError::NoRecord { rank: 0 }));
+    assert_eq!(ProgramFile::parse("0 a\n").unwrap().programs(2), Err(RankError::NoRecord { rank: 1 }));
+}
+
+/// SL-R-24: without a number of tasks there are as many as the file has ranks for.
+#[test]
+fn a_file_tells_how_many_tasks_there_are() {
+    assert_eq!(tasks_of("0 a\n1-3 b\n", None), Ok(4));
+    assert_eq!(tasks_of("0-1 a\n* b\n", None), Ok(2));
+    assert_eq!(tasks_of("* a\n", None), Ok(1));
+    assert_eq!(tasks_of("2 a\n", None), Err(RankError::NoRecord { rank: 0 }));
+    assert_eq!(tasks_of("0-4294967295 a\n", None), Ok(u32::MAX));
+}
+
+/// SL-R-24: a backslash at the end of a line continues it, and the numbers of lines stay those of the file.
+#[test]
+fn lines_of_a_file_are_continued() {
+    let programs = ProgramFile::parse("0 a \\\n b \\\n c\n1 d\\").unwrap().programs(2).unwrap();
+    assert_eq!(programs, [vec!["a", "b", "c"], vec!["d"]]);
+    assert_eq!(tasks_of("0 a \\\n1 b\n0 c\n", None), Err(RankError::Duplicate { line: 3, rank: 0 }));
+}
+
+/// SL-R-24: the words for what is wrong.
+#[test]
+fn faults_of_a_file_are_told_in_slurm_s_words() {
+    let said = |fault: RankError| fault.lines("ranks").join("\n");
+    let line = "Line 1 of configuration file ranks invalid";
+    assert_eq!(said(RankError::Beyond { line: 1, rank: 5 }), format!("Invalid task id, 5 >= ntasks\n{line}"));
+    assert_eq!(said(RankError::Duplicate { line: 1, rank: 0 }), format!("Duplicate record for task 0\n{line}"));
+    let none = "Configuration file ranks invalid, no record for task id 1";
+    assert_eq!(said(RankError::NoRecord { rank: 1 }), none);
 }
 
 /// SL-O-07: the groups of a step carry options like those of a job, each over the defaults of its component (SL-R-13).
@@ -445,8 +494,9 @@ proptest! {
 
     #[test]
     fn any_file_of_programs_is_read_or_refused(text in "([0-9*,-]{0,5} [a-z%'\\\\]{0,6}\n){0,4}|\\PC{0,20}", tasks in 0u32..9) {
-        if let Ok(programs) = programs(&text, tasks) {
-            prop_assert_eq!(programs.len(), tasks as usize);
+        if let Ok(file) = ProgramFile::parse(&text) {
+            let programs = file.programs(tasks).map(|programs| programs.len() as u32);
+            prop_assert_eq!(programs, file.tasks(Some(tasks)));
         }
         let _ = het_groups(&text);
     }

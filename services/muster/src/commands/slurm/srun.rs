@@ -12,7 +12,7 @@ use super::{
     forecast,
     interrupts::{self, Interrupts},
     print,
-    site::{self, Site, unreachable, variable},
+    site::{self, Site, os_text, unreachable, variable},
     submission::{
         self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, lead_back, printed_only, tell, text_of,
     },
@@ -228,7 +228,9 @@ impl Run<'_> {
             umask: self.caller.umask,
         };
         let mut spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());
-        lead_back(spec.environment.get_or_insert_default(), &self.caller);
+        if let Some(environment) = &mut spec.environment {
+            lead_back(environment, &self.caller);
+        }
         self.run_beside(&plan, "prolog");
         let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
         let address = StepAddress { job, run, step };
@@ -456,15 +458,18 @@ impl Run<'_> {
 
     /// Passes on what the tasks are to read, on a thread that ends with this process.
     fn feed(&self, client: &Client, address: StepAddress, fed: &Fed, named: &Facts) -> Result<(), Problem> {
-        let source: Box<dyn std::io::Read + Send> = match fed {
-            Fed::Nothing => return Ok(()),
-            Fed::StandardInput => standard_input(),
-            Fed::File(pattern) => {
-                let path = output::expand(pattern, named);
-                let file = File::open(&path);
-                Box::new(file.map_err(|error| failed(format_args!("Could not open stdin file {path}: {error}")))?)
-            }
-        };
+        let source: Box<dyn std::io::Read + Send> =
+            match fed {
+                Fed::Nothing => return Ok(()),
+                Fed::StandardInput => standard_input(),
+                Fed::File(pattern) => {
+                    let path = output::expand(pattern, named);
+                    let file = File::open(&path);
+                    Box::new(file.map_err(|error| {
+                        failed(format_args!("Could not open stdin file {path}: {}", os_text(&error)))
+                    })?)
+                }
+            };
         let client = client.another();
         thread::spawn(move || pass_on(client, address, source));
         Ok(())

@@ -1,7 +1,10 @@
 //! What tasks say and how they end, on its way to where it was asked for (SL-R-14, SL-R-23, SL-R-25).
 
 use super::interrupted::Tasks;
-use crate::commands::step::output::{Form, Lines, Sink};
+use crate::commands::{
+    slurm::site::os_text,
+    step::output::{Form, Lines, Sink},
+};
 use muster_schemas::{
     job::ExitStatus,
     step_io::{Content, Frame},
@@ -110,5 +113,5 @@ fn open(path: &str, appends: bool) -> Result<File, String> {
         }
         Ok(file)
     });
-    emptied.map_err(|error| format!("Could not open stdout file {path}: {error}"))
+    emptied.map_err(|error| format!("Could not open stdout file {path}: {}", os_text(&error)))
 }
