@@ -186,7 +186,7 @@ fn submit_as_listing_user(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// Threads for those who list. They are on other machines in a cluster; here they share the cores with the planner, and must
+/// A thread for those who list. They are on other machines in a cluster; here they share the cores with the planner, and must
 /// not take one from it whenever a list is due or has come.
 /// They live as long as this program, as a runtime cannot be dropped amid the work of another.
 fn callers() -> Result<&'static Handle> {
@@ -195,7 +195,7 @@ fn callers() -> Result<&'static Handle> {
         // SAFETY: the call reads `usual` and nothing else; 0 is this thread. If it is refused, a figure is only worse.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const usual) };
     };
-    let runtime = Builder::new_multi_thread().worker_threads(2).on_thread_start(give_way).enable_all().build()?;
+    let runtime = Builder::new_multi_thread().worker_threads(1).on_thread_start(give_way).enable_all().build()?;
     Ok(Box::leak(Box::new(runtime)).handle())
 }
 

@@ -141,8 +141,10 @@ fn options_are_carried_to_the_next_component_as_in_the_worked_example() {
 #[test]
 fn a_plain_batch_job_has_all_its_variables() {
     let site = reference();
-    site.system.write("job.sh", "#!/bin/sh\nenv | grep ^SLURM | sort\necho pid=$$\n");
-    site.ok("sbatch -W -N2 -n4 -c2 --ntasks-per-node=2 --mem=100 -m cyclic -L ansys:2 -J named -A abc job.sh");
+    site.system.write("job.sh", "#!/bin/sh\nenv | grep -E '^(SLURM|TMPDIR=)' | sort\necho pid=$$\n");
+    site.ok(
+        "env -u TMPDIR sbatch -W -N2 -n4 -c2 --ntasks-per-node=2 --mem=100 -m cyclic -L ansys:2 -J named -A abc job.sh",
+    );
     let said = site.system.read("slurm-1.out");
     let value = |name: &str| {
         let found = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -176,6 +178,7 @@ fn a_plain_batch_job_has_all_its_variables() {
         ("SLURM_MEM_PER_NODE", "100"),
         ("SLURM_DISTRIBUTION", "cyclic"),
         ("SLURM_JOB_LICENSES", "ansys:2"),
+        ("TMPDIR", "/tmp"),
     ] {
         assert_eq!(value(name), expected, "{name}\n{said}");
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Ended, clusters, forecast, print,
-    site::{self, now, unreachable, variable},
+    site::{self, now, os_text, unreachable, variable},
     submission::{
         self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, lead_back, printed_only, refused_job,
         tell, text_of, verdict,
@@ -129,14 +129,14 @@ fn read(line: &CommandLine, caller: &Caller, now: &Zoned) -> Result<(Program, Ve
 
 /// What a `--bbf` file says (SL-B-08).
 fn directives_of(path: &str) -> Result<String, Problem> {
-    std::fs::read_to_string(path).map_err(|error| failed(format!("Could not load {path}: {error}")))
+    std::fs::read_to_string(path).map_err(|error| failed(format!("Could not load {path}: {}", os_text(&error))))
 }
 
 /// The variables that a file of `--export-file` has, which can be a descriptor that is open already.
 fn variables_of(file: &str) -> Result<Vec<(String, String)>, Problem> {
     let descriptor = file.parse::<u32>().ok().filter(|number| *number > 2);
     let path = descriptor.map_or_else(|| file.to_owned(), |number| format!("/dev/fd/{number}"));
-    let bytes = std::fs::read(&path).map_err(|error| failed(format!("Could not load {file}: {error}")))?;
+    let bytes = std::fs::read(&path).map_err(|error| failed(format!("Could not load {file}: {}", os_text(&error))))?;
     Ok(environment::of_file(&String::from_utf8_lossy(&bytes)))
 }
 

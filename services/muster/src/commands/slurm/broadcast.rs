@@ -4,7 +4,7 @@
 use super::{
     Ended,
     allocation::PATIENCE,
-    site::{Site, surrounding_job},
+    site::{Site, os_text, surrounding_job},
     wanted,
 };
 use crate::{commands::step::input::pass_on, job_options::read_umask};
@@ -153,8 +153,9 @@ impl Copy {
             self.step(client, job, nodes, CHECK, None)?;
         }
         let file = File::open(&self.source);
-        let file =
-            file.map_err(|error| Failure::error(self.tool, format_args!("Can't open `{}`: {error}", self.source)))?;
+        let file = file.map_err(|error| {
+            Failure::error(self.tool, format_args!("Can't open `{}`: {}", self.source, os_text(&error)))
+        })?;
         self.step(client, job, nodes, WRITE, Some(file))
     }
 

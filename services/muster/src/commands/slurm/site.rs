@@ -20,7 +20,10 @@ use muster_slurm::{
         record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
     },
 };
-use nix::unistd::{Gid, Group, Uid, User};
+use nix::{
+    errno::Errno,
+    unistd::{Gid, Group, Uid, User},
+};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -303,6 +306,11 @@ fn look_up(name: &str) -> Person {
 /// The name of a group, or its number.
 pub fn group_name(gid: Gid) -> String {
     Group::from_gid(gid).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name)
+}
+
+/// What the system says of an error, as Slurm's commands have it: Rust adds a number.
+pub fn os_text(error: &std::io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
 }
 
 /// This host's name.

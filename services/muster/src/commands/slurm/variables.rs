@@ -14,7 +14,15 @@ use std::{
 /// The variables of a batch script that `sbatch` submitted, known only now that it is launched; none for anything else.
 /// What was known before is in the environment already.
 pub fn variables(order: &LaunchOrder) -> BTreeMap<String, String> {
-    if is_of_sbatch(order) { of_batch_script(&facts(order)) } else { BTreeMap::new() }
+    if !is_of_sbatch(order) {
+        return BTreeMap::new();
+    }
+    let mut variables = of_batch_script(&facts(order));
+    // Slurm's daemon sees to it that there is one.
+    if !order.environment.contains_key("TMPDIR") {
+        variables.insert("TMPDIR".to_owned(), "/tmp".to_owned());
+    }
+    variables
 }
 
 /// The variable that has the process id of a batch script that `sbatch` submitted (SL-E-08).
