@@ -186,9 +186,9 @@ fn submit_as_listing_user(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// A thread for those who list. They are on other machines in a cluster; here they share the cores with the planner, and must
-/// not take one from it whenever a list is due or has come.
-/// They live as long as this program, as a runtime cannot be dropped amid the work of another.
+/// A thread for those who list. In a cluster they are on other machines; here they share the cores with the planner, and
+/// must not take one from it whenever a list is due or has come.
+/// It lives as long as this program, as a runtime cannot be dropped amid the work of another.
 fn callers() -> Result<&'static Handle> {
     let give_way = || {
         let usual = libc::sched_param { sched_priority: 0 };

@@ -38,9 +38,9 @@ static WAITING: LazyLock<Gauge<i64>> = LazyLock::new(|| {
 
 /// After the ledger refused a whole plan, or did not answer, wait so long before the next one.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
-/// Between two plans that only say why jobs wait lies at least so much: of jobs that come one after the other each would be a
-/// commit of its own, and the next job waits for the disk.
-const BETWEEN_REASONS_MICROS: i64 = 20_000;
+/// Between two plans that only say why jobs wait lies at least so much: of jobs that come one after the other each would be
+/// a commit of its own, and the next job waits for the disk.
+const BETWEEN_REASONS: Duration = Duration::from_millis(20);
 /// It is looked at the clock at least so often, because clocks jump.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
@@ -60,7 +60,7 @@ pub(crate) struct Planner<'c> {
     /// When a plan is worth making without anything having happened.
     wake: Option<Timestamp>,
     /// When a plan last did nothing but say why jobs wait.
-    told_reasons: Option<Timestamp>,
+    told_reasons: Option<Instant>,
     /// Which start of a planner this is, once the ledger has counted it, and how many passes it has made (HPC-F-89).
     epoch: Option<u64>,
     passes: u64,
@@ -189,21 +189,25 @@ impl<'c> Planner<'c> {
         };
         self.passes += 1;
         let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
-        if says_nothing(&plan) || self.keeps_back(&plan, now) { Ok(()) } else { self.commit_and_follow(plan).await }
+        // An external planner might not say again what was kept back.
+        match acts(&plan) || self.external.is_some() {
+            _ if says_nothing(&plan) => Ok(()),
+            true => self.commit_and_follow(plan).await,
+            false => self.commit_reasons(plan).await,
+        }
     }
 
-    /// Whether a plan only says why jobs wait, and another has just done so. It is made again a little later then; one of an
-    /// external planner might not be.
-    fn keeps_back(&mut self, plan: &ProposedPlan, now: Timestamp) -> bool {
-        if self.external.is_some() || acts(plan) {
-            return false;
+    /// Commits a plan that only says why jobs wait, unless another has just done so: then it is made again a little later.
+    async fn commit_reasons(&mut self, plan: ProposedPlan) -> Result<(), BusError> {
+        let rest = self.told_reasons.map_or(Duration::ZERO, |told| BETWEEN_REASONS.saturating_sub(told.elapsed()));
+        if rest.is_zero() {
+            self.commit_and_follow(plan).await?;
+            self.told_reasons = Some(Instant::now());
+        } else {
+            let due = Timestamp::now().plus_micros(i64::try_from(rest.as_micros()).unwrap_or(i64::MAX));
+            self.wake = Some(self.wake.map_or(due, |wake| wake.min(due)));
         }
-        let due = self.told_reasons.map(|told| told.plus_micros(BETWEEN_REASONS_MICROS)).filter(|due| *due > now);
-        match due {
-            Some(due) => self.wake = Some(self.wake.map_or(due, |wake| wake.min(due))),
-            None => self.told_reasons = Some(now),
-        }
-        due.is_some()
+        Ok(())
     }
 
     /// Lets the ledger count this planner, once. `None` if it does not now: then it is asked again before the next plan.

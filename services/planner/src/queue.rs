@@ -383,22 +383,31 @@ impl Queue {
         self.restore(number, sorted);
     }
 
+    /// Few are new mostly, among many: where each belongs is searched for, and what stands behind it moves once.
     fn merged(&self, mut sorted: Vec<Place>, fresh: &[Place]) -> Vec<Place> {
-        let Some(first) = fresh.first() else { return sorted };
-        let is_before = |place: &Place| self.get(*place).is_some() && self.compare(*place, *first).is_lt();
-        // Empty places are where they are: only the tail behind the last job that stands before all new ones is merged.
-        let keep = sorted.iter().rposition(is_before).map_or(0, |last| last + 1);
-        let tail: Vec<Place> = sorted.split_off(keep);
-        let mut tail = tail.into_iter().peekable();
-        for place in fresh {
-            while let Some(next) = tail.next_if(|next| self.get(*next).is_none() || self.compare(*next, *place).is_lt())
-            {
-                sorted.push(next);
-            }
-            sorted.push(*place);
+        let mut end = sorted.len();
+        sorted.resize(end + fresh.len(), 0);
+        for (ahead, place) in fresh.iter().enumerate().rev() {
+            let at = self.position(&sorted[..end], *place);
+            sorted.copy_within(at..end, at + ahead + 1);
+            sorted[at + ahead] = *place;
+            end = at;
         }
-        sorted.extend(tail);
         sorted
+    }
+
+    /// How many of the sorted places are in front of a job. Empty ones are where they are.
+    fn position(&self, sorted: &[Place], place: Place) -> usize {
+        let (mut low, mut high) = (0, sorted.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let job = (low..=middle).rev().find(|at| self.get(sorted[*at]).is_some());
+            match job.filter(|at| self.compare(sorted[*at], place).is_gt()) {
+                Some(behind) => high = behind,
+                None => low = middle + 1,
+            }
+        }
+        low
     }
 
     /// Which of two jobs stands first: by their keys, then by arrival, then by number.

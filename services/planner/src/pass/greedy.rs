@@ -69,7 +69,11 @@ impl Engine {
     /// Whether a job that is not behind another can neither start nor be promised anything, as no node has anything free and
     /// no waiting helps.
     fn is_hopeless_now(&self, cycle: &Cycle, place: Place) -> bool {
-        cycle.index.is_empty() && cycle.blocked.is_empty() && self.is_hopeless(place) && self.kept(place).is_none()
+        cycle.index.is_empty()
+            && cycle.plan.starts.is_empty()
+            && cycle.blocked.is_empty()
+            && self.is_hopeless(place)
+            && self.kept(place).is_none()
     }
 
     /// A job that is behind in one of its queues waits at its place in the others: no later job may go around it there.

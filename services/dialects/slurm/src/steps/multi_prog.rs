@@ -1,6 +1,7 @@
 //! Files of ranks and programs for `--multi-prog` (SL-R-24).
 
 use crate::options::values::number;
+use std::collections::BTreeMap;
 
 /// Why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +68,7 @@ impl RankError {
 }
 
 /// A file that gives each rank of a step its program. A line is `RANKS PROGRAM [ARGUMENTS]`; ranks are a list, a range or `*`
-/// for all tasks without a line of their own. `%t` is the rank, `%o` its offset in the ranks of the line. A line with `#` in
+/// for all tasks without a line before it. `%t` is the rank, `%o` its offset in the ranks of the line. A line with `#` in
 /// column one is a comment; a backslash at the end of a line continues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
@@ -119,11 +120,12 @@ impl ProgramFile {
     /// There is not one program for each task.
     pub fn tasks(&self, asked: Option<u32>) -> Result<u32, RankError> {
         let mut tasks = asked.unwrap_or(1);
-        let mut known: Vec<(u32, u32)> = Vec::new();
+        // Ranges of ranks by their first, none of which has one of another.
+        let mut known: BTreeMap<u32, u32> = BTreeMap::new();
         for Record { line, ranks, .. } in &self.records {
             let line = *line;
             let Ranks::Listed(ranges) = ranks else {
-                known.push((0, tasks.saturating_sub(1)));
+                known = BTreeMap::from([(0, tasks.saturating_sub(1))]);
                 continue;
             };
             for &(first, last) in ranges {
@@ -136,10 +138,10 @@ impl ProgramFile {
                 if let Some(rank) = first_in(&known, first, last) {
                     return Err(RankError::Duplicate { line, rank });
                 }
-                known.push((first, last));
+                known.insert(first, last);
             }
         }
-        first_missing(known, tasks).map_or(Ok(tasks), |rank| Err(RankError::NoRecord { rank }))
+        first_missing(&known, tasks).map_or(Ok(tasks), |rank| Err(RankError::NoRecord { rank }))
     }
 
     /// The program and arguments of each task of a step with so many.
@@ -170,11 +172,11 @@ impl ProgramFile {
 fn lines(text: &str) -> Vec<(usize, String)> {
     let mut joined: Vec<(usize, String)> = Vec::new();
     let mut is_continued = false;
-    for (number, line) in (1..).zip(text.lines()) {
+    for (at, line) in (1..).zip(text.lines()) {
         let (line, goes_on) = line.strip_suffix('\\').map_or((line, false), |begin| (begin, true));
         match joined.last_mut().filter(|_| is_continued) {
             Some((_, begun)) => begun.push_str(line),
-            None => joined.push((number, line.to_owned())),
+            None => joined.push((at, line.to_owned())),
         }
         is_continued = goes_on;
     }
@@ -195,17 +197,16 @@ impl Ranks {
 }
 
 /// The first rank of a range that is in one of the others.
-fn first_in(known: &[(u32, u32)], first: u32, last: u32) -> Option<u32> {
-    let common = known.iter().map(|(low, high)| (first.max(*low), last.min(*high)));
-    common.filter(|(low, high)| low <= high).map(|(low, _)| low).min()
+fn first_in(known: &BTreeMap<u32, u32>, first: u32, last: u32) -> Option<u32> {
+    let is_in_one = known.range(..=first).next_back().is_some_and(|(_, end)| *end >= first);
+    if is_in_one { Some(first) } else { known.range(first..=last).next().map(|(begin, _)| *begin) }
 }
 
 /// The first rank of a step that is in none of the ranges.
-fn first_missing(mut known: Vec<(u32, u32)>, tasks: u32) -> Option<u32> {
-    known.sort_unstable();
+fn first_missing(known: &BTreeMap<u32, u32>, tasks: u32) -> Option<u32> {
     let mut next = 0;
     for (first, last) in known {
-        if first > next {
+        if *first > next {
             break;
         }
         next = next.max(last.saturating_add(1));

@@ -125,7 +125,8 @@ impl Copy {
         force: bool,
         umask: u32,
     ) -> Result<Self, Failure> {
-        let failed = |error: std::io::Error| Failure::error(tool, format_args!("Can't open `{source}`: {error}"));
+        let failed =
+            |error: std::io::Error| Failure::error(tool, format_args!("Can't open `{source}`: {}", os_text(&error)));
         let metadata = File::open(source).and_then(|file| file.metadata()).map_err(failed)?;
         if !metadata.is_file() {
             return Err(Failure::error(tool, format_args!("`{source}` is no regular file")));

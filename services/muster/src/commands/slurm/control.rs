@@ -2,7 +2,7 @@
 
 use super::{
     Ended, print, reservation, shown,
-    site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site},
+    site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site, os_text},
     update, wanted,
 };
 use muster_client::Moment;
@@ -348,7 +348,8 @@ fn write_script(site: &mut Site, id: &IdExpression, file: Option<&str>) -> Ended
     }
     let text = script_of(&detail.spec, offset);
     let text = text.ok_or_else(|| Failure::plain("job script retrieval failed: Unspecified error"))?;
-    let failed = |error: std::io::Error| Failure::plain(format_args!("job script retrieval failed: {error}"));
+    let failed =
+        |error: std::io::Error| Failure::plain(format_args!("job script retrieval failed: {}", os_text(&error)));
     match file {
         Some("-") => print(&text),
         named => {

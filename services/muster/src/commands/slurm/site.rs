@@ -20,10 +20,7 @@ use muster_slurm::{
         record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
     },
 };
-use nix::{
-    errno::Errno,
-    unistd::{Gid, Group, Uid, User},
-};
+use nix::unistd::{Gid, Group, Uid, User};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -310,7 +307,8 @@ pub fn group_name(gid: Gid) -> String {
 
 /// What the system says of an error, as Slurm's commands have it: Rust adds a number.
 pub fn os_text(error: &std::io::Error) -> String {
-    error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
+    let text = error.to_string();
+    text.split_once(" (os error ").map_or(text.as_str(), |(text, _)| text).to_owned()
 }
 
 /// This host's name.

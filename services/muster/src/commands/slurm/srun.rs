@@ -458,18 +458,15 @@ impl Run<'_> {
 
     /// Passes on what the tasks are to read, on a thread that ends with this process.
     fn feed(&self, client: &Client, address: StepAddress, fed: &Fed, named: &Facts) -> Result<(), Problem> {
-        let source: Box<dyn std::io::Read + Send> =
-            match fed {
-                Fed::Nothing => return Ok(()),
-                Fed::StandardInput => standard_input(),
-                Fed::File(pattern) => {
-                    let path = output::expand(pattern, named);
-                    let file = File::open(&path);
-                    Box::new(file.map_err(|error| {
-                        failed(format_args!("Could not open stdin file {path}: {}", os_text(&error)))
-                    })?)
-                }
-            };
+        let source: Box<dyn std::io::Read + Send> = match fed {
+            Fed::Nothing => return Ok(()),
+            Fed::StandardInput => standard_input(),
+            Fed::File(pattern) => {
+                let path = output::expand(pattern, named);
+                let why = |error| failed(format_args!("Could not open stdin file {path}: {}", os_text(&error)));
+                Box::new(File::open(&path).map_err(why)?)
+            }
+        };
         let client = client.another();
         thread::spawn(move || pass_on(client, address, source));
         Ok(())

@@ -18,7 +18,7 @@ pub fn variables(order: &LaunchOrder) -> BTreeMap<String, String> {
         return BTreeMap::new();
     }
     let mut variables = of_batch_script(&facts(order));
-    // Slurm's daemon sees to it that there is one.
+    // Slurm's daemon sets it where there is none.
     if !order.environment.contains_key("TMPDIR") {
         variables.insert("TMPDIR".to_owned(), "/tmp".to_owned());
     }
