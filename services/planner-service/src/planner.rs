@@ -189,12 +189,12 @@ impl<'c> Planner<'c> {
         };
         self.passes += 1;
         let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
-        // An external planner might not say again what was kept back.
-        match acts(&plan) || self.external.is_some() {
-            _ if says_nothing(&plan) => Ok(()),
-            true => self.commit_and_follow(plan).await,
-            false => self.commit_reasons(plan).await,
+        if says_nothing(&plan) {
+            return Ok(());
         }
+        // An external planner might not say again what was kept back.
+        let is_due = acts(&plan) || self.external.is_some();
+        if is_due { self.commit_and_follow(plan).await } else { self.commit_reasons(plan).await }
     }
 
     /// Commits a plan that only says why jobs wait, unless another has just done so: then it is made again a little later.

@@ -148,8 +148,8 @@ impl Verifier {
         self.count(differences);
     }
 
-    /// Brings the projection up to a record. Between two plans that did something the planner can have made some that
-    /// did nothing and are not in the log: what another policy would have started then is a difference too.
+    /// Brings the projection up to a record. Between two plans of the log the planner can have made some that did
+    /// nothing, or were kept back, and are not in it: what another policy would have started then is a difference too.
     fn go_on_to(&mut self, last: Sequence) {
         while let Some(next) = self.pending.pop_front_if(|next| next.sequence <= last) {
             let is_due = self.projection.apply(&next);
