@@ -249,7 +249,7 @@ fn one_job_is_one_trace_across_all_services() {
     let system = System::start();
     let mut events = system.runtime.block_on(system.bus.subscribe(subjects::EVENTS_SUBJECTS)).unwrap();
 
-    let job = system.client().submit(CommandId::new_now(), vec![system.job()]).unwrap().jobs[0];
+    let job = system.client().submit(CommandId::new_now(), &[system.job()]).unwrap().jobs[0];
     let notified = events_until("muster.job.notified.v1", job, &mut events);
     let notified = system.runtime.block_on(async { tokio::time::timeout(DEADLINE, notified).await });
     let events = notified.expect("the end of the job is told");

@@ -29,8 +29,8 @@ use muster_schemas::{
     views::{
         CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView,
         JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, SubmitRequest,
-        TellRequest, VerifyProgress,
+        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, TellRequest,
+        VerifyProgress,
     },
 };
 use query::encode;
@@ -45,6 +45,12 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 const DETAILS_AT_A_TIME: usize = 500;
 /// How long a request waits for the head of its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A request to submit jobs, [`muster_schemas::views::SubmitRequest`], with jobs that stay the caller's.
+#[derive(Serialize)]
+struct Submission<'a> {
+    jobs: &'a [JobSpec],
+}
 
 /// A client of one gateway.
 #[derive(Debug)]
@@ -69,8 +75,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::AnswerLost`] if it is unknown whether they were accepted; with every other error they were not.
-    pub fn submit(&mut self, id: CommandId, jobs: Vec<JobSpec>) -> Result<CommandAnswer, ClientError> {
-        self.command(id, "POST", "/v1/jobs", &SubmitRequest { jobs })
+    pub fn submit(&mut self, id: CommandId, jobs: &[JobSpec]) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/jobs", &Submission { jobs })
     }
 
     /// Submits jobs whose request is JSON already: `{"jobs": [...]}`.

@@ -8,6 +8,7 @@ mod connection;
 mod descriptions;
 mod exit;
 mod job_options;
+mod mathematics;
 mod picture;
 mod policies;
 mod records;
@@ -45,15 +46,15 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
             }
         }
         occupy_standard_streams();
+        if let Some(status) = commands::slurm_link() {
+            leave_at_once(status);
+        }
         muster_executor::add_variables(commands::slurm_variables);
         muster_executor::add_process_id(commands::slurm_process_id_variable);
         muster_executor::set_soft_limits(commands::slurm_soft_limits);
         muster_executor::set_end_note(commands::slurm_end_note);
         muster_executor::serve_shims_if_asked();
         muster_filter_runner::supervise_filters_if_asked();
-        if let Some(status) = commands::slurm_link() {
-            leave_at_once(status);
-        }
         if is_submission() {
             leave_at_once(finish(commands::run(parse())));
         }

@@ -31,8 +31,8 @@ pub mod job {
     /// The words that mark staging directives, with commas between them, if the script has any (SL-B-01); see
     /// [`crate::burst_buffer::script_of`].
     pub const DIRECTIVE_WORDS: &str = "directive-words";
-    /// The name of the submitter's group.
-    pub const GROUP: &str = "group";
+    /// The number of the submitter's group, which need not be the one that its user is in by default.
+    pub const GID: &str = "gid";
 }
 
 /// Names of the attributes of a component that are shown. Each other option that the model has no place for is kept in

@@ -11,7 +11,7 @@ use crate::{
     steps::Part,
 };
 use jiff::Zoned;
-pub use lower::{Caller, Interactive, Program, Rules, ScriptSource, Submission, lower};
+pub use lower::{Caller, Interactive, Names, Program, Rules, ScriptSource, Submission, lower};
 pub use sizing::{gpus_on_each, warnings};
 use std::collections::BTreeMap;
 pub use times::{limits_until_deadline, seconds_until};

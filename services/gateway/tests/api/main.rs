@@ -28,7 +28,7 @@ fn a_job_from_submission_to_its_end() {
     let system = System::start();
     let mut client = system.client();
     system.hello("node1");
-    let answer = client.submit(CommandId::new_now(), vec![job("first"), job("second")]).unwrap();
+    let answer = client.submit(CommandId::new_now(), &[job("first"), job("second")]).unwrap();
     let [first, second] = answer.jobs[..] else { panic!("{answer:?}") };
 
     // What was answered is seen at once.
@@ -77,7 +77,7 @@ fn the_past_can_be_asked() {
     let system = System::start();
     let mut client = system.client();
     let empty = client.info(Moment::Now).unwrap();
-    let submitted = client.submit(CommandId::new_now(), vec![job("a")]).unwrap();
+    let submitted = client.submit(CommandId::new_now(), &[job("a")]).unwrap();
     let job = submitted.jobs[0];
     client.cancel(CommandId::new_now(), &ids(&[job])).unwrap();
 
@@ -100,7 +100,7 @@ fn arrays_are_one_entry_and_their_tasks_can_be_asked_for() {
     let system = System::start();
     let mut client = system.client();
     system.hello("node1");
-    let whole = client.submit(CommandId::new_now(), vec![array("sweep", "1-100")]).unwrap().jobs[0];
+    let whole = client.submit(CommandId::new_now(), &[array("sweep", "1-100")]).unwrap().jobs[0];
     let task = JobId::task(whole.number, 7);
     let waiting = client.job(task, Moment::Now).unwrap().job;
     assert_eq!((waiting.id, waiting.state), (task, JobState::Queued));
@@ -126,11 +126,11 @@ fn arrays_are_one_entry_and_their_tasks_can_be_asked_for() {
 fn a_repeated_command_gets_the_first_answer() {
     let system = System::start();
     let id = CommandId::new_now();
-    let first = system.client().submit(id, vec![job("a")]).unwrap();
-    let again = system.client().submit(id, vec![job("a")]).unwrap();
+    let first = system.client().submit(id, &[job("a")]).unwrap();
+    let again = system.client().submit(id, &[job("a")]).unwrap();
     assert_eq!(first, again);
     // Another user's command with the same id is another command.
-    let other = system.nobody(Some(TOKEN)).submit(id, vec![job("b")]).unwrap();
+    let other = system.nobody(Some(TOKEN)).submit(id, &[job("b")]).unwrap();
     assert_ne!(first.jobs, other.jobs);
     assert_eq!(system.client().jobs(&JobQuery::default()).unwrap().jobs.len(), 2);
 }
@@ -138,7 +138,7 @@ fn a_repeated_command_gets_the_first_answer() {
 #[test]
 fn others_see_jobs_but_not_their_secrets() {
     let system = System::start();
-    let ours = system.client().submit(CommandId::new_now(), vec![job("ours")]).unwrap().jobs[0];
+    let ours = system.client().submit(CommandId::new_now(), &[job("ours")]).unwrap().jobs[0];
     let mut nobody = system.nobody(Some(TOKEN));
     assert_eq!(nobody.info(Moment::Now).unwrap().caller, "nobody");
     let detail = nobody.job(ours, Moment::Now).unwrap();
@@ -151,7 +151,7 @@ fn others_see_jobs_but_not_their_secrets() {
     assert_eq!(refusal(nobody.cancel(CommandId::new_now(), &ids(&[ours]))).0, ErrorCode::PermissionDenied);
     assert_eq!(refusal(nobody.configure(CommandId::new_now(), &cluster(), true)).0, ErrorCode::PermissionDenied);
     // Their own jobs they may touch.
-    let own = nobody.submit(CommandId::new_now(), vec![job("own")]).unwrap().jobs[0];
+    let own = nobody.submit(CommandId::new_now(), &[job("own")]).unwrap().jobs[0];
     assert_eq!(nobody.job(own, Moment::Now).unwrap().job.owner, "nobody");
     nobody.cancel(CommandId::new_now(), &ids(&[own])).unwrap();
 }
@@ -174,8 +174,8 @@ fn filters_and_pages() {
     let mut client = system.client();
     let mut jobs: Vec<JobSpec> = (0..25).map(|number| job(&format!("job{}", number % 5))).collect();
     jobs[3].components[0].account = Some("physics".into());
-    client.submit(CommandId::new_now(), jobs).unwrap();
-    system.nobody(Some(TOKEN)).submit(CommandId::new_now(), vec![job("job0")]).unwrap();
+    client.submit(CommandId::new_now(), &jobs).unwrap();
+    system.nobody(Some(TOKEN)).submit(CommandId::new_now(), &[job("job0")]).unwrap();
     let count = |client: &mut Client, query: JobQuery| client.jobs(&query).unwrap().jobs.len();
     assert_eq!(count(&mut client, JobQuery { limit: Some(7), ..JobQuery::default() }), 26);
     assert_eq!(count(&mut client, JobQuery { name: Some("job0".into()), ..JobQuery::default() }), 6);
@@ -194,8 +194,8 @@ fn whole_lists_and_several_jobs_come_in_one_answer() {
     system.hello("node1");
     let mut jobs: Vec<JobSpec> = (0..5).map(|number| job(&format!("job{number}"))).collect();
     jobs.push(array("sweep", "1-9"));
-    let jobs = client.submit(CommandId::new_now(), jobs).unwrap().jobs;
-    system.nobody(Some(TOKEN)).submit(CommandId::new_now(), vec![job("job0")]).unwrap();
+    let jobs = client.submit(CommandId::new_now(), &jobs).unwrap().jobs;
+    system.nobody(Some(TOKEN)).submit(CommandId::new_now(), &[job("job0")]).unwrap();
     let run = system.run(jobs[1], 0);
     system.run(JobId::task(jobs[5].number, 3), 1);
     system.end(run, 3);
@@ -225,7 +225,7 @@ fn whole_lists_and_several_jobs_come_in_one_answer() {
 fn holds_give_reasons_and_matching_selects() {
     let system = System::start();
     let mut client = system.client();
-    client.submit(CommandId::new_now(), vec![job("a"), job("b")]).unwrap();
+    client.submit(CommandId::new_now(), &[job("a"), job("b")]).unwrap();
     let matching = JobSelection::Matching(JobFilter { name: Some("a".into()), ..JobFilter::default() });
     let request: HoldRequest =
         serde_json::from_value(serde_json::json!({ "jobs": matching, "reason": "later" })).unwrap();
@@ -289,7 +289,7 @@ fn bad_requests_say_what_is_wrong_and_change_nothing() {
 fn events_are_replayed_and_go_on_live() {
     let system = System::start();
     let mut client = system.client();
-    let first = client.submit(CommandId::new_now(), vec![job("a")]).unwrap();
+    let first = client.submit(CommandId::new_now(), &[job("a")]).unwrap();
     let mut all = client.events(Some(Sequence(1)), None, &[]).unwrap();
     let mut sequences = Vec::new();
     while let Some(event) = all.next_until_caught_up().unwrap() {
@@ -301,7 +301,7 @@ fn events_are_replayed_and_go_on_live() {
     let mut only_new = client.events(None, None, &["job".to_owned()]).unwrap();
     let mut of_job = client.events(Some(Sequence(1)), Some(first.jobs[0]), &[]).unwrap();
     let mut finished = client.events(None, None, &["job.finished".to_owned(), "node".to_owned()]).unwrap();
-    let second = client.submit(CommandId::new_now(), vec![job("b")]).unwrap();
+    let second = client.submit(CommandId::new_now(), &[job("b")]).unwrap();
     let cancelled = client.cancel(CommandId::new_now(), &ids(&first.jobs)).unwrap();
     assert_eq!(all.next().unwrap().sequence, Sequence(count + 1));
     let event = only_new.next().unwrap();
@@ -323,7 +323,7 @@ fn an_event_says_what_led_to_it_live_and_from_the_log() {
     let system = System::start();
     let mut client = system.client();
     let mut live = client.events(None, None, &["job".to_owned()]).unwrap();
-    let both = client.submit(CommandId::new_now(), vec![job("a"), job("b")]).unwrap();
+    let both = client.submit(CommandId::new_now(), &[job("a"), job("b")]).unwrap();
     let parsed = |json: &str| -> serde_json::Value { serde_json::from_str(json).unwrap() };
     let [first, second] = [(); 2].map(|()| parsed(&live.next().unwrap().json));
     assert_eq!(first["causedby"], serde_json::Value::Null);
@@ -338,13 +338,13 @@ fn an_event_says_what_led_to_it_live_and_from_the_log() {
 fn event_streams_go_on_behind_the_last_event() {
     let mut system = System::start();
     let mut client = system.client();
-    let first = client.submit(CommandId::new_now(), vec![job("a")]).unwrap();
+    let first = client.submit(CommandId::new_now(), &[job("a")]).unwrap();
     let mut stream = client.events(Some(first.sequence), None, &[]).unwrap();
     assert_eq!(stream.next().unwrap().sequence, first.sequence);
     system.stop_gateway();
     assert!(stream.next().is_err(), "the stream ended with the gateway");
     system.start_gateway();
-    let second = client.submit(CommandId::new_now(), vec![job("b")]).unwrap();
+    let second = client.submit(CommandId::new_now(), &[job("b")]).unwrap();
     assert_eq!(stream.next().unwrap().sequence, second.sequence, "nothing twice, nothing lost");
     // Over plain HTTP by the header that browsers send.
     let mut socket = UnixStream::connect(system.socket()).unwrap();
@@ -368,9 +368,9 @@ fn slow_subscribers_lose_nothing() {
     let mut slow = client.events(None, None, &["job".to_owned()]).unwrap();
     // More than the ring and the socket's buffers hold.
     for _ in 0..40 {
-        client.submit(CommandId::new_now(), (0..500).map(|_| job("many")).collect()).unwrap();
+        client.submit(CommandId::new_now(), &vec![job("many"); 500]).unwrap();
     }
-    let last = client.submit(CommandId::new_now(), vec![job("last")]).unwrap();
+    let last = client.submit(CommandId::new_now(), &[job("last")]).unwrap();
     let mut events = 0;
     loop {
         let event = slow.next().unwrap();
@@ -392,7 +392,7 @@ fn a_thousand_questions_after_answers_see_them() {
                 let mut client = system.client();
                 for number in 0..250 {
                     let name = format!("t{thread}n{number}");
-                    let answer = client.submit(CommandId::new_now(), vec![job(&name)]).unwrap();
+                    let answer = client.submit(CommandId::new_now(), &[job(&name)]).unwrap();
                     // Another connection sees it as well.
                     let view = system.client().job(answer.jobs[0], Moment::Now).unwrap().job;
                     assert_eq!(view.name, name);
@@ -406,7 +406,7 @@ fn a_thousand_questions_after_answers_see_them() {
 fn the_log_is_verified_with_progress() {
     let system = System::start();
     let mut client = system.client();
-    client.submit(CommandId::new_now(), (0..100).map(|_| job("a")).collect()).unwrap();
+    client.submit(CommandId::new_now(), &vec![job("a"); 100]).unwrap();
     let mut reports = 0;
     let last = client.verify(Sequence(1), |_| reports += 1).unwrap();
     assert!(last.complete && last.fault.is_none() && reports >= 1, "{last:?}");
@@ -417,14 +417,14 @@ fn the_log_is_verified_with_progress() {
 fn without_a_ledger_queries_go_on_and_commands_are_refused_or_made_up_for() {
     let mut system = System::start();
     let mut client = system.client().with_patience(Duration::from_secs(60));
-    let first = client.submit(CommandId::new_now(), vec![job("a")]).unwrap().jobs[0];
+    let first = client.submit(CommandId::new_now(), &[job("a")]).unwrap().jobs[0];
     system.stop_ledger();
     let page = client.jobs(&JobQuery::default()).unwrap();
     assert_eq!(page.jobs[0].id, first);
     assert_eq!(refusal(client.text("/healthz")).0, ErrorCode::Unavailable);
     // A command waits for the ledger to come back.
     let (socket, id) = (system.socket(), CommandId::new_now());
-    let submitting = std::thread::spawn(move || Client::new(Endpoint::Unix(socket)).submit(id, vec![job("b")]));
+    let submitting = std::thread::spawn(move || Client::new(Endpoint::Unix(socket)).submit(id, &[job("b")]));
     system.start_ledger();
     let answer = submitting.join().unwrap().unwrap();
     assert_eq!(client.jobs(&JobQuery::default()).unwrap().jobs.len(), 2);
@@ -453,7 +453,7 @@ fn two_gateways_on_a_socket_and_stale_sockets() {
 fn clients_say_what_is_not_reachable() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::new(Endpoint::Unix(folder.path().join("muster.sock")));
-    let error = client.submit(CommandId::new_now(), vec![job("a")]).unwrap_err();
+    let error = client.submit(CommandId::new_now(), &[job("a")]).unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains("is muster running?"), "{error}");
 }
@@ -480,7 +480,7 @@ fn reservations_and_closures_are_made_shown_and_taken_back() {
     assert_eq!(client.node("node1", Moment::Now).unwrap().reservations, ["a-course-1"]);
     let mut inside = job("inside");
     inside.components[0].reservation = Some("a-course-1".into());
-    assert_eq!(refusal(client.submit(CommandId::new_now(), vec![inside])).0, ErrorCode::PermissionDenied);
+    assert_eq!(refusal(client.submit(CommandId::new_now(), &[inside])).0, ErrorCode::PermissionDenied);
     client.remove_reservation(CommandId::new_now(), "a-course-1").unwrap();
     assert_eq!(refusal(client.remove_reservation(CommandId::new_now(), "a-course-1")).0, ErrorCode::NotFound);
     assert!(client.reservations(Moment::Now).unwrap().reservations.is_empty());

@@ -80,7 +80,7 @@ fn what_is_kept_explains_as_what_is_made_anew() {
     ];
     for (number, change) in (1..).zip(changes) {
         let specs = vec![sized(8, 600 * number), sized(3, 60 * number), sized(1, 7_200), array("sweep", "1-5")];
-        jobs.extend(client.submit(CommandId::new_now(), specs).unwrap().jobs);
+        jobs.extend(client.submit(CommandId::new_now(), &specs).unwrap().jobs);
         change(&system, &jobs);
         let (gateway, mut other) = system.other_gateway();
         assert_eq!(answers(&mut client, &jobs, at), answers(&mut other, &jobs, at), "after change {number}");
@@ -104,11 +104,11 @@ fn components_show_their_own_expected_starts() {
         spec.components[0].alternatives[0].requests[0].sharing = Sharing::WholeNodes;
         spec
     };
-    let taken = client.submit(CommandId::new_now(), vec![on("node2")]).unwrap().jobs[0];
+    let taken = client.submit(CommandId::new_now(), &[on("node2")]).unwrap().jobs[0];
     plan(&system);
     let mut several = on("node1");
     several.components.extend(on("node2").components);
-    let job = client.submit(CommandId::new_now(), vec![several]).unwrap().jobs[0];
+    let job = client.submit(CommandId::new_now(), &[several]).unwrap().jobs[0];
     plan(&system);
     let shown = |client: &mut Client| client.job(job, Moment::Now).unwrap().job.by_component;
     let [first, second] = &shown(&mut client)[..] else { panic!("two components") };

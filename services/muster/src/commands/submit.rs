@@ -31,7 +31,7 @@ pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> Command
         return Ok(0);
     }
     let mut client = connection.client()?;
-    let answer = client.submit(CommandId::new_now(), vec![spec])?;
+    let answer = client.submit(CommandId::new_now(), &[spec])?;
     let job = *answer.jobs.first().ok_or_else(|| Failure::failed("the answer names no job"))?;
     if parsable {
         println!("{job}")

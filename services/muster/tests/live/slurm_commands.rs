@@ -290,7 +290,7 @@ fn jobs_of_other_front_ends_are_listed_and_controlled_like_any_other() {
         ..JobSpec::default()
     };
     let mut client = Client::new(Endpoint::Unix(site.system.path("data/muster.sock")));
-    let job = client.submit(CommandId::new_now(), vec![spec]).expect("accepted").jobs[0].number;
+    let job = client.submit(CommandId::new_now(), &[spec]).expect("accepted").jobs[0].number;
     let listed = || site.ok("squeue -h -o '%i %j %a %t' | sort");
     let lines = |rest: &str| format!("{plain} own abc R\n{job}+0 other (null) R\n{rest}");
     site.system.wait_until("all run", || listed() == lines(&format!("{job}+1 other (null) R\n")));

@@ -160,7 +160,7 @@ fn a_client_holds_resources_runs_steps_on_their_components_and_says_how_it_ends(
     let system = System::start(2);
     let mut client = client(&system);
     for (code, word) in [(0, OutcomeWord::Completed), (3, OutcomeWord::Failed)] {
-        let job = client.submit(CommandId::new_now(), vec![allocation(&system)]).expect("it is accepted").jobs[0];
+        let job = client.submit(CommandId::new_now(), &[allocation(&system)]).expect("it is accepted").jobs[0];
         client.keep_job(CommandId::new_now(), job, Some(60)).expect("it waits or runs");
         let view = running(&mut client, job);
         let group = |component: u32, rank: u32, argv: &[&str]| StepGroup {
@@ -200,7 +200,7 @@ fn a_client_holds_resources_runs_steps_on_their_components_and_says_how_it_ends(
 fn a_job_whose_client_is_not_heard_of_is_cancelled() {
     let system = System::start(2);
     let mut client = client(&system);
-    let job = client.submit(CommandId::new_now(), vec![allocation(&system)]).expect("it is accepted").jobs[0];
+    let job = client.submit(CommandId::new_now(), &[allocation(&system)]).expect("it is accepted").jobs[0];
     client.keep_job(CommandId::new_now(), job, Some(10)).expect("it waits or runs");
     running(&mut client, job);
     let outcome = client.wait_for_job(job).expect("it ends").outcome.expect("it is over");

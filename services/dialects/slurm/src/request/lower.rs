@@ -81,10 +81,8 @@ pub enum Interactive {
 /// What a job takes over from the process that submits it.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// The name of its user.
-    pub user: String,
-    /// The name of its user's group.
-    pub group: String,
+    /// Finds the names of its user and group.
+    pub names: Names,
     /// The number of its user.
     pub uid: u32,
     /// The number of its user's group.
@@ -101,6 +99,24 @@ pub struct Caller {
     pub session: u32,
     /// Its whole command line.
     pub submit_line: String,
+}
+
+/// Finds the name of a user and of a group by its number. Looking one up can take several files or a question to a server, and
+/// hardly any job needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// The name of a user.
+    pub user: fn(u32) -> String,
+    /// The name of a group.
+    pub group: fn(u32) -> String,
+}
+
+/// Nobody has a name.
+impl Default for Names {
+    fn default() -> Self {
+        let number = |number: u32| number.to_string();
+        Self { user: number, group: number }
+    }
 }
 
 /// What the site says of submissions.
@@ -200,9 +216,9 @@ fn refuse_for_several(submission: &Submission<'_>) -> Result<(), Refusal> {
 
 /// A job belongs to whoever submits it: another user or group is refused, not passed over (SL-C-13).
 fn refuse_other_owners(submission: &Submission<'_>) -> Result<(), Refusal> {
-    let Caller { user, group, uid, gid, .. } = submission.caller;
-    for (option, name, number) in [("uid", user, uid), ("gid", group, gid)] {
-        let is_other = |text: &str| text != name && text != number.to_string();
+    let Caller { names, uid, gid, .. } = submission.caller;
+    for (option, name_of, number) in [("uid", names.user, *uid), ("gid", names.group, *gid)] {
+        let is_other = |text: &str| text != number.to_string() && text != name_of(number);
         if submission.components.iter().any(|settings| settings.text(option).is_some_and(is_other)) {
             let text = format!("--{option}: jobs are submitted for their submitter's own user and group only");
             return Err(Refusal::Rejected(Rejection::Other(text)));
@@ -325,7 +341,8 @@ fn notifications(caller: &Caller, leader: &Settings) -> Vec<Notification> {
     if on.is_empty() {
         return Vec::new();
     }
-    let to = leader.text("mail-user").filter(|user| !user.is_empty()).unwrap_or(&caller.user);
+    let named = leader.text("mail-user").filter(|user| !user.is_empty());
+    let to = named.map_or_else(|| (caller.names.user)(caller.uid), str::to_owned);
     let sink = |address: &str| Sink::MailAs { address: address.to_owned(), words: MailWords::Slurm };
     to.split(',').map(|address| Notification { on: on.clone(), sink: sink(address) }).collect()
 }
@@ -359,7 +376,7 @@ fn job_attributes(submission: &Submission<'_>, command: Command) -> BTreeMap<Str
         (job::SUBMIT_LINE, caller.submit_line.clone()),
         (job::SUBMIT_HOST, caller.host.clone()),
         (job::SUBMIT_SESSION, session),
-        (job::GROUP, caller.group.clone()),
+        (job::GID, caller.gid.to_string()),
     ];
     pairs.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (job_key(name), text)).collect()
 }

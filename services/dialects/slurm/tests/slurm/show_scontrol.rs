@@ -112,6 +112,17 @@ fn gpus_are_shown_as_they_were_asked_for() {
     assert!(shown.contains(" TresPerNode=gres:gpu:1,gres:gpu:2 ") && shown.contains(end), "{shown}");
 }
 
+/// SL-C-34: the group is the one in which the job was submitted, which need not be the first of its owner.
+#[test]
+fn the_group_is_that_of_the_submission() {
+    let shown = |attributes: Value| {
+        let spec = json!({ "components": [{}], "attributes": attributes });
+        scontrol::job(&detailed(view(json!({})), spec, json!([])).remove(0), Lines::One, &clock())
+    };
+    assert!(shown(json!({ "slurm.gid": "50" })).contains(" GroupId=group50(50) "));
+    assert!(shown(json!({})).contains(" GroupId=root(0) "), "of other dialects' jobs nothing is known");
+}
+
 /// SL-S-02: a component can have a name of its own.
 #[test]
 fn a_component_is_shown_by_its_own_name() {

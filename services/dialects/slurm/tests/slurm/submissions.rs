@@ -6,7 +6,7 @@ use muster_slurm::{
     environment,
     messages::Refusal,
     options::{self, Command, CommandLine},
-    request::{Caller, Interactive, Program, Rules, ScriptSource, Settings, Submission, components, lower},
+    request::{Caller, Interactive, Names, Program, Rules, ScriptSource, Settings, Submission, components, lower},
     script,
 };
 
@@ -27,8 +27,7 @@ pub fn parse(command: Command, line: &str) -> CommandLine {
 /// Somebody who submits.
 pub fn caller() -> Caller {
     Caller {
-        user: "ann".into(),
-        group: "staff".into(),
+        names: Names { user: |_| "ann".into(), group: |_| "staff".into() },
         uid: 1000,
         gid: 50,
         directory: "/home/ann".into(),

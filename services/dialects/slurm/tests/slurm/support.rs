@@ -14,6 +14,7 @@ use muster_slurm::{
     },
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The moment of the tests: 2026-11-20 08:20:00 UTC.
 pub const NOW: i64 = 1_795_162_800;
@@ -74,9 +75,13 @@ fn person(_: &str) -> Person {
     Person { uid: 0, gid: 0, group: "root".into() }
 }
 
+fn group(gid: u32) -> Arc<str> {
+    format!("group{gid}").into()
+}
+
 /// Where the tests look up what views lack.
 pub fn sources() -> Sources<'static> {
-    Sources { queue: &no_queue, person: &person }
+    Sources { queue: &no_queue, person: &person, group: &group }
 }
 
 /// The lines of jobs.

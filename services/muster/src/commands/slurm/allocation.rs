@@ -95,7 +95,7 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
     let heterogeneous = spec.components.len() > 1;
     // Whoever is interrupted in between has a job whose number nobody knows.
     interrupts.put_off();
-    let submitted = client.submit(CommandId::new_now(), vec![spec.clone()]);
+    let submitted = client.submit(CommandId::new_now(), std::slice::from_ref(&spec));
     let job = submitted.map(|answer| (answer.jobs.first().copied(), answer.is_judged));
     let (job, is_judged) = match job {
         Ok((Some(job), is_judged)) => (job, is_judged),

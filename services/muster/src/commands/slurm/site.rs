@@ -44,6 +44,7 @@ pub struct Site {
     pub user: String,
     queues: Option<QueuesPage>,
     people: RefCell<BTreeMap<String, Person>>,
+    groups: RefCell<BTreeMap<u32, Arc<str>>>,
     parameters: Option<SchedulerParameters>,
 }
 
@@ -51,7 +52,6 @@ impl Site {
     /// The system that a connection leads to.
     pub fn open(tool: &'static str, connection: &ConnectionOptions) -> Result<Self, Failure> {
         let client = connection.client().map_err(|failure| Failure::error(tool, failure))?;
-        let user = User::from_uid(Uid::current()).ok().flatten();
         Ok(Self {
             tool,
             client,
@@ -60,9 +60,10 @@ impl Site {
                 zone: zone(),
                 format: TimeFormat::from_variable(variable("SLURM_TIME_FORMAT").as_deref()),
             },
-            user: user.map_or_else(|| Uid::current().to_string(), |user| user.name),
+            user: user_name(Uid::current().as_raw()),
             queues: None,
             people: RefCell::default(),
+            groups: RefCell::default(),
             parameters: None,
         })
     }
@@ -109,7 +110,8 @@ impl Site {
     pub fn with_sources<T>(&self, act: impl FnOnce(&Sources<'_>) -> T) -> T {
         let queue = |name: &str| self.queue(name);
         let person = |name: &str| self.person(name);
-        act(&Sources { queue: &queue, person: &person })
+        let group = |gid| self.group(gid);
+        act(&Sources { queue: &queue, person: &person, group: &group })
     }
 
     /// All queues and licences. They are asked for once.
@@ -139,6 +141,11 @@ impl Site {
             return known.clone();
         }
         people.entry(name.to_owned()).or_insert_with(|| look_up(name)).clone()
+    }
+
+    fn group(&self, gid: u32) -> Arc<str> {
+        let mut groups = self.groups.borrow_mut();
+        Arc::clone(groups.entry(gid).or_insert_with(|| group_name(gid).into()))
     }
 
     /// The lines of jobs; with `detailed` what they asked for is looked up too. Of components only that tells their names.
@@ -297,12 +304,17 @@ pub fn knows_user(name: &str) -> bool {
 
 fn look_up(name: &str) -> Person {
     let Some(user) = User::from_name(name).ok().flatten() else { return Person::default() };
-    Person { uid: user.uid.as_raw(), gid: user.gid.as_raw(), group: Arc::from(group_name(user.gid)) }
+    Person { uid: user.uid.as_raw(), gid: user.gid.as_raw(), group: Arc::from(group_name(user.gid.as_raw())) }
+}
+
+/// The name of a user, or its number.
+pub fn user_name(uid: u32) -> String {
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 /// The name of a group, or its number.
-pub fn group_name(gid: Gid) -> String {
-    Group::from_gid(gid).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name)
+pub fn group_name(gid: u32) -> String {
+    Group::from_gid(Gid::from_raw(gid)).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name)
 }
 
 /// What the system says of an error, as Slurm's commands have it: Rust adds a number.

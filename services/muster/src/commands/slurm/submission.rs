@@ -4,7 +4,7 @@
 mod tests;
 
 use super::{
-    site::{group_name, host, unreachable, variable, was_refused},
+    site::{group_name, host, unreachable, user_name, variable, was_refused},
     variables::own_limits,
 };
 use crate::{cli::ConnectionOptions, commands::wait_until_decided, job_options};
@@ -22,10 +22,10 @@ use muster_slurm::{
     messages::{ExitStatuses, Refusal, Rejection},
     options::{Command, CommandLine, help, usage, version},
     queries::Failure,
-    request::{Caller, Settings, limits_until_deadline, listing, seconds_until, warnings},
+    request::{Caller, Names, Settings, limits_until_deadline, listing, seconds_until, warnings},
     words::refused_limit,
 };
-use nix::unistd::{Gid, Uid, User};
+use nix::unistd::{Gid, Uid};
 use std::collections::BTreeMap;
 
 /// Why nothing was submitted or started.
@@ -90,7 +90,6 @@ pub fn tell(command: Command, line: &CommandLine, settings: &[Settings]) {
 /// This process, with the variable by which the commands inside the job find the same instance.
 pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]) -> Result<Caller, Problem> {
     let process = job_options::Caller::this_process(connection).map_err(|error| failed(command, error))?;
-    let user = User::from_uid(Uid::effective()).ok().flatten();
     let mut environment = process.environment;
     environment.retain(|(name, _)| !NOT_INHERITED.contains(&name.as_str()));
     if let Some((name, value)) = process.instance {
@@ -99,8 +98,7 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
     }
     let line: Vec<&str> = std::iter::once(command.name()).chain(words.iter().map(String::as_str)).collect();
     Ok(Caller {
-        user: user.map_or_else(|| Uid::effective().to_string(), |user| user.name),
-        group: group_name(Gid::effective()),
+        names: Names { user: user_name, group: group_name },
         uid: Uid::effective().as_raw(),
         gid: Gid::effective().as_raw(),
         directory: process.directory,

@@ -27,6 +27,8 @@ pub struct Sources<'a> {
     pub queue: &'a dyn Fn(&str) -> Option<&'a QueueSpec>,
     /// The numbers and the group of a login name.
     pub person: &'a dyn Fn(&str) -> Person,
+    /// The name of a group.
+    pub group: &'a dyn Fn(u32) -> Arc<str>,
 }
 
 /// The records of a job whose details are not known: one for each component, and of an array one for all tasks that are
@@ -80,7 +82,12 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
     let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
     // Lists leave out what is long, and say so in the same way: somebody else's job has no folder either.
     let is_hidden = detail.redacted && detail.spec.working_directory.is_empty();
+    let attributes = Attributes(&detail.spec.attributes);
+    let gid = attributes.job(attributes::job::GID).and_then(|number| number.parse().ok());
     for record in &mut records {
+        if let Some(gid) = gid.filter(|gid| *gid != record.person.gid) {
+            record.person = Person { gid, group: (sources.group)(gid), ..record.person.clone() };
+        }
         let offset = record.het.as_ref().map_or(0, |het| het.offset as usize);
         let Some(component) = detail.spec.components.get(offset) else { continue };
         if detail.job.by_component.is_empty() {
@@ -88,13 +95,13 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
             let parts = run.map(|run| parts_of(run, offset)).unwrap_or_default();
             refine(record, component, &parts);
         }
-        if let Some(list) = Attributes(&detail.spec.attributes).component(offset, attributes::component::PARTITION)
+        if let Some(list) = attributes.component(offset, attributes::component::PARTITION)
             && record.state.is_pending()
         {
             // Until it starts it may be any of them.
             record.partition = list.to_owned();
         }
-        if let Some(name) = Attributes(&detail.spec.attributes).component(offset, attributes::component::JOB_NAME) {
+        if let Some(name) = attributes.component(offset, attributes::component::JOB_NAME) {
             name.clone_into(&mut record.name);
         }
         let request = RequestRecord::of(&detail.spec, offset, record);

@@ -136,8 +136,6 @@ pub struct RequestRecord {
     pub submit_session: Option<String>,
     /// The whole command line.
     pub submit_line: Option<String>,
-    /// The name of its owner's group, if that was kept.
-    pub group: Option<String>,
 }
 
 impl RequestRecord {
@@ -178,7 +176,6 @@ impl RequestRecord {
         submit_host: None,
         submit_session: None,
         submit_line: None,
-        group: None,
     };
 
     /// What is known of somebody else's job has no paths, and those that are usual are not made up.
@@ -235,7 +232,6 @@ impl RequestRecord {
             submit_host: job(of_job::SUBMIT_HOST),
             submit_session: job(of_job::SUBMIT_SESSION),
             submit_line: job(of_job::SUBMIT_LINE),
-            group: job(of_job::GROUP),
         }
     }
 }

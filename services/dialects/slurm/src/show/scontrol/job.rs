@@ -35,11 +35,10 @@ fn identity(record: &mut Record, job: &JobRecord) {
     if let Some(het) = &job.het {
         record.line().pair("HetJobIdSet", &het.set);
     }
-    let group = request.group.as_deref().unwrap_or(&job.person.group);
     record
         .line()
         .pair("UserId", format_args!("{}({})", job.user, job.person.uid))
-        .pair("GroupId", format_args!("{group}({})", job.person.gid))
+        .pair("GroupId", format_args!("{}({})", job.person.group, job.person.gid))
         .pair("MCS_label", "N/A");
     record
         .line()
