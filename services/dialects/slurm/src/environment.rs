@@ -73,6 +73,30 @@ pub fn of_job(export: Option<&str>, environment: &[(String, String)]) -> BTreeMa
     chosen
 }
 
+/// The variable of a batch script that has its node load the environment that its user has after a login.
+pub const LOADS_LOGIN: &str = "SLURM_GET_USER_ENV";
+
+/// Whether a batch script gets what its user has after a login: what `--export` leaves out of the submitter's environment is
+/// to come from there, but with `NIL` from nowhere.
+pub fn loads_login(export: Option<&str>) -> bool {
+    let is = |entry: &String, word: &str| entry.eq_ignore_ascii_case(word);
+    export.map(split_entries).is_some_and(|entries| !entries.iter().any(|entry| is(entry, "ALL") || is(entry, "NIL")))
+}
+
+/// Stands before what [`of_login`] reads. A login may say something first.
+pub const LOGIN_MARK: &str = "muster-login-environment";
+
+/// The variables of `env -0` behind [`LOGIN_MARK`] and a NUL, without those that are about the shell of the login. Of
+/// several marks the last counts. `None` without one.
+pub fn of_login(said: &[u8]) -> Option<BTreeMap<String, String>> {
+    let said = String::from_utf8_lossy(said);
+    let (_, variables) = said.rsplit_once(&format!("{LOGIN_MARK}\0"))?;
+    let variables = variables.split_terminator('\0').filter_map(|entry| entry.split_once('='));
+    let is_kept = |name: &str| !matches!(name, "" | "_" | "PWD" | "OLDPWD" | "SHLVL" | "TERM");
+    let kept = variables.filter(|(name, _)| is_kept(name));
+    Some(kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
 /// The variables that a file of `--export-file` has, `NAME=VALUE` each: with a NUL behind each of them, so that values can
 /// have several lines, else one to a line.
 pub fn of_file(text: &str) -> Vec<(String, String)> {

@@ -8,7 +8,10 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::{
+    collections::BTreeMap,
+    io::{BufRead as _, BufReader, Read as _},
+};
 
 /// Twelve nodes with four CPUs each, two partitions, features and licences.
 pub const REFERENCE_CLUSTER: &str = r#"
@@ -403,6 +406,37 @@ fn commands_inside_a_job_find_the_instance_whatever_is_exported() {
         let task = format!("srun -n1 --export={export} sh -c 'echo $MUSTER_DATA'");
         assert_eq!(site.ok(&format!("salloc -Q {task}")), format!("{data}\n"), "{export}");
     }
+}
+
+/// SL-E-13: what `--export` leaves out comes from a login on the node, under what is exported.
+#[test]
+fn a_batch_script_has_the_environment_of_a_login() {
+    let site = reference();
+    let variables = |text: &str| {
+        let pairs = text.lines().filter_map(|line| line.split_once('='));
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>()
+    };
+    let seen = |options: &str| {
+        site.ok(&format!("OWN=1 GIVEN=2 sbatch -W -o said {options} --wrap env"));
+        variables(&site.system.read("said"))
+    };
+    let mut login = variables(&site.ok("su - $(id -un) -c env < /dev/null 2> /dev/null || HOME=~ $SHELL -l -c env"));
+    login.retain(|name, _| !["HOME", "OLDPWD", "PWD", "SHLVL", "TERM", "_"].contains(&name.as_str()));
+    let loaded = seen("--export=GIVEN,HOME=/elsewhere");
+    for (name, value) in [("GIVEN", "2"), ("HOME", "/elsewhere"), ("SLURM_GET_USER_ENV", "1")] {
+        assert_eq!(loaded.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert_eq!(loaded.get("OWN"), None);
+    assert!(login.contains_key("PATH"), "{login:?}");
+    for (name, value) in &login {
+        assert_eq!(loaded.get(name), Some(value), "{name}");
+    }
+    assert_eq!(seen("--export=NIL").get("SLURM_GET_USER_ENV"), None);
+    let both = seen("--get-user-env");
+    assert_eq!(
+        (both.get("OWN").map(String::as_str), both.get("SLURM_GET_USER_ENV").map(String::as_str)),
+        (Some("1"), Some("1"))
+    );
 }
 
 /// SL-R-08, SL-R-22

@@ -13,9 +13,10 @@ pub struct TaskEnd {
     pub status: ExitStatus,
 }
 
-/// The exit status of `srun`: the highest of its tasks, 128 and the signal's number for one that a signal ended.
-pub fn exit_status(ends: &[TaskEnd]) -> u8 {
-    ends.iter().map(|end| end.status.shell_code()).max().unwrap_or(0)
+/// How a step ended: as the task with the highest status, which is 128 and the signal's number for one that a signal ended.
+/// The exit status of `srun` is that number.
+pub fn exit_status(ends: &[TaskEnd]) -> ExitStatus {
+    ends.iter().map(|end| end.status).max_by_key(|status| status.shell_code()).unwrap_or(ExitStatus::Code(0))
 }
 
 /// The lines about tasks that did not end well: one for each node and status, in the order in which they first occur. On the

@@ -2,8 +2,8 @@
 
 use muster_slurm::{
     environment::{
-        ArrayFacts, ComponentFacts, JobFacts, SoftLimit, defaults, of_allocation, of_batch_script, of_file, of_job,
-        propagate, soft_limits, verbosity, with_pack_names,
+        ArrayFacts, ComponentFacts, JobFacts, LOGIN_MARK, SoftLimit, defaults, loads_login, of_allocation,
+        of_batch_script, of_file, of_job, of_login, propagate, soft_limits, verbosity, with_pack_names,
     },
     options::Command,
 };
@@ -127,6 +127,32 @@ fn the_export_list_chooses_variables() {
     let plugin = [("A".to_owned(), "1".to_owned()), ("SPANK_Y".to_owned(), "4".to_owned())];
     let left: Vec<String> = of_job(Some("NONE"), &plugin).into_keys().collect();
     assert_eq!(left, ["SPANK_Y"], "what is for plugins passes as well");
+}
+
+/// SL-E-13: what is not exported comes from a login on the node.
+#[test]
+fn a_login_gives_what_the_export_list_leaves_out() {
+    for (export, loads) in [
+        (None, false),
+        (Some("all"), false),
+        (Some("ALL,A=1"), false),
+        (Some("nil"), false),
+        (Some("NONE"), true),
+        (Some("A"), true),
+    ] {
+        assert_eq!(loads_login(export), loads, "{export:?}");
+    }
+    let said = |text: &str| {
+        let read = of_login(text.replace('|', "\0").replace("MARK", LOGIN_MARK).as_bytes())?;
+        Some(read.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        said("Welcome!\nMARK|B=2\n3|A=|PWD=/|_=env|SHLVL=1|no name|=x|"),
+        Some(vec!["A=".into(), "B=2\n3".into()])
+    );
+    assert_eq!(said("MARK|A=1|"), Some(vec!["A=1".into()]));
+    assert_eq!(said("A profile that echoes: MARK|X=1|MARK|A=1|"), Some(vec!["A=1".into()]), "the last counts");
+    assert_eq!(said("no login\n"), None);
 }
 
 /// SL-E-13: soft limits travel in variables, as far as `--propagate` names them.

@@ -327,9 +327,9 @@ fn the_ends_of_tasks_are_told_and_merged() {
             "srun: error: nid00002: task 6: Killed",
         ]
     );
-    assert_eq!(exit_status(&ends), 137);
-    assert_eq!(exit_status(&ends[..3]), 3);
-    assert_eq!(exit_status(&[]), 0);
+    assert_eq!(exit_status(&ends), ExitStatus::Signal(9));
+    assert_eq!(exit_status(&ends[..3]), ExitStatus::Code(3));
+    assert_eq!(exit_status(&[]), ExitStatus::Code(0));
 }
 
 /// SL-R-23: what a node says of memory is about those of its tasks that were killed.
@@ -352,7 +352,7 @@ fn tasks_that_were_killed_for_memory_are_told_as_such() {
             "srun: error: nid00003: task 4: Exited with exit code 1",
         ]
     );
-    assert_eq!(exit_status(&ends), 137);
+    assert_eq!(exit_status(&ends), Signal(9));
     let detected = |events: &str| {
         format!("slurmstepd: error: Detected {events} in StepId=7.0. Some of the step tasks have been OOM Killed.")
     };

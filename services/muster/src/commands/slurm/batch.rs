@@ -164,8 +164,12 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
         put("SLURM_ARRAY_TASK_MAX", &last.to_string());
         put("SLURM_ARRAY_TASK_STEP", &(second - first).to_string());
     }
-    if let Some(export) = settings.first().and_then(|leader| leader.text("export")) {
+    let export = settings.first().and_then(|leader| leader.text("export"));
+    if let Some(export) = export {
         put("SLURM_EXPORT_ENV", export);
+    }
+    if environment::loads_login(export) || settings.first().is_some_and(|leader| leader.is_set("get-user-env")) {
+        put(environment::LOADS_LOGIN, "1");
     }
     for (offset, settings) in settings.iter().enumerate() {
         if settings.is_set("overcommit") && offset == 0 {

@@ -6,11 +6,10 @@ use super::{
     clusters,
     interrupts::{self, Interrupts},
     print,
-    site::variable,
+    site::{now, variable},
     submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
 };
 use crate::cli::ConnectionOptions;
-use jiff::Zoned;
 use muster_client::Client;
 use muster_schemas::{JobId, job::ExitStatus, views::OutcomeWord};
 use muster_slurm::{
@@ -48,7 +47,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
         print(&text);
         return Ok(0);
     }
-    let now = Zoned::now();
+    let now = now();
     let mut caller = caller(COMMAND, connection, words)?;
     forget_outer_job(&mut caller);
     let settings = components(&[], &defaults(COMMAND, None, variable), &line, &now)?;

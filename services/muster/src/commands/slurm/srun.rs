@@ -91,7 +91,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         group.options.retain(|given| given.option.name != "het-group");
     }
     let file = multi_prog::settle(&mut line)?;
-    let run = Run { line: &line, file, caller, interrupts, now: Zoned::now() };
+    let run = Run { line: &line, file, caller, interrupts, now: site::now() };
     if line.gives("test-only") || variable("SLURM_TEST_ONLY").is_some() {
         return run.foresee(client);
     }
@@ -139,7 +139,7 @@ impl Run<'_> {
     fn inside(&self, client: Client, job: JobId) -> Result<u8, Problem> {
         let mut client = client.with_patience(PATIENCE);
         let detail = self.running(&mut client, job)?;
-        self.step(&mut client, &detail)
+        self.step(&mut client, &detail).map(ExitStatus::shell_code)
     }
 
     /// The job, once it runs.
@@ -199,13 +199,13 @@ impl Run<'_> {
         let allocation = allocate(&mut client, &wish, &self.interrupts)?;
         let mut client = client.with_patience(PATIENCE);
         let ended = self.step(&mut client, &allocation.detail);
-        let status = ExitStatus::Code(*ended.as_ref().unwrap_or(&1));
+        let status = *ended.as_ref().unwrap_or(&ExitStatus::Code(1));
         allocation.give_back(&mut client, status).map_err(failed)?;
-        ended
+        ended.map(ExitStatus::shell_code)
     }
 
     /// Runs the step to its end.
-    fn step(&self, client: &mut Client, detail: &JobDetail) -> Result<u8, Problem> {
+    fn step(&self, client: &mut Client, detail: &JobDetail) -> Result<ExitStatus, Problem> {
         let job = detail.job.id;
         let facts = allocation::facts(detail).ok_or_else(|| self.job_is_over(job))?;
         let site = self.site_parameters(client, u32::try_from(facts.components.len()).unwrap_or(u32::MAX))?;
@@ -265,7 +265,7 @@ impl Run<'_> {
         plan: &StepPlan,
         streams: &Streams,
         address: StepAddress,
-    ) -> Result<u8, Problem> {
+    ) -> Result<ExitStatus, Problem> {
         let StepAddress { job, run, step } = address;
         let number = step.0.saturating_sub(1);
         if self.line.verbosity() > 0 {
@@ -326,7 +326,9 @@ impl Run<'_> {
         if let Some(why) = &over.detail {
             say(format_args!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number()));
         }
-        Ok(status.max(over.exit_status.map_or(1, ExitStatus::shell_code)).max(1))
+        let known = [status, over.exit_status.unwrap_or(ExitStatus::Code(1))];
+        let worst = known.into_iter().max_by_key(|status| status.shell_code());
+        Ok(worst.filter(|status| !status.is_success()).unwrap_or(ExitStatus::Code(1)))
     }
 
     /// Copies programs to the nodes that run them, if `--bcast` asks for it (SL-M-13).
