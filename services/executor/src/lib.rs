@@ -39,3 +39,4 @@ pub use environment::{AddedVariables, ProcessIdVariable, SoftLimits, add_process
 pub use fork_server::{SHIM_SERVER, serve_shims_if_asked, shim_server_main};
 pub use key::RunKey;
 pub use service::serve;
+pub use shim::after_login;

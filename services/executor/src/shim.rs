@@ -5,11 +5,14 @@ mod execution;
 mod feed;
 mod files;
 mod launch;
+mod login;
 mod step;
 mod streams;
 mod supervise;
 mod task;
 mod timeline;
+
+pub use login::after_login;
 
 use crate::{
     key::RunKey,

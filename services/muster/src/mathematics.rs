@@ -1,6 +1,5 @@
 //! The functions of C's library of mathematics, from a crate. Rust's own and RocksDB's calls come here, so that the program
-//! does not need that library: to find, map and bind it would be a thirtieth of the life of a command such as `sbatch`. And
-//! what they give is the same to the last bit on every machine.
+//! does not need that library: to find, map and bind it would be a thirtieth of the life of a command such as `sbatch`.
 
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),+) -> $result:ty;)+) => {
@@ -32,6 +31,7 @@ functions! {
     tanf(x: f32) -> f32;
 }
 
+// SAFETY: as above. What is too large for the result becomes the largest; C leaves it open.
 #[unsafe(no_mangle)]
 extern "C" fn llround(x: f64) -> i64 {
     libm::round(x) as i64

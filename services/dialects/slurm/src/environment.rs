@@ -83,16 +83,32 @@ pub fn loads_login(export: Option<&str>) -> bool {
     export.map(split_entries).is_some_and(|entries| !entries.iter().any(|entry| is(entry, "ALL") || is(entry, "NIL")))
 }
 
-/// Stands before what [`of_login`] reads. A login may say something first.
+/// Stands before what [`parse_login`] reads. A login may say something first.
 pub const LOGIN_MARK: &str = "muster-login-environment";
 
-/// The variables of `env -0` behind [`LOGIN_MARK`] and a NUL, without those that are about the shell of the login. Of
+/// Variables that mean something only as long as a login lasts.
+const OF_LOGIN_ITSELF: [&str; 12] = [
+    "_",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "TERM",
+    "DISPLAY",
+    "HOSTNAME",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_CLASS",
+    "XDG_SESSION_ID",
+    "XDG_SESSION_TYPE",
+];
+
+/// The variables of `env -0` behind [`LOGIN_MARK`] and a NUL, without those that are about the login itself, which is over. Of
 /// several marks the last counts. `None` without one.
-pub fn of_login(said: &[u8]) -> Option<BTreeMap<String, String>> {
+pub fn parse_login(said: &[u8]) -> Option<BTreeMap<String, String>> {
     let said = String::from_utf8_lossy(said);
     let (_, variables) = said.rsplit_once(&format!("{LOGIN_MARK}\0"))?;
     let variables = variables.split_terminator('\0').filter_map(|entry| entry.split_once('='));
-    let is_kept = |name: &str| !matches!(name, "" | "_" | "PWD" | "OLDPWD" | "SHLVL" | "TERM");
+    let is_kept = |name: &str| !name.is_empty() && !OF_LOGIN_ITSELF.contains(&name);
     let kept = variables.filter(|(name, _)| is_kept(name));
     Some(kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }

@@ -9,7 +9,7 @@ mod plan;
 mod streams;
 
 use crate::hostlist;
-pub use ends::{TaskEnd, end_lines, exit_status, out_of_memory_line};
+pub use ends::{TaskEnd, end_lines, exit_status, out_of_memory_line, worst};
 pub use groups::{GroupWish, Part, StepError, het_groups, parts};
 pub use launch::{Launcher, launch_lines, nodes_of_ranks};
 pub use layout::{

@@ -209,7 +209,7 @@ impl<'a> Birth<'a> {
     }
 }
 
-fn is_ignored(signal: &i32) -> bool {
+pub(super) fn is_ignored(signal: &i32) -> bool {
     // SAFETY: all zero is a valid value of this plain structure.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a variable of the right type, and nothing is changed.
@@ -317,7 +317,7 @@ fn change_user(identity: &Identity, groups: &[Gid]) -> Result<(), Errno> {
 }
 
 /// A program expects the signals as after a login: none ignored, none blocked.
-fn reset_signals(ignored: &[i32]) -> Result<(), Errno> {
+pub(super) fn reset_signals(ignored: &[i32]) -> Result<(), Errno> {
     for signal in ignored {
         // SAFETY: the default action is no code of this program.
         unsafe { libc::signal(*signal, libc::SIG_DFL) };

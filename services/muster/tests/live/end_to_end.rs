@@ -32,6 +32,20 @@ fn a_script_runs_on_its_nodes_and_its_history_is_told() {
     assert!(system.ok(&["replay", "--verify"]).contains("digest "));
 }
 
+/// Each library that a command needs makes its start longer; `services/muster/build.rs` and `mathematics.rs` tell why there are
+/// so few.
+#[test]
+fn no_library_is_needed_but_that_of_c() {
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_muster"));
+    let listed = program.env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains("libc.so"), "{listed}");
+    // Where the C++ runtime is not there as an archive, it brings others with it.
+    if !listed.contains("libstdc++") {
+        assert!(!listed.contains("libm.so") && !listed.contains("libgcc_s"), "{listed}");
+    }
+}
+
 #[test]
 fn the_past_can_be_asked_for() {
     let system = System::start(1);

@@ -421,7 +421,9 @@ fn a_batch_script_has_the_environment_of_a_login() {
         variables(&site.system.read("said"))
     };
     let mut login = variables(&site.ok("su - $(id -un) -c env < /dev/null 2> /dev/null || HOME=~ $SHELL -l -c env"));
-    login.retain(|name, _| !["HOME", "OLDPWD", "PWD", "SHLVL", "TERM", "_"].contains(&name.as_str()));
+    let is_of_login =
+        |name: &str| ["DISPLAY", "OLDPWD", "PWD", "SHLVL", "TERM", "_"].contains(&name) || name.starts_with("XDG_");
+    login.retain(|name, _| name != "HOME" && !is_of_login(name));
     let loaded = seen("--export=GIVEN,HOME=/elsewhere");
     for (name, value) in [("GIVEN", "2"), ("HOME", "/elsewhere"), ("SLURM_GET_USER_ENV", "1")] {
         assert_eq!(loaded.get(name).map(String::as_str), Some(value), "{name}");

@@ -111,8 +111,8 @@ pub struct Names {
     pub group: fn(u32) -> String,
 }
 
-/// Nobody has a name.
 impl Default for Names {
+    /// As if nobody had a name but a number.
     fn default() -> Self {
         let number = |number: u32| number.to_string();
         Self { user: number, group: number }

@@ -13,10 +13,15 @@ pub struct TaskEnd {
     pub status: ExitStatus,
 }
 
-/// How a step ended: as the task with the highest status, which is 128 and the signal's number for one that a signal ended.
-/// The exit status of `srun` is that number.
+/// How a step ended: as the task with the highest status. The exit status of `srun` is that of a shell.
 pub fn exit_status(ends: &[TaskEnd]) -> ExitStatus {
-    ends.iter().map(|end| end.status).max_by_key(|status| status.shell_code()).unwrap_or(ExitStatus::Code(0))
+    worst(ends.iter().map(|end| end.status))
+}
+
+/// The highest of several statuses, which is 128 and the signal's number for what a signal ended; success if there are none.
+pub fn worst(statuses: impl IntoIterator<Item = ExitStatus>) -> ExitStatus {
+    let by_height = |status: &ExitStatus| (status.shell_code(), matches!(status, ExitStatus::Signal(_)));
+    statuses.into_iter().max_by_key(by_height).unwrap_or(ExitStatus::Code(0))
 }
 
 /// The lines about tasks that did not end well: one for each node and status, in the order in which they first occur. On the

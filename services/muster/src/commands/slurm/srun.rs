@@ -326,9 +326,7 @@ impl Run<'_> {
         if let Some(why) = &over.detail {
             say(format_args!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number()));
         }
-        let known = [status, over.exit_status.unwrap_or(ExitStatus::Code(1))];
-        let worst = known.into_iter().max_by_key(|status| status.shell_code());
-        Ok(worst.filter(|status| !status.is_success()).unwrap_or(ExitStatus::Code(1)))
+        Ok(steps::worst([status, over.exit_status.unwrap_or(ExitStatus::Code(1)), ExitStatus::Code(1)]))
     }
 
     /// Copies programs to the nodes that run them, if `--bcast` asks for it (SL-M-13).

@@ -1,25 +1,19 @@
 //! What a batch script sees of where it runs (SL-E-02 to E-04, SL-E-08, SL-E-10).
 
+use muster_executor::after_login;
 use muster_schemas::{
     job::Program,
     node::{CLUSTER_NAME_VARIABLE, LaunchOrder, RESTART_COUNT_VARIABLE},
 };
 use muster_slurm::environment::{self, ArrayFacts, ComponentFacts, JobFacts, RESOURCES, SoftLimit, of_batch_script};
-use nix::{
-    sys::resource::{RLIM_INFINITY, Resource, getrlimit},
-    unistd::{Uid, User},
-};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use std::{
     collections::BTreeMap,
-    io::{Read as _, Seek as _},
-    process::{Command, Stdio},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// A login may take so long. Nodes have a minute to confirm a launch.
-const LOGIN_SECONDS: &str = "50";
-/// Where the programs of a login are found.
-const LOGIN_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// A login may take so long. Nodes have a minute to confirm a launch, if the site does not say otherwise.
+const LOGIN_SECONDS: u32 = 40;
 
 /// The variables of a batch script that `sbatch` submitted, known only now that it is launched; none for anything else.
 /// What was known before is in the environment already.
@@ -28,48 +22,30 @@ pub fn variables(order: &LaunchOrder) -> BTreeMap<String, String> {
         return BTreeMap::new();
     }
     let mut variables = match order.environment.get(environment::LOADS_LOGIN).map(String::as_str) {
-        Some("1") => of_login(order),
+        Some("1") => login_variables(order),
         _ => BTreeMap::new(),
     };
     variables.extend(of_batch_script(&facts(order)));
     // Slurm's daemon sets it where there is none.
     if !order.environment.contains_key("TMPDIR") {
-        variables.insert("TMPDIR".to_owned(), "/tmp".to_owned());
+        variables.entry("TMPDIR".to_owned()).or_insert_with(|| "/tmp".to_owned());
     }
     variables
 }
 
 /// The variables that the user of a job has after a login on this node, but for those that the job has already. Without an
 /// answer in time the job runs with what it has.
-fn of_login(order: &LaunchOrder) -> BTreeMap<String, String> {
-    let known = login(&order.owner.user).unwrap_or_else(|error| {
-        eprintln!("job {}: the login environment of {} cannot be loaded: {error}", order.job, order.owner.user);
-        BTreeMap::new()
-    });
-    known.into_iter().filter(|(name, _)| !order.environment.contains_key(name)).collect()
-}
-
-/// What the variables of a user are after a login. Only root can log in as somebody; others have their shell act as at a
-/// login.
-fn login(user: &str) -> Result<BTreeMap<String, String>, String> {
+fn login_variables(order: &LaunchOrder) -> BTreeMap<String, String> {
     let print = format!("printf '{}\\0'; env -0", environment::LOGIN_MARK);
-    // What a login leaves running may keep a pipe open for ever; a file tells its end at once.
-    let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", LOGIN_SECONDS]).env_clear().env("PATH", LOGIN_PATH);
-    if Uid::current().is_root() {
-        command.args(["su", "-", user, "-c", &print]);
-    } else {
-        let account = User::from_name(user).ok().flatten().ok_or("there is no such user")?;
-        command.envs([("HOME", account.dir.as_os_str()), ("USER", user.as_ref()), ("LOGNAME", user.as_ref())]);
-        command.arg(&account.shell).args(["-l", "-c", &print]).current_dir(&account.dir);
+    let said = after_login(&order.owner.user, &print, LOGIN_SECONDS);
+    let known = said.and_then(|said| environment::parse_login(&said).ok_or("it did not come to its end".to_owned()));
+    match known {
+        Ok(known) => known.into_iter().filter(|(name, _)| !order.environment.contains_key(name)).collect(),
+        Err(why) => {
+            eprintln!("job {}: the environment of a login of {} is not loaded: {why}", order.job, order.owner.user);
+            BTreeMap::new()
+        }
     }
-    command.stdin(Stdio::null()).stderr(Stdio::null());
-    let stdout = said.try_clone().map_err(|error| error.to_string())?;
-    let status = command.stdout(stdout).status().map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    said.rewind().and_then(|()| said.read_to_end(&mut bytes)).map_err(|error| error.to_string())?;
-    environment::of_login(&bytes).ok_or_else(|| format!("it ended with {status}"))
 }
 
 /// The variable that has the process id of a batch script that `sbatch` submitted (SL-E-08).

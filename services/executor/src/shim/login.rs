@@ -1,0 +1,97 @@
+//! What a user sees after a login on this node.
+
+use super::{
+    supervise::end_children,
+    task::{is_ignored, reset_signals},
+};
+use nix::{
+    fcntl::{OFlag, open},
+    sys::stat::Mode,
+    unistd::{Uid, User, seteuid, write},
+};
+use std::{
+    fs::File,
+    io,
+    os::unix::{fs::FileExt, process::CommandExt},
+    process::{Command, Stdio},
+};
+
+/// So much is read of the end of what a login says.
+const MOST_BYTES: u64 = 4 << 20;
+/// From the end of its time to SIGKILL.
+const GRACE_SECONDS: &str = "5";
+/// Where the programs of a login are found.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Logs a user in and runs a simple command line there, such as `env`, which every shell understands: gives what the profile and
+/// the command say on standard output, or the end of it. This is for a shim that has not started anything of its run: nothing
+/// that the login leaves behind outlives this call, and nothing of it counts as the job's.
+///
+/// # Errors
+/// For people: the login could not be started.
+pub fn after_login(user: &str, line: &str, seconds: u32) -> Result<Vec<u8>, String> {
+    let mut login = command(user, line, seconds)?;
+    // What a login leaves running may keep a pipe open; a file tells its end at once.
+    let said = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
+    let stdout = said.try_clone().map_err(|error| format!("no temporary file: {error}"))?;
+    login.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
+    let ignored: Vec<i32> = (1..32).filter(is_ignored).collect();
+    // SAFETY: between fork and exec only system calls are made, and no memory is taken.
+    unsafe { login.pre_exec(move || become_login(&ignored)) };
+    let status = login.status();
+    end_children();
+    status.map_err(|error| format!("{:?}: {error}", login.get_program()))?;
+    end_of(&said).map_err(|error| format!("what it said cannot be read: {error}"))
+}
+
+/// Only root can log in as somebody; others have their own shell act as at a login. The real user is asked for: a shim that
+/// prepares a run has the rights of the job's user meanwhile.
+fn command(user: &str, line: &str, seconds: u32) -> Result<Command, String> {
+    let mut command = Command::new("timeout");
+    command.env_clear().env("PATH", PATH).args(["--kill-after", GRACE_SECONDS, &seconds.to_string()]);
+    if Uid::current().is_root() {
+        command.args(["su", "--login", "--command", line, "--", user]);
+        return Ok(command);
+    }
+    let account = User::from_name(user).ok().flatten().ok_or("there is no such user")?;
+    command.envs([("HOME", account.dir.as_os_str()), ("USER", user.as_ref()), ("LOGNAME", user.as_ref())]);
+    command.arg(&account.shell).args(["-l", "-c", line]).current_dir(&account.dir);
+    Ok(command)
+}
+
+/// Signals as any program expects them, and no protection when memory runs out.
+fn become_login(ignored: &[i32]) -> io::Result<()> {
+    reset_signals(ignored)?;
+    if Uid::current().is_root() {
+        seteuid(Uid::from_raw(0))?;
+    }
+    // Without it the login runs as well.
+    if let Ok(score) = open(c"/proc/self/oom_score_adj", OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty()) {
+        let _ = write(&score, b"0");
+    }
+    Ok(())
+}
+
+/// The end of a file, wherever those who write to it are.
+fn end_of(file: &File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let most = length.min(MOST_BYTES);
+    let mut bytes = vec![0; usize::try_from(most).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, length - most)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_much_is_read() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(b"first", 0).unwrap();
+        file.write_all_at(b"last", MOST_BYTES).unwrap();
+        let end = end_of(&file).unwrap();
+        assert_eq!((end.len() as u64, end.ends_with(b"last")), (MOST_BYTES, true));
+        assert_eq!(end_of(&tempfile::tempfile().unwrap()).unwrap(), b"");
+    }
+}
