@@ -52,7 +52,7 @@ pub async fn commands(bench: &Bench) -> Result<Vec<Figure>> {
 
 /// The links by which the program is the commands, and a copy of it that they lead to, as an installation has one. The file
 /// that the linker has left is another matter: written through a mapping, it lies in the page cache in pieces of 4 KiB, and a
-/// command that has to bring in hundreds of them takes a fifth longer.
+/// command that has to bring in hundreds of them takes a sixth longer.
 pub(super) struct Links {
     folder: PathBuf,
     data: PathBuf,
