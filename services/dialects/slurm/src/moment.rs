@@ -2,6 +2,11 @@
 
 use jiff::{Span, ToSpan, Zoned, civil, tz::TimeZone};
 use muster_schemas::time::Timestamp;
+use std::cell::LazyCell;
+
+/// The present moment of a command, in the time zone of its process. It takes a file to know the zone, and few command lines
+/// speak of times.
+pub type Now = LazyCell<Zoned>;
 
 /// Reads a point in time: `HH:MM[:SS] [AM|PM]`, `MMDD[YY]`, `MM/DD[/YY]`, `MM.DD[.YY]`, `YYYY-MM-DD[THH:MM[:SS]]`, `today`,
 /// `tomorrow`, `midnight`, `noon`, `elevenses`, `fika`, `teatime`, `now[{+|-}N[seconds|minutes|hours|days|weeks]]`, a date

@@ -12,6 +12,7 @@ pub mod values;
 use crate::{
     getopt::{Step, next},
     messages::Refusal,
+    moment::Now,
 };
 use getopt::Own;
 pub use help::{RELEASE, help, usage, version};
@@ -103,7 +104,7 @@ impl Given {
     ///
     /// # Errors
     /// [`Refusal::BadValue`] (SL-C-02).
-    pub fn check(&self, now: &jiff::Zoned) -> Result<(), Refusal> {
+    pub fn check(&self, now: &Now) -> Result<(), Refusal> {
         let Some(kind) = self.option.kind() else { return Ok(()) };
         let fits = match (&self.value, self.option.argument) {
             (None, _) => true,

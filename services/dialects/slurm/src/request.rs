@@ -7,10 +7,10 @@ mod times;
 
 use crate::{
     messages::Refusal,
+    moment::Now,
     options::{Command, CommandLine, Given, OPTIONS, OptionSpec, values::Kind},
     steps::Part,
 };
-use jiff::Zoned;
 pub use lower::{Caller, Interactive, Names, Program, Rules, ScriptSource, Submission, lower};
 pub use sizing::{gpus_on_each, warnings};
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Settings {
         Self { values }
     }
 
-    fn take(&mut self, options: Vec<Given>, source: Source, now: &Zoned) -> Result<(), Refusal> {
+    fn take(&mut self, options: Vec<Given>, source: Source, now: &Now) -> Result<(), Refusal> {
         for given in options {
             given.check(now)?;
             let name = given.option.name;
@@ -105,7 +105,7 @@ impl Settings {
     }
 
     /// Takes the options of a group of the command line, which come last.
-    fn take_group(&mut self, command_line: &CommandLine, place: usize, now: &Zoned) -> Result<(), Refusal> {
+    fn take_group(&mut self, command_line: &CommandLine, place: usize, now: &Now) -> Result<(), Refusal> {
         let group = command_line.groups.get(place).map(|group| group.options.clone());
         self.take(group.unwrap_or_default(), Source::CommandLine, now)?;
         self.settle_specialised()
@@ -151,7 +151,7 @@ pub fn components(
     script: &[Vec<Given>],
     environment: &[Given],
     command_line: &CommandLine,
-    now: &Zoned,
+    now: &Now,
 ) -> Result<Vec<Settings>, Refusal> {
     let count = script.len().max(command_line.groups.len()).max(1);
     let mut components: Vec<Settings> = Vec::with_capacity(count);
@@ -174,7 +174,7 @@ pub fn step_parts(
     command_line: &CommandLine,
     parts: &[Part],
     environment: impl Fn(u32) -> Vec<Given>,
-    now: &Zoned,
+    now: &Now,
 ) -> Result<Vec<Settings>, Refusal> {
     let alone = components(&[], &[], command_line, now)?;
     let of_part = |part: &Part| {

@@ -7,7 +7,6 @@ pub use resources::{Gres, gpus, gres, licences};
 pub use signals::{SignalAhead, signal_number};
 
 use crate::{duration, duration::TimeLimit, hostlist, moment, size};
-use jiff::Zoned;
 use muster_schemas::{
     job::{ArraySpec, Occasion},
     resources::IndexSet,
@@ -66,7 +65,7 @@ pub enum Kind {
 
 impl Kind {
     /// Whether a text is such a value. Relative moments are counted from `now`.
-    pub fn accepts(self, text: &str, now: &Zoned) -> bool {
+    pub fn accepts(self, text: &str, now: &moment::Now) -> bool {
         match self {
             Self::Text => true,
             Self::Count => count(text).is_some(),

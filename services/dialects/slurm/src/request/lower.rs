@@ -6,11 +6,10 @@ use crate::{
     burst_buffer, environment,
     job_id::dependencies,
     messages::{Refusal, Rejection},
-    moment,
+    moment::{self, Now},
     options::{Command, Place, values},
     output,
 };
-use jiff::Zoned;
 use muster_schemas::{
     job::{
         self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, JobType, Launch,
@@ -32,7 +31,7 @@ pub struct Submission<'a> {
     /// What the site says.
     pub rules: &'a Rules,
     /// The time of submission, in the submitter's time zone.
-    pub now: &'a Zoned,
+    pub now: &'a Now,
 }
 
 /// What a job runs.

@@ -4,13 +4,13 @@ use super::Settings;
 use crate::{
     duration::TimeLimit,
     messages::{Refusal, Rejection},
-    moment,
+    moment::{self, Now},
 };
 use jiff::Zoned;
 use muster_schemas::time::Timestamp;
 
 /// The time limit of a component in seconds, if it has one. With `--time-min` it is as long as `--deadline` allows.
-pub(super) fn walltime_seconds(settings: &Settings, now: &Zoned) -> Result<Option<u64>, Refusal> {
+pub(super) fn walltime_seconds(settings: &Settings, now: &Now) -> Result<Option<u64>, Refusal> {
     let limit = |name| settings.value(name, TimeLimit::parse).and_then(TimeLimit::seconds);
     let moment = |name| settings.value(name, |text| moment::parse(text, now));
     let (longest, least) = (limit("time"), limit("time-min"));

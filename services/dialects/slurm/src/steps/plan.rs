@@ -8,11 +8,11 @@ use crate::{
     environment::{ComponentFacts, JobFacts, StepFacts, StepPart},
     hostlist,
     messages::{ExitStatuses, Refusal},
+    moment::Now,
     options::{Command, CommandLine, Given, values},
     request::{Settings, step_parts},
     select::SchedulerParameters,
 };
-use jiff::Zoned;
 
 /// A part of a step with all that belongs to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ pub fn plan(
     command_line: &CommandLine,
     environment: impl Fn(u32) -> Vec<Given>,
     site: SchedulerParameters,
-    now: &Zoned,
+    now: &Now,
 ) -> Result<StepPlan, PlanError> {
     let number = job.components.first().map_or(0, |leader| leader.number);
     let groups: Vec<GroupWish<'_>> = command_line.groups.iter().map(GroupWish::of).collect();

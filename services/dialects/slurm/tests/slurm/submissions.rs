@@ -1,18 +1,18 @@
 //! What several tests need: submissions from a line of text.
 
-use jiff::Zoned;
 use muster_schemas::{job::JobSpec, resources::Request};
 use muster_slurm::{
     environment,
     messages::Refusal,
+    moment::Now,
     options::{self, Command, CommandLine},
     request::{Caller, Interactive, Names, Program, Rules, ScriptSource, Settings, Submission, components, lower},
     script,
 };
 
 /// A Friday morning in Zurich.
-pub fn now() -> Zoned {
-    "2026-11-20T10:00:00[Europe/Zurich]".parse().unwrap()
+pub fn now() -> Now {
+    Now::new(|| "2026-11-20T10:00:00[Europe/Zurich]".parse().unwrap())
 }
 
 /// A command line, split at blanks.

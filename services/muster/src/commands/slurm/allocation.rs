@@ -17,6 +17,7 @@ use muster_schemas::{
 use muster_slurm::{
     environment::{JobFacts, of_run},
     messages::{AllocationEvent, Refusal, Rejection},
+    moment::Now,
     options::Command,
     queries::Failure,
     request::{Caller, Interactive, Program, Rules, Settings, Submission, lower},
@@ -51,7 +52,7 @@ pub struct Wish<'a> {
     /// The process that asks.
     pub caller: &'a Caller,
     /// When.
-    pub now: &'a jiff::Zoned,
+    pub now: &'a Now,
 }
 
 impl Wish<'_> {

@@ -9,7 +9,6 @@ use super::{
     },
 };
 use crate::cli::ConnectionOptions;
-use jiff::Zoned;
 use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId,
@@ -20,6 +19,7 @@ use muster_slurm::{
     burst_buffer::{may_have_directives, with_directives},
     environment,
     messages::{Refusal, submitted, wait_status},
+    moment::Now,
     options::{Command, CommandLine, Given, parse},
     request::{Caller, Program, Rules, ScriptSource, Settings, Submission, components, lower},
     script::{self, Wanted},
@@ -43,7 +43,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
         print(&text);
         return Ok(0);
     }
-    let now = now();
+    let now = Now::new(now);
     let mut caller = caller(COMMAND, connection, words)?;
     carry_limits(&mut caller);
     forget_outer_job(&mut caller);
@@ -103,7 +103,7 @@ fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Resul
 }
 
 /// What runs, and the options of each component.
-fn read(line: &CommandLine, caller: &Caller, now: &Zoned) -> Result<(Program, Vec<Settings>), Problem> {
+fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<Settings>), Problem> {
     let (text, args, source) = match script::wanted(line)? {
         Wanted::Wrapped(command) => (script::wrap(&command), Vec::new(), ScriptSource::Wrapped),
         Wanted::StandardInput => {

@@ -15,6 +15,7 @@ use muster_schemas::{JobId, job::ExitStatus, views::OutcomeWord};
 use muster_slurm::{
     environment::{defaults, of_allocation},
     messages::AllocationEvent,
+    moment::Now,
     options::{Command, parse, values::signal_number},
     queries::Failure,
     request::{Caller, Interactive, Rules, Settings, components},
@@ -47,7 +48,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
         print(&text);
         return Ok(0);
     }
-    let now = now();
+    let now = Now::new(now);
     let mut caller = caller(COMMAND, connection, words)?;
     forget_outer_job(&mut caller);
     let settings = components(&[], &defaults(COMMAND, None, variable), &line, &now)?;

@@ -23,7 +23,6 @@ use crate::{
     terminal,
 };
 use interrupted::Tasks;
-use jiff::Zoned;
 use multi_prog::ProgramFile;
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
@@ -37,6 +36,7 @@ use muster_slurm::{
     environment::{JobFacts, defaults},
     job_id::IdExpression,
     messages::{self, ExitStatuses, end_note},
+    moment::Now,
     options::{Command, CommandLine, parse},
     output::{self, Facts},
     queries::Failure,
@@ -91,7 +91,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         group.options.retain(|given| given.option.name != "het-group");
     }
     let file = multi_prog::settle(&mut line)?;
-    let run = Run { line: &line, file, caller, interrupts, now: site::now() };
+    let run = Run { line: &line, file, caller, interrupts, now: Now::new(site::now) };
     if line.gives("test-only") || variable("SLURM_TEST_ONLY").is_some() {
         return run.foresee(client);
     }
@@ -131,7 +131,7 @@ struct Run<'a> {
     file: Option<ProgramFile>,
     caller: Caller,
     interrupts: Interrupts,
-    now: Zoned,
+    now: Now,
 }
 
 impl Run<'_> {

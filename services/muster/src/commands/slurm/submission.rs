@@ -8,7 +8,6 @@ use super::{
     variables::own_limits,
 };
 use crate::{cli::ConnectionOptions, commands::wait_until_decided, job_options};
-use jiff::Zoned;
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
     JobId,
@@ -20,6 +19,7 @@ use muster_slurm::{
     attributes::{Attributes, component},
     environment, features,
     messages::{ExitStatuses, Refusal, Rejection},
+    moment::Now,
     options::{Command, CommandLine, help, usage, version},
     queries::Failure,
     request::{Caller, Names, Settings, limits_until_deadline, listing, seconds_until, warnings},
@@ -177,7 +177,7 @@ pub fn fit_to_deadlines(
     command: Command,
     settings: &[Settings],
     spec: &mut JobSpec,
-    now: &Zoned,
+    now: &Now,
 ) -> Result<(), Problem> {
     if spec.components.iter().all(|component| component.deadline.is_none()) {
         return Ok(());
