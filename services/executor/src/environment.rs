@@ -173,10 +173,13 @@ pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(Strin
     of_task(rank, local_rank).into_iter().chain(wanted).collect()
 }
 
+/// Where programs are found if nobody says otherwise.
+pub const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// What a login would set and a job can hardly do without.
 fn add_login_defaults(variables: &mut BTreeMap<String, String>, identity: &Identity) {
     for (name, value) in [
-        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("PATH", USUAL_PATH),
         ("HOME", &identity.home),
         ("SHELL", &identity.shell),
         ("USER", &identity.user),

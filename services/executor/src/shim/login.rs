@@ -4,6 +4,7 @@ use super::{
     supervise::end_children,
     task::{is_ignored, reset_signals},
 };
+use crate::environment::USUAL_PATH;
 use nix::{
     fcntl::{OFlag, open},
     sys::stat::Mode,
@@ -20,8 +21,6 @@ use std::{
 const MOST_BYTES: u64 = 4 << 20;
 /// From the end of its time to SIGKILL.
 const GRACE_SECONDS: &str = "5";
-/// Where the programs of a login are found.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Logs a user in and runs a simple command line there, such as `env`, which every shell understands: gives what the profile and
 /// the command say on standard output, or the end of it. This is for a shim that has not started anything of its run: nothing
@@ -48,7 +47,7 @@ pub fn after_login(user: &str, line: &str, seconds: u32) -> Result<Vec<u8>, Stri
 /// prepares a run has the rights of the job's user meanwhile.
 fn command(user: &str, line: &str, seconds: u32) -> Result<Command, String> {
     let mut command = Command::new("timeout");
-    command.env_clear().env("PATH", PATH).args(["--kill-after", GRACE_SECONDS, &seconds.to_string()]);
+    command.env_clear().env("PATH", USUAL_PATH).args(["--kill-after", GRACE_SECONDS, &seconds.to_string()]);
     if Uid::current().is_root() {
         command.args(["su", "--login", "--command", line, "--", user]);
         return Ok(command);
