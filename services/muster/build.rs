@@ -1,35 +1,49 @@
-//! How the program is linked. A command such as `muster submit` lives for about two milliseconds, and much of that is
-//! the dynamic loader's work, so it is given little of it:
+//! How the programs are linked. A command such as `sbatch` lives for about two milliseconds, and much of that is the dynamic
+//! loader's work, so it is given little of it:
 //!
-//! - The program is not position independent: no pointer of its tables has to be corrected at each start.
-//! - The initialisers of RocksDB's many files stand side by side, so that running them touches few pages of the program.
-//! - The C++ and unwinding runtimes are linked in, where the compiler has them as archives: no library but the C library's
-//!   own has to be found, mapped and bound.
+//! - No program is position independent: no pointer of its tables has to be corrected at each start.
+//! - `muster`: the initialisers of RocksDB's many files stand side by side, so that running them touches few pages of the
+//!   program. The C++ and unwinding runtimes are linked in, where the compiler has them as archives: no library but the C
+//!   library's own has to be found, mapped and bound.
+//! - `muster-slurm`: the C library too is linked in, where it is there as an archive. What would load modules into it, such as
+//!   to look up users, is not called (`muster_client::names`).
 
 use std::{
+    fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// What the linker asks for, and the archive that it shall get.
-const ARCHIVES: [(&str, &str); 2] = [("libstdc++.a", "libstdc++.a"), ("libgcc_s.a", "libgcc_eh.a")];
+/// What the linker asks for when it links any of the programs, and the archive that it shall get.
+const RUNTIMES: [(&str, &str); 2] = [("libstdc++.a", "libstdc++.a"), ("libgcc_s.a", "libgcc_eh.a")];
+/// The same for `muster-slurm` alone.
+const C_LIBRARY: [(&str, &str); 2] = [("libc.a", "libc.a"), ("libm.a", "libm.a")];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-link-arg-bin=muster=-no-pie");
+    println!("cargo:rustc-link-arg-bins=-no-pie");
     println!("cargo:rustc-link-arg-bin=muster=-Wl,-z,keep-text-section-prefix");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    let archives: Option<Vec<PathBuf>> = ARCHIVES.iter().map(|(_, archive)| find_archive(archive)).collect();
-    // All or none: the C++ runtime must unwind with the same library as everything else.
-    let Some(archives) = archives else { return };
-    // A folder that is searched first and has only archives.
-    for ((name, _), archive) in ARCHIVES.iter().zip(archives) {
-        let link = out.join(name);
-        let _ = std::fs::remove_file(&link);
-        symlink(archive, link).expect("the output folder can be written");
+    if let Some(folder) = folder_of("runtimes", &RUNTIMES) {
+        println!("cargo:rustc-link-search=native={}", folder.display());
+        if let Some(folder) = folder_of("c-library", &C_LIBRARY) {
+            println!("cargo:rustc-link-arg-bin=muster-slurm=-static");
+            println!("cargo:rustc-link-arg-bin=muster-slurm=-L{}", folder.display());
+        }
     }
-    println!("cargo:rustc-link-search=native={}", out.display());
+}
+
+/// A new folder for the linker to search first, with these archives and nothing else; `None` if the compiler has not all of
+/// them. One alone would not do: the C++ runtime must unwind with the same library as everything else.
+fn folder_of(name: &str, wanted: &[(&str, &str)]) -> Option<PathBuf> {
+    let archives: Vec<PathBuf> = wanted.iter().map(|(_, archive)| find_archive(archive)).collect::<Option<_>>()?;
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).expect("the output folder can be written");
+    for ((asked, _), archive) in wanted.iter().zip(archives) {
+        symlink(archive, folder.join(asked)).expect("the output folder can be written");
+    }
+    Some(folder)
 }
 
 /// Where the C compiler has an archive; it answers with the bare name if it has none.

@@ -1,11 +1,11 @@
 //! HTTP/1.1 as far as it is needed: one request at a time on a connection that is kept.
 
-use crate::error::ClientError;
+use crate::{error::ClientError, names::socket_addresses};
 use muster_schemas::CommandId;
 use std::{
     fmt,
     io::{self, BufRead as _, BufReader, Read, Write},
-    net::{TcpStream, ToSocketAddrs as _},
+    net::TcpStream,
     os::unix::net::UnixStream,
     path::PathBuf,
     str::FromStr,
@@ -328,7 +328,7 @@ impl BodyStream {
 
 fn connect_tcp(address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for candidate in address.to_socket_addrs()? {
+    for candidate in socket_addresses(address)? {
         match TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT) {
             Ok(socket) => {
                 socket.set_nodelay(true)?;

@@ -6,6 +6,7 @@ mod connection;
 mod error;
 mod events;
 mod filters;
+pub mod names;
 mod plans;
 mod query;
 mod reservations;

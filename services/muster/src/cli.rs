@@ -14,12 +14,15 @@ pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 pub use steps::{StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
 
+pub use muster_commands::connection::ConnectionOptions;
+
 use crate::{
     job_options::JobOptions,
     values::{self, SignalBefore},
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use muster_schemas::{JobId, Timestamp, job::JobState};
+use muster_client::Moment;
+use muster_schemas::{JobId, Sequence, Timestamp, job::JobState};
 use std::path::PathBuf;
 
 /// muster, a batch scheduler whose whole history is one event log
@@ -62,41 +65,6 @@ impl From<SubmitCli> for Cli {
         let SubmitCommand::Submit(options) = cli.command;
         Self { connection: cli.connection, command: Command::Submit(options) }
     }
-}
-
-/// How to reach the system.
-#[derive(Clone, Debug, Default, Args)]
-pub struct ConnectionOptions {
-    /// The data folder of the instance on this host [default: /var/lib/muster for root, else $XDG_STATE_HOME/muster]
-    #[arg(
-        long,
-        global = true,
-        env = "MUSTER_DATA",
-        hide_env_values = true,
-        value_name = "DIR",
-        help_heading = "Connection"
-    )]
-    pub data: Option<PathBuf>,
-    /// A gateway over TCP instead, such as http://head:7457
-    #[arg(
-        long,
-        global = true,
-        env = "MUSTER_SERVER",
-        hide_env_values = true,
-        value_name = "URL",
-        help_heading = "Connection"
-    )]
-    pub server: Option<String>,
-    /// The token for --server; better given in MUSTER_TOKEN, where other users cannot see it
-    #[arg(
-        long,
-        global = true,
-        env = "MUSTER_TOKEN",
-        hide_env_values = true,
-        value_name = "TOKEN",
-        help_heading = "Connection"
-    )]
-    pub token: Option<String>,
 }
 
 /// The commands.
@@ -206,6 +174,17 @@ pub struct QueryOptions {
     /// As it was after the record with this sequence
     #[arg(long, value_name = "N")]
     pub at_seq: Option<u64>,
+}
+
+impl QueryOptions {
+    /// Of which moment the answer is wanted.
+    pub fn moment(&self) -> Moment {
+        match (self.at, self.at_seq) {
+            (Some(time), _) => Moment::Time(time),
+            (None, Some(sequence)) => Moment::Sequence(Sequence(sequence)),
+            (None, None) => Moment::Now,
+        }
+    }
 }
 
 /// `muster up`.

@@ -15,26 +15,18 @@ mod plan;
 mod replay;
 mod reservations;
 mod simulate;
-mod slurm;
 mod step;
 mod submit;
 mod usage;
-mod verdict;
 mod whatif;
 
 pub use hpcpack::{is_link, rewritten};
-pub use slurm::{
-    BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS as SLURM_CLUSTERS, SCHEDULER_PARAMETERS,
-    end_note as slurm_end_note, is_brief_link as is_brief_slurm_link, link as slurm_link,
-    process_id_variable as slurm_process_id_variable, soft_limits as slurm_soft_limits, variables as slurm_variables,
-};
-use verdict::wait_until_decided;
 
 use crate::{
     cli::{Cli, Command},
-    exit::CommandResult,
     roles,
 };
+use muster_commands::{exit::CommandResult, slurm};
 
 /// Does what the command line asks.
 pub fn run(cli: Cli) -> CommandResult {

@@ -1,12 +1,12 @@
 //! The options that describe a job, on the command line and in `#MUSTER` lines, and the job that they describe.
 
 use crate::{
-    cli::ConnectionOptions,
     exit::Failure,
     script::{Script, Word},
     values::{self, EnvironmentEntry, GpuCount, SignalBefore},
 };
 use clap::{CommandFactory, FromArgMatches, Parser, error::ContextKind};
+use muster_commands::caller::Caller;
 use muster_schemas::{
     Timestamp,
     job::{
@@ -367,53 +367,6 @@ impl JobOptions {
             max_runs: self.max_runs.unwrap_or(default.max_runs),
         }
     }
-}
-
-/// What a job takes over from the process that submits it.
-#[derive(Clone, Debug, Default)]
-pub struct Caller {
-    /// Its working directory.
-    pub directory: String,
-    /// Its environment.
-    pub environment: Vec<(String, String)>,
-    /// Its file mode creation mask.
-    pub umask: u32,
-    /// The variable by which `muster` finds this instance, so that it does inside the job too.
-    pub instance: Option<(&'static str, String)>,
-}
-
-impl Caller {
-    /// This process, and the instance that it submits to. Variables that are not UTF-8 cannot be stored; they are left
-    /// out with a warning.
-    pub fn this_process(connection: &ConnectionOptions) -> Result<Self, Failure> {
-        let directory = std::env::current_dir()
-            .map_err(|error| Failure::failed(format!("cannot tell the working directory: {error}")))?
-            .into_os_string()
-            .into_string()
-            .map_err(|_| Failure::failed("the name of the working directory is not UTF-8 text"))?;
-        let mut environment = Vec::new();
-        for (name, value) in std::env::vars_os() {
-            match (name.into_string(), value.into_string()) {
-                (Ok(name), Ok(value)) => environment.push((name, value)),
-                (name, _) => {
-                    let name = name.unwrap_or_else(|name| name.to_string_lossy().into_owned());
-                    eprintln!("muster: the variable {name} is not UTF-8 text; the job does not get it");
-                }
-            }
-        }
-        let instance = match &connection.server {
-            Some(server) => ("MUSTER_SERVER", server.clone()),
-            None => ("MUSTER_DATA", connection.data_dir()?.to_string_lossy().into_owned()),
-        };
-        Ok(Self { directory, environment, umask: read_umask(), instance: Some(instance) })
-    }
-}
-
-/// The only way to ask for the mask is to set it; nothing else runs in this process meanwhile.
-pub fn read_umask() -> u32 {
-    let mask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
-    nix::sys::stat::umask(mask);
-    mask.bits()
 }
 
 fn parse_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<JobOptions, clap::Error> {

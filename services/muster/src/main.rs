@@ -1,20 +1,17 @@
 //! muster: the one binary of all roles and commands.
 
-mod allocator;
 mod cli;
 mod commands;
 mod config;
-mod connection;
 mod descriptions;
-mod exit;
 mod job_options;
-mod mathematics;
 mod picture;
 mod policies;
 mod records;
 mod roles;
 mod script;
 mod show;
+mod slurm;
 mod story;
 mod table;
 mod terminal;
@@ -23,9 +20,14 @@ mod testing;
 mod values;
 mod whole_file;
 
-use allocator::Allocator;
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
+use muster_commands::{
+    allocator::Allocator,
+    connection, exit,
+    process::{leave_at_once, occupy_standard_streams},
+    slurm::{is_brief_link, link},
+};
 use muster_executor::SHIM_SERVER;
 use std::{ffi::CStr, process::ExitCode};
 
@@ -41,18 +43,18 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
         unsafe {
             let word = |place| (place < count).then(|| CStr::from_ptr(*words.offset(place as isize)).to_bytes());
             let is_brief = word(1).is_some_and(|word| word == b"submit" || word == SHIM_SERVER.as_bytes());
-            if is_brief || word(0).is_some_and(commands::is_brief_slurm_link) {
+            if is_brief || word(0).is_some_and(is_brief_link) {
                 ALLOCATOR.be_brief();
             }
         }
         occupy_standard_streams();
-        if let Some(status) = commands::slurm_link() {
+        if let Some(status) = link() {
             leave_at_once(status);
         }
-        muster_executor::add_variables(commands::slurm_variables);
-        muster_executor::add_process_id(commands::slurm_process_id_variable);
-        muster_executor::set_soft_limits(commands::slurm_soft_limits);
-        muster_executor::set_end_note(commands::slurm_end_note);
+        muster_executor::add_variables(slurm::variables);
+        muster_executor::add_process_id(slurm::process_id_variable);
+        muster_executor::set_soft_limits(slurm::soft_limits);
+        muster_executor::set_end_note(slurm::end_note);
         muster_executor::serve_shims_if_asked();
         muster_filter_runner::supervise_filters_if_asked();
         if is_submission() {
@@ -61,19 +63,6 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
     }
     early
 };
-
-/// A caller may have closed standard input, output or error. What is opened first would take their numbers then, and the words
-/// of a step could go to the gateway as if they were this command's. The runtime's own care comes later than what runs early.
-fn occupy_standard_streams() {
-    for stream in 0..=2 {
-        // SAFETY: neither call has an effect on memory; a new file takes the lowest number that is free, which is this one.
-        unsafe {
-            if libc::fcntl(stream, libc::F_GETFD) == -1 {
-                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-            }
-        }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator::new();
@@ -119,16 +108,6 @@ fn parse() -> Cli {
         cli.connection.server = None;
     }
     cli
-}
-
-/// Ends the process without taking apart what the C++ libraries built at its start: a third of the life of a short
-/// command.
-fn leave_at_once(status: u8) -> ! {
-    use std::io::Write as _;
-    // Who printed something has flushed it or found out that nobody reads; standard error is not buffered.
-    let _ = std::io::stdout().flush();
-    // SAFETY: the process ends here; no destructor has anything to save.
-    unsafe { libc::_exit(i32::from(status)) }
 }
 
 /// `muster jobs | head` ends like any other program when `head` has seen enough.

@@ -5,7 +5,6 @@ mod group;
 
 use crate::{
     cli::{ConnectionOptions, Role, ServeOptions, UpOptions},
-    commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, SLURM_CLUSTERS},
     config::{self, Loaded},
     connection::SOCKET,
     descriptions::Dialect,
@@ -15,6 +14,7 @@ use crate::{
 use anyhow::Context as _;
 use group::Group;
 use muster_bus::{LocalBus, NatsBus, SharedBus};
+use muster_commands::slurm::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS};
 use muster_filter_runner::RunnerConfig;
 use std::{
     io::Write as _,
@@ -218,7 +218,7 @@ impl Host {
                     (SCHEDULER_PARAMETERS, slurm.scheduler_parameters.clone()),
                     (BURST_BUFFER_DIRECTIVES, slurm.burst_buffer_directives.join(",")),
                     (BURST_BUFFER_TYPE, slurm.burst_buffer_type.word().to_owned()),
-                    (SLURM_CLUSTERS, slurm.clusters.join("\n")),
+                    (CLUSTERS, slurm.clusters.join("\n")),
                 ];
                 let slurm = settings.map(|(name, value)| (name.to_owned(), value)).into();
                 let config = muster_gateway::Config {

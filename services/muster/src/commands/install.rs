@@ -1,4 +1,4 @@
-//! `muster install-commands`: links by which the program is the commands of its dialects.
+//! `muster install-commands`: links by which the programs are the commands of their dialects.
 
 use super::{hpcpack, slurm};
 use crate::exit::{CommandResult, Failure};
@@ -8,35 +8,44 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The program for the commands of Slurm alone, which start faster so. Beside it this one can do the same.
+const SLURM_PROGRAM: &str = "muster-slurm";
+
 /// Makes a link for each command in a folder. What is there already and is no link to muster stays as it is.
 pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
+    let of_slurm = Some(program.with_file_name(SLURM_PROGRAM)).filter(|path| path.is_file());
+    let programs = [program.clone(), of_slurm.unwrap_or(program)];
+    let [of_hpcpack, of_slurm] = &programs;
     std::fs::create_dir_all(dir).map_err(|error| Failure::failed(format!("{}: {error}", dir.display())))?;
-    let tools = || hpcpack::TOOLS.into_iter().chain(slurm::TOOLS);
-    let taken: Vec<PathBuf> = tools().map(|name| dir.join(name)).filter(|path| is_foreign(path, &program)).collect();
-    if let [first, ..] = taken.as_slice() {
+    let links: Vec<(PathBuf, &PathBuf)> = (hpcpack::TOOLS.iter().map(|name| (dir.join(name), of_hpcpack)))
+        .chain(slurm::TOOLS.iter().map(|name| (dir.join(name), of_slurm)))
+        .collect();
+    if let Some((first, _)) = links.iter().find(|(path, _)| is_foreign(path, &programs)) {
         let message = format!("{} is there and is no link to muster; nothing was changed", first.display());
         return Err(Failure::failed(message));
     }
-    for name in tools() {
-        let path = dir.join(name);
+    for (path, program) in links {
         let old = std::fs::remove_file(&path);
         if let Err(error) = old
             && error.kind() != ErrorKind::NotFound
         {
             return Err(Failure::failed(format!("{}: {error}", path.display())));
         }
-        symlink(&program, &path).map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+        symlink(program, &path).map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
         println!("{}", path.display());
     }
     Ok(0)
 }
 
 /// Whether something is there that an earlier call did not make.
-fn is_foreign(path: &Path, program: &Path) -> bool {
+fn is_foreign(path: &Path, programs: &[PathBuf]) -> bool {
     match std::fs::read_link(path) {
-        Ok(target) => target != program && target.file_name() != program.file_name(),
+        Ok(target) => {
+            let is_of = |program: &PathBuf| target.file_name() == program.file_name();
+            !target.ends_with(SLURM_PROGRAM) && !programs.iter().any(is_of)
+        }
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }

@@ -1,7 +1,5 @@
 //! Steps inside running jobs.
 
-pub mod input;
-pub mod output;
 mod place;
 
 use crate::{
@@ -9,19 +7,23 @@ use crate::{
     exit::{CommandResult, Failure, Status},
     show,
     table::{Table, left, right},
-    terminal,
     values::compress_hosts,
 };
-use input::Input;
 use jiff::tz::TimeZone;
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
+use muster_commands::{
+    step::{
+        input::Input,
+        output::{Form, Lines},
+    },
+    terminal::size,
+};
 use muster_schemas::{
     CommandId,
     job::ExitStatus,
     steps::{StepInput, StepOutput, StepSpec, StepStreams},
     views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
 };
-use output::{Form, Lines};
 use std::collections::BTreeSet;
 
 /// So long one request waits for cores; then it is asked anew.
@@ -50,7 +52,7 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
     let mut client = connection.client()?;
     let detail = client.job(options.job, Moment::Now)?;
     let groups = place::groups(&detail, &options)?;
-    let size = options.pty.then(|| terminal::size().unwrap_or_default());
+    let size = options.pty.then(|| size().unwrap_or_default());
     let streams = StepStreams {
         stdin: if options.pty {
             StepInput::Nothing

@@ -3,7 +3,7 @@
 use crate::{
     cli::{ConnectionOptions, RunOptions, SubmitOptions},
     exit::{CommandResult, Failure},
-    job_options::{Caller, JobOptions},
+    job_options::JobOptions,
     script::Script,
     show,
     table::printable,
@@ -11,6 +11,7 @@ use crate::{
     values::format_duration,
 };
 use muster_client::{Client, Moment};
+use muster_commands::caller::Caller;
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     job::{JobSpec, Launch, Program, WarningSignal},

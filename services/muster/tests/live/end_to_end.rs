@@ -32,8 +32,8 @@ fn a_script_runs_on_its_nodes_and_its_history_is_told() {
     assert!(system.ok(&["replay", "--verify"]).contains("digest "));
 }
 
-/// Each library that a command needs makes its start longer; `services/muster/build.rs` and `mathematics.rs` tell why there are
-/// so few.
+/// Each library that a command needs makes its start longer; `services/muster/build.rs` and `mathematics.rs` in
+/// `services/commands` tell why there are so few.
 #[test]
 fn no_library_is_needed_but_that_of_c() {
     let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_muster"));
@@ -43,6 +43,19 @@ fn no_library_is_needed_but_that_of_c() {
     // Where the C++ runtime is not there as an archive, it brings others with it.
     if !listed.contains("libstdc++") {
         assert!(!listed.contains("libm.so") && !listed.contains("libgcc_s"), "{listed}");
+    }
+}
+
+/// A program that is linked statically would load modules of another version of the C library for each of these.
+#[test]
+fn the_program_of_slurms_commands_asks_the_c_library_for_no_name() {
+    let listed = std::process::Command::new("nm").arg(env!("CARGO_BIN_EXE_muster-slurm")).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let symbols: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    assert!(symbols.contains(&"main"), "{} symbols", symbols.len());
+    for function in ["getaddrinfo", "getpwnam_r", "getpwuid_r", "getgrnam_r", "getgrgid_r", "getgrouplist"] {
+        let is_it = |symbol: &&str| symbol.split('@').next() == Some(function);
+        assert!(!symbols.iter().any(is_it), "{function}");
     }
 }
 

@@ -93,10 +93,10 @@ fn job_change(client: &mut Client, view: &JobView, edits: &[Edit], now: Timestam
     description.attributes.hold_until = None;
     job.document = Some(write(format, &description));
     let before = check(&job, template(&job.template))?;
-    edits.iter().try_for_each(|edit| edit.apply(&mut description))?;
+    edits.iter().try_for_each(|edit| edit.apply(&mut description)).map_err(refused)?;
     job.document = Some(write(format, &description));
     let after = check(&job, template(&description.attributes.job_template))?;
-    Ok(change_of(&before, &after)?)
+    change_of(&before, &after).map_err(refused)
 }
 
 /// The description as it is now, with what was changed since it was checked.

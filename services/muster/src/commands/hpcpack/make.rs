@@ -3,14 +3,12 @@
 use super::wrong;
 use crate::{
     cli::ConnectionOptions,
-    commands::wait_until_decided,
     exit::{CommandResult, Failure, Status},
-    job_options::Caller,
     table::printable,
 };
 use muster_client::{Client, ClientError, Moment};
+use muster_commands::{caller::Caller, verdict::wait_until_decided};
 use muster_hpcpack::{
-    codes::Refusal,
     description::{DescriptionError, Format, JobDescription, MOST_BYTES, SystemValues},
     hold,
     jobs::{self, MOST_STORED_BYTES, pack, provisional, readable, template_of, unpack},
@@ -318,11 +316,5 @@ pub(super) fn described(view: &JobView, description: DescriptionView) -> Describ
         alternatives: alternatives.into(),
         component: None,
         changed: Vec::new(),
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        refused(refusal)
     }
 }

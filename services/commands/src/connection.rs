@@ -1,11 +1,9 @@
 //! Which instance a command is for, and how it is reached.
 
-use crate::{
-    cli::{ConnectionOptions, QueryOptions},
-    exit::{Failure, Status},
-};
-use muster_client::{Client, ClientError, Endpoint, Moment};
-use muster_schemas::{Sequence, views::ErrorCode};
+use crate::exit::{Failure, Status};
+use clap::Args;
+use muster_client::{Client, ClientError, Endpoint};
+use muster_schemas::views::ErrorCode;
 use std::path::{Path, PathBuf};
 
 /// Where root's instance is, if it exists.
@@ -14,6 +12,41 @@ const SYSTEM_DATA: &str = "/var/lib/muster";
 const SCHEDULER: &str = "CCP_SCHEDULER";
 /// The gateway's socket in a data folder.
 pub const SOCKET: &str = "muster.sock";
+
+/// How to reach the system.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ConnectionOptions {
+    /// The data folder of the instance on this host [default: /var/lib/muster for root, else $XDG_STATE_HOME/muster]
+    #[arg(
+        long,
+        global = true,
+        env = "MUSTER_DATA",
+        hide_env_values = true,
+        value_name = "DIR",
+        help_heading = "Connection"
+    )]
+    pub data: Option<PathBuf>,
+    /// A gateway over TCP instead, such as http://head:7457
+    #[arg(
+        long,
+        global = true,
+        env = "MUSTER_SERVER",
+        hide_env_values = true,
+        value_name = "URL",
+        help_heading = "Connection"
+    )]
+    pub server: Option<String>,
+    /// The token for --server; better given in MUSTER_TOKEN, where other users cannot see it
+    #[arg(
+        long,
+        global = true,
+        env = "MUSTER_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN",
+        help_heading = "Connection"
+    )]
+    pub token: Option<String>,
+}
 
 impl ConnectionOptions {
     /// The data folder of the instance on this host.
@@ -54,17 +87,6 @@ impl ConnectionOptions {
 
 fn scheduler() -> Option<String> {
     std::env::var(SCHEDULER).ok()
-}
-
-impl QueryOptions {
-    /// Of which moment the answer is wanted.
-    pub fn moment(&self) -> Moment {
-        match (self.at, self.at_seq) {
-            (Some(time), _) => Moment::Time(time),
-            (None, Some(sequence)) => Moment::Sequence(Sequence(sequence)),
-            (None, None) => Moment::Now,
-        }
-    }
 }
 
 impl From<ClientError> for Failure {

@@ -1,7 +1,7 @@
 //! What tasks say and how they end, on its way to where it was asked for (SL-R-14, SL-R-23, SL-R-25).
 
 use super::interrupted::Tasks;
-use crate::commands::{
+use crate::{
     slurm::site::os_text,
     step::output::{Form, Lines, Sink},
 };

@@ -8,7 +8,7 @@ use super::{
         tell, text_of, verdict,
     },
 };
-use crate::cli::ConnectionOptions;
+use crate::connection::ConnectionOptions;
 use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId,

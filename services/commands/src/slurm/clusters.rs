@@ -2,7 +2,7 @@
 //! one that it serves itself.
 
 use super::{forecast, site::Site};
-use crate::cli::ConnectionOptions;
+use crate::connection::ConnectionOptions;
 use muster_client::Moment;
 use muster_schemas::{Timestamp, job::JobSpec, views::InfoView};
 use muster_slurm::{

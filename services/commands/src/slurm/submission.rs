@@ -4,10 +4,10 @@
 mod tests;
 
 use super::{
+    limits::own_limits,
     site::{group_name, host, unreachable, user_name, variable, was_refused},
-    variables::own_limits,
 };
-use crate::{cli::ConnectionOptions, commands::wait_until_decided, job_options};
+use crate::{caller, connection::ConnectionOptions, verdict::wait_until_decided};
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
     JobId,
@@ -89,7 +89,7 @@ pub fn tell(command: Command, line: &CommandLine, settings: &[Settings]) {
 
 /// This process, with the variable by which the commands inside the job find the same instance.
 pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]) -> Result<Caller, Problem> {
-    let process = job_options::Caller::this_process(connection).map_err(|error| failed(command, error))?;
+    let process = caller::Caller::this_process(connection).map_err(|error| failed(command, error))?;
     let mut environment = process.environment;
     environment.retain(|(name, _)| !NOT_INHERITED.contains(&name.as_str()));
     if let Some((name, value)) = process.instance {

@@ -7,7 +7,7 @@ use super::{
     site::{Site, os_text, surrounding_job},
     wanted,
 };
-use crate::{commands::step::input::pass_on, job_options::read_umask};
+use crate::{caller::read_umask, step::input::pass_on};
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId, JobId,

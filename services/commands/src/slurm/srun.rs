@@ -18,8 +18,8 @@ use super::{
     },
 };
 use crate::{
-    cli::ConnectionOptions,
-    commands::step::input::{is_null_device, pass_on, standard_input},
+    connection::ConnectionOptions,
+    step::input::{is_null_device, pass_on, standard_input},
     terminal,
 };
 use interrupted::Tasks;
@@ -235,7 +235,7 @@ impl Run<'_> {
         let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
         let address = StepAddress { job, run, step };
         // Who reads what the step says may go away: that is an error here, which ends the step, and not this command.
-        let previous = set_broken_pipe(nix::libc::SIG_IGN);
+        let previous = set_broken_pipe(libc::SIG_IGN);
         let attended = self.attend(client, detail, &facts, &plan, &streams, address);
         if attended.is_err() {
             // Nothing that was launched outlives it. A step that cannot be reached ends with its job.
@@ -515,9 +515,9 @@ fn say(line: impl std::fmt::Display) {
 }
 
 /// What is done when nobody reads any more what this command writes; what was done before.
-fn set_broken_pipe(action: nix::libc::sighandler_t) -> nix::libc::sighandler_t {
+fn set_broken_pipe(action: libc::sighandler_t) -> libc::sighandler_t {
     // SAFETY: neither ignoring a signal nor its default action is code of this program.
-    unsafe { nix::libc::signal(nix::libc::SIGPIPE, action) }
+    unsafe { libc::signal(libc::SIGPIPE, action) }
 }
 
 /// What tasks say cannot be shown. If nobody reads it the status is that of a program which the signal for that has ended.

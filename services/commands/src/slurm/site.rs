@@ -1,8 +1,11 @@
 //! What the commands know of the system and of who calls them, and the jobs that they speak of.
 
-use crate::cli::ConnectionOptions;
+use crate::connection::ConnectionOptions;
 use jiff::{Zoned, tz::TimeZone};
-use muster_client::{Client, ClientError, JobQuery, Moment};
+use muster_client::{
+    Client, ClientError, JobQuery, Moment,
+    names::{self, User},
+};
 use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
@@ -20,7 +23,7 @@ use muster_slurm::{
         record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
     },
 };
-use nix::unistd::{Gid, Group, Uid, User};
+use nix::unistd::Uid;
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -299,22 +302,22 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// Whether there is a user of that name or number.
 pub fn knows_user(name: &str) -> bool {
-    name.parse::<u32>().is_ok() || User::from_name(name).is_ok_and(|user| user.is_some())
+    name.parse::<u32>().is_ok() || User::named(name).is_some()
 }
 
 fn look_up(name: &str) -> Person {
-    let Some(user) = User::from_name(name).ok().flatten() else { return Person::default() };
-    Person { uid: user.uid.as_raw(), gid: user.gid.as_raw(), group: Arc::from(group_name(user.gid.as_raw())) }
+    let Some(User { uid, gid, .. }) = User::named(name) else { return Person::default() };
+    Person { uid, gid, group: group_name(gid).into() }
 }
 
 /// The name of a user, or its number.
 pub fn user_name(uid: u32) -> String {
-    User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
+    User::numbered(uid).map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 /// The name of a group, or its number.
 pub fn group_name(gid: u32) -> String {
-    Group::from_gid(Gid::from_raw(gid)).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name)
+    names::group_name(gid).unwrap_or_else(|| gid.to_string())
 }
 
 /// What the system says of an error, as Slurm's commands have it: Rust adds a number.

@@ -7,7 +7,7 @@ use super::{
     site::{rules, unreachable},
     submission::{Problem, failed, fit_to_deadlines, lead_back, refused_job, verdict},
 };
-use muster_client::{Client, ClientError, Moment};
+use muster_client::{Client, ClientError, Moment, names::User};
 use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,
@@ -22,7 +22,6 @@ use muster_slurm::{
     queries::Failure,
     request::{Caller, Interactive, Program, Rules, Settings, Submission, lower},
 };
-use nix::unistd::User;
 use std::{
     sync::mpsc,
     thread,
@@ -210,8 +209,7 @@ impl Allocation {
 /// What the variables of a running job's commands say; `None` if it does not run.
 pub fn facts(detail: &JobDetail) -> Option<JobFacts> {
     let facts = of_run(detail)?;
-    let owner = User::from_name(&detail.job.owner).ok().flatten();
-    let (uid, gid) = owner.map_or((0, 0), |owner| (owner.uid.as_raw(), owner.gid.as_raw()));
+    let (uid, gid) = User::named(&detail.job.owner).map_or((0, 0), |owner| (owner.uid, owner.gid));
     Some(JobFacts { uid, gid, ..facts })
 }
 

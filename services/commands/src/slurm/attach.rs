@@ -1,7 +1,7 @@
 //! `sattach` (SL-M-14): shows what the tasks of a running step say from now on.
 
 use super::{Ended, print, site::Site, wanted};
-use crate::commands::step::output::{Form, Lines};
+use crate::step::output::{Form, Lines};
 use muster_client::{Moment, OutputReader, StepAddress};
 use muster_schemas::{
     StepId,

@@ -9,7 +9,7 @@ use super::{
     site::{now, variable},
     submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
 };
-use crate::cli::ConnectionOptions;
+use crate::connection::ConnectionOptions;
 use muster_client::Client;
 use muster_schemas::{JobId, job::ExitStatus, views::OutcomeWord};
 use muster_slurm::{

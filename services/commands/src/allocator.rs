@@ -8,11 +8,13 @@ use std::{
 
 /// mimalloc, as a fold of the log is mostly allocation: jobs come and go. Commands that need little take it from the C library
 /// instead: mimalloc maps a region for each size that is asked for, which would be a third of the life of `sbatch`.
+#[derive(Default)]
 pub struct Allocator {
     is_brief: AtomicBool,
 }
 
 impl Allocator {
+    /// mimalloc, until it is told otherwise.
     pub const fn new() -> Self {
         Self { is_brief: AtomicBool::new(false) }
     }

@@ -9,10 +9,10 @@ mod cancel;
 mod clusters;
 mod control;
 mod diagnosis;
-mod endings;
 mod forecast;
 mod info;
 mod interrupts;
+mod limits;
 mod manager;
 mod queue;
 mod reservation;
@@ -22,14 +22,12 @@ mod site;
 mod srun;
 mod submission;
 mod update;
-mod variables;
 
 pub use clusters::CLUSTERS;
-pub use endings::note as end_note;
+pub use limits::resource;
 pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
-pub use variables::{process_id_variable, soft_limits, variables};
 
-use crate::cli::ConnectionOptions;
+use crate::connection::ConnectionOptions;
 use muster_slurm::{options::version, queries};
 use site::Site;
 use std::{io::Write as _, path::Path};
@@ -92,7 +90,7 @@ pub fn words(connection: &ConnectionOptions, words: Vec<String>) -> u8 {
 
 fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> u8 {
     // SAFETY: a command has one thread, and the default action of a signal needs no handler.
-    unsafe { nix::libc::signal(nix::libc::SIGPIPE, nix::libc::SIG_DFL) };
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let ended = match tool {
         "sbatch" => batch::run(connection, words),
         "salloc" => salloc::run(connection, words),

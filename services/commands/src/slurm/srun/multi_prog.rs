@@ -4,7 +4,7 @@
 mod tests;
 
 use super::{COMMAND, Problem, variable};
-use crate::commands::slurm::{site::os_text, submission::is_of_outer_job};
+use crate::slurm::{site::os_text, submission::is_of_outer_job};
 use muster_slurm::{
     environment::defaults,
     options::{

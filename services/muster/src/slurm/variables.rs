@@ -1,12 +1,13 @@
 //! What a batch script sees of where it runs (SL-E-02 to E-04, SL-E-08, SL-E-10).
 
+use muster_commands::slurm::resource;
 use muster_executor::after_login;
 use muster_schemas::{
     job::Program,
     node::{CLUSTER_NAME_VARIABLE, LaunchOrder, RESTART_COUNT_VARIABLE},
 };
-use muster_slurm::environment::{self, ArrayFacts, ComponentFacts, JobFacts, RESOURCES, SoftLimit, of_batch_script};
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use muster_slurm::environment::{self, ArrayFacts, ComponentFacts, JobFacts, of_batch_script};
+use nix::sys::resource::Resource;
 use std::{
     collections::BTreeMap,
     time::{SystemTime, UNIX_EPOCH},
@@ -57,31 +58,6 @@ pub fn process_id_variable(order: &LaunchOrder) -> Option<&'static str> {
 pub fn soft_limits(order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
     let known = environment::soft_limits(&order.environment);
     known.into_iter().filter_map(|limit| Some((resource(limit.resource)?, limit.most))).collect()
-}
-
-/// The soft limits of this process, as the variables that carry them.
-pub fn own_limits() -> Vec<(String, String)> {
-    let of = |name: &'static str| {
-        let (soft, _) = getrlimit(resource(name)?).ok()?;
-        Some(SoftLimit { resource: name, most: Some(soft).filter(|soft| *soft != RLIM_INFINITY) }.variable())
-    };
-    RESOURCES.into_iter().filter_map(of).collect()
-}
-
-fn resource(name: &str) -> Option<Resource> {
-    Some(match name {
-        "CPU" => Resource::RLIMIT_CPU,
-        "FSIZE" => Resource::RLIMIT_FSIZE,
-        "DATA" => Resource::RLIMIT_DATA,
-        "STACK" => Resource::RLIMIT_STACK,
-        "CORE" => Resource::RLIMIT_CORE,
-        "RSS" => Resource::RLIMIT_RSS,
-        "NPROC" => Resource::RLIMIT_NPROC,
-        "NOFILE" => Resource::RLIMIT_NOFILE,
-        "MEMLOCK" => Resource::RLIMIT_MEMLOCK,
-        "AS" => Resource::RLIMIT_AS,
-        _ => return None,
-    })
 }
 
 fn is_of_sbatch(order: &LaunchOrder) -> bool {
