@@ -18,7 +18,14 @@ use std::{
 /// What the linker asks for when it links any of the programs, and the archive that it shall get.
 const RUNTIMES: [(&str, &str); 2] = [("libstdc++.a", "libstdc++.a"), ("libgcc_s.a", "libgcc_eh.a")];
 /// The same for `muster-slurm` alone.
-const C_LIBRARY: [(&str, &str); 2] = [("libc.a", "libc.a"), ("libm.a", "libm.a")];
+const C_LIBRARY: [(&str, &str); 6] = [
+    ("libc.a", "libc.a"),
+    ("libm.a", "libm.a"),
+    ("libpthread.a", "libpthread.a"),
+    ("libdl.a", "libdl.a"),
+    ("librt.a", "librt.a"),
+    ("libutil.a", "libutil.a"),
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -26,11 +33,19 @@ fn main() {
     println!("cargo:rustc-link-arg-bin=muster=-Wl,-z,keep-text-section-prefix");
     if let Some(folder) = folder_of("runtimes", &RUNTIMES) {
         println!("cargo:rustc-link-search=native={}", folder.display());
-        if let Some(folder) = folder_of("c-library", &C_LIBRARY) {
+        if is_for_this_host()
+            && let Some(folder) = folder_of("c-library", &C_LIBRARY)
+        {
             println!("cargo:rustc-link-arg-bin=muster-slurm=-static");
             println!("cargo:rustc-link-arg-bin=muster-slurm=-L{}", folder.display());
         }
     }
+}
+
+/// Whether the programs are for a host as this one, with the GNU C library: `gcc` tells where this host's archives are.
+fn is_for_this_host() -> bool {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    variable("HOST") == variable("TARGET") && variable("CARGO_CFG_TARGET_ENV") == "gnu"
 }
 
 /// A new folder for the linker to search first, with these archives and nothing else; `None` if the compiler has not all of
@@ -41,6 +56,7 @@ fn folder_of(name: &str, wanted: &[(&str, &str)]) -> Option<PathBuf> {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).expect("the output folder can be written");
     for ((asked, _), archive) in wanted.iter().zip(archives) {
+        println!("cargo:rerun-if-changed={}", archive.display());
         symlink(archive, folder.join(asked)).expect("the output folder can be written");
     }
     Some(folder)

@@ -1,13 +1,16 @@
 //! Users, groups and hosts by the names that this host knows them by.
 //!
 //! The C library is not asked: it answers from modules that it loads, which a program that has it linked in may not do. So
-//! the files are read here, and what they do not have is asked of `getent`, which asks LDAP, `sssd` and the like.
+//! the files of users and groups are read here, and all else is asked of `getent`, which asks LDAP, `sssd` and the like.
 
 use std::{
     io::{self, ErrorKind},
     net::{IpAddr, SocketAddr},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
+
+/// Where `getent` is. `PATH` comes last: it can be empty, or lead to the working directory.
+const GETENT: [&str; 3] = ["/usr/bin/getent", "/bin/getent", "getent"];
 
 /// A user of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,57 +26,70 @@ pub struct User {
 impl User {
     /// The user with a login name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::parse(&line("passwd", NAME, name)?)
+        // `getent` would take it for a number.
+        if is_number(name) {
+            return find(&file("passwd"), Self::parse, |user| user.name == name);
+        }
+        let is_it = |user: &Self| user.name == name;
+        // What is asked may write a name otherwise, as where capitals are the same as small letters.
+        find(&file("passwd"), Self::parse, is_it).or_else(|| find(&said("passwd", name), Self::parse, |_| true))
     }
 
     /// The user with a number.
     pub fn numbered(uid: u32) -> Option<Self> {
-        Self::parse(&line("passwd", NUMBER, &uid.to_string())?)
+        let is_it = |user: &Self| user.uid == uid;
+        find(&file("passwd"), Self::parse, is_it)
+            .or_else(|| find(&said("passwd", &uid.to_string()), Self::parse, is_it))
     }
 
     fn parse(line: &str) -> Option<Self> {
-        let field = |place| line.split(':').nth(place);
-        let number = |place| field(place)?.parse().ok();
-        Some(Self { name: field(NAME)?.to_owned(), uid: number(NUMBER)?, gid: number(GROUP)? })
+        let mut fields = line.split(':');
+        let name = fields.next()?.to_owned();
+        let uid = fields.nth(1)?.parse().ok()?;
+        Some(Self { name, uid, gid: fields.next()?.parse().ok()? })
     }
 }
 
 /// The name of the group with a number.
 pub fn group_name(gid: u32) -> Option<String> {
-    line("group", NUMBER, &gid.to_string())?.split(':').next().map(str::to_owned)
+    let parse = |line: &str| {
+        let mut fields = line.split(':');
+        Some((fields.next()?.to_owned(), fields.nth(1)?.parse::<u32>().ok()?))
+    };
+    let is_it = |(_, number): &(String, u32)| *number == gid;
+    let found = find(&file("group"), parse, is_it);
+    found.or_else(|| find(&said("group", &gid.to_string()), parse, is_it)).map(|(name, _)| name)
 }
 
-// Places of the fields in the lines of both databases, and of the group in those of users.
-const NAME: usize = 0;
-const NUMBER: usize = 2;
-const GROUP: usize = 3;
-
-/// The line of a database that has this in one of its fields.
-fn line(database: &str, place: usize, value: &str) -> Option<String> {
-    let file = std::fs::read(format!("/etc/{database}")).unwrap_or_default();
-    if let Some(line) = find(&String::from_utf8_lossy(&file), place, value) {
-        return Some(line.to_owned());
-    }
-    // A number would be looked up as one, though a name was meant.
-    if place == NAME && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let said = getent(database, value).ok()?;
-    said.lines().next().map(str::to_owned)
+fn is_number(name: &str) -> bool {
+    name.trim_start().trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn find<'a>(file: &'a str, place: usize, value: &str) -> Option<&'a str> {
-    file.lines().find(|line| line.split(':').nth(place) == Some(value))
+fn file(database: &str) -> String {
+    String::from_utf8_lossy(&std::fs::read(format!("/etc/{database}")).unwrap_or_default()).into_owned()
 }
 
-/// What `getent` says of a key; nothing if it knows none.
+/// The first entry that is right. Comments, lines for NIS and lines that are wrong are none.
+fn find<T>(lines: &str, parse: impl Fn(&str) -> Option<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    let is_entry = |line: &&str| !line.trim_start().starts_with(['#', '+', '-']);
+    lines.lines().filter(is_entry).filter_map(parse).find(is_it)
+}
+
+/// What `getent` says of a user or group; nothing if it knows none or is not there.
+fn said(database: &str, key: &str) -> String {
+    getent(database, key).unwrap_or_default()
+}
+
 fn getent(database: &str, key: &str) -> io::Result<String> {
-    let output = Command::new("getent").args([database, "--", key]).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| io::Error::new(error.kind(), format!("getent cannot be started: {error}")))?;
+    let ask = |program: &str| Command::new(program).args([database, "--", key]).stdin(Stdio::null()).output();
+    let is_there = |asked: &io::Result<Output>| !matches!(asked, Err(error) if error.kind() == ErrorKind::NotFound);
+    let asked = GETENT.into_iter().map(ask).find(is_there);
+    let output = asked.ok_or_else(|| io::Error::other("there is no getent to ask for names"))?;
+    let output = output.map_err(|error| io::Error::other(format!("getent cannot be started: {error}")))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The addresses of `HOST:PORT`, in the order in which they are to be tried. Port 80 is that of an address without one.
+/// The addresses of `HOST:PORT`, in the order in which they are to be tried.
 ///
 /// # Errors
 /// The host has no address, or nobody can be asked.
@@ -81,7 +97,7 @@ pub(crate) fn socket_addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
     }
-    let unknown = || io::Error::new(ErrorKind::NotFound, "the name has no address");
+    let unknown = || io::Error::other("no address of that host is known");
     let (host, port) = address.rsplit_once(':').ok_or_else(unknown)?;
     let port = port.parse().map_err(|_| unknown())?;
     let addresses = listed(&getent("ahosts", host)?, port);
@@ -106,17 +122,15 @@ fn listed(said: &str, port: u16) -> Vec<SocketAddr> {
 mod tests {
     use super::*;
 
-    const USERS: &str = "root:x:0:0:root:/root:/bin/bash\n+nis\nann:x:1000:100:Ann, 0:/home/ann:/bin/sh\n";
+    const USERS: &str = "#ann:x:7:7::/:/bin/sh\n+ann::::::\nann:x:bad:0::/:/bin/sh\nroot:x:0:0:root:/root:/bin/bash\n\
+                         ann:x:1000:100:Ann, 0:/home/ann:/bin/sh\n";
 
     #[test]
-    fn users_and_groups_are_found_by_a_whole_field() {
+    fn users_are_found_by_a_whole_field_in_a_right_line() {
         let ann = User { name: "ann".to_owned(), uid: 1000, gid: 100 };
-        assert_eq!(find(USERS, NAME, "ann").and_then(User::parse), Some(ann.clone()));
-        assert_eq!(find(USERS, NUMBER, "1000").and_then(User::parse), Some(ann));
-        for (place, value) in [(NAME, "an"), (NAME, ""), (NUMBER, "100"), (NUMBER, "00"), (NAME, "x")] {
-            assert_eq!(find(USERS, place, value), None, "{place} {value}");
-        }
-        assert_eq!(User::parse("+nis"), None);
+        assert_eq!(find(USERS, User::parse, |user| user.name == "ann"), Some(ann.clone()));
+        assert_eq!(find(USERS, User::parse, |user| user.uid == 1000), Some(ann));
+        assert_eq!(find(USERS, User::parse, |user| user.uid == 7 || user.name == "an"), None);
     }
 
     #[test]
@@ -125,7 +139,7 @@ mod tests {
         assert_eq!(User::numbered(0), User::named("root"));
         assert_eq!(group_name(0).as_deref(), Some("root"));
         assert_eq!(User::numbered(u32::MAX - 7), None);
-        for name in ["", "no-such-user", "-n", "--help", "0", "root:x"] {
+        for name in ["", "no-such-user", "-n", "--help", "0", "+0", "-4294967296", " 0", "root:x"] {
             assert_eq!(User::named(name), None, "{name}");
         }
     }
@@ -145,6 +159,7 @@ mod tests {
         assert!(local.iter().all(|address| address.ip().is_loopback() && address.port() == 7457), "{local:?}");
         let said = "::1     STREAM localhost\n::1 DGRAM\n127.0.0.1 STREAM\n127.0.0.1 RAW\nnonsense\n";
         assert_eq!(listed(said, 7), parsed(&["[::1]:7", "127.0.0.1:7"]));
-        assert_eq!(socket_addresses("no-such-host.invalid:1").unwrap_err().kind(), ErrorKind::NotFound);
+        let error = socket_addresses("no-such-host.invalid:1").unwrap_err();
+        assert_eq!(error.to_string(), "no address of that host is known");
     }
 }

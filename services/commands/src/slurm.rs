@@ -101,7 +101,8 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         },
     };
     ended.unwrap_or_else(|failure| {
-        failure.lines.iter().for_each(|line| eprintln!("{line}"));
+        // Who cannot be told is not told; the status says it.
+        failure.lines.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
         failure.code
     })
 }

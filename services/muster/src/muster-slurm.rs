@@ -11,7 +11,7 @@ use muster_commands::{
     process::{leave_at_once, occupy_standard_streams},
     slurm::{TOOLS, is_brief_link, link},
 };
-use std::ffi::CStr;
+use std::{ffi::CStr, io::Write as _};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator::new();
@@ -27,7 +27,8 @@ extern "C" fn main(count: libc::c_int, words: *const *const libc::c_char) -> lib
     }
     occupy_standard_streams();
     leave_at_once(link().unwrap_or_else(|| {
-        eprintln!("muster-slurm: it is to be called through links named {}", TOOLS.join(", "));
+        let _ =
+            writeln!(std::io::stderr(), "muster-slurm: it is to be called through links named {}", TOOLS.join(", "));
         2
     }))
 }

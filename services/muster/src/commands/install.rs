@@ -2,20 +2,22 @@
 
 use super::{hpcpack, slurm};
 use crate::exit::{CommandResult, Failure};
+use nix::unistd::{AccessFlags, access};
 use std::{
     io::ErrorKind,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
-/// The program for the commands of Slurm alone, which start faster so. Beside it this one can do the same.
+/// The program for the commands of Slurm alone, which start faster so. Without it this program does the same.
 const SLURM_PROGRAM: &str = "muster-slurm";
 
 /// Makes a link for each command in a folder. What is there already and is no link to muster stays as it is.
 pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
-    let of_slurm = Some(program.with_file_name(SLURM_PROGRAM)).filter(|path| path.is_file());
+    let of_slurm = Some(program.with_file_name(SLURM_PROGRAM))
+        .filter(|path| path.is_file() && access(path.as_path(), AccessFlags::X_OK).is_ok());
     let programs = [program.clone(), of_slurm.unwrap_or(program)];
     let [of_hpcpack, of_slurm] = &programs;
     std::fs::create_dir_all(dir).map_err(|error| Failure::failed(format!("{}: {error}", dir.display())))?;
