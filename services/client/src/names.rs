@@ -26,20 +26,19 @@ pub struct User {
 impl User {
     /// The user with a login name.
     pub fn named(name: &str) -> Option<Self> {
-        // `getent` would take it for a number.
-        if is_number(name) {
-            return find(&file("passwd"), Self::parse, |user| user.name == name);
+        let found = find(&file("passwd"), Self::parse, |user| user.name == name);
+        // `getent` would look some names up as numbers.
+        if found.is_some() || is_number(name) {
+            return found;
         }
-        let is_it = |user: &Self| user.name == name;
         // What is asked may write a name otherwise, as where capitals are the same as small letters.
-        find(&file("passwd"), Self::parse, is_it).or_else(|| find(&said("passwd", name), Self::parse, |_| true))
+        find(&said("passwd", name), Self::parse, |_| true)
     }
 
     /// The user with a number.
     pub fn numbered(uid: u32) -> Option<Self> {
         let is_it = |user: &Self| user.uid == uid;
-        find(&file("passwd"), Self::parse, is_it)
-            .or_else(|| find(&said("passwd", &uid.to_string()), Self::parse, is_it))
+        numbered("passwd", uid, Self::parse, is_it)
     }
 
     fn parse(line: &str) -> Option<Self> {
@@ -57,8 +56,18 @@ pub fn group_name(gid: u32) -> Option<String> {
         Some((fields.next()?.to_owned(), fields.nth(1)?.parse::<u32>().ok()?))
     };
     let is_it = |(_, number): &(String, u32)| *number == gid;
-    let found = find(&file("group"), parse, is_it);
-    found.or_else(|| find(&said("group", &gid.to_string()), parse, is_it)).map(|(name, _)| name)
+    numbered("group", gid, parse, is_it).map(|(name, _)| name)
+}
+
+/// The entry with a number, from the file or else from `getent`.
+fn numbered<T>(
+    database: &str,
+    number: u32,
+    parse: impl Fn(&str) -> Option<T>,
+    is_it: impl Fn(&T) -> bool,
+) -> Option<T> {
+    let found = find(&file(database), &parse, &is_it);
+    found.or_else(|| find(&said(database, &number.to_string()), parse, is_it))
 }
 
 fn is_number(name: &str) -> bool {
