@@ -1,6 +1,9 @@
 //! HTTP/1.1 as far as it is needed: one request at a time on a connection that is kept.
 
-use crate::{error::ClientError, names::socket_addresses};
+use crate::{
+    error::ClientError,
+    names::{socket_addresses, unknown_host},
+};
 use muster_schemas::CommandId;
 use std::{
     fmt,
@@ -327,7 +330,7 @@ impl BodyStream {
 }
 
 fn connect_tcp(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut last = unknown_host();
     for candidate in socket_addresses(address)? {
         match TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT) {
             Ok(socket) => {

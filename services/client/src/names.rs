@@ -98,19 +98,22 @@ fn getent(database: &str, key: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The addresses of `HOST:PORT`, in the order in which they are to be tried.
+/// No address of a host is known.
+pub(crate) fn unknown_host() -> io::Error {
+    io::Error::other("no address of that host is known")
+}
+
+/// The addresses of `HOST:PORT`, in the order in which they are to be tried; none of a host that nobody knows.
 ///
 /// # Errors
-/// The host has no address, or nobody can be asked.
+/// It is not a host with a port, or nobody can be asked.
 pub(crate) fn socket_addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
     }
-    let unknown = || io::Error::other("no address of that host is known");
-    let (host, port) = address.rsplit_once(':').ok_or_else(unknown)?;
-    let port = port.parse().map_err(|_| unknown())?;
-    let addresses = listed(&getent("ahosts", host)?, port);
-    if addresses.is_empty() { Err(unknown()) } else { Ok(addresses) }
+    let (host, port) = address.rsplit_once(':').ok_or_else(unknown_host)?;
+    let port = port.parse().map_err(|_| unknown_host())?;
+    Ok(listed(&getent("ahosts", host)?, port))
 }
 
 /// The addresses in what `getent ahosts` says: one line for each kind of socket.
@@ -168,7 +171,7 @@ mod tests {
         assert!(local.iter().all(|address| address.ip().is_loopback() && address.port() == 7457), "{local:?}");
         let said = "::1     STREAM localhost\n::1 DGRAM\n127.0.0.1 STREAM\n127.0.0.1 RAW\nnonsense\n";
         assert_eq!(listed(said, 7), parsed(&["[::1]:7", "127.0.0.1:7"]));
-        let error = socket_addresses("no-such-host.invalid:1").unwrap_err();
-        assert_eq!(error.to_string(), "no address of that host is known");
+        assert_eq!(socket_addresses("no-such-host.invalid:1").unwrap(), []);
+        assert_eq!(socket_addresses("localhost").unwrap_err().to_string(), "no address of that host is known");
     }
 }

@@ -1,5 +1,6 @@
 //! What a job takes over from the process that submits it.
 
+use crate::stderr_line;
 use crate::{connection::ConnectionOptions, exit::Failure};
 
 /// What a job takes over from the process that submits it.
@@ -30,7 +31,7 @@ impl Caller {
                 (Ok(name), Ok(value)) => environment.push((name, value)),
                 (name, _) => {
                     let name = name.unwrap_or_else(|name| name.to_string_lossy().into_owned());
-                    eprintln!("muster: the variable {name} is not UTF-8 text; the job does not get it");
+                    stderr_line!("muster: the variable {name} is not UTF-8 text; the job does not get it");
                 }
             }
         }

@@ -1,5 +1,15 @@
 //! How a command ends: its exit status and what it says on standard error.
 
+/// Says a line to people, on standard error. That nobody can read it there (the disk is full, the pipe is closed) does not
+/// end a command that goes on with its work, as `eprintln!` would.
+#[macro_export]
+macro_rules! stderr_line {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 use muster_schemas::command::RefusalCode;
 use std::fmt;
 
@@ -74,9 +84,9 @@ impl Failure {
     /// Prints the reason and gives the status to exit with.
     pub fn report(&self) -> u8 {
         if self.positioned {
-            eprintln!("{}", self.message);
+            stderr_line!("{}", self.message);
         } else {
-            eprintln!("muster: {}", self.message);
+            stderr_line!("muster: {}", self.message);
         }
         self.status as u8
     }

@@ -28,6 +28,7 @@ pub use limits::resource;
 pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
 
 use crate::connection::ConnectionOptions;
+use crate::stderr_line;
 use muster_slurm::{options::version, queries};
 use site::Site;
 use std::{io::Write as _, path::Path};
@@ -61,7 +62,7 @@ pub fn link() -> Option<u8> {
         match word.into_string() {
             Ok(word) => words.push(word),
             Err(word) => {
-                eprintln!("{tool}: error: {} is not UTF-8 text", word.to_string_lossy());
+                stderr_line!("{tool}: error: {} is not UTF-8 text", word.to_string_lossy());
                 return Some(1);
             }
         }
@@ -82,7 +83,7 @@ pub fn words(connection: &ConnectionOptions, words: Vec<String>) -> u8 {
     match known {
         Some((tool, rest)) => run(connection, tool, rest),
         None => {
-            eprintln!("muster: usage: muster slurm {} ...", TOOLS.join("|"));
+            stderr_line!("muster: usage: muster slurm {} ...", TOOLS.join("|"));
             2
         }
     }
@@ -102,7 +103,7 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
     };
     ended.unwrap_or_else(|failure| {
         // Who cannot be told is not told; the status says it.
-        failure.lines.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
+        failure.lines.iter().for_each(|line| stderr_line!("{line}"));
         failure.code
     })
 }
@@ -143,7 +144,7 @@ fn on_clusters(
         let headless = (tool == "sacct" && place > 0).then(|| "--noheader".to_owned());
         let words: Vec<String> = headless.into_iter().chain(words.iter().cloned()).collect();
         status = status.max(on_cluster(&cluster.connection, tool, &words).unwrap_or_else(|failure| {
-            failure.lines.iter().for_each(|line| eprintln!("{line}"));
+            failure.lines.iter().for_each(|line| stderr_line!("{line}"));
             failure.code
         }));
     }

@@ -44,13 +44,13 @@ pub fn serve_shims_if_asked() {
 /// The fork server's whole life; `spool` is its argument.
 pub fn shim_server_main(spool: Option<OsString>) -> ! {
     let Some(spool) = spool else {
-        eprintln!("{SHIM_SERVER} is started by muster's executor, not by people");
+        shim::log(format_args!("{SHIM_SERVER} is started by muster's executor, not by people"));
         leave(2)
     };
     match serve(Path::new(&spool)) {
         Ok(()) => leave(0),
         Err(error) => {
-            eprintln!("the fork server of {} failed: {error}", spool.display());
+            shim::log(format_args!("the fork server of {} failed: {error}", spool.display()));
             leave(1)
         }
     }
@@ -99,7 +99,7 @@ fn serve(spool: &Path) -> io::Result<()> {
 fn refuse(spool: &Path, key: RunKey, errno: Errno) {
     let cause = EndCause::LaunchFailed(format!("the node cannot start another process: {}", errno.desc()));
     if let Err(error) = shim::refuse(&RunFolder::of(spool, key), key, cause) {
-        eprintln!("run {key} cannot be refused: {error}");
+        shim::log(format_args!("run {key} cannot be refused: {error}"));
     }
 }
 

@@ -25,8 +25,9 @@ use muster_schemas::{
     time::Timestamp,
 };
 use std::{
+    fmt,
     fs::OpenOptions,
-    io,
+    io::{self, Write as _},
     os::unix::{fs::OpenOptionsExt, net::UnixDatagram},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -54,11 +55,17 @@ pub fn run(spool: &Path, key: RunKey) -> io::Result<()> {
     });
     // The disk may be full; the result waits here until there is room.
     while let Err(error) = shim.claim.ended(&end) {
-        eprintln!("shim {key}: its result cannot be written: {error}");
+        log(format_args!("shim {key}: its result cannot be written: {error}"));
         std::thread::sleep(RESULT_RETRY);
     }
     shim.tell(News::Ended);
     Ok(())
+}
+
+/// Says something in `shims.log`. Its disk may be full: `eprintln!` would end the shim then, and nothing would look after the
+/// run.
+pub(crate) fn log(what: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{what}");
 }
 
 /// Writes the result of a run that no shim could be made for, unless one goes on with it already.
@@ -99,7 +106,7 @@ impl Shim {
 
     fn started(&self, at: Timestamp) {
         if let Err(error) = self.claim.started(at) {
-            eprintln!("shim {}: its start cannot be recorded: {error}", self.key);
+            log(format_args!("shim {}: its start cannot be recorded: {error}", self.key));
         }
         self.tell(News::Started);
     }

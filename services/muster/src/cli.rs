@@ -145,7 +145,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
-    /// Make links by which muster is the commands of its dialects: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue` ...
+    /// Make links to the commands of the dialects in a folder: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue` ...
     InstallCommands {
         /// The folder; made if it is missing.
         dir: PathBuf,

@@ -6,6 +6,7 @@ use crate::{
     values::{compress_hosts, format_duration},
 };
 use jiff::tz::TimeZone;
+use muster_commands::stderr_line;
 use muster_schemas::{
     Timestamp,
     job::JobState,
@@ -154,7 +155,7 @@ pub fn print_fields(fields: &[(&str, Option<String>)]) -> std::io::Result<()> {
 pub fn print_or_say(table: &Table, empty: &str) -> std::io::Result<()> {
     if table.is_empty() {
         if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
-            eprintln!("{empty}");
+            stderr_line!("{empty}");
         }
         return Ok(());
     }

@@ -49,14 +49,14 @@ impl Progress {
             return;
         }
         self.last_shown = Some(Instant::now());
-        eprint!("\r\x1b[K{}", line());
+        let _ = write!(std::io::stderr(), "\r\x1b[K{}", line());
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.last_shown.is_some() {
-            eprint!("\r\x1b[K");
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{
     site::{rules, unreachable},
     submission::{Problem, failed, fit_to_deadlines, lead_back, refused_job, verdict},
 };
+use crate::stderr_line;
 use muster_client::{Client, ClientError, Moment, names::User};
 use muster_schemas::{
     CommandId, JobId,
@@ -112,7 +113,7 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
     let say = |event: AllocationEvent| {
         let is_quiet = wish.settings.iter().any(|settings| settings.is_set("quiet"));
         if let Some(line) = event.line(command, job.number).filter(|_| !is_quiet) {
-            eprintln!("{line}");
+            stderr_line!("{line}");
         }
     };
     let lost = |error: ClientError| failed(command, error);
@@ -177,9 +178,9 @@ fn cancel(client: &mut Client, job: JobId) -> Result<(), ClientError> {
 /// Somebody does not want to wait any longer (SL-C-21).
 fn give_up(command: Command, client: &mut Client, job: JobId) -> ! {
     if let Err(error) = cancel(client, job) {
-        eprintln!("{command}: error: job {job} may still wait: {error}");
+        stderr_line!("{command}: error: job {job} may still wait: {error}");
     }
-    eprintln!("{command}: Job allocation {} has been revoked.", job.number);
+    stderr_line!("{command}: Job allocation {} has been revoked.", job.number);
     std::process::exit(1)
 }
 

@@ -9,6 +9,7 @@ use super::{
     },
 };
 use crate::connection::ConnectionOptions;
+use crate::stderr_line;
 use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId,
@@ -120,7 +121,7 @@ fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<
         }
     };
     let given = script::options(&text)?;
-    given.warnings.iter().for_each(|warning| eprintln!("sbatch: warning: {warning}"));
+    given.warnings.iter().for_each(|warning| stderr_line!("sbatch: warning: {warning}"));
     let defaults = environment::defaults(COMMAND, None, variable);
     let named = |section: Vec<Given>| section.into_iter().map(|given| given.with_file(text_of)).collect();
     let sections = given.sections.into_iter().map(named).collect::<Result<Vec<_>, Refusal>>()?;

@@ -1,6 +1,7 @@
 //! `scancel` (SL-C-30 to C-32, SL-M-01 to M-05, SL-M-17).
 
 use super::{Ended, site::Site, wanted};
+use crate::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId, StepId,
@@ -40,7 +41,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
 
 /// Says why something was not done; the exit status that comes of it.
 fn tell(failure: &Failure) -> u8 {
-    failure.lines.iter().for_each(|line| eprintln!("{line}"));
+    failure.lines.iter().for_each(|line| stderr_line!("{line}"));
     failure.code
 }
 
@@ -53,7 +54,7 @@ fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
     let records = as_seen(command, site.records(views, detailed)?);
     let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
     if targets.is_empty() && command.verbosity > 0 {
-        eprintln!("{}", command.filter.nothing_matches());
+        stderr_line!("{}", command.filter.nothing_matches());
     }
     act(site, command, &targets, &records)
 }
@@ -72,7 +73,7 @@ fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Ended {
     let named = listed(&id.job, &records);
     if !named.is_empty() && !named.iter().any(|record| command.filter.takes(record)) {
         if command.verbosity > 0 {
-            eprintln!("{}", command.filter.nothing_matches());
+            stderr_line!("{}", command.filter.nothing_matches());
         }
         return Ok(0);
     }
@@ -81,7 +82,7 @@ fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Ended {
         Chosen::Nothing(_) if command.looks_up() => return Err(command.not_there(id)),
         Chosen::Nothing(text) => {
             if command.verbosity > 0 && !command.quiet {
-                eprintln!("scancel: error: {text}");
+                stderr_line!("scancel: error: {text}");
             }
             return Ok(0);
         }
@@ -107,7 +108,7 @@ fn end_step(
     number: u32,
 ) -> Result<(), Failure> {
     if command.verbosity > 0 {
-        eprintln!("{}", command.announcement(&id.job.to_string(), id.step));
+        stderr_line!("{}", command.announcement(&id.job.to_string(), id.step));
     }
     // Steps count from 1 in the core, where 0 is the batch script.
     let step = StepId(number.saturating_add(1));
@@ -132,7 +133,7 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
             continue;
         }
         if command.verbosity > 0 {
-            eprintln!("{}", command.announcement(&shown, None));
+            stderr_line!("{}", command.announcement(&shown, None));
         }
         let waits = waits(target, record, records);
         if waits && !command.ends_waiting_jobs() {
@@ -145,7 +146,7 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
             Err(error) if matches!(error.code(), Some(ErrorCode::Conflict | ErrorCode::NotFound)) => {
                 if command.verbosity > 0 && !command.quiet {
                     let text = "Job/step already completing or completed";
-                    eprintln!("scancel: error: Kill job error on job id {shown}: {text}");
+                    stderr_line!("scancel: error: Kill job error on job id {shown}: {text}");
                 }
             }
             Err(error) if error.code().is_none() => return Err(site.failure(&error)),

@@ -3,6 +3,7 @@
 
 use super::{forecast, site::Site};
 use crate::connection::ConnectionOptions;
+use crate::stderr_line;
 use muster_client::Moment;
 use muster_schemas::{Timestamp, job::JobSpec, views::InfoView};
 use muster_slurm::{
@@ -129,7 +130,7 @@ fn earliest(command: Command, clusters: Vec<Cluster>, spec: &JobSpec) -> Result<
         let client = cluster.connection.client().map_err(|failure| Failure::error(command.name(), failure));
         let start = client.and_then(|mut client| forecast::start(command, &mut client, spec.clone()));
         let start = start.unwrap_or_else(|failure| {
-            failure.lines.iter().for_each(|line| eprintln!("{line} (cluster {})", cluster.name));
+            failure.lines.iter().for_each(|line| stderr_line!("{line} (cluster {})", cluster.name));
             None
         });
         found.extend(start.map(|start| (start, cluster)));

@@ -5,6 +5,7 @@ use super::{
     site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site, os_text},
     update, wanted,
 };
+use crate::stderr_line;
 use muster_client::Moment;
 use muster_schemas::{
     CommandId,
@@ -255,7 +256,7 @@ fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant) 
     let mut status = 0;
     for id in ids {
         if let Err(failure) = act_on(site, action, &id.job, variant) {
-            failure.lines.iter().for_each(|line| eprintln!("{line}"));
+            failure.lines.iter().for_each(|line| stderr_line!("{line}"));
             status = failure.code;
         }
     }

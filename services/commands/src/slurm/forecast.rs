@@ -4,6 +4,7 @@ use super::{
     site::{now, unreachable},
     submission::{Problem, refused_job},
 };
+use crate::stderr_line;
 use muster_client::{Client, ClientError, Moment as Latest};
 use muster_schemas::{
     Timestamp,
@@ -29,7 +30,7 @@ pub fn tell(command: Command, client: &mut Client, spec: JobSpec) -> Result<u8, 
     let partition = Some(forecast.queue.as_str()).filter(|_| !has_several);
     let nodes = hostlist::compress_sorted(&forecast.nodes);
     let line = would_start(command, forecast.job.number, &shown(start), forecast.cores, &nodes, partition);
-    eprintln!("{line}");
+    stderr_line!("{line}");
     Ok(0)
 }
 
@@ -49,7 +50,7 @@ pub fn start(command: Command, client: &mut Client, spec: JobSpec) -> Result<Opt
     match client.forecast(spec) {
         Ok(Forecast { start, .. }) => Ok(start),
         Err(ClientError::Refused(body)) => {
-            eprintln!("{command}: error: {}", body.message);
+            stderr_line!("{command}: error: {}", body.message);
             Ok(None)
         }
         Err(error) => Err(unreachable(command.name(), &error)),

@@ -5,6 +5,7 @@ use super::{
     site::{Site, host},
     wanted,
 };
+use crate::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId,
@@ -71,7 +72,7 @@ fn told(command: &Sacctmgr, proposal: &Proposal, is_first: bool) -> Option<u8> {
         return Some(0);
     }
     print(&proposal.said);
-    proposal.errors.iter().for_each(|error| eprintln!("{error}"));
+    proposal.errors.iter().for_each(|error| stderr_line!("{error}"));
     if proposal.changes.is_empty() {
         // What was asked for may be so already.
         let is_done = proposal.errors.is_empty() && proposal.said.contains("Modified");

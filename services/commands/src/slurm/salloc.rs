@@ -10,6 +10,7 @@ use super::{
     submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
 };
 use crate::connection::ConnectionOptions;
+use crate::stderr_line;
 use muster_client::Client;
 use muster_schemas::{JobId, job::ExitStatus, views::OutcomeWord};
 use muster_slurm::{
@@ -82,7 +83,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
     };
     if !revoked && !leader.is_set("quiet") {
         let line = AllocationEvent::Relinquished.line(COMMAND, allocation.job.number);
-        line.into_iter().for_each(|line| eprintln!("{line}"));
+        line.into_iter().for_each(|line| stderr_line!("{line}"));
     }
     allocation.give_back(&mut client, status).map_err(|error| failed(COMMAND, error))?;
     Ok(own_code(ended?.status))
@@ -181,9 +182,9 @@ impl Revocation {
         self.revoked.store(true, Ordering::SeqCst);
         let number = self.job.number;
         match AllocationEvent::Revoked.line(COMMAND, number).filter(|_| !timed_out) {
-            Some(line) => eprintln!("{line}"),
+            Some(line) => stderr_line!("{line}"),
             None => {
-                eprintln!("{COMMAND}: Job {number} has exceeded its time limit and its allocation has been revoked.")
+                stderr_line!("{COMMAND}: Job {number} has exceeded its time limit and its allocation has been revoked.")
             }
         }
         if let Some(signal) = self.signal {

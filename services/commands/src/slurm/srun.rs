@@ -17,6 +17,7 @@ use super::{
         self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, lead_back, printed_only, tell, text_of,
     },
 };
+use crate::stderr_line;
 use crate::{
     connection::ConnectionOptions,
     step::input::{is_null_device, pass_on, standard_input},
@@ -49,7 +50,7 @@ use shown::Shown;
 use std::{
     collections::BTreeSet,
     fs::File,
-    io::{IsTerminal as _, Write as _},
+    io::IsTerminal as _,
     thread,
     time::{Duration, Instant},
 };
@@ -214,7 +215,7 @@ impl Run<'_> {
             let settings: Vec<Settings> = plan.parts.iter().map(|part| part.settings.clone()).collect();
             tell(COMMAND, self.line, &settings);
         }
-        plan.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        plan.warnings.iter().for_each(|warning| stderr_line!("{warning}"));
         let tasks = u32::try_from(plan.world.tasks.len()).unwrap_or(u32::MAX);
         let terminal = self.terminal(plan.leader());
         let components = plan.parts.iter().map(|part| part.part.component).collect::<BTreeSet<_>>();
@@ -250,8 +251,8 @@ impl Run<'_> {
     fn terminal(&self, leader: &Settings) -> Option<TerminalSize> {
         let size = terminal::size().filter(|_| leader.is_set("pty"));
         if size.is_none() && leader.is_set("pty") {
-            say("srun: error: ioctl(TIOCGWINSZ): Inappropriate ioctl for device");
-            say("srun: error: Not using a pseudo-terminal, disregarding --pty option");
+            stderr_line!("srun: error: ioctl(TIOCGWINSZ): Inappropriate ioctl for device");
+            stderr_line!("srun: error: Not using a pseudo-terminal, disregarding --pty option");
         }
         size
     }
@@ -269,7 +270,7 @@ impl Run<'_> {
         let StepAddress { job, run, step } = address;
         let number = step.0.saturating_sub(1);
         if self.line.verbosity() > 0 {
-            steps::launch_lines(job.number, number, &plan.world).iter().for_each(say);
+            steps::launch_lines(job.number, number, &plan.world).iter().for_each(|line| stderr_line!("{line}"));
         }
         let has_terminal = streams.of_tasks.terminal.is_some();
         let named = Facts {
@@ -313,18 +314,18 @@ impl Run<'_> {
         let known = if asks { known_of(client, address) } else { None };
         let name = format!("{}.{number}", detail.job.own_number());
         if let Some(known) = &known {
-            tell_of_time_limit(known, &format!("STEP {name}"));
+            tell_of_cancellation(known, &format!("STEP {name}"));
         }
         let out_of_memory = known.as_ref().map(nodes_out_of_memory).unwrap_or_default();
-        out_of_memory.iter().for_each(|node| say(steps::out_of_memory_line(&name, node, &ends)));
-        steps::end_lines(&ends, &out_of_memory).iter().for_each(say);
+        out_of_memory.iter().for_each(|node| stderr_line!("{}", steps::out_of_memory_line(&name, node, &ends)));
+        steps::end_lines(&ends, &out_of_memory).iter().for_each(|line| stderr_line!("{line}"));
         let status = steps::exit_status(&ends);
         if ends.len() == plan.world.tasks.len() {
             return Ok(status);
         }
         // Some were not started, or are lost: the log says why.
         if let Some(why) = &over.detail {
-            say(format_args!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number()));
+            stderr_line!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number());
         }
         Ok(steps::worst([status, over.exit_status.unwrap_or(ExitStatus::Code(1)), ExitStatus::Code(1)]))
     }
@@ -366,8 +367,8 @@ impl Run<'_> {
         interrupts::leave_to(&mut beside);
         match beside.status() {
             Ok(status) if status.success() => {}
-            Ok(status) => say(format_args!("{COMMAND}: error: {option} {program}: {status}")),
-            Err(error) => say(format_args!("{COMMAND}: error: {option} {program}: {error}")),
+            Ok(status) => stderr_line!("{COMMAND}: error: {option} {program}: {status}"),
+            Err(error) => stderr_line!("{COMMAND}: error: {option} {program}: {error}"),
         }
     }
 
@@ -428,13 +429,13 @@ impl Run<'_> {
                         return Err(not_at_once(job));
                     }
                     if !std::mem::replace(&mut waits, true) && !self.is_quiet() {
-                        eprintln!("{waiting}");
+                        stderr_line!("{waiting}");
                     }
                 }
                 Err(error) => return Err(self.not_launched(job, &error)),
                 Ok(answer) => {
                     if waits && !self.is_quiet() {
-                        eprintln!("{created}");
+                        stderr_line!("{created}");
                     }
                     return Ok(answer);
                 }
@@ -478,7 +479,7 @@ impl Run<'_> {
 
     fn say(&self, text: std::fmt::Arguments<'_>) {
         if !self.is_quiet() {
-            eprintln!("{COMMAND}: {text}");
+            stderr_line!("{COMMAND}: {text}");
         }
     }
 }
@@ -489,12 +490,19 @@ fn known_of(client: &mut Client, address: StepAddress) -> Option<StepDetail> {
     page.steps.into_iter().find(|known| (known.run, known.step) == (address.run, address.step))
 }
 
-/// Says so if the time of a step was over.
-fn tell_of_time_limit(known: &StepDetail, what: &str) {
-    let Some(part) = parts_ended_by(known, EndCause::Walltime).next() else { return };
-    let at = part.exit.as_ref().map(|exit| exit.ended).unwrap_or_default();
-    let zone = jiff::tz::TimeZone::system();
-    say(end_note(what, &part.node, at, &zone, messages::EndCause::TimeLimit).trim_end());
+/// Says so if a step was ended before its tasks ended by themselves: its time was over, or somebody ended it or its job
+/// (SL-C-30).
+fn tell_of_cancellation(known: &StepDetail, what: &str) {
+    let causes =
+        [(EndCause::Walltime, messages::EndCause::TimeLimit), (EndCause::Killed, messages::EndCause::Cancelled)];
+    for (cause, why) in causes {
+        if let Some(part) = parts_ended_by(known, cause).next() {
+            let at = part.exit.as_ref().map(|exit| exit.ended).unwrap_or_default();
+            let zone = jiff::tz::TimeZone::system();
+            stderr_line!("{}", end_note(what, &part.node, at, &zone, why).trim_end());
+            return;
+        }
+    }
 }
 
 /// The nodes where the kernel killed something of a step for its memory, each once.
@@ -507,11 +515,6 @@ fn nodes_out_of_memory(known: &StepDetail) -> Vec<&str> {
 fn parts_ended_by(known: &StepDetail, cause: EndCause) -> impl Iterator<Item = &StepNodeDetail> {
     let is_it = move |part: &&StepNodeDetail| part.exit.as_ref().is_some_and(|exit| exit.cause == cause);
     known.nodes.iter().filter(is_it)
-}
-
-/// A line for standard error. Nobody has to be there to read it.
-fn say(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// What is done when nobody reads any more what this command writes; what was done before.

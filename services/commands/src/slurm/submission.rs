@@ -7,6 +7,7 @@ use super::{
     limits::own_limits,
     site::{group_name, host, unreachable, user_name, variable, was_refused},
 };
+use crate::stderr_line;
 use crate::{caller, connection::ConnectionOptions, verdict::wait_until_decided};
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
@@ -81,9 +82,9 @@ pub fn tell(command: Command, line: &CommandLine, settings: &[Settings]) {
     let verbosity = line.verbosity().max(environment::verbosity(command, variable));
     for settings in settings {
         if verbosity > 0 {
-            listing(command, settings, verbosity).iter().for_each(|line| eprintln!("{line}"));
+            listing(command, settings, verbosity).iter().for_each(|line| stderr_line!("{line}"));
         }
-        warnings(command, settings).iter().for_each(|warning| eprintln!("{warning}"));
+        warnings(command, settings).iter().for_each(|warning| stderr_line!("{warning}"));
     }
 }
 

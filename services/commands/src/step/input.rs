@@ -1,5 +1,6 @@
 //! What this process reads, for the tasks of a step.
 
+use crate::stderr_line;
 use crate::terminal;
 use muster_client::{Client, StepAddress};
 use muster_schemas::{CommandId, views::StepEndRequest};
@@ -50,7 +51,7 @@ fn obey_signals(mut client: Client, address: StepAddress, signals: &SigSet) {
             client.end_step(CommandId::new_now(), address.job, address.step, &request).map(drop)
         };
         if let Err(error) = done {
-            eprintln!("muster: {error}");
+            stderr_line!("muster: {error}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     Shim,
     launch::Launched,
+    log,
     streams::Streams,
     task::Failure,
     timeline::{Due, Timeline},
@@ -325,7 +326,7 @@ impl<'a> Supervised<'a> {
 
     fn log_failure(&self, what: &str, result: io::Result<()>) {
         if let Err(error) = result {
-            eprintln!("shim {}: it cannot be {what}: {error}", self.shim.key);
+            log(format_args!("shim {}: it cannot be {what}: {error}", self.shim.key));
         }
     }
 

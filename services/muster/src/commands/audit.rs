@@ -6,6 +6,7 @@ use crate::{
     show,
     terminal::Progress,
 };
+use muster_commands::stderr_line;
 use muster_ledger::bundle::BundleError;
 use muster_schemas::Sequence;
 use serde::Serialize;
@@ -92,7 +93,7 @@ fn export(data_dir: &Path, from: Option<u64>, to: Option<u64>, path: &Path) -> C
     let exported = exported.map_err(|error| unreadable(&error))?;
     println!("wrote records {} to {} to {}", exported.first, exported.last, path.display());
     if !exported.signed {
-        eprintln!("muster: the bundle is not signed: the cluster's key cannot be read");
+        stderr_line!("muster: the bundle is not signed: the cluster's key cannot be read");
     }
     println!("verify it with: ops/verify-bundle {}", path.display());
     Ok(0)

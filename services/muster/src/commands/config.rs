@@ -7,6 +7,7 @@ use crate::{
     policies, show,
 };
 use muster_client::{Client, Moment};
+use muster_commands::stderr_line;
 use muster_planner::policy_file;
 use muster_schemas::{CommandId, policy::Policy};
 use std::path::{Path, PathBuf};
@@ -101,7 +102,7 @@ fn note_unknown_queues(client: &mut Client, policy: &Policy) -> Result<(), Failu
     let cluster = client.config(Moment::Now)?;
     for name in policies::queues_of(policy) {
         if !cluster.queues.iter().any(|queue| queue.name == name) {
-            eprintln!("muster: the policy names the queue `{name}`, which the cluster does not have");
+            stderr_line!("muster: the policy names the queue `{name}`, which the cluster does not have");
         }
     }
     Ok(())

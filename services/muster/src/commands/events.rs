@@ -10,6 +10,7 @@ use crate::{
 };
 use jiff::tz::TimeZone;
 use muster_client::{Client, ClientError, Moment};
+use muster_commands::stderr_line;
 use muster_schemas::{JobId, Sequence, Timestamp};
 use serde::Deserialize;
 use std::{io::Write, time::Duration};
@@ -48,7 +49,7 @@ pub fn events(connection: &ConnectionOptions, options: &EventsOptions) -> Comman
             }
         };
         if std::mem::take(&mut lost) {
-            eprintln!("muster: connected again");
+            stderr_line!("muster: connected again");
         }
         let past = options.at_seq.is_some_and(|last| event.sequence.0 > last)
             || options.at.is_some_and(|last| parse(&event.json).is_ok_and(|shown| shown.time > last));
@@ -67,7 +68,7 @@ pub fn events(connection: &ConnectionOptions, options: &EventsOptions) -> Comman
 /// Someone who follows wants to go on when the gateway is back.
 fn wait_after(error: &ClientError, lost: &mut bool) {
     if !std::mem::replace(lost, true) {
-        eprintln!("muster: {error}; trying again");
+        stderr_line!("muster: {error}; trying again");
     }
     std::thread::sleep(Duration::from_secs(1));
 }

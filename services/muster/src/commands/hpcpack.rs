@@ -18,6 +18,7 @@ use crate::{
     cli::ConnectionOptions,
     exit::{Failure, Status},
 };
+use muster_commands::stderr_line;
 use muster_hpcpack::{codes::Code, options::OptionError};
 use std::path::Path;
 
@@ -36,7 +37,7 @@ fn wrong(errors: &[OptionError]) -> Failure {
 fn warn_if_missing(program: &str) {
     if !Path::new(program).exists() {
         let text = format!("{program} does not exist on this host; it has to be there for the filter-runners");
-        eprintln!("muster: warning: {}", Code::FilterProgramMissing.message(text));
+        stderr_line!("muster: warning: {}", Code::FilterProgramMissing.message(text));
     }
 }
 

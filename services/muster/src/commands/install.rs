@@ -45,8 +45,10 @@ pub fn install(dir: &Path) -> CommandResult {
 fn is_foreign(path: &Path, programs: &[PathBuf]) -> bool {
     match std::fs::read_link(path) {
         Ok(target) => {
-            let is_of = |program: &PathBuf| target.file_name() == program.file_name();
-            !target.ends_with(SLURM_PROGRAM) && !programs.iter().any(is_of)
+            let name = target.file_name().unwrap_or_default();
+            // As by an earlier version: `muster-1.0`.
+            let is_of_muster = name.as_encoded_bytes().starts_with(b"muster");
+            !is_of_muster && !programs.iter().any(|program| program.file_name() == Some(name))
         }
         Err(error) => error.kind() != ErrorKind::NotFound,
     }

@@ -10,6 +10,7 @@ use crate::{
     values::{compress_hosts, format_duration, format_size, signal_name},
 };
 use muster_client::Client;
+use muster_commands::stderr_line;
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{JobFilter, JobSelection},
@@ -54,7 +55,7 @@ pub fn run(connection: &ConnectionOptions, command: JobCommand) -> CommandResult
         JobCommand::Modify(options) => modify(client, id, *options)?,
     };
     if answer.jobs.is_empty() {
-        eprintln!("muster: no job matches");
+        stderr_line!("muster: no job matches");
     }
     Ok(0)
 }

@@ -11,6 +11,7 @@ use crate::{
 };
 use jiff::tz::TimeZone;
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
+use muster_commands::stderr_line;
 use muster_commands::{
     step::{
         input::Input,
@@ -88,7 +89,7 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
     // Some were not started, or are lost: the log says why.
     let view = client.wait_for_step(options.job, run, step)?;
     if let Some(detail) = &view.detail {
-        eprintln!("muster: step {step} of job {}: {detail}", options.job);
+        stderr_line!("muster: step {step} of job {}: {detail}", options.job);
     }
     let status = view.exit_status.map_or(1, ExitStatus::shell_code);
     Ok(status.max(lines.highest_status()).max(1))
@@ -102,7 +103,7 @@ fn launch(client: &mut Client, options: &StepRunOptions, spec: &StepSpec) -> Res
         match client.launch_step(CommandId::new_now(), options.job, spec, seconds) {
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy && !options.now => {
                 if !std::mem::replace(&mut waits, true) {
-                    eprintln!("muster: waiting: {}", refusal.message);
+                    stderr_line!("muster: waiting: {}", refusal.message);
                 }
             }
             answer => return Ok(answer?),

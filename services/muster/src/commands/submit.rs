@@ -12,6 +12,7 @@ use crate::{
 };
 use muster_client::{Client, Moment};
 use muster_commands::caller::Caller;
+use muster_commands::stderr_line;
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     job::{JobSpec, Launch, Program, WarningSignal},
@@ -60,7 +61,7 @@ fn job_spec(connection: &ConnectionOptions, options: SubmitOptions, command_form
     let path = words.remove(0);
     let script = Script::read(&path)?;
     for warning in &script.warnings {
-        eprintln!("{warning}");
+        stderr_line!("{warning}");
     }
     let job = options.job.over(JobOptions::from_script(&script)?);
     let name = if path == "-" { "stdin".to_owned() } else { file_name(&path) };
@@ -81,7 +82,7 @@ fn wait_for(connection: &ConnectionOptions, client: &mut Client, job: JobId) -> 
     let view = ended?;
     let Some(outcome) = view.outcome else { return Err(Failure::failed(format!("job {job} has no outcome"))) };
     if outcome.exit_status.is_none() {
-        eprintln!("muster: job {job}: {outcome}");
+        stderr_line!("muster: job {job}: {outcome}");
     }
     Ok(outcome.shell_code())
 }
@@ -106,7 +107,7 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
     let view = client.wait_for_step(options.job, step.run, step.step)?;
     output.finish()?;
     if let Some(detail) = &view.detail {
-        eprintln!("muster: step {} of job {}: {detail}", step.step, options.job);
+        stderr_line!("muster: step {} of job {}: {detail}", step.step, options.job);
     }
     Ok(view.exit_status.map_or(1, muster_schemas::job::ExitStatus::shell_code))
 }

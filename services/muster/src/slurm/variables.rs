@@ -1,6 +1,7 @@
 //! What a batch script sees of where it runs (SL-E-02 to E-04, SL-E-08, SL-E-10).
 
 use muster_commands::slurm::resource;
+use muster_commands::stderr_line;
 use muster_executor::after_login;
 use muster_schemas::{
     job::Program,
@@ -43,7 +44,7 @@ fn login_variables(order: &LaunchOrder) -> BTreeMap<String, String> {
     match known {
         Ok(known) => known.into_iter().filter(|(name, _)| !order.environment.contains_key(name)).collect(),
         Err(why) => {
-            eprintln!("job {}: the environment of a login of {} is not loaded: {why}", order.job, order.owner.user);
+            stderr_line!("job {}: the environment of a login of {} is not loaded: {why}", order.job, order.owner.user);
             BTreeMap::new()
         }
     }

@@ -93,7 +93,10 @@ fn the_commands_work_through_links() {
     assert!(run("job", &["view", &job]).contains("linked"));
     assert!(run("jobtemplate", &["list"]).contains("Default"));
     assert!(run("cluscfg", &["listparams"]).contains("BackfillLookAhead"));
+    std::fs::remove_file(system.path("bin/job")).unwrap();
+    std::os::unix::fs::symlink("/opt/muster/muster-0.9", system.path("bin/job")).unwrap();
     system.ok(&["install-commands", "bin"]);
+    assert!(run("job", &["view", &job]).contains("linked"), "links to another version are replaced");
     std::fs::remove_file(system.path("bin/job")).unwrap();
     system.write("bin/job", "something else");
     assert_eq!(system.run(&["install-commands", "bin"]).status, 1);

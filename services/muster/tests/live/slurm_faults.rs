@@ -50,6 +50,20 @@ fn closed_standard_streams_are_like_empty_ones() {
     assert_eq!((said.status, said.stderr.as_str()), (0, ""));
 }
 
+/// SL-R-23: what a command has to say besides its work does not decide how the work ends.
+#[test]
+fn an_error_stream_that_takes_nothing_does_not_end_a_command() {
+    let site = allocated();
+    for (line, status) in [
+        ("srun -n1 -N1 sh -c 'echo x; exit 3' 2>/dev/full", 3),
+        ("scancel -v 1 2>/dev/full", 0),
+        ("scontrol show job 999 2>/dev/full", 1),
+        ("sbatch --nosuch 2>/dev/full", 255),
+    ] {
+        assert_eq!(in_job(&site, line).status, status, "{line}");
+    }
+}
+
 /// SL-R-14: also without labels lines come whole, however their tasks write them.
 #[test]
 fn tasks_that_write_in_blocks_do_not_cut_lines_of_each_other() {
@@ -103,6 +117,21 @@ fn a_step_that_has_used_up_its_time_says_so() {
     assert!(first.starts_with("slurmstepd: error: *** STEP 1.0 ON nid00001 CANCELLED AT "), "{stderr}");
     assert!(first.ends_with(" DUE TO TIME LIMIT ***"), "{stderr}");
     assert_eq!(second, "srun: error: nid00001: task 0: Terminated\n");
+}
+
+/// SL-C-30: so does one that somebody ended, or whose job was ended.
+#[test]
+fn a_step_that_was_cancelled_says_so() {
+    let site = allocated();
+    for (wish, number) in [("scancel 1.0", 0), ("scancel 1", 1)] {
+        let line = format!("srun -n1 -N1 sh -c '{wish} & exec sleep 100'");
+        let Output { status, stderr, .. } = in_job(&site, &line);
+        assert_eq!(status, 143, "{stderr}");
+        let note = stderr.lines().find(|line| line.contains("***")).expect("a line that tells why");
+        let start = format!("slurmstepd: error: *** STEP 1.{number} ON nid00001 CANCELLED AT 20");
+        assert!(note.starts_with(&start) && note.ends_with(" ***") && !note.contains("DUE"), "{stderr}");
+        assert!(stderr.ends_with("srun: error: nid00001: task 0: Terminated\n"), "{stderr}");
+    }
 }
 
 /// SL-R-23, SL-A-09: the kernel tells why it killed a task. A later step that fails has not used too much because of that.

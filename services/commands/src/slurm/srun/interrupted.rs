@@ -1,6 +1,7 @@
 //! What signals do to a step (SL-R-26), and what the end of its first task does (`--wait`).
 
-use super::{super::interrupts::Interrupts, say};
+use super::super::interrupts::Interrupts;
+use crate::stderr_line;
 use crate::terminal;
 use muster_client::{Client, ClientError, StepAddress};
 use muster_schemas::{
@@ -68,7 +69,7 @@ impl Tasks {
                 other => tasks.pass_on(other),
             };
             if let Err(error) = done {
-                say(format_args!("srun: error: {error}"));
+                stderr_line!("srun: error: {error}");
             }
         });
     }
@@ -94,11 +95,11 @@ impl Tasks {
         if self.now().ended.len() == u64::from(self.total) {
             return;
         }
-        say(format_args!("srun: First task exited {}s ago", waited.as_secs()));
+        stderr_line!("srun: First task exited {}s ago", waited.as_secs());
         self.report();
-        say(format_args!("srun: Terminating StepId={}", self.name));
+        stderr_line!("srun: Terminating StepId={}", self.name);
         if let Err(error) = self.end(false) {
-            say(format_args!("srun: error: {error}"));
+            stderr_line!("srun: error: {error}");
         }
     }
 
@@ -118,17 +119,17 @@ impl Tasks {
         };
         match count {
             1 => {
-                say("srun: interrupt (one more within 1 sec to abort)");
+                stderr_line!("srun: interrupt (one more within 1 sec to abort)");
                 self.report();
                 Ok(())
             }
             2 => {
-                say(format_args!("srun: sending Ctrl-C to StepId={}", self.name));
+                stderr_line!("srun: sending Ctrl-C to StepId={}", self.name);
                 self.pass_on(Signal::SIGINT)?;
                 self.end(false)
             }
             _ => {
-                say("srun: forcing job termination");
+                stderr_line!("srun: forcing job termination");
                 self.end(true)
             }
         }
@@ -140,7 +141,7 @@ impl Tasks {
         for (ranks, state) in [(running, "running"), (ended, "exited")] {
             if !ranks.is_empty() {
                 let tasks = if ranks.len() == 1 { "task" } else { "tasks" };
-                say(format_args!("srun: StepId={} {tasks} {ranks}: {state}", self.name));
+                stderr_line!("srun: StepId={} {tasks} {ranks}: {state}", self.name);
             }
         }
     }

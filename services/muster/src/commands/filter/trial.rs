@@ -8,7 +8,8 @@ use crate::{
     descriptions::Dialect,
     exit::{CommandResult, Failure, Status},
 };
-use muster_client::Moment;
+use muster_client::{Moment, names::User};
+use muster_commands::stderr_line;
 use muster_domain::filters::verdict::{self, Attempt};
 use muster_filter_runner::{Answer, Call, Description, Descriptions as _, Runner, RunnerConfig};
 use muster_hpcpack::jobs;
@@ -186,14 +187,14 @@ fn priority(spec: &JobSpec) -> i64 {
 
 /// Who tries a filter out submits the job.
 fn caller() -> Owner {
-    let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
-    let user = nix::unistd::User::from_uid(uid).ok().flatten();
-    Owner { user: user.map_or_else(|| uid.to_string(), |user| user.name), uid: uid.as_raw(), gid: gid.as_raw() }
+    let (uid, gid) = (nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw());
+    let user = User::numbered(uid).map_or_else(|| uid.to_string(), |user| user.name);
+    Owner { user, uid, gid }
 }
 
 fn run(config: RunnerConfig, call: &Call) -> Result<Answer, Failure> {
     let runner = Runner::new(config).map_err(|error| Failure::failed(error.to_string()))?;
-    eprintln!("{}", runner.account());
+    stderr_line!("{}", runner.account());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(runner.run(call)).map_err(|error| Failure::failed(error.to_string()))
 }

@@ -7,6 +7,7 @@ use crate::{
     table::printable,
 };
 use muster_client::{Client, ClientError, Moment};
+use muster_commands::stderr_line;
 use muster_commands::{caller::Caller, verdict::wait_until_decided};
 use muster_hpcpack::{
     description::{DescriptionError, Format, JobDescription, MOST_BYTES, SystemValues},
@@ -46,7 +47,7 @@ impl Draft {
         let bytes = read_file(path)?;
         let (format, description, warnings) = readable(&bytes).map_err(|error| in_file(path, &error))?;
         for JobWarning { code, text } in &warnings {
-            eprintln!("{path}: warning: [{code}] {text}");
+            stderr_line!("{path}: warning: [{code}] {text}");
         }
         Ok(Self { description, format, bytes: Some(bytes), warnings })
     }

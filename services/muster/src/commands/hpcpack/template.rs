@@ -8,6 +8,7 @@ use crate::{
     terminal,
 };
 use muster_client::{Client, Moment};
+use muster_commands::stderr_line;
 use muster_hpcpack::{
     codes::Code,
     description::attributes::Attribute,
@@ -267,7 +268,7 @@ fn import(client: &mut Client, file: &str, name: Option<&String>) -> CommandResu
         None => Failure::failed(format!("{file}: {error}")),
     })?;
     for warning in warnings {
-        eprintln!("{file}: warning: {warning}");
+        stderr_line!("{file}: warning: {warning}");
     }
     if let Some(name) = name {
         template.name.clone_from(name);

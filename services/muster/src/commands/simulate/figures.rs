@@ -6,6 +6,7 @@ use crate::{
     table::{Table, left, right},
     terminal,
 };
+use muster_commands::stderr_line;
 use muster_planner::simulate::{Simulation, Stuck, Summary};
 use muster_swf::Dropped;
 use std::fmt::Write as _;
@@ -97,5 +98,5 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
 pub fn tell_stuck(simulation: &Simulation) {
     let Some(Stuck { job_id, reason }) = &simulation.first_stuck else { return };
     let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-    eprintln!("muster: under policy {} some jobs never start, first job {job_id}{reason}", simulation.policy);
+    stderr_line!("muster: under policy {} some jobs never start, first job {job_id}{reason}", simulation.policy);
 }
