@@ -73,7 +73,8 @@ pub enum Command {
         /// 1 to 100,000 jobs.
         jobs: Vec<JobSpec>,
     },
-    /// Add holds. Users for `user` on their own jobs, operators for `operator`, administrators for `system`.
+    /// Add holds. Users for `user` on their own jobs, operators for `operator`, administrators for `system`. A job that runs
+    /// goes on; the hold counts when it is put back.
     Hold {
         /// Which jobs.
         jobs: JobSelection,

@@ -381,7 +381,7 @@ pub enum JobCommand {
     },
     /// Cancel jobs
     Cancel(SelectionOptions),
-    /// Hold jobs until they are released
+    /// Hold jobs until they are released; those that run go on, and are held when they are put back
     Hold {
         /// Which holds.
         #[command(flatten)]

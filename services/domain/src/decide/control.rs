@@ -25,7 +25,8 @@ pub(super) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &
     require_holds(access, holds)?;
     validate::text("reason", reason)?;
     act_on(access, jobs, |target| {
-        require_waiting(access.state, target)?;
+        // One that runs goes on; it does not start again when it is put back (SL-C-37).
+        require_unfinished(access.state, target)?;
         if let Target::Component(job, component) = target {
             return Ok(components::hold(job, component, holds, reason));
         }
@@ -37,7 +38,10 @@ pub(super) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &
 pub(super) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Result<Decision, Refusal> {
     require_holds(access, holds)?;
     act_on(access, jobs, |target| {
-        require_waiting(access.state, target)?;
+        require_unfinished(access.state, target)?;
+        if !target.job().is_waiting() && holds_of(target).is_empty() {
+            return Err(does_not_wait(access.state, target));
+        }
         if let Target::Component(job, component) = target {
             return Ok(components::release(job, component, holds));
         }
@@ -92,13 +96,16 @@ fn holds_of_all(target: Target) -> Holds {
     }
 }
 
-fn require_waiting(state: &State, target: Target) -> Result<(), Refusal> {
-    let job = target.job();
-    if job.is_waiting() {
-        Ok(())
-    } else {
-        Err(conflict(format!("job {} does not wait, it is {}", job.id, word(state, job))))
+fn require_unfinished(state: &State, target: Target) -> Result<(), Refusal> {
+    match target.job().phase {
+        Phase::Finished(_) => Err(does_not_wait(state, target)),
+        Phase::Waiting | Phase::Active(_) | Phase::Settling => Ok(()),
     }
+}
+
+fn does_not_wait(state: &State, target: Target) -> Refusal {
+    let job = target.job();
+    conflict(format!("job {} does not wait, it is {}", job.id, word(state, job)))
 }
 
 /// Where a job stands, for messages.

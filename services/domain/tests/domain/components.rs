@@ -122,7 +122,6 @@ fn what_is_only_done_to_whole_jobs_is_refused_for_a_component() {
     let id = cluster.submit("ada", three());
     cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, "no component of it can be ended alone");
     started(&mut cluster, id);
-    cluster.refused(&user("ada"), hold(only(id, 1)), RefusalCode::Conflict, "does not wait");
     cluster.refused(&user("ada"), cancel(only(id, 0)), RefusalCode::Invalid, "ends with its first component");
     let whole = "as a whole";
     cluster.refused(&user("oper"), Command::Suspend { jobs: only(id, 1) }, RefusalCode::Conflict, whole);

@@ -152,15 +152,31 @@ fn holds_keep_a_job_from_starting() {
     cluster.assert_replays();
 }
 
+/// SL-C-37
 #[test]
-fn a_running_or_finished_job_cannot_be_held() {
+fn a_hold_of_a_job_that_runs_counts_when_it_is_put_back() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
     let hold = Command::Hold { jobs: ids(&[id]), holds: USER_HOLD, reason: String::new() };
+    let release = Command::Release { jobs: ids(&[id]), holds: USER_HOLD };
     let run = cluster.start(id, &["node1"], 1);
-    cluster.refused(&user("ada"), hold.clone(), RefusalCode::Conflict, "does not wait, it is running");
+    cluster.refused(&user("ada"), release.clone(), RefusalCode::Conflict, "does not wait, it is running");
+    assert_eq!(cluster.ok(&user("ada"), hold.clone()).len(), 1);
+    assert_eq!(cluster.state.job_state(cluster.state.job(id).unwrap()), JobState::Running);
+    cluster.ok(&user("ada"), release.clone());
+    cluster.ok(&user("ada"), hold.clone());
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
     cluster.end(run, "node1", ExitStatus::Code(3));
-    cluster.refused(&user("ada"), hold, RefusalCode::Conflict, "it is failed");
+    assert!(!cluster.is_waiting(id));
+    assert_eq!(cluster.state.wait_reason(cluster.state.job(id).unwrap()), Some(WaitReason::Held(USER_HOLD)));
+    cluster.ok(&user("ada"), release.clone());
+    assert!(cluster.is_waiting(id));
+    let run = cluster.start(id, &["node1"], 2);
+    cluster.end(run, "node1", ExitStatus::Code(3));
+    for command in [hold, release] {
+        cluster.refused(&user("ada"), command, RefusalCode::Conflict, "it is failed");
+    }
+    cluster.assert_replays();
 }
 
 #[test]

@@ -234,6 +234,13 @@ fn an_ended_script_says_so_and_one_that_is_put_back_waits_two_minutes() {
     site.ok(&format!("scontrol update jobid={job} starttime=now"));
     site.system.wait_for_state(job, "running");
     assert!(site.ok(&format!("scontrol -o show job {job}")).contains(" Restarts=1 "));
+    site.ok(&format!("scontrol hold {job}"));
+    assert_eq!(listed(), "R None\n");
+    site.ok(&format!("scontrol requeue {job}"));
+    site.system.wait_until("it is held", || listed().ends_with(" JobHeldUser\n"));
+    site.ok(&format!("scontrol release {job}"));
+    site.ok(&format!("scontrol update jobid={job} starttime=now"));
+    site.system.wait_for_state(job, "running");
     site.ok(&format!("scancel {job}"));
     site.is_over(job);
     let last = said();

@@ -29,7 +29,11 @@ fn each_component_keeps_what_an_update_of_the_leader_does_not_name() {
     site.ok(&format!("scontrol update jobid={job} name=all"));
     assert_eq!(listed("%j"), "all\nall\n");
     let late = format!("Job is no longer pending execution for job {job}\n");
-    assert_eq!(site.fails(&format!("scontrol hold {job}")), (1, late));
+    site.ok(&format!("scontrol hold {job}"));
+    assert_eq!(listed("%t %r %Q"), "R None 0\nR None 0\n", "it counts when the job is put back");
+    site.ok(&format!("scontrol release {job}"));
+    assert_eq!(listed("%Q"), "993\n993\n");
+    assert_eq!(site.fails(&format!("scontrol release {job}")), (1, late));
     site.ok(&format!("scontrol update jobid={job}+1 name=last && scancel -n last"));
     site.system.wait_until("only the leader is left", || listed("%i %j") == format!("{job}+0 all\n"));
     site.ok(&format!("scancel {job}"));

@@ -200,9 +200,10 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
     }
 }
 
-/// A held job is not eligible; others are from their begin time on.
+/// A held job that waits is not eligible; others are from their begin time on.
 fn eligible(view: &JobView) -> Option<Timestamp> {
-    view.holds.is_empty().then(|| view.begin.map_or(view.submitted, |begin| begin.max(view.submitted)))
+    let waits = view.started.is_none() && view.outcome.is_none();
+    (!waits || view.holds.is_empty()).then(|| view.begin.map_or(view.submitted, |begin| begin.max(view.submitted)))
 }
 
 fn array_place(view: &JobView) -> Option<ArrayPlace> {
