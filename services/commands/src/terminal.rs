@@ -8,13 +8,14 @@ pub fn size() -> Option<TerminalSize> {
     size_of(libc::STDIN_FILENO)
 }
 
-/// The size of the terminal that a descriptor of this process leads to, if it is one.
+/// The size of the terminal that a descriptor of this process leads to, if it is one. Nobody may have said how large it is:
+/// then both numbers are 0.
 pub fn size_of(descriptor: i32) -> Option<TerminalSize> {
     // SAFETY: all-zero is a valid winsize, and the call writes at most one to the address given.
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };
     // SAFETY: see above; the file descriptor is only asked.
     let asked = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &mut size) };
-    (asked == 0 && size.ws_col > 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
+    (asked == 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
 }
 
 /// The terminal that is standard input, passing on every key as it is; it is put back at the end of this value.

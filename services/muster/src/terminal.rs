@@ -17,7 +17,7 @@ pub fn layout() -> Layout {
 }
 
 fn terminal_width() -> Option<usize> {
-    size_of(libc::STDOUT_FILENO).map(|size| usize::from(size.columns))
+    size_of(libc::STDOUT_FILENO).map(|size| usize::from(size.columns)).filter(|columns| *columns > 0)
 }
 
 /// Prints a table on standard output.

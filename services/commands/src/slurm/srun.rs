@@ -219,7 +219,8 @@ impl Run<'_> {
         let tasks = u32::try_from(plan.world.tasks.len()).unwrap_or(u32::MAX);
         let terminal = self.terminal(plan.leader());
         let components = plan.parts.iter().map(|part| part.part.component).collect::<BTreeSet<_>>();
-        let streams = Streams::of(plan.leader(), tasks, components.len(), terminal);
+        let settings: Vec<&Settings> = plan.parts.iter().map(|part| &part.settings).collect();
+        let streams = Streams::of(&settings, tasks, components.len(), terminal);
         let streams = if is_null_device() { streams.without_standard_input() } else { streams };
         let programs = self.programs(&plan, tasks)?;
         self.copy_programs(client, detail, &mut plan)?;

@@ -237,7 +237,7 @@ fn changed_waiting(
     }
     let mut change = change.clone();
     if let Some(dependencies) = &mut change.dependencies {
-        submit::complete_dependencies(access, dependencies, Some(job.id))?;
+        submit::complete_dependencies(access, dependencies, Some(job.id), job.array.is_some())?;
     }
     require_walltime(access, job, &change)?;
     require_reservations(access, job, &change)?;

@@ -127,7 +127,7 @@ impl<'a> Submission<'a> {
             spec.name = default_name(&spec.components[0]);
         }
         for component in &mut spec.components {
-            self.complete_component(component)?;
+            self.complete_component(component, spec.array.is_some())?;
         }
         self.require_fit_together(spec)?;
         self.entering.check(self.state, self.owner, self.own, spec)?;
@@ -135,7 +135,7 @@ impl<'a> Submission<'a> {
         self.check_types(spec)
     }
 
-    fn complete_component(&mut self, component: &mut Component) -> Result<(), Refusal> {
+    fn complete_component(&mut self, component: &mut Component, is_array: bool) -> Result<(), Refusal> {
         let state = self.state;
         let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
         let queue = find_queue(state, name)?;
@@ -152,7 +152,7 @@ impl<'a> Submission<'a> {
         }
         require_reservation(state, component.reservation.as_deref(), self.owner, component.account.as_deref())?;
         require_holds(self.access, component)?;
-        complete_dependencies(self.access, &mut component.dependencies, self.own.map(|job| job.id))
+        complete_dependencies(self.access, &mut component.dependencies, self.own.map(|job| job.id), is_array)
     }
 
     /// Whether the components of a job can ever run at the same time.
@@ -318,11 +318,13 @@ fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> 
 }
 
 /// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a component
-/// stands for its job, that of a task of an array for the task (SL-C-19).
+/// stands for its job, that of a task of an array for the task (SL-C-19). What is no array, or depends on none, has no tasks
+/// of the same index: then the whole has to end well.
 pub(super) fn complete_dependencies(
     access: &Access,
     dependencies: &mut Dependencies,
     own: Option<JobId>,
+    is_array: bool,
 ) -> Result<(), Refusal> {
     for dependency in dependencies.all_of.iter_mut().flatten() {
         dependency.job = dependency.job.map(|named| match named.index {
@@ -330,6 +332,11 @@ pub(super) fn complete_dependencies(
             Some(_) => named,
         });
         require_dependency(access, dependency, own)?;
+        let on_array =
+            dependency.job.and_then(|target| access.state.job(target)).is_some_and(|job| job.array.is_some());
+        if dependency.kind == DependencyKind::SameIndexSucceeded && !(is_array && on_array) {
+            dependency.kind = DependencyKind::Succeeded;
+        }
     }
     Ok(())
 }

@@ -269,6 +269,27 @@ fn tasks_wait_for_the_task_of_the_same_index() {
     cluster.assert_replays();
 }
 
+/// SL-C-19: `aftercorr` where one of the two is no array.
+#[test]
+fn what_has_no_task_of_the_same_index_waits_for_the_whole() {
+    let mut cluster = Cluster::new();
+    let plain = cluster.submit("ada", job(1, 1));
+    let whole = cluster.submit("ada", array(IndexSet::from_range(0, 1), None));
+    let mut by_task = after(DependencyKind::SameIndexSucceeded, plain);
+    by_task.array = array(IndexSet::from_range(0, 1), None).array;
+    let behind_plain =
+        [after(DependencyKind::SameIndexSucceeded, plain), by_task].map(|spec| cluster.submit("ada", spec));
+    let behind_array = cluster.submit("ada", after(DependencyKind::SameIndexSucceeded, whole));
+    assert_eq!(cluster.waiting(), [plain, whole]);
+    cluster.run_through(plain, 0);
+    assert_eq!(cluster.waiting(), [whole, behind_plain[0], behind_plain[1]]);
+    cluster.run_through(JobId::task(whole.number, 0), 0);
+    assert_eq!(reason(&cluster, behind_array), Some(WaitReason::Dependency(whole)));
+    cluster.run_through(JobId::task(whole.number, 1), 0);
+    assert!(cluster.is_waiting(behind_array));
+    cluster.assert_replays();
+}
+
 #[test]
 fn dependencies_on_arrays_and_tasks() {
     let mut cluster = Cluster::new();

@@ -196,6 +196,24 @@ fn a_plain_batch_job_has_all_its_variables() {
     }
 }
 
+/// SL-E-03, SL-E-08, SL-E-09: what the job has on each node, which can be more than its tasks need; also in a job that was
+/// submitted from within another.
+#[test]
+fn a_script_is_told_the_cpus_of_every_node() {
+    let site = Site::start();
+    let told = |options: &str, name: &str| {
+        site.ok(&format!("sbatch -W -o told {options} --wrap 'printenv {name}'"));
+        site.system.read("told")
+    };
+    assert_eq!(told("-N3 --exclusive -n3", "SLURM_JOB_CPUS_PER_NODE"), "4(x3)\n");
+    assert_eq!(told("-N2 -n3", "SLURM_JOB_CPUS_PER_NODE SLURM_TASKS_PER_NODE"), "2,1\n2,1\n");
+    let names = "SLURM_JOB_CPUS_PER_NODE SLURM_JOB_CPUS_PER_NODE_HET_GROUP_0 SLURM_JOB_CPUS_PER_NODE_HET_GROUP_1";
+    assert_eq!(told("-N2 --exclusive : -N2 -n3", names), "4(x2)\n4(x2)\n2,1\n");
+    let inner = "sbatch -W -N1 -n2 -o inner --wrap \"printenv SLURM_JOB_CPUS_PER_NODE\"";
+    site.ok(&format!("sbatch -W -N2 --exclusive --wrap '{inner}'"));
+    assert_eq!(site.system.read("inner"), "2\n");
+}
+
 /// SL-E-08, SL-C-14, SL-C-37
 #[test]
 fn a_script_that_runs_again_knows_how_often_it_did_and_has_files_of_its_own() {
@@ -306,6 +324,17 @@ fn a_cancelled_component_loses_its_tasks_of_a_step_and_the_others_go_on() {
     assert_ne!(ended.status.code(), Some(0));
     let told = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(told.contains("srun: error: nid00002: task 1: "), "{told}");
+}
+
+/// SL-R-21: as of scripts that start commands at a terminal of their own.
+#[test]
+fn a_terminal_that_has_no_size_is_one_too() {
+    let site = reference();
+    let terminal = openpty(None, None).expect("a terminal");
+    let stream = || terminal.slave.try_clone().expect("a stream");
+    let mut command = site.command("exec srun --pty sh -c '[ -t 0 ] && [ -t 1 ] && [ -t 2 ]'");
+    let mut step = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("there is a shell");
+    assert_eq!(step.wait().expect("it ends").code(), Some(0));
 }
 
 /// SL-R-21: `--pty`

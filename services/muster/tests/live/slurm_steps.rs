@@ -502,6 +502,24 @@ fn an_allocation_and_its_step_go_on_though_the_system_is_started_anew() {
     assert_eq!(site.ok("sacct -n -P -X -j 1 -o State,ExitCode"), "FAILED|3:0\n");
 }
 
+/// SL-O-01, SL-O-03, SL-O-07: what a group of a step is told holds for it and for those behind it.
+#[test]
+fn each_group_of_a_step_has_output_labels_and_variables_of_its_own() {
+    let site = reference();
+    site.ok("salloc --no-shell -n1 : -n1 : -n1");
+    let step = |line: &str| site.ok(&format!("export SLURM_JOB_ID=1; {line}"));
+    step("srun -o p1.%t -n1 echo a : -o p2.%t -n1 echo b : -n1 echo c");
+    assert_eq!(site.ok("cat p1.0 p2.1 p2.2; ls p?.? | wc -l"), "a\nb\nc\n3\n");
+    let says = "sh -c 'echo out; echo err >&2'";
+    let shown = step(&format!("srun -n1 {says} : -e errors -n1 {says} : -o none -n1 {says} 2>own"));
+    assert_eq!((shown.as_str(), site.ok("cat own; cat errors").as_str()), ("out\nout\n", "err\nerr\nerr\n"));
+    assert_eq!(step("srun -o both -l -n1 echo a : -n1 echo b; sort both"), "0: a\n1: b\n");
+    assert_eq!(sorted(&step("srun -n1 echo a : -l -n1 echo b : -n1 echo c")), ["1: b", "2: c", "a"]);
+    let exports = "srun -l -n1 sh -c 'echo $ZZ$HERE' : --export=ALL,ZZ=1 -n1 sh -c 'echo $ZZ$HERE' : --export=ZZ=2 -n1";
+    let exported = step(&format!("export HERE=x; {exports} sh -c 'echo $ZZ$HERE'"));
+    assert_eq!(sorted(&exported), ["0: x", "1: 1x", "2: 2"]);
+}
+
 /// SL-R-23, SL-R-26
 #[test]
 fn signals_are_for_the_tasks_and_two_interrupts_end_the_step() {

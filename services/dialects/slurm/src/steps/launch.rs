@@ -1,6 +1,6 @@
 //! From a planned step to what the system launches.
 
-use super::{StepPlan, Streams, World};
+use super::{PlannedPart, StepPlan, Streams, World};
 use crate::{
     environment::{self, JobFacts},
     options::values,
@@ -68,15 +68,16 @@ impl StepPlan {
             // What the batch script is told of its own component is wrong on another one (SL-E-07).
             inherited.retain(|(name, _)| !environment::ASKED_FOR.contains(&name.as_str()));
         }
-        let mut environment = environment::of_job(leader.text("export"), &inherited);
-        environment::propagate(&mut environment, leader.text("propagate"));
+        let mut environments: Vec<Variables> = self.parts.iter().map(|part| exported(part, &inherited)).collect();
+        let environment = take_common(&mut environments);
+        let groups = environments.into_iter().enumerate().map(|(part, own)| self.group(part, own, job, programs));
         let variables = OF_TASKS.iter().map(|(name, variable)| ((*name).to_owned(), *variable));
         StepSpec {
             name: self.name(),
             working_directory: Some(directory(launcher, leader)),
             environment: Some(environment),
             umask: Some(launcher.umask),
-            groups: (0..self.parts.len()).map(|part| self.group(part, job, programs)).collect(),
+            groups: groups.collect(),
             streams: streams.of_tasks.clone(),
             variables: variables.collect(),
             overlaps: leader.is_set("overlap"),
@@ -94,7 +95,7 @@ impl StepPlan {
         self.leader().text("job-name").unwrap_or(own).to_owned()
     }
 
-    fn group(&self, part: usize, job: &JobFacts, programs: Option<&[Vec<String>]>) -> StepGroup {
+    fn group(&self, part: usize, exported: Variables, job: &JobFacts, programs: Option<&[Vec<String>]>) -> StepGroup {
         let planned = &self.parts[part];
         let ranks: IndexSet = self.world.tasks.iter().filter(|task| task.part == part).map(|task| task.rank).collect();
         let mut on_node: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
@@ -116,17 +117,36 @@ impl StepPlan {
             cpus_per_task: cpus_per_task(&planned.settings).unwrap_or(1),
             memory_bytes: memory_bytes(&planned.settings, &places),
             programs,
-            environment: self.variables(job, ranks.first().unwrap_or(0)),
+            environment: exported.into_iter().chain(self.variables(job, ranks.first().unwrap_or(0))).collect(),
             places,
         }
     }
 
     /// The variables that a task has in common with all of its part.
-    fn variables(&self, job: &JobFacts, rank: u32) -> BTreeMap<String, String> {
+    fn variables(&self, job: &JobFacts, rank: u32) -> Variables {
         let mut variables = environment::of_task(&self.facts(job, 0), rank);
         OF_TASKS.iter().for_each(|(name, _)| drop(variables.remove(*name)));
         variables
     }
+}
+
+/// Variables by name.
+type Variables = BTreeMap<String, String>;
+
+/// What a part takes over of the environment of `srun` (SL-O-01).
+fn exported(part: &PlannedPart, inherited: &[(String, String)]) -> Variables {
+    let mut variables = environment::of_job(part.settings.text("export"), inherited);
+    environment::propagate(&mut variables, part.settings.text("propagate"));
+    variables
+}
+
+/// Takes out what all have alike.
+fn take_common(environments: &mut [Variables]) -> Variables {
+    let Some((first, others)) = environments.split_first_mut() else { return Variables::new() };
+    let is_common = |name: &String, value: &mut String| others.iter().all(|other| other.get(name) == Some(&*value));
+    let common: Variables = first.extract_if(.., is_common).collect();
+    others.iter_mut().for_each(|other| other.retain(|name, _| !common.contains_key(name)));
+    common
 }
 
 fn directory(launcher: &Launcher, leader: &Settings) -> String {

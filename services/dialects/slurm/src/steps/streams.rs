@@ -13,10 +13,8 @@ use muster_schemas::steps as model;
 pub struct Streams {
     /// On their nodes.
     pub of_tasks: model::StepStreams,
-    /// What `srun` itself does with standard output.
-    pub stdout: Shown,
-    /// What `srun` itself does with standard error.
-    pub stderr: Shown,
+    /// What `srun` itself does with standard output and with standard error of each part.
+    pub shown: Vec<[Shown; 2]>,
     /// What `srun` itself reads for them.
     pub stdin: Fed,
 }
@@ -29,9 +27,9 @@ pub enum Shown {
     All,
     /// It passes on what the task of this rank says.
     OneTask(u32),
-    /// It writes all to a file, by this pattern.
+    /// It writes all to a file, or that of each task to one of its own, by this pattern.
     File(String),
-    /// None comes.
+    /// Nothing.
     Nothing,
 }
 
@@ -48,8 +46,8 @@ pub enum Fed {
 }
 
 impl Streams {
-    /// What the options of a step of so many tasks ask for. With a terminal everything goes through that.
-    pub fn of(leader: &Settings, tasks: u32, components: usize, terminal: Option<model::TerminalSize>) -> Self {
+    /// What the options of the parts of a step of so many tasks ask for. With a terminal everything goes through that.
+    pub fn of(parts: &[&Settings], tasks: u32, components: usize, terminal: Option<model::TerminalSize>) -> Self {
         if terminal.is_some() {
             let of_tasks = model::StepStreams {
                 stdin: model::StepInput::Nothing,
@@ -57,22 +55,26 @@ impl Streams {
                 terminal,
                 ..model::StepStreams::default()
             };
-            return Self { of_tasks, ..Self::default() };
+            return Self { of_tasks, shown: vec![<[Shown; 2]>::default(); parts.len()], stdin: Fed::default() };
         }
-        let (stdout, shown_output) = output(StepOutput::parse(leader.text("output"), tasks));
-        let (stderr, shown_error) = match leader.text("error") {
-            // A file takes standard error too.
-            None if !matches!(shown_output, Shown::All | Shown::OneTask(_)) => (None, shown_output.clone()),
-            None => (Some(stdout.clone()), shown_output.clone()),
-            Some(text) => {
-                let (to, shown) = output(StepOutput::parse(Some(text), tasks));
-                (Some(to), shown)
-            }
-        };
+        let leader = parts[0];
+        let wanted: Vec<[StepOutput; 2]> = parts.iter().map(|part| outputs(part, tasks)).collect();
         let (stdin, fed) = input(StepInput::parse(leader.text("input"), tasks));
         let append_output = appends_output(leader.value("open-mode", values::appends), components);
+        let are_alike = wanted.iter().all(|part| *part == wanted[0]);
+        let [stdout, stderr] = match &wanted[0] {
+            // Nodes know one way for all parts: it leads to `srun`, where each goes on to where it belongs (SL-O-01).
+            _ if !are_alike => [model::StepOutput::Client, model::StepOutput::Client].map(Some),
+            // One file for both: what is said stays in its order.
+            [stdout @ (StepOutput::Files(_) | StepOutput::Nowhere), stderr] if stdout == stderr => {
+                [Some(on_nodes(stdout)), None]
+            }
+            of_all => of_all.each_ref().map(|wanted| Some(on_nodes(wanted))),
+        };
+        let shown = wanted.into_iter().map(|part| part.map(|wanted| by_srun(wanted, are_alike))).collect();
+        let stdout = stdout.unwrap_or_default();
         let of_tasks = model::StepStreams { stdin, stdout, stderr, append_output, terminal: None };
-        Self { of_tasks, stdout: shown_output, stderr: shown_error, stdin: fed }
+        Self { of_tasks, shown, stdin: fed }
     }
 
     /// Where `srun` itself has nothing to read, its tasks have not either, and no way between them is needed. A terminal
@@ -86,15 +88,31 @@ impl Streams {
     }
 }
 
-fn output(wanted: StepOutput) -> (model::StepOutput, Shown) {
+/// Where standard output and standard error of a part are to go. What takes output takes errors too if nothing is said of
+/// them.
+fn outputs(part: &Settings, tasks: u32) -> [StepOutput; 2] {
+    let stdout = StepOutput::parse(part.text("output"), tasks);
+    let stderr = part.text("error").map_or_else(|| stdout.clone(), |text| StepOutput::parse(Some(text), tasks));
+    [stdout, stderr]
+}
+
+/// What the nodes do with output that is the same for all parts.
+fn on_nodes(wanted: &StepOutput) -> model::StepOutput {
     match wanted {
-        StepOutput::Srun => (model::StepOutput::Client, Shown::All),
-        StepOutput::OneTask(rank) => (model::StepOutput::Client, Shown::OneTask(rank)),
-        StepOutput::Nowhere => (model::StepOutput::Discarded, Shown::Nothing),
-        StepOutput::Files(pattern) if is_by_node(&pattern) => {
-            (model::StepOutput::File(model_pattern(&pattern)), Shown::Nothing)
-        }
-        StepOutput::Files(pattern) => (model::StepOutput::Client, Shown::File(pattern)),
+        StepOutput::Nowhere => model::StepOutput::Discarded,
+        StepOutput::Files(pattern) if is_by_node(pattern) => model::StepOutput::File(model_pattern(pattern)),
+        StepOutput::Srun | StepOutput::OneTask(_) | StepOutput::Files(_) => model::StepOutput::Client,
+    }
+}
+
+/// What `srun` does with what comes to it; files of nodes and tasks are written there if that is the same for all parts.
+fn by_srun(wanted: StepOutput, are_alike: bool) -> Shown {
+    match wanted {
+        StepOutput::Srun => Shown::All,
+        StepOutput::OneTask(rank) => Shown::OneTask(rank),
+        StepOutput::Nowhere => Shown::Nothing,
+        StepOutput::Files(pattern) if are_alike && is_by_node(&pattern) => Shown::Nothing,
+        StepOutput::Files(pattern) => Shown::File(pattern),
     }
 }
 
