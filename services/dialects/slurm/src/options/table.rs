@@ -212,7 +212,7 @@ options! {
     "gres-flags" _ Required(Text), BAR - Kept Gres ["_GRES_FLAGS"] "LIST" "how generic resources are given";
     "help" 'h' Flag, BAR - Client Help [] "" "show this help message";
     "het-group" _ Required(Text), R - Client Step [] "OFFSETS" "components that run the step";
-    "hint" _ Required(Text), BAR - Kept Constraint ["_HINT"] "TYPE" "how the program uses memory and threads";
+    "hint" _ Required(Hint), BAR - Kept Constraint ["_HINT"] "TYPE" "how the program uses memory and threads";
     "hold" 'H' Flag, BAR + Model Run [] "" "hold the job until it is released";
     "ignore-pbs" _ Flag, B + Client Run ["SBATCH_IGNORE_PBS"] "" "do not read #PBS lines";
     "immediate" 'I' Optional(Number), AR + Client Run ["_IMMEDIATE"] "SECONDS" "fail if it cannot start at once";
@@ -263,7 +263,7 @@ options! {
     "prefer" _ Required(Constraint), BAR - Kept Constraint ["_PREFER"] "LIST" "features wished for";
     "preserve-env" 'E' Flag, R - Kept Step ["SLURM_PRESERVE_ENV"] "" "keep the variables for tasks and nodes";
     "priority" _ Required(Priority), BAR + Model Run ["_PRIORITY"] "N" "priority of the job";
-    "profile" _ Required(Text), BAR + Kept Run ["_PROFILE"] "TYPES" "what is profiled";
+    "profile" _ Required(Profile), BAR + Kept Run ["_PROFILE"] "TYPES" "what is profiled";
     "prolog" _ Required(Text), R + Kept Step ["SLURM_PROLOG"] "PROGRAM" "run here before the step";
     "propagate" _ Optional(Text), BR + Kept Run ["SBATCH_PROPAGATE" "SLURM_PROPAGATE"] "LIMITS" "resource limits the job gets";
     "pty" _ Optional(Text), R + Kept Step ["SLURM_PTY"] "FD" "run task 0 in a terminal";

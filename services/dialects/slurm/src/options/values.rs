@@ -61,6 +61,10 @@ pub enum Kind {
     YesNo,
     /// `N[@TIME]`.
     Switches,
+    /// How a program uses the parts of a CPU.
+    Hint,
+    /// What is profiled, between commas.
+    Profile,
 }
 
 impl Kind {
@@ -90,8 +94,17 @@ impl Kind {
             Self::OpenMode => appends(text).is_some(),
             Self::YesNo => matches!(text.to_ascii_lowercase().as_str(), "yes" | "no"),
             Self::Switches => switches(text).is_some(),
+            Self::Hint => is_one_of(text, &["compute_bound", "memory_bound", "multithread", "nomultithread", "help"]),
+            Self::Profile => text.split(',').all(|kind| is_one_of(kind, &PROFILES)),
         }
     }
+}
+
+/// What Slurm's plug-ins profile.
+const PROFILES: [&str; 7] = ["all", "none", "energy", "task", "filesystem", "lustre", "network"];
+
+fn is_one_of(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
 /// A whole number from 1 on.

@@ -120,6 +120,8 @@ fn a_bad_value_is_told_with_its_option() {
         "--exclusive=x",
         "--tmp=x",
         "--time-min=x",
+        "--hint=x",
+        "--profile=task,x",
     ];
     for text in wrong {
         let line = parse(Command::Sbatch, text);
