@@ -11,11 +11,11 @@ use crate::{caller::read_umask, step::input::pass_on};
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId, JobId,
-    job::ExitStatus,
+    job::{ExitStatus, JobState},
     resources::IndexSet,
     step_io::Content,
     steps::{StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepSpec, StepStreams},
-    views::RunNodeView,
+    views::{JobView, RunNodeView},
 };
 use muster_slurm::{
     job_id::{BroadcastTarget, IdExpression, JobPart, StepName},
@@ -76,7 +76,7 @@ fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), F
     let run = detail.runs.iter().rev().find(|run| run.ended.is_none()).ok_or_else(invalid)?;
     let leader = view.id.number;
     let is_in = |component: u32| move |node: &&RunNodeView| node.component == component;
-    let nodes: Vec<RunNodeView> = match BroadcastTarget::of(&id, view.components > 1) {
+    let mut nodes: Vec<RunNodeView> = match BroadcastTarget::of(&id, view.components > 1) {
         // A task of an array has one component.
         Some(BroadcastTarget::Job(_)) | None if view.id.index.is_some() => run.nodes.clone(),
         Some(BroadcastTarget::Job(number)) if number == leader => run.nodes.clone(),
@@ -96,7 +96,15 @@ fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), F
         None if matches!(id.job, JobPart::Tasks { .. }) => run.nodes.clone(),
         None => Vec::new(),
     };
+    // A component that was ended alone takes no steps, which must not keep the file from those that go on (SL-M-02).
+    nodes.retain(|node| node.exit.is_none() && !is_ending(&detail.job, node.component));
     if nodes.is_empty() { Err(invalid()) } else { Ok((view.id, nodes)) }
+}
+
+/// Whether a component is ended or being ended, with the others or alone.
+fn is_ending(job: &JobView, component: u32) -> bool {
+    let component = usize::try_from(component).ok().and_then(|at| job.by_component.get(at));
+    component.is_some_and(|component| matches!(component.state, JobState::Finishing | JobState::Finished))
 }
 
 /// A file on its way.

@@ -6,16 +6,17 @@ use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId, StepId,
     command::{JobEnding, JobSelection},
+    resources::IndexSet,
     views::{EndRequest, ErrorCode, JobsRequest, SignalRequest, StepEndRequest, StepSignalRequest},
 };
 use muster_slurm::{
-    job_id::{IdExpression, StepName},
+    job_id::{IdExpression, JobPart, StepName},
     queries::{
         Failure,
         scancel::{Recipients, Scancel, parse},
         words::{question, question_of_step},
     },
-    select::{Action, Chosen, Target, choose, listed, matching},
+    select::{Action, Chosen, Target, choose, left_of, listed, matching},
     show::record::{ArrayTasks, JobRecord},
 };
 use std::io::{BufRead as _, Write as _};
@@ -50,13 +51,18 @@ fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
     let user = command.filter.user.as_deref().filter(|user| user.parse::<u32>().is_err());
     // Nor is it asked for by name: a component can have one of its own (SL-M-17).
     let views = site.current(user, None, false)?;
-    let detailed = command.filter.qos.is_some() || command.filter.wckey.is_some();
-    let records = as_seen(command, site.records(views, detailed)?);
+    let records = as_seen(command, site.records(views, command.filter.needs_details())?);
     let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
-    if targets.is_empty() && command.verbosity > 0 {
-        stderr_line!("{}", command.filter.nothing_matches());
+    if targets.is_empty() {
+        tell_of_no_match(command);
     }
     act(site, command, &targets, &records)
+}
+
+fn tell_of_no_match(command: &Scancel) {
+    if command.verbosity > 0 {
+        stderr_line!("{}", command.filter.nothing_matches());
+    }
 }
 
 /// What was cancelled already is over, unless a signal is to end it sooner.
@@ -69,15 +75,17 @@ fn as_seen(command: &Scancel, records: Vec<JobRecord>) -> Vec<JobRecord> {
 
 fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Ended {
     let views = site.named(std::slice::from_ref(id))?;
-    let records = as_seen(command, site.records(views, false)?);
-    let named = listed(&id.job, &records);
-    if !named.is_empty() && !named.iter().any(|record| command.filter.takes(record)) {
-        if command.verbosity > 0 {
-            stderr_line!("{}", command.filter.nothing_matches());
+    let records = as_seen(command, site.records(views, command.filter.needs_details())?);
+    let whole_hetjob = site.parameters()?.whole_hetjob;
+    let chosen = match left_of(&id.job, &command.filter, &records, whole_hetjob) {
+        Some(none) if none.is_empty() => {
+            tell_of_no_match(command);
+            return Ok(0);
         }
-        return Ok(0);
-    }
-    let targets = match choose(Action::Cancel, &id.job, &records, site.parameters()?.whole_hetjob)? {
+        Some(left) => Chosen::Targets(left),
+        None => choose(Action::Cancel, &id.job, &records, whole_hetjob)?,
+    };
+    let targets = match chosen {
         Chosen::Targets(targets) => targets,
         Chosen::Nothing(_) if command.looks_up() => return Err(command.not_there(id)),
         Chosen::Nothing(text) => {
@@ -127,7 +135,8 @@ fn end_step(
 fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Ended {
     let mut status = 0;
     for target in targets.iter().copied() {
-        let record = records.iter().find(|record| is_of(target, record));
+        let record = line_of(target, records);
+        let record = record.as_ref();
         let shown = record.map_or_else(|| target.job.to_string(), |record| record.shown_id().to_string());
         if command.interactive && !record.is_none_or(|record| confirms(&question(record))) {
             continue;
@@ -170,6 +179,16 @@ fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool
         None => false,
     };
     of_array.any(|record| record.state.is_pending() && is_rest(record))
+}
+
+/// The line of what is acted on; of a task that shares one with others that part of it.
+fn line_of(target: Target, records: &[JobRecord]) -> Option<JobRecord> {
+    let known = records.iter().find(|record| is_of(target, record)).cloned();
+    known.or_else(|| {
+        let indices = target.job.index.map(|index| IndexSet::from_range(index, index))?;
+        let task = JobPart::Tasks { array: target.job.number, indices, max_running: None };
+        listed(&task, records).into_iter().next()
+    })
 }
 
 fn is_of(target: Target, record: &JobRecord) -> bool {

@@ -3,8 +3,9 @@
 use super::site::Site;
 use muster_client::Moment;
 use muster_schemas::{
-    JobId,
-    event::EndCause,
+    JobId, Timestamp,
+    event::{EndCause, NodeExit},
+    job::ExitStatus,
     views::{NodeView, StepDetail, StepNodeDetail},
 };
 use muster_slurm::{
@@ -74,15 +75,17 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     }
     let mut line = StepRecord::of_job(record, StepName::Number(number), &step.name);
     line.started = Some(step.launched);
-    line.ended = step.ended;
+    let own_end = own_end(&nodes);
+    line.ended = step.ended.or(own_end.map(|(at, _)| at));
     line.limit_seconds = step.walltime_seconds;
     line.nodes = nodes.iter().map(|node| node.node.clone()).collect();
     line.tasks = nodes.iter().map(|node| node.tasks).sum();
     line.cpus = nodes.iter().map(|node| node.cores.len()).sum();
     line.cpu_time_micros = step.usage.cpu_time_micros;
     line.peak_memory_bytes = step.usage.peak_memory_bytes;
-    line.exit = step.exit_status.map(ExitCode::of_status).unwrap_or_default();
-    line.state = state(step, &nodes);
+    let status = step.exit_status.or_else(|| own_end?.1);
+    line.exit = status.map(ExitCode::of_status).unwrap_or_default();
+    line.state = if line.ended.is_none() { State::Running } else { ended_state(step, status, &nodes) };
     if line.state == State::OutOfMemory {
         line.exit = ExitCode::OUT_OF_MEMORY;
     }
@@ -93,15 +96,26 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     Some(line)
 }
 
-/// Where a step stands in the component that has these nodes of it.
-fn state(step: &StepDetail, nodes: &[&StepNodeDetail]) -> State {
+/// When and how the tasks on these nodes ended, if they all have: the rest of a step goes on without a component whose tasks are
+/// over (SL-M-15). The status is the first that is not 0, else 0.
+fn own_end(nodes: &[&StepNodeDetail]) -> Option<(Timestamp, Option<ExitStatus>)> {
+    let exits: Option<Vec<&NodeExit>> = nodes.iter().map(|node| node.exit.as_ref()).collect();
+    let exits = exits?;
+    let statuses: Vec<ExitStatus> = exits.iter().filter_map(|exit| exit.status).collect();
+    let status = statuses.iter().find(|status| !status.is_success()).or(statuses.first());
+    Some((exits.iter().map(|exit| exit.ended).max()?, status.copied()))
+}
+
+/// How a step ended in the component that has these nodes of it.
+fn ended_state(step: &StepDetail, status: Option<ExitStatus>, nodes: &[&StepNodeDetail]) -> State {
     let ended_by = |cause: EndCause| nodes.iter().filter_map(|node| node.exit.as_ref()).any(|exit| exit.cause == cause);
-    match (step.ended, step.exit_status) {
-        (None, _) => State::Running,
+    // What ends the others says nothing of a component that was over before.
+    let was_stopped = step.is_stopping && step.ended.is_some();
+    match status {
         // Where tasks used too much memory the rest may have been stopped for that.
-        (Some(_), _) if ended_by(EndCause::OutOfMemory) => State::OutOfMemory,
-        (Some(_), _) if step.is_stopping || ended_by(EndCause::Killed) => State::Cancelled,
-        (Some(_), Some(status)) if status.is_success() => State::Completed,
-        (Some(_), _) => State::Failed,
+        _ if ended_by(EndCause::OutOfMemory) => State::OutOfMemory,
+        _ if was_stopped || ended_by(EndCause::Killed) => State::Cancelled,
+        Some(status) if status.is_success() => State::Completed,
+        _ => State::Failed,
     }
 }

@@ -9,7 +9,7 @@ mod filter;
 mod listed;
 
 pub use control::{Action, Chosen, Target, choose};
-pub use filter::{JobFilter, matching};
+pub use filter::{JobFilter, left_of, matching};
 pub use listed::{listed, of_accounting, of_squeue, of_steps, shown_by_scontrol};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use crate::{
     slurm::Site,
-    slurm_steps::{nothing_runs, reference_cluster, reference_from, unindented},
+    slurm_steps::{nothing_runs, reference, reference_cluster, reference_from, unindented},
 };
 
 /// EX-19, SL-C-17, SL-C-18, SL-E-10
@@ -166,5 +166,103 @@ fn a_site_says_where_numbers_begin() {
     for (name, value) in [("FirstJobId", "67767"), ("NEXT_JOB_ID", "67772")] {
         let line = shown.lines().find(|line| line.split_whitespace().next() == Some(name));
         assert_eq!(line.and_then(|line| line.split_once(" = ")).map(|(_, value)| value.trim()), Some(value), "{shown}");
+    }
+}
+
+/// The number of a job that is submitted.
+fn submit(site: &Site, line: &str) -> u64 {
+    site.ok(&format!("sbatch --parsable {line}")).trim().parse().expect("a number")
+}
+
+/// Waits until a job has components in these states, such as `0 R,1 R`.
+fn stands(site: &Site, job: u64, wanted: &str) {
+    let wanted: String = wanted.split(',').map(|part| format!("{job}+{part}\n")).collect();
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%i %t' | sort"));
+    site.system.wait_until("its components stand so", || listed() == wanted);
+}
+
+/// SL-M-17, SL-C-31: a filter beside a number is held against each component; one that matches nothing is no failure.
+#[test]
+fn filters_beside_a_number_choose_among_its_components() {
+    let site = reference();
+    let line = "-p p2 -n1 : -p debug -n1 --wrap 'sleep 1000'";
+    let waits = submit(&site, &format!("-H {line}"));
+    let nothing = |partition: &str, id: &str| {
+        let told = format!("No active jobs match ALL job filters, including: partition={partition}\n");
+        assert_eq!(site.fails(&format!("scancel -p {partition} {id}")), (0, String::new()), "{id}");
+        assert_eq!(site.fails(&format!("scancel -v -p {partition} {id}")), (0, told), "{id}");
+    };
+    nothing("debug", &waits.to_string());
+    stands(&site, waits, "0 PD,1 PD");
+    site.ok(&format!("scancel -p p2 {waits}"));
+    site.is_over(&waits.to_string());
+    nothing("p2", &waits.to_string());
+    nothing("debug", "88888");
+
+    let job = submit(&site, line);
+    stands(&site, job, "0 R,1 R");
+    nothing("p2", &(job + 1).to_string());
+    nothing("debug", &format!("{job}+0"));
+    let told = site.fails(&format!("scancel -v -p debug {job}"));
+    assert_eq!(told, (0, format!("scancel: Terminating job {job}+1\n")));
+    stands(&site, job, "0 R");
+    nothing("debug", &job.to_string());
+    site.ok(&format!("scancel -p p2 {job}"));
+    site.is_over(&job.to_string());
+
+    // Of an array the tasks that match.
+    let array = submit(&site, "-a 1-4%2 --wrap 'sleep 1000'");
+    let listed = || site.ok(&format!("squeue -h -r -j {array} -o '%K %t' | sort"));
+    site.system.wait_until("two tasks run", || listed() == "1 R\n2 R\n3 PD\n4 PD\n");
+    site.ok(&format!("scancel -t PENDING {array}"));
+    assert_eq!(listed(), "1 R\n2 R\n");
+    site.ok(&format!("scancel {array}"));
+}
+
+/// SL-M-12: a component that was ended alone keeps no file from the others.
+#[test]
+fn a_file_is_copied_to_the_components_that_go_on() {
+    let site = reference();
+    let script = "until [ -e go ]; do sleep 0.1; done; sbcast file in.%N && echo copied; sleep 1000";
+    site.system.write("file", "text\n");
+    let job = submit(&site, &format!("-o out -n1 : -n1 : -n1 --wrap '{script}'"));
+    stands(&site, job, "0 R,1 R,2 R");
+    site.ok(&format!("scancel {job}+1"));
+    stands(&site, job, "0 R,2 R");
+    site.ok(&format!("sbcast --jobid={job} file from.%N"));
+    assert_eq!(site.ok("ls from.*"), "from.nid00001\nfrom.nid00003\n");
+    let (status, told) = site.fails(&format!("sbcast --jobid={job}+1 file alone.%N"));
+    assert!(status == 1 && told.contains("Invalid job id specified"), "{status} {told}");
+    site.system.write("go", "");
+    site.system.wait_until("the script has copied it", || site.system.read("out") == "copied\n");
+    assert_eq!(site.ok("ls in.*"), "in.nid00001\nin.nid00003\n");
+    site.ok(&format!("scancel {job}"));
+}
+
+/// SL-C-30, SL-M-15: one component's part of a step is signalled and ended, and is over for the listings then.
+#[test]
+fn the_part_of_a_step_in_a_component_is_ended_alone() {
+    let site = reference();
+    let task = "#!/bin/sh\ntrap 'echo heard' USR1\necho begun\nwhile :; do sleep 0.1; done\n";
+    site.system.write("task.sh", task);
+    site.ok("chmod 755 task.sh");
+    for own_number in [false, true] {
+        let job = submit(&site, "-o out.%j -n1 : -n1 --wrap 'srun -l --het-group=0,1 ./task.sh'");
+        let part = if own_number { format!("{}.0", job + 1) } else { format!("{job}+1.0") };
+        let said = || site.system.read(&format!("out.{job}"));
+        site.system.wait_until("both run", || ["0: begun", "1: begun"].iter().all(|line| said().contains(line)));
+        site.ok(&format!("scancel -s USR1 {part}"));
+        site.system.wait_until("the second has heard it", || said().contains("1: heard"));
+        let listed = || site.ok(&format!("squeue -h -s -j {job} -o %i"));
+        assert_eq!(listed(), format!("{job}+0.0\n{job}+1.0\n"));
+        let told = site.fails(&format!("scancel -v {part}"));
+        assert_eq!(told, (0, format!("scancel: Terminating step {part}\n")));
+        site.system.wait_until("its tasks are over", || listed() == format!("{job}+0.0\n"));
+        let accounted = site.ok(&format!("sacct -n -P -j {job} -o JobID,State | grep '[.]0|'"));
+        assert_eq!(accounted, format!("{job}+0.0|RUNNING\n{job}+1.0|CANCELLED\n"));
+        assert!(!said().contains("0: heard"), "{}", said());
+        stands(&site, job, "0 R,1 R");
+        site.ok(&format!("scancel {job}"));
+        site.is_over(&job.to_string());
     }
 }

@@ -70,13 +70,12 @@ pub struct Scancel {
 }
 
 impl Scancel {
-    /// Whether the jobs that are named are looked up before anything is done: with filters, questions, signals and steps. What
-    /// is not there is an error then, and otherwise it is not (SL-C-31).
+    /// Whether the jobs that are named are looked up before anything is done: with questions, signals and steps. What is not
+    /// there is an error then, and otherwise it is not: filters beside it match nothing then (SL-C-31).
     pub fn looks_up(&self) -> bool {
         self.interactive
             || self.signal.is_some()
             || self.recipients == Recipients::Script
-            || self.filter != JobFilter::default()
             || self.ids.iter().any(|id| id.step.is_some())
     }
 

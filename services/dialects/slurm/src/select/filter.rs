@@ -1,7 +1,8 @@
-//! What `scancel` acts on if it is given filters instead of ids (SL-M-17, SL-C-32).
+//! What `scancel` acts on if it is given filters, alone or beside ids (SL-M-17, SL-C-32).
 
-use super::Target;
+use super::{Target, listed};
 use crate::{
+    job_id::JobPart,
     show::record::{ArrayTasks, JobRecord},
     words::State,
 };
@@ -46,6 +47,11 @@ impl JobFilter {
             && (self.nodes.is_empty() || record.nodes.iter().any(|node| self.nodes.contains(node)))
     }
 
+    /// Whether what a job asked for must be known.
+    pub fn needs_details(&self) -> bool {
+        self.qos.is_some() || self.wckey.is_some()
+    }
+
     /// What `-v` says if nothing matches (SL-C-31).
     pub fn nothing_matches(&self) -> String {
         let texts = [
@@ -69,13 +75,17 @@ impl JobFilter {
 }
 
 /// What matches a filter and is not over. Of a job with components all of it if the leader matches; else the components
-/// that match, if they run and `whole_hetjob` is not set (SL-M-17).
+/// that match, if they run and `whole_hetjob` is not set (SL-M-17). Of an array only the tasks that match.
 pub fn matching(filter: &JobFilter, records: &[JobRecord], whole_hetjob: bool) -> Vec<Target> {
     let mut targets: BTreeMap<JobId, BTreeSet<Option<u32>>> = BTreeMap::new();
-    for record in records.iter().filter(|record| !record.state.is_finished() && filter.takes(record)) {
+    let (taken, left): (Vec<&JobRecord>, Vec<&JobRecord>) =
+        records.iter().filter(|record| !record.state.is_finished()).partition(|record| filter.takes(record));
+    let divided: BTreeSet<u64> = left.into_iter().map(JobRecord::array_number).collect();
+    for record in taken {
         match &record.het {
             None => {
-                targets.entry(id(record)).or_default().insert(None);
+                let ids = ids(record, divided.contains(&record.array_number()));
+                targets.extend(ids.into_iter().map(|id| (id, BTreeSet::from([None]))));
             }
             Some(het) if het.offset == 0 => {
                 targets.entry(JobId::job(het.leader)).or_default().insert(None);
@@ -94,11 +104,31 @@ pub fn matching(filter: &JobFilter, records: &[JobRecord], whole_hetjob: bool) -
     targets.into_iter().flat_map(whole_or_parts).collect()
 }
 
-/// The id in the core: of tasks that have not started and share a line that of the array.
-fn id(record: &JobRecord) -> JobId {
+/// What filters leave of what an id means; `None` if that is all of it. The rule for components is that of [`matching`], also
+/// among those that the number of a leader means.
+pub fn left_of(part: &JobPart, filter: &JobFilter, records: &[JobRecord], whole_hetjob: bool) -> Option<Vec<Target>> {
+    if *filter == JobFilter::default() {
+        return None;
+    }
+    let mut named = listed(part, records);
+    named.retain(|record| !record.state.is_finished());
+    let is_leader = |record: &&JobRecord| record.het.as_ref().is_some_and(|het| het.offset == 0);
+    let is_all = match named.iter().find(is_leader) {
+        Some(leader) => filter.takes(leader),
+        None => !named.is_empty() && named.iter().all(|record| filter.takes(record)),
+    };
+    (!is_all).then(|| matching(filter, &named, whole_hetjob))
+}
+
+/// The ids in the core: of tasks that have not started and share a line that of the array, unless only a part of that is
+/// meant.
+fn ids(record: &JobRecord, is_divided: bool) -> Vec<JobId> {
     match record.array.as_ref().map(|array| (array.number, &array.tasks)) {
-        Some((number, ArrayTasks::One(index))) => JobId::task(number, *index),
-        Some((number, ArrayTasks::Waiting(_))) => JobId::job(number),
-        None => JobId::job(record.number),
+        Some((number, ArrayTasks::One(index))) => vec![JobId::task(number, *index)],
+        Some((number, ArrayTasks::Waiting(waiting))) if is_divided => {
+            waiting.iter().map(|index| JobId::task(number, index)).collect()
+        }
+        Some((number, ArrayTasks::Waiting(_))) => vec![JobId::job(number)],
+        None => vec![JobId::job(record.number)],
     }
 }

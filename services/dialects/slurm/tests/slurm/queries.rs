@@ -494,7 +494,8 @@ fn scancel_tells_what_it_does_and_asks_before() {
 #[test]
 fn scancel_misses_jobs_where_it_looks_them_up() {
     assert!(!run(scancel("7 8")).looks_up() && !run(scancel("-v -f 7")).looks_up());
-    for text in ["-i 7", "-s 10 7", "-b 7", "-n foo 7", "7 8.0"] {
+    assert!(!run(scancel("-n foo 7")).looks_up(), "a filter that matches nothing is no failure");
+    for text in ["-i 7", "-s 10 7", "-b 7", "7 8.0"] {
         assert!(run(scancel(text)).looks_up(), "{text}");
     }
     let of = |text: &str| {

@@ -7,7 +7,7 @@ use muster_slurm::{
     queries::Failure,
     select::{
         Action::{self, *},
-        Chosen, JobFilter, SchedulerParameters, Target, choose, matching, of_accounting, of_squeue, of_steps,
+        Chosen, JobFilter, SchedulerParameters, Target, choose, left_of, matching, of_accounting, of_squeue, of_steps,
         shown_by_scontrol,
     },
     show::{record::JobRecord, sacct::Row, step::StepRecord},
@@ -304,6 +304,42 @@ fn filters_take_whole_jobs_by_their_leader_and_running_components_alone() {
     let ann = JobFilter { user: Some("root".to_owned()), ..JobFilter::default() };
     let whole = |job| Target { job: JobId::job(job), component: None };
     assert_eq!(matching(&ann, &all, false), [whole(5), whole(10), whole(93)]);
+}
+
+/// SL-M-17: filters are held against each part of what an id means.
+#[test]
+fn filters_leave_a_part_of_what_an_id_means() {
+    let mut all = jobs();
+    all.iter_mut().filter(|record| record.number == 94).for_each(|record| record.partition = "p2".to_owned());
+    let left = |text: &str, filter: &JobFilter, whole| left_of(&part(text), filter, &all, whole);
+    let of = |partition: &str| JobFilter { partition: Some(partition.to_owned()), ..JobFilter::default() };
+    let second = Some(vec![Target { job: JobId::job(93), component: Some(1) }]);
+    for id in ["93", "94", "93+0", "93+1", "8", "99"] {
+        assert_eq!(left(id, &JobFilter::default(), false), None, "{id}: nothing is left out");
+    }
+    assert_eq!(left("93", &of("p2"), false), second);
+    assert_eq!(left("93", &of("p2"), true), Some(Vec::new()));
+    assert_eq!(left("93", &of("debug"), false), None, "the leader stands for all");
+    assert_eq!(left("94", &of("p2"), false), None);
+    assert_eq!(left("93+1", &of("p2"), false), None);
+    for id in ["94", "93+1", "93+0"] {
+        let other = if id == "93+0" { "p2" } else { "debug" };
+        assert_eq!(left(id, &of(other), false), Some(Vec::new()), "{id}");
+    }
+    // SL-C-31: what is unknown or over matches nothing.
+    assert_eq!(left("8", &of("debug"), false), Some(Vec::new()));
+    assert_eq!(left("99", &of("debug"), false), Some(Vec::new()));
+    // Of an array the tasks that match.
+    let waiting = JobFilter { states: vec![State::Pending], ..JobFilter::default() };
+    let tasks = |indices: &[u32]| {
+        Some(indices.iter().map(|index| Target { job: JobId::task(43, *index), component: None }).collect::<Vec<_>>())
+    };
+    assert_eq!(left("43", &waiting, false), tasks(&[3, 4, 5]));
+    assert_eq!(left("43_[2-4]", &waiting, false), tasks(&[3, 4]));
+    assert_eq!(left("43_[3-4]", &waiting, false), None);
+    assert_eq!(left("43", &of("debug"), false), None);
+    all.retain(|record| record.array.is_some());
+    assert_eq!(Some(matching(&waiting, &all, false)), tasks(&[3, 4, 5]));
 }
 
 /// SL-C-31
