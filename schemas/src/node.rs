@@ -169,7 +169,38 @@ pub const RESTART_COUNT_VARIABLE: &str = "MUSTER_RESTART_COUNT";
 /// What the ledger adds to the environment of a task of an array: its own number, under this name (SL-C-18).
 pub const JOB_NUMBER_VARIABLE: &str = "MUSTER_JOB_NUMBER";
 
+/// What the ledger adds to it for a script on several nodes: how many cores the job has on each of
+/// [`LaunchOrder::nodes`], such as `4x3,2`, under this name (SL-E-03). Executors of earlier versions need not know it.
+pub const NODE_CORES_VARIABLE: &str = "MUSTER_NODE_CORES";
+
+/// The value of [`NODE_CORES_VARIABLE`] for nodes on which a job has so many cores.
+pub fn node_cores_text(cores: impl IntoIterator<Item = u64>) -> String {
+    let mut runs: Vec<(u64, usize)> = Vec::new();
+    for cores in cores {
+        match runs.last_mut() {
+            Some((same, nodes)) if *same == cores => *nodes += 1,
+            _ => runs.push((cores, 1)),
+        }
+    }
+    let texts =
+        runs.into_iter().map(|(cores, nodes)| if nodes > 1 { format!("{cores}x{nodes}") } else { cores.to_string() });
+    texts.collect::<Vec<_>>().join(",")
+}
+
 impl LaunchOrder {
+    /// How many cores the job has on each of the nodes; `None` if the ledger does not tell. What does not fit to the nodes
+    /// was left in the submitter's environment by another job.
+    pub fn node_cores(&self) -> Option<Vec<u64>> {
+        let mut cores: Vec<u64> = Vec::new();
+        for run in self.environment.get(NODE_CORES_VARIABLE)?.split(',') {
+            let (each, nodes) = run.split_once('x').unwrap_or((run, "1"));
+            let nodes = nodes.parse::<usize>().ok().filter(|nodes| *nodes <= self.nodes.len() - cores.len())?;
+            cores.resize(cores.len() + nodes, each.parse().ok()?);
+        }
+        let own = cores.get(self.node_index as usize).copied();
+        (cores.len() == self.nodes.len() && own == Some(self.cores.len())).then_some(cores)
+    }
+
     /// The own number of the job, or of the task of an array.
     pub fn number(&self) -> u64 {
         let own = || self.environment.get(JOB_NUMBER_VARIABLE)?.parse().ok();

@@ -1,10 +1,12 @@
 //! Ids, sets, times and the codec: what goes in comes out, and nothing else gets in.
 
 use muster_schemas::{
-    CommandId, JobId, Timestamp, codec,
+    CommandId, JobId, PartId, RunId, StepId, Timestamp, codec,
     codec::CodecError,
-    event::{Event, TraceContext},
+    event::{Event, Owner, TraceContext},
     hosts,
+    job::Launch,
+    node::{LaunchOrder, NODE_CORES_VARIABLE, OrderNode, node_cores_text},
     policy::{Backfill, BackfillMode, ComponentPriority, ComponentStart, Components},
     resources::IndexSet,
 };
@@ -114,7 +116,57 @@ fn a_failed_encoding_leaves_the_buffer_as_it_was() {
     assert_eq!(buffer, [1, 2, 3]);
 }
 
+fn order_with(cores: &[u64], node_index: u32, told: Option<&str>) -> LaunchOrder {
+    let node = |_: &u64| OrderNode { name: "n".into(), tasks: 1, component: 0 };
+    let own = cores.get(node_index as usize).map_or(0, |own| *own as u32);
+    LaunchOrder {
+        job: JobId::job(1),
+        part: PartId::new(RunId(1), 0),
+        step: StepId(0),
+        name: String::new(),
+        owner: Owner { user: "root".into(), uid: 0, gid: 0 },
+        account: None,
+        queue: String::new(),
+        launch: Launch::default(),
+        environment: told.map(|told| (NODE_CORES_VARIABLE.to_owned(), told.to_owned())).into_iter().collect(),
+        working_directory: "/".into(),
+        umask: None,
+        nodes: cores.iter().map(node).collect(),
+        node_index,
+        first_rank: 0,
+        total_tasks: 1,
+        cpus_per_task: 1,
+        cores: (0..own).collect(),
+        gpus: IndexSet::new(),
+        memory_bytes: 0,
+        walltime_seconds: None,
+        checkpoint: None,
+        kill_grace_seconds: 0,
+        trace: TraceContext::default(),
+    }
+}
+
+/// SL-E-03: what is no word of the ledger about these nodes is no word at all.
+#[test]
+fn cores_of_nodes_are_read_as_they_are_written() {
+    assert_eq!(node_cores_text([4, 4, 4, 2, 4]), "4x3,2,4");
+    let read = |told| order_with(&[4, 4, 2], 2, told).node_cores();
+    assert_eq!(read(Some("4x2,2")), Some(vec![4, 4, 2]));
+    let wrong =
+        ["", "4x2", "4x2,2,2", "4x3", "4x99999999999999999999,2", "4x4000000000", "4,x,2", "x2,2", "4x2x1,2", "4x2,-2"];
+    for text in wrong {
+        assert_eq!(read(Some(text)), None, "{text}");
+    }
+    assert_eq!(read(None), None);
+}
+
 proptest! {
+    #[test]
+    fn cores_of_nodes_come_out_as_they_went_in(cores in prop::collection::vec(0u64..5, 1..12), at in any::<prop::sample::Index>()) {
+        let at = at.index(cores.len()) as u32;
+        prop_assert_eq!(order_with(&cores, at, Some(&node_cores_text(cores.clone()))).node_cores(), Some(cores));
+    }
+
     #[test]
     fn a_flipped_bit_is_found(name in ".{0,40}", at in any::<prop::sample::Index>(), bit in 0u8..8) {
         let mut bytes = codec::encode(&Event::QueueRemoved { name }).unwrap();

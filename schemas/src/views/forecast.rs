@@ -45,7 +45,7 @@ pub struct Statistics {
     pub submitted: u64,
     /// Runs that have started.
     pub started: u64,
-    /// Runs that were allocated around a job that waits.
+    /// Runs that were allocated around a job that waits, or for components by a pass of backfill.
     pub backfilled: u64,
     /// Components of them, of jobs that have several.
     pub backfilled_components: u64,

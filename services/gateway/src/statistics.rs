@@ -13,14 +13,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The counts.
 #[derive(Debug)]
-pub(crate) struct Counts(Mutex<Statistics>);
+pub(crate) struct Counts(Mutex<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    statistics: Statistics,
+    /// What the plan has started that is being read. Only behind its starts it says whether it was a pass of backfill.
+    starts: Vec<JobId>,
+}
 
 impl Counts {
     pub(crate) fn new(since: Timestamp) -> Self {
-        Self(Mutex::new(Statistics { since, ..Statistics::default() }))
+        let statistics = Statistics { since, ..Statistics::default() };
+        Self(Mutex::new(Counted { statistics, ..Counted::default() }))
     }
 
-    fn counted(&self) -> MutexGuard<'_, Statistics> {
+    fn counted(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -34,7 +42,7 @@ impl Counts {
 
     /// What there is to tell now.
     pub(crate) fn told(&self, state: &State) -> Statistics {
-        let counted = self.counted().clone();
+        let counted = self.counted().statistics.clone();
         let jobs = crate::views::job_counts(state);
         let of = |wanted: &[JobState]| wanted.iter().filter_map(|state| jobs.get(state)).sum();
         Statistics {
@@ -53,20 +61,34 @@ fn backfill_pass(state: &State) -> Option<BackfillPassView> {
     (passes.number > 0).then_some(BackfillPassView { number: passes.number, at: passes.at, mode })
 }
 
-fn count(counted: &mut Statistics, record: &Record, components: impl Fn(JobId) -> u64) {
+fn count(counted: &mut Counted, record: &Record, components: impl Fn(JobId) -> u64) {
+    let Counted { statistics, starts } = counted;
     match &record.event {
-        Event::JobSubmitted { .. } | Event::JobReceived { .. } => counted.submitted += 1,
-        Event::RunAllocated { .. } => counted.started += 1,
-        Event::RunBackfilled { job, .. } => {
-            counted.backfilled += 1;
-            counted.backfilled_components += components(*job);
+        Event::JobSubmitted { .. } | Event::JobReceived { .. } => statistics.submitted += 1,
+        Event::RunAllocated { job, .. } => {
+            statistics.started += 1;
+            starts.push(*job);
         }
-        Event::JobFinished { outcome, .. } => ended(counted, outcome, 1),
-        Event::TasksFinished { indices, outcome, .. } => ended(counted, outcome, indices.len()),
+        Event::RunBackfilled { job, .. } => {
+            // It is counted here, and not once more with its pass.
+            starts.pop_if(|start| start == job);
+            statistics.backfilled += 1;
+            statistics.backfilled_components += components(*job);
+        }
+        // What else starts in the cycle need not be ahead of anybody.
+        Event::BackfillPassed { .. } => {
+            for components in starts.drain(..).map(components).filter(|components| *components > 0) {
+                statistics.backfilled += 1;
+                statistics.backfilled_components += components;
+            }
+        }
+        Event::JobFinished { outcome, .. } => ended(statistics, outcome, 1),
+        Event::TasksFinished { indices, outcome, .. } => ended(statistics, outcome, indices.len()),
         Event::Planned { plan } => {
-            counted.plans += 1;
-            counted.last_plan = Some(plan.at);
-            counted.last_plan_jobs = plan.reasons.len() as u64;
+            starts.clear();
+            statistics.plans += 1;
+            statistics.last_plan = Some(plan.at);
+            statistics.last_plan_jobs = plan.reasons.len() as u64;
         }
         _ => {}
     }

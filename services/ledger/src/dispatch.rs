@@ -13,7 +13,8 @@ use muster_schemas::{
     cluster::NodeCondition,
     event::Event,
     ids::{NodeId, PartId, Sequence, StepId},
-    node::{LaunchOrder, NodeOrder},
+    job::Program,
+    node::{LaunchOrder, NODE_CORES_VARIABLE, NodeOrder, node_cores_text},
 };
 
 /// Whether the log knows that a node is up since this boot, so that a sign of life is no news.
@@ -97,7 +98,18 @@ fn launch(
     submitted: Sequence,
     log: &Log,
 ) -> Result<Option<LaunchOrder>, LogError> {
-    Ok(orders::launch_order(state, part, node, &*job_spec(log, submitted)?))
+    let order = orders::launch_order(state, part, node, &*job_spec(log, submitted)?);
+    Ok(order.map(|order| with_node_cores(state, node, order)))
+}
+
+/// A script is told what the job has on its other nodes; nothing else asks for it (SL-E-03).
+fn with_node_cores(state: &State, node: NodeId, mut order: LaunchOrder) -> LaunchOrder {
+    let is_asked = matches!(order.launch.program, Program::Script { .. }) && order.nodes.len() > 1;
+    if let Some((run, _)) = state.part_named(node, order.part).filter(|_| is_asked) {
+        let cores = node_cores_text(run.placement.shares().map(|share| share.cores.len()));
+        order.environment.insert(NODE_CORES_VARIABLE.to_owned(), cores);
+    }
+    order
 }
 
 fn launch_task(

@@ -8,10 +8,10 @@ use super::{
 use crate::stderr_line;
 use muster_client::Moment;
 use muster_schemas::{
-    CommandId,
+    CommandId, JobId,
     accounts::AccountSettings,
     command::JobSelection,
-    job::Holds,
+    job::{Holds, JobState},
     views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
 };
 use muster_slurm::{
@@ -25,6 +25,7 @@ use muster_slurm::{
     },
     select::{Action, Chosen, Target, choose, of_steps, shown_by_scontrol},
     show::{
+        record::JobRecord,
         scontrol::{self, Lines, NodeExtras},
         squeue::json,
         step::StepRecord,
@@ -97,7 +98,12 @@ fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines
             let invalid = || Failure::plain("slurm_load_jobs error: Invalid job id specified");
             let id = IdExpression::parse(text).ok_or_else(invalid)?;
             let views = site.named(std::slice::from_ref(&id))?;
-            let records = site.records(views, true)?;
+            let suspended: Vec<JobId> =
+                views.iter().filter(|view| view.state == JobState::Suspended).map(|view| view.id).collect();
+            let mut records = site.records(views, true)?;
+            for job in suspended {
+                know_suspensions(site, job, &mut records)?;
+            }
             shown_by_scontrol(&id, &records)?
         }
     };
@@ -108,6 +114,18 @@ fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines
         return Ok(scontrol::nothing("jobs"));
     }
     Ok(records.iter().map(|record| scontrol::job(record, lines, &site.clock)).collect())
+}
+
+/// Since when a job is suspended only its events tell.
+fn know_suspensions(site: &mut Site, job: JobId, records: &mut [JobRecord]) -> Result<(), Failure> {
+    let events = site.client.job_events(job, Moment::Now).map_err(|error| site.failure(&error))?;
+    let is_its = |record: &&mut JobRecord| match (&record.array, &record.het) {
+        (Some(array), _) => array.task_at(record.number).is_some_and(|task| task == job),
+        (None, Some(het)) => JobId::job(het.leader) == job,
+        (None, None) => JobId::job(record.number) == job,
+    };
+    records.iter_mut().filter(is_its).for_each(|record| record.learn_suspensions(&events));
+    Ok(())
 }
 
 fn show_nodes(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
@@ -269,6 +287,7 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
     // Such as one of a job that could not be staged in (SL-B-08).
     let has_system_hold = views.iter().any(|view| view.holds.system);
     let is_over = !views.is_empty() && views.iter().all(|view| view.outcome.is_some());
+    let waits = views.iter().all(|view| matches!(view.state, JobState::Held | JobState::Queued));
     // Whether it may be put back is what it asked for.
     let records = site.records(views, action == Action::Requeue)?;
     let Chosen::Targets(targets) = choose(action, part, &records, site.parameters()?.whole_hetjob)? else {
@@ -306,6 +325,9 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         Some(ErrorCode::NotFound) => Failure::plain(format_args!("Invalid job id specified for job {part}")),
         Some(ErrorCode::Conflict) if is_over => {
             Failure::plain(format_args!("Job/step already completing or completed for job {part}"))
+        }
+        Some(ErrorCode::Conflict) if waits && matches!(action, Action::Suspend | Action::Resume) => {
+            Failure::plain(format_args!("Job is pending execution for job {part}"))
         }
         Some(ErrorCode::Conflict) if matches!(action, Action::Hold | Action::Release) => {
             Failure::plain(format_args!("Job is no longer pending execution for job {part}"))
@@ -354,10 +376,15 @@ fn write_script(site: &mut Site, id: &IdExpression, file: Option<&str>) -> Ended
     match file {
         Some("-") => print(&text),
         named => {
-            let path = named.map_or_else(|| format!("slurm-{}.sh", view.id), str::to_owned);
+            // A component's own number: the leader's script is another one (SL-B-06).
+            let job = match view.id.index {
+                None => (view.id.number + offset as u64).to_string(),
+                Some(_) => view.id.to_string(),
+            };
+            let path = named.map_or_else(|| format!("slurm-{job}.sh"), str::to_owned);
             let mut file = std::fs::File::create(&path).map_err(failed)?;
             file.write_all(text.as_bytes()).map_err(failed)?;
-            print(&format!("batch script for job {} written to {path}\n", view.id));
+            print(&format!("batch script for job {job} written to {path}\n"));
         }
     }
     Ok(0)

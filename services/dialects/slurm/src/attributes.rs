@@ -28,7 +28,7 @@ pub mod job {
     pub const SUBMIT_HOST: &str = "submit-host";
     /// See [`SUBMIT_HOST`].
     pub const SUBMIT_SESSION: &str = "submit-session";
-    /// The words that mark staging directives, with commas between them, if the script has any (SL-B-01); see
+    /// The words that mark staging directives, with commas between them, if anything is staged for the job (SL-B-01); see
     /// [`crate::burst_buffer::script_of`].
     pub const DIRECTIVE_WORDS: &str = "directive-words";
     /// The number of the submitter's group, which need not be the one that its user is in by default.

@@ -18,48 +18,39 @@ pub struct ComponentScript {
     pub directives: Vec<String>,
 }
 
-/// The scripts of the components of a job, if its script has directives; `None` if it has none, or if no word marks one
-/// because no plugin is configured (SL-B-07). Of a job with one component the script stays as it is.
+/// The scripts of the components of a job that stages something. There are as many as components, also where the script has
+/// no part for some of them because they are on the command line alone. Of a job with one component the script stays as it is.
 ///
 /// The first component's script keeps its own comment lines, the line that begins the next component and all that follows,
 /// with the directives of others switched off; the script of a later one has its comment lines and `exit 0`. Blank lines
 /// vanish (SL-B-03, SL-B-04).
-pub fn scripts(text: &str, words: &[&str]) -> Option<Vec<ComponentScript>> {
-    let sections = sections(text);
-    let directives: Vec<Vec<String>> = sections.iter().map(|section| own_directives(section, words)).collect();
-    if directives.iter().all(Vec::is_empty) {
-        return None;
-    }
-    if sections.len() == 1 {
-        return directives
-            .into_iter()
-            .next()
-            .map(|directives| vec![ComponentScript { text: text.to_owned(), directives }]);
-    }
-    let texts = std::iter::once(leader_script(text, &sections, words)).chain(sections[1..].iter().map(|section| {
-        let first = text.lines().next();
-        lines(first.into_iter().chain(section.iter().copied()).chain(["exit 0"]))
-    }));
-    let scripts = texts.zip(directives).map(|(text, directives)| ComponentScript { text, directives });
-    Some(scripts.collect())
+pub fn scripts(text: &str, words: &[&str], components: usize) -> Vec<ComponentScript> {
+    let mut sections = sections(text);
+    sections.resize(components.max(sections.len()), Vec::new());
+    let of_section = |(offset, section): (usize, &Vec<&str>)| ComponentScript {
+        text: match offset {
+            0 if sections.len() == 1 => text.to_owned(),
+            0 => leader_script(text, section, words),
+            _ => lines(text.lines().take(1).chain(section.iter().copied()).chain(["exit 0"])),
+        },
+        directives: own_directives(section, words),
+    };
+    sections.iter().enumerate().map(of_section).collect()
 }
 
 /// The script of a component of a submitted job, as `scontrol write batch_script` prints it (SL-B-05, SL-B-06): rebuilt if
-/// the job's script has directives, else the job's script. `None` if the job has no script.
+/// something is staged for the job, else the job's script, as it always is without a plugin (SL-B-07). `None` if the job has
+/// no script.
 pub fn script_of(job: &JobSpec, offset: usize) -> Option<String> {
     let Program::Script { text, .. } = &job.components.first()?.launch.program else { return None };
-    let words = Attributes(&job.attributes).job(attributes::job::DIRECTIVE_WORDS).unwrap_or_default();
-    let words: Vec<&str> = words.split(',').collect();
-    let rebuilt = scripts(text, &words).and_then(|scripts| scripts.into_iter().nth(offset));
-    Some(rebuilt.map_or_else(|| text.clone(), |script| script.text))
+    Some(rebuilt(job, offset).map_or_else(|| text.clone(), |script| script.text))
 }
 
-/// What the staging program gets as the script of a component: the rebuilt one of a batch job, else the directives and nothing
-/// that runs (SL-B-03, SL-B-08).
+/// What the staging program gets as the script of a component: the rebuilt one if the directives stand in it, else they alone
+/// and nothing that runs (SL-B-03, SL-B-08).
 pub fn staged_script(job: &JobSpec, offset: u32) -> String {
-    let is_rebuilt = Attributes(&job.attributes).job(attributes::job::DIRECTIVE_WORDS).is_some();
-    let rebuilt = is_rebuilt.then(|| script_of(job, offset as usize)).flatten();
-    rebuilt.unwrap_or_else(|| {
+    let rebuilt = rebuilt(job, offset as usize).filter(|script| !script.directives.is_empty());
+    rebuilt.map(|script| script.text).unwrap_or_else(|| {
         let staged = job.types.iter().find_map(|job_type| match job_type {
             JobType::Staged(components) => components.iter().find(|staged| staged.component == offset),
             _ => None,
@@ -67,6 +58,13 @@ pub fn staged_script(job: &JobSpec, offset: u32) -> String {
         let directives = staged.map_or(&[][..], |staged| &staged.directives);
         lines(std::iter::once("#!/bin/sh").chain(directives.iter().map(String::as_str)).chain(["exit 0"]))
     })
+}
+
+/// The script of a component of a job that has one and stages something: such a job knows the words of directives.
+fn rebuilt(job: &JobSpec, offset: usize) -> Option<ComponentScript> {
+    let Program::Script { text, .. } = &job.components.first()?.launch.program else { return None };
+    let words: Vec<&str> = Attributes(&job.attributes).job(attributes::job::DIRECTIVE_WORDS)?.split(',').collect();
+    scripts(text, &words, job.components.len()).into_iter().nth(offset)
 }
 
 /// What is to be staged for a component with these directives. With persistent buffers (`datawarp`) the lines may speak of
@@ -115,9 +113,11 @@ fn own_directives(section: &[&str], words: &[&str]) -> Vec<String> {
     section.iter().filter(|line| is_directive(line, words)).map(|line| (*line).to_owned()).collect()
 }
 
-fn leader_script(text: &str, sections: &[Vec<&str>], words: &[&str]) -> String {
-    let own = text.lines().next().into_iter().chain(sections[0].iter().copied()).map(str::to_owned);
-    let rest = text.lines().skip_while(|line| !separates_components(line)).filter(|line| !line.trim().is_empty());
+/// Its rest begins with the next component, or with the first command if the script has a part for no other.
+fn leader_script(text: &str, section: &[&str], words: &[&str]) -> String {
+    let own_lines = comment_lines(text).take_while(|(_, line)| !separates_components(line)).count();
+    let own = text.lines().take(1).chain(section.iter().copied()).map(str::to_owned);
+    let rest = text.lines().skip(own_lines).filter(|line| !line.trim().is_empty());
     let rest = rest.map(|line| match line.strip_prefix('#') {
         Some(directive) if is_directive(line, words) => format!("#EXCLUDED {directive}"),
         _ => line.to_owned(),

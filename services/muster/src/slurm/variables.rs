@@ -5,7 +5,7 @@ use muster_commands::stderr_line;
 use muster_executor::after_login;
 use muster_schemas::{
     job::Program,
-    node::{CLUSTER_NAME_VARIABLE, LaunchOrder, RESTART_COUNT_VARIABLE},
+    node::{CLUSTER_NAME_VARIABLE, LaunchOrder, OrderNode, RESTART_COUNT_VARIABLE},
 };
 use muster_slurm::environment::{self, ArrayFacts, ComponentFacts, JobFacts, of_batch_script};
 use nix::sys::resource::Resource;
@@ -98,7 +98,7 @@ fn array(order: &LaunchOrder, index: u32) -> ArrayFacts {
     }
 }
 
-/// What is known of a component. Of nodes other than its own a launch does not tell the cores: they are those of the tasks.
+/// What is known of a component.
 fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> ComponentFacts {
     let suffixed = |name: &str| match is_one_of_several {
         true => format!("{name}_HET_GROUP_{offset}"),
@@ -113,9 +113,12 @@ fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> Compo
         Some(tasks) => shared(tasks, nodes.clone().count() as u64),
         None => nodes.clone().map(|(node, _)| u64::from(node.tasks)).collect(),
     };
-    let cpus = |(node, index): (&muster_schemas::node::OrderNode, u32)| match index == order.node_index {
-        true => order.cores.len(),
-        false => u64::from(node.tasks) * per_task,
+    // A ledger of an earlier version tells nothing of other nodes: there it is what the tasks need.
+    let cores = order.node_cores();
+    let cpus = |(node, index): (&OrderNode, u32)| match &cores {
+        Some(cores) => cores.get(index as usize).copied().unwrap_or(0),
+        None if index == order.node_index => order.cores.len(),
+        None => u64::from(node.tasks) * per_task,
     };
     ComponentFacts {
         number: order.number() + u64::from(offset),

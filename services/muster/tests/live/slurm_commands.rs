@@ -276,6 +276,32 @@ fn of_a_running_job_the_leader_stands_for_all_components() {
     );
 }
 
+/// SL-C-37: what waits can be neither suspended nor resumed.
+#[test]
+fn a_job_that_waits_is_not_suspended() {
+    let site = Site::start();
+    for line in ["sbatch --parsable -H --wrap true", "sbatch --parsable -H -n1 : -n1 --wrap true"] {
+        let job = site.ok(line).trim().to_owned();
+        let pending = format!("Job is pending execution for job {job}\n");
+        for action in ["suspend", "resume"] {
+            assert_eq!(site.fails(&format!("scontrol {action} {job}")), (1, pending.clone()));
+        }
+    }
+}
+
+/// SL-B-06: without a name the script of a component goes into a file of its own, and not over the leader's.
+#[test]
+fn scripts_are_written_into_files_with_the_numbers_of_their_components() {
+    let site = Site::start();
+    let job: u64 = site.ok("sbatch --parsable -H -n1 : -n1 : -n1 --wrap true").trim().parse().expect("a number");
+    let [second, third] = [job + 1, job + 2];
+    for (id, own) in [(format!("{job}"), job), (format!("{job}+1"), second), (format!("{third}"), third)] {
+        let told = format!("batch script for job {own} written to slurm-{own}.sh\n");
+        assert_eq!(site.ok(&format!("scontrol write batch_script {id}")), told);
+        assert!(std::fs::remove_file(site.system.path(&format!("slurm-{own}.sh"))).is_ok(), "{id}");
+    }
+}
+
 /// SL-C-40
 #[test]
 fn jobs_of_other_front_ends_are_listed_and_controlled_like_any_other() {

@@ -70,6 +70,10 @@ fn what_is_done_to_the_leader_is_done_to_all_components() {
     }
     site.ok(&format!("scontrol suspend {job}"));
     site.system.wait_until("all of it is suspended", || listed() == all("S"));
+    for id in [format!("{job}"), format!("{job}+1")] {
+        let shown = site.ok(&format!("scontrol show job {id}"));
+        assert!(shown.contains(" SuspendTime=20") && !shown.contains(" SuspendTime=None "), "{shown}");
+    }
     site.ok(&format!("scontrol resume {job}"));
     site.system.wait_until("all of it goes on", || listed() == all("R"));
 
@@ -186,7 +190,7 @@ fn nothing_of_these_runs(site: &Site) {
 }
 
 /// SL-P-01, SL-P-06, SL-P-15: where the policy has it so only passes of backfill start them, at their interval, and `sdiag`
-/// tells which was the last.
+/// tells which was the last and what they have started.
 #[test]
 fn passes_of_backfill_start_components_and_are_told() {
     let site = Site::start();
@@ -210,6 +214,9 @@ fn passes_of_backfill_start_components_and_are_told() {
         site.is_over(&job.to_string());
     }
     assert_eq!(site.ok(&format!("sacct -X -n -P -j {job} -o State")), "COMPLETED\n".repeat(2));
+    let backfilled =
+        ["Total backfilled jobs (since last slurm start):", "Total backfilled heterogeneous job components:"];
+    assert_eq!(backfilled.map(number), [Some(1), Some(2)], "the other one has started in its turn");
 }
 
 /// SL-P-07: where the policy lets them, components share nodes on which they do not fit otherwise, each with cores, tasks

@@ -185,6 +185,13 @@ hostname
     site.ok("scancel 99");
     site.ok("sbatch -W --bbf=lines --wrap true");
     assert!(!site.ok("scontrol show burstbuffer").contains("alpha"));
+    // SL-B-03: components for which the script has no part.
+    let third = site.ok("J=$(sbatch --parsable -H -n1 : -n1 : -n1 example.sh); scontrol write batch_script $J+2 -");
+    assert_eq!(third, "#!/bin/bash\nexit 0\n");
+    let script =
+        "J=$(sbatch --parsable -H --bbf=lines : --bb='DW two' -n1 --wrap true); scontrol write batch_script $J";
+    assert_eq!(site.ok(&format!("{script}+1 -")), "#!/bin/sh\nexit 0\n");
+    assert!(site.ok(&format!("{script} -")).starts_with("#!/bin/sh\n#BB destroy_persistent name=alpha\n# Made"));
 }
 
 /// SL-B-07: without words the lines are comments.

@@ -411,13 +411,10 @@ fn staged(attributes: &mut BTreeMap<String, String>, submission: &Submission<'_>
     }
     let words: Vec<&str> = rules.directive_words.iter().map(String::as_str).collect();
     let scripts = match &submission.program {
-        Program::Batch { text, .. } => burst_buffer::scripts(text, &words),
-        Program::Allocation { .. } => None,
+        Program::Batch { text, .. } => burst_buffer::scripts(text, &words, submission.components.len()),
+        Program::Allocation { .. } => Vec::new(),
     };
-    if scripts.is_some() {
-        attributes.insert(job_key(job::DIRECTIVE_WORDS), words.join(","));
-    }
-    let mut scripts = scripts.unwrap_or_default().into_iter();
+    let mut scripts = scripts.into_iter();
     let mut staged = Vec::new();
     for (offset, settings) in submission.components.iter().enumerate() {
         let of_script = scripts.next().map(|script| script.directives).filter(|directives| !directives.is_empty());
@@ -428,6 +425,9 @@ fn staged(attributes: &mut BTreeMap<String, String>, submission: &Submission<'_>
             let offset = u32::try_from(offset).unwrap_or(u32::MAX);
             staged.push(burst_buffer::staging(offset, directives, rules.persistent_buffers));
         }
+    }
+    if !staged.is_empty() {
+        attributes.insert(job_key(job::DIRECTIVE_WORDS), words.join(","));
     }
     staged
 }

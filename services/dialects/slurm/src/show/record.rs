@@ -157,6 +157,24 @@ impl JobRecord {
         Self { state: if is_over { State::Cancelled } else { self.state }, ..self }
     }
 
+    /// Takes over when its latest run was suspended, from the events of its job, oldest first. Only they tell.
+    pub fn learn_suspensions(&mut self, events: &[serde_json::Value]) {
+        let Some(started) = self.started else { return };
+        (self.suspended_seconds, self.suspended_since) = (0, None);
+        for event in events {
+            let is_about = |name: &str| event["type"].as_str().is_some_and(|kind| kind.contains(name));
+            let at: Option<Timestamp> = serde_json::from_value(event["time"].clone()).ok().filter(|at| *at >= started);
+            match at {
+                Some(at) if is_about("job.suspended") => self.suspended_since = Some(at),
+                Some(at) if is_about("job.resumed") => {
+                    let lasted = self.suspended_since.take().map_or(0, |since| at.micros_since(since) / 1_000_000);
+                    self.suspended_seconds += u64::try_from(lasted).unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// The id as lists show it: `93`, `93+1`, `43_2`, `43_[3-5%2]` (SL-I-05, SL-C-17).
     pub fn shown_id(&self) -> ShownId<'_> {
         ShownId(self)

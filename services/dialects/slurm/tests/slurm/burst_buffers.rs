@@ -24,7 +24,7 @@ hostname
 /// EX-13, SL-B-01, SL-B-03, SL-B-04.
 #[test]
 fn one_script_is_rebuilt_for_each_component() {
-    let scripts = scripts(SUBMITTED, &DIRECTIVE_WORDS).unwrap();
+    let scripts = scripts(SUBMITTED, &DIRECTIVE_WORDS, 2);
     assert_eq!(
         scripts[0].text,
         "#!/bin/bash
@@ -45,9 +45,46 @@ hostname
     assert_eq!(scripts[0].directives.len(), 2);
 }
 
-/// The scripts of the components.
-fn texts(text: &str) -> Vec<String> {
-    scripts(text, &DIRECTIVE_WORDS).unwrap().into_iter().map(|script| script.text).collect()
+/// The scripts of so many components.
+fn texts(text: &str, components: usize) -> Vec<String> {
+    scripts(text, &DIRECTIVE_WORDS, components).into_iter().map(|script| script.text).collect()
+}
+
+/// A script with one part.
+const ONE_PART: &str = "#!/bin/bash\n#SBATCH -n1\n#DW a\n\n# note\necho hi\n\n#DW late\n#SBATCH hetjob\n";
+
+/// SL-B-03, SL-B-04: components of the command line, for which the script has no part, have none of its comments.
+#[test]
+fn components_of_the_command_line_have_scripts_without_comments() {
+    let alone = "#!/bin/bash\nexit 0\n";
+    let leader = "#!/bin/bash\n#SBATCH -n1\n#DW a\n# note\necho hi\n#EXCLUDED DW late\n#SBATCH hetjob\n";
+    assert_eq!(texts(ONE_PART, 3), [leader, alone, alone], "a line behind the first command begins no component");
+    assert_eq!(texts(ONE_PART, 1), [ONE_PART], "the script of a job with one component stays as it is");
+    let more = texts(SUBMITTED, 3);
+    assert_eq!(more[..2], texts(SUBMITTED, 2));
+    assert_eq!(more[2], alone);
+    assert_eq!(texts("#!/bin/sh\n#DW a", 2), ["#!/bin/sh\n#DW a\n", "#!/bin/sh\nexit 0\n"], "without a command");
+}
+
+/// SL-B-03, SL-B-05, SL-B-08: also where an option of a component says what is staged.
+#[test]
+fn scripts_are_rebuilt_whatever_says_what_is_staged() {
+    let words = rules(&DIRECTIVE_WORDS, true);
+    let shown = |line: &str, text: &str| {
+        let job = submit_with(Command::Sbatch, line, text, &words).unwrap();
+        (0..job.components.len()).map(|offset| script_of(&job, offset).unwrap()).collect::<Vec<_>>()
+    };
+    let plain = "#!/bin/bash\n#SBATCH -n1\n\necho a\n";
+    let rebuilt = ["#!/bin/bash\n#SBATCH -n1\necho a\n", "#!/bin/bash\nexit 0\n"];
+    assert_eq!(shown("-n1 : --bb=#DW:two -n2", plain), rebuilt);
+    assert_eq!(shown("--bb=#DW:one : -n2", plain), rebuilt);
+    assert_eq!(shown("-n1 : -n2", plain), [plain, plain], "nothing is staged");
+    assert_eq!(shown("--bb=#DW:one", plain), [plain], "one component");
+    let filed = with_directives(plain, "#DW fromfile\n");
+    let leader = "#!/bin/bash\n#DW fromfile\n#SBATCH -n1\necho a\n";
+    assert_eq!(shown(": -n2", &filed), [leader, rebuilt[1]]);
+    assert_eq!(shown("-n1 : -n1 : -n3", SUBMITTED), texts(SUBMITTED, 3));
+    assert_eq!(shown("-n1", SUBMITTED), texts(SUBMITTED, 2), "more parts than groups");
 }
 
 /// SL-B-04: all comment lines are kept, directives behind the first command are switched off.
@@ -55,12 +92,12 @@ fn texts(text: &str) -> Vec<String> {
 fn details_of_the_rebuild() {
     let text =
         "#!/bin/sh\n# note\n\n#DW a\n#SBATCH hetjob\n# other\n#SBATCH packjob\n#BB c\ndate\n\n#DW late\n#DWX no\n";
-    let scripts = scripts(text, &DIRECTIVE_WORDS).unwrap();
+    let scripts = scripts(text, &DIRECTIVE_WORDS, 3);
     assert_eq!(
         scripts[0].text,
         "#!/bin/sh\n# note\n#DW a\n#SBATCH hetjob\n# other\n#SBATCH packjob\n#EXCLUDED BB c\ndate\n#EXCLUDED DW late\n#DWX no\n"
     );
-    let blanks = texts("#!/bin/sh\n#DW a\n \t\n#SBATCH hetjob\n#DW b\n  \ndate\n\t\ntrue\n");
+    let blanks = texts("#!/bin/sh\n#DW a\n \t\n#SBATCH hetjob\n#DW b\n  \ndate\n\t\ntrue\n", 2);
     assert_eq!(
         blanks[0], "#!/bin/sh\n#DW a\n#SBATCH hetjob\n#EXCLUDED DW b\ndate\ntrue\n",
         "blanks are a blank line too"
@@ -73,9 +110,8 @@ fn details_of_the_rebuild() {
 /// SL-B-07: without a plugin the lines are comments; a site may have words of its own (SL-B-01).
 #[test]
 fn only_configured_words_mark_directives() {
-    assert_eq!(scripts(SUBMITTED, &[]), None);
-    assert_eq!(scripts("#!/bin/sh\ndate\n", &DIRECTIVE_WORDS), None);
-    let own = scripts("#!/bin/sh\n#STAGE in\n#DW no\ndate\n", &["STAGE"]).unwrap();
+    assert!(scripts(SUBMITTED, &[], 2).iter().all(|script| script.directives.is_empty()));
+    let own = scripts("#!/bin/sh\n#STAGE in\n#DW no\ndate\n", &["STAGE"], 1);
     assert_eq!(own[0].directives, ["#STAGE in"]);
     assert!(submit_script("", SUBMITTED).unwrap().attributes.keys().all(|key| !key.contains("directive")));
 }
@@ -154,6 +190,8 @@ fn an_option_says_what_is_staged_where_the_script_does_not() {
     let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=capacity=1G", first_only, &words).unwrap();
     let directives: Vec<String> = staged(&job).iter().map(|staged| staged.directives.join(",")).collect();
     assert_eq!(directives, ["#DW a", "capacity=1G"], "a section without directives leaves it to the option");
+    assert_eq!(staged_script(&job, 0), script_of(&job, 0).unwrap());
+    assert_eq!(staged_script(&job, 1), "#!/bin/sh\ncapacity=1G\nexit 0\n", "the program is told what the option says");
     let plain = "#!/bin/sh\ndate\n";
     let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=capacity=1G", plain, &words).unwrap();
     let [only] = staged(&job) else { panic!("{:?}", job.types) };
@@ -188,10 +226,8 @@ proptest! {
     fn every_directive_belongs_to_one_component(lines in proptest::collection::vec("#DW [a-z]{1,3}|#SBATCH hetjob|# x|", 0..12)) {
         let text = format!("#!/bin/sh\n{}\ndate\n", lines.join("\n"));
         let directives = lines.iter().filter(|line| line.starts_with("#DW")).count();
-        let Some(scripts) = scripts(&text, &DIRECTIVE_WORDS) else {
-            prop_assert_eq!(directives, 0);
-            return Ok(());
-        };
+        let scripts = scripts(&text, &DIRECTIVE_WORDS, 4);
+        prop_assert!(scripts.len() >= 4 && scripts[1..].iter().all(|script| script.text.ends_with("\nexit 0\n")));
         prop_assert_eq!(scripts.iter().map(|script| script.directives.len()).sum::<usize>(), directives);
         let active = scripts[0].text.lines().filter(|line| line.starts_with("#DW")).count();
         prop_assert_eq!(active, scripts[0].directives.len());

@@ -1,7 +1,10 @@
 //! `scontrol show`.
 
 use crate::support::{ago, assert_lines, clock, detailed, records, run, running, sources, view};
-use muster_schemas::views::{JobView, LicenceView, NodeView, QueueView};
+use muster_schemas::{
+    job::JobState,
+    views::{JobView, LicenceView, NodeView, QueueView},
+};
 use muster_slurm::{
     job_id::StepName,
     show::{
@@ -177,20 +180,21 @@ fn a_job_that_waits_shows_all_its_partitions() {
     assert!(shown(running("7", 5, &["n1"], json!({}))).contains(" Partition=debug "));
 }
 
-/// SL-B-05, EX-18
+/// SL-B-05, SL-O-09, EX-18
 #[test]
 fn options_that_the_model_has_no_place_for_are_shown_as_given() {
     let spec = json!({
         "working_directory": "/w",
         "components": [{}, { "launch": { "stdout": "oo.%j" } }],
         "attributes": { "slurm.1.comment": "cmt", "slurm.1.nice": "7", "slurm.1.no-requeue": "yes",
-            "slurm.1.bb": "#DW persistentdw name=alpha", "slurm.1.constraint": "gamma&knl" }
+            "slurm.1.reboot": "yes", "slurm.1.bb": "#DW persistentdw name=alpha", "slurm.1.constraint": "gamma&knl" }
     });
     let job = detailed(view(json!({ "id": "96", "components": 2 })), spec, json!([])).remove(1);
     let shown = scontrol::job(&job, Lines::Several, &clock());
     for wanted in [
         "Nice=7",
         "Requeue=0",
+        "Reboot=1",
         "Comment=cmt",
         "StdOut=/w/oo.97",
         "BurstBuffer=#DW persistentdw name=alpha",
@@ -312,6 +316,43 @@ fn output_files_are_shown_with_their_patterns_filled_in() {
     assert!(patterns.contains(" StdErr=/e/root.n1 StdIn=/w/in StdOut=/w/foo-43_1.out"), "{patterns}");
     let native = shown("7", json!({}));
     assert!(native.contains(" StdErr=/w/muster-7.out StdIn=/dev/null StdOut=/w/muster-7.out"), "{native}");
+}
+
+/// SL-C-34: what only the events of a job tell of its suspensions.
+#[test]
+fn a_suspended_job_shows_since_when() {
+    let event = |kind: &str, seconds: i64| json!({ "type": format!("muster.job.{kind}.v1"), "time": ago(seconds) });
+    let mut job = running("7", 100, &["n1"], json!({ "state": "suspended" }));
+    job.state = JobState::Suspended;
+    let mut record = records([job]).remove(0);
+    let events = [
+        // Of the run before, which ended so.
+        event("suspended", 300),
+        event("started", 100),
+        event("suspended", 90),
+        event("resumed", 60),
+        event("suspended", 20),
+        json!({ "type": "muster.job.suspended.v1" }),
+    ];
+    record.learn_suspensions(&events);
+    let shown = scontrol::job(&record, Lines::Several, &clock());
+    assert!(shown.contains(" SuspendTime=2026-11-20T08:19:40 SecsPreSuspend=50 "), "{shown}");
+    assert!(shown.contains(" RunTime=00:00:50 "), "{shown}");
+    record.learn_suspensions(&[&events[..], &[event("resumed", 10)]].concat());
+    assert!(scontrol::job(&record, Lines::Several, &clock()).contains(" SuspendTime=None SecsPreSuspend=0 "));
+}
+
+/// SL-C-34: only batch jobs have files of their own.
+#[test]
+fn allocations_have_no_output_files() {
+    for (kind, has_files) in [("sbatch", true), ("salloc", false), ("srun", false)] {
+        let spec = json!({ "working_directory": "/w", "components": [{}], "attributes": { "slurm.kind": kind } });
+        let records = detailed(running("7", 5, &["n1"], json!({})), spec, json!([]));
+        let shown = scontrol::job(&records[0], Lines::Several, &clock());
+        let of_files = shown.lines().filter(|line| line.trim_start().starts_with("Std")).count();
+        assert_eq!(of_files, if has_files { 3 } else { 0 }, "{kind}: {shown}");
+        assert_eq!(records[0].request().stdout.is_empty(), !has_files);
+    }
 }
 
 /// SL-M-07

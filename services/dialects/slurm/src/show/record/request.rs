@@ -112,6 +112,10 @@ pub struct RequestRecord {
     pub command: Option<String>,
     /// The submitter's working directory.
     pub work_dir: String,
+    /// Whether its nodes are to be booted first, which they are not (SL-O-09).
+    pub is_reboot: bool,
+    /// Whether it has files of its own: those of `salloc` and `srun` say what they say to their client.
+    pub has_files: bool,
     /// Where standard output goes.
     pub stdout: String,
     /// Where standard error goes.
@@ -164,6 +168,8 @@ impl RequestRecord {
         is_batch: true,
         command: None,
         work_dir: String::new(),
+        is_reboot: false,
+        has_files: true,
         stdout: String::new(),
         stderr: String::new(),
         stdin: String::new(),
@@ -193,7 +199,8 @@ impl RequestRecord {
         let asked = Asked::of(component);
         let alternative = component.alternatives.first();
         let request = alternative.and_then(|alternative| alternative.requests.first());
-        let (stdout, stderr, stdin) = streams(spec, component, record);
+        let has_files = !matches!(attributes.job(of_job::KIND), Some(of_job::SALLOC | of_job::SRUN));
+        let (stdout, stderr, stdin) = if has_files { streams(spec, component, record) } else { Default::default() };
         Self {
             min_nodes: asked.nodes,
             max_nodes: asked.max_nodes,
@@ -220,6 +227,8 @@ impl RequestRecord {
             is_batch: matches!(spec.components.first().map(|lead| &lead.launch.program), Some(Program::Script { .. })),
             command: job(of_job::COMMAND),
             work_dir: spec.working_directory.clone(),
+            is_reboot: own(of_component::REBOOT).is_some(),
+            has_files,
             stdout,
             stderr,
             stdin,

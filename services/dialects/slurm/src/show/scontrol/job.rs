@@ -77,7 +77,7 @@ fn standing(record: &mut Record, job: &JobRecord, clock: &Clock) {
         .pair("Requeue", u8::from(request.is_requeued))
         .pair("Restarts", job.restarts)
         .pair("BatchFlag", u8::from(request.is_batch))
-        .pair("Reboot", 0)
+        .pair("Reboot", u8::from(request.is_reboot))
         .pair("ExitCode", job.exit);
     record
         .line()
@@ -174,7 +174,8 @@ fn files(record: &mut Record, job: &JobRecord) {
     if let Some(directives) = &request.burst_buffer {
         record.line().pair("BurstBuffer", directives);
     }
-    for (key, path) in [("StdErr", &request.stderr), ("StdIn", &request.stdin), ("StdOut", &request.stdout)] {
+    let streams = [("StdErr", &request.stderr), ("StdIn", &request.stdin), ("StdOut", &request.stdout)];
+    for (key, path) in streams.into_iter().filter(|_| request.has_files) {
         record.line().pair(key, or_null(Some(path)));
     }
     for (key, text) in request.tres.iter().filter(|(key, _)| *key != "TresPerNode") {

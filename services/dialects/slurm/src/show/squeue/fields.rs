@@ -169,7 +169,7 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     }),
     field!(&["preempttime"], "PREEMPT_TIME", not_available),
     field!(&["profile"], "PROFILE", not_available),
-    field!(&["reboot"], "REBOOT", |_, _, out| out.push('0')),
+    detail!(&["reboot"], "REBOOT", |job, _, out| put(u8::from(job.request().is_reboot), out)),
     field!(&["reqswitch"], "REQ_SWITCH", |_, _, out| out.push('0')),
     detail!(&["requeue"], "REQUEUE", |job, _, out| put(u8::from(job.request().is_requeued), out)),
     field!(&["resizetime"], "RESIZE_TIME", not_available),
