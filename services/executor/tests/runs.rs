@@ -183,6 +183,22 @@ async fn a_suspended_run_can_be_stopped() {
     }
 }
 
+/// SL-C-30: by a signal of its own or of somebody else; the executor knows nothing of that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_has_been_stopped_hears_that_it_is_to_end() {
+    for mode in modes() {
+        let node = Node::start(mode).await;
+        node.launch(
+            node.script(1, "trap 'echo term; exit 7' TERM; echo on; kill -STOP $$; while :; do sleep 0.05; done"),
+        )
+        .await;
+        node.text("out-1").await;
+        node.stop(1, StopReason::Cancelled, 600).await;
+        let exit = node.ended(1).await;
+        assert_eq!((exit.status, exit.cause), (code(7), EndCause::Killed), "{mode:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signals_reach_all_processes() {
     for mode in modes() {

@@ -248,6 +248,8 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("DependencyParameters", "(null)".to_owned()),
         ("NodeFeaturesPlugins", "(null)".to_owned()),
         ("OverTimeLimit", "0 min".to_owned()),
+        ("PreemptMode", "OFF".to_owned()),
+        ("PriorityType", "priority/basic".to_owned()),
         ("PrivateData", "none".to_owned()),
         ("ProctrackType", "proctrack/linuxproc".to_owned()),
         ("SelectTypeParameters", "CR_CPU_MEMORY".to_owned()),

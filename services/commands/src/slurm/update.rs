@@ -11,7 +11,8 @@ use muster_schemas::{
     event::{FurtherChange, JobChange},
     job::{Holds, JobState},
     views::{
-        ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ResumeNodesRequest,
+        ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ReleaseRequest,
+        ResumeNodesRequest,
     },
 };
 use muster_slurm::{
@@ -96,15 +97,22 @@ fn carry_out(
         let request = ClassRequest { jobs: jobs(), class: class.clone() };
         site.client.change_class(CommandId::new_now(), &request)?;
     }
-    if asked.is_held {
-        let holds = Holds { user: is_own, operator: !is_own, ..Holds::default() };
-        let request = HoldRequest { jobs: jobs(), holds, reason: String::new() };
-        site.client.hold(CommandId::new_now(), &request)?;
+    match asked.hold {
+        Some(true) => {
+            let holds = Holds { user: is_own, operator: !is_own, ..Holds::default() };
+            let request = HoldRequest { jobs: jobs(), holds, reason: String::new() };
+            site.client.hold(CommandId::new_now(), &request)?;
+        }
+        Some(false) => {
+            let holds = Holds { user: true, operator: !is_own, ..Holds::default() };
+            site.client.release(CommandId::new_now(), &ReleaseRequest { jobs: jobs(), holds })?;
+        }
+        None => {}
     }
     let further = asked.further(component, detail.spec.components.len());
     let change = JobChange { component, ..asked.change };
     let is_nothing = change == JobChange { component, ..JobChange::default() };
-    if further.is_empty() && is_nothing && (asked.class.is_some() || asked.is_held) {
+    if further.is_empty() && is_nothing && (asked.class.is_some() || asked.hold.is_some()) {
         return Ok(());
     }
     let request = ModifyRequest { jobs: JobSelection::Ids(vec![job]), change, further };

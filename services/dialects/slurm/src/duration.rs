@@ -6,6 +6,15 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 
+/// What a job that asks for no limit asks for, since the job model takes the queue's default where nothing is asked for: the
+/// longest walltime there is.
+const NO_LIMIT_SECONDS: u64 = 100 * 366 * DAY;
+
+/// The limit of a job with this walltime; `None` if there is no limit.
+pub fn limit_seconds(walltime_seconds: Option<u64>) -> Option<u64> {
+    walltime_seconds.filter(|seconds| *seconds < NO_LIMIT_SECONDS)
+}
+
 /// How long a job may run. Limits count in whole minutes (SL-C-03).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeLimit {
@@ -40,6 +49,11 @@ impl TimeLimit {
             Self::Minutes(minutes) => Some(u64::from(minutes) * MINUTE),
             Self::Unlimited => None,
         }
+    }
+
+    /// The walltime that a job with this limit asks for.
+    pub fn walltime_seconds(self) -> u64 {
+        self.seconds().unwrap_or(NO_LIMIT_SECONDS)
     }
 
     /// As `squeue` prints it: `30:00`, `1:00:00`, `2-00:00:00`, `UNLIMITED`.

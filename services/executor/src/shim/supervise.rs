@@ -310,6 +310,8 @@ impl<'a> Supervised<'a> {
                 Due::Terminate => {
                     self.timed_out |= self.stopped.is_none();
                     self.resume();
+                    // What somebody has stopped would not hear it (SL-C-30).
+                    self.signal(libc::SIGCONT);
                     self.signal(libc::SIGTERM);
                 }
                 Due::Kill => self.killed = true,

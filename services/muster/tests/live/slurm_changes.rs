@@ -42,6 +42,23 @@ fn each_component_keeps_what_an_update_of_the_leader_does_not_name() {
     assert_eq!(site.fails(&format!("scontrol hold {job}")), (1, over));
 }
 
+/// SL-C-03: also where the partition has a default time.
+#[test]
+fn a_job_can_have_no_time_limit() {
+    let site = reference();
+    let job = site.ok("sbatch --parsable -t UNLIMITED --wrap 'sleep 1000'").trim().to_owned();
+    site.system.wait_for_state(&job, "running");
+    let listed = || site.ok(&format!("squeue -h -j {job} -o '%l %L'"));
+    assert_eq!(listed(), "UNLIMITED UNLIMITED\n");
+    let shown = site.ok(&format!("scontrol -o show job {job}"));
+    assert!(shown.contains(" TimeLimit=UNLIMITED ") && shown.contains(" EndTime=Unknown "), "{shown}");
+    site.ok(&format!("scontrol update jobid={job} timelimit=10"));
+    assert!(listed().starts_with("10:00 "), "{}", listed());
+    site.ok(&format!("scontrol update jobid={job} timelimit=UNLIMITED"));
+    assert_eq!(listed(), "UNLIMITED UNLIMITED\n");
+    site.ok(&format!("scancel {job}"));
+}
+
 /// SL-C-37: a priority of 0 holds a job.
 #[test]
 fn a_job_without_priority_is_held_until_it_is_released() {
@@ -52,6 +69,10 @@ fn a_job_without_priority_is_held_until_it_is_released() {
     assert_eq!(listed(), "PD JobHeldUser 0\n");
     let held = format!("Job is in held state, pending scheduler release for job {job}\n");
     assert_eq!(site.fails(&format!("scontrol update jobid={job} priority=5")), (1, held));
+    site.ok(&format!("scontrol update jobid={job} hold=no"));
+    assert_eq!(listed(), "PD BeginTime 1000\n");
+    site.ok(&format!("scontrol update jobid={job} hold=1"));
+    assert_eq!(listed(), "PD JobHeldUser 0\n");
     site.ok(&format!("scontrol release {job}"));
     assert_eq!(listed(), "PD BeginTime 1000\n");
     let once = site.ok("sbatch --parsable --no-requeue --wrap 'sleep 1000'").trim().to_owned();

@@ -3,6 +3,7 @@
 use super::{ComponentFacts, JobFacts};
 use crate::{
     attributes::{Attributes, component},
+    duration::limit_seconds,
     job_id::component_number,
     show::record::DEFAULT_QOS,
     size::MEGABYTE,
@@ -19,7 +20,8 @@ pub fn of_run(detail: &JobDetail) -> Option<JobFacts> {
     let run = detail.runs.iter().rev().find(|run| run.ended.is_none())?;
     let started = run.started.unwrap_or(run.allocated);
     let start_seconds = started.0.div_euclid(1_000_000);
-    let limit = detail.job.walltime_seconds.and_then(|seconds| start_seconds.checked_add_unsigned(seconds));
+    let limit =
+        limit_seconds(detail.job.walltime_seconds).and_then(|seconds| start_seconds.checked_add_unsigned(seconds));
     let given = |name: &str| detail.spec.environment.get(name).cloned();
     Some(JobFacts {
         components: (0..)

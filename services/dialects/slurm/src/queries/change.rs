@@ -36,8 +36,8 @@ pub struct JobUpdate {
     pub attributes: BTreeMap<&'static str, String>,
     /// It raises a time limit or a priority, which only operators may (SL-C-36).
     pub needs_operator: bool,
-    /// A priority of 0 holds it (SL-C-37).
-    pub is_held: bool,
+    /// Whether it is held from now on, as by a priority of 0, or released (SL-C-36, SL-C-37).
+    pub hold: Option<bool>,
 }
 
 impl JobUpdate {
@@ -66,7 +66,8 @@ impl JobUpdate {
 }
 
 /// What may change of a job that runs.
-const WHILE_RUNNING: [&str; 8] = ["TimeLimit", "Name", "JobName", "Comment", "Nice", "Priority", "Requeue", "WCKey"];
+const WHILE_RUNNING: [&str; 9] =
+    ["TimeLimit", "Name", "JobName", "Comment", "Hold", "Nice", "Priority", "Requeue", "WCKey"];
 
 /// A job that is changed as a whole, or a component of a job with several.
 pub struct Part<'a> {
@@ -172,12 +173,13 @@ fn apply(
         "Deadline" => result.further.deadline = Some(moment::parse(text, now)?),
         "Partition" => change.queue = Some(text.split(',').next()?.to_owned()),
         "Priority" => match values::priority(text)? {
-            0 => result.is_held = true,
+            0 => result.hold = Some(true),
             priority => {
                 result.needs_operator |= priority > record.own_priority;
                 change.priority = Some(priority);
             }
         },
+        "Hold" => result.hold = Some(flag(text)?),
         "StartTime" | "EligibleTime" => change.begin = Some(moment::parse(text, now)?),
         "Dependency" if text.is_empty() => change.dependencies = Some(Default::default()),
         "Dependency" => change.dependencies = Some(dependencies(text)?),
@@ -185,7 +187,7 @@ fn apply(
         "ArrayTaskThrottle" => {
             change.max_running = Some(text.parse().ok().map(|most| if most == 0 { NO_LIMIT } else { most })?);
         }
-        "TimeLimit" => time_limit(pair, record, asked, result)?,
+        "TimeLimit" => time_limit(pair, record, result)?,
         _ => match sizes(pair, asked) {
             Some(()) => keep_as_written(pair, asked, result),
             None => return attribute(pair, record, result),
@@ -214,7 +216,7 @@ fn keep_as_written(pair: &Pair, asked: &[Alternative], result: &mut JobUpdate) {
 }
 
 /// `=`, `+=`, `-=` and a sign before the value change the limit of now, which counts in minutes.
-fn time_limit(pair: &Pair, record: &JobRecord, asked: &mut [Alternative], result: &mut JobUpdate) -> Option<()> {
+fn time_limit(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<()> {
     let (change, text) = match (pair.value.strip_prefix('+'), pair.value.strip_prefix('-')) {
         (Some(text), _) => (Change::Add, text),
         (_, Some(text)) => (Change::Subtract, text),
@@ -232,10 +234,7 @@ fn time_limit(pair: &Pair, record: &JobRecord, asked: &mut [Alternative], result
         (None, now) => now.is_some(),
         (Some(_), None) => false,
     };
-    match seconds {
-        Some(_) => result.change.walltime_seconds = seconds,
-        None => asked.iter_mut().for_each(|alternative| alternative.walltime_seconds = None),
-    }
+    result.change.walltime_seconds = Some(seconds.unwrap_or_else(|| TimeLimit::Unlimited.walltime_seconds()));
     Some(())
 }
 

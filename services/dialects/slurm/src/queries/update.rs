@@ -56,7 +56,7 @@ impl Update {
     }
 }
 
-const JOB_KEYS: [&str; 33] = [
+const JOB_KEYS: [&str; 34] = [
     "Account",
     "ArrayTaskThrottle",
     "Comment",
@@ -68,6 +68,7 @@ const JOB_KEYS: [&str; 33] = [
     "ExcNodeList",
     "Features",
     "Gres",
+    "Hold",
     "JobName",
     "Licenses",
     "MinMemoryCPU",

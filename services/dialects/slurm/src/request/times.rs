@@ -18,7 +18,9 @@ pub(super) fn walltime_seconds(settings: &Settings, now: &Now) -> Result<Option<
     if least > longest && longest.is_some() {
         return rejected(Rejection::TimeMin);
     }
-    let Some(deadline) = moment("deadline") else { return Ok(longest) };
+    let Some(deadline) = moment("deadline") else {
+        return Ok(settings.value("time", TimeLimit::parse).map(TimeLimit::walltime_seconds));
+    };
     let begin = moment("begin");
     if begin.is_some_and(|begin| begin > deadline) {
         return Err(Refusal::DeadlineBeforeBegin);

@@ -164,7 +164,8 @@ fn the_options_of_a_component_become_its_gates() {
     assert_eq!(attributes.component(0, component::RESERVATION), Some("r1,r2"));
 }
 
-/// SL-C-13: without `B:` only steps get the signal; a priority of 0 is a hold; a begin that is past is none; 0 is no limit.
+/// SL-C-13: without `B:` only steps get the signal; a priority of 0 is a hold; a begin that is past is none; 0 is no limit,
+/// which is the longest there is (SL-C-03).
 #[test]
 fn values_that_mean_nothing_or_something_else() {
     let job = submit("--signal=USR1 --priority=0 --begin=now -t 0 --mem=0");
@@ -173,7 +174,7 @@ fn values_that_mean_nothing_or_something_else() {
     assert_eq!(Attributes(&job.attributes).component(0, component::SIGNAL), Some("USR1"));
     assert!(first.holds.user && first.priority.is_none());
     assert_eq!(first.begin, None);
-    assert_eq!(first.alternatives[0].walltime_seconds, None);
+    assert_eq!(first.alternatives[0].walltime_seconds, Some(100 * 366 * 86_400));
     assert_eq!((request(&job, 0).memory, request(&job, 0).sharing), (None, Sharing::WholeNodes), "all of the node");
 }
 

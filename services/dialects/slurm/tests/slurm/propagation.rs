@@ -23,7 +23,7 @@ const RESET: &str = "partition constraint nodes ntasks cpus-per-task mem-per-cpu
 
 /// The option of a command, as it would be written with some value that it takes.
 fn written(option: &OptionSpec) -> String {
-    let values = ["1", "noon", "block", "append", "END", "yes", "USR1", "user"];
+    let values = ["1", "noon", "block", "append", "END", "yes", "USR1", "user", "multithread", "task"];
     let value = values.iter().find(|value| option.kind().is_none_or(|kind| kind.accepts(value, &now())));
     match option.argument {
         Argument::Flag => format!("--{}", option.name),

@@ -46,7 +46,7 @@ fn a_time_limit_is_set_raised_and_lowered() {
     assert_eq!(seconds("timelimit+=10"), Some(900));
     assert_eq!(seconds("timelimit=+10"), Some(900));
     assert_eq!(seconds("timelimit-=2"), Some(180));
-    assert_eq!(asked("timelimit=UNLIMITED").walltime_seconds, None);
+    assert_eq!(seconds("timelimit=UNLIMITED"), Some(100 * 366 * 86_400));
     assert!(changed(view(json!({})), "timelimit-=10").is_err(), "nothing would be left");
 }
 
@@ -283,7 +283,11 @@ fn the_name_of_a_component_is_its_own() {
 #[test]
 fn what_is_held_keeps_its_priority() {
     let held = waiting("priority=0");
-    assert_eq!((held.is_held, held.change.priority, held.needs_operator), (true, None, false));
+    assert_eq!((held.hold, held.change.priority, held.needs_operator), (Some(true), None, false));
+    assert_eq!(
+        (waiting("hold=1").hold, waiting("hold=no").hold, waiting("nice=1").hold),
+        (Some(true), Some(false), None)
+    );
     let job = || view(json!({ "state": "held", "holds": { "user": true } }));
     let nice = changed(job(), "nice=7").expect("it is changed");
     assert_eq!((nice.change.priority, nice.needs_operator), (Some(993), false));

@@ -3,6 +3,7 @@
 use super::{ArrayPlace, ArrayTasks, HetPlace, JobRecord, Person, RequestRecord};
 use crate::{
     attributes::{self, Attributes},
+    duration,
     job_id::{component_number, component_set},
     words::{ExitCode, State, ended_reason, waiting_reason},
 };
@@ -149,7 +150,7 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
     record.qos = component.class;
     record.priority = if component.holds.is_empty() { component.priority } else { 0 };
     record.own_priority = component.priority;
-    record.limit_seconds = component.walltime_seconds;
+    record.limit_seconds = duration::limit_seconds(component.walltime_seconds);
     record.reservation = component.reservation;
     record.nodes = component.nodes;
     record.node_count = component.node_count;
@@ -186,7 +187,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         expected_start: view.slot_start.or(view.predicted_start),
         planned_nodes: Vec::new(),
         ended: view.ended,
-        limit_seconds: view.walltime_seconds,
+        limit_seconds: duration::limit_seconds(view.walltime_seconds),
         suspended_seconds: 0,
         suspended_since: None,
         nodes: view.nodes,

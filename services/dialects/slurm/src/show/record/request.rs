@@ -3,7 +3,7 @@
 use super::{ArrayTasks, JobRecord};
 use crate::{
     attributes::{self, Attributes},
-    features, output, size,
+    duration, features, output, size,
 };
 use muster_schemas::{
     job::{Component, Dependency, DependencyKind, JobSpec, Program},
@@ -220,7 +220,7 @@ impl RequestRecord {
             oversubscribe: oversubscribe(request, own(of_component::OVERSUBSCRIBE).is_some()),
             is_contiguous: own(of_component::CONTIGUOUS).is_some(),
             nice: own(of_component::NICE).and_then(|text| text.parse().ok()).unwrap_or(0),
-            time_min_seconds: own(of_component::TIME_MIN).and_then(|text| crate::duration::parse_seconds(&text)),
+            time_min_seconds: own(of_component::TIME_MIN).and_then(|text| duration::parse_seconds(&text)),
             deadline: component.deadline,
             is_requeued: own(of_component::NO_REQUEUE).is_none(),
             // The script is the whole job's, although it runs on the first component.
@@ -260,7 +260,7 @@ impl Asked {
         let Some(alternative) = component.alternatives.first() else {
             return Self { nodes: 1, tasks: 1, cpus: 1, ..Self::default() };
         };
-        let limit_seconds = alternative.walltime_seconds;
+        let limit_seconds = duration::limit_seconds(alternative.walltime_seconds);
         let start = Self { limit_seconds, ..Self::default() };
         if alternative.requests.is_empty() {
             return Self { nodes: 1, tasks: 1, cpus: 1, ..start };
