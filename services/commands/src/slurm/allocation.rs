@@ -5,7 +5,7 @@ use super::{
     forecast,
     interrupts::{Interrupts, is_end},
     site::{rules, unreachable},
-    submission::{Problem, failed, fit_to_deadlines, lead_back, refused_job, verdict},
+    submission::{Problem, failed, fit_to_deadlines, lead_back, submit, verdict},
 };
 use crate::stderr_line;
 use muster_client::{Client, ClientError, Moment, names::User};
@@ -96,13 +96,8 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
     let heterogeneous = spec.components.len() > 1;
     // Whoever is interrupted in between has a job whose number nobody knows.
     interrupts.put_off();
-    let submitted = client.submit(CommandId::new_now(), std::slice::from_ref(&spec));
-    let job = submitted.map(|answer| (answer.jobs.first().copied(), answer.is_judged));
-    let (job, is_judged) = match job {
-        Ok((Some(job), is_judged)) => (job, is_judged),
-        Ok((None, _)) => return Err(failed(command, "the answer names no job")),
-        Err(error) => return Err(refused_job(command, client, error, &spec)),
-    };
+    let answer = submit(command, client, &mut spec)?;
+    let job = *answer.jobs.first().ok_or_else(|| failed(command, "the answer names no job"))?;
     let mut canceller = client.another();
     interrupts.handle(move |signal| {
         if is_end(signal) {
@@ -117,7 +112,9 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
         }
     };
     let lost = |error: ClientError| failed(command, error);
-    if is_judged && let Some(rejection) = verdict(client, job).map_err(lost)? {
+    if answer.is_judged
+        && let Some(rejection) = verdict(client, job).map_err(lost)?
+    {
         return Err(Refusal::Rejected(rejection).into());
     }
     let seen = client.wait_for_plan(job).map_err(lost)?;

@@ -4,15 +4,15 @@ use super::{
     Ended, clusters, forecast, print,
     site::{self, now, os_text, unreachable, variable},
     submission::{
-        self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, lead_back, printed_only, refused_job,
-        tell, text_of, verdict,
+        self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, lead_back, printed_only, tell,
+        text_of, verdict,
     },
 };
 use crate::connection::ConnectionOptions;
 use crate::stderr_line;
 use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_schemas::{
-    CommandId, JobId,
+    JobId,
     job::{ExitStatus, JobSpec},
     views::JobView,
 };
@@ -72,8 +72,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     if settings.iter().any(|settings| settings.is_set("test-only")) {
         return forecast::tell(COMMAND, &mut client, spec);
     }
-    let answer = client.submit(CommandId::new_now(), std::slice::from_ref(&spec));
-    let answer = answer.map_err(|error| refused_job(COMMAND, &mut client, error, &spec))?;
+    let answer = submission::submit(COMMAND, &mut client, &mut spec)?;
     let job = *answer.jobs.first().ok_or_else(|| failed("the answer names no job"))?;
     if answer.is_judged
         && let Some(rejection) = verdict(&mut client, job).map_err(failed)?

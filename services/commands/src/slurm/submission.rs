@@ -11,10 +11,10 @@ use crate::stderr_line;
 use crate::{caller, connection::ConnectionOptions, verdict::wait_until_decided};
 use muster_client::{Client, ClientError, Moment};
 use muster_schemas::{
-    JobId,
-    job::{Component, JobSpec},
+    CommandId, JobId,
+    job::{Component, Dependency, DependencyKind, JobSpec},
     resources::Alternative,
-    views::{ErrorBody, ErrorCode, QueueView},
+    views::{CommandAnswer, ErrorBody, ErrorCode, QueueView},
 };
 use muster_slurm::{
     attributes::{Attributes, component},
@@ -205,6 +205,44 @@ pub fn fit_to_deadlines(
         component.alternatives = component.alternatives.iter().flat_map(limited).collect();
     }
     Ok(())
+}
+
+/// Submits a job. One that it depends on and that nobody knows any more is over: who waits for no more than its end need not
+/// wait, and only how it ended cannot be told (SL-C-20).
+pub fn submit(command: Command, client: &mut Client, spec: &mut JobSpec) -> Result<CommandAnswer, Problem> {
+    loop {
+        let refused = match client.submit(CommandId::new_now(), std::slice::from_ref(spec)) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let is_met = unknown_job(&refused).is_some_and(|job| end_of_unknown_job_is_met(spec, &job));
+        if !is_met {
+            return Err(refused_job(command, client, refused, spec));
+        }
+    }
+}
+
+/// The job that a refusal says does not exist.
+fn unknown_job(refused: &ClientError) -> Option<String> {
+    let ClientError::Refused(ErrorBody { code: ErrorCode::NotFound, message }) = refused else { return None };
+    let (_, behind) = message.split_once("job ")?;
+    Some(behind.split_once(" does not exist")?.0.to_owned())
+}
+
+/// Takes out what waits only for the start or the end of this job, each with what would do instead. Whether there was such.
+fn end_of_unknown_job_is_met(spec: &mut JobSpec, unknown: &str) -> bool {
+    let is_met = |dependency: &Dependency| {
+        matches!(dependency.kind, DependencyKind::Started | DependencyKind::Ended)
+            && dependency.job.is_some_and(|job| job.to_string() == unknown)
+    };
+    let mut was_found = false;
+    for component in &mut spec.components {
+        let groups = &mut component.dependencies.all_of;
+        let before = groups.len();
+        groups.retain(|group| !group.iter().any(is_met));
+        was_found |= groups.len() < before;
+    }
+    was_found
 }
 
 /// A refusal of the system in Slurm's words (SL-C-09).

@@ -211,7 +211,11 @@ fn components_are_changed_alone_and_dependencies_are_on_whole_jobs() {
     let shown = site.ok(&format!("scontrol -o show job {next}"));
     assert!(shown.contains(&format!(" Dependency=afterok:{job}(unfulfilled) ")), "{shown}");
     let refused = "sbatch: error: Batch job submission failed: Job dependency problem\n";
-    assert_eq!(site.fails("sbatch -d afterok:99999 --wrap true"), (1, refused.to_owned()));
+    for unknown in ["afterok:99999", "afternotok:99999", "afterany:99998,afterok:99999"] {
+        assert_eq!(site.fails(&format!("sbatch -d {unknown} --wrap true")), (1, refused.to_owned()), "{unknown}");
+    }
+    // SL-C-20: it is over, whatever it came to.
+    site.ok("sbatch -W -d afterany:99999,after:99998 --wrap true && srun -d 99997 true");
     site.ok(&format!("scancel {next} {job}"));
 }
 
