@@ -50,7 +50,7 @@ fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
         ids => named(site, ids)?,
     };
     let cluster: Arc<str> = cluster(site, command)?.into();
-    let page = site.details(&jobs, !command.wanted.jobs_only)?;
+    let page = site.details(&jobs, !command.wanted.jobs_only || command.report.tells_of_steps())?;
     let mut steps: BTreeMap<JobId, Vec<StepDetail>> = BTreeMap::new();
     for step in page.steps {
         steps.entry(step.job).or_default().push(step);

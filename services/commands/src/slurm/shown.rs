@@ -4,18 +4,22 @@ use super::site::Site;
 use muster_client::Moment;
 use muster_schemas::{
     JobId, Timestamp,
-    event::{EndCause, NodeExit},
-    job::ExitStatus,
+    event::EndCause,
+    job::{ExitStatus, Usage},
+    resources::IndexSet,
     views::{NodeView, StepDetail, StepNodeDetail},
 };
 use muster_slurm::{
+    attributes::{Attributes, component},
     job_id::StepName,
+    options::values::Distribution,
     queries::Failure,
     show::{
         record::{JobRecord, of_detail},
         sinfo::{NodeRecord, Partition},
         step::StepRecord,
     },
+    steps::worst,
     words::{ExitCode, NodeFacts, State},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -75,15 +79,19 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     }
     let mut line = StepRecord::of_job(record, StepName::Number(number), &step.name);
     line.started = Some(step.launched);
-    let own_end = own_end(&nodes);
-    line.ended = step.ended.or(own_end.map(|(at, _)| at));
+    line.ended = own_end(&nodes).or(step.ended);
     line.limit_seconds = step.walltime_seconds;
     line.nodes = nodes.iter().map(|node| node.node.clone()).collect();
     line.tasks = nodes.iter().map(|node| node.tasks).sum();
     line.cpus = nodes.iter().map(|node| node.cores.len()).sum();
-    line.cpu_time_micros = step.usage.cpu_time_micros;
-    line.peak_memory_bytes = step.usage.peak_memory_bytes;
-    let status = step.exit_status.or_else(|| own_end?.1);
+    let distribution = Attributes(&step.attributes).component(offset as usize, component::DISTRIBUTION);
+    line.distribution = distribution.and_then(Distribution::parse).unwrap_or_default();
+    let used = |of: fn(&Usage) -> u64| {
+        nodes.iter().filter_map(|node| node.exit.as_ref()).map(|exit| of(&exit.usage)).fold(0, u64::saturating_add)
+    };
+    line.cpu_time_micros = used(|usage| usage.cpu_time_micros);
+    line.peak_memory_bytes = used(|usage| usage.peak_memory_bytes);
+    let status = line.ended.and_then(|_| own_status(step, &nodes));
     line.exit = status.map(ExitCode::of_status).unwrap_or_default();
     line.state = if line.ended.is_none() { State::Running } else { ended_state(step, status, &nodes) };
     if line.state == State::OutOfMemory {
@@ -96,26 +104,33 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     Some(line)
 }
 
-/// When and how the tasks on these nodes ended, if they all have: the rest of a step goes on without a component whose tasks are
-/// over (SL-M-15). The status is the first that is not 0, else 0.
-fn own_end(nodes: &[&StepNodeDetail]) -> Option<(Timestamp, Option<ExitStatus>)> {
-    let exits: Option<Vec<&NodeExit>> = nodes.iter().map(|node| node.exit.as_ref()).collect();
-    let exits = exits?;
-    let statuses: Vec<ExitStatus> = exits.iter().filter_map(|exit| exit.status).collect();
-    let status = statuses.iter().find(|status| !status.is_success()).or(statuses.first());
-    Some((exits.iter().map(|exit| exit.ended).max()?, status.copied()))
+/// When the tasks on these nodes ended, if they all have: the rest of a step goes on without a component whose tasks are over
+/// (SL-M-15).
+fn own_end(nodes: &[&StepNodeDetail]) -> Option<Timestamp> {
+    let ends: Option<Vec<Timestamp>> = nodes.iter().map(|node| node.exit.as_ref().map(|exit| exit.ended)).collect();
+    ends?.into_iter().max()
+}
+
+/// How the tasks on these nodes ended: the highest status counts, as for `srun` (SL-R-23). Where tasks have not told each by
+/// itself, that of their node does.
+fn own_status(step: &StepDetail, nodes: &[&StepNodeDetail]) -> Option<ExitStatus> {
+    let ranks = nodes.iter().fold(IndexSet::new(), |all, node| all.union(&node.ranks));
+    let told = step.statuses.iter().filter(|told| !told.ranks.intersection(&ranks).is_empty()).map(|told| told.status);
+    let of_nodes = nodes.iter().filter_map(|node| node.exit.as_ref()?.status);
+    let statuses: Vec<ExitStatus> = told.chain(of_nodes).collect();
+    if statuses.is_empty() { step.exit_status } else { Some(worst(statuses)) }
 }
 
 /// How a step ended in the component that has these nodes of it.
 fn ended_state(step: &StepDetail, status: Option<ExitStatus>, nodes: &[&StepNodeDetail]) -> State {
     let ended_by = |cause: EndCause| nodes.iter().filter_map(|node| node.exit.as_ref()).any(|exit| exit.cause == cause);
-    // What ends the others says nothing of a component that was over before.
-    let was_stopped = step.is_stopping && step.ended.is_some();
     match status {
         // Where tasks used too much memory the rest may have been stopped for that.
         _ if ended_by(EndCause::OutOfMemory) => State::OutOfMemory,
-        _ if was_stopped || ended_by(EndCause::Killed) => State::Cancelled,
+        _ if ended_by(EndCause::Killed) => State::Cancelled,
+        // What ends the others says nothing of a component that has ended well.
         Some(status) if status.is_success() => State::Completed,
+        _ if step.is_stopping => State::Cancelled,
         _ => State::Failed,
     }
 }

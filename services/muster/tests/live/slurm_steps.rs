@@ -502,6 +502,30 @@ fn an_allocation_and_its_step_go_on_though_the_system_is_started_anew() {
     assert_eq!(site.ok("sacct -n -P -X -j 1 -o State,ExitCode"), "FAILED|3:0\n");
 }
 
+/// SL-A-05, SL-A-08, SL-R-23: of the highest status of its tasks, and with what they used.
+#[test]
+fn each_component_of_a_step_has_a_record_of_its_own_end() {
+    let site = reference();
+    site.ok("salloc --no-shell -n2 : -n1");
+    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let said = site.run(&format!(
+        "export SLURM_JOB_ID=1; srun -n2 sh -c 'exit $((SLURM_PROCID == 0 ? 2 : 4))' : -n1 sh -c '{busy}'"
+    ));
+    assert_eq!(said.status, 4, "{}", said.stderr);
+    assert_eq!(
+        site.ok("sacct -n -P -X -j 1+0 -o DerivedExitCode; sacct -n -P -X -j 1+1 -o DerivedExitCode"),
+        "4:0\n0:0\n"
+    );
+    site.ok("export SLURM_JOB_ID=1; srun -n2 -m cyclic true : true");
+    assert_eq!(site.ok("sacct -n -P -j 1+0.1,1+1.0 -o JobID,Layout"), "1+0.1|Cyclic\n1+1.0|Block\n");
+    let records = site.ok("sacct -n -P -j 1 -o JobID,State,ExitCode,TotalCPU");
+    let steps: Vec<Vec<&str>> =
+        records.lines().filter(|line| line.contains(".0|")).map(|line| line.split('|').collect()).collect();
+    assert_eq!(steps[0][..3], ["1+0.0", "FAILED", "4:0"], "{records}");
+    assert_eq!(steps[1][..3], ["1+1.0", "COMPLETED", "0:0"], "{records}");
+    assert!(steps[0][3] < steps[1][3], "the loop ran in one of them: {records}");
+}
+
 /// SL-O-01, SL-O-03, SL-O-07: what a group of a step is told holds for it and for those behind it.
 #[test]
 fn each_group_of_a_step_has_output_labels_and_variables_of_its_own() {

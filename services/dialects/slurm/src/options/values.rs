@@ -182,6 +182,16 @@ impl Distribution {
         }
     }
 
+    /// As `sacct` and `scontrol show step` print it.
+    pub const fn layout(self) -> &'static str {
+        match self {
+            Self::Block => "Block",
+            Self::Cyclic => "Cyclic",
+            Self::Plane(_) => "Plane",
+            Self::Arbitrary => "Arbitrary",
+        }
+    }
+
     /// The word for it in `SLURM_DISTRIBUTION`.
     pub const fn word(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use super::{
     record::JobRecord,
     step::{StepRecord, place},
 };
-use crate::words::State;
+use crate::words::{ExitCode, State};
 use muster_schemas::{job::Usage, time::Timestamp};
 use std::{cmp::Ordering, collections::BTreeSet, sync::Arc};
 
@@ -39,6 +39,8 @@ pub struct Row {
     pub step: Option<StepRecord>,
     /// What was used.
     pub usage: Usage,
+    /// The highest of the codes with which the steps of `srun` ended.
+    pub derived_exit: ExitCode,
     /// The number of the user who cancelled it.
     pub cancelled_by: Option<u32>,
     /// The name of the cluster.
@@ -162,6 +164,13 @@ pub struct Report {
     pub style: ListStyle,
     /// Without the lines above the columns (`-n`).
     pub no_header: bool,
+}
+
+impl Report {
+    /// Whether a column of jobs tells of their steps: `DerivedExitCode`.
+    pub fn tells_of_steps(&self) -> bool {
+        self.format.to_ascii_lowercase().contains("derived")
+    }
 }
 
 impl Default for Report {

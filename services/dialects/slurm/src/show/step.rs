@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     job_id::StepName,
+    options::values::Distribution,
     words::{ExitCode, State},
 };
 use muster_schemas::time::Timestamp;
@@ -43,6 +44,8 @@ pub struct StepRecord {
     pub cpus: u64,
     /// How many tasks it has.
     pub tasks: u32,
+    /// How its tasks were dealt out to the nodes.
+    pub distribution: Distribution,
     /// How it ended.
     pub exit: ExitCode,
     /// Processor time, user and system, in microseconds.
@@ -70,6 +73,7 @@ impl StepRecord {
             nodes: job.nodes.clone(),
             cpus: job.cpus,
             tasks: job.tasks,
+            distribution: Distribution::Block,
             exit: job.exit,
             cpu_time_micros: 0,
             peak_memory_bytes: 0,

@@ -2,6 +2,7 @@
 
 use super::{PlannedPart, StepPlan, Streams, World};
 use crate::{
+    attributes::{component, component_key},
     environment::{self, JobFacts},
     options::values,
     request::{Settings, Source},
@@ -84,7 +85,7 @@ impl StepPlan {
             walltime_seconds: leader.value("time", crate::duration::TimeLimit::parse).and_then(|limit| limit.seconds()),
             kill_grace_seconds: None,
             ends_on_failure: ends_on_failure(leader),
-            attributes: BTreeMap::new(),
+            attributes: self.parts.iter().filter_map(distribution).collect(),
         }
     }
 
@@ -138,6 +139,12 @@ fn exported(part: &PlannedPart, inherited: &[(String, String)]) -> Variables {
     let mut variables = environment::of_job(part.settings.text("export"), inherited);
     environment::propagate(&mut variables, part.settings.text("propagate"));
     variables
+}
+
+/// How a part wants its tasks dealt out, for lists.
+fn distribution(planned: &PlannedPart) -> Option<(String, String)> {
+    let text = planned.settings.text("distribution")?;
+    Some((component_key(planned.part.component as usize, component::DISTRIBUTION), text.to_owned()))
 }
 
 /// Takes out what all have alike.

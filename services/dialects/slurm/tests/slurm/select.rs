@@ -363,6 +363,7 @@ fn accounted(text: &str, whole_hetjob: Option<bool>) -> Vec<String> {
             job: Arc::clone(&job),
             step,
             usage: Usage::default(),
+            derived_exit: Default::default(),
             cancelled_by: None,
             cluster: "alpha".into(),
         };

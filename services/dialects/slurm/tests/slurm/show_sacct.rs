@@ -19,7 +19,14 @@ use serde_json::json;
 use std::sync::Arc;
 
 fn row(job: &Arc<JobRecord>, step: Option<StepRecord>) -> Row {
-    Row { job: Arc::clone(job), step, usage: Usage::default(), cancelled_by: None, cluster: "alpha".into() }
+    Row {
+        job: Arc::clone(job),
+        step,
+        usage: Usage::default(),
+        derived_exit: ExitCode::default(),
+        cancelled_by: None,
+        cluster: "alpha".into(),
+    }
 }
 
 /// Job 67767 of the worked example: two components of 2 and 4 processors that ran well.
@@ -237,7 +244,8 @@ fn requeued() -> JobDetail {
     let completed = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
     let part = |node: &str, component: u32, cores: &str| {
         json!({ "node": node, "component": component, "cores": cores, "gpus": "", "memory_bytes": 0, "tasks": 1,
-            "exclusive": false, "exit": null })
+            "exclusive": false, "exit": { "status": { "code": 0 }, "cause": "itself", "started": null, "ended": ago(20),
+                "usage": { "cpu_time_micros": 500_000 * (component + 1), "peak_memory_bytes": 1_048_576 } } })
     };
     let run = |number: u32, first: &str, started: i64, ended: i64, outcome: &serde_json::Value| {
         json!({ "run": number, "job": "20", "nodes": [part(first, 0, "0"), part("n9", 1, "0-3")],
@@ -255,18 +263,18 @@ fn requeued() -> JobDetail {
     .expect("details")
 }
 
-/// SL-A-05, SL-A-07
+/// SL-A-05, SL-A-07, SL-A-08: each component with what it has used.
 #[test]
 fn all_attempts_are_listed_if_they_are_asked_for_and_the_script_is_a_step_of_each() {
     let sources = sources();
     let beside = Beside { sources: &sources, cluster: "alpha".into(), steps: Vec::new() };
     let format = bars("JobID,State,NodeList,ElapsedRaw,AllocCPUS,TotalCPU,MaxRSS");
-    let latest = "20+0|COMPLETED|n2|30|1|00:01.500|\n20+0.batch|COMPLETED|n2|30|1|00:01.500|2048K\n\
-                  20+1|COMPLETED|n9|30|4|00:01.500|\n";
+    let latest = "20+0|COMPLETED|n2|30|1|00:00.500|\n20+0.batch|COMPLETED|n2|30|1|00:00.500|1024K\n\
+                  20+1|COMPLETED|n9|30|4|00:01.000|\n";
     assert_eq!(list(sacct::rows(&requeued(), &beside, false), &format), latest);
-    let all = "20+0|REQUEUED|n1|30|1|00:01.500|\n20+0.batch|REQUEUED|n1|30|1|00:01.500|2048K\n\
-               20+0|COMPLETED|n2|30|1|00:01.500|\n20+0.batch|COMPLETED|n2|30|1|00:01.500|2048K\n\
-               20+1|REQUEUED|n9|30|4|00:01.500|\n20+1|COMPLETED|n9|30|4|00:01.500|\n";
+    let all = "20+0|REQUEUED|n1|30|1|00:00.500|\n20+0.batch|REQUEUED|n1|30|1|00:00.500|1024K\n\
+               20+0|COMPLETED|n2|30|1|00:00.500|\n20+0.batch|COMPLETED|n2|30|1|00:00.500|1024K\n\
+               20+1|REQUEUED|n9|30|4|00:01.000|\n20+1|COMPLETED|n9|30|4|00:01.000|\n";
     assert_eq!(list(sacct::rows(&requeued(), &beside, true), &format), all);
 }
 

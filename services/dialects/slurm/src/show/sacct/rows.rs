@@ -58,14 +58,16 @@ fn lines(
     beside: &Beside<'_, '_>,
     steps: &[StepRecord],
 ) -> Vec<Row> {
-    let usage = run.map(|run| run.usage).unwrap_or_default();
+    let usage = run.map(|run| own_usage(run, detail, offset)).unwrap_or_default();
     let cancelled_by = canceller(detail, run, offset).filter(|_| record.state == State::Cancelled);
     let batch = batch(&record, detail, offset, usage);
+    let derived_exit = steps.iter().map(|step| step.exit).max_by_key(|exit| (exit.status, exit.signal));
     let job = Arc::new(record);
     let row = |step: Option<StepRecord>, usage| Row {
         job: Arc::clone(&job),
         step,
         usage,
+        derived_exit: derived_exit.unwrap_or_default(),
         cancelled_by,
         cluster: Arc::clone(&beside.cluster),
     };
@@ -75,6 +77,18 @@ fn lines(
     };
     let steps = batch.into_iter().chain(steps.iter().cloned()).map(of_step);
     [row(None, usage)].into_iter().chain(steps).collect()
+}
+
+/// What a component used in a run, as far as its nodes have told.
+fn own_usage(run: &RunView, detail: &JobDetail, offset: usize) -> Usage {
+    if detail.spec.components.len() < 2 {
+        return run.usage;
+    }
+    let own = run.nodes.iter().filter(|node| node.component as usize == offset);
+    own.filter_map(|node| node.exit.as_ref()).fold(Usage::default(), |all, exit| Usage {
+        cpu_time_micros: all.cpu_time_micros.saturating_add(exit.usage.cpu_time_micros),
+        peak_memory_bytes: all.peak_memory_bytes.saturating_add(exit.usage.peak_memory_bytes),
+    })
 }
 
 /// The number of the user who cancelled a component in a run, or the job before it had one: alone, or with the others

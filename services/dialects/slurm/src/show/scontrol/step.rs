@@ -28,6 +28,6 @@ pub fn step(step: &StepRecord, lines: Lines, clock: &Clock) -> String {
         .pair("Network", "(null)");
     record.line().pair("TRES", format_args!("cpu={},node={}", step.cpus, step.nodes.len()));
     record.line().pair("ResvPorts", "(null)");
-    record.line().pair("CPUFreqReq", "Default").pair("Dist", "Block");
+    record.line().pair("CPUFreqReq", "Default").pair("Dist", step.distribution.layout());
     record.end()
 }
