@@ -27,7 +27,7 @@ use interrupted::Tasks;
 use multi_prog::ProgramFile;
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
-    CommandId, JobId,
+    CommandId, JobId, Timestamp,
     event::EndCause,
     job::{ExitStatus, JobState},
     steps::{StepSpec, TerminalSize},
@@ -315,7 +315,7 @@ impl Run<'_> {
         let known = if asks { known_of(client, address) } else { None };
         let name = format!("{}.{number}", detail.job.own_number());
         if let Some(known) = &known {
-            tell_of_cancellation(known, &format!("STEP {name}"));
+            tell_of_cancellation(client, known, &format!("STEP {name}"));
         }
         let out_of_memory = known.as_ref().map(nodes_out_of_memory).unwrap_or_default();
         out_of_memory.iter().for_each(|node| stderr_line!("{}", steps::out_of_memory_line(&name, node, &ends)));
@@ -493,17 +493,25 @@ fn known_of(client: &mut Client, address: StepAddress) -> Option<StepDetail> {
 
 /// Says so if a step was ended before its tasks ended by themselves: its time was over, or somebody ended it or its job
 /// (SL-C-30).
-fn tell_of_cancellation(known: &StepDetail, what: &str) {
-    let causes =
-        [(EndCause::Walltime, messages::EndCause::TimeLimit), (EndCause::Killed, messages::EndCause::Cancelled)];
-    for (cause, why) in causes {
-        if let Some(part) = parts_ended_by(known, cause).next() {
-            let at = part.exit.as_ref().map(|exit| exit.ended).unwrap_or_default();
-            let zone = jiff::tz::TimeZone::system();
-            stderr_line!("{}", end_note(what, &part.node, at, &zone, why).trim_end());
-            return;
-        }
-    }
+fn tell_of_cancellation(client: &mut Client, known: &StepDetail, what: &str) {
+    let of = |cause| parts_ended_by(known, cause).next();
+    // The end of a job can reach its tasks before their step hears of it: then they have ended by themselves.
+    let mut of_job = || known.nodes.first().filter(|_| is_ending(client, known.job));
+    let (part, why) = match of(EndCause::Walltime) {
+        Some(part) => (part, messages::EndCause::TimeLimit),
+        None => match of(EndCause::Killed).or_else(&mut of_job) {
+            Some(part) => (part, messages::EndCause::Cancelled),
+            None => return,
+        },
+    };
+    // A job that is over need not have waited for what its nodes tell of steps.
+    let at = part.exit.as_ref().map(|exit| exit.ended).or(known.ended).unwrap_or_else(Timestamp::now);
+    let zone = jiff::tz::TimeZone::system();
+    stderr_line!("{}", end_note(what, &part.node, at, &zone, why).trim_end());
+}
+
+fn is_ending(client: &mut Client, job: JobId) -> bool {
+    client.job(job, Moment::Now).is_ok_and(|detail| detail.job.stopping.is_some() || detail.job.outcome.is_some())
 }
 
 /// The nodes where the kernel killed something of a step for its memory, each once.

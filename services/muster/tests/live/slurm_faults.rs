@@ -127,7 +127,8 @@ fn a_step_that_was_cancelled_says_so() {
         let line = format!("srun -n1 -N1 sh -c '{wish} & exec sleep 100'");
         let Output { status, stderr, .. } = in_job(&site, &line);
         assert_eq!(status, 143, "{stderr}");
-        let note = stderr.lines().find(|line| line.contains("***")).expect("a line that tells why");
+        let note =
+            stderr.lines().find(|line| line.contains("***")).unwrap_or_else(|| panic!("no line tells why: {stderr}"));
         let start = format!("slurmstepd: error: *** STEP 1.{number} ON nid00001 CANCELLED AT 20");
         assert!(note.starts_with(&start) && note.ends_with(" ***") && !note.contains("DUE"), "{stderr}");
         assert!(stderr.ends_with("srun: error: nid00001: task 0: Terminated\n"), "{stderr}");

@@ -208,13 +208,10 @@ fn order(left: &Row, right: &Row) -> Ordering {
         None => (0, 0),
     };
     let step = |row: &Row| row.step.as_ref().map(|step| place(step.step));
-    (left.job.submitted, left.job.array_number(), index(left), left.job.started, step(left)).cmp(&(
-        right.job.submitted,
-        right.job.array_number(),
-        index(right),
-        right.job.started,
-        step(right),
-    ))
+    // What has not started comes behind the attempts before it.
+    let started = |row: &Row| (row.job.started.is_none(), row.job.started);
+    let key = |row: &Row| (row.job.submitted, row.job.array_number(), index(row), started(row), step(row));
+    key(left).cmp(&key(right))
 }
 
 /// `sacct -e`: the names of the columns, four to a line.

@@ -2,7 +2,7 @@
 
 use crate::support::{ago, assert_lines, clock, component, detailed, records, run, running, sources, view};
 use muster_schemas::{
-    job::Usage,
+    job::{JobState, Usage},
     views::{JobDetail, JobView},
 };
 use muster_slurm::{
@@ -276,6 +276,34 @@ fn all_attempts_are_listed_if_they_are_asked_for_and_the_script_is_a_step_of_eac
                20+0|COMPLETED|n2|30|1|00:00.500|\n20+0.batch|COMPLETED|n2|30|1|00:00.500|1024K\n\
                20+1|REQUEUED|n9|30|4|00:01.000|\n20+1|COMPLETED|n9|30|4|00:01.000|\n";
     assert_eq!(list(sacct::rows(&requeued(), &beside, true), &format), all);
+}
+
+/// SL-A-07, SL-A-10: an attempt is over when it was put back, and not only when the next one starts; also if none comes.
+#[test]
+fn what_was_put_back_waits_without_an_attempt() {
+    let sources = sources();
+    let beside = Beside { sources: &sources, cluster: "alpha".into(), steps: Vec::new() };
+    let mut detail = requeued();
+    detail.runs.truncate(1);
+    (detail.job.run, detail.job.runs) = (Some(detail.runs[0].run), 1);
+    detail.job.started = detail.runs[0].started;
+    let format = bars("JobID,State,NodeList,Start");
+    let before = "20+0|REQUEUED|n1|2026-11-20T08:18:30\n20+0.batch|REQUEUED|n1|2026-11-20T08:18:30\n";
+    let others = "20+1|REQUEUED|n9|2026-11-20T08:18:30\n";
+    for (state, outcome, word) in [
+        (JobState::Queued, None, "PENDING"),
+        (
+            JobState::Finished,
+            serde_json::from_value(json!({ "outcome": "cancelled", "exit_status": null, "detail": null })).ok(),
+            "CANCELLED",
+        ),
+    ] {
+        (detail.job.state, detail.job.outcome) = (state, outcome);
+        let own = |offset: u32| format!("20+{offset}|{word}|None assigned|Unknown\n");
+        assert_eq!(list(sacct::rows(&detail, &beside, false), &format), own(0) + &own(1));
+        let all = format!("{before}{}{others}{}", own(0), own(1));
+        assert_eq!(list(sacct::rows(&detail, &beside, true), &format), all);
+    }
 }
 
 /// SL-A-05, EX-09

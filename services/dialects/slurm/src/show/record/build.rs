@@ -165,7 +165,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         None if state.is_pending() => waiting_reason(view.reason.as_ref(), view.holds, (sources.queue)(&view.queue)),
         None => Cow::Borrowed("None"),
     };
-    let (array, eligible) = (array_place(&view), eligible(&view));
+    let (array, eligible) = (array_place(&view), eligible(&view, state));
     JobRecord {
         number: view.own_number(),
         het: None,
@@ -183,7 +183,8 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         reason,
         submitted: view.submitted,
         eligible,
-        started: view.started,
+        // That of an attempt that is over tells nothing of the next.
+        started: view.started.filter(|_| !state.is_pending()),
         expected_start: view.slot_start.or(view.predicted_start),
         planned_nodes: Vec::new(),
         ended: view.ended,
@@ -202,9 +203,9 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
 }
 
 /// A held job that waits is not eligible; others are from their begin time on.
-fn eligible(view: &JobView) -> Option<Timestamp> {
-    let waits = view.started.is_none() && view.outcome.is_none();
-    (!waits || view.holds.is_empty()).then(|| view.begin.map_or(view.submitted, |begin| begin.max(view.submitted)))
+fn eligible(view: &JobView, state: State) -> Option<Timestamp> {
+    (!state.is_pending() || view.holds.is_empty())
+        .then(|| view.begin.map_or(view.submitted, |begin| begin.max(view.submitted)))
 }
 
 fn array_place(view: &JobView) -> Option<ArrayPlace> {

@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_schemas::{
     job::{Program, Usage},
-    views::{CancelView, JobDetail, OutcomeView, RunView},
+    views::{CancelView, JobDetail, OutcomeView, OutcomeWord, RunView},
 };
 use std::{borrow::Cow, sync::Arc};
 
@@ -28,16 +28,24 @@ pub struct Beside<'s, 'q> {
 /// The lines of a job: for each component its latest attempt and the steps of it, the batch script among them, and
 /// `with_earlier` the attempts before (`sacct -D`).
 pub fn rows(detail: &JobDetail, beside: &Beside<'_, '_>, with_earlier: bool) -> Vec<Row> {
-    let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
     let records = of_detail(detail, beside.sources);
+    let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
+    // What was put back has no attempt until it starts anew: the last one is over.
+    let waits = records.first().is_some_and(|record| record.state.is_pending());
+    let latest = latest.filter(|run| !waits && !was_put_back(run));
     let mut rows = Vec::new();
     for mut record in records {
         // Accounting tells how it ended, also while its files are still brought out.
         if let (State::StageOut, Some(outcome)) = (record.state, &detail.job.outcome) {
             record.state = State::ended(outcome.outcome);
         }
+        if latest.is_none() {
+            record.started = None;
+            record.nodes.clear();
+        }
         let offset = record.het.as_ref().map_or(0, |het| het.offset as usize);
-        let earlier = detail.runs.iter().filter(|run| with_earlier && Some(run.run) != detail.job.run);
+        let is_latest = |run: &RunView| latest.is_some_and(|latest| latest.run == run.run);
+        let earlier = detail.runs.iter().filter(|run| with_earlier && !is_latest(run));
         for run in earlier {
             let attempt = attempt(&record, run);
             rows.extend(lines(attempt, Some(run), detail, offset, beside, &[]));
@@ -47,6 +55,10 @@ pub fn rows(detail: &JobDetail, beside: &Beside<'_, '_>, with_earlier: bool) -> 
         rows.extend(lines(record, latest, detail, offset, beside, &steps));
     }
     rows
+}
+
+fn was_put_back(run: &RunView) -> bool {
+    run.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeWord::Requeued)
 }
 
 /// The line of an attempt, of the batch script in it, and of these steps.
