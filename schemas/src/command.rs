@@ -12,7 +12,7 @@ use crate::{
     policy::Policy,
     resources::Placement,
     scheduling::SchedulingSettings,
-    steps::{StepSpec, TaskStatus},
+    steps::{GroupTerms, StepSpec, TaskStatus},
     tasks::TaskList,
     time::Timestamp,
 };
@@ -338,8 +338,10 @@ pub enum Command {
     LaunchStep {
         /// The job.
         job: JobId,
-        /// All of it.
+        /// All of it, but for what its groups have of their own.
         spec: Box<StepSpec>,
+        /// For each of its groups; none if they have nothing of their own.
+        terms: Vec<GroupTerms>,
     },
     /// Send a signal to the processes of a step. The job's owner.
     SignalStep {
@@ -450,6 +452,14 @@ pub enum Command {
     ChangeReservation {
         /// All of it, under the name of one that there is.
         reservation: Box<ReservationSpec>,
+    },
+    /// A program refused what the caller asked of it, before it asked anything of the system: that leaves a record as what
+    /// the ledger refuses does, and changes nothing (SL-L-10). Users.
+    NoteRefusal {
+        /// What was asked for, such as the program's name; 1 to 64 bytes without control characters.
+        what: String,
+        /// Why it is not done, for people; 1 to 1,024 bytes.
+        why: String,
     },
 }
 

@@ -17,7 +17,7 @@ use crate::{
     policy::Policy,
     resources::{IndexSet, NodeSpec, Placement},
     scheduling::SchedulingSettings,
-    steps::{StepShare, StepSpec, TaskStatus},
+    steps::{GroupTerms, StepShare, StepSpec, TaskStatus},
     tasks::{TaskInstance, TaskList},
     time::Timestamp,
 };
@@ -1060,6 +1060,18 @@ pub enum Event {
         /// How each task ended; tasks that were not started are not among them.
         statuses: Vec<TaskStatus>,
     },
+    /// Groups of a step have something of their own in place of what [`Event::StepLaunched`], which is right before it, says
+    /// for all (SL-O-01, SL-O-07).
+    StepTermsSet {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// What each of its groups has.
+        groups: Vec<GroupTerms>,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1287,6 +1299,7 @@ impl Event {
             Self::JobAltered { .. } => ("job", "altered"),
             Self::JobTold { .. } => ("job", "told"),
             Self::JobNumbersSet { .. } => ("cluster", "job_numbers_set"),
+            Self::StepTermsSet { .. } => ("step", "terms_set"),
         }
     }
 
@@ -1348,7 +1361,8 @@ impl Event {
             | Self::ComponentEnded { job, .. }
             | Self::ClassChanged { job, .. }
             | Self::JobAltered { job, .. }
-            | Self::JobTold { job, .. } => Some(*job),
+            | Self::JobTold { job, .. }
+            | Self::StepTermsSet { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
@@ -1392,7 +1406,8 @@ impl Event {
             | Self::StepPartEnded { run, .. }
             | Self::ComponentStopping { run, .. }
             | Self::ComponentEnded { run, .. }
-            | Self::JobTold { run, .. } => Some(*run),
+            | Self::JobTold { run, .. }
+            | Self::StepTermsSet { run, .. } => Some(*run),
             _ => None,
         }
     }

@@ -883,6 +883,15 @@ public_events! {
         /// How long it may run, in seconds; `null` means as long as its job.
         walltime_seconds: Option<u64>,
     }
+    /// Groups of a step that was just launched have working directories or standard input of their own.
+    "step" "terms_set" StepTermsSet {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+    }
     /// A signal was sent to the processes of a step.
     "step" "signalled" StepSignalled {
         /// The job.
@@ -1031,9 +1040,9 @@ public_events! {
         /// The class from now on.
         class: String,
     }
-    /// A command of the user who is the actor of this event was refused; nothing else changed.
+    /// The system, or the program that was called, refused a command of the user who is the actor; nothing else changed.
     "command" "refused" CommandRefused {
-        /// What was asked for.
+        /// What was asked for, such as `submit`; the program and its verb if that is what refused, such as `srun`.
         command: String,
         /// What kind of refusal.
         code: RefusalCode,
@@ -1485,6 +1494,9 @@ impl EventData {
                 walltime_seconds: spec.walltime_seconds,
             }
             .into(),
+            Event::StepTermsSet { job, run, step, groups: _ } => {
+                StepTermsSet { job: *job, run: *run, step: *step }.into()
+            }
             Event::StepSignalled { job, run, step, component, signal } => {
                 StepSignalled { job: *job, run: *run, step: *step, component: *component, signal: *signal }.into()
             }
@@ -1664,6 +1676,7 @@ impl EventData {
             Self::JobShrunk(data) => data.job.to_string(),
             Self::TaskStarted(data) => data.job.to_string(),
             Self::StepLaunched(data) => data.job.to_string(),
+            Self::StepTermsSet(data) => data.job.to_string(),
             Self::StepSignalled(data) => data.job.to_string(),
             Self::StepStopping(data) => data.job.to_string(),
             Self::StepTasksEnded(data) => run_subject(&data.job, &data.run),

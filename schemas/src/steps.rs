@@ -53,6 +53,17 @@ pub struct StepGroup {
     pub environment: BTreeMap<String, String>,
 }
 
+/// What a group has in place of what its step says for all of them. It is in the log beside the step, whose shape in old logs
+/// cannot grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GroupTerms {
+    /// Where its tasks start; `None` means as [`StepSpec::working_directory`] says.
+    pub working_directory: Option<String>,
+    /// Where the standard input of its tasks comes from; `None` means as [`StepStreams::stdin`] says.
+    pub stdin: Option<StepInput>,
+}
+
 /// The tasks of a step on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -199,6 +210,21 @@ impl StepSpec {
     /// All its places, in the order of nodes, each with its group.
     pub fn places(&self) -> impl Iterator<Item = (&StepGroup, &StepPlace)> {
         self.groups.iter().flat_map(|group| group.places.iter().map(move |place| (group, place)))
+    }
+
+    /// Where the tasks of a group read from; `terms` are those of all groups, or none.
+    pub fn stdin_of<'a>(&'a self, terms: &'a [GroupTerms], group: usize) -> &'a StepInput {
+        terms.get(group).and_then(|terms| terms.stdin.as_ref()).unwrap_or(&self.streams.stdin)
+    }
+
+    /// Where the tasks of a group start, if it is not where their job does.
+    pub fn working_directory_of<'a>(&'a self, terms: &'a [GroupTerms], group: usize) -> Option<&'a String> {
+        terms.get(group).and_then(|terms| terms.working_directory.as_ref()).or(self.working_directory.as_ref())
+    }
+
+    /// The group of each of its places, in their order.
+    pub fn groups_of_places(&self) -> impl Iterator<Item = usize> {
+        self.groups.iter().enumerate().flat_map(|(at, group)| group.places.iter().map(move |_| at))
     }
 
     /// How many tasks it has.

@@ -15,8 +15,8 @@ pub use filtering::*;
 pub use forecast::*;
 pub use reservations::*;
 pub use steps::{
-    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
-    StepTerminalRequest, StepsPage,
+    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepLaunchRequest, StepNodeDetail,
+    StepSignalRequest, StepTerminalRequest, StepsPage,
 };
 pub use timetable::*;
 
@@ -422,6 +422,18 @@ pub struct ArrayView {
     /// numbers.
     #[serde(default)]
     pub numbered: IndexSet,
+    /// The tasks that have not started and are held singly, together by their holds.
+    #[serde(default)]
+    pub held: Vec<HeldTasksView>,
+}
+
+/// Tasks of an array that are held in the same way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HeldTasksView {
+    /// Which.
+    pub indices: IndexSet,
+    /// Their holds.
+    pub holds: Holds,
 }
 
 /// One attempt to execute a job.
@@ -484,6 +496,23 @@ pub struct JobDetail {
     /// Who cancelled it or a component of it, oldest first. Of an array: none, ask for its tasks.
     #[serde(default)]
     pub cancels: Vec<CancelView>,
+    /// How each of its dependencies stands, by component, in the places that they have in `spec`. Empty if it has none.
+    #[serde(default)]
+    pub dependencies: Vec<Vec<Vec<DependencyWord>>>,
+}
+
+/// How a dependency stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DependencyWord {
+    /// It may still be met.
+    Unmet,
+    /// What it is about has happened, and its delay lasts.
+    Delayed,
+    /// It is met.
+    Met,
+    /// It can no longer be met.
+    Never,
 }
 
 /// A user cancelled a job, or a component of it.
@@ -779,6 +808,16 @@ pub struct TellRequest {
     pub jobs: JobSelection,
     /// What.
     pub text: String,
+}
+
+/// What a program refused by itself (SL-L-10).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefusalNote {
+    /// What was asked for, such as the program's name; 1 to 64 bytes without control characters.
+    pub what: String,
+    /// Why it is not done, for people; 1 to 1,024 bytes.
+    pub why: String,
 }
 
 /// Nodes that are to take no new jobs.

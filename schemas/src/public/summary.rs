@@ -229,6 +229,9 @@ impl fmt::Display for EventData {
                 let nodes = data.nodes.iter().map(|node| &node.node).collect::<BTreeSet<_>>().len();
                 write!(f, "step {} of job {} was launched with {tasks} tasks on {nodes} nodes", data.step, data.job)
             }
+            Self::StepTermsSet(data) => {
+                write!(f, "groups of step {} of job {} have terms of their own", data.step, data.job)
+            }
             Self::StepSignalled(data) => {
                 write!(f, "step {} of job {} was sent signal {}", data.step, data.job, data.signal)
             }

@@ -5,7 +5,7 @@ use crate::{
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Usage},
     resources::IndexSet,
-    steps::{TaskStatus, TerminalSize},
+    steps::{GroupTerms, StepSpec, TaskStatus, TerminalSize},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,24 @@ pub struct StepsPage {
     pub steps: Vec<StepDetail>,
     /// The answer is as after this record.
     pub sequence: Sequence,
+}
+
+/// A step to launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepLaunchRequest {
+    /// All of it, but for what its groups have of their own.
+    #[serde(flatten)]
+    pub spec: StepSpec,
+    /// For each of its groups what it has in place of what the step says for all; left out or empty, nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub terms: Vec<GroupTerms>,
+}
+
+impl From<StepSpec> for StepLaunchRequest {
+    fn from(spec: StepSpec) -> Self {
+        Self { spec, terms: Vec::new() }
+    }
 }
 
 /// A signal for a step.

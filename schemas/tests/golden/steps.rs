@@ -7,8 +7,8 @@ use muster_schemas::{
     job::ExitStatus,
     resources::IndexSet,
     steps::{
-        StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepShare, StepSpec, StepStreams, TaskStatus,
-        TaskVariable, TerminalSize,
+        GroupTerms, StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepShare, StepSpec, StepStreams,
+        TaskStatus, TaskVariable, TerminalSize,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -61,6 +61,13 @@ fn spec() -> StepSpec {
         ends_on_failure: true,
         attributes: BTreeMap::from([("slurm.distribution".into(), "cyclic".into())]),
     }
+}
+
+/// The terms of a step's groups, which came later.
+pub fn terms_set(fixture: &Fixture) -> Vec<Event> {
+    let Fixture { job_id: job, run, .. } = fixture.clone();
+    let own = GroupTerms { working_directory: Some("/own".into()), stdin: Some(StepInput::Task(2)) };
+    vec![Event::StepTermsSet { job, run, step: StepId(3), groups: vec![GroupTerms::default(), own] }]
 }
 
 pub fn events(fixture: &Fixture) -> Vec<Event> {

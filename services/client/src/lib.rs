@@ -29,7 +29,7 @@ use muster_schemas::{
     usage::{UsageAnswer, UsageQuery},
     views::{
         CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView,
-        JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, ReleaseRequest,
+        JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest,
         RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, TellRequest,
         VerifyProgress,
     },
@@ -59,12 +59,18 @@ pub struct Client {
     endpoint: Endpoint,
     connection: Option<Connection>,
     patience: Duration,
+    on_failure: fn(&ClientError),
 }
 
 impl Client {
     /// A client of the gateway at an endpoint. It connects with the first request.
     pub const fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, connection: None, patience: PATIENCE }
+        Self { endpoint, connection: None, patience: PATIENCE, on_failure: |_| {} }
+    }
+
+    /// The same client, which says so when a command of its is not done.
+    pub fn telling(self, on_failure: fn(&ClientError)) -> Self {
+        Self { on_failure, ..self }
     }
 
     /// The same client, which repeats a command whose answer was lost for so long.
@@ -158,6 +164,14 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn tell(&mut self, id: CommandId, request: &TellRequest) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", "/v1/jobs/actions/tell", request)
+    }
+
+    /// Has the log remember that this program refused something by itself (SL-L-10).
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn note_refusal(&mut self, id: CommandId, note: &RefusalNote) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/refusals", note)
     }
 
     /// Lets nodes take no new jobs.
@@ -468,6 +482,10 @@ impl Client {
 
     /// Sends a command, and sends it again with the same id while its answer is lost.
     fn command_json(&mut self, id: CommandId, method: &str, path: &str, json: &[u8]) -> Result<Vec<u8>, ClientError> {
+        self.repeat(id, method, path, json).inspect_err(self.on_failure)
+    }
+
+    fn repeat(&mut self, id: CommandId, method: &str, path: &str, json: &[u8]) -> Result<Vec<u8>, ClientError> {
         let deadline = Instant::now() + self.patience;
         let mut sent_before = false;
         loop {

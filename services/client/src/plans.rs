@@ -40,7 +40,10 @@ impl Client {
     /// # Errors
     /// It would be refused, or there was no answer.
     pub fn forecast(&mut self, job: JobSpec) -> Result<Forecast, ClientError> {
-        self.command(CommandId::new_now(), "POST", "/v1/jobs/forecast", &ForecastRequest { job })
+        let json = serde_json::to_vec(&ForecastRequest { job });
+        let json = json.map_err(|error| ClientError::Protocol(error.to_string()))?;
+        // A question, and no command: that it would be refused is an answer.
+        crate::parse(&self.repeat(CommandId::new_now(), "POST", "/v1/jobs/forecast", &json)?)
     }
 
     /// How the scheduler has done since the gateway was started.

@@ -4,11 +4,12 @@ use crate::{Client, ClientError, Moment, RETRY_PAUSE, accepted};
 use muster_schemas::{
     CommandId, JobId, RunId, StepId, codec,
     job::ExitStatus,
+    resources::IndexSet,
     step_io::{Frame, MAX_WRITE_BYTES, OutputPage, OutputPart},
-    steps::{StepSpec, TerminalSize},
+    steps::TerminalSize,
     views::{
-        CommandAnswer, ConcludeRequest, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer, StepSignalRequest,
-        StepTerminalRequest, StepsPage,
+        CommandAnswer, ConcludeRequest, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer, StepLaunchRequest,
+        StepSignalRequest, StepTerminalRequest, StepsPage,
     },
 };
 use std::time::{Duration, Instant};
@@ -41,7 +42,7 @@ impl StepAddress {
 impl Client {
     /// A client of the same gateway with a connection of its own: while one waits for output, another sends input.
     pub fn another(&self) -> Self {
-        Self::new(self.endpoint.clone()).with_patience(self.patience)
+        Self::new(self.endpoint.clone()).with_patience(self.patience).telling(self.on_failure)
     }
 
     /// Launches a step inside a running job. For cores that other steps use it waits up to so many seconds, at most 60, and
@@ -53,11 +54,11 @@ impl Client {
         &mut self,
         id: CommandId,
         job: JobId,
-        spec: &StepSpec,
+        request: &StepLaunchRequest,
         wait_seconds: u32,
     ) -> Result<StepAnswer, ClientError> {
         let wait = wait_seconds.min(60);
-        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/launch?wait_seconds={wait}"), spec)
+        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/launch?wait_seconds={wait}"), request)
     }
 
     /// The steps of a job, also those that have ended.
@@ -105,11 +106,20 @@ impl Client {
     }
 
     /// Says something to the tasks of a step, all of it, however long they take to read it. `offset` is how much was said
-    /// before; the new offset is returned. With `is_last` nothing may be said behind it.
+    /// before; the new offset is returned. With `is_last` nothing may be said behind it. With `groups` only tasks of these
+    /// groups of the step hear it, and what was said to others does not count.
     ///
     /// # Errors
     /// The request was refused, or not answered and the gateway could not be reached again within this client's patience.
-    pub fn say(&mut self, address: StepAddress, offset: u64, bytes: &[u8], is_last: bool) -> Result<u64, ClientError> {
+    pub fn say(
+        &mut self,
+        address: StepAddress,
+        groups: Option<&IndexSet>,
+        offset: u64,
+        bytes: &[u8],
+        is_last: bool,
+    ) -> Result<u64, ClientError> {
+        let groups = groups.map(|groups| format!("&groups={groups}")).unwrap_or_default();
         let end = offset + bytes.len() as u64;
         let mut done = offset;
         let mut last_contact = Instant::now();
@@ -117,7 +127,7 @@ impl Client {
             let left = &bytes[(done - offset) as usize..];
             let piece = &left[..left.len().min(MAX_WRITE_BYTES)];
             let ends = is_last && piece.len() == left.len();
-            let query = format!("input?run={}&offset={done}&is_last={ends}&wait_seconds=10", address.run);
+            let query = format!("input?run={}&offset={done}&is_last={ends}&wait_seconds=10{groups}", address.run);
             let answer = self.ask("POST", &address.path(&query), piece, None).and_then(accepted);
             match answer.and_then(|body| crate::parse::<StepInputAnswer>(&body)) {
                 Ok(StepInputAnswer { length }) => {

@@ -1,6 +1,9 @@
 //! Which instance a command is for, and how it is reached.
 
-use crate::exit::{Failure, Status};
+use crate::{
+    exit::{Failure, Status},
+    slurm::refusals,
+};
 use clap::Args;
 use muster_client::{Client, ClientError, Endpoint};
 use muster_schemas::views::ErrorCode;
@@ -81,7 +84,7 @@ impl ConnectionOptions {
 
     /// A client of the gateway; it connects with its first request.
     pub fn client(&self) -> Result<Client, Failure> {
-        Ok(Client::new(self.endpoint()?))
+        Ok(Client::new(self.endpoint()?).telling(refusals::not_done))
     }
 }
 

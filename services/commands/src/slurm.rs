@@ -15,6 +15,7 @@ mod interrupts;
 mod limits;
 mod manager;
 mod queue;
+pub(crate) mod refusals;
 mod reservation;
 mod salloc;
 mod shown;
@@ -101,11 +102,11 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
             None => on_cluster(connection, tool, words),
         },
     };
-    ended.unwrap_or_else(|failure| {
-        // Who cannot be told is not told; the status says it.
-        failure.lines.iter().for_each(|line| stderr_line!("{line}"));
-        failure.code
-    })
+    let status = ended.unwrap_or_else(|failure| refusals::tell(&failure));
+    if status != 0 {
+        refusals::report(connection, tool, words);
+    }
+    status
 }
 
 /// Carries a command out that lists or controls.
@@ -143,10 +144,9 @@ fn on_clusters(
         // The rows of all clusters stand in one table.
         let headless = (tool == "sacct" && place > 0).then(|| "--noheader".to_owned());
         let words: Vec<String> = headless.into_iter().chain(words.iter().cloned()).collect();
-        status = status.max(on_cluster(&cluster.connection, tool, &words).unwrap_or_else(|failure| {
-            failure.lines.iter().for_each(|line| stderr_line!("{line}"));
-            failure.code
-        }));
+        let ended = on_cluster(&cluster.connection, tool, &words).unwrap_or_else(|failure| refusals::tell(&failure));
+        refusals::report(&cluster.connection, tool, &words);
+        status = status.max(ended);
     }
     Ok(status)
 }

@@ -153,6 +153,7 @@ impl State {
             | Event::CommandRefused { .. }
             | Event::JobSignalled { .. }
             | Event::StepSignalled { .. }
+            | Event::StepTermsSet { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }
             | Event::FilterLateResult { .. } => {}

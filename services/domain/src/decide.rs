@@ -117,7 +117,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         | Command::RunnersMissing { .. }
         | Command::CallsLost { .. }
         | Command::PlannerHello) => filters::decide(&access, command, now),
-        Command::LaunchStep { job, spec } => steps::launch::launch(&access, job, *spec),
+        Command::LaunchStep { job, spec, terms } => steps::launch::launch(&access, job, *spec, terms),
         Command::SignalStep { job, step, component, signal } => {
             steps::launch::signal(&access, job, step, component, signal)
         }
@@ -129,6 +129,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         }
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
+        Command::NoteRefusal { what, why } => clients::note_refusal(&access, &what, &why),
         Command::SetScheduling { settings } => tasks::set_scheduling(&access, *settings),
         Command::ChangeAccounts { changes } => accounts::change(&access, changes),
         Command::ChangeClass { jobs, class } => accounts::change_class(&access, &jobs, &class),

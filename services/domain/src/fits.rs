@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{
     NodeId,
     cluster::{ClusterSettings, QueueSpec},
-    resources::{Alternative, Level, NodeFilter, NodeSpec, Per, Request, Sharing},
+    resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing},
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,6 +89,53 @@ fn too_much(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, settings:
             let most = largest(nodes, &|node| u64::from(requests::model_count(node, model)));
             has("GPUs on one node", gpus_of_one(request), most)
         })
+        .or_else(|| too_many_tasks(nodes, queue, request, wanted))
+}
+
+/// Why a request's tasks have no room on as many nodes as it may have; `None` if they have, as far as is easily seen.
+fn too_many_tasks(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, fewest: u64) -> Option<String> {
+    let most_nodes = match request.path.as_slice() {
+        [] => nodes.len(),
+        [LevelCount { level: Level::Node, count: Count::Range { max, .. } }] => nodes.len().min(*max as usize),
+        // What levels below nodes or groups above them come to, only a placement tells.
+        _ => return None,
+    };
+    let tasks = request.tasks.map_or(fewest, u64::from);
+    // Mostly the first nodes have room for them, and then nothing need be ordered.
+    let mut left = tasks;
+    for node in nodes.iter().take(most_nodes) {
+        left = left.saturating_sub(room(node, request, true));
+        if left == 0 {
+            return None;
+        }
+    }
+    let most_tasks = |with_memory: bool| {
+        let mut rooms: Vec<u64> = nodes.iter().map(|node| room(node, request, with_memory)).collect();
+        rooms.sort_unstable_by(|one, other| other.cmp(one));
+        rooms.into_iter().take(most_nodes).fold(0, u64::saturating_add)
+    };
+    let found = most_tasks(true);
+    if tasks <= found {
+        return None;
+    }
+    let why = if tasks <= most_tasks(false) { " with the memory that they ask for" } else { "" };
+    let (name, s) = (&queue.name, if most_nodes == 1 { "" } else { "s" });
+    Some(format!(
+        "it asks for {tasks} tasks on {most_nodes} node{s}, the nodes of queue `{name}` have room for {found}{why}"
+    ))
+}
+
+/// How many tasks of a request a node can ever have.
+fn room(node: &NodeSpec, request: &Request, with_memory: bool) -> u64 {
+    let cores_of_one = u64::from(request.cpus_per_task.max(1));
+    let of_cores = u64::from(node.cores) / cores_of_one;
+    let bytes_of_one = request.memory.filter(|_| with_memory).map_or(0, |memory| match memory.per {
+        Per::Task => memory.bytes,
+        Per::Core => memory.bytes.saturating_mul(cores_of_one),
+        Per::Node | Per::Gpu | Per::Request => 0,
+    });
+    let of_memory = node.memory_bytes.checked_div(bytes_of_one).unwrap_or(u64::MAX);
+    of_cores.min(of_memory).min(request.tasks_per_node.map_or(u64::MAX, u64::from))
 }
 
 /// The memory that each node of a request has at least.

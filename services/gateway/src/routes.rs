@@ -46,6 +46,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/actions/signal", post(commands::signal))
         .route("/v1/jobs/actions/modify", post(commands::modify))
         .route("/v1/jobs/actions/tell", post(commands::tell))
+        .route("/v1/refusals", post(commands::note_refusal))
         .route("/v1/jobs/forecast", post(plans::forecast))
         .route("/v1/jobs/actions/hold-until", post(described::hold_until))
         .route("/v1/jobs/actions/end", post(described::end))
@@ -156,6 +157,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::signal,
         commands::modify,
         commands::tell,
+        commands::note_refusal,
         commands::start_step,
         commands::drain,
         commands::resume_nodes,

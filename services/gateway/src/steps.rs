@@ -12,7 +12,7 @@ use muster_schemas::{
     event::{Event, NodeExit, Record},
     job::Usage,
     resources::IndexSet,
-    steps::{StepSpec, TaskStatus},
+    steps::{GroupTerms, StepSpec, TaskStatus},
     views::{StepDetail, StepNodeDetail},
 };
 use std::{
@@ -172,6 +172,8 @@ pub(crate) struct KnownStep {
     /// Its owner's login name.
     pub(crate) owner: String,
     pub(crate) spec: Arc<StepSpec>,
+    /// What its groups have of their own.
+    pub(crate) terms: Vec<GroupTerms>,
 }
 
 /// Steps whose streams were asked for lately. What is in it never changes.
@@ -201,7 +203,7 @@ impl StepBook {
     async fn look_up(&self, app: &App, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
         app.reader.catch_up(None).await?;
         let started = |state: &State| Some(state.run(run)?.steps.get(&step)?.started_sequence);
-        let history = match app.reader.projection().read(started) {
+        let mut history = match app.reader.projection().read(started) {
             Some(sequence) => app.reader.replay(sequence, 1).await?,
             None => app.reader.job_history(job, None).await?,
         };
@@ -214,8 +216,18 @@ impl StepBook {
             _ => None,
         });
         let spec = launch.ok_or_else(|| unknown(job, run, step))?;
+        if let ([launched], true) = (history.as_slice(), spec.groups.len() > 1) {
+            // What the groups have of their own is right behind the launch.
+            history = app.reader.replay(launched.sequence.next(), 1).await?;
+        }
+        let terms = history.iter().find_map(|record| match &record.event {
+            Event::StepTermsSet { run: of_run, step: number, groups, .. } if (*of_run, *number) == (run, step) => {
+                Some(groups.clone())
+            }
+            _ => None,
+        });
         let owner = crate::routes::owner_of(app, job).await?;
-        let known = Arc::new(KnownStep { job, owner, spec });
+        let known = Arc::new(KnownStep { job, owner, spec, terms: terms.unwrap_or_default() });
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if book.len() >= MAX_REMEMBERED {
             book.clear();

@@ -12,8 +12,8 @@ use muster_schemas::{
     public::Names,
     resources::{Alternative, Count, IndexSet, Level, NodeShare, Placement, Request},
     views::{
-        AccountsPage, ArrayView, BufferView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage, OutcomeWord,
-        QueueView, QueuesPage, ReservationView, ReservationsPage, RunNodeView, RunView,
+        AccountsPage, ArrayView, BufferView, HeldTasksView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage,
+        OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage, RunNodeView, RunView,
     },
 };
 use std::collections::BTreeMap;
@@ -128,7 +128,19 @@ fn array_view(state: &State, job: &Job, array: &ArrayState) -> ArrayView {
         max_running: array.max_running,
         never_started: never_started(state, job, array),
         numbered: state.numbered_tasks(job.id.number).cloned().unwrap_or_default(),
+        held: held_tasks(array),
     }
+}
+
+fn held_tasks(array: &ArrayState) -> Vec<HeldTasksView> {
+    let mut held: Vec<HeldTasksView> = Vec::new();
+    for (index, holds) in &array.held {
+        match held.iter_mut().find(|known| known.holds == *holds) {
+            Some(known) => drop(known.indices.insert(*index)),
+            None => held.push(HeldTasksView { indices: IndexSet::from_range(*index, *index), holds: *holds }),
+        }
+    }
+    held
 }
 
 /// The tasks that are over and have no job of their own, where they can have come to that end without one. A task that has

@@ -15,6 +15,7 @@ use muster_schemas::{
     ids::{NodeId, PartId, Sequence, StepId},
     job::Program,
     node::{LaunchOrder, NODE_CORES_VARIABLE, NodeOrder, node_cores_text},
+    steps::GroupTerms,
 };
 
 /// Whether the log knows that a node is up since this boot, so that a sign of life is no news.
@@ -140,9 +141,18 @@ fn launch_step(
             Ok(order.map(|order| NodeOrder::Launch(Box::new(order))))
         }
         Some(Event::StepLaunched { spec: launched, .. }) => {
-            let order = orders::tasks_order(state, part, node, step, &spec, &launched);
+            let terms = terms_of(log, step, started.next())?;
+            let order = orders::tasks_order(state, part, node, step, &spec, (&launched, &terms));
             Ok(order.map(|order| NodeOrder::LaunchTasks(Box::new(order))))
         }
         _ => Err(LogError::DamagedRecord { sequence: started, detail: "it should be the start of a step".into() }),
+    }
+}
+
+/// What the groups of a step have of their own: in the record behind that of its launch, if they have something.
+fn terms_of(log: &Log, launched: StepId, behind: Sequence) -> Result<Vec<GroupTerms>, LogError> {
+    match log.record(behind)?.map(|record| record.event) {
+        Some(Event::StepTermsSet { step, groups, .. }) if step == launched => Ok(groups),
+        _ => Ok(Vec::new()),
     }
 }

@@ -387,30 +387,29 @@ impl Engine {
             round.batch.remove_notice(*of, *notification);
         }
         let audited = refusals::audited(&command);
+        let noted = refusals::noted(&command);
         let decision = muster_domain::decide_owned(&self.state, &actor, command, round.now);
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
             Ok(decision)
         });
         let asked_by = AskedBy { actor: Arc::new(actor), command: id, trace };
-        let (result, has_events) = match decision {
+        let now = self.clock.monotonic();
+        let (result, events) = match decision {
             Err(refusal) => {
-                let now = self.clock.monotonic();
-                let trace = audited.and_then(|command| self.refusals.record(&asked_by.actor, command, &refusal, now));
-                let is_recorded = trace.is_some();
-                if let Some(event) = trace {
-                    self.record(event, &asked_by, round)?;
-                }
-                (Err(refusal), is_recorded)
+                let told = audited.and_then(|what| self.refusals.record(&asked_by.actor, what, &refusal, now));
+                (Err(refusal), Vec::from_iter(told))
             }
-            Ok(decision) => {
-                let has_events = !decision.events.is_empty();
-                for event in decision.events {
-                    self.record(event, &asked_by, round)?;
-                }
-                (Ok(decision.reply), has_events)
+            Ok(mut decision) => {
+                let told = noted.and_then(|(what, why)| self.refusals.record(&asked_by.actor, &what, &why, now));
+                decision.events.extend(told);
+                (Ok(decision.reply), decision.events)
             }
         };
+        let has_events = !events.is_empty();
+        for event in events {
+            self.record(event, &asked_by, round)?;
+        }
         let answer = Answer { sequence: round.batch.head().sequence, result };
         // What changed nothing and was not asked by a person can as well be decided again.
         if has_events || matches!(*asked_by.actor, Actor::User(_)) {

@@ -1,8 +1,8 @@
-//! Which refusals leave a record (SL-L-10): those of what users ask about jobs and accounts, and of each user only so many
-//! in a short time, so that nobody can fill the log with what is not done.
+//! Which refusals leave a record (SL-L-10): those of what users ask for, also those that their programs decided before they
+//! asked; and of each user only so many in a short time, so that nobody can fill the log with what is not done.
 
 use muster_schemas::{
-    command::{Command, Refusal},
+    command::{Command, Refusal, RefusalCode},
     event::{Actor, Event},
 };
 use std::{
@@ -37,23 +37,47 @@ struct Counts {
 pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
     Some(match command {
         Command::Submit { .. } | Command::SubmitDocument { .. } => "submit",
-        Command::Modify { .. } => "modify",
+        Command::Modify { .. } | Command::Alter { .. } => "modify",
+        Command::ConfigureJob { .. } => "configure_job",
+        Command::EnterJob { .. } => "enter",
         Command::ChangeClass { .. } => "change_class",
         Command::ChangeAccounts { .. } => "change_accounts",
-        Command::Cancel { .. } => "cancel",
-        Command::Hold { .. } => "hold",
+        Command::Cancel { .. } | Command::EndJobs { .. } => "cancel",
+        Command::Hold { .. } | Command::HoldUntil { .. } => "hold",
         Command::Release { .. } => "release",
         Command::Requeue { .. } | Command::RequeueLater { .. } => "requeue",
         Command::Suspend { .. } => "suspend",
         Command::Resume { .. } => "resume",
+        Command::Signal { .. } => "signal",
+        Command::TellJobs { .. } => "tell",
+        Command::StartStep { .. } => "start_step",
+        Command::LaunchStep { .. } => "launch_step",
+        Command::SignalStep { .. } => "signal_step",
+        Command::EndStep { .. } => "end_step",
+        Command::Configure { .. } => "configure",
+        Command::DrainNodes { .. } | Command::TakeNodesDown { .. } => "drain_nodes",
+        Command::ResumeNodes { .. } => "resume_nodes",
+        Command::Reserve { .. } => "reserve",
+        Command::ChangeReservation { .. } => "change_reservation",
+        Command::RemoveReservation { .. } => "remove_reservation",
         _ => return None,
     })
+}
+
+/// What a program of the caller refused, and why, if the command tells of that.
+pub(crate) fn noted(command: &Command) -> Option<(String, Refusal)> {
+    let Command::NoteRefusal { what, why } = command else { return None };
+    Some((what.clone(), Refusal::new(RefusalCode::Invalid, why.clone())))
 }
 
 impl Refusals {
     /// What is recorded of a refusal, if anything.
     pub fn record(&mut self, actor: &Actor, command: &str, refusal: &Refusal, now: Instant) -> Option<Event> {
         let Actor::User(owner) = actor else { return None };
+        // It waits for others, and asks again.
+        if refusal.code == RefusalCode::Busy {
+            return None;
+        }
         let window = *self.window.get_or_insert(now);
         if now.saturating_duration_since(window) >= WINDOW {
             self.window = Some(now);
@@ -84,7 +108,7 @@ impl Refusals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_schemas::{command::RefusalCode, event::Owner};
+    use muster_schemas::event::Owner;
 
     fn user(name: &str) -> Actor {
         Actor::User(Owner { user: name.into(), uid: 1000, gid: 100 })
@@ -110,5 +134,7 @@ mod tests {
         assert!(matches!(again, Some(Event::CommandRefused { unrecorded: 7, .. })), "{again:?}");
         assert!(matches!(told("ada", WINDOW), Some(Event::CommandRefused { unrecorded: 0, .. })));
         assert_eq!(refusals.record(&Actor::Planner, "submit", &refusal, start), None);
+        let busy = Refusal::new(RefusalCode::Busy, "others run");
+        assert_eq!(refusals.record(&user("eve"), "launch_step", &busy, start + WINDOW), None, "it asks again");
     }
 }

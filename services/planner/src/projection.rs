@@ -505,7 +505,7 @@ fn can_change_plan(event: &Event) -> bool {
         Event::FilterLateResult { .. } | Event::FilterRunnersMissing { .. } => false,
         Event::JobWarned { .. } | Event::JobMessage { .. } | Event::JobTold { .. } => false,
         Event::StepLaunched { .. } | Event::StepSignalled { .. } | Event::StepStopping { .. } => false,
-        Event::StepTasksEnded { .. } | Event::JobKept { .. } => false,
+        Event::StepTermsSet { .. } | Event::StepTasksEnded { .. } | Event::JobKept { .. } => false,
         Event::RunPartStarted { .. } | Event::RunPartEnded { .. } | Event::StepPartEnded { .. } => false,
         Event::StepStarted { .. } | Event::StepNodeEnded { .. } | Event::StepEnded { .. } => false,
         _ => true,

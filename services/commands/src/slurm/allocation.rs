@@ -4,6 +4,7 @@
 use super::{
     forecast,
     interrupts::{Interrupts, is_end},
+    refusals,
     site::{rules, unreachable},
     submission::{Problem, failed, fit_to_deadlines, lead_back, submit, verdict},
 };
@@ -159,6 +160,8 @@ fn wait_at_most(client: &mut Client, job: JobId, seconds: u32) -> Result<JobView
 }
 
 fn never_started(command: Command, job: &JobView) -> Problem {
+    // The log has its end.
+    refusals::is_known();
     let why = job.outcome.as_ref().map(ToString::to_string).unwrap_or_default();
     let revoked = AllocationEvent::Revoked.line(Command::Salloc, job.id.number).unwrap_or_default();
     let lines = match command {

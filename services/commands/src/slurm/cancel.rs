@@ -1,6 +1,11 @@
 //! `scancel` (SL-C-30 to C-32, SL-M-01 to M-05, SL-M-17).
 
-use super::{Ended, site::Site, wanted};
+use super::{
+    Ended,
+    refusals::{self, tell},
+    site::Site,
+    wanted,
+};
 use crate::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
@@ -35,15 +40,10 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     }
     let mut status = 0;
     for id in &command.ids {
+        refusals::is_new();
         status = status.max(by_id(site, &command, id).unwrap_or_else(|failure| tell(&failure)));
     }
     Ok(status)
-}
-
-/// Says why something was not done; the exit status that comes of it.
-fn tell(failure: &Failure) -> u8 {
-    failure.lines.iter().for_each(|line| stderr_line!("{line}"));
-    failure.code
 }
 
 fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
@@ -135,6 +135,7 @@ fn end_step(
 fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Ended {
     let mut status = 0;
     for target in targets.iter().copied() {
+        refusals::is_new();
         let record = line_of(target, records);
         let record = record.as_ref();
         let shown = record.map_or_else(|| target.job.to_string(), |record| record.shown_id().to_string());

@@ -1,18 +1,17 @@
 //! `scontrol` (SL-C-33 to C-38, SL-M-04 to M-11).
 
 use super::{
-    Ended, print, reservation, shown,
+    Ended, print, refusals, reservation, shown,
     site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site, os_text},
     update, wanted,
 };
-use crate::stderr_line;
 use muster_client::Moment;
 use muster_schemas::{
     CommandId, JobId,
     accounts::AccountSettings,
     command::JobSelection,
     job::{Holds, JobState},
-    views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
+    views::{ErrorCode, HoldRequest, JobView, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
 };
 use muster_slurm::{
     burst_buffer::script_of,
@@ -222,11 +221,14 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
     let licences: Vec<String> = config.licences.iter().map(|(name, count)| format!("{name}:{count}")).collect();
     let host = super::site::host();
+    let since = site.client.statistics().map_err(|error| site.failure(&error))?.since;
     let info = site.client.info(Moment::Now).map_err(|error| site.failure(&error))?;
     let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
         ("AccountingStorageType", "accounting_storage/muster".to_owned()),
         ("AccountingStorageEnforce", enforced(config.accounts.as_ref())),
+        // Each gateway answers for itself.
+        ("BOOT_TIME", scontrol::time(since, &site.clock)),
         ("ClusterName", config.settings.name),
         ("EnforcePartLimits", "ALL".to_owned()),
         ("FirstJobId", config.first_job_number.unwrap_or(1).to_string()),
@@ -276,8 +278,7 @@ fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant) 
     let mut status = 0;
     for id in ids {
         if let Err(failure) = act_on(site, action, &id.job, variant) {
-            failure.lines.iter().for_each(|line| stderr_line!("{line}"));
-            status = failure.code;
+            status = refusals::tell(&failure);
         }
     }
     Ok(status)
@@ -286,15 +287,14 @@ fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant) 
 fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> Result<(), Failure> {
     let views = site.named(&[IdExpression { job: part.clone(), step: None }])?;
     let owner = views.first().map(|view| view.owner.clone());
-    // Such as one of a job that could not be staged in (SL-B-08).
-    let has_system_hold = views.iter().any(|view| view.holds.system);
     let is_over = !views.is_empty() && views.iter().all(|view| view.outcome.is_some());
     let waits = views.iter().all(|view| matches!(view.state, JobState::Held | JobState::Queued));
     // Whether it may be put back is what it asked for.
-    let records = site.records(views, action == Action::Requeue)?;
+    let records = site.records(views.clone(), action == Action::Requeue)?;
     let Chosen::Targets(targets) = choose(action, part, &records, site.parameters()?.whole_hetjob)? else {
         return Ok(());
     };
+    let set = targets.iter().fold(Holds::default(), |all, target| all.union(holds_of(&views, *target)));
     // More than one are tasks of an array, which have no components.
     let jobs = match targets.as_slice() {
         [Target { job, component: Some(component) }] => JobSelection::Component { job: *job, component: *component },
@@ -302,17 +302,14 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
     };
     let id = CommandId::new_now();
     // An operator holds other people's jobs so that they cannot release them.
-    let is_own = owner.as_ref() == Some(&site.user) || variant == Variant::UserHold;
+    let is_own = variant == Variant::UserHold || owner == Some(site.caller()?);
     let client = &mut site.client;
     let done = match action {
         Action::Hold => {
             let holds = Holds { user: is_own, operator: !is_own, ..Holds::default() };
             client.hold(id, &HoldRequest { jobs, holds, reason: String::new() })
         }
-        Action::Release => {
-            let holds = Holds { user: true, operator: !is_own, system: has_system_hold };
-            client.release(id, &ReleaseRequest { jobs, holds })
-        }
+        Action::Release => client.release(id, &ReleaseRequest { jobs, holds: released(set, is_own) }),
         Action::Requeue => {
             let hold = variant == Variant::Held;
             client.requeue(id, &RequeueRequest { jobs, hold, delay_seconds: REQUEUE_DELAY_SECONDS })
@@ -337,6 +334,34 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         Some(_) => Failure::plain(format_args!("{error} for job {part}")),
         None => site.failure(&error),
     })
+}
+
+/// The holds that are set on what is acted on (SL-C-37).
+pub fn holds_of(views: &[JobView], target: Target) -> Holds {
+    let of_array = |view: &JobView| {
+        let held = view.array.iter().flat_map(|array| &array.held);
+        let held = held.filter(|held| target.job.index.is_none_or(|index| held.indices.contains(index)));
+        held.fold(Holds::default(), |all, held| all.union(held.holds))
+    };
+    let of_components = |view: &JobView| {
+        let components = view.by_component.iter().zip(0..);
+        let components = components.filter(|(_, number)| target.component.is_none_or(|only| only == *number));
+        components.fold(Holds::default(), |all, (component, _)| all.union(component.holds))
+    };
+    let is_its = |view: &&JobView| view.id == target.job || view.id == target.job.whole();
+    let own = |view: &JobView| match target.component.is_none() && view.id == target.job {
+        true => view.holds,
+        false => Holds::default(),
+    };
+    let all = views.iter().filter(is_its).map(|view| own(view).union(of_array(view)).union(of_components(view)));
+    all.fold(Holds::default(), Holds::union)
+}
+
+/// What `release` asks to be released where these holds are set. What its owner may not release is asked for all the same: it
+/// is refused, and not passed over as if nothing held the job (SL-C-37). A hold of the system is such as that of a job which
+/// could not be staged in (SL-B-08).
+pub fn released(set: Holds, is_own: bool) -> Holds {
+    Holds { user: true, operator: set.operator || !is_own, system: set.system }
 }
 
 /// A message for a running job stands behind what its script says on standard error.
@@ -404,5 +429,21 @@ fn wait_job(site: &mut Site, id: &IdExpression) -> Ended {
             return Err(Failure::plain(format_args!("Job {id} ended before it started")));
         }
         std::thread::sleep(deadline_pause);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_owner_may_not_release_is_asked_for_where_it_is_set() {
+        let none = Holds::default();
+        let user = Holds { user: true, ..none };
+        let (operator, system) = (Holds { operator: true, ..none }, Holds { system: true, ..none });
+        assert_eq!(released(user, true), user);
+        assert_eq!(released(operator, true), user.union(operator));
+        assert_eq!(released(none, false), user.union(operator));
+        assert_eq!(released(system, true), user.union(system));
     }
 }

@@ -1,7 +1,7 @@
 //! When a job would start: `--test-only` (SL-S-24, SL-C-10), and which of several clusters starts it first (SL-S-19).
 
 use super::{
-    site::{now, unreachable},
+    site::{is_operator, now, unreachable},
     submission::{Problem, refused_job},
 };
 use crate::stderr_line;
@@ -61,8 +61,9 @@ pub fn start(command: Command, client: &mut Client, spec: JobSpec) -> Result<Opt
 /// by how much a job that is nicer than others has a lower priority than them (SL-C-13).
 ///
 /// # Errors
-/// The system does not answer.
-pub fn settle(command: Command, client: &mut Client, spec: &mut JobSpec) -> Result<(), Failure> {
+/// The system does not answer; a job that is to be before others and may not.
+pub fn settle(command: Command, client: &mut Client, spec: &mut JobSpec) -> Result<(), Problem> {
+    settle_rank(command, client, spec)?;
     for offset in 0..spec.components.len() {
         let own = |spec: &JobSpec, name: &str| Attributes(&spec.attributes).component(offset, name).map(str::to_owned);
         if let Some(list) = own(spec, component::PARTITION) {
@@ -76,6 +77,27 @@ pub fn settle(command: Command, client: &mut Client, spec: &mut JobSpec) -> Resu
             spec.components[offset].priority = Some(priority.saturating_sub(nice));
         }
     }
+    Ok(())
+}
+
+/// Only operators may raise a priority (SL-C-36). At submission that of anybody else counts for nothing, as in Slurm, where it
+/// is passed over without a word, and less than nothing is no niceness of theirs.
+fn settle_rank(command: Command, client: &mut Client, spec: &mut JobSpec) -> Result<(), Problem> {
+    let is_ranked = spec.components.iter().any(|component| component.priority.is_some());
+    let attributes = Attributes(&spec.attributes);
+    let mut nices = (0..spec.components.len()).filter_map(|offset| attributes.component(offset, component::NICE));
+    let is_ahead = nices.any(|nice| nice.starts_with('-'));
+    // Most jobs ask for neither, and then nobody is asked.
+    if !is_ranked && !is_ahead {
+        return Ok(());
+    }
+    if is_operator(client).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))? {
+        return Ok(());
+    }
+    if is_ahead {
+        return Err(Refusal::Rejected(Rejection::Nice).into());
+    }
+    spec.components.iter_mut().for_each(|component| component.priority = None);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `sacctmgr`: accounts, users, associations and service classes (SL-L-02, SL-L-07).
 
 use super::{
-    Ended, print,
+    Ended, print, refusals,
     site::{Site, host},
     wanted,
 };
@@ -73,6 +73,7 @@ fn told(command: &Sacctmgr, proposal: &Proposal, is_first: bool) -> Option<u8> {
     }
     print(&proposal.said);
     proposal.errors.iter().for_each(|error| stderr_line!("{error}"));
+    refusals::remember(&proposal.errors);
     if proposal.changes.is_empty() {
         // What was asked for may be so already.
         let is_done = proposal.errors.is_empty() && proposal.said.contains("Modified");

@@ -5,7 +5,7 @@ use super::{
     allocation::{Allocation, PATIENCE, Wish, allocate},
     clusters,
     interrupts::{self, Interrupts},
-    print,
+    print, refusals,
     site::{now, variable},
     submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
 };
@@ -71,6 +71,8 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
     let mut client = connection.client().map_err(|error| failed(COMMAND, error))?;
     let interrupts = Interrupts::watch();
     let allocation = allocate(&mut client, &wish, &interrupts)?;
+    // What fails from here on was not refused.
+    refusals::is_known();
     let mut client = client.with_patience(PATIENCE);
     if !has_shell {
         allocation.leave(&mut client).map_err(|error| failed(COMMAND, error))?;

@@ -1,5 +1,6 @@
 //! What the commands know of the system and of who calls them, and the jobs that they speak of.
 
+use super::refusals;
 use crate::connection::ConnectionOptions;
 use jiff::{Zoned, tz::TimeZone};
 use muster_client::{
@@ -46,9 +47,9 @@ pub struct Site {
     /// Login name of the caller.
     pub user: String,
     queues: Option<QueuesPage>,
+    info: Option<InfoView>,
     people: RefCell<BTreeMap<String, Person>>,
     groups: RefCell<BTreeMap<u32, Arc<str>>>,
-    parameters: Option<SchedulerParameters>,
 }
 
 impl Site {
@@ -65,9 +66,9 @@ impl Site {
             },
             user: user_name(Uid::current().as_raw()),
             queues: None,
+            info: None,
             people: RefCell::default(),
             groups: RefCell::default(),
-            parameters: None,
         })
     }
 
@@ -82,22 +83,29 @@ impl Site {
         }
     }
 
+    /// What the gateway tells of itself and of who asks. It is asked for once.
+    fn info(&mut self) -> Result<&InfoView, Failure> {
+        let known = match self.info.take() {
+            Some(known) => known,
+            None => self.client.info(Moment::Now).map_err(|error| self.failure(&error))?,
+        };
+        Ok(self.info.insert(known))
+    }
+
     /// What the site has set for the commands.
     pub fn parameters(&mut self) -> Result<SchedulerParameters, Failure> {
-        if let Some(known) = self.parameters {
-            return Ok(known);
-        }
-        let info = self.client.info(Moment::Now).map_err(|error| self.failure(&error))?;
-        Ok(*self.parameters.insert(parameters(&info)))
+        self.info().map(parameters)
+    }
+
+    /// Login name of whom the gateway takes the caller for: a token can speak for another than [`Self::user`].
+    pub fn caller(&mut self) -> Result<String, Failure> {
+        self.info().map(|info| info.caller.clone())
     }
 
     /// Whether the caller may manage everybody's jobs.
     pub fn is_operator(&mut self) -> Result<bool, Failure> {
-        if Uid::current().is_root() {
-            return Ok(true);
-        }
-        let settings = self.client.config(Moment::Now).map_err(|error| self.failure(&error))?.settings;
-        Ok(settings.operators.contains(&self.user) || settings.administrators.contains(&self.user))
+        let caller = self.caller()?;
+        manages_all(&mut self.client, &caller).map_err(|error| self.failure(&error))
     }
 
     /// Why a request was not done.
@@ -239,6 +247,20 @@ pub fn rules(info: &InfoView) -> Rules {
     }
 }
 
+/// Whether the user whom the gateway takes the caller for may manage everybody's jobs.
+pub fn is_operator(client: &mut Client) -> Result<bool, ClientError> {
+    let caller = client.info(Moment::Now)?.caller;
+    manages_all(client, &caller)
+}
+
+fn manages_all(client: &mut Client, user: &str) -> Result<bool, ClientError> {
+    if user == user_name(0) {
+        return Ok(true);
+    }
+    let settings = client.config(Moment::Now)?.settings;
+    Ok([&settings.operators, &settings.administrators].into_iter().any(|names| names.iter().any(|name| name == user)))
+}
+
 /// What the site has set for the commands.
 pub fn parameters(info: &InfoView) -> SchedulerParameters {
     let text = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
@@ -333,6 +355,7 @@ pub fn host() -> String {
 
 /// There is no connection, or an answer that nobody can read.
 pub fn unreachable(tool: &str, error: &ClientError) -> Failure {
+    refusals::is_known();
     let text = match error {
         ClientError::Unreachable { .. } => "Unable to contact slurm controller (connect failure)".to_owned(),
         other => other.to_string(),

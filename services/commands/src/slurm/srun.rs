@@ -11,7 +11,7 @@ use super::{
     broadcast::{self, Copy},
     forecast,
     interrupts::{self, Interrupts},
-    print,
+    print, refusals,
     site::{self, Site, os_text, unreachable, variable},
     submission::{
         self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, lead_back, printed_only, tell, text_of,
@@ -30,8 +30,10 @@ use muster_schemas::{
     CommandId, JobId, Timestamp,
     event::EndCause,
     job::{ExitStatus, JobState},
-    steps::{StepSpec, TerminalSize},
-    views::{ErrorCode, JobDetail, RunNodeView, StepAnswer, StepDetail, StepEndRequest, StepNodeDetail},
+    steps::TerminalSize,
+    views::{
+        ErrorCode, JobDetail, RunNodeView, StepAnswer, StepDetail, StepEndRequest, StepLaunchRequest, StepNodeDetail,
+    },
 };
 use muster_slurm::{
     environment::{JobFacts, defaults},
@@ -234,7 +236,10 @@ impl Run<'_> {
             lead_back(environment, &self.caller);
         }
         self.run_beside(&plan, "prolog");
-        let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
+        let request = StepLaunchRequest { spec, terms: plan.terms(&launcher, &streams) };
+        let StepAnswer { run, step, .. } = self.launch(client, job, &request, plan.leader())?;
+        // What fails from here on was not refused.
+        refusals::is_known();
         let address = StepAddress { job, run, step };
         // Who reads what the step says may go away: that is an error here, which ends the step, and not this command.
         let previous = set_broken_pipe(libc::SIG_IGN);
@@ -289,7 +294,7 @@ impl Run<'_> {
         tasks_now.obey(client, &self.interrupts, plan.leader());
         ahead::signal_ahead(client, detail, address);
         let raw = (has_terminal && std::io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
-        self.feed(client, address, &streams.stdin, &named)?;
+        self.feed(client, address, streams, &named)?;
         let mut shown = Shown::of(plan, streams, &named, tasks_now).map_err(failed)?;
         let reader_of = if has_terminal { OutputReader::at_terminal } else { OutputReader::of };
         let mut reader = reader_of(address);
@@ -411,7 +416,7 @@ impl Run<'_> {
         &self,
         client: &mut Client,
         job: JobId,
-        spec: &StepSpec,
+        request: &StepLaunchRequest,
         leader: &Settings,
     ) -> Result<StepAnswer, Problem> {
         let [waiting, created] = steps::waiting_lines(job.number);
@@ -423,7 +428,7 @@ impl Run<'_> {
             if let Some(left) = at_most.map(|most| most.saturating_sub(begin.elapsed()).as_secs_f64().ceil()) {
                 seconds = seconds.min(left as u32);
             }
-            let answer = client.launch_step(CommandId::new_now(), job, spec, seconds);
+            let answer = client.launch_step(CommandId::new_now(), job, request, seconds);
             match answer {
                 Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy => {
                     if at_most.is_some_and(|most| begin.elapsed() >= most) {
@@ -458,19 +463,21 @@ impl Run<'_> {
         no_step(job, "Job/step already completing or completed")
     }
 
-    /// Passes on what the tasks are to read, on a thread that ends with this process.
-    fn feed(&self, client: &Client, address: StepAddress, fed: &Fed, named: &Facts) -> Result<(), Problem> {
-        let source: Box<dyn std::io::Read + Send> = match fed {
-            Fed::Nothing => return Ok(()),
-            Fed::StandardInput => standard_input(),
-            Fed::File(pattern) => {
-                let path = output::expand(pattern, named);
-                let why = |error| failed(format_args!("Could not open stdin file {path}: {}", os_text(&error)));
-                Box::new(File::open(&path).map_err(why)?)
-            }
-        };
-        let client = client.another();
-        thread::spawn(move || pass_on(client, address, source));
+    /// Passes on what the tasks are to read, on threads that end with this process.
+    fn feed(&self, client: &Client, address: StepAddress, streams: &Streams, named: &Facts) -> Result<(), Problem> {
+        for (fed, parts) in streams.sources() {
+            let source: Box<dyn std::io::Read + Send> = match fed {
+                Fed::Nothing => continue,
+                Fed::StandardInput => standard_input(),
+                Fed::File(pattern) => {
+                    let path = output::expand(pattern, named);
+                    let why = |error| failed(format_args!("Could not open stdin file {path}: {}", os_text(&error)));
+                    Box::new(File::open(&path).map_err(why)?)
+                }
+            };
+            let client = client.another();
+            thread::spawn(move || pass_on(client, address, parts, source));
+        }
         Ok(())
     }
 

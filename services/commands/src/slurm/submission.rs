@@ -5,6 +5,7 @@ mod tests;
 
 use super::{
     limits::own_limits,
+    refusals,
     site::{group_name, host, unreachable, user_name, variable, was_refused},
 };
 use crate::stderr_line;
@@ -53,6 +54,10 @@ impl Problem {
     /// What the command says, and its exit status.
     pub fn failure(self, command: Command) -> Failure {
         let chosen = ExitStatuses::from_variables(variable);
+        if let Self::Refused(Refusal::Rejected(Rejection::Filter(_))) = self {
+            // The log has that job.
+            refusals::is_known();
+        }
         match self {
             Self::Refused(refusal) => Failure { lines: refusal.lines(command), code: refusal.exit_status(chosen) },
             // What the caller has chosen for every error (SL-E-11).
@@ -267,7 +272,7 @@ pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem 
         ErrorCode::Invalid if says("dependenc") => Rejection::Dependency,
         ErrorCode::Invalid if says("memory") => Rejection::Memory,
         ErrorCode::Invalid if says("walltime_seconds") => Rejection::TimeLimit,
-        ErrorCode::Invalid if says("asks for node `") => Rejection::NodeName,
+        ErrorCode::Invalid if says("asks for node `") || says("excludes node `") => Rejection::NodeName,
         ErrorCode::Invalid if says("request.path") && says("is not between") => Rejection::CpuCount,
         // More than a partition has, and not only more than those of its nodes have that match.
         ErrorCode::Invalid if says("cores, the nodes of queue `") => Rejection::CpuCount,

@@ -1,7 +1,9 @@
 //! `scontrol update` (SL-C-36, SL-C-38, SL-M-07, SL-M-08).
 
 use super::{
-    Ended, reservation, shown,
+    Ended,
+    control::{holds_of, released},
+    reservation, shown,
     site::{Site, now},
 };
 use muster_client::{ClientError, Moment};
@@ -57,7 +59,7 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
             return Err(Failure::plain(format_args!("Access/permission denied for job {id}")));
         }
         for (component, asked) in changes {
-            let is_own = detail.job.owner == site.user;
+            let is_own = detail.job.owner == site.caller()?;
             carry_out(site, Target { component, ..target }, asked, &detail, is_own)
                 .map_err(|error| refusal(site, id, &error))?;
         }
@@ -104,7 +106,7 @@ fn carry_out(
             site.client.hold(CommandId::new_now(), &request)?;
         }
         Some(false) => {
-            let holds = Holds { user: true, operator: !is_own, ..Holds::default() };
+            let holds = released(holds_of(std::slice::from_ref(&detail.job), target), is_own);
             site.client.release(CommandId::new_now(), &ReleaseRequest { jobs: jobs(), holds })?;
         }
         None => {}
@@ -149,7 +151,7 @@ pub fn top(site: &mut Site, ids: &[IdExpression]) -> Ended {
     if !is_operator && !site.parameters()?.enable_user_top {
         return Err(failed_top(ids, "Access/permission denied"));
     }
-    let user = site.user.clone();
+    let user = site.caller()?;
     let waiting = site.current((!is_operator).then_some(user.as_str()), None, false)?;
     let waiting: Vec<JobView> = waiting.into_iter().filter(waits).collect();
     let mut chosen = Vec::new();

@@ -3,7 +3,7 @@
 use crate::stderr_line;
 use crate::terminal;
 use muster_client::{Client, StepAddress};
-use muster_schemas::{CommandId, views::StepEndRequest};
+use muster_schemas::{CommandId, resources::IndexSet, views::StepEndRequest};
 use nix::sys::signal::{SigSet, Signal};
 use std::{
     io::{self, IsTerminal as _},
@@ -27,7 +27,7 @@ impl Input {
             let signalled = client.another();
             thread::spawn(move || obey_signals(signalled, address, &signals));
         }
-        thread::spawn(move || pass_on(client, address, standard_input()));
+        thread::spawn(move || pass_on(client, address, None, standard_input()));
         Self { _raw: raw }
     }
 }
@@ -73,8 +73,9 @@ pub fn is_null_device() -> bool {
         .unwrap_or(false)
 }
 
-/// Passes on what is read to the tasks of a step, to its end. A step that has ended takes no more, which ends this too.
-pub fn pass_on(mut client: Client, address: StepAddress, mut source: impl io::Read) {
+/// Passes on what is read to the tasks of a step, or only to those of some of its groups, to its end. A step that has ended
+/// takes no more, which ends this too.
+pub fn pass_on(mut client: Client, address: StepAddress, groups: Option<IndexSet>, mut source: impl io::Read) {
     let mut buffer = vec![0; 64 << 10];
     let mut offset = 0;
     loop {
@@ -83,7 +84,7 @@ pub fn pass_on(mut client: Client, address: StepAddress, mut source: impl io::Re
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => 0,
         };
-        match client.say(address, offset, &buffer[..length], length == 0) {
+        match client.say(address, groups.as_ref(), offset, &buffer[..length], length == 0) {
             Ok(said) if length > 0 => offset = said,
             _ => return,
         }

@@ -87,6 +87,8 @@ pub enum Rejection {
     Qos,
     /// A limit, with its reason word if it is known (SL-L-04).
     Policy(Option<String>),
+    /// Less than no niceness, which only operators may ask for (SL-C-36).
+    Nice,
     /// A time limit that the partition never gives, or that is longer than until the deadline.
     TimeLimit,
     /// `--time-min` is longer than `--time`, or than until the deadline.
@@ -122,6 +124,7 @@ impl Rejection {
             Self::Account => "Invalid account or account/partition combination specified",
             Self::Qos => "Invalid qos specification",
             Self::Policy(_) => "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+            Self::Nice => "Invalid --nice value",
             Self::TimeLimit => "Requested time limit is invalid (missing or exceeds some limit)",
             Self::TimeMin => "Invalid time-min specification (exceeds job's time or other limits)",
             Self::NodeCount => "Node count specification invalid",

@@ -6,6 +6,7 @@ mod launch;
 mod layout;
 mod multi_prog;
 mod plan;
+mod prolog;
 mod streams;
 
 use crate::hostlist;
@@ -18,7 +19,7 @@ pub use layout::{
 pub use multi_prog::{MultiProgError, ProgramFile, RankError};
 use muster_schemas::resources::IndexSet;
 pub use plan::{PlanError, PlannedPart, StepPlan, plan};
-pub use streams::{Fed, Shown, Streams};
+pub use streams::{Fed, Input, Shown, Streams};
 
 /// What stands before each line of a task's output with `--label`: the rank, right-aligned to the width of the largest rank
 /// (SL-R-14).

@@ -11,6 +11,9 @@ use muster_schemas::{
 
 /// How long a client may be silent at least and at most, in seconds.
 const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;
+/// What a refusal is of, and why, at most.
+const MOST_WHAT_BYTES: usize = 64;
+const MOST_WHY_BYTES: usize = 1_024;
 
 /// The client is done: a job that runs ends with its status, one that waits is cancelled (SL-I-12, SL-C-21).
 pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
@@ -43,6 +46,20 @@ pub(super) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<D
     let is_news = seconds.is_some() || access.state.kept(id).is_some();
     let event = Event::JobKept { job: id, seconds, is_late: false };
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
+}
+
+/// A client refused something by itself: nothing changes, and who keeps the log decides how much of it is recorded.
+pub(super) fn note_refusal(access: &Access, what: &str, why: &str) -> Result<Decision, Refusal> {
+    access.require_user()?;
+    for (name, text, most) in [("what", what, MOST_WHAT_BYTES), ("why", why, MOST_WHY_BYTES)] {
+        if text.trim().is_empty() || text.len() > most {
+            return Err(invalid(format!("{name}: it has {} bytes, and may have 1 to {most}", text.trim().len())));
+        }
+    }
+    if what.chars().any(char::is_control) {
+        return Err(invalid("what: it has control characters".to_owned()));
+    }
+    Ok(Decision::done(Vec::new()))
 }
 
 fn own_job<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {

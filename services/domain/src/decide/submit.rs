@@ -143,6 +143,9 @@ impl<'a> Submission<'a> {
         accounts::complete(state.accounts(), self.owner, component)?;
         component.priority.get_or_insert(queue.spec.default_job_priority);
         complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
+        if self.own.is_none() {
+            require_known_exclusions(state, &component.alternatives)?;
+        }
         if !self.fits_as_before(&queue.spec.name, &component.alternatives) {
             require_fit(state, queue, &component.alternatives)?;
             self.remember_fitting(&queue.spec.name, &component.alternatives);
@@ -277,6 +280,16 @@ pub(super) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: b
 pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternative]) -> Result<(), Refusal> {
     match fits::never_fits(state, &queue.spec, alternatives) {
         Some(why) => Err(refuse(RefusalCode::Invalid, format!("{}{why}", fits::NEVER))),
+        None => Ok(()),
+    }
+}
+
+/// Whether the nodes that are not wanted exist: a name that is none was meant to be another one. Of a job that is known
+/// already such a node can have been removed since.
+fn require_known_exclusions(state: &State, alternatives: &[Alternative]) -> Result<(), Refusal> {
+    let mut excluded = alternatives.iter().flat_map(|way| &way.requests).flat_map(|request| &request.excluded_nodes);
+    match excluded.find(|name| state.node_by_name(name).is_none()) {
+        Some(unknown) => Err(invalid(format!("it excludes node `{}`, which does not exist", validate::shown(unknown)))),
         None => Ok(()),
     }
 }

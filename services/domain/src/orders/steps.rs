@@ -6,7 +6,7 @@ use muster_schemas::{
     NodeId, PartId, RunId, StepId,
     job::{JobSpec, Launch, Program},
     node::{LaunchOrder, OrderNode, TasksOrder},
-    steps::{StepSpec, StepTasks},
+    steps::{GroupTerms, StepSpec, StepStreams, StepTasks},
 };
 
 /// An order to the nodes of a step, or to those of one component, where it has not ended.
@@ -46,20 +46,23 @@ pub(super) fn stop(
     Some(OrderSeed::StopStep { part: inside(state, run, part), step, grace_seconds })
 }
 
-/// Everything that a node needs to start its tasks of a step; `launched` is what the record of its launch says.
+/// Everything that a node needs to start its tasks of a step; `launched` is what the record of its launch says, with the terms
+/// of its groups in the record behind it.
 pub fn tasks_order(
     state: &State,
     part: PartId,
     node: NodeId,
     step: StepId,
     spec: &JobSpec,
-    launched: &StepSpec,
+    (launched, terms): (&StepSpec, &[GroupTerms]),
 ) -> Option<TasksOrder> {
     let (run, of_run) = state.part_named(node, part)?;
     let known = state.launched_step(run.id, step)?;
     let at = known.position(node, of_run.component)?;
     let (part, (group, place)) = (known.parts.get(at)?, launched.places().nth(at)?);
     let component = spec.components.get(of_run.component as usize)?;
+    let group_index = launched.groups_of_places().nth(at)?;
+    let working_directory = launched.working_directory_of(terms, group_index).unwrap_or(&spec.working_directory);
     let programs: Vec<_> =
         group.programs.iter().filter(|program| !program.ranks.intersection(&place.ranks).is_empty()).cloned().collect();
     let argv = programs.first()?.argv.clone();
@@ -76,7 +79,7 @@ pub fn tasks_order(
     let launch = LaunchOrder {
         step,
         environment,
-        working_directory: launched.working_directory.clone().unwrap_or_else(|| spec.working_directory.clone()),
+        working_directory: working_directory.clone(),
         umask: launched.umask.or(spec.umask),
         nodes: nodes.collect(),
         node_index: u32::try_from(at).ok()?,
@@ -92,7 +95,7 @@ pub fn tasks_order(
         ranks: place.ranks.clone(),
         programs,
         variables: launched.variables.clone(),
-        streams: launched.streams.clone(),
+        streams: StepStreams { stdin: launched.stdin_of(terms, group_index).clone(), ..launched.streams.clone() },
         ends_on_failure: launched.ends_on_failure,
     };
     Some(TasksOrder { launch, tasks })

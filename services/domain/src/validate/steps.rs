@@ -7,7 +7,7 @@ use super::{
 use muster_schemas::{
     command::Refusal,
     resources::IndexSet,
-    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
+    steps::{GroupTerms, StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_STEP_TASKS: u64 = 1_000_000;
 
 /// All of a step that can be judged without the state.
-pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
+pub(crate) fn step(spec: &StepSpec, terms: &[GroupTerms]) -> Result<(), Refusal> {
     label("name", &spec.name)?;
-    optional("working_directory", spec.working_directory.as_ref(), path)?;
-    if let Some(folder) = spec.working_directory.as_deref().filter(|folder| !folder.starts_with('/')) {
-        return invalid(format!("working_directory: `{}` does not begin with `/`", shown(folder)));
-    }
+    working_directory("working_directory", spec.working_directory.as_ref())?;
     spec.environment.as_ref().map_or(Ok(()), environment)?;
     if let Some(umask) = spec.umask {
         number("umask", u64::from(umask), 0, 0o777)?;
@@ -33,23 +30,48 @@ pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
     attributes(&spec.attributes)?;
     places(spec)?;
     spec.groups.iter().try_for_each(group)?;
-    bytes("arguments, environments and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
+    if !terms.is_empty() && terms.len() != spec.groups.len() {
+        let (given, groups) = (terms.len(), spec.groups.len());
+        return invalid(format!("terms: {given} are given, the step has {groups} groups"));
+    }
+    terms.iter().try_for_each(terms_of_group)?;
+    bytes("arguments, environments and attributes together", carried_bytes(spec, terms), MAX_JOB_BYTES)
 }
 
-fn carried_bytes(spec: &StepSpec) -> usize {
+fn terms_of_group(terms: &GroupTerms) -> Result<(), Refusal> {
+    working_directory("terms.working_directory", terms.working_directory.as_ref())?;
+    terms.stdin.as_ref().map_or(Ok(()), |stdin| input("terms.stdin.file", stdin))
+}
+
+fn working_directory(field: &str, folder: Option<&String>) -> Result<(), Refusal> {
+    optional(field, folder, path)?;
+    match folder.filter(|folder| !folder.starts_with('/')) {
+        Some(folder) => invalid(format!("{field}: `{}` does not begin with `/`", shown(folder))),
+        None => Ok(()),
+    }
+}
+
+fn input(field: &str, stdin: &StepInput) -> Result<(), Refusal> {
+    if let StepInput::File(file) = stdin { path(field, file) } else { Ok(()) }
+}
+
+fn carried_bytes(spec: &StepSpec, terms: &[GroupTerms]) -> usize {
     let pairs =
         |map: &BTreeMap<String, String>| map.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
     let programs = spec.groups.iter().flat_map(|group| &group.programs).flat_map(|program| &program.argv);
     let groups: usize = spec.groups.iter().map(|group| pairs(&group.environment)).sum();
     let places: usize = spec.places().map(|(_, place)| place.node.len()).sum();
+    let paths = |terms: &GroupTerms| {
+        let file = if let Some(StepInput::File(file)) = &terms.stdin { file.len() } else { 0 };
+        file + terms.working_directory.as_ref().map_or(0, String::len)
+    };
+    let terms: usize = terms.iter().map(paths).sum();
     let own = spec.environment.as_ref().map_or(0, pairs) + pairs(&spec.attributes);
-    programs.map(String::len).sum::<usize>() + groups + places + own
+    programs.map(String::len).sum::<usize>() + groups + places + terms + own
 }
 
 fn streams(streams: &StepStreams) -> Result<(), Refusal> {
-    if let StepInput::File(file) = &streams.stdin {
-        path("streams.stdin.file", file)?;
-    }
+    input("streams.stdin.file", &streams.stdin)?;
     for (field, output) in
         [("streams.stdout.file", Some(&streams.stdout)), ("streams.stderr.file", streams.stderr.as_ref())]
     {

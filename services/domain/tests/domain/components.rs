@@ -193,9 +193,9 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
         }
     };
     let spec = StepSpec { groups: vec![group(0, 0, "node1"), group(1, 1, "node2")], ..StepSpec::default() };
-    cluster.ok(&user("ada"), Command::LaunchStep { job: id, spec: Box::new(spec) });
+    cluster.ok(&user("ada"), Command::LaunchStep { job: id, spec: Box::new(spec), terms: Vec::new() });
     let alone = StepSpec { groups: vec![group(1, 0, "node2")], ..StepSpec::default() };
-    let launch_alone = Command::LaunchStep { job: id, spec: Box::new(alone) };
+    let launch_alone = Command::LaunchStep { job: id, spec: Box::new(alone), terms: Vec::new() };
     cluster.ok(&user("ada"), launch_alone.clone());
     cluster.ok(&user("ada"), cancel(only(id, 1)));
     cluster.refused(&user("ada"), launch_alone, RefusalCode::Conflict, "was ended, the others go on");

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use muster_domain::{
-    orders::{OrderSeed, follow_up, reconcile},
+    orders::{OrderSeed, follow_up, reconcile, tasks_order},
     state::AtOnce,
 };
 use muster_schemas::{
@@ -11,7 +11,7 @@ use muster_schemas::{
     event::{EndCause, Event, StopReason},
     job::{ExitStatus, JobSpec, JobState, Launch, Outcome},
     resources::IndexSet,
-    steps::{StepGroup, StepPlace, StepProgram, StepSpec, TaskStatus},
+    steps::{GroupTerms, StepGroup, StepInput, StepPlace, StepProgram, StepSpec, TaskStatus},
 };
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn step(places: &[(&str, u32)]) -> StepSpec {
 }
 
 fn launch(job: JobId, spec: StepSpec) -> Command {
-    Command::LaunchStep { job, spec: Box::new(spec) }
+    Command::LaunchStep { job, spec: Box::new(spec), terms: Vec::new() }
 }
 
 fn launched(cluster: &mut Cluster, job: JobId, spec: StepSpec) -> (StepId, Vec<IndexSet>) {
@@ -239,6 +239,52 @@ fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     assert_eq!(orders_of(&cluster, &events), [("node1".into(), stop(0)), ("node2".into(), stop(0))]);
     let stopping = |at: usize| cluster.state.launched_step(run, number).expect("it runs").parts[at].stopping;
     assert_eq!((stopping(0), stopping(1)), (Some(AtOnce::Yes), Some(AtOnce::Yes)));
+    cluster.assert_replays();
+}
+
+/// SL-O-01, SL-O-07: what groups have of their own is behind the step in the log, whose shape is that of old logs.
+#[test]
+fn groups_of_a_step_have_directories_and_input_of_their_own() {
+    let (mut cluster, id, run) = running();
+    let of_group = |node: &str, rank: u32| StepGroup {
+        places: vec![StepPlace { node: node.into(), ranks: IndexSet::from_range(rank, rank), cores: None }],
+        programs: vec![StepProgram { ranks: IndexSet::from_range(rank, rank), argv: vec!["true".into()] }],
+        ..StepGroup::default()
+    };
+    let spec = StepSpec {
+        working_directory: Some("/all".into()),
+        groups: vec![of_group("node1", 0), of_group("node2", 1)],
+        ..StepSpec::default()
+    };
+    let own = GroupTerms { working_directory: Some("/own".into()), stdin: Some(StepInput::File("input".into())) };
+    let with = |terms: Vec<GroupTerms>| Command::LaunchStep { job: id, spec: Box::new(spec.clone()), terms };
+    let ada = user("ada");
+    cluster.refused(&ada, with(vec![own.clone()]), RefusalCode::Invalid, "1 are given, the step has 2 groups");
+    let relative = GroupTerms { working_directory: Some("own".into()), stdin: None };
+    cluster.refused(&ada, with(vec![relative, own.clone()]), RefusalCode::Invalid, "terms.working_directory: `own`");
+    let endless = GroupTerms { stdin: Some(StepInput::File("x".repeat(1 << 16))), working_directory: None };
+    cluster.refused(&ada, with(vec![endless, own.clone()]), RefusalCode::Invalid, "terms.stdin.file");
+    let terms = vec![GroupTerms::default(), own];
+    let (events, _) = cluster.run(&ada, with(terms.clone())).expect("it fits");
+    let [Event::StepLaunched { step, .. }, Event::StepTermsSet { step: of, groups, .. }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((step, groups), (of, &terms));
+    let order = |node: &str| {
+        let (part, node) = (PartId::new(run, 0), cluster.node_id(node));
+        let submitted = job(2, 4);
+        tasks_order(&cluster.state, part, node, *step, &submitted, (&spec, &terms)).expect("it is to be launched")
+    };
+    let (first, second) = (order("node1"), order("node2"));
+    assert_eq!((first.launch.working_directory.as_str(), &first.tasks.streams.stdin), ("/all", &StepInput::Nothing));
+    assert_eq!(second.launch.working_directory, "/own");
+    assert_eq!(second.tasks.streams.stdin, StepInput::File("input".into()));
+    let none = vec![GroupTerms::default(); 2];
+    let (events, _) = cluster.run(&ada, with(none)).expect("it fits");
+    assert!(
+        matches!(events[..], [Event::StepLaunched { .. }]),
+        "nothing of their own is nothing in the log: {events:?}"
+    );
     cluster.assert_replays();
 }
 

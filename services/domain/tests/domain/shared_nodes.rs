@@ -115,8 +115,9 @@ fn step(components: &[u32]) -> StepSpec {
 }
 
 fn launch(cluster: &mut Cluster, job: JobId, spec: StepSpec) -> (StepId, Vec<Event>) {
-    let (events, reply) =
-        cluster.run(&user("ada"), Command::LaunchStep { job, spec: Box::new(spec) }).expect("it fits");
+    let (events, reply) = cluster
+        .run(&user("ada"), Command::LaunchStep { job, spec: Box::new(spec), terms: Vec::new() })
+        .expect("it fits");
     let Reply::Step { step, .. } = reply else { panic!("{reply:?}") };
     (step, events)
 }
@@ -277,7 +278,7 @@ fn a_step_runs_in_both_components_of_a_node() {
     let node = cluster.node_id("node1");
     let order = |component| {
         let part = PartId::new(run, component);
-        tasks_order(&cluster.state, part, node, number, &two(2), spec).expect("it is to be launched")
+        tasks_order(&cluster.state, part, node, number, &two(2), (spec, &[])).expect("it is to be launched")
     };
     for component in [0, 1] {
         let order = order(component);
@@ -297,7 +298,7 @@ fn a_step_runs_in_both_components_of_a_node() {
     assert_eq!(follow(&cluster, &events), [expected]);
     // The other core of each component is free for another step, a third is not.
     let (second, _) = launch(&mut cluster, id, step(&[1]));
-    let busy = Command::LaunchStep { job: id, spec: Box::new(step(&[1])) };
+    let busy = Command::LaunchStep { job: id, spec: Box::new(step(&[1])), terms: Vec::new() };
     cluster.refused(&user("ada"), busy, RefusalCode::Busy, "are free of other steps");
     assert_eq!(
         kinds(&step_ends(&mut cluster, PartId::new(run, 1), second, 0)),

@@ -90,3 +90,49 @@ fn requests_that_make_no_sense() {
         "cannot be an array",
     );
 }
+
+/// SL-C-09, SL-C-12: three nodes of four cores and 8 GiB each.
+#[test]
+fn tasks_that_as_many_nodes_never_have_room_for() {
+    let room = |on: u32, tasks: u32, change: &dyn Fn(&mut Request)| {
+        let mut spec = job(1, 1);
+        let request = &mut spec.components[0].alternatives[0].requests[0];
+        request.path = vec![LevelCount { level: Level::Node, count: Count::Range { min: 1, max: on } }];
+        request.tasks = Some(tasks);
+        change(request);
+        match Cluster::new().run(&user("ada"), Command::Submit { jobs: vec![spec] }) {
+            Ok(_) => String::new(),
+            Err(refusal) => refusal.message,
+        }
+    };
+    let never = |why: &str| format!("the job can never run: it asks for {why}");
+    let as_asked = |_: &mut Request| {};
+    assert_eq!(room(1, 4, &as_asked), "");
+    let too_many = "5 tasks on 1 node, the nodes of queue `default` have room for 4";
+    assert_eq!(room(1, 5, &as_asked), never(too_many));
+    assert_eq!(room(2, 5, &as_asked), "");
+    let wide = |request: &mut Request| request.cpus_per_task = 3;
+    assert_eq!(room(1, 2, &wide), never("2 tasks on 1 node, the nodes of queue `default` have room for 1"));
+    assert_eq!(room(3, 3, &wide), "");
+    let few = |request: &mut Request| request.tasks_per_node = Some(1);
+    assert_eq!(room(3, 3, &few), "");
+    assert_eq!(room(2, 3, &few), never("3 tasks on 2 nodes, the nodes of queue `default` have room for 2"));
+    let large = |per: Per| move |request: &mut Request| request.memory = Some(Memory { bytes: 5 << 30, per });
+    assert_eq!(room(1, 1, &large(Per::Core)), "");
+    let memory = "2 tasks on 1 node, the nodes of queue `default` have room for 1 with the memory that they ask for";
+    assert_eq!(room(1, 2, &large(Per::Core)), never(memory));
+    assert_eq!(room(1, 2, &large(Per::Task)), never(memory));
+    assert_eq!(room(1, 2, &large(Per::Node)), "");
+}
+
+/// SL-C-09
+#[test]
+fn nodes_that_are_not_wanted_exist() {
+    refused_request(
+        |request| request.excluded_nodes = vec!["node9".into()],
+        "excludes node `node9`, which does not exist",
+    );
+    let mut spec = job(1, 1);
+    spec.components[0].alternatives[0].requests[0].excluded_nodes = vec!["node1".into()];
+    Cluster::new().submit("ada", spec);
+}

@@ -13,7 +13,7 @@ use muster_schemas::{
     command::{Command, Reply},
     policy::Policy,
     views::{
-        CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest,
+        CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, RefusalNote, ReleaseRequest,
         RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, SubmitRequest, TellRequest,
     },
 };
@@ -116,6 +116,19 @@ pub(crate) async fn modify(State(app): State<App>, asked: Asked, Json(request): 
 pub(crate) async fn tell(State(app): State<App>, asked: Asked, Json(request): Json<TellRequest>) -> Answered {
     let TellRequest { jobs, text } = request;
     app.jobs_command(asked, Command::TellJobs { jobs, text }).await
+}
+
+/// Note that a program refused something by itself
+///
+/// The log has it as what the system refuses: who, what and why. Of one user only so many are recorded in a short time.
+#[utoipa::path(post, path = "/v1/refusals", tag = "cluster", request_body = RefusalNote,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn note_refusal(State(app): State<App>, asked: Asked, Json(note): Json<RefusalNote>) -> Answered {
+    let RefusalNote { what, why } = note;
+    // The program need not wait: that it has ended takes nothing back.
+    let noting = tokio::spawn(async move { app.jobs_command(asked, Command::NoteRefusal { what, why }).await });
+    noting.await.unwrap_or_else(|error| Err(ApiError::unavailable(error.to_string())))
 }
 
 /// Start a step inside a running job

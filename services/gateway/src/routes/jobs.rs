@@ -17,7 +17,7 @@ use axum::{
 };
 use muster_domain::{
     State as ClusterState,
-    state::{Component, Condition, Job},
+    state::{Component, Condition, ConditionStatus, Job},
 };
 use muster_schemas::{
     JobId, RunId, Sequence, StepId, Timestamp,
@@ -25,7 +25,7 @@ use muster_schemas::{
     event::{EndCause, Event, NodeExit, Owner, Record},
     job::{Dependencies, JobSpec, JobState, Launch, Program, WaitReason},
     resources::Alternative,
-    views::{ErrorBody, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
+    views::{DependencyWord, ErrorBody, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -226,6 +226,7 @@ struct AlteredComponent {
     reservation: Option<String>,
     deadline: Option<Timestamp>,
     dependencies: Dependencies,
+    standing: Vec<Vec<DependencyWord>>,
     alternatives: Arc<[Alternative]>,
 }
 
@@ -237,6 +238,12 @@ impl Altered {
             attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             components: job.into_iter().flat_map(|job| job.components.iter()).map(AlteredComponent::of).collect(),
         }
+    }
+
+    /// How each dependency stands, by component.
+    fn standing(&self) -> Vec<Vec<Vec<DependencyWord>>> {
+        let by_component = || self.components.iter().map(|component| &component.standing);
+        if by_component().all(Vec::is_empty) { Vec::new() } else { by_component().cloned().collect() }
     }
 
     fn apply(self, spec: &mut JobSpec) {
@@ -263,8 +270,18 @@ impl AlteredComponent {
             reservation: extras.and_then(|extras| named(&extras.reservation)),
             deadline: extras.and_then(|extras| extras.deadline),
             dependencies: Dependencies { all_of: groups.iter().map(group).collect() },
+            standing: groups.iter().map(|group| group.iter().map(standing).collect()).collect(),
             alternatives: component.shape.alternatives.clone(),
         }
+    }
+}
+
+fn standing(condition: &Condition) -> DependencyWord {
+    match condition.status {
+        ConditionStatus::Unmet => DependencyWord::Unmet,
+        ConditionStatus::Delayed(_) => DependencyWord::Delayed,
+        ConditionStatus::Met => DependencyWord::Met,
+        ConditionStatus::Never => DependencyWord::Never,
     }
 }
 
@@ -340,6 +357,7 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
         QueryAnswer::JobSpec(spec) => *spec,
         other => return Err(unexpected(&other)),
     };
+    let dependencies = altered.standing();
     altered.apply(&mut spec);
     let redacted = !may_see_all(app, caller, &view);
     if redacted {
@@ -347,7 +365,7 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
     }
     let known = Runs::in_records(history);
     let runs = app.reader.projection().read(|state| runs(history, &Names::new(state, &known)));
-    Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels: cancels(history) })
+    Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels: cancels(history), dependencies })
 }
 
 pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {

@@ -8,7 +8,7 @@ use crate::{
     params::{At, MomentParams, NoParams, Params},
     steps::{
         self, KnownStep,
-        streams::{ReadFrom, Streams},
+        streams::{ReadFrom, Said, Streams},
     },
 };
 use axum::{
@@ -21,11 +21,11 @@ use muster_schemas::{
     JobId, RunId, StepId, codec,
     command::{Command, Reply},
     event::{Owner, Record},
+    resources::IndexSet,
     step_io::{AT_END, MAX_READ_BYTES, MAX_WRITE_BYTES},
-    steps::StepSpec,
     views::{
         CommandAnswer, ConcludeRequest, ErrorBody, ErrorCode, KeepRequest, StepAnswer, StepDetail, StepEndRequest,
-        StepInputAnswer, StepSignalRequest, StepTerminalRequest, StepsPage,
+        StepInputAnswer, StepLaunchRequest, StepSignalRequest, StepTerminalRequest, StepsPage,
     },
 };
 use serde::Deserialize;
@@ -55,7 +55,7 @@ pub(crate) struct LaunchParams {
 /// Launch a step inside a running job, with places of its own
 ///
 /// Refused with the code `busy` if it fits as soon as other steps have ended.
-#[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepSpec,
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepLaunchRequest,
     params(("id" = String, Path, description = "The job."), LaunchParams,
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = StepAnswer), (status = "default", body = ErrorBody)))]
@@ -64,7 +64,7 @@ pub(crate) async fn launch(
     Path(id): Path<String>,
     Params(params): Params<LaunchParams>,
     asked: Asked,
-    Json(spec): Json<StepSpec>,
+    Json(StepLaunchRequest { spec, terms }): Json<StepLaunchRequest>,
 ) -> Result<axum::Json<StepAnswer>, ApiError> {
     let job = job_id(&id)?;
     let deadline = Instant::now() + wait(params.wait_seconds, MAX_WAIT_SECONDS)?;
@@ -74,7 +74,7 @@ pub(crate) async fn launch(
         let before = uses(&app, job);
         // A refusal is the answer to its command for ever; each attempt is a command of its own, and a client that
         // repeats all of this comes to the same one in the end.
-        let command = Command::LaunchStep { job, spec: Box::new(spec.clone()) };
+        let command = Command::LaunchStep { job, spec: Box::new(spec.clone()), terms: terms.clone() };
         match app.command(asked.attempt(attempt), command).await {
             Ok((answer, Reply::Step { run, step })) => {
                 return Ok(axum::Json(StepAnswer { sequence: answer.sequence, run, step }));
@@ -289,6 +289,8 @@ pub(crate) struct InputParams {
     /// Whether nothing comes behind it.
     #[serde(default)]
     is_last: bool,
+    /// Only for tasks of these groups of the step, by their places from 0, as `0,2`; left out, for all that read.
+    groups: Option<String>,
     /// Wait so long for room, 0 to 20; 0 if left out.
     #[serde(default)]
     wait_seconds: u32,
@@ -317,8 +319,13 @@ pub(crate) async fn input(
     let known = own_step(&app, &caller, job, params.run, step).await?;
     let streams = Streams { app: &app, known: &known, run: params.run, step };
     let wait = wait(params.wait_seconds, MAX_READ_SECONDS)?;
-    let length = streams.write(params.offset, &bytes, params.is_last, wait).await?;
+    let said = Said { offset: params.offset, bytes: &bytes, is_last: params.is_last };
+    let length = streams.write(&said, params.groups.as_deref().map(groups).transpose()?.as_ref(), wait).await?;
     Ok(axum::Json(StepInputAnswer { length }))
+}
+
+fn groups(text: &str) -> Result<IndexSet, ApiError> {
+    text.parse().map_err(|_| ApiError::malformed(format!("groups: `{text}` is no list of groups")))
 }
 
 /// Say how large the client's terminal is

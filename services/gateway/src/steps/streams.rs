@@ -41,8 +41,25 @@ pub(crate) struct ReadFrom {
 /// Where tasks of a step are.
 #[derive(Clone, Copy)]
 struct Place<'a> {
+    /// Which of the step's groups they belong to.
+    group: usize,
     component: u32,
     of_step: &'a StepPlace,
+}
+
+/// What is said to tasks.
+pub(crate) struct Said<'a> {
+    /// How much was said before.
+    pub(crate) offset: u64,
+    pub(crate) bytes: &'a [u8],
+    /// Nothing comes behind it.
+    pub(crate) is_last: bool,
+}
+
+impl Said<'_> {
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
 }
 
 /// The streams of one step.
@@ -55,7 +72,9 @@ pub(crate) struct Streams<'a> {
 
 impl Streams<'_> {
     fn places(&self) -> impl Iterator<Item = Place<'_>> {
-        self.known.spec.places().map(|(group, place)| Place { component: group.component, of_step: place })
+        let spec = &self.known.spec;
+        let numbered = spec.groups_of_places().zip(spec.places());
+        numbered.map(|(at, (group, place))| Place { group: at, component: group.component, of_step: place })
     }
 
     /// Output of any node, as soon as there is some.
@@ -120,40 +139,43 @@ impl Streams<'_> {
         .boxed()
     }
 
-    /// Sends input to every node with a task that reads it. How much all of them have then.
+    /// Sends input to every node with a task that reads it, of all groups or of some. How much all of them have then.
     pub(crate) async fn write(
         &self,
-        offset: u64,
-        bytes: &[u8],
-        is_last: bool,
+        said: &Said<'_>,
+        groups: Option<&IndexSet>,
         wait: Duration,
     ) -> Result<u64, ApiError> {
         let deadline = Instant::now() + wait;
-        let end = offset + bytes.len() as u64;
-        let sent = self.fed_places().map(|place| self.write_place(place, offset, bytes, is_last, deadline));
+        let is_meant = |group| groups.is_none_or(|groups| u32::try_from(group).is_ok_and(|at| groups.contains(at)));
+        let fed = self.places().filter(|place| is_meant(place.group) && self.is_fed(place));
+        let sent = fed.map(|place| self.write_place(place, said, deadline));
         let lengths: Vec<u64> = sent.collect::<FuturesOrdered<_>>().collect().await;
-        Ok(lengths.into_iter().min().unwrap_or(end).min(end))
+        Ok(lengths.into_iter().min().unwrap_or(said.end()).min(said.end()))
     }
 
-    /// Where there are tasks that read.
-    fn fed_places(&self) -> impl Iterator<Item = Place<'_>> {
-        let streams = &self.known.spec.streams;
-        let reads = |ranks: &IndexSet| match streams.stdin {
+    fn stdin(&self, place: &Place) -> &StepInput {
+        self.known.spec.stdin_of(&self.known.terms, place.group)
+    }
+
+    /// Whether there is a task that reads.
+    fn is_fed(&self, place: &Place) -> bool {
+        let ranks = &place.of_step.ranks;
+        match self.stdin(place) {
             StepInput::AllTasks => true,
-            StepInput::Task(rank) => ranks.contains(rank),
-            StepInput::Nothing | StepInput::File(_) => streams.terminal.is_some() && ranks.contains(0),
-        };
-        self.places().filter(move |place| reads(&place.of_step.ranks))
+            StepInput::Task(rank) => ranks.contains(*rank),
+            StepInput::Nothing | StepInput::File(_) => self.known.spec.streams.terminal.is_some() && ranks.contains(0),
+        }
     }
 
     /// How much input a place has; as much as is wanted if no task is there any more that could read it.
-    async fn write_place(&self, place: Place<'_>, offset: u64, bytes: &[u8], is_last: bool, deadline: Instant) -> u64 {
-        let end = offset + bytes.len() as u64;
+    async fn write_place(&self, place: Place<'_>, said: &Said<'_>, deadline: Instant) -> u64 {
+        let end = said.end();
         let mut has = 0;
         loop {
-            let ask = IoAsk::Write { offset, bytes: bytes.to_vec(), is_last };
+            let ask = IoAsk::Write { offset: said.offset, bytes: said.bytes.to_vec(), is_last: said.is_last };
             match self.ask(place, "write", ask, ANSWER_TIME).await {
-                Ok(IoReply::Input(length)) if length >= end || length < offset => return length,
+                Ok(IoReply::Input(length)) if length >= end || length < said.offset => return length,
                 Ok(IoReply::Input(length)) => has = length,
                 Ok(IoReply::Unknown) if self.has_ended_at(place) => return end,
                 Err(_) if !self.is_up(place) => return end,
@@ -177,7 +199,7 @@ impl Streams<'_> {
     }
 
     async fn ask(&self, place: Place<'_>, verb: &str, ask: IoAsk, timeout: Duration) -> Result<IoReply, BusError> {
-        let task = match self.known.spec.streams.stdin {
+        let task = match self.stdin(&place) {
             StepInput::Task(rank) if verb == "write" => rank.to_string(),
             _ => "all".to_owned(),
         };

@@ -6,12 +6,13 @@ mod system;
 use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
-    command::{JobFilter, JobSelection},
-    event::Event,
+    command::{JobFilter, JobSelection, RefusalCode},
+    event::{Actor, Event},
     job::{ExitStatus, JobSpec, JobState},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
     views::{
         ClosuresRequest, ErrorCode, HoldRequest, JobDetailsPage, JobsPage, NodeStateWord, OutcomeWord, ReasonWord,
+        RefusalNote,
     },
 };
 use std::{
@@ -283,6 +284,48 @@ fn bad_requests_say_what_is_wrong_and_change_nothing() {
         })
         .collect();
     assert_eq!(commands, ["submit", "cancel"]);
+}
+
+/// SL-L-10: a program tells what it refused by itself. The log has who, what and why, as of what the ledger refuses, and
+/// nothing else changes.
+#[test]
+fn what_a_program_refused_by_itself_is_in_the_log() {
+    let system = System::start();
+    let before = system.client().info(Moment::Now).unwrap().sequence;
+    let mut nobody = system.nobody(Some(TOKEN));
+    let note = |what: &str, why: &str| RefusalNote { what: what.into(), why: why.into() };
+    let id = CommandId::new_now();
+    let answer = nobody.note_refusal(id, &note("srun", "Unable to create step for job 7")).unwrap();
+    assert_eq!(answer, nobody.note_refusal(id, &note("srun", "Unable to create step for job 7")).unwrap());
+    for (what, why, words) in [
+        ("", "why", "what: it has 0 bytes, and may have 1 to 64"),
+        (" ", "why", "what: it has 0 bytes"),
+        ("srun\n", "why", "control characters"),
+        (&"x".repeat(65), "why", "what: it has 65 bytes"),
+        ("srun", "", "why: it has 0 bytes, and may have 1 to 1024"),
+        ("srun", &"é".repeat(513), "why: it has 1026 bytes"),
+    ] {
+        let (code, told) = refusal(nobody.note_refusal(CommandId::new_now(), &note(what, why)));
+        assert!(code == ErrorCode::Invalid && told.contains(words), "{words}: {code:?} {told}");
+    }
+    assert!(system.post("/v1/refusals", r#"{"what":"srun"}"#).starts_with("HTTP/1.1 400 "));
+    let records = system.client().records(before.next(), 1 << 20).unwrap().records;
+    let [record] = &records[..] else { panic!("{records:?}") };
+    assert!(matches!(&*record.actor, Actor::User(owner) if owner.user == "nobody"), "{record:?}");
+    assert_eq!(
+        record.event,
+        Event::CommandRefused {
+            command: "srun".into(),
+            code: RefusalCode::Invalid,
+            message: "Unable to create step for job 7".into(),
+            unrecorded: 0,
+        }
+    );
+    // Nobody fills the log with them.
+    for _ in 0..30 {
+        nobody.note_refusal(CommandId::new_now(), &note("srun", "again")).unwrap();
+    }
+    assert_eq!(system.client().records(before.next(), 1 << 20).unwrap().records.len(), 20);
 }
 
 #[test]

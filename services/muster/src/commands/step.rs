@@ -23,7 +23,7 @@ use muster_schemas::{
     CommandId,
     job::ExitStatus,
     steps::{StepInput, StepOutput, StepSpec, StepStreams},
-    views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
+    views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepLaunchRequest, StepSignalRequest},
 };
 use std::collections::BTreeSet;
 
@@ -75,7 +75,9 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
         ..StepSpec::default()
     };
     let width = options.label.then(|| (spec.total_tasks() - 1).to_string().len());
-    let StepAnswer { run, step, .. } = launch(&mut client, &options, &spec)?;
+    let request = StepLaunchRequest::from(spec);
+    let spec = &request.spec;
+    let StepAnswer { run, step, .. } = launch(&mut client, &options, &request)?;
     let address = StepAddress { job: options.job, run, step };
     let input = Input::start(client.another(), address, options.pty);
     let mut lines = Lines::new(Form::of(width, spec.total_tasks(), options.pty));
@@ -95,12 +97,12 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
     Ok(status.max(lines.highest_status()).max(1))
 }
 
-fn launch(client: &mut Client, options: &StepRunOptions, spec: &StepSpec) -> Result<StepAnswer, Failure> {
+fn launch(client: &mut Client, options: &StepRunOptions, request: &StepLaunchRequest) -> Result<StepAnswer, Failure> {
     let mut waits = false;
     loop {
         // The first asks without patience, so that a person is told what is waited for.
         let seconds = if waits { WAIT_SECONDS } else { 0 };
-        match client.launch_step(CommandId::new_now(), options.job, spec, seconds) {
+        match client.launch_step(CommandId::new_now(), options.job, request, seconds) {
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy && !options.now => {
                 if !std::mem::replace(&mut waits, true) {
                     stderr_line!("muster: waiting: {}", refusal.message);

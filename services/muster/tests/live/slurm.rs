@@ -355,3 +355,82 @@ fn tasks_of_an_array_that_wait_share_a_line_and_are_cancelled_by_index() {
     assert_eq!(told, format!("scancel: Terminating job {job}_1\nscancel: Terminating job {job}_2\n"));
     site.is_over(&job);
 }
+
+/// SL-L-08, SL-L-10: what a command decides by itself not to do is in the log as what the system refuses is, once, with who,
+/// what and why; and nothing else has happened.
+#[test]
+fn what_a_command_refuses_by_itself_is_in_the_log_once() {
+    let site = Site::start();
+    let job = site.ok("sbatch --parsable -H -n1 : -n1 --wrap true").trim().to_owned();
+    let allocation = "salloc -Q -n1 : -n1";
+    let user = format!("user:{}", site.ok("id -un").trim());
+    let events = |from: u64| -> Vec<serde_json::Value> {
+        let lines = site.system.ok(&["events", "--json", "--from", &from.to_string()]);
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let end = || site.system.json(&["jobs", "--json"])["sequence"].as_u64().expect("a number") + 1;
+    let word = |event: &serde_json::Value, name: &str| event[name].as_str().unwrap_or_default().to_owned();
+    let told = |line: &str| -> Vec<[String; 3]> {
+        let from = end();
+        let Output { status, stderr, .. } = site.run(line);
+        assert_ne!(status, 0, "{line}: {stderr}");
+        let is_one = |event: &&serde_json::Value| event["type"] == "muster.command.refused.v1";
+        let new = events(from);
+        let is_of_jobs = |event: &serde_json::Value| word(event, "type").starts_with("muster.job.");
+        assert!(line.starts_with("salloc") || !new.iter().any(is_of_jobs), "{line}: {new:?}");
+        let of = |event: &serde_json::Value| {
+            [word(event, "actor"), word(&event["data"], "command"), word(&event["data"], "message")]
+        };
+        new.iter().filter(is_one).map(of).collect()
+    };
+    let refuses = |line: &str, what: &str, why: &str| {
+        assert_eq!(told(line), [[user.clone(), what.to_owned(), why.to_owned()]], "{line}");
+    };
+    let failed = "Batch job submission failed";
+    refuses("sbatch -a 1-2 -n1 : -n1 --wrap true", "sbatch", &format!("{failed}: Invalid job array specification"));
+    refuses(
+        "sbatch -n1 : -n1 -L x --wrap true",
+        "sbatch",
+        &format!("1: license request allowed only on leader job; {failed}: Invalid license specification"),
+    );
+    refuses("sbatch --mem=lots --wrap true", "sbatch", "Invalid --mem specification");
+    let allocates = "invalid partition specified: nope; allocation failure: Invalid partition name specified";
+    refuses("sbatch --test-only -p nope --wrap true", "sbatch", allocates);
+    let single = "Operation not permitted on individual component of heterogeneous job";
+    refuses(&format!("scancel {job}+1"), "scancel", &format!("Kill job error on job id {job}+1: {single}"));
+    refuses(&format!("scontrol suspend {job}+1"), "scontrol suspend", &format!("{single} for job {job}+1"));
+    refuses(
+        &format!("scontrol requeue {job}+1"),
+        "scontrol requeue",
+        &format!("Job not heterogeneous job leader for job {job}+1"),
+    );
+    refuses(
+        "srun -Z -n1 : -n1 true",
+        "srun",
+        "Unable to allocate resources: The no-allocate option does not support heterogeneous jobs",
+    );
+    refuses(
+        &format!("sattach {job}+0.0,{job}+1.0"),
+        "sattach",
+        "Attaching to several components at a time is not supported",
+    );
+    // In an allocation of two components.
+    let inside = |line: &str, why: &str| refuses(&format!("{allocation} {line}"), "srun", why);
+    inside("srun --het-group=0 true : --het-group=0 true", "Duplicate het groups in single srun not supported");
+    inside("srun --het-group=0,1 --multi-prog ranks", "--multi-prog option not supported with multiple het groups");
+    let [[who, what, why]] = &told("salloc -Q -n1 srun -n99 true")[..] else { panic!("not one") };
+    assert_eq!((who, what.as_str()), (&user, "srun"));
+    assert!(why.ends_with(": More processors requested than permitted"), "{why}");
+
+    // What the system refused it tells once.
+    let [[who, what, why]] = &told("sbatch -p nope --wrap true")[..] else { panic!("not one") };
+    assert!(who == &user && what == "submit" && why.contains("nope"), "{what}: {why}");
+    // Several of one command line are several.
+    let both = told(&format!("scancel {job}+1 {}", job.parse::<u64>().expect("a number") + 1));
+    assert_eq!(both.len(), 2, "{both:?}");
+    // Nothing was asked for, or it is no command line at all.
+    for line in ["sbatch --bogus --wrap true", "squeue -j x", "scontrol show job 99", "salloc -Q -n1 false"] {
+        assert_eq!(told(line), Vec::<[String; 3]>::new(), "{line}");
+    }
+    assert_eq!(site.ok("squeue -h -o '%i %t' | sort"), format!("{job}+0 PD\n{job}+1 PD\n"));
+}

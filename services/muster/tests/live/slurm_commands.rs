@@ -90,6 +90,15 @@ fn every_kind_of_job_that_cannot_be_is_rejected_in_its_words() {
         ("--mem=99999", "Memory specification can not be satisfied", "Requested node configuration is not available"),
         ("-d afterok:99999", "", "Job dependency problem"),
         ("-a 5-1", "", "Invalid job array specification"),
+        ("-x nope", "", "Invalid node name specified"),
+        ("-N1 -n5", "", "Requested node configuration is not available"),
+        ("-n2 -N1 -c3", "", "Requested node configuration is not available"),
+        ("--ntasks-per-node=5", "", "Requested node configuration is not available"),
+        (
+            "-N1 -n2 --mem-per-cpu=3000",
+            "Memory specification can not be satisfied",
+            "Requested node configuration is not available",
+        ),
     ] {
         let preamble = if before.is_empty() { String::new() } else { format!("sbatch: error: {before}\n") };
         let expected = format!("{preamble}sbatch: error: Batch job submission failed: {text}\n");
@@ -419,4 +428,116 @@ fn a_job_goes_as_a_whole_to_the_cluster_that_starts_it_first() {
     // Without the option a job stays where it is submitted, whatever the other could do (SL-P-11).
     assert!(site.ok("sbatch -H --exclusive : --exclusive --wrap true").starts_with("Submitted batch job "));
     assert_eq!(other.json(&["jobs", "--json"])["jobs"].as_array().map(Vec::len), Some(0));
+}
+
+/// SL-C-13, SL-C-36: only operators raise a priority, at submission too. That of others counts for nothing, as in Slurm.
+#[test]
+fn only_operators_put_their_jobs_before_others() {
+    let system = System::start_for_others();
+    let submit = |option: &'static str| ["slurm", "sbatch", "--parsable", "-H", option, "--wrap", "true"];
+    let priority = |job: &str| system.json(&["job", "show", "--json", job.trim()])["job"]["priority"].clone();
+    let usual = priority(&system.ok(&submit("-n1")));
+    assert_eq!(priority(&system.ok(&submit("--priority=5000"))), 5000);
+    assert_eq!(priority(&system.ok(&submit("--nice=-7"))).as_i64(), usual.as_i64().map(|usual| usual + 7));
+    let theirs = |option: &'static str| {
+        let Output { status, stdout, stderr } = system.run_as_nobody(&submit(option));
+        assert_eq!(status, 0, "{stderr}");
+        stdout.trim().to_owned()
+    };
+    assert_eq!(priority(&theirs("--priority=5000")), usual);
+    assert_eq!(priority(&theirs("--nice=7")).as_i64(), usual.as_i64().map(|usual| usual - 7));
+    let Output { status, stderr, .. } = system.run_as_nobody(&submit("--nice=-7"));
+    let invalid = "sbatch: error: Batch job submission failed: Invalid --nice value\n";
+    assert_eq!((status, stderr.as_str()), (1, invalid));
+    let waits = ["slurm", "sbatch", "--parsable", "--priority=0", "--wrap", "true"];
+    let held = system.run_as_nobody(&waits).stdout.trim().to_owned();
+    assert_eq!(system.ok(&["slurm", "squeue", "-h", "-j", &held, "-o", "%r"]), "JobHeldUser\n");
+    let job = theirs("-n1");
+    let raise = ["slurm", "scontrol", "update", &format!("jobid={job}"), "nice=-7"];
+    let Output { status, stderr, .. } = system.run_as_nobody(&raise);
+    assert_eq!((status, stderr), (1, format!("Access/permission denied for job {job}\n")));
+}
+
+/// SL-C-37: its owner does not release what an operator holds, and is told so.
+#[test]
+fn the_hold_of_an_operator_is_not_released_by_the_owner() {
+    let system = System::start_for_others();
+    let submit = ["slurm", "sbatch", "--parsable", "--begin=now+1hour", "--wrap", "true"];
+    let job = system.run_as_nobody(&submit).stdout.trim().to_owned();
+    let reason = || system.ok(&["slurm", "squeue", "-h", "-j", &job, "-o", "%r"]);
+    let own = |verb: &str| {
+        let Output { status, stderr, .. } = system.run_as_nobody(&["slurm", "scontrol", verb, &job]);
+        (status, stderr)
+    };
+    assert_eq!((own("hold"), reason()), ((0, String::new()), "JobHeldUser\n".to_owned()));
+    assert_eq!((own("release"), reason()), ((0, String::new()), "BeginTime\n".to_owned()));
+    system.ok(&["slurm", "scontrol", "hold", &job]);
+    let denied = format!("Access/permission denied for job {job}\n");
+    assert_eq!((own("release"), reason()), ((1, denied.clone()), "JobHeldAdmin\n".to_owned()));
+    let update = ["slurm", "scontrol", "update", &format!("jobid={job}"), "hold=0"];
+    assert_eq!(system.run_as_nobody(&update).stderr, denied);
+    assert_eq!(reason(), "JobHeldAdmin\n");
+    system.ok(&["slurm", "scontrol", "release", &job]);
+    assert_eq!(reason(), "BeginTime\n");
+    // What an operator holds as its user would, its owner releases.
+    system.ok(&["slurm", "scontrol", "uhold", &job]);
+    assert_eq!((own("release"), reason()), ((0, String::new()), "BeginTime\n".to_owned()));
+}
+
+/// SL-C-18: what holds one task of an array is not why the others wait.
+#[test]
+fn tasks_that_are_held_singly_say_so_and_the_others_do_not() {
+    let site = Site::start();
+    let array = site.ok("sbatch --parsable -a 1-4%1 --wrap 'sleep 1000'").trim().to_owned();
+    let listed = || site.ok(&format!("squeue -h -j {array} -o '%i %r' | sort"));
+    site.system.wait_for_state(&format!("{array}_1"), "running");
+    site.ok(&format!("scontrol hold {array}_3"));
+    let held = format!("{array}_1 None\n{array}_3 JobHeldUser\n{array}_[2,4%1] JobArrayTaskLimit\n");
+    assert_eq!(listed(), held);
+    let shown = site.ok(&format!("scontrol -o show job {array}_3"));
+    assert!(shown.contains(" JobState=PENDING Reason=JobHeldUser ") && shown.contains(" Priority=0 "), "{shown}");
+    site.ok(&format!("scontrol release {array}_3"));
+    assert_eq!(listed(), format!("{array}_1 None\n{array}_[2-4%1] JobArrayTaskLimit\n"));
+    // By its own number too, and it is cancelled alone.
+    let own = site.ok(&format!("squeue -h -r -j {array}_3 -o %A")).trim().to_owned();
+    site.ok(&format!("scontrol hold {own}"));
+    assert_eq!(listed(), held);
+    site.ok(&format!("scancel {array}_3"));
+    assert_eq!(listed(), format!("{array}_1 None\n{array}_[2,4%1] JobArrayTaskLimit\n"));
+    site.ok(&format!("scancel {array}"));
+    site.is_over(&array);
+}
+
+/// SL-C-19: of several dependencies each is shown as it stands, and a delay behind a start is one.
+#[test]
+fn each_dependency_is_shown_as_it_stands() {
+    let site = Site::start();
+    let over = site.ok("sbatch --parsable -W --wrap true").trim().to_owned();
+    let runs = site.ok("sbatch --parsable --wrap 'sleep 1000'").trim().to_owned();
+    site.system.wait_for_state(&runs, "running");
+    let waits = |on: &str| {
+        let job = site.ok(&format!("sbatch --parsable -d {on} --wrap true")).trim().to_owned();
+        let shown = site.ok(&format!("squeue -h -j {job} -o '%r %E'"));
+        site.ok(&format!("scancel {job}"));
+        shown.trim().to_owned()
+    };
+    let expected = format!("Dependency after:{runs}+1(unfulfilled)");
+    assert_eq!(waits(&format!("after:{runs}+1")), expected);
+    let expected = format!("DependencyNeverSatisfied afternotok:{over}(failed),afterany:{runs}(unfulfilled)");
+    assert_eq!(waits(&format!("afternotok:{over},afterany:{runs}")), expected);
+    let expected = format!("Dependency afterany:{runs}(unfulfilled)");
+    assert_eq!(waits(&format!("afterok:{over},afterany:{runs}")), expected);
+    site.ok(&format!("scancel {runs}"));
+}
+
+/// SL-C-35
+#[test]
+fn the_configuration_tells_since_when_it_serves() {
+    let site = Site::start();
+    let shown = site.ok("scontrol show config");
+    let line = shown.lines().find_map(|line| line.strip_prefix("BOOT_TIME")).expect("it is shown");
+    let (_, since) = line.split_once("= ").expect("a value");
+    let since: jiff::civil::DateTime = since.parse().expect("a time");
+    let age = (jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).datetime() - since).total(jiff::Unit::Second);
+    assert!(age.is_ok_and(|age| (0.0..3600.0).contains(&age)), "{line}");
 }

@@ -528,7 +528,7 @@ fn each_component_of_a_step_has_a_record_of_its_own_end() {
 
 /// SL-O-01, SL-O-03, SL-O-07: what a group of a step is told holds for it and for those behind it.
 #[test]
-fn each_group_of_a_step_has_output_labels_and_variables_of_its_own() {
+fn each_group_of_a_step_has_streams_folders_and_variables_of_its_own() {
     let site = reference();
     site.ok("salloc --no-shell -n1 : -n1 : -n1");
     let step = |line: &str| site.ok(&format!("export SLURM_JOB_ID=1; {line}"));
@@ -542,6 +542,19 @@ fn each_group_of_a_step_has_output_labels_and_variables_of_its_own() {
     let exports = "srun -l -n1 sh -c 'echo $ZZ$HERE' : --export=ALL,ZZ=1 -n1 sh -c 'echo $ZZ$HERE' : --export=ZZ=2 -n1";
     let exported = step(&format!("export HERE=x; {exports} sh -c 'echo $ZZ$HERE'"));
     assert_eq!(sorted(&exported), ["0: x", "1: 1x", "2: 2"]);
+
+    site.ok("mkdir one two; echo from a file >text");
+    let folders = step("srun -l -n1 pwd : -D one -n1 pwd : -n1 pwd");
+    let folders: Vec<&str> = sorted(&folders).into_iter().map(|line| line.rsplit('/').next().unwrap_or("")).collect();
+    assert_eq!(folders[1..], ["one", "one"], "{folders:?}");
+    assert_ne!(folders[0], "one");
+    let read = |line: &str| sorted(&step(line)).join("\n");
+    assert_eq!(
+        read("echo word | srun -l -i none -n1 cat : -i all -n1 cat : -i text -n1 cat"),
+        "1: word\n2: from a file"
+    );
+    assert_eq!(read("echo word | srun -l -n1 cat : -i 1 -n1 cat : -n1 cat"), "0: word\n1: word");
+    assert_eq!(read("srun -l -i text -n1 cat : -i none -n1 cat : -n1 cat </dev/null"), "0: from a file");
 }
 
 /// SL-R-23, SL-R-26
@@ -734,4 +747,35 @@ fn a_running_step_is_attached_to() {
     let (status, told) = site.fails("sattach 1.7");
     assert!(status == 1 && told.contains("Invalid job id specified"), "{status} {told}");
     site.ok("scancel 1");
+}
+
+/// SL-R-21, SL-O-01: prolog and epilog of tasks, which hold for later groups too.
+#[test]
+fn tasks_have_a_prolog_and_an_epilog_on_their_nodes() {
+    let site = reference();
+    let program = |name: &str, text: &str| {
+        site.system.write(name, &format!("#!/bin/sh\n{text}\n"));
+        site.ok(&format!("chmod +x {name}"));
+    };
+    program("prolog", "echo export OWN=$SLURM_PROCID.$(id -un)\necho unset GONE\necho print begins $SLURM_PROCID");
+    program("epilog", "echo $SLURM_PROCID $SLURMD_NODENAME $OWN$GONE >> ends");
+    let line = "GONE=1 srun -Q -l -n2 --task-prolog=prolog --task-epilog=$PWD/epilog sh -c 'echo $OWN$GONE' : \
+                -n1 sh -c 'echo $OWN$GONE; exit 3'";
+    let Output { status, stdout, stderr } = site.run(line);
+    let user = site.ok("id -un").trim().to_owned();
+    let expected: Vec<String> =
+        (0..3).flat_map(|rank| [format!("{rank}: {rank}.{user}"), format!("{rank}: begins {rank}")]).collect();
+    assert_eq!((status, sorted(&stdout)), (3, expected.iter().map(String::as_str).collect()), "{stderr}");
+    assert_eq!(stderr, "srun: error: nid00002: task 2: Exited with exit code 3\n");
+    assert_eq!(sorted(&site.system.read("ends")), ["0 nid00001 1", "1 nid00001 1", "2 nid00002 1"]);
+    // By variables; what the prolog does not let run has its epilog too.
+    program("prolog", "exit 5");
+    let (status, told) = site.fails("SLURM_TASK_PROLOG=prolog SLURM_TASK_EPILOG=epilog srun -Q -n1 true");
+    assert_eq!(status, 5);
+    assert!(told.contains("error: --task-prolog failed status=5\n"), "{told}");
+    assert_eq!(site.system.read("ends").lines().count(), 4);
+    // The signal that ends a task is its end, and the name of the step is that of its program.
+    let (status, told) = site.fails("srun -Q -n1 --task-epilog=epilog sh -c 'kill -9 $$'");
+    assert_eq!((status, told.as_str()), (137, "srun: error: nid00001: task 0: Killed\n"));
+    assert_eq!(site.ok("sacct -n -P -j 4.0 -o JobName,ExitCode"), "sh|0:9\n");
 }

@@ -82,7 +82,11 @@ impl Size {
         named_nodes.truncate(asked_nodes.map_or(usize::MAX, most_nodes));
         let tasks_per_node = settings.value("ntasks-per-node", values::count);
         let named = u32::try_from(named_nodes.len()).ok().filter(|count| *count > 0);
-        let nodes = asked_nodes.or_else(|| named.map(|min| NodeRange { min, max: None }));
+        // As many tasks as one node is to have, and no number of either, are those of one node.
+        let is_one_node = tasks_per_node.is_some() && !settings.is_set("ntasks");
+        let nodes = asked_nodes
+            .or_else(|| named.map(|min| NodeRange { min, max: None }))
+            .or_else(|| is_one_node.then_some(NodeRange { min: 1, max: None }));
         let gpus = gpus(settings)?;
         // With overcommit each node gives one CPU, however many tasks run there.
         let overcommit = settings.is_set("overcommit");

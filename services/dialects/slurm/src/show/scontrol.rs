@@ -79,6 +79,11 @@ fn moment(time: Option<muster_schemas::time::Timestamp>, none: &str, clock: &sup
     text
 }
 
+/// A point in time as records show it.
+pub fn time(time: muster_schemas::time::Timestamp, clock: &super::Clock) -> String {
+    moment(Some(time), "Unknown", clock)
+}
+
 /// A length of time, `UNLIMITED` for none.
 fn limit(seconds: Option<u64>) -> String {
     let mut text = String::new();

@@ -1,6 +1,6 @@
 //! From a planned step to what the system launches.
 
-use super::{PlannedPart, StepPlan, Streams, World};
+use super::{Input, PlannedPart, StepPlan, Streams, World, prolog};
 use crate::{
     attributes::{component, component_key},
     environment::{self, JobFacts},
@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_schemas::{
     resources::IndexSet,
-    steps::{StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
+    steps::{GroupTerms, StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
 };
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ impl StepPlan {
         let environment = take_common(&mut environments);
         let groups = environments.into_iter().enumerate().map(|(part, own)| self.group(part, own, job, programs));
         let variables = OF_TASKS.iter().map(|(name, variable)| ((*name).to_owned(), *variable));
-        StepSpec {
+        let mut spec = StepSpec {
             name: self.name(),
             working_directory: Some(directory(launcher, leader)),
             environment: Some(environment),
@@ -86,7 +86,21 @@ impl StepPlan {
             kill_grace_seconds: None,
             ends_on_failure: ends_on_failure(leader),
             attributes: self.parts.iter().filter_map(distribution).collect(),
-        }
+        };
+        prolog::put_around(&mut spec, self.parts.iter().map(|part| &part.settings));
+        spec
+    }
+
+    /// What its parts have of their own beside what [`StepPlan::spec`] says of all (SL-O-01, SL-O-07); none if they have
+    /// nothing.
+    pub fn terms(&self, launcher: &Launcher, streams: &Streams) -> Vec<GroupTerms> {
+        let of_all = directory(launcher, self.leader());
+        let of_part = |(part, input): (&PlannedPart, &Input)| GroupTerms {
+            working_directory: Some(directory(launcher, &part.settings)).filter(|own| *own != of_all),
+            stdin: Some(input.of_tasks.clone()).filter(|own| *own != streams.of_tasks.stdin),
+        };
+        let terms: Vec<GroupTerms> = self.parts.iter().zip(&streams.inputs).map(of_part).collect();
+        if terms.iter().all(|own| *own == GroupTerms::default()) { Vec::new() } else { terms }
     }
 
     /// Its name: what was asked for, else the program's.
@@ -156,8 +170,8 @@ fn take_common(environments: &mut [Variables]) -> Variables {
     common
 }
 
-fn directory(launcher: &Launcher, leader: &Settings) -> String {
-    match leader.text("chdir").filter(|path| !path.is_empty()) {
+fn directory(launcher: &Launcher, part: &Settings) -> String {
+    match part.text("chdir").filter(|path| !path.is_empty()) {
         None => launcher.directory.clone(),
         Some(path) if path.starts_with('/') => path.to_owned(),
         Some(path) => format!("{}/{path}", launcher.directory.trim_end_matches('/')),

@@ -6,7 +6,7 @@ use crate::{
     output::{StepInput, StepOutput, is_by_node, model_pattern},
     request::Settings,
 };
-use muster_schemas::steps as model;
+use muster_schemas::{resources::IndexSet, steps as model};
 
 /// Where the streams of tasks are connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,8 +15,17 @@ pub struct Streams {
     pub of_tasks: model::StepStreams,
     /// What `srun` itself does with standard output and with standard error of each part.
     pub shown: Vec<[Shown; 2]>,
+    /// What each part reads.
+    pub inputs: Vec<Input>,
+}
+
+/// What the tasks of a part read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Input {
+    /// How it gets to them.
+    pub of_tasks: model::StepInput,
     /// What `srun` itself reads for them.
-    pub stdin: Fed,
+    pub fed: Fed,
 }
 
 /// What `srun` does with output that comes to it.
@@ -55,11 +64,14 @@ impl Streams {
                 terminal,
                 ..model::StepStreams::default()
             };
-            return Self { of_tasks, shown: vec![<[Shown; 2]>::default(); parts.len()], stdin: Fed::default() };
+            let inputs = vec![Input::default(); parts.len()];
+            return Self { of_tasks, shown: vec![<[Shown; 2]>::default(); parts.len()], inputs };
         }
         let leader = parts[0];
         let wanted: Vec<[StepOutput; 2]> = parts.iter().map(|part| outputs(part, tasks)).collect();
-        let (stdin, fed) = input(StepInput::parse(leader.text("input"), tasks));
+        let input_of = |part: &&Settings| input(StepInput::parse(part.text("input"), tasks));
+        let inputs: Vec<Input> = parts.iter().map(input_of).collect();
+        let stdin = inputs[0].of_tasks.clone();
         let append_output = appends_output(leader.value("open-mode", values::appends), components);
         let are_alike = wanted.iter().all(|part| *part == wanted[0]);
         let [stdout, stderr] = match &wanted[0] {
@@ -74,17 +86,36 @@ impl Streams {
         let shown = wanted.into_iter().map(|part| part.map(|wanted| by_srun(wanted, are_alike))).collect();
         let stdout = stdout.unwrap_or_default();
         let of_tasks = model::StepStreams { stdin, stdout, stderr, append_output, terminal: None };
-        Self { of_tasks, shown, stdin: fed }
+        Self { of_tasks, shown, inputs }
     }
 
     /// Where `srun` itself has nothing to read, its tasks have not either, and no way between them is needed. A terminal
     /// stays as it is.
     pub fn without_standard_input(self) -> Self {
-        if self.stdin != Fed::StandardInput || self.of_tasks.terminal.is_some() {
+        if self.of_tasks.terminal.is_some() {
             return self;
         }
-        let of_tasks = model::StepStreams { stdin: model::StepInput::Nothing, ..self.of_tasks };
-        Self { of_tasks, stdin: Fed::Nothing, ..self }
+        let inputs = self.inputs.into_iter().map(|input| match input.fed {
+            Fed::StandardInput => Input { of_tasks: model::StepInput::Nothing, fed: Fed::Nothing },
+            _ => input,
+        });
+        let inputs: Vec<Input> = inputs.collect();
+        let stdin = inputs.first().map(|input| input.of_tasks.clone()).unwrap_or_default();
+        Self { of_tasks: model::StepStreams { stdin, ..self.of_tasks }, inputs, ..self }
+    }
+
+    /// What `srun` reads for tasks, each source with the parts that get it; `None` means that all do.
+    pub fn sources(&self) -> Vec<(&Fed, Option<IndexSet>)> {
+        let mut sources: Vec<(&Fed, Vec<u32>)> = Vec::new();
+        for (part, input) in (0..).zip(&self.inputs) {
+            match sources.iter_mut().find(|(fed, _)| *fed == &input.fed) {
+                Some((_, parts)) => parts.push(part),
+                None => sources.push((&input.fed, vec![part])),
+            }
+        }
+        let are_alike = sources.len() == 1;
+        let read = sources.into_iter().filter(|(fed, _)| **fed != Fed::Nothing);
+        read.map(|(fed, parts)| (fed, (!are_alike).then(|| parts.into_iter().collect()))).collect()
     }
 }
 
@@ -116,8 +147,8 @@ fn by_srun(wanted: StepOutput, are_alike: bool) -> Shown {
     }
 }
 
-fn input(wanted: StepInput) -> (model::StepInput, Fed) {
-    match wanted {
+fn input(wanted: StepInput) -> Input {
+    let (of_tasks, fed) = match wanted {
         StepInput::All => (model::StepInput::AllTasks, Fed::StandardInput),
         StepInput::OneTask(rank) => (model::StepInput::Task(rank), Fed::StandardInput),
         StepInput::Nobody => (model::StepInput::Nothing, Fed::Nothing),
@@ -125,5 +156,6 @@ fn input(wanted: StepInput) -> (model::StepInput, Fed) {
             (model::StepInput::File(model_pattern(&pattern)), Fed::Nothing)
         }
         StepInput::Files(pattern) => (model::StepInput::AllTasks, Fed::File(pattern)),
-    }
+    };
+    Input { of_tasks, fed }
 }

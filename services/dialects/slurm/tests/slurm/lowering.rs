@@ -50,6 +50,8 @@ fn sizing_options_become_a_request() {
     );
     assert_eq!(request(&submit("-N2 -w n[1-3]"), 0).nodes, ["n1", "n2"]);
     assert_eq!(request(&submit("-N3 --ntasks-per-node=2"), 0).tasks, Some(6));
+    assert_eq!(request(&submit("--ntasks-per-node=5"), 0).path, nodes(1, 1), "those of one node");
+    assert_eq!(request(&submit("-n4 --ntasks-per-node=2"), 0).path, []);
 }
 
 /// SL-C-12: `--use-min-nodes` tries the smaller number of nodes first.

@@ -42,6 +42,7 @@ fn rejections_of_a_batch_job() {
         (Rejection::Permission, "Access/permission denied"),
         (Rejection::Account, "Invalid account or account/partition combination specified"),
         (Rejection::Qos, "Invalid qos specification"),
+        (Rejection::Nice, "Invalid --nice value"),
     ] {
         assert_eq!(told(rejection), [failed(text)]);
     }

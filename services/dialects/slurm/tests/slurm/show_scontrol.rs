@@ -102,6 +102,31 @@ fn dependencies_are_shown_as_they_were_written() {
     assert!(shown.contains(" Dependency=(null) "), "{shown}");
 }
 
+/// SL-C-19: of several each is shown as it stands, and those that are met are not.
+#[test]
+fn dependencies_tell_singly_how_they_stand() {
+    let ended = |job: &str| json!({ "kind": "ended", "job": job });
+    let succeeded = |job: &str| json!({ "kind": "succeeded", "job": job });
+    let shown = |groups: Value, standing: Value| {
+        let detail = json!({
+            "job": view(json!({})), "spec": { "components": [{ "dependencies": { "all_of": groups } }] },
+            "redacted": false, "runs": [], "dependencies": [standing]
+        });
+        let detail = serde_json::from_value(detail).expect("details");
+        let job = muster_slurm::show::record::of_detail(&detail, &crate::support::sources()).remove(0);
+        let text = scontrol::job(&job, Lines::One, &clock());
+        let (_, behind) = text.split_once(" Dependency=").expect("it is shown");
+        behind.split(' ').next().unwrap_or_default().to_owned()
+    };
+    let each = json!([[ended("48")], [succeeded("49")], [succeeded("50")]]);
+    let standing = json!([["met"], ["never"], ["delayed"]]);
+    assert_eq!(shown(each.clone(), standing), "afterok:49(failed),afterok:50(unfulfilled)");
+    assert_eq!(shown(each, json!([["met"], ["met"], ["met"]])), "(null)");
+    let one = json!([[succeeded("49"), succeeded("50")]]);
+    assert_eq!(shown(one.clone(), json!([["never", "unmet"]])), "afterok:49(failed)?afterok:50(unfulfilled)");
+    assert_eq!(shown(one, json!([["never", "met"]])), "(null)");
+}
+
 /// SL-C-34: what was asked for of GPUs.
 #[test]
 fn gpus_are_shown_as_they_were_asked_for() {

@@ -147,6 +147,43 @@ fn waiting_tasks_of_an_array_share_a_line_and_others_have_their_own() {
     assert_eq!(by_task, "43_3 43 3\n43_4 43 4\n43_5 43 5\n43_1 43 1\n43_2 43 2\n");
 }
 
+/// SL-C-18: what holds some tasks of an array is not why the others wait.
+#[test]
+fn tasks_of_an_array_that_are_held_singly_have_lines_of_their_own() {
+    let none = json!({ "user": false, "operator": false, "system": false });
+    let held = |indices: &str, by: &str| {
+        let mut holds = none.clone();
+        holds[by] = json!(true);
+        json!({ "indices": indices, "holds": holds })
+    };
+    let array = |remaining: &str| {
+        json!({
+            "total": 5, "remaining": remaining, "waiting": 5, "running": 0, "finished": {}, "numbered": "1-5",
+            "held": [held("2,4", "user"), held("5", "operator")]
+        })
+    };
+    let job = |remaining: &str| {
+        records([waiting(reason("resources", ""), json!({ "id": "43", "number": 43, "array": array(remaining) }))])
+    };
+    let listed = list(job("1-5"), &Listing { sort: "i".to_owned(), ..letters("%i %A %t %r %Q") });
+    let expected = "43_2 44 PD JobHeldUser 0\n43_4 46 PD JobHeldUser 0\n43_5 47 PD JobHeldAdmin 0\n";
+    let others = "43_[1,3] 43 PD Resources ";
+    assert!(listed.contains(expected) && listed.contains(others) && listed.lines().count() == 4, "{listed}");
+    let by_task = list(job("1-5"), &Listing { is_by_task: true, sort: "i".to_owned(), ..letters("%i %r") });
+    let expected = "43_1 Resources\n43_2 JobHeldUser\n43_3 Resources\n43_4 JobHeldUser\n43_5 JobHeldAdmin\n";
+    assert_eq!(by_task, expected);
+}
+
+/// SL-C-19: a dependency that is met after a delay is no begin time.
+#[test]
+fn a_delay_behind_the_start_of_another_job_is_a_dependency() {
+    let until = |begin: muster_schemas::Timestamp| reason("begin_time", &format!("not before {begin}"));
+    let word = |members: Value| list(records([waiting(until(ago(-60)), members)]), &letters("%r"));
+    assert_eq!(word(json!({})), "Dependency\n");
+    assert_eq!(word(json!({ "begin": ago(60) })), "Dependency\n");
+    assert_eq!(word(json!({ "begin": ago(-60) })), "BeginTime\n");
+}
+
 /// SL-I-03, SL-I-09
 #[test]
 fn ids_of_a_job_with_components_are_columns() {

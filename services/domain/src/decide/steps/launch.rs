@@ -12,13 +12,18 @@ use muster_schemas::{
     event::{Event, NodeExit},
     job::ExitStatus,
     resources::NodeShare,
-    steps::{StepGroup, StepPlace, StepShare, StepSpec, TaskStatus},
+    steps::{GroupTerms, StepGroup, StepPlace, StepShare, StepSpec, TaskStatus},
 };
 use std::sync::Arc;
 
 /// Launches a step, all of it or none: whoever waits for cores holds none meanwhile (SL-R-08).
-pub(in crate::decide) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
-    validate::step(&spec)?;
+pub(in crate::decide) fn launch(
+    access: &Access,
+    job: JobId,
+    spec: StepSpec,
+    terms: Vec<GroupTerms>,
+) -> Result<Decision, Refusal> {
+    validate::step(&spec, &terms)?;
     let run = running(access, job)?;
     if run.started.is_none() {
         return Err(refuse(RefusalCode::Busy, format!("job {job} has not started on all of its nodes")));
@@ -26,8 +31,12 @@ pub(in crate::decide) fn launch(access: &Access, job: JobId, spec: StepSpec) -> 
     let shares =
         spec.places().map(|(group, place)| share(access.state, run, &spec, group, place)).collect::<Result<_, _>>()?;
     let step = run.next_step;
-    let event = Event::StepLaunched { job, run: run.id, step, spec: Arc::new(spec), shares };
-    Ok(Decision { events: vec![event], reply: Reply::Step { run: run.id, step } })
+    let run = run.id;
+    let mut events = vec![Event::StepLaunched { job, run, step, spec: Arc::new(spec), shares }];
+    if terms.iter().any(|of_group| *of_group != GroupTerms::default()) {
+        events.push(Event::StepTermsSet { job, run, step, groups: terms });
+    }
+    Ok(Decision { events, reply: Reply::Step { run, step } })
 }
 
 /// The run of a job in which the actor may start and end steps.

@@ -10,11 +10,12 @@ use crate::{
 use muster_schemas::{
     cluster::QueueSpec,
     event::StopReason,
-    job::{Component, JobState as CoreState},
+    job::{Component, Holds, JobState as CoreState},
     resources::IndexSet,
     time::Timestamp,
     views::{
-        ComponentView, JobDetail, JobView, OutcomeView, OutcomeWord, ReasonView, ReasonWord, RunNodeView, RunView,
+        ComponentView, HeldTasksView, JobDetail, JobView, OutcomeView, OutcomeWord, ReasonView, ReasonWord,
+        RunNodeView, RunView,
     },
 };
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
@@ -36,13 +37,22 @@ pub struct Sources<'a> {
 /// over in the same way and never started.
 pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item = JobRecord> + use<> {
     let components = view.components.max(1);
+    settle_reason(&mut view);
     let by_component = std::mem::take(&mut view.by_component);
     let reason = view.reason.clone().filter(|_| !by_component.is_empty());
     let reasons: Vec<Cow<'static, str>> =
         by_component.iter().map(|component| waiting(reason.as_ref(), component, sources)).collect();
     let mut singly = by_component.into_iter().zip(reasons);
     let never_started = view.array.as_mut().map(|array| std::mem::take(&mut array.never_started)).unwrap_or_default();
+    let held = view.array.as_mut().map(|array| std::mem::take(&mut array.held)).unwrap_or_default();
+    for tasks in &held {
+        if let Some(array) = &mut view.array {
+            array.remaining = array.remaining.difference(&tasks.indices);
+        }
+    }
+    let of_array = view.holds;
     let record = plain(view, sources);
+    let held: Vec<JobRecord> = held.iter().flat_map(|tasks| held_tasks(&record, tasks, of_array)).collect();
     let over: Vec<JobRecord> = never_started.into_iter().map(|(word, tasks)| never_run(&record, word, tasks)).collect();
     let leader = record.number;
     let set: Option<Arc<str>> = (components > 1).then(|| component_set(leader, components).into());
@@ -59,7 +69,38 @@ pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item =
         }
         Some(record)
     });
-    records.chain(over)
+    records.chain(held).chain(over)
+}
+
+/// A dependency that is met after a delay is one all the same: only a begin time of its own is told as such (SL-C-19).
+fn settle_reason(view: &mut JobView) {
+    let begins = || view.begin.into_iter().chain(view.by_component.iter().filter_map(|component| component.begin));
+    let is_of_job = |reason: &ReasonView| begins().any(|begin| reason.text == format!("not before {begin}"));
+    let is_delay = |reason: &&ReasonView| reason.code == ReasonWord::BeginTime && !is_of_job(reason);
+    if view.reason.as_ref().filter(is_delay).is_some() {
+        view.reason.iter_mut().for_each(|reason| reason.code = ReasonWord::Dependency);
+    }
+}
+
+/// The tasks of an array that are held singly: each has a line of its own, the others wait for something else (SL-C-18).
+fn held_tasks(record: &JobRecord, tasks: &HeldTasksView, of_array: Holds) -> Vec<JobRecord> {
+    let reason = waiting_reason(None, tasks.holds.union(of_array), None);
+    let waits = JobRecord {
+        priority: 0,
+        state: State::Pending,
+        reason,
+        eligible: None,
+        started: None,
+        expected_start: None,
+        nodes: Vec::new(),
+        ..record.clone()
+    };
+    let line = |index| {
+        let mut task = waits.clone();
+        task.narrow_to(index);
+        task
+    };
+    tasks.indices.iter().map(line).collect()
 }
 
 /// The tasks of an array that are over in one way and never started.
@@ -105,7 +146,7 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
         if let Some(name) = attributes.component(offset, attributes::component::JOB_NAME) {
             name.clone_into(&mut record.name);
         }
-        let request = RequestRecord::of(&detail.spec, offset, record);
+        let request = RequestRecord::of(detail, offset, record);
         record.request = Some(Box::new(if is_hidden { request.without_paths() } else { request }));
     }
     records

@@ -9,6 +9,7 @@ use muster_schemas::{
     job::{Component, Dependency, DependencyKind, JobSpec, Program},
     resources::{Alternative, Count, Level, NodeFilter, Per, PropertyValue, Relation, Request, Sharing},
     time::Timestamp,
+    views::{DependencyWord, JobDetail},
 };
 
 /// The least memory of a component.
@@ -190,8 +191,9 @@ impl RequestRecord {
     }
 
     /// What the component at an offset asked for; `record` is its line.
-    pub(super) fn of(spec: &JobSpec, offset: usize, record: &JobRecord) -> Self {
+    pub(super) fn of(detail: &JobDetail, offset: usize, record: &JobRecord) -> Self {
         use attributes::{component as of_component, job as of_job};
+        let spec = &detail.spec;
         let Some(component) = spec.components.get(offset) else { return Self::NONE };
         let attributes = Attributes(&spec.attributes);
         let job = |name| attributes.job(name).map(str::to_owned);
@@ -212,7 +214,7 @@ impl RequestRecord {
             features: own(of_component::CONSTRAINT)
                 .or_else(|| request.and_then(|request| request.filter.as_ref()).and_then(constraint)),
             licences: own(of_component::LICENSES).or_else(|| alternative.and_then(licences)),
-            dependency: dependencies(component, record),
+            dependency: dependencies(component, detail.dependencies.get(offset), record),
             gres: own(of_component::GRES),
             tres: OF_TRES.iter().filter_map(|tres| Some((tres.key, tres.text(&own(tres.option)?)))).collect(),
             required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
@@ -354,19 +356,30 @@ fn filter_text(filter: &NodeFilter) -> String {
 /// Why a job waits one of whose dependencies can never be met.
 const NEVER_MET: &str = "DependencyNeverSatisfied";
 
-/// The dependencies of a component that waits (SL-C-19). Which of several are met, or never can be, details do not tell.
-fn dependencies(component: &Component, record: &JobRecord) -> Option<String> {
+/// The dependencies of a component that waits, but for those that are met, and which of them never can be (SL-C-19).
+fn dependencies(
+    component: &Component,
+    standing: Option<&Vec<Vec<DependencyWord>>>,
+    record: &JobRecord,
+) -> Option<String> {
     if !record.state.is_pending() {
         return None;
     }
-    let is_never_met = record.reason_word() == NEVER_MET;
-    let count: usize = component.dependencies.all_of.iter().map(Vec::len).sum();
-    let standing = if is_never_met && count == 1 { "failed" } else { "unfulfilled" };
-    let group = |group: &Vec<Dependency>| {
-        let texts: Vec<String> = group.iter().filter_map(|one| dependency(one, standing)).collect();
+    let all_of = &component.dependencies.all_of;
+    // The only one is the one that the reason speaks of.
+    let is_only = record.reason_word() == NEVER_MET && all_of.iter().map(Vec::len).sum::<usize>() == 1;
+    let stands = |group: usize, place: usize| standing.and_then(|groups| groups.get(group)?.get(place)).copied();
+    let text = |group: usize, place: usize, one: &Dependency| {
+        let is_failed = is_only || stands(group, place) == Some(DependencyWord::Never);
+        dependency(one, if is_failed { "failed" } else { "unfulfilled" })
+    };
+    let shown = |(at, group): (usize, &Vec<Dependency>)| {
+        let is_met = (0..group.len()).any(|place| stands(at, place) == Some(DependencyWord::Met));
+        let all = group.iter().enumerate().filter(|_| !is_met);
+        let texts: Vec<String> = all.filter_map(|(place, one)| text(at, place, one)).collect();
         (!texts.is_empty()).then(|| texts.join("?"))
     };
-    let groups: Vec<String> = component.dependencies.all_of.iter().filter_map(group).collect();
+    let groups: Vec<String> = all_of.iter().enumerate().filter_map(shown).collect();
     (!groups.is_empty()).then(|| groups.join(","))
 }
 
