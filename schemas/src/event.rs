@@ -384,7 +384,7 @@ pub enum Event {
         /// The run.
         run: RunId,
     },
-    /// The job goes on after a suspension.
+    /// The job goes on after a suspension. If its cores were lent, it has them again.
     JobResumed {
         /// The job.
         job: JobId,
@@ -1060,6 +1060,21 @@ pub enum Event {
         /// How each task ended; tasks that were not started are not among them.
         statuses: Vec<TaskStatus>,
     },
+    /// Others can have the cores of a suspended run until it goes on. It keeps all else that it has (SL-C-37).
+    RunCoresLent {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
+    /// A suspended job is to go on as soon as nobody else has its cores; nobody gets them any more. [`Event::JobResumed`]
+    /// says when it does (SL-C-37).
+    JobResuming {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1287,6 +1302,8 @@ impl Event {
             Self::JobAltered { .. } => ("job", "altered"),
             Self::JobTold { .. } => ("job", "told"),
             Self::JobNumbersSet { .. } => ("cluster", "job_numbers_set"),
+            Self::RunCoresLent { .. } => ("job", "cores_lent"),
+            Self::JobResuming { .. } => ("job", "resuming"),
         }
     }
 
@@ -1348,7 +1365,9 @@ impl Event {
             | Self::ComponentEnded { job, .. }
             | Self::ClassChanged { job, .. }
             | Self::JobAltered { job, .. }
-            | Self::JobTold { job, .. } => Some(*job),
+            | Self::JobTold { job, .. }
+            | Self::RunCoresLent { job, .. }
+            | Self::JobResuming { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
@@ -1392,7 +1411,9 @@ impl Event {
             | Self::StepPartEnded { run, .. }
             | Self::ComponentStopping { run, .. }
             | Self::ComponentEnded { run, .. }
-            | Self::JobTold { run, .. } => Some(*run),
+            | Self::JobTold { run, .. }
+            | Self::RunCoresLent { run, .. }
+            | Self::JobResuming { run, .. } => Some(*run),
             _ => None,
         }
     }
