@@ -109,12 +109,12 @@ pub enum Command {
         /// Its number, 1 to 64.
         signal: u8,
     },
-    /// Stop the processes of running jobs; their resources stay theirs. Operators.
+    /// Stop the processes of running jobs. Others can have their cores meanwhile, all else stays theirs. Operators.
     Suspend {
         /// Which jobs.
         jobs: JobSelection,
     },
-    /// Let suspended jobs go on.
+    /// Let suspended jobs go on, as soon as nobody else has their cores. Operators.
     Resume {
         /// Which jobs.
         jobs: JobSelection,

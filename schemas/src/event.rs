@@ -384,7 +384,7 @@ pub enum Event {
         /// The run.
         run: RunId,
     },
-    /// The job goes on after a suspension.
+    /// The job goes on after a suspension. If its cores were lent, it has them again.
     JobResumed {
         /// The job.
         job: JobId,
@@ -1072,6 +1072,21 @@ pub enum Event {
         /// What each of its groups has.
         groups: Vec<GroupTerms>,
     },
+    /// Others can have the cores of a suspended run until it goes on. It keeps all else that it has (SL-C-37).
+    RunCoresLent {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
+    /// A suspended job is to go on as soon as nobody else has its cores; nobody gets them any more. [`Event::JobResumed`]
+    /// says when it does (SL-C-37).
+    JobResuming {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    },
 }
 
 /// What comes with a job beside its specification.
@@ -1300,6 +1315,8 @@ impl Event {
             Self::JobTold { .. } => ("job", "told"),
             Self::JobNumbersSet { .. } => ("cluster", "job_numbers_set"),
             Self::StepTermsSet { .. } => ("step", "terms_set"),
+            Self::RunCoresLent { .. } => ("job", "cores_lent"),
+            Self::JobResuming { .. } => ("job", "resuming"),
         }
     }
 
@@ -1362,7 +1379,9 @@ impl Event {
             | Self::ClassChanged { job, .. }
             | Self::JobAltered { job, .. }
             | Self::JobTold { job, .. }
-            | Self::StepTermsSet { job, .. } => Some(*job),
+            | Self::StepTermsSet { job, .. }
+            | Self::RunCoresLent { job, .. }
+            | Self::JobResuming { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }
@@ -1407,7 +1426,9 @@ impl Event {
             | Self::ComponentStopping { run, .. }
             | Self::ComponentEnded { run, .. }
             | Self::JobTold { run, .. }
-            | Self::StepTermsSet { run, .. } => Some(*run),
+            | Self::StepTermsSet { run, .. }
+            | Self::RunCoresLent { run, .. }
+            | Self::JobResuming { run, .. } => Some(*run),
             _ => None,
         }
     }

@@ -181,7 +181,7 @@ pub struct CycleRun {
     pub allocated: Timestamp,
     /// When it ends at the latest by its walltime; `null` if it has none or is suspended.
     pub expected_end: Option<Timestamp>,
-    /// What it has of each node.
+    /// What it has of each node; of a suspended job without the cores that it has lent.
     pub nodes: Vec<CycleShare>,
 }
 

@@ -436,6 +436,20 @@ public_events! {
         /// The run.
         run: RunId,
     }
+    /// Others can have the cores of a suspended job until it goes on. It keeps all else that it has.
+    "job" "cores_lent" JobCoresLent {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    /// A suspended job is to go on as soon as nobody else has its cores.
+    "job" "resuming" JobResuming {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
     /// A suspended job goes on.
     "job" "resumed" JobResumed {
         /// The job.
@@ -1348,6 +1362,8 @@ impl EventData {
             Event::JobRequeued { job, reason } => JobRequeued { job: *job, reason: *reason }.into(),
             Event::JobFinished { job, outcome } => finished(*job, outcome).into(),
             Event::JobSuspended { job, run } => JobSuspended { job: *job, run: *run }.into(),
+            Event::RunCoresLent { job, run } => JobCoresLent { job: *job, run: *run }.into(),
+            Event::JobResuming { job, run } => JobResuming { job: *job, run: *run }.into(),
             Event::JobResumed { job, run } => JobResumed { job: *job, run: *run }.into(),
             Event::JobSignalled { job, run, signal } => JobSignalled { job: *job, run: *run, signal: *signal }.into(),
             Event::StepStarted { job, run, step, tasks, .. } => StepStarted {
@@ -1637,6 +1653,8 @@ impl EventData {
             Self::JobRequeued(data) => data.job.to_string(),
             Self::JobFinished(data) => data.job.to_string(),
             Self::JobSuspended(data) => data.job.to_string(),
+            Self::JobCoresLent(data) => data.job.to_string(),
+            Self::JobResuming(data) => data.job.to_string(),
             Self::JobResumed(data) => data.job.to_string(),
             Self::JobSignalled(data) => data.job.to_string(),
             Self::StepStarted(data) => data.job.to_string(),

@@ -325,6 +325,7 @@ fn events() -> Vec<Event> {
     events.push(Event::JobNumbersSet { first: 67_767 });
     events.extend(components::on_a_shared_node(&fixture));
     events.extend(steps::terms_set(&fixture));
+    events.extend([Event::RunCoresLent { job: task, run }, Event::JobResuming { job: task, run }]);
     events
 }
 

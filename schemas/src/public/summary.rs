@@ -78,6 +78,8 @@ impl fmt::Display for EventData {
             Self::JobRequeued(data) => write!(f, "job {} is back in the queue: {}", data.job, stop_text(data.reason)),
             Self::JobFinished(data) => write!(f, "job {} finished: {}", data.job, data.outcome),
             Self::JobSuspended(data) => write!(f, "job {} was suspended", data.job),
+            Self::JobCoresLent(data) => write!(f, "others can have the cores of job {}", data.job),
+            Self::JobResuming(data) => write!(f, "job {} goes on as soon as nobody else has its cores", data.job),
             Self::JobResumed(data) => write!(f, "job {} goes on", data.job),
             Self::JobSignalled(data) => write!(f, "job {} was sent signal {}", data.job, data.signal),
             Self::StepStarted(data) => {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Usage in windows, as after some record of the log.
 ///
 /// A run counts from the record that says that its last node started to the one that says that it ended, suspensions
-/// included, since its resources were nobody else's. Where the node that ended last measured more, as it does for short
+/// included: others can have its cores then, but nothing else of what it has. Where the node that ended last measured more, as it does for short
 /// runs whose start and end are reported together, that counts, as far as the run had its resources so long. A run that
 /// never started counts no time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ mod dependencies;
 mod filters;
 mod intake;
 mod jobs;
+mod lending;
 mod offers;
 mod planning;
 mod runs;
@@ -73,8 +74,13 @@ impl State {
             Event::JobRequeued { job, reason } => self.job_requeued(*job, *reason, now),
             Event::JobFinished { job, outcome } => self.job_finished(*job, outcome, now),
             Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
-            Event::JobSuspended { run, .. } => self.change_run(*run, |run| run.suspension = Suspension::Suspended),
-            Event::JobResumed { run, .. } => self.change_run(*run, |run| run.suspension = Suspension::Resumed),
+            Event::JobSuspended { run, .. } => self.suspension_changed(*run, Suspension::Suspended),
+            Event::RunCoresLent { run, .. } => {
+                self.suspension_changed(*run, Suspension::Lent);
+                self.note_freed();
+            }
+            Event::JobResuming { run, .. } => self.suspension_changed(*run, Suspension::Resuming(record.sequence)),
+            Event::JobResumed { run, .. } => self.suspension_changed(*run, Suspension::Resumed),
             Event::StepStarted { run, step, tasks, .. } => self.step_started(*run, *step, tasks),
             Event::StepNodeEnded { run, step, node, exit } => self.step_part_ended(*run, *step, *node, exit),
             Event::StepEnded { job, run, step, .. } => self.step_ended(*job, *run, *step, now),

@@ -5,7 +5,7 @@ mod filters;
 mod sessions;
 mod tasks;
 
-use crate::state::{Job, Node, Phase, State, index::Index, node::gpu_count};
+use crate::state::{Job, Node, Phase, State, index::Index, lending::Claim, node::gpu_count};
 use muster_schemas::{
     JobId, NodeId, RunId,
     resources::{IndexSet, NodeShare, Placement},
@@ -53,32 +53,40 @@ fn index(state: &State) -> Result<(), String> {
 }
 
 /// For each node the shares of it: of runs, of what is kept for jobs that wait, and of what is offered to running ones.
-struct Users<'a>(BTreeMap<NodeId, Vec<(RunId, &'a NodeShare)>>);
+struct Users<'a>(BTreeMap<NodeId, Vec<User<'a>>>);
+
+/// A share of a node.
+struct User<'a> {
+    run: RunId,
+    claim: Claim,
+    share: &'a NodeShare,
+}
 
 impl<'a> Users<'a> {
     fn of(state: &'a State) -> Self {
         let mut users = Self(BTreeMap::new());
-        state.runs().for_each(|run| users.add(run.id, &run.placement));
+        state.runs().for_each(|run| users.add(run.id, run.claim(), &run.placement));
         for filtering in state.jobs().filter_map(|job| job.filtering.as_deref()) {
             if let Some((run, placement)) = filtering.kept() {
-                users.add(run, placement);
+                users.add(run, Claim::Has, placement);
             }
             let chain = filtering.chain.as_ref();
             if let Some(offer) = chain.and_then(|chain| chain.set_aside()).filter(|offer| offer.growth) {
-                users.add(offer.run, &offer.placement);
+                users.add(offer.run, Claim::Has, &offer.placement);
             }
         }
         users
     }
 
-    fn add(&mut self, run: RunId, placement: &'a Placement) {
+    fn add(&mut self, run: RunId, claim: Claim, placement: &'a Placement) {
         for share in placement.shares() {
-            self.0.entry(share.node).or_default().push((run, share));
+            self.0.entry(share.node).or_default().push(User { run, claim, share });
         }
     }
 }
 
-/// Free and used are together what there is, and no part is used twice.
+/// Free and used are together what there is, and no part is used twice. Suspended runs may have lent their cores; none is
+/// free that one of them waits for (SL-C-37).
 fn node(users: &Users, node: &Node) -> Result<(), String> {
     let name = &node.spec.name;
     let mut cores = node.free_cores.clone();
@@ -86,19 +94,37 @@ fn node(users: &Users, node: &Node) -> Result<(), String> {
     let mut memory = node.free_memory_bytes;
     let mut exclusive = None;
     let users = users.0.get(&node.id).map_or(&[][..], Vec::as_slice);
-    let runs: BTreeSet<RunId> = users.iter().map(|(run, _)| *run).collect();
+    let runs: BTreeSet<RunId> = users.iter().map(|user| user.run).collect();
     ensure(runs == node.runs, || format!("node {name} lists runs {:?}, {runs:?} have a share of it", node.runs))?;
-    for (id, share) in users {
+    let having = || users.iter().filter(|user| user.claim == Claim::Has);
+    for User { run: id, share, .. } in having() {
         ensure(cores.intersection(&share.cores).is_empty(), || {
             format!("node {name}: a core of run {id} is used twice")
         })?;
-        ensure(gpus.intersection(&share.gpus).is_empty(), || format!("node {name}: a GPU of run {id} is used twice"))?;
         cores = cores.union(&share.cores);
-        gpus = gpus.union(&share.gpus);
-        memory += share.memory_bytes;
         if share.exclusive {
             exclusive = Some(*id);
-            ensure(users.len() == 1, || format!("node {name}: run {id} has it for itself and is not alone"))?;
+            ensure(having().count() == 1, || format!("node {name}: run {id} has it for itself and is not alone"))?;
+        }
+    }
+    for User { run: id, share, .. } in users {
+        ensure(gpus.intersection(&share.gpus).is_empty(), || format!("node {name}: a GPU of run {id} is used twice"))?;
+        gpus = gpus.union(&share.gpus);
+        memory += share.memory_bytes;
+    }
+    let wanting = users.iter().filter_map(|user| match user.claim {
+        Claim::Wants(asked) => Some((asked, user.run, user.share)),
+        _ => None,
+    });
+    let mut wanting: Vec<_> = wanting.collect();
+    wanting.sort_by_key(|(asked, run, _)| (*asked, *run));
+    for (_, id, share) in &wanting {
+        ensure(node.free_cores.intersection(&share.cores).is_empty(), || {
+            format!("node {name}: a core is free that run {id} waits for")
+        })?;
+        cores = cores.union(&share.cores);
+        if share.exclusive {
+            exclusive = exclusive.or(Some(*id));
         }
     }
     ensure(cores == IndexSet::first_n(node.spec.cores), || format!("node {name}: cores are lost: {cores}"))?;

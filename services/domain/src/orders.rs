@@ -357,7 +357,9 @@ fn missed(state: &State, run: &Run, part: &Part, is_known: bool) -> Vec<OrderSee
     }
     match run.suspension {
         Suspension::Never => {}
-        Suspension::Suspended => orders.push(OrderSeed::Suspend { part: state.part_id(run, part) }),
+        Suspension::Suspended | Suspension::Lent | Suspension::Resuming(_) => {
+            orders.push(OrderSeed::Suspend { part: state.part_id(run, part) })
+        }
         Suspension::Resumed => orders.push(OrderSeed::Resume { part: state.part_id(run, part) }),
     }
     for step in run.steps.keys() {

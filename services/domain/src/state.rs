@@ -7,6 +7,7 @@ pub mod components;
 pub mod filtering;
 pub(crate) mod index;
 pub mod job;
+pub(crate) mod lending;
 pub mod node;
 pub(crate) mod numbers;
 pub mod planning;
@@ -347,7 +348,8 @@ impl State {
     /// nothing waits for a time.
     pub fn next_timer(&self) -> Option<Timestamp> {
         let tasks_ready = !self.index.tasks_ready.is_empty();
-        if tasks_ready || self.has_staging_now() || !self.impossible_jobs().is_empty() {
+        let goes_on = self.ready_to_go_on().next().is_some() || self.kept_in_the_way().next().is_some();
+        if tasks_ready || goes_on || self.has_staging_now() || !self.impossible_jobs().is_empty() {
             return Some(self.time());
         }
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);
@@ -438,7 +440,7 @@ fn run_state(run: &Run) -> JobState {
     match run {
         Run { stopping: Some(_), .. } => JobState::Finishing,
         Run { started: None, .. } => JobState::Launching,
-        Run { suspension: Suspension::Suspended, .. } => JobState::Suspended,
+        run if run.is_suspended() => JobState::Suspended,
         _ => JobState::Running,
     }
 }

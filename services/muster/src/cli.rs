@@ -402,9 +402,9 @@ pub enum JobCommand {
         #[command(flatten)]
         jobs: SelectionOptions,
     },
-    /// Stop the processes of running jobs; they keep their resources
+    /// Stop the processes of running jobs; others can have their cores meanwhile
     Suspend(SelectionOptions),
-    /// Let suspended jobs go on
+    /// Let suspended jobs go on, as soon as nobody else has their cores
     Resume(SelectionOptions),
     /// Stop running jobs and put them back into the queue
     Requeue {

@@ -23,7 +23,7 @@ use muster_schemas::{
     filter::ActivationOrdering,
     job::WaitReason,
     policy::{ComponentStart, Components, Policy},
-    resources::NodeSpec,
+    resources::{NodeSpec, Placement},
     scheduling::SchedulingSettings,
 };
 use std::{
@@ -388,10 +388,20 @@ impl Engine {
 
     /// A run holds resources from now on. It does not wait any more, if that was said before.
     pub fn begin(&mut self, run: ActiveRun) {
+        let usage = Usage::of(&run.placement, &run.demand);
+        self.hold_using(run, usage);
+    }
+
+    /// The same of a run that has lent a part of this: for limits it has it still.
+    pub fn begin_lending(&mut self, run: ActiveRun, has: &Placement) {
+        let usage = Usage::of(has, &run.demand);
+        self.hold_using(run, usage);
+    }
+
+    fn hold_using(&mut self, run: ActiveRun, usage: Uses) {
         self.end(run.job);
         self.note_redeemed(&run);
         let assumed_end = run.expected_end;
-        let usage = Usage::of(&run.placement, &run.demand);
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
         self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
         self.limits.begin(&run.holder, &run.demand, &usage);

@@ -11,7 +11,7 @@ use crate::{
     model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation},
     pass::Plan,
 };
-use jobs::Holders;
+use jobs::{Held, Holders};
 use muster_domain::{State, state::Node};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
@@ -58,7 +58,7 @@ struct Touched {
     kept: Vec<(JobId, Option<ActiveRun>)>,
     /// The job that the event is about.
     named: Option<JobId>,
-    runs: Vec<(RunId, Option<ActiveRun>)>,
+    runs: Vec<(RunId, Option<Held>)>,
     /// The number of an array, and how many more of its tasks might run.
     array: Option<(u64, u32)>,
 }
@@ -215,7 +215,7 @@ impl Projection {
         self.engine.set_queue_block(self.state.queue_block());
         for run in self.state.runs() {
             if let Some(job) = self.state.job(run.job) {
-                self.engine.begin(self.holders.active(job, run));
+                self.holders.active(&self.state, job, run).begin(&mut self.engine);
                 self.engine.set_elastic(job.id, jobs::elastic(&self.state, job));
             }
         }
@@ -326,7 +326,10 @@ impl Projection {
         ids.dedup();
         let kept = ids.iter().map(|id| (*id, self.kept(*id))).collect();
         let jobs = ids.into_iter().map(|id| (id, self.is_eligible(id), self.queued(id))).collect();
-        let runs = run.into_iter().map(|run| (run, self.active(run))).collect();
+        // What those hold that wait to go on depends on what others do.
+        let mut runs: BTreeSet<RunId> = self.state.resuming().map(|run| run.id).collect();
+        runs.extend(run);
+        let runs = runs.into_iter().map(|run| (run, self.active(run))).collect();
         let array = named.and_then(|job| Some((job.number, self.headroom(job.number)?)));
         Touched { jobs, kept, runs, named, array }
     }
@@ -344,9 +347,9 @@ impl Projection {
         self.holders.queued(&self.state, self.state.job(id)?)
     }
 
-    fn active(&mut self, id: RunId) -> Option<ActiveRun> {
+    fn active(&mut self, id: RunId) -> Option<Held> {
         let run = self.state.run(id)?;
-        Some(self.holders.active(self.state.job(run.job)?, run))
+        Some(self.holders.active(&self.state, self.state.job(run.job)?, run))
     }
 
     fn kept(&mut self, id: JobId) -> Option<ActiveRun> {
@@ -387,17 +390,19 @@ impl Projection {
                 _ => {}
             }
         }
+        let mut begun = Vec::new();
         for (id, before) in touched.runs {
             let after = self.active(id);
             if before == after {
                 continue;
             }
-            match (before, after) {
-                (_, Some(run)) => self.engine.begin(run),
-                (Some(run), None) => self.engine.end(run.job),
-                (None, None) => {}
+            // A core can go from one run to another, so it is given back before it is taken.
+            if let Some(run) = before {
+                self.engine.end(run.job());
             }
+            begun.extend(after);
         }
+        begun.into_iter().for_each(|run| run.begin(&mut self.engine));
         touched.named.is_some_and(|job| self.tell_elastic(job))
     }
 

@@ -118,6 +118,7 @@ impl State {
             if let Some(node) = self.core.nodes.get_mut(&share.node) {
                 node.give_back(run, share);
             }
+            self.keep_from_free(share.node, run);
         }
         self.use_licences(id, placement, u32::saturating_sub);
         self.count_run(id, false);
@@ -137,6 +138,7 @@ impl State {
             if let Some(node) = self.core.nodes.get_mut(&share.node) {
                 node.give_back_part(run, share, keeps_rest);
             }
+            self.keep_from_free(share.node, run);
         }
     }
 }

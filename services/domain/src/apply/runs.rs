@@ -173,7 +173,9 @@ impl State {
             if let Some(node) = self.core.nodes.get_mut(&share.node) {
                 node.give_back(run.id, share);
             }
+            self.keep_from_free(share.node, run.id);
         }
+        self.index.lent.remove(&run.id);
         self.use_licences(id, &run.placement, u32::saturating_sub);
         self.count_run(id, false);
         self.note_freed();

@@ -82,6 +82,7 @@ impl State {
             if let Some(node) = self.core.nodes.get_mut(&share.node) {
                 node.give_back_part(run, share, keeps_rest || is_shared);
             }
+            self.keep_from_free(share.node, run);
             self.change_run(run, |run| remove_share(run, component, share, keeps_rest));
             self.change_tasks(id, |tasks| gave_up(tasks, share, keeps_rest));
         }

@@ -182,6 +182,7 @@ fn nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Resu
 /// What runs use of a node must still be there after a change.
 fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<(), Refusal> {
     let used_cores = IndexSet::first_n(node.spec.cores).difference(&node.free_cores);
+    let used_cores = used_cores.union(&state.lent_cores(node.id));
     let used_gpus = IndexSet::first_n(gpu_count(&node.spec)).difference(&node.free_gpus);
     let used_memory = node.spec.memory_bytes.saturating_sub(node.free_memory_bytes);
     let fits = validate::within(&used_cores, spec.cores)

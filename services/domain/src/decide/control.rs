@@ -9,7 +9,7 @@ use super::{
     select::{Target, act_on, not_alone},
 };
 use crate::{
-    state::{Job, Phase, Run, Stage, State},
+    state::{Job, Phase, Run, Stage, State, Suspension},
     validate,
 };
 use muster_schemas::{
@@ -19,7 +19,7 @@ use muster_schemas::{
     job::{Holds, Outcome},
     resources::IndexSet,
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 pub(super) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &str) -> Result<Decision, Refusal> {
     require_holds(access, holds)?;
@@ -202,19 +202,43 @@ pub(super) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, 
     access.require_operator("suspend jobs")?;
     act_on(access, jobs, |target| {
         let run = started_run(access.state, target)?;
-        Ok(one_if(!run.is_suspended(), || Event::JobSuspended { job: run.job, run: run.id }))
+        let mut events = one_if(!run.is_suspended(), || Event::JobSuspended { job: run.job, run: run.id });
+        // A list of tasks keeps its cores: its books say which of its tasks has which.
+        let is_lent = run.suspension == Suspension::Lent || target.job().tasks.is_some();
+        events.extend(one_if(!is_lent, || Event::RunCoresLent { job: run.job, run: run.id }));
+        Ok(events)
     })
 }
 
 pub(super) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
     access.require_operator("resume jobs")?;
+    let mut ahead = BTreeSet::new();
     act_on(access, jobs, |target| {
         let run = started_run(access.state, target)?;
         if !run.is_suspended() {
             return Err(conflict(format!("job {} is not suspended", run.job)));
         }
-        Ok(vec![Event::JobResumed { job: run.job, run: run.id }])
+        let follows = match run.suspension {
+            // It is to go on already.
+            Suspension::Resuming(_) => return Ok(Vec::new()),
+            Suspension::Lent if !access.state.can_go_on(run, &ahead) => {
+                Event::JobResuming { job: run.job, run: run.id }
+            }
+            _ => goes_on(run),
+        };
+        ahead.insert(run.id);
+        Ok(vec![follows])
     })
+}
+
+/// Suspended runs that waited for their cores go on, and nothing is kept any more of what others wait for.
+pub(super) fn going_on(state: &State) -> impl Iterator<Item = Event> {
+    let released = state.kept_in_the_way().map(|(job, run)| Event::ResourcesReleased { job, run });
+    state.ready_to_go_on().map(goes_on).chain(released)
+}
+
+fn goes_on(run: &Run) -> Event {
+    Event::JobResumed { job: run.job, run: run.id }
 }
 
 /// The run of a job whose processes are there and not being stopped.

@@ -31,10 +31,17 @@ pub(super) fn start(
     access.require_management(known)?;
     let run = known.run().and_then(|run| access.state.run(run)).filter(|run| run.stopping.is_none());
     let run = run.ok_or_else(|| conflict(format!("job {job} does not run")))?;
+    require_cores(run)?;
     let tasks = lay_out(known, run, tasks, nodes)?;
     let step = run.next_step;
     let event = Event::StepStarted { job, run: run.id, step, launch: Arc::new(launch), tasks };
     Ok(Decision { events: vec![event], reply: Reply::Step { run: run.id, step } })
+}
+
+/// What starts in a run that has lent its cores would run beside others.
+fn require_cores(run: &Run) -> Result<(), Refusal> {
+    let (job, code) = (run.job, RefusalCode::Busy);
+    if run.has_lent() { Err(Refusal::new(code, format!("job {job} is suspended"))) } else { Ok(()) }
 }
 
 /// How many tasks of a step go to which node. Without a number of nodes they fill the job's task places in order; with

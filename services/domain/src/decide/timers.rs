@@ -1,6 +1,6 @@
 //! What becomes due with time, and waiting jobs that can never start.
 
-use super::{Decision, access::Access, clients, filters, planning};
+use super::{Decision, access::Access, clients, control, filters, planning};
 use crate::{
     state::{Component, Job, State, index::Due},
     tasking,
@@ -40,6 +40,7 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
         events.extend(tasking::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
     }
     events.extend(clients::due(state, now, MAX_AT_ONCE));
+    events.extend(control::going_on(state).take(MAX_AT_ONCE));
     let ended: BTreeSet<JobId> = events.iter().filter_map(ended).collect();
     events.extend(filters::staging::due(state, &ended, MAX_AT_ONCE));
     events.extend(planning::due(state, now, MAX_AT_ONCE));

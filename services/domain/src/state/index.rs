@@ -214,6 +214,8 @@ pub(crate) struct Index {
     pub(crate) node_names: BTreeMap<String, NodeId>,
     /// The jobs of each owner.
     pub(crate) owned: BTreeMap<String, BTreeSet<JobId>>,
+    /// Suspended runs that have lent their cores, or wait for them.
+    pub(crate) lent: BTreeSet<RunId>,
     /// How many jobs wait and run, for whom that is limited.
     pub(crate) submitted: Submitted,
 }
@@ -227,6 +229,7 @@ impl Index {
         }
         for run in state.runs() {
             index.move_run(run.id, None, run.due());
+            index.lent.extend(run.has_lent().then_some(run.id));
         }
         for id in index.elastic.clone() {
             index.move_tasks(id, task_keys(state, id));

@@ -47,6 +47,10 @@ pub enum Suspension {
     Suspended,
     /// They were.
     Resumed,
+    /// They are, and others can have the cores until the run is to go on (SL-C-37).
+    Lent,
+    /// They are; the run is to go on, as this record says, as soon as nobody else has its cores.
+    Resuming(Sequence),
 }
 
 /// The part of a run on one node, for one component.
@@ -188,7 +192,10 @@ impl Run {
 
     /// Whether its processes are stopped.
     pub fn is_suspended(&self) -> bool {
-        self.suspension == Suspension::Suspended
+        match self.suspension {
+            Suspension::Never | Suspension::Resumed => false,
+            Suspension::Suspended | Suspension::Lent | Suspension::Resuming(_) => true,
+        }
     }
 
     /// The time at which it is due to be looked at: until it has started or is being stopped, the end of its launch

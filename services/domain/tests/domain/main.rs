@@ -11,6 +11,7 @@ mod elastic;
 mod filters;
 mod jobs;
 mod launched;
+mod lending;
 mod lists;
 mod notifications;
 mod numbers;

@@ -64,7 +64,9 @@ fn what_is_done_to_a_run_is_ordered() {
     cluster.ok(&user("ada"), Command::Signal { jobs: ids(&[id]), signal: 10 });
     assert_eq!(last(&cluster), [(node, OrderSeed::Signal { part: PartId::new(run, 0), signal: 10 })]);
     cluster.ok(&user("oper"), Command::Suspend { jobs: ids(&[id]) });
-    assert_eq!(last(&cluster), [(node, OrderSeed::Suspend { part: PartId::new(run, 0) })]);
+    let suspended = &cluster.log[cluster.log.len() - 2];
+    assert_eq!(follow_up(&cluster.state, suspended), [(node, OrderSeed::Suspend { part: PartId::new(run, 0) })]);
+    assert_eq!(last(&cluster), [], "that its cores are lent is nothing to the node");
     cluster.ok(&user("oper"), Command::Resume { jobs: ids(&[id]) });
     assert_eq!(last(&cluster), [(node, OrderSeed::Resume { part: PartId::new(run, 0) })]);
     let change = JobChange { walltime_seconds: Some(9), ..JobChange::default() };

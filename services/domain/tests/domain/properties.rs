@@ -65,7 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (n(), n()).prop_map(|(who, state)| Step::CancelAll { who, state }),
         2 => (n(), n(), any::<bool>()).prop_map(|(job, task, hold)| Step::Requeue { job, task, hold }),
         3 => (n(), n(), n()).prop_map(|(who, job, what)| Step::Modify { who, job, what }),
-        3 => (n(), any::<bool>()).prop_map(|(job, resume)| Step::Suspend { job, resume }),
+        6 => (n(), prop::bool::weighted(0.4)).prop_map(|(job, resume)| Step::Suspend { job, resume }),
         8 => (n(), prop::bool::weighted(0.2)).prop_map(|(skip, wild)| Step::Plan { skip, wild }),
         12 => (n(), n(), n()).prop_map(|(run, node, what)| Step::Report { run, node, what }),
         2 => (n(), n(), any::<bool>()).prop_map(|(node, boot, forget)| Step::Hello { node, boot, forget }),
@@ -128,6 +128,15 @@ impl Model {
         active.get(pick as usize % active.len().max(1)).copied().unwrap_or_else(|| self.job(pick))
     }
 
+    /// Running jobs, suspended or not, two of them if there are so many.
+    fn started_jobs(&self, pick: u8, suspended: bool) -> Vec<JobId> {
+        let started = self.cluster.state.runs().filter(|run| run.started.is_some() && run.is_suspended() == suspended);
+        let started: Vec<JobId> = started.map(|run| run.job).collect();
+        let mut chosen: Vec<JobId> = started.iter().cycle().skip(pick as usize % 8).take(2).copied().collect();
+        chosen.truncate(if pick.is_multiple_of(3) { 2 } else { 1 });
+        if chosen.is_empty() || pick.is_multiple_of(11) { vec![self.active_job(pick)] } else { chosen }
+    }
+
     /// The runs of jobs with several components.
     fn runs_of_several(&self) -> impl Iterator<Item = &Run> {
         let state = &self.cluster.state;
@@ -142,8 +151,12 @@ impl Model {
 
     /// The start of a part of such a job. Without it few of them would ever run: most reports are of ends.
     fn start_of_several(&self) -> Option<(Actor, Command)> {
+        self.start_of(|run| self.runs_of_several().any(|several| several.id == run.id))
+    }
+
+    fn start_of(&self, which: impl Fn(&Run) -> bool) -> Option<(Actor, Command)> {
         let is_launching = |part: &&Part| part.state == PartState::Launching;
-        let launching = self.runs_of_several().filter(|run| run.stopping.is_none());
+        let launching = self.cluster.state.runs().filter(|run| run.stopping.is_none() && which(run));
         let (run, part) = launching.filter_map(|run| Some((run, run.parts.iter().find(is_launching)?))).next()?;
         let node = self.cluster.state.node_name(part.node);
         Some((executor(&node), Command::NodeStarted { part: self.cluster.state.part_id(run, part) }))
@@ -215,10 +228,15 @@ impl Model {
                 (Self::actor(who), Command::Modify { jobs: ids(&[self.job(job)]), change: self.change(what) })
             }
             Step::Suspend { job, resume: false } => {
-                (user("oper"), Command::Suspend { jobs: ids(&[self.active_job(job)]) })
+                // Few runs would ever get as far.
+                if let Some(start) = self.start_of(|_| job.is_multiple_of(2)) {
+                    return Some(start);
+                }
+                // Now and then one that is suspended: it may be about to go on.
+                (user("oper"), Command::Suspend { jobs: ids(&self.started_jobs(job, job.is_multiple_of(4))) })
             }
             Step::Suspend { job, resume: true } => {
-                (user("oper"), Command::Resume { jobs: ids(&[self.active_job(job)]) })
+                (user("oper"), Command::Resume { jobs: ids(&self.started_jobs(job, true)) })
             }
             Step::Plan { skip, wild } => (Actor::Planner, self.plan(skip, wild)),
             Step::Report { run, node, what } => self.report(run, node, what)?,
@@ -423,6 +441,7 @@ pub fn place(
 ) -> Option<Placement> {
     // Components of every other job have nodes of their own.
     let shares_nodes = job.id.number.is_multiple_of(2);
+    let exclusive = job.id.number.is_multiple_of(5) && job.components.len() == 1;
     let mut placed_on = Vec::new();
     let mut components = Vec::new();
     for component in &job.components {
@@ -436,14 +455,13 @@ pub fn place(
             if shares.len() as u64 == least.nodes || free.len() < each {
                 continue;
             }
-            if placed_on.contains(&node.id) && !shares_nodes {
+            if placed_on.contains(&node.id) && !shares_nodes || exclusive && !wild && !node.runs.is_empty() {
                 continue;
             }
             let cores = free.smallest(each);
             used.insert(node.id, taken.union(&cores));
             placed_on.push(node.id);
-            let share =
-                NodeShare { node: node.id, cores, gpus: IndexSet::new(), memory_bytes: 0, tasks: 1, exclusive: false };
+            let share = NodeShare { node: node.id, cores, gpus: IndexSet::new(), memory_bytes: 0, tasks: 1, exclusive };
             shares.push(share);
         }
         if (shares.len() as u64) < least.nodes && !wild {
@@ -521,6 +539,8 @@ fn random_histories_reach_every_event() {
         ("job", "component_stopping"),
         ("job", "component_ended"),
         ("job", "suspended"),
+        ("job", "cores_lent"),
+        ("job", "resuming"),
         ("job", "resumed"),
         ("step", "started"),
         ("policy", "set"),

@@ -56,7 +56,7 @@ pub(crate) async fn release(State(app): State<App>, asked: Asked, Json(request):
     app.jobs_command(asked, Command::Release { jobs, holds }).await
 }
 
-/// Suspend running jobs
+/// Suspend running jobs. Others can have their cores meanwhile
 #[utoipa::path(post, path = "/v1/jobs/actions/suspend", tag = "jobs", request_body = JobsRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -64,7 +64,7 @@ pub(crate) async fn suspend(State(app): State<App>, asked: Asked, Json(request):
     app.jobs_command(asked, Command::Suspend { jobs: request.jobs }).await
 }
 
-/// Let suspended jobs go on
+/// Let suspended jobs go on, as soon as nobody else has their cores
 #[utoipa::path(post, path = "/v1/jobs/actions/resume", tag = "jobs", request_body = JobsRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

@@ -298,6 +298,37 @@ fn a_job_that_waits_is_not_suspended() {
     }
 }
 
+/// SL-C-37: CPUs of a suspended job are for others, and it goes on when it has them back; nobody jumps in.
+#[test]
+fn cpus_of_a_suspended_job_are_for_others_until_it_goes_on() {
+    let site = reference();
+    let submit = |options: &str, script: &str| {
+        let line = format!("sbatch --parsable -p p2 -w nid00001 {options} --wrap '{script}'");
+        site.ok(&line).trim().to_owned()
+    };
+    let listed = |job: &str| site.ok(&format!("squeue -h -j {job} -o '%t %C'"));
+    let is = |job: &str, shown: &str| site.system.wait_until(&format!("job {job} is {shown}"), || listed(job) == shown);
+    let long = submit("-n4 -t 10", "sleep 1000");
+    is(&long, "R 4\n");
+    let urgent = submit("-n4 -t 10", "while [ ! -e go ]; do sleep 0.05; done");
+    is(&urgent, "PD 4\n");
+    site.ok(&format!("scontrol suspend {long}"));
+    is(&urgent, "R 4\n");
+    is(&long, "S 4\n");
+    site.ok(&format!("scontrol resume {long}"));
+    let told = || site.system.ok(&["job", "events", &long]);
+    site.system.wait_until("it is to go on", || told().contains("goes on as soon as nobody else has its cores"));
+    let late = submit("-n1 -t 1", "sleep 1000");
+    is(&late, "PD 1\n");
+    is(&long, "S 4\n");
+    site.system.write("go", "");
+    site.is_over(&urgent);
+    is(&long, "R 4\n");
+    is(&late, "PD 1\n");
+    site.ok(&format!("scancel {long}"));
+    is(&late, "R 1\n");
+}
+
 /// SL-B-06: without a name the script of a component goes into a file of its own, and not over the leader's.
 #[test]
 fn scripts_are_written_into_files_with_the_numbers_of_their_components() {

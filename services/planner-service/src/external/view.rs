@@ -129,7 +129,7 @@ fn run_view(state: &State, run: &Run) -> Option<CycleRun> {
         queue: job.lead().queue.to_string(),
         allocated: run.allocated,
         expected_end: known(expected_end(job, run)),
-        nodes: run.placement.shares().map(share).collect(),
+        nodes: state.held_placement(run).shares().map(share).collect(),
     })
 }
 

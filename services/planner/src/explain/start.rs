@@ -97,7 +97,7 @@ impl Story {
 fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State) -> bool {
     let is_own = |id: &JobId| *id == job || *id == job.whole();
     match event {
-        Event::RunEnded { run, .. } => {
+        Event::RunEnded { run, .. } | Event::RunCoresLent { run, .. } => {
             before.run(*run).is_some_and(|run| run.placement.shares().any(|share| nodes.contains(&share.node)))
         }
         Event::RunShrunk { removed, .. } => removed.shares().any(|share| nodes.contains(&share.node)),

@@ -1,6 +1,7 @@
 //! Jobs and runs of a state as the engine takes them.
 
 use crate::{
+    engine::Engine,
     model::{
         Activation, ActiveRun, ComponentCharge, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob, QueuedTasks,
         Slot,
@@ -12,7 +13,7 @@ use muster_domain::{
     state::{Component, Elastic, Entry, Filtering, Job, Run},
 };
 use muster_schemas::{
-    NodeId, Timestamp,
+    JobId, NodeId, Timestamp,
     command::Start,
     event::Owner,
     filter::{ActivationOrdering, FilterKind},
@@ -78,13 +79,35 @@ impl Holders {
     }
 
     /// The run as it holds resources.
-    pub(super) fn active(&mut self, job: &Job, run: &Run) -> ActiveRun {
-        ActiveRun {
-            job: run.job,
-            demand: Arc::new(demand(job)),
-            holder: self.of(job),
-            placement: with_offer(job, run),
-            expected_end: expected_end(job, run),
+    pub(super) fn active(&mut self, state: &State, job: &Job, run: &Run) -> Held {
+        let (placement, lends_of) = match run.has_lent() {
+            false => (with_offer(job, run), None),
+            true => (state.held_placement(run), Some(run.placement.clone())),
+        };
+        let (demand, holder) = (Arc::new(demand(job)), self.of(job));
+        let run = ActiveRun { job: run.job, demand, holder, placement, expected_end: expected_end(job, run) };
+        Held { run, lends_of }
+    }
+}
+
+/// A run with what it holds, and if it has lent a part of what it has, all of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    run: ActiveRun,
+    lends_of: Option<Arc<Placement>>,
+}
+
+impl Held {
+    /// Its job.
+    pub(super) fn job(&self) -> JobId {
+        self.run.job
+    }
+
+    /// Tells the engine.
+    pub(super) fn begin(self, engine: &mut Engine) {
+        match self.lends_of {
+            None => engine.begin(self.run),
+            Some(has) => engine.begin_lending(self.run, &has),
         }
     }
 }

@@ -7,4 +7,5 @@ mod placement;
 mod properties;
 #[path = "../common/requests.rs"]
 mod requests;
+mod suspended;
 mod world;

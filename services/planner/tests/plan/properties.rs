@@ -30,6 +30,8 @@ enum Step {
     Drain(prop::sample::Index),
     Resume(prop::sample::Index),
     Lose(prop::sample::Index),
+    Suspend(prop::sample::Index),
+    GoOn(prop::sample::Index),
     Policy(&'static str),
 }
 
@@ -102,6 +104,8 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => index().prop_map(Step::Drain),
         1 => index().prop_map(Step::Resume),
         1 => index().prop_map(Step::Lose),
+        3 => index().prop_map(Step::Suspend),
+        2 => index().prop_map(Step::GoOn),
         1 => select(vec!["fcfs", "conservative"]).prop_map(Step::Policy),
     ]
 }
@@ -126,6 +130,22 @@ fn happen(world: &mut World, step: &Step) {
             let runs: Vec<RunId> = world.state().runs().map(|run| run.id).collect();
             if !runs.is_empty() {
                 world.end_run(runs[at.index(runs.len())]);
+            }
+            return;
+        }
+        Step::Suspend(at) => {
+            let runs = world.state().runs().filter(|run| run.stopping.is_none());
+            let jobs: Vec<JobId> = runs.map(|run| run.job).collect();
+            if !jobs.is_empty() {
+                world.suspend(jobs[at.index(jobs.len())]);
+            }
+            return;
+        }
+        Step::GoOn(at) => {
+            let runs = world.state().runs().filter(|run| run.stopping.is_none() && run.is_suspended());
+            let jobs: Vec<JobId> = runs.map(|run| run.job).collect();
+            if !jobs.is_empty() {
+                world.resume(jobs[at.index(jobs.len())]);
             }
             return;
         }
@@ -185,6 +205,10 @@ proptest! {
             assert_invariants(world.state());
             world.settle();
             assert_reasons(&world);
+            if world.state().resuming().next().is_some() {
+                world.tick();
+                world.settle();
+            }
         }
     }
 

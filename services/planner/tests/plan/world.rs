@@ -173,6 +173,28 @@ impl World {
         self.command(&executor(self, own), Command::NodeEnded { part, exit }).expect("heard");
     }
 
+    /// Suspends a job whose processes run.
+    pub fn suspend(&mut self, job: JobId) {
+        let run = self.state().job(job).and_then(|job| job.run()).expect("it runs");
+        for (node, part) in self.parts(run) {
+            let executor = Actor::Executor(self.state().node_name(node).into_owned());
+            self.command(&executor, Command::NodeStarted { part }).expect("heard");
+        }
+        self.command(&Actor::Ledger, Command::Suspend { jobs: JobSelection::Ids(vec![job]) }).expect("it runs");
+    }
+
+    /// Lets a suspended job go on, now or when it can.
+    pub fn resume(&mut self, job: JobId) {
+        self.command(&Actor::Ledger, Command::Resume { jobs: JobSelection::Ids(vec![job]) }).expect("suspended");
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self) {
+        while self.state().next_timer().is_some_and(|due| due <= self.state().time()) {
+            self.command(&Actor::Ledger, Command::Tick).expect("always");
+        }
+    }
+
     pub fn end(&mut self, job: JobId) {
         let run = self.state().job(job).and_then(|job| job.run()).expect("it runs");
         self.end_run(run);

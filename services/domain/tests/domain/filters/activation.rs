@@ -379,6 +379,32 @@ fn what_is_kept_grows_and_ends_with_a_hold_a_cancel_or_another_size() {
     cluster.assert_replays();
 }
 
+/// SL-C-37: a job that has something kept for it and a suspended run do not wait for each other.
+#[test]
+fn nothing_is_kept_of_what_a_run_waits_for_that_is_to_go_on() {
+    let mut cluster = cluster(1, 4);
+    cluster.set_template("t", &[], &[filter("licences")]);
+    let long = cluster.submit("ada", cores(4, 4, NORMAL));
+    cluster.offer_cores(long, 4);
+    let run = cluster.run_of(long).expect("it has started");
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: cluster.part(run, "node1") });
+    cluster.ok(&user("oper"), Command::Suspend { jobs: ids(&[long]) });
+    let [kept, judged] = [2, 1].map(|least| cluster.queue("t", cores(least, 4, NORMAL)));
+    cluster.offer_cores(kept, 2);
+    cluster.answer(kept, code(2));
+    cluster.offer_cores(judged, 1);
+    assert_eq!((cluster.kept(kept), cluster.kept(judged)), (2, 1));
+    cluster.ok(&user("oper"), Command::Resume { jobs: ids(&[long]) });
+    assert_eq!(words(&cluster.tick()), ["resources.released"]);
+    assert_eq!((cluster.kept(kept), cluster.kept(judged)), (0, 1), "who is asked about may start");
+    assert!(cluster.tick().is_empty());
+    cluster.answer(judged, code(2));
+    assert_eq!(words(&cluster.tick()), ["resources.released"]);
+    assert_eq!(cluster.tick(), [Event::JobResumed { job: long, run }]);
+    assert!([kept, judged].iter().all(|id| cluster.is_waiting(*id)));
+    cluster.assert_replays();
+}
+
 /// HPC-F-39
 #[test]
 fn a_start_that_cannot_be_made_after_verdict_0_is_taken_back_and_offered_anew() {

@@ -3,6 +3,7 @@
 
 use super::support::*;
 use crate::{properties::place, support::*};
+use muster_domain::state::PartState;
 use muster_schemas::{
     JobId, PartId,
     command::{CallOutcome, CallReport, Command, JobEnding, Start},
@@ -32,6 +33,7 @@ enum Step {
     Requeue { job: u8 },
     Node { node: u8, what: u8 },
     Run { run: u8, code: u8 },
+    Suspend { run: u8, resume: bool },
     Settings { what: u8 },
     Pass { seconds: u8 },
 }
@@ -51,6 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => n().prop_map(|job| Step::Requeue { job }),
         2 => (n(), n()).prop_map(|(node, what)| Step::Node { node, what }),
         5 => (n(), n()).prop_map(|(run, code)| Step::Run { run, code }),
+        4 => (n(), any::<bool>()).prop_map(|(run, resume)| Step::Suspend { run, resume }),
         1 => n().prop_map(|what| Step::Settings { what }),
         6 => n().prop_map(|seconds| Step::Pass { seconds }),
     ]
@@ -230,6 +233,17 @@ impl Model {
                     executor(&self.cluster.state.node_name(part.node)),
                     Command::NodeEnded { part: self.cluster.state.part_id(run, part), exit },
                 )
+            }
+            Step::Suspend { run, resume } => {
+                let runs: Vec<_> = self.cluster.state.runs().filter(|run| run.stopping.is_none()).collect();
+                let run = runs.get(run as usize % runs.len().max(1))?;
+                if let Some(part) = run.parts.iter().find(|part| part.state == PartState::Launching) {
+                    let part_id = self.cluster.state.part_id(run, part);
+                    let node = executor(&self.cluster.state.node_name(part.node));
+                    return Some((node, Command::NodeStarted { part: part_id }));
+                }
+                let jobs = ids(&[run.job]);
+                (user("oper"), if resume { Command::Resume { jobs } } else { Command::Suspend { jobs } })
             }
             Step::Settings { what } => {
                 let settings = FilterSettings {

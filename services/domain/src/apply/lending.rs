@@ -1,0 +1,42 @@
+//! Which cores are free while suspended runs have lent theirs (SL-C-37).
+
+use crate::state::{State, Suspension};
+use muster_schemas::{NodeId, RunId, resources::IndexSet};
+
+impl State {
+    /// The processes of a run are stopped or go on, and its cores are lent or not.
+    pub(super) fn suspension_changed(&mut self, id: RunId, suspension: Suspension) {
+        let had_lent = self.index.lent.remove(&id);
+        self.change_run(id, |run| run.suspension = suspension);
+        let Some(run) = self.run(id) else { return };
+        let (has_lent, nodes): (bool, Vec<NodeId>) = (run.has_lent(), run.nodes().collect());
+        if has_lent {
+            self.index.lent.insert(id);
+        }
+        if had_lent || has_lent {
+            nodes.into_iter().for_each(|node| self.count_free_cores(node));
+        }
+    }
+
+    /// Counts anew which cores of a node are free, and who has it for himself.
+    fn count_free_cores(&mut self, id: NodeId) {
+        let (cores, alone) = self.kept_from_others(id, None);
+        if let Some(node) = self.core.nodes.get_mut(&id) {
+            node.free_cores = IndexSet::first_n(node.spec.cores).difference(&cores);
+            node.exclusive = alone;
+        }
+    }
+
+    /// A run, or a job for which something was kept, has given back a share of a node: of its cores those are not free that
+    /// it had lent and others have, or that runs wait for which are to go on.
+    pub(super) fn keep_from_free(&mut self, id: NodeId, from: RunId) {
+        if !self.index.lent.contains(&from) && !self.lends_on(id) {
+            return;
+        }
+        let (cores, alone) = self.kept_from_others(id, Some(from));
+        if let Some(node) = self.core.nodes.get_mut(&id) {
+            node.free_cores = node.free_cores.difference(&cores);
+            node.exclusive = node.exclusive.or(alone);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Cores of suspended runs, which others can have until those go on (SL-C-37).
+//!
+//! A run that lends its cores keeps all else that it has: memory, GPUs, licences. One that had its nodes for itself shares
+//! them meanwhile. When it is to go on it waits until nobody else has its cores, and nobody new gets them; of several that
+//! wait for the same core the one that was asked first goes ahead. So no core is ever of two runs that are not suspended.
+
+use super::{Kept, Run, State, Suspension};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence,
+    resources::{IndexSet, NodeShare, Placement},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// What a run or a job has to do with the cores of its share of a node. The lesser goes ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Claim {
+    /// They are its.
+    Has,
+    /// It is to go on with them, as this record says.
+    Wants(Sequence),
+    /// Others can have them.
+    Lends,
+}
+
+/// Somebody with a share of a node.
+#[derive(Clone, Copy)]
+struct User<'a> {
+    run: RunId,
+    claim: Claim,
+    share: &'a NodeShare,
+}
+
+impl Run {
+    /// What it has to do with the cores of its shares.
+    pub(crate) fn claim(&self) -> Claim {
+        match self.suspension {
+            Suspension::Never | Suspension::Suspended | Suspension::Resumed => Claim::Has,
+            Suspension::Resuming(asked) => Claim::Wants(asked),
+            Suspension::Lent => Claim::Lends,
+        }
+    }
+
+    /// Whether others have, or can have, its cores.
+    pub fn has_lent(&self) -> bool {
+        self.claim() != Claim::Has
+    }
+}
+
+impl State {
+    /// The runs that are to go on and wait for their cores, by number.
+    pub fn resuming(&self) -> impl Iterator<Item = &Run> {
+        let lent = self.index.lent.iter().filter_map(|id| self.run(*id));
+        lent.filter(|run| matches!(run.claim(), Claim::Wants(_)))
+    }
+
+    /// Those of them that need not wait any more. No two of them want the same core.
+    pub(crate) fn ready_to_go_on(&self) -> impl Iterator<Item = &Run> {
+        self.resuming().filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
+    }
+
+    /// Whether nobody who goes ahead of a suspended run has its cores, or the nodes that it is to have for itself; these
+    /// others go ahead of it as well.
+    pub(crate) fn can_go_on(&self, run: &Run, ahead: &BTreeSet<RunId>) -> bool {
+        let is_ahead = |user: &User| user.claim < run.claim() || ahead.contains(&user.run);
+        run.placement.shares().all(|share| {
+            let mut others = self.users(share.node).filter(|user| user.run != run.id && is_ahead(user));
+            others.all(|other| !are_in_the_way(share, other.share))
+        })
+    }
+
+    /// The jobs that wait and have something kept for them that a run waits for which is to go on, each with the number
+    /// under which it is kept. Such a job might wait for ever for more, and the run for it.
+    pub(crate) fn kept_in_the_way(&self) -> impl Iterator<Item = (JobId, RunId)> {
+        let wanted: Vec<&NodeShare> = self.resuming().flat_map(|run| run.placement.shares()).collect();
+        let kept = (!wanted.is_empty()).then_some(&self.index.kept).into_iter().flatten();
+        kept.filter_map(move |id| {
+            let filtering = self.job(*id)?.filtering.as_deref().filter(|filtering| filtering.chain.is_none())?;
+            let Kept { run, placement } = filtering.reserved.as_ref()?;
+            let is_wanted = |share: &NodeShare| wanted.iter().any(|other| are_in_the_way(share, other));
+            placement.shares().any(is_wanted).then_some((*id, *run))
+        })
+    }
+
+    /// What a run keeps from others: all of its placement, but without the cores that it has lent and those that others
+    /// still have, and without nodes for itself that it shares.
+    pub fn held_placement(&self, run: &Run) -> Arc<Placement> {
+        if !run.has_lent() {
+            return run.placement.clone();
+        }
+        let mut held = (*run.placement).clone();
+        for share in held.components.iter_mut().flat_map(|placed| &mut placed.shares) {
+            match run.claim() {
+                Claim::Lends => (share.cores, share.exclusive) = (IndexSet::new(), false),
+                claim => {
+                    let others = self.users(share.node).filter(|user| user.run != run.id && user.claim < claim);
+                    share.cores = others.fold(share.cores.clone(), |own, other| own.difference(&other.share.cores));
+                }
+            }
+        }
+        Arc::new(held)
+    }
+
+    /// The cores of a node that suspended runs have lent, or wait for.
+    pub(crate) fn lent_cores(&self, node: NodeId) -> IndexSet {
+        let users = self.users(node).filter(|user| user.claim != Claim::Has);
+        users.fold(IndexSet::new(), |all, user| all.union(&user.share.cores))
+    }
+
+    /// The cores of a node that nobody else can have, and who has it for himself or is to: without what this one has.
+    pub(crate) fn kept_from_others(&self, node: NodeId, but: Option<RunId>) -> (IndexSet, Option<RunId>) {
+        let users = || self.users(node).filter(|user| Some(user.run) != but && user.claim != Claim::Lends);
+        let cores = users().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));
+        let alone = users().filter(|user| user.share.exclusive);
+        (cores, alone.min_by_key(|user| (user.claim, user.run)).map(|user| user.run))
+    }
+
+    /// Whether a suspended run has lent cores of a node.
+    pub(crate) fn lends_on(&self, node: NodeId) -> bool {
+        let lends = |node: &super::Node| node.runs.iter().any(|run| self.index.lent.contains(run));
+        !self.index.lent.is_empty() && self.node(node).is_some_and(lends)
+    }
+
+    /// All who have a share of a node: runs, jobs that wait and for which something is kept, and runs that are to grow.
+    fn users(&self, node: NodeId) -> impl Iterator<Item = User<'_>> {
+        let runs = self.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| self.run(*run));
+        let of_runs = runs.flat_map(move |run| {
+            let shares = run.placement.shares().filter(move |share| share.node == node);
+            shares.map(|share| User { run: run.id, claim: run.claim(), share })
+        });
+        let filtering = self.index.kept.iter().filter_map(|id| self.job(*id)?.filtering.as_deref());
+        let set_aside = filtering.flat_map(move |filtering| {
+            let offer = filtering.chain.as_ref().and_then(|chain| chain.set_aside()).filter(|offer| offer.growth);
+            let all = filtering.kept().into_iter().chain(offer.map(|offer| (offer.run, &offer.placement)));
+            all.flat_map(move |(run, placement)| {
+                let shares = placement.shares().filter(move |share| share.node == node);
+                shares.map(move |share| User { run, claim: Claim::Has, share })
+            })
+        });
+        of_runs.chain(set_aside)
+    }
+}
+
+/// Whether two cannot have their shares at a time.
+fn are_in_the_way(one: &NodeShare, other: &NodeShare) -> bool {
+    one.node == other.node && (one.exclusive || other.exclusive || !one.cores.intersection(&other.cores).is_empty())
+}
