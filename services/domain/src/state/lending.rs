@@ -81,8 +81,8 @@ impl State {
         })
     }
 
-    /// What a run keeps from others: all of its placement, but without the cores that it has lent and those that others
-    /// still have, and without nodes for itself that it shares.
+    /// What a run keeps from others: all of its placement, but for the cores that it has lent, with the right to be alone
+    /// on a node, and for those that others still have while it waits to go on.
     pub fn held_placement(&self, run: &Run) -> Arc<Placement> {
         if !run.has_lent() {
             return run.placement.clone();
