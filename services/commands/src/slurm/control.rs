@@ -349,7 +349,9 @@ pub fn holds_of(views: &[JobView], target: Target) -> Holds {
         components.fold(Holds::default(), |all, (component, _)| all.union(component.holds))
     };
     let is_its = |view: &&JobView| view.id == target.job || view.id == target.job.whole();
-    let own = |view: &JobView| match target.component.is_none() && view.id == target.job {
+    // What is set on a whole array holds each of its tasks that has not started.
+    let has_started = views.iter().any(|view| view.id == target.job);
+    let own = |view: &JobView| match target.component.is_none() && (view.id == target.job || !has_started) {
         true => view.holds,
         false => Holds::default(),
     };

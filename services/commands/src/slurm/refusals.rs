@@ -31,8 +31,10 @@ const MOST_NOTES: usize = 20;
 const LISTS: [&str; 4] = ["squeue", "sinfo", "sacct", "sdiag"];
 /// The commands whose first word says what is to be done.
 const WITH_VERBS: [&str; 2] = ["scontrol", "sacctmgr"];
-/// What verbs begin with that only show something.
-const SHOWING: [&str; 3] = ["sh", "l", "p"];
+/// Their verbs that only show something; they may be cut short.
+const SHOWING: [&str; 7] = ["show", "list", "ping", "version", "completing", "write", "wait_job"];
+/// Their options whose value is the next word.
+const WITH_VALUES: [&str; 4] = ["-M", "--clusters", "-u", "--uid"];
 
 /// What goes wrong now is in the log already, or is no refusal.
 static IS_KNOWN: AtomicBool = AtomicBool::new(false);
@@ -114,10 +116,15 @@ fn what(tool: &str, words: &[String]) -> Option<String> {
     if LISTS.contains(&tool) {
         return None;
     }
-    let verb = words.iter().find(|word| !word.starts_with('-')).filter(|_| WITH_VERBS.contains(&tool));
+    let mut is_value = false;
+    let mut is_verb = |word: &&String| {
+        let was_value = std::mem::replace(&mut is_value, WITH_VALUES.contains(&word.as_str()));
+        !was_value && !word.starts_with('-')
+    };
+    let verb = words.iter().find(&mut is_verb).filter(|_| WITH_VERBS.contains(&tool));
     let Some(verb) = verb else { return Some(tool.to_owned()) };
     let verb = verb.to_ascii_lowercase();
-    if SHOWING.iter().any(|start| verb.starts_with(start)) {
+    if SHOWING.iter().any(|shows| shows.starts_with(&verb)) {
         return None;
     }
     let verb: String = verb.chars().filter(|letter| !letter.is_control()).collect();
@@ -153,7 +160,16 @@ mod tests {
         assert_eq!(of("scontrol", "-o SUSPEND 7").as_deref(), Some("scontrol suspend"));
         assert_eq!(of("sacctmgr", "-i add account x").as_deref(), Some("sacctmgr add"));
         assert_eq!(of("scontrol", "").as_deref(), Some("scontrol"));
-        for (tool, line) in [("squeue", "-j x"), ("scontrol", "show job 9"), ("sacctmgr", "list users")] {
+        assert_eq!(of("scontrol", "-M alpha --uid root hold 9").as_deref(), Some("scontrol hold"));
+        assert_eq!(of("scontrol", "shutdown").as_deref(), Some("scontrol shutdown"));
+        assert_eq!(of("sacctmgr", "load file").as_deref(), Some("sacctmgr load"));
+        for (tool, line) in [
+            ("squeue", "-j x"),
+            ("scontrol", "show job 9"),
+            ("scontrol", "-M alpha sh job 9"),
+            ("scontrol", "write batch_script 9"),
+            ("sacctmgr", "list users"),
+        ] {
             assert_eq!(of(tool, line), None, "{tool} {line}");
         }
         assert_eq!(of("scontrol", &"é".repeat(99)).map(|what| what.len()), Some(63));

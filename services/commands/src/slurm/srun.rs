@@ -53,6 +53,7 @@ use std::{
     collections::BTreeSet,
     fs::File,
     io::IsTerminal as _,
+    os::unix::fs::FileTypeExt as _,
     thread,
     time::{Duration, Instant},
 };
@@ -472,6 +473,13 @@ impl Run<'_> {
                 Fed::File(pattern) => {
                     let path = output::expand(pattern, named);
                     let why = |error| failed(format_args!("Could not open stdin file {path}: {}", os_text(&error)));
+                    if std::fs::metadata(&path).map_err(why)?.file_type().is_fifo() {
+                        // It opens when somebody writes to it, which holds up nothing else.
+                        let client = client.another();
+                        let feed = move |fifo| pass_on(client, address, parts, fifo);
+                        thread::spawn(move || File::open(path).map(feed));
+                        continue;
+                    }
                     Box::new(File::open(&path).map_err(why)?)
                 }
             };

@@ -45,6 +45,12 @@ pub(super) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Res
         if let Target::Component(job, component) = target {
             return Ok(components::release(job, component, holds));
         }
+        if let Target::Task(array, _) = target {
+            let of_all = array.holds().without(array.holds().without(holds));
+            if !of_all.is_empty() && holds_of(target).without(of_all) == holds_of(target) {
+                return Err(invalid(format!("array {} is held as a whole, and is released as a whole", array.id)));
+            }
+        }
         let mut events = released(target.id(), holds, holds_of(target));
         if let Target::Array(array) = target {
             let held = array.array.iter().flat_map(|array| &array.held);

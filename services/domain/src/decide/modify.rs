@@ -265,6 +265,7 @@ fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<J
             let left_open = asked.clone();
             submit::complete_alternatives(&mut asked, queue, access.is_operator())?;
             is_filled_in |= asked != left_open;
+            submit::require_known_exclusions(access.state, &asked, &component.shape.alternatives)?;
             submit::require_fit(access.state, queue, &asked)?;
             if change.queue.is_some() {
                 submit::require_entry(access, queue, &job.owner)?;

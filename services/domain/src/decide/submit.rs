@@ -144,7 +144,7 @@ impl<'a> Submission<'a> {
         component.priority.get_or_insert(queue.spec.default_job_priority);
         complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
         if self.own.is_none() {
-            require_known_exclusions(state, &component.alternatives)?;
+            require_known_exclusions(state, &component.alternatives, &[])?;
         }
         if !self.fits_as_before(&queue.spec.name, &component.alternatives) {
             require_fit(state, queue, &component.alternatives)?;
@@ -284,11 +284,17 @@ pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternat
     }
 }
 
-/// Whether the nodes that are not wanted exist: a name that is none was meant to be another one. Of a job that is known
-/// already such a node can have been removed since.
-fn require_known_exclusions(state: &State, alternatives: &[Alternative]) -> Result<(), Refusal> {
-    let mut excluded = alternatives.iter().flat_map(|way| &way.requests).flat_map(|request| &request.excluded_nodes);
-    match excluded.find(|name| state.node_by_name(name).is_none()) {
+/// Whether the nodes that are not wanted exist: a name that is none was meant to be another one. Those that were not wanted
+/// before can have been removed since.
+pub(super) fn require_known_exclusions<'a>(
+    state: &State,
+    alternatives: &'a [Alternative],
+    before: &'a [Alternative],
+) -> Result<(), Refusal> {
+    let excluded =
+        |ways: &'a [Alternative]| ways.iter().flat_map(|way| &way.requests).flat_map(|of| &of.excluded_nodes);
+    let is_new = |name: &&String| excluded(before).all(|old| old != *name);
+    match excluded(alternatives).filter(is_new).find(|name| state.node_by_name(name).is_none()) {
         Some(unknown) => Err(invalid(format!("it excludes node `{}`, which does not exist", validate::shown(unknown)))),
         None => Ok(()),
     }

@@ -128,3 +128,17 @@ fn a_signal_to_an_array_reaches_the_tasks_that_run() {
     let run = cluster.start(JobId::task(1, 1), &["node1"], 1);
     assert_eq!(cluster.ok(&user("ada"), signal), [Event::JobSignalled { job: JobId::task(1, 1), run, signal: 10 }]);
 }
+
+/// SL-C-37: nothing is released that way, so nobody is told that it were.
+#[test]
+fn a_task_of_an_array_that_is_held_as_a_whole_is_not_released_alone() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", array(IndexSet::from_range(1, 3), None));
+    let task = JobId::task(id.number, 2);
+    let hold = |job| Command::Hold { jobs: ids(&[job]), holds: USER_HOLD, reason: String::new() };
+    let release = Command::Release { jobs: ids(&[task]), holds: USER_HOLD };
+    cluster.ok(&user("ada"), hold(id));
+    cluster.refused(&user("ada"), release.clone(), RefusalCode::Invalid, "held as a whole");
+    cluster.ok(&user("ada"), hold(task));
+    assert_eq!(cluster.ok(&user("ada"), release), [Event::JobReleased { job: task, holds: USER_HOLD }]);
+}

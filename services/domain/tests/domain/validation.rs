@@ -2,7 +2,8 @@
 
 use crate::support::*;
 use muster_schemas::{
-    command::{Command, RefusalCode},
+    command::{Command, JobSelection, RefusalCode},
+    event::JobChange,
     job::{ArraySpec, Checkpoint, JobSpec, Notification, Program, Sink},
     resources::{Count, IndexSet, Level, LevelCount, Memory, NodeFilter, Per, Request},
 };
@@ -134,5 +135,19 @@ fn nodes_that_are_not_wanted_exist() {
     );
     let mut spec = job(1, 1);
     spec.components[0].alternatives[0].requests[0].excluded_nodes = vec!["node1".into()];
-    Cluster::new().submit("ada", spec);
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", spec.clone());
+    let without = |node: &str| {
+        let mut ways = spec.components[0].alternatives.clone();
+        ways[0].requests[0].excluded_nodes.push(node.into());
+        let change = JobChange { alternatives: Some(ways), ..JobChange::default() };
+        Command::Modify { jobs: JobSelection::Ids(vec![id]), change }
+    };
+    cluster.refused(
+        &user("ada"),
+        without("node9"),
+        RefusalCode::Invalid,
+        "excludes node `node9`, which does not exist",
+    );
+    cluster.ok(&user("ada"), without("node2"));
 }

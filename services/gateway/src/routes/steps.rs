@@ -319,8 +319,14 @@ pub(crate) async fn input(
     let known = own_step(&app, &caller, job, params.run, step).await?;
     let streams = Streams { app: &app, known: &known, run: params.run, step };
     let wait = wait(params.wait_seconds, MAX_READ_SECONDS)?;
+    let groups = params.groups.as_deref().map(groups).transpose()?;
+    let there_are = known.spec.groups.len();
+    let all = IndexSet::first_n(u32::try_from(there_are).unwrap_or(u32::MAX));
+    if let Some(unknown) = groups.as_ref().filter(|groups| !all.contains_all(groups)) {
+        return Err(ApiError::invalid(format!("groups: {unknown} are not all among the {there_are} of the step")));
+    }
     let said = Said { offset: params.offset, bytes: &bytes, is_last: params.is_last };
-    let length = streams.write(&said, params.groups.as_deref().map(groups).transpose()?.as_ref(), wait).await?;
+    let length = streams.write(&said, groups.as_ref(), wait).await?;
     Ok(axum::Json(StepInputAnswer { length }))
 }
 

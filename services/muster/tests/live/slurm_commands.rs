@@ -510,6 +510,13 @@ fn the_hold_of_an_operator_is_not_released_by_the_owner() {
     assert_eq!(reason(), "JobHeldAdmin\n");
     system.ok(&["slurm", "scontrol", "release", &job]);
     assert_eq!(reason(), "BeginTime\n");
+    // A task of an array that is held as a whole neither.
+    let submit = ["slurm", "sbatch", "--parsable", "--begin=now+1hour", "-a", "1-3", "--wrap", "true"];
+    let array = system.run_as_nobody(&submit).stdout.trim().to_owned();
+    system.ok(&["slurm", "scontrol", "hold", &array]);
+    let task = format!("{array}_2");
+    let Output { status, stderr, .. } = system.run_as_nobody(&["slurm", "scontrol", "release", &task]);
+    assert_eq!((status, stderr), (1, format!("Access/permission denied for job {task}\n")));
     // What an operator holds as its user would, its owner releases.
     system.ok(&["slurm", "scontrol", "uhold", &job]);
     assert_eq!((own("release"), reason()), ((0, String::new()), "BeginTime\n".to_owned()));

@@ -555,6 +555,9 @@ fn each_group_of_a_step_has_streams_folders_and_variables_of_its_own() {
     );
     assert_eq!(read("echo word | srun -l -n1 cat : -i 1 -n1 cat : -n1 cat"), "0: word\n1: word");
     assert_eq!(read("srun -l -i text -n1 cat : -i none -n1 cat : -n1 cat </dev/null"), "0: from a file");
+    // A pipe that nobody writes to yet holds up no other group: this one's task writes to it.
+    site.ok("mkfifo pipe");
+    assert_eq!(read("srun -l -i pipe -n1 cat : -i none -n1 sh -c 'echo word >pipe'"), "0: word");
 }
 
 /// SL-R-23, SL-R-26
