@@ -820,6 +820,13 @@ pub struct RefusalNote {
     pub why: String,
 }
 
+impl RefusalNote {
+    /// Bytes of what was asked for, at most.
+    pub const MOST_WHAT_BYTES: usize = 64;
+    /// Bytes of why it is not done, at most: of a longer message the ledger records as much.
+    pub const MOST_WHY_BYTES: usize = 1_024;
+}
+
 /// Nodes that are to take no new jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,7 @@
 use muster_schemas::{
     command::{Command, Refusal, RefusalCode},
     event::{Actor, Event},
+    views::RefusalNote,
 };
 use std::{
     collections::HashMap,
@@ -16,8 +17,6 @@ const MOST_RECORDS: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Users whose refusals are counted at a time; those of more leave no record.
 const MOST_USERS: usize = 10_000;
-/// Bytes of the text of a refusal that are kept.
-const MOST_MESSAGE_BYTES: usize = 1_024;
 
 /// What was refused lately. It is lost with the process, and is no part of the state.
 #[derive(Debug, Default)]
@@ -94,12 +93,11 @@ impl Refusals {
             return None;
         }
         counts.recorded += 1;
-        let end =
-            (0..=MOST_MESSAGE_BYTES.min(refusal.message.len())).rev().find(|at| refusal.message.is_char_boundary(*at));
+        let end = refusal.message.floor_char_boundary(RefusalNote::MOST_WHY_BYTES);
         Some(Event::CommandRefused {
             command: command.to_owned(),
             code: refusal.code,
-            message: refusal.message[..end.unwrap_or(0)].to_owned(),
+            message: refusal.message[..end].to_owned(),
             unrecorded: std::mem::take(&mut counts.unrecorded),
         })
     }

@@ -22,9 +22,6 @@ use std::{
 
 /// The user waits no longer for the system to hear of what was refused.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Bytes of what was asked for, and of why it is not done.
-const MOST_WHAT_BYTES: usize = 64;
-const MOST_WHY_BYTES: usize = 1_024;
 /// So many are told of; the log takes no more of one user in a short time.
 const MOST_NOTES: usize = 20;
 /// The commands that only show something: nothing is asked of the system that could be refused.
@@ -128,7 +125,7 @@ fn what(tool: &str, words: &[String]) -> Option<String> {
         return None;
     }
     let verb: String = verb.chars().filter(|letter| !letter.is_control()).collect();
-    Some(cut(&format!("{tool} {verb}"), MOST_WHAT_BYTES))
+    Some(cut(&format!("{tool} {verb}"), RefusalNote::MOST_WHAT_BYTES))
 }
 
 /// The reason in one line, without what the command says before each of its lines.
@@ -138,7 +135,7 @@ fn why(said: &str, prefix: &str) -> String {
         ["error: ", "fatal: "].iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line).trim()
     });
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    cut(&lines.join("; "), MOST_WHY_BYTES)
+    cut(&lines.join("; "), RefusalNote::MOST_WHY_BYTES)
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -180,7 +177,7 @@ mod tests {
         let said = "sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: no";
         assert_eq!(why(said, "sbatch: "), "invalid partition specified: x; Batch job submission failed: no");
         assert_eq!(why("Job is pending execution for job 7\n\n", "scontrol: "), "Job is pending execution for job 7");
-        assert_eq!(why(&"é".repeat(600), "srun: ").len(), MOST_WHY_BYTES);
+        assert_eq!(why(&"é".repeat(600), "srun: ").len(), RefusalNote::MOST_WHY_BYTES);
     }
 
     #[test]

@@ -7,13 +7,11 @@ use muster_schemas::{
     command::{JobEnding, Refusal},
     event::{Event, StopReason},
     job::{ExitStatus, Outcome},
+    views::RefusalNote,
 };
 
 /// How long a client may be silent at least and at most, in seconds.
 const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;
-/// What a refusal is of, and why, at most.
-const MOST_WHAT_BYTES: usize = 64;
-const MOST_WHY_BYTES: usize = 1_024;
 
 /// The client is done: a job that runs ends with its status, one that waits is cancelled (SL-I-12, SL-C-21).
 pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
@@ -51,7 +49,8 @@ pub(super) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<D
 /// A client refused something by itself: nothing changes, and who keeps the log decides how much of it is recorded.
 pub(super) fn note_refusal(access: &Access, what: &str, why: &str) -> Result<Decision, Refusal> {
     access.require_user()?;
-    for (name, text, most) in [("what", what, MOST_WHAT_BYTES), ("why", why, MOST_WHY_BYTES)] {
+    for (name, text, most) in [("what", what, RefusalNote::MOST_WHAT_BYTES), ("why", why, RefusalNote::MOST_WHY_BYTES)]
+    {
         if text.trim().is_empty() || text.len() > most {
             return Err(invalid(format!("{name}: it has {} bytes, and may have 1 to {most}", text.trim().len())));
         }

@@ -194,17 +194,7 @@ fn orders_of(cluster: &Cluster, events: &[Event]) -> Vec<(String, OrderSeed)> {
 #[test]
 fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     let mut cluster = Cluster::new();
-    let mut spec = job(1, 2);
-    spec.components.push(job(1, 2).components.remove(0));
-    let id = cluster.submit("ada", spec);
-    let run = cluster.state.next_run();
-    let mut placement = cluster.placement(&["node1"], 2);
-    placement.components.extend(cluster.placement(&["node2"], 2).components);
-    let start = muster_schemas::command::Start { job: id, placement };
-    cluster.ok(&muster_schemas::event::Actor::Planner, commit(vec![start]));
-    for node in ["node1", "node2"] {
-        cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, 0) });
-    }
+    let (id, run) = cluster.start_on_each(&["node1", "node2"], 2);
     let mut two = step(&[("node1", 1)]);
     two.groups.push(StepGroup {
         component: 1,

@@ -322,16 +322,7 @@ fn a_suspension_of_an_earlier_release_keeps_its_cores() {
 #[test]
 fn components_go_on_together() {
     let mut cluster = Cluster::new();
-    let mut spec = job(1, 2);
-    spec.components.push(job(1, 2).components.remove(0));
-    let id = cluster.submit("ada", spec);
-    let run = cluster.state.next_run();
-    let mut placement = cluster.placement(&["node1"], 2);
-    placement.components.extend(cluster.placement(&["node2"], 2).components);
-    assert_eq!(place(&mut cluster, id, placement), [""; 0]);
-    for node in ["node1", "node2"] {
-        cluster.ok(&executor(node), Command::NodeStarted { part: cluster.part(run, node) });
-    }
+    let (id, run) = cluster.start_on_each(&["node1", "node2"], 2);
     suspend(&mut cluster, &[id]);
     assert_eq!((free(&cluster, "node1"), free(&cluster, "node2")), ("0-3".into(), "0-3".into()));
     let other = cluster.submit("bob", job(1, 2));

@@ -259,6 +259,23 @@ impl Cluster {
         run
     }
 
+    /// A running job with a component of so many cores on each of these nodes.
+    #[track_caller]
+    pub fn start_on_each(&mut self, nodes: &[&str], cores: u32) -> (JobId, RunId) {
+        let (mut spec, mut placement) = (JobSpec::default(), Placement::default());
+        for node in nodes {
+            spec.components.extend(job(1, cores).components);
+            placement.components.extend(self.placement(&[node], cores).components);
+        }
+        let (id, run) = (self.submit("ada", spec), self.state.next_run());
+        let refused = self.run(&Actor::Planner, commit(vec![Start { job: id, placement }]));
+        assert!(matches!(&refused, Ok((_, Reply::Planned(none))) if none.is_empty()), "{refused:?}");
+        for node in nodes {
+            self.ok(&executor(node), Command::NodeStarted { part: self.part(run, node) });
+        }
+        (id, run)
+    }
+
     /// The part that a run has on a node; one of the first component if it has none.
     pub fn part(&self, run: RunId, node: &str) -> PartId {
         let part =

@@ -91,16 +91,14 @@ impl StepPlan {
         spec
     }
 
-    /// What its parts have of their own beside what [`StepPlan::spec`] says of all (SL-O-01, SL-O-07); none if they have
-    /// nothing.
+    /// What each of its parts has of its own beside what [`StepPlan::spec`] says of all (SL-O-01, SL-O-07).
     pub fn terms(&self, launcher: &Launcher, streams: &Streams) -> Vec<GroupTerms> {
         let of_all = directory(launcher, self.leader());
         let of_part = |(part, input): (&PlannedPart, &Input)| GroupTerms {
             working_directory: Some(directory(launcher, &part.settings)).filter(|own| *own != of_all),
             stdin: Some(input.of_tasks.clone()).filter(|own| *own != streams.of_tasks.stdin),
         };
-        let terms: Vec<GroupTerms> = self.parts.iter().zip(&streams.inputs).map(of_part).collect();
-        if terms.iter().all(|own| *own == GroupTerms::default()) { Vec::new() } else { terms }
+        self.parts.iter().zip(&streams.inputs).map(of_part).collect()
     }
 
     /// Its name: what was asked for, else the program's.
