@@ -1,5 +1,9 @@
 //! What belongs to the cluster as a whole and changes by events: queues, licences, users' roles, settings.
 
+mod change;
+
+pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange};
+
 use crate::{accounts::AccountSettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -107,8 +111,7 @@ impl Default for ClusterSettings {
     }
 }
 
-/// Everything that an administrator configures for the cluster, as one wish. Applying it makes the events that lead
-/// from what is to what is wished.
+/// Everything that an administrator configures for the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterConfig {

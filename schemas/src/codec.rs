@@ -74,15 +74,15 @@ pub fn encode_into<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Re
     let start = buffer.len();
     buffer.extend_from_slice(&[CODEC_BINCODE, SCHEMA_VERSION, 0, 0, 0, 0, 0, 0, 0, 0]);
     let encoded = bincode::serde::encode_into_std_write(value, buffer, config());
+    let encoded = encoded.map_err(|error| CodecError::Unencodable(error.to_string()));
+    encoded.and_then(|_| seal(buffer, start)).inspect_err(|_| buffer.truncate(start))
+}
+
+/// Writes length and checksum of the body into the header at `start`; the body goes to the end of the buffer.
+fn seal(buffer: &mut [u8], start: usize) -> Result<(), CodecError> {
     let body_bytes = buffer.len() - start - HEADER_BYTES;
-    let failure = match encoded {
-        Err(error) => Some(error.to_string()),
-        Ok(_) if body_bytes > MAX_BODY_BYTES => Some(format!("{body_bytes} bytes, more than {MAX_BODY_BYTES}")),
-        Ok(_) => None,
-    };
-    if let Some(failure) = failure {
-        buffer.truncate(start);
-        return Err(CodecError::Unencodable(failure));
+    if body_bytes > MAX_BODY_BYTES {
+        return Err(CodecError::Unencodable(format!("{body_bytes} bytes, more than {MAX_BODY_BYTES}")));
     }
     let checksum = crc32fast::hash(&buffer[start + HEADER_BYTES..]);
     buffer[start + 2..start + 6].copy_from_slice(&(body_bytes as u32).to_le_bytes());
@@ -98,6 +98,48 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
     let mut buffer = Vec::with_capacity(256);
     encode_into(value, &mut buffer)?;
     Ok(buffer)
+}
+
+/// Encodes a value whose first field is a list, item by item: the payload is that of the whole value, which is never in
+/// memory.
+#[derive(Debug, Default)]
+pub struct ListEncoder {
+    items: u64,
+    bytes: Vec<u8>,
+}
+
+impl ListEncoder {
+    /// Appends an item of the list.
+    ///
+    /// # Errors
+    /// [`CodecError::Unencodable`] if the list is larger than [`MAX_BODY_BYTES`].
+    pub fn push<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), CodecError> {
+        self.append(item)?;
+        self.items += 1;
+        Ok(())
+    }
+
+    fn append<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CodecError> {
+        let encoded = bincode::serde::encode_into_std_write(value, &mut self.bytes, config());
+        encoded.map_err(|error| CodecError::Unencodable(error.to_string()))?;
+        match self.bytes.len() {
+            0..=MAX_BODY_BYTES => Ok(()),
+            bytes => Err(CodecError::Unencodable(format!("{bytes} bytes, more than {MAX_BODY_BYTES}"))),
+        }
+    }
+
+    /// The payload of the value that has the list and, behind it, the fields of a tuple.
+    ///
+    /// # Errors
+    /// As [`encode_into`].
+    pub fn finish<T: Serialize>(mut self, rest: &T) -> Result<Vec<u8>, CodecError> {
+        self.append(rest)?;
+        let mut buffer = Vec::with_capacity(self.bytes.len() + 2 * HEADER_BYTES);
+        encode_into(&self.items, &mut buffer)?;
+        buffer.extend_from_slice(&self.bytes);
+        seal(&mut buffer, 0)?;
+        Ok(buffer)
+    }
 }
 
 /// BLAKE3 digest of the bytes of a value, without a header and whatever its size. Equal bytes mean equal values.

@@ -2,7 +2,7 @@
 
 use crate::{
     accounts::AccountChange,
-    cluster::ClusterConfig,
+    cluster::ClusterChange,
     event::{Actor, Commit, DeliveryResult, FurtherChange, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
@@ -128,9 +128,10 @@ pub enum Command {
     },
     /// Make the cluster's configuration this. Administrators; the ledger itself at start.
     Configure {
-        /// All of it.
-        config: Box<ClusterConfig>,
-        /// Only add and change, remove nothing that is not named.
+        /// What it is to be.
+        change: Box<ClusterChange>,
+        /// What is not named stays as it is. Otherwise nodes, queues and licences that are not named are removed, and
+        /// settings take their defaults; lists of users that would become empty unnamed are refused.
         keep_unnamed: bool,
     },
     /// Let nodes take no new jobs. Operators.

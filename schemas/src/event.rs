@@ -318,6 +318,8 @@ pub enum Event {
     /// The processes of a run have started on one node, and on others they have not yet. Where components share the node
     /// [`Event::RunPartStarted`] says it.
     RunNodeStarted {
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node.
@@ -343,6 +345,8 @@ pub enum Event {
     },
     /// The part of a run on one node has ended, others go on. Where components share the node [`Event::RunPartEnded`] says it.
     RunNodeEnded {
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node.
@@ -415,6 +419,8 @@ pub enum Event {
     },
     /// The part of a step on one node has ended.
     StepNodeEnded {
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The step.
@@ -883,6 +889,8 @@ pub enum Event {
     },
     /// The tasks of a step on one node have ended. Where components share the node [`Event::StepPartEnded`] says it.
     StepTasksEnded {
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The step.
@@ -1027,6 +1035,8 @@ pub enum Event {
     /// The processes of a component have started on a node that components of the job share (SL-P-07), where
     /// [`Event::RunNodeStarted`] would not say which part it is. If with it the job runs, [`Event::RunStarted`] follows.
     RunPartStarted {
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node.
@@ -1036,6 +1046,8 @@ pub enum Event {
     },
     /// The part of a component on a node that components of the job share has ended, others go on (SL-P-07).
     RunPartEnded {
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node.
@@ -1047,6 +1059,8 @@ pub enum Event {
     },
     /// The tasks of a step in a component have ended on a node that components of the job share (SL-P-07).
     StepPartEnded {
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The step.
@@ -1381,7 +1395,14 @@ impl Event {
             | Self::JobTold { job, .. }
             | Self::StepTermsSet { job, .. }
             | Self::RunCoresLent { job, .. }
-            | Self::JobResuming { job, .. } => Some(*job),
+            | Self::JobResuming { job, .. }
+            | Self::RunNodeStarted { job, .. }
+            | Self::RunNodeEnded { job, .. }
+            | Self::StepNodeEnded { job, .. }
+            | Self::StepTasksEnded { job, .. }
+            | Self::RunPartStarted { job, .. }
+            | Self::RunPartEnded { job, .. }
+            | Self::StepPartEnded { job, .. } => Some(*job),
             Self::FilterInvoked { call, .. }
             | Self::FilterOfferedAgain { call, .. }
             | Self::FilterElsewhere { call, .. }

@@ -262,6 +262,8 @@ pub struct CycleAlternative {
     pub exclusive: bool,
     /// What is asked for in full, as in a submission.
     pub requests: Vec<Request>,
+    /// Whether each request gets nodes of its own; otherwise they may share nodes.
+    pub scatter: bool,
 }
 
 /// The least that a placement must have, over all nodes. A request can ask for more than these sums, such as so many

@@ -2,6 +2,7 @@
 //! public form of events.
 
 pub mod accounts;
+pub mod address;
 pub mod cause;
 pub mod cluster;
 pub mod codec;
@@ -15,6 +16,7 @@ pub mod ids;
 pub mod job;
 pub mod node;
 pub mod notify;
+pub mod output;
 pub mod plan;
 pub mod policy;
 pub mod public;

@@ -45,6 +45,9 @@ pub struct NotifyItem {
     pub started: Option<Timestamp>,
     /// Of an array: how its tasks have ended so far, each way once.
     pub task_outcomes: Option<Vec<Outcome>>,
+    /// Of a job that is over and has run: the file of its standard output, with what differs between its tasks as in the
+    /// pattern. The state does not have it, so it is filled in when the item is queued.
+    pub output: Option<String>,
 }
 
 impl NotifyItem {

@@ -38,13 +38,13 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// First come first served by priority of the queue, priority of the job, arrival; nothing goes around a job that
-    /// waits for resources.
+    /// By priority of the queue, priority of the job, arrival; a job goes around one that waits for resources if it does not
+    /// delay it.
     fn default() -> Self {
         Self {
-            name: "fcfs".into(),
+            name: "easy".into(),
             order: vec![OrderKey::QueuePriority, OrderKey::Priority, OrderKey::Fcfs],
-            backfill: Backfill::default(),
+            backfill: Backfill { mode: BackfillMode::Easy, ..Backfill::default() },
             limits: Vec::new(),
             queues: BTreeMap::new(),
             max_starts: 1000,

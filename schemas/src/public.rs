@@ -36,12 +36,13 @@ pub const VERSION: &str = "v1";
 /// A `plan.waiting` or `plan.made` event lists at most so many jobs; its counts are of all.
 pub const MAX_WAITING_JOBS: usize = 10_000;
 
-/// What the numbers in an event mean. Whoever has the state can say.
+/// What the numbers in an event mean. Whoever has the state can say, whenever it is asked: the public form of a record is
+/// the same bytes wherever and however late it is made.
 pub trait Names {
-    /// The name of a node, if it is known.
+    /// The name of a node, also of one that has been removed; `None` if it has never been there.
     fn node_name(&self, node: NodeId) -> Option<&str>;
-    /// The job that a run belongs to, if it is known.
-    fn job_of_run(&self, run: RunId) -> Option<JobId>;
+    /// The name that the cluster had when the record was appended, or got by it.
+    fn cluster_name(&self, at: Sequence) -> &str;
 }
 
 /// An event ready to be sent.
@@ -54,7 +55,8 @@ pub struct PublicEvent {
 }
 
 /// The public form of a record, and of what led to it as [`crate::cause`] says.
-pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names, cluster: &str) -> PublicEvent {
+pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names) -> PublicEvent {
+    let cluster = names.cluster_name(record.sequence);
     let (kind, verb) = record.event.kind_verb();
     let data = EventData::of(record, names);
     let subject = data.subject(cluster);
@@ -362,8 +364,8 @@ public_events! {
     }
     /// The processes of a run have started on one node, which no components share, and on others they have not yet.
     "run" "node_started" RunNodeStarted {
-        /// The job; `null` if it is no longer known.
-        job: Option<JobId>,
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node's name.
@@ -389,8 +391,8 @@ public_events! {
     }
     /// The part of a run on one node, which no components share, has ended, others go on.
     "run" "node_ended" RunNodeEnded {
-        /// The job; `null` if it is no longer known.
-        job: Option<JobId>,
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node's name.
@@ -479,8 +481,8 @@ public_events! {
     }
     /// The part of a step on one node has ended.
     "step" "node_ended" StepNodeEnded {
-        /// The job; `null` if it is no longer known.
-        job: Option<JobId>,
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The step.
@@ -934,8 +936,8 @@ public_events! {
     }
     /// The tasks of a step on one node, which no components share, have ended.
     "step" "tasks_ended" StepTasksEnded {
-        /// The job; `null` if it is no longer known.
-        job: Option<JobId>,
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The step.
@@ -949,8 +951,8 @@ public_events! {
     }
     /// The processes of a component have started on a node that components of the job share.
     "run" "part_started" RunPartStarted {
-        /// The job; `null` if it is no longer known.
-        job: Option<JobId>,
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node's name.
@@ -960,8 +962,8 @@ public_events! {
     }
     /// The part of a component on a node that components of the job share has ended, others go on.
     "run" "part_ended" RunPartEnded {
-        /// The job; `null` if it is no longer known.
-        job: Option<JobId>,
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The node's name.
@@ -973,8 +975,8 @@ public_events! {
     }
     /// The tasks of a step in a component have ended on a node that components of the job share.
     "step" "part_ended" StepPartEnded {
-        /// The job; `null` if it is no longer known.
-        job: Option<JobId>,
+        /// The job.
+        job: JobId,
         /// The run.
         run: RunId,
         /// The step.
@@ -1342,13 +1344,13 @@ impl EventData {
             Event::RunAllocated { job, run, placement } => {
                 JobAllocated { job: *job, run: *run, nodes: allocated(placement, names) }.into()
             }
-            Event::RunNodeStarted { run, node: id } => {
-                RunNodeStarted { job: names.job_of_run(*run), run: *run, node: node(id) }.into()
+            Event::RunNodeStarted { job, run, node: id } => {
+                RunNodeStarted { job: *job, run: *run, node: node(id) }.into()
             }
             Event::RunStarted { job, run, node: id } => JobStarted { job: *job, run: *run, node: node(id) }.into(),
             Event::RunStopping { job, run, reason } => JobStopping { job: *job, run: *run, reason: *reason }.into(),
-            Event::RunNodeEnded { run, node: id, exit } => {
-                RunNodeEnded { job: names.job_of_run(*run), run: *run, node: node(id), exit: exit.clone() }.into()
+            Event::RunNodeEnded { job, run, node: id, exit } => {
+                RunNodeEnded { job: *job, run: *run, node: node(id), exit: exit.clone() }.into()
             }
             Event::RunEnded { job, run, last, outcome, usage } => RunEnded {
                 job: *job,
@@ -1373,14 +1375,9 @@ impl EventData {
                 nodes: tasks.iter().map(|part| StepNode { node: node(&part.node), tasks: part.tasks }).collect(),
             }
             .into(),
-            Event::StepNodeEnded { run, step, node: id, exit } => StepNodeEnded {
-                job: names.job_of_run(*run),
-                run: *run,
-                step: *step,
-                node: node(id),
-                exit: exit.clone(),
+            Event::StepNodeEnded { job, run, step, node: id, exit } => {
+                StepNodeEnded { job: *job, run: *run, step: *step, node: node(id), exit: exit.clone() }.into()
             }
-            .into(),
             Event::StepEnded { job, run, step, status } => {
                 StepEnded { job: *job, run: *run, step: *step, exit_status: *status }.into()
             }
@@ -1519,8 +1516,8 @@ impl EventData {
             Event::StepStopping { job, run, step, component, is_forced } => {
                 StepStopping { job: *job, run: *run, step: *step, component: *component, is_forced: *is_forced }.into()
             }
-            Event::StepTasksEnded { run, step, node: id, exit, statuses } => StepTasksEnded {
-                job: names.job_of_run(*run),
+            Event::StepTasksEnded { job, run, step, node: id, exit, statuses } => StepTasksEnded {
+                job: *job,
                 run: *run,
                 step: *step,
                 node: node(id),
@@ -1528,19 +1525,14 @@ impl EventData {
                 statuses: statuses.clone(),
             }
             .into(),
-            Event::RunPartStarted { run, node: id, component } => {
-                RunPartStarted { job: names.job_of_run(*run), run: *run, node: node(id), component: *component }.into()
+            Event::RunPartStarted { job, run, node: id, component } => {
+                RunPartStarted { job: *job, run: *run, node: node(id), component: *component }.into()
             }
-            Event::RunPartEnded { run, node: id, component, exit } => RunPartEnded {
-                job: names.job_of_run(*run),
-                run: *run,
-                node: node(id),
-                component: *component,
-                exit: exit.clone(),
+            Event::RunPartEnded { job, run, node: id, component, exit } => {
+                RunPartEnded { job: *job, run: *run, node: node(id), component: *component, exit: exit.clone() }.into()
             }
-            .into(),
-            Event::StepPartEnded { run, step, node: id, component, exit, statuses } => StepPartEnded {
-                job: names.job_of_run(*run),
+            Event::StepPartEnded { job, run, step, node: id, component, exit, statuses } => StepPartEnded {
+                job: *job,
                 run: *run,
                 step: *step,
                 node: node(id),
@@ -1601,10 +1593,6 @@ impl EventData {
 
     /// The id or name of what it happened to.
     pub fn subject(&self, cluster: &str) -> String {
-        let run_subject = |job: &Option<JobId>, run: &RunId| match job {
-            Some(job) => job.to_string(),
-            None => format!("run-{run}"),
-        };
         match self {
             Self::ClusterInitialised(_)
             | Self::ClusterSettingsChanged(_)
@@ -1645,10 +1633,10 @@ impl EventData {
             Self::JobTold(data) => data.job.to_string(),
             Self::JobEligible(data) => data.job.to_string(),
             Self::JobAllocated(data) => data.job.to_string(),
-            Self::RunNodeStarted(data) => run_subject(&data.job, &data.run),
+            Self::RunNodeStarted(data) => data.job.to_string(),
             Self::JobStarted(data) => data.job.to_string(),
             Self::JobStopping(data) => data.job.to_string(),
-            Self::RunNodeEnded(data) => run_subject(&data.job, &data.run),
+            Self::RunNodeEnded(data) => data.job.to_string(),
             Self::RunEnded(data) => data.job.to_string(),
             Self::JobRequeued(data) => data.job.to_string(),
             Self::JobFinished(data) => data.job.to_string(),
@@ -1658,7 +1646,7 @@ impl EventData {
             Self::JobResumed(data) => data.job.to_string(),
             Self::JobSignalled(data) => data.job.to_string(),
             Self::StepStarted(data) => data.job.to_string(),
-            Self::StepNodeEnded(data) => run_subject(&data.job, &data.run),
+            Self::StepNodeEnded(data) => data.job.to_string(),
             Self::StepEnded(data) => data.job.to_string(),
             Self::JobNotified(data) => data.job.to_string(),
             Self::JobStartRefused(data) => data.job.to_string(),
@@ -1697,10 +1685,10 @@ impl EventData {
             Self::StepTermsSet(data) => data.job.to_string(),
             Self::StepSignalled(data) => data.job.to_string(),
             Self::StepStopping(data) => data.job.to_string(),
-            Self::StepTasksEnded(data) => run_subject(&data.job, &data.run),
-            Self::RunPartStarted(data) => run_subject(&data.job, &data.run),
-            Self::RunPartEnded(data) => run_subject(&data.job, &data.run),
-            Self::StepPartEnded(data) => run_subject(&data.job, &data.run),
+            Self::StepTasksEnded(data) => data.job.to_string(),
+            Self::RunPartStarted(data) => data.job.to_string(),
+            Self::RunPartEnded(data) => data.job.to_string(),
+            Self::StepPartEnded(data) => data.job.to_string(),
             Self::JobKept(data) => data.job.to_string(),
             Self::JobComponentStopping(data) => data.job.to_string(),
             Self::JobComponentEnded(data) => data.job.to_string(),
@@ -1710,7 +1698,7 @@ impl EventData {
     }
 }
 
-/// The name of a node, or its number behind a `#` if it has been removed.
+/// The name of a node, or its number behind a `#` if there has never been one.
 pub fn node_name(names: &dyn Names, node: NodeId) -> Cow<'_, str> {
     names.node_name(node).map_or_else(|| Cow::Owned(format!("#{node}")), Cow::Borrowed)
 }

@@ -6,7 +6,10 @@
 
 use crate::ids::NodeId;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 use utoipa::ToSchema;
 
 /// A set of small numbers (cores or GPUs of a node, indices of an array), kept as ranges.
@@ -30,6 +33,16 @@ pub enum PropertyValue {
     Number(i64),
     /// Text.
     Text(String),
+}
+
+impl fmt::Display for PropertyValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// A level of the resource tree.
@@ -146,6 +159,46 @@ pub enum NodeFilter {
     Not(Box<NodeFilter>),
 }
 
+impl fmt::Display for NodeFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, filters: &[Self], between: char| {
+            for (at, filter) in filters.iter().enumerate() {
+                if at > 0 {
+                    write!(f, "{between}")?;
+                }
+                match filter {
+                    Self::All(_) | Self::Any(_) => write!(f, "({filter})")?,
+                    _ => write!(f, "{filter}")?,
+                }
+            }
+            Ok(())
+        };
+        match self {
+            Self::Has(name) => f.write_str(name),
+            Self::Compare { property, relation, value } => write!(f, "{property}{relation}{value}"),
+            Self::All(filters) => list(f, filters, '&'),
+            Self::Any(filters) => list(f, filters, '|'),
+            Self::Not(filter) => match **filter {
+                Self::Has(_) | Self::Not(_) => write!(f, "!{filter}"),
+                _ => write!(f, "!({filter})"),
+            },
+        }
+    }
+}
+
+/// A number of bytes for people, to a tenth: `62.8 GiB`, `512 MiB`, `100 bytes`.
+pub fn size_text(bytes: u64) -> String {
+    let units = [("PiB", 50), ("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let Some((unit, shift)) = units.into_iter().find(|(_, shift)| bytes >> shift > 0) else {
+        return if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") };
+    };
+    let tenths = (u128::from(bytes) * 10) >> shift;
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        tenth => format!("{}.{tenth} {unit}", tenths / 10),
+    }
+}
+
 /// How a property stands to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -162,6 +215,19 @@ pub enum Relation {
     Greater,
     /// Greater or equal.
     GreaterOrEqual,
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        })
+    }
 }
 
 /// Whether other jobs may use what is left of a node.
@@ -230,6 +296,8 @@ pub struct Alternative {
     pub walltime_seconds: Option<u64>,
     /// Floating licences: name and how many.
     pub licences: BTreeMap<String, u32>,
+    /// Whether each request gets nodes of its own; otherwise they may share nodes (SL-C-12).
+    pub scatter: bool,
 }
 
 /// What a node is.

@@ -6,6 +6,10 @@ use crate::ids::{JobId, StepId};
 pub const LOG_STREAM: &str = "MUSTER_LOG";
 /// Subject of the log's messages.
 pub const LOG_SUBJECT: &str = "muster.log";
+/// What the log stream has stored the server repeats here, for those who follow the log.
+pub const LOG_STORED_SUBJECT: &str = "muster.log-stored";
+/// A ledger that becomes the writer of the log stream says so here, so that another one that still runs learns of it at once.
+pub const LOG_CLAIMED: &str = "muster.log-claimed";
 /// JetStream stream of public lifecycle events.
 pub const EVENTS_STREAM: &str = "MUSTER_EVENTS";
 /// All subjects of public lifecycle events.
@@ -31,8 +35,16 @@ pub const COMMAND_PLANNER: &str = "muster.command.planner";
 pub const COMMAND_NOTIFIER: &str = "muster.command.notifier";
 /// What an external planner that is connected to the bus is asked.
 pub const PLANNER_EXTERNAL: &str = "muster.planner.external";
-/// Queries: everyone may read.
+/// Queries of the roles that may read everything.
 pub const QUERY: &str = "muster.command.query";
+/// Asks where the log ends and of which cluster it is; tells nothing of any job.
+pub const HEAD: &str = "muster.command.head";
+/// The prefix under which a ledger reaches the streams of the account that integrations use, where there is one.
+pub const INTEGRATION_API: &str = "muster.integration";
+/// The prefixes under which the account of integrations reaches the stream of public events, to mirror it.
+pub const MIRROR_API: &str = "muster.mirror.api";
+/// Where what is mirrored is delivered.
+pub const MIRROR_DELIVERY: &str = "muster.mirror.deliver";
 /// Queries of accounting services: `muster.accounting.usage`.
 pub const ACCOUNTING_USAGE: &str = "muster.accounting.usage";
 

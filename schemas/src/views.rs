@@ -537,7 +537,7 @@ pub struct JobsPage {
     pub jobs: Vec<JobView>,
     /// Ask for `after=` this to get the next page; `null` on the last.
     pub next: Option<JobId>,
-    /// The state is as after this record.
+    /// Each job is as after this record, or on a long page as after one shortly behind it.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,

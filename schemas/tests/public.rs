@@ -3,7 +3,7 @@
 //! The documents in `schemas/` are written by `MUSTER_BLESS=1 cargo nextest run -p muster-schemas`.
 
 use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, codec,
+    NodeId, Sequence, codec,
     event::{Event, Record},
     public::{Names, catalogue, cloud_event, documents},
 };
@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Knows node 1 and the job of run 1 only.
+/// Knows node 1 only.
 struct FewNames;
 
 impl Names for FewNames {
@@ -21,8 +21,8 @@ impl Names for FewNames {
         (node == NodeId(1)).then_some("node1")
     }
 
-    fn job_of_run(&self, run: RunId) -> Option<JobId> {
-        (run == RunId(1)).then_some(JobId::job(1))
+    fn cluster_name(&self, _: Sequence) -> &str {
+        "my cluster"
     }
 }
 
@@ -41,7 +41,7 @@ fn records() -> Vec<Record> {
 }
 
 fn event_of(record: &Record) -> Value {
-    serde_json::from_str(&cloud_event(record, Some(Sequence(7)), &FewNames, "test").json).unwrap()
+    serde_json::from_str(&cloud_event(record, Some(Sequence(7)), &FewNames).json).unwrap()
 }
 
 /// The subset of JSON Schema that the generated documents use.
@@ -175,7 +175,7 @@ fn catalogue_agrees_with_the_events_kinds() {
 #[test]
 fn secrets_of_a_job_stay_with_it() {
     let record = records().into_iter().find(|record| matches!(record.event, Event::JobSubmitted { .. })).unwrap();
-    let json = cloud_event(&record, None, &FewNames, "test").json;
+    let json = cloud_event(&record, None, &FewNames).json;
     let Event::JobSubmitted { spec, .. } = &record.event else { unreachable!() };
     assert!(!spec.environment.is_empty() && spec.notifications.len() == 2, "the golden job has what could leak");
     for secret in ["#!/bin/sh", "LANG", "ada@example.org", "echo", "slurm.comment"] {
@@ -186,7 +186,7 @@ fn secrets_of_a_job_stay_with_it() {
 #[test]
 fn an_event_is_one_line_and_says_where_it_comes_from() {
     let record = records().into_iter().find(|record| matches!(record.event, Event::RunStarted { .. })).unwrap();
-    let public = cloud_event(&record, None, &FewNames, "my cluster");
+    let public = cloud_event(&record, None, &FewNames);
     assert!(!public.json.contains('\n'));
     let event: Value = serde_json::from_str(&public.json).unwrap();
     assert_eq!(event["specversion"], "1.0");

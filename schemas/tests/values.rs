@@ -251,3 +251,29 @@ fn settings_of_components_are_stored_only_where_a_policy_has_some() {
     }
     assert!(serde_json::from_str::<Backfill>(r#"{"mode":"easy","modes":1}"#).is_err());
 }
+
+proptest! {
+    /// A list that is encoded item by item has the bytes of the whole value.
+    #[test]
+    fn lists_are_encoded_item_by_item_as_in_one(items in prop::collection::vec(".{0,40}", 0..300), rest: (Option<u64>, i64)) {
+        let mut encoder = codec::ListEncoder::default();
+        items.iter().try_for_each(|item| encoder.push(item)).unwrap();
+        prop_assert_eq!(encoder.finish(&rest).unwrap(), codec::encode(&(items, rest.0, rest.1)).unwrap());
+    }
+}
+
+#[test]
+fn sizes_are_told_in_peoples_units() {
+    use muster_schemas::resources::size_text;
+    for (bytes, text) in [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (1_023, "1023 bytes"),
+        (429_496_729_600, "400 GiB"),
+        (512 << 20, "512 MiB"),
+        (67_108_864_000, "62.5 GiB"),
+        (u64::MAX, "16383.9 PiB"),
+    ] {
+        assert_eq!(size_text(bytes), text);
+    }
+}

@@ -263,7 +263,7 @@ impl World {
         world.ask(
             Party::Operator,
             operator_command(
-                Command::Configure { config: Box::new(configuration(options.nodes)), keep_unnamed: false },
+                Command::Configure { change: Box::new(configuration(options.nodes).into()), keep_unnamed: false },
                 CommandId::derived(&[b"configure"]),
             ),
         );

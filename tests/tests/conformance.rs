@@ -10,45 +10,139 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Id, file and test of each row.
-fn rows() -> Vec<(String, String, String)> {
-    let text = fs::read_to_string(repository().join("docs/conformance.md")).expect("docs/conformance.md");
-    let mut rows = Vec::new();
-    for line in
-        text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| id ") && !line.contains("---"))
-    {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [id, _, test] = cells[..] else { panic!("not a row of three cells: {line}") };
-        let quoted: Vec<&str> = test.split('`').filter(|part| !part.trim().is_empty()).collect();
-        let [file, name] = quoted[..] else { panic!("not a file and a test: {line}") };
-        rows.push((id.to_owned(), file.to_owned(), name.to_owned()));
-    }
-    rows
+/// A test, and the ids that its doc comment names.
+struct Test {
+    file: String,
+    name: String,
+    ids: BTreeSet<String>,
 }
 
-#[test]
-fn every_test_of_the_map_exists() {
-    let rows = rows();
-    assert!(rows.len() > 50, "only {} rows were read", rows.len());
-    let mut files: BTreeMap<&str, String> = BTreeMap::new();
-    for (id, file, name) in &rows {
-        let source = files.entry(file).or_insert_with(|| {
-            fs::read_to_string(repository().join(file)).unwrap_or_else(|error| panic!("{id}: {file}: {error}"))
-        });
-        assert!(source.contains(&format!("fn {name}(")), "{id}: {file} has no test `{name}`");
+/// The id and the words of each row; who tests it is found in the tests themselves.
+fn rows() -> Vec<(String, String)> {
+    let text = fs::read_to_string(map()).expect("docs/conformance.md");
+    text.lines().filter_map(row).map(|(id, words)| (id.to_owned(), words.to_owned())).collect()
+}
+
+fn map() -> PathBuf {
+    repository().join("docs/conformance.md")
+}
+
+fn row(line: &str) -> Option<(&str, &str)> {
+    let mut cells = line.strip_prefix("| ")?.split(" | ");
+    let (id, words) = (cells.next()?, cells.next()?);
+    is_id(id).then_some((id, words))
+}
+
+/// Whether it is an id such as `OAR-A-02`.
+fn is_id(word: &str) -> bool {
+    let mut parts = word.split('-');
+    let (Some(spec), Some(chapter), Some(number), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let is_chapter = !chapter.is_empty() && chapter.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    ["M", "HPC", "SL", "PBS", "OAR"].contains(&spec) && is_chapter && is_number
+}
+
+/// The tests of the repository that name an id.
+fn tests() -> Vec<Test> {
+    let mut files = Vec::new();
+    for folder in ["schemas", "services", "tests", "loadtest"] {
+        sources_below(&repository().join(folder), &mut files);
     }
+    files.sort();
+    files.iter().flat_map(|file| tests_in(file)).filter(|test| !test.ids.is_empty()).collect()
+}
+
+fn sources_below(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of the repository") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            sources_below(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The tests of a file: functions behind a `#[test]` attribute of any kind.
+fn tests_in(path: &Path) -> Vec<Test> {
+    let text = fs::read_to_string(path).expect("a source file");
+    let file = path.strip_prefix(repository()).expect("a file of the repository").display().to_string();
+    let (mut tests, mut ids, mut is_test) = (Vec::new(), BTreeSet::new(), false);
+    for line in text.lines().map(str::trim) {
+        if let Some(words) = line.strip_prefix("///") {
+            let words = words.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+            ids.extend(words.filter(|word| is_id(word)).map(str::to_owned));
+            continue;
+        }
+        if line.starts_with("#[") {
+            is_test |= line.contains("test");
+            continue;
+        }
+        let function = line.trim_start_matches("pub ").trim_start_matches("async ").strip_prefix("fn ");
+        if let Some((name, _)) = function.and_then(|rest| rest.split_once('(')).filter(|_| is_test) {
+            tests.push(Test { file: file.clone(), name: name.to_owned(), ids: std::mem::take(&mut ids) });
+        }
+        (ids, is_test) = (BTreeSet::new(), false);
+    }
+    tests
+}
+
+/// The map is made from the doc comments of the tests: `MUSTER_BLESS=1` writes it anew.
+#[test]
+fn the_map_names_all_tests_of_each_row() {
+    let mut by_id: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for test in tests() {
+        for id in test.ids {
+            by_id.entry(id).or_default().entry(test.file.clone()).or_default().push(test.name.clone());
+        }
+    }
+    let text = fs::read_to_string(map()).expect("docs/conformance.md");
+    let mut made = String::new();
+    for line in text.lines() {
+        match row(line) {
+            Some((id, words)) => made += &format!("| {id} | {words} | {} |\n", named(by_id.get(id), id)),
+            None => made += &format!("{line}\n"),
+        }
+    }
+    if std::env::var_os("MUSTER_BLESS").is_some() {
+        fs::write(map(), &made).expect("the map can be written");
+    }
+    let stale = text.lines().zip(made.lines()).find(|(old, new)| old != new);
+    let is_true = stale.is_none() || std::env::var_os("MUSTER_BLESS").is_some();
+    assert!(is_true, "docs/conformance.md differs from the tests: write it with MUSTER_BLESS=1, review it: {stale:?}");
+}
+
+fn named(tests: Option<&BTreeMap<String, Vec<String>>>, id: &str) -> String {
+    let files = tests.unwrap_or_else(|| panic!("no test names {id} in its doc comment"));
+    let of_file = |(file, names): (&String, &Vec<String>)| format!("`{file}`: `{}`", names.join("`, `"));
+    files.iter().map(of_file).collect::<Vec<_>>().join("; ")
+}
+
+/// Ids that doc comments name are those of rows.
+#[test]
+fn every_id_that_a_test_names_has_its_row() {
+    let rows: BTreeSet<String> = rows().into_iter().map(|(id, _)| id).collect();
+    let unknown: Vec<String> = tests()
+        .into_iter()
+        .flat_map(|test| test.ids.into_iter().map(move |id| (id, test.file.clone(), test.name.clone())))
+        .filter(|(id, ..)| !rows.contains(id) && !NOT_DONE.contains(&id.as_str()))
+        .map(|(id, file, name)| format!("{id}: {file} `{name}`"))
+        .collect();
+    assert_eq!(unknown, Vec::<String>::new());
 }
 
 #[test]
 fn every_id_of_the_map_stands_once_and_is_known() {
     let mut seen = BTreeSet::new();
     let known = known_ids();
-    for (id, ..) in rows() {
+    let rows = rows();
+    assert!(rows.len() > 50, "only {} rows were read", rows.len());
+    for (id, _) in rows {
         assert!(seen.insert(id.clone()), "{id} stands twice");
-        let parts: Vec<&str> = id.split('-').collect();
-        let well_formed = parts.len() == 3 && parts[2].bytes().all(|byte| byte.is_ascii_digit());
-        assert!(well_formed, "{id} is not an id such as OAR-A-02");
-        if let Some(known) = known.as_ref().filter(|_| parts[0] != "M") {
+        if let Some(known) = known.as_ref().filter(|_| !id.starts_with("M-")) {
             assert!(known.contains(&id), "{id} is in no specification");
         }
     }
@@ -69,6 +163,9 @@ fn every_requirement_of_hpc_pack_and_slurm_has_its_row() {
 
 /// The ids of all specifications, which lie beside the repository where it is developed.
 fn known_ids() -> Option<BTreeSet<String>> {
-    let list = fs::read_to_string(repository().join("../shared/spec/ids.tsv")).ok()?;
+    let Ok(list) = fs::read_to_string(repository().join("../shared/spec/ids.tsv")) else {
+        muster_surroundings::skipped("the list of the specifications' ids is not beside the repository");
+        return None;
+    };
     Some(list.lines().skip(1).filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())
 }

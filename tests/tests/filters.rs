@@ -6,7 +6,7 @@
 use muster_bus::{LedgerClient, NatsBus, NatsConfig, SharedBus, testing::NatsServer};
 use muster_schemas::{
     JobId, Sequence,
-    cluster::ClusterConfig,
+    cluster::ClusterChange,
     command::{Command, JobSelection, Query, QueryAnswer, Reply},
     event::{Actor, Event, Intake, Owner, Record, TraceContext},
     filter::{
@@ -343,8 +343,8 @@ fn staging_goes_on_elsewhere_when_its_runner_is_killed() {
     let hangs_once = "[ $1-$MUSTER_ATTEMPT = stage_in-1 ] && exec sleep 600\nexit 0\n";
     let program = site.program("stage", &format!("#!/bin/sh\necho $1 $MUSTER_ATTEMPT >>{calls}\n{hangs_once}"));
     let staging = StagingSettings { program: Some(program), ..StagingSettings::default() };
-    let config = Box::new(ClusterConfig { staging, ..ClusterConfig::default() });
-    site.ask(Command::Configure { config, keep_unnamed: true });
+    let change = Box::new(ClusterChange { staging: Some(staging), ..ClusterChange::default() });
+    site.ask(Command::Configure { change, keep_unnamed: true });
     site.run("r1");
     let staged = ComponentStaging { directives: vec!["#DW all".into()], ..ComponentStaging::default() };
     let types = vec![JobType::Staged(vec![staged])];

@@ -60,7 +60,7 @@ impl System {
         let mut system = Self { runtime, bus: LocalBus::new(), services: Vec::new(), folder };
         let ledger = muster_ledger::Config {
             data_dir: system.path("data"),
-            cluster: Some(cluster()),
+            cluster: Some(cluster().into()),
             ..muster_ledger::Config::default()
         };
         system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, Arc::new(NoLimits), ready, stop));

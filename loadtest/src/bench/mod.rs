@@ -1,5 +1,6 @@
 //! The benchmarks of `docs/performance.md`: one for each row of its table.
 
+mod beside;
 mod fanout;
 mod figure;
 mod filters;
@@ -62,6 +63,10 @@ enum Row {
     SubmitSingle,
     /// An array of 100,000 tasks.
     Array,
+    /// A submission beside ten readers of 100,000 jobs each second.
+    SubmitLists,
+    /// A submission beside 1,000 hostile connections.
+    SubmitHostile,
     /// `muster submit` as a command, one after the other.
     CliSubmit,
     /// From the submission to the first instruction of the job's process, on an idle system.
@@ -166,6 +171,8 @@ impl Bench {
             Row::SubmitBulk => submission::bulk(self).await,
             Row::SubmitSingle => submission::single(self).await,
             Row::Array => submission::array(self).await,
+            Row::SubmitLists => beside::lists(self).await,
+            Row::SubmitHostile => beside::hostile(self).await,
             Row::CliSubmit => submission::command_line(self).await,
             Row::Latency => running::latency(self).await,
             Row::Throughput => running::throughput(self).await,

@@ -78,7 +78,7 @@ fn configure() -> (Actor, Command) {
         licences: BTreeMap::new(),
         ..ClusterConfig::default()
     };
-    (root(), Command::Configure { config: Box::new(config), keep_unnamed: true })
+    (root(), Command::Configure { change: Box::new(config.into()), keep_unnamed: true })
 }
 
 fn hello() -> (Actor, Command) {

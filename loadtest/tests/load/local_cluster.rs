@@ -3,6 +3,7 @@
 use crate::common;
 use std::{
     net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::Command,
     time::{Duration, Instant},
@@ -33,6 +34,14 @@ impl Cluster {
         let mut command = Command::new(common::muster());
         command.arg("--data").arg(self.data()).args(arguments);
         common::run(command)
+    }
+
+    /// F20: passwords, logs and what passes through NATS are nobody else's.
+    fn keeps_its_files_to_itself(&self) {
+        for name in ["etc", "log", "run", "nats"] {
+            let mode = std::fs::metadata(self.folder.path().join(name)).expect("it is there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o700, "{name}: {mode:o}");
+        }
     }
 
     fn data(&self) -> std::path::PathBuf {
@@ -81,6 +90,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 #[test]
 fn every_role_in_a_process_of_its_own_gives_the_same_results() {
     let cluster = Cluster::start("4", "60");
+    cluster.keeps_its_files_to_itself();
     let arguments = ["--jobs", "60", "--speedup", "20000", "--verify", "--overhead-seconds", "10"];
     let (data, muster) = (cluster.data(), common::muster());
     let place = ["--data", text_of(&data), "--muster", text_of(&muster)];

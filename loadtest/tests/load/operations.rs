@@ -16,16 +16,25 @@ fn the_example_of_a_configuration_is_right() {
     assert!(success, "{text}");
 }
 
+/// The dashboard, the alerts and the table in the book name metrics that a service makes, and none twice (D8).
 #[test]
-fn the_dashboard_shows_metrics_that_exist() {
+fn dashboard_alerts_and_book_name_metrics_that_exist() {
     let dashboard = read(&common::repository().join("ops/grafana/muster.json"));
     serde_json::from_str::<serde_json::Value>(&dashboard).expect("the dashboard is JSON");
-    let shown = metrics_in(&dashboard);
-    assert!(shown.len() >= 10, "{shown:?}");
+    let alerts = read(&common::repository().join("ops/prometheus/muster.rules.yaml"));
+    let expressions: Vec<&str> = alerts.lines().filter_map(|line| line.trim_start().strip_prefix("expr: ")).collect();
+    assert_eq!(expressions.len(), alerts.matches("- alert: ").count(), "an alert is without an expression on one line");
+    let book = read(&common::repository().join("docs/operate.md"));
+    let table: Vec<&str> = book.lines().filter(|line| line.starts_with("| `muster_")).collect();
     let mut made = BTreeSet::new();
     sources(&common::repository().join("services"), &mut |text| made.append(&mut metrics_in(text)));
-    let missing: Vec<_> = shown.difference(&made).collect();
-    assert!(missing.is_empty(), "no service makes {missing:?}");
+    for (place, shown) in [("dashboard", &dashboard), ("alerts", &expressions.join("\n")), ("book", &table.join("\n"))]
+    {
+        let shown = metrics_in(shown);
+        assert!(shown.len() >= 8, "{place}: {shown:?}");
+        let missing: Vec<_> = shown.difference(&made).collect();
+        assert!(missing.is_empty(), "{place}: no service makes {missing:?}");
+    }
 }
 
 /// Every word that looks like the name of a metric, without what Prometheus adds to those of a histogram.
@@ -51,10 +60,12 @@ fn read(path: &Path) -> String {
 
 #[test]
 fn every_role_of_the_units_and_of_the_passwords_has_a_user_on_nats() {
-    let nats = read(&common::repository().join("ops/nats/nats.conf"));
+    let nats = read(&common::repository().join("ops/nats/accounts.conf.in"));
     for role in ["ledger", "planner", "executor", "filter-runner", "notifier", "accounting", "gateway"] {
-        let password = role.replace('-', "_");
-        assert!(nats.contains(&format!("user: \"{role}\", password: ${password}_password")), "{role}");
+        // Each node has an executor of its own.
+        let user = if role == "executor" { "executor-@node@" } else { role };
+        let password = if role == "executor" { "executor-node" } else { role };
+        assert!(nats.contains(&format!("user: \"{user}\", password: \"@{password}@\"")), "{role}");
         let unit = read(&common::repository().join(format!("ops/systemd/muster-{role}.service")));
         assert!(unit.contains(&format!("muster serve {role} --config /etc/muster/{role}.toml")), "{role}");
     }

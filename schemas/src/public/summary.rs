@@ -4,7 +4,7 @@ use super::{AllocatedNode, AlteredJob, EventData};
 use crate::{
     event::{EndCause, NodeExit, StopReason},
     filter::{CallId, FilterAction},
-    ids::{JobId, RunId},
+    ids::JobId,
     job::{Holds, WaitReason},
 };
 use std::{collections::BTreeSet, fmt};
@@ -68,11 +68,11 @@ impl fmt::Display for EventData {
                     more => write!(f, " and {more} more (run {})", data.run),
                 }
             }
-            Self::RunNodeStarted(data) => write!(f, "{} started on {}", Part(data.job, data.run), data.node),
+            Self::RunNodeStarted(data) => write!(f, "job {} started on {}", data.job, data.node),
             Self::JobStarted(data) => write!(f, "job {} runs (run {}, {})", data.job, data.run, data.node),
             Self::JobStopping(data) => write!(f, "job {} is being stopped: {}", data.job, stop_text(data.reason)),
             Self::RunNodeEnded(data) => {
-                write!(f, "{} ended on {}: {}", Part(data.job, data.run), data.node, Exit(&data.exit))
+                write!(f, "job {} ended on {}: {}", data.job, data.node, Exit(&data.exit))
             }
             Self::RunEnded(data) => write!(f, "run {} of job {} ended: {}", data.run, data.job, data.outcome),
             Self::JobRequeued(data) => write!(f, "job {} is back in the queue: {}", data.job, stop_text(data.reason)),
@@ -87,8 +87,7 @@ impl fmt::Display for EventData {
                 write!(f, "step {} of job {} started with {tasks} tasks", data.step, data.job)
             }
             Self::StepNodeEnded(data) => {
-                let part = Part(data.job, data.run);
-                write!(f, "step {} of {part} ended on {}: {}", data.step, data.node, Exit(&data.exit))
+                write!(f, "step {} of job {} ended on {}: {}", data.step, data.job, data.node, Exit(&data.exit))
             }
             Self::StepEnded(data) => {
                 write!(f, "step {} of job {} ended", data.step, data.job)?;
@@ -242,20 +241,29 @@ impl fmt::Display for EventData {
                 data.component.map_or(Ok(()), |component| write!(f, " in component {component}"))
             }
             Self::StepTasksEnded(data) => {
-                let part = Part(data.job, data.run);
-                write!(f, "step {} of {part} ended on {}: {}", data.step, data.node, Exit(&data.exit))
+                write!(f, "step {} of job {} ended on {}: {}", data.step, data.job, data.node, Exit(&data.exit))
             }
             Self::RunPartStarted(data) => {
-                let part = Part(data.job, data.run);
-                write!(f, "component {} of {part} started on {}", data.component, data.node)
+                write!(f, "component {} of job {} started on {}", data.component, data.job, data.node)
             }
             Self::RunPartEnded(data) => {
-                let part = Part(data.job, data.run);
-                write!(f, "component {} of {part} ended on {}: {}", data.component, data.node, Exit(&data.exit))
+                write!(
+                    f,
+                    "component {} of job {} ended on {}: {}",
+                    data.component,
+                    data.job,
+                    data.node,
+                    Exit(&data.exit)
+                )
             }
             Self::StepPartEnded(data) => {
-                let (step, component, part) = (data.step, data.component, Part(data.job, data.run));
-                write!(f, "step {step} of component {component} of {part} ended on {}: {}", data.node, Exit(&data.exit))
+                let (step, component, job) = (data.step, data.component, data.job);
+                write!(
+                    f,
+                    "step {step} of component {component} of job {job} ended on {}: {}",
+                    data.node,
+                    Exit(&data.exit)
+                )
             }
             Self::JobKept(data) => match data.seconds {
                 Some(seconds) if data.is_late => {
@@ -328,18 +336,6 @@ impl fmt::Display for Whole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.1.map_or(Ok(()), |component| write!(f, "component {component} of "))?;
         write!(f, "job {}", self.0)
-    }
-}
-
-/// A run, by its job if that is known.
-struct Part(Option<JobId>, RunId);
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(job) => write!(f, "job {job}"),
-            None => write!(f, "run {}", self.1),
-        }
     }
 }
 

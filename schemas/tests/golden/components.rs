@@ -70,12 +70,12 @@ pub fn altered(fixture: &Fixture) -> Vec<Event> {
 
 /// The events of components that share a node.
 pub fn on_a_shared_node(fixture: &Fixture) -> Vec<Event> {
-    let Fixture { run, node, .. } = fixture.clone();
+    let Fixture { job_id: job, run, node, .. } = fixture.clone();
     let (component, step) = (1, StepId(2));
     let statuses = vec![TaskStatus { ranks: IndexSet::first_n(2), status: ExitStatus::Code(0) }];
     vec![
-        Event::RunPartStarted { run, node, component },
-        Event::RunPartEnded { run, node, component, exit: exit() },
-        Event::StepPartEnded { run, step, node, component, exit: exit(), statuses },
+        Event::RunPartStarted { job, run, node, component },
+        Event::RunPartEnded { job, run, node, component, exit: exit() },
+        Event::StepPartEnded { job, run, step, node, component, exit: exit(), statuses },
     ]
 }

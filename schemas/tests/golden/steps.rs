@@ -90,6 +90,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         Event::StepSignalled { job, run, step, component: Some(1), signal: 10 },
         Event::StepStopping { job, run, step, component: None, is_forced: true },
         Event::StepTasksEnded {
+            job,
             run,
             step,
             node,

@@ -3,7 +3,10 @@ use crate::{
     work::{WorkQueue, WorkStream},
 };
 use async_trait::async_trait;
-use muster_schemas::{event::Commit, ids::Sequence};
+use muster_schemas::{
+    event::{Commit, Record},
+    ids::Sequence,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 
@@ -19,6 +22,39 @@ pub struct PublicEvent {
     pub subject: String,
     /// A CloudEvent in JSON.
     pub message: Message,
+}
+
+/// Which log it is: the id of the cluster whose history it holds.
+pub type LogId = [u8; 16];
+
+/// What the log stream ends with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogTail {
+    /// The stream holds nothing.
+    Empty,
+    /// The stream ends with something that is no part of a log; the text says what is wrong with it.
+    Rubbish(String),
+    /// The stream ends with a record.
+    Record {
+        /// The log that the record belongs to.
+        log: LogId,
+        /// Whether this process has appended it.
+        is_own: bool,
+        /// Its sequence.
+        last: Sequence,
+        /// The record; `None` if it is larger than a message may be.
+        record: Option<Box<Record>>,
+    },
+}
+
+impl LogTail {
+    /// The last record's sequence, if there is a record.
+    pub const fn sequence(&self) -> Option<Sequence> {
+        match self {
+            Self::Record { last, .. } => Some(*last),
+            Self::Empty | Self::Rubbish(_) => None,
+        }
+    }
 }
 
 /// What connects the services. All calls can be made from any task at any time; none holds a lock while it waits.
@@ -50,12 +86,25 @@ pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
     /// The pattern is malformed; the bus is not available.
     async fn subscribe(&self, pattern: &str) -> Result<Subscription, BusError>;
 
-    /// The last record that the log stream holds; `None` if it holds nothing. Makes the stream if there is none. What
-    /// [`publish_commit`](Self::publish_commit) appends must follow this record.
+    /// What the log stream ends with. Makes the stream if there is none.
     ///
     /// # Errors
-    /// The bus is not available, or what the stream holds is not a log.
-    async fn log_tail(&self) -> Result<Option<Sequence>, BusError>;
+    /// The bus is not available.
+    async fn log_tail(&self) -> Result<LogTail, BusError>;
+
+    /// Becomes the writer of the log stream: appends `last`, the record that the stream ends with or, if it holds none, the one that it
+    /// shall begin behind, after what the last call of [`log_tail`](Self::log_tail) found. From then on no append of an
+    /// earlier writer succeeds.
+    ///
+    /// # Errors
+    /// [`BusError::Fenced`] if the stream no longer ends there; the bus is not available.
+    async fn claim_log(&self, log: LogId, last: Record) -> Result<(), BusError>;
+
+    /// Takes everything out of the log stream, which the ledger has.
+    ///
+    /// # Errors
+    /// The bus is not available.
+    async fn clear_log(&self) -> Result<(), BusError>;
 
     /// Appends a commit to the log stream. Records that the stream already holds are left out; records between the
     /// stream's end and the commit may be missing, readers get them from the ledger. Only one writer can be at work.
@@ -94,7 +143,14 @@ pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
     /// The message is too large; the bus is not available.
     async fn enqueue(&self, queue: &WorkQueue, key: &str, message: Message) -> Result<(), BusError>;
 
-    /// Works on a queue: each item goes to one worker, and again to one if it was not acknowledged in time.
+    /// Makes a work queue, so that workers find it. Who puts items in makes it; workers may not.
+    ///
+    /// # Errors
+    /// The bus is not available.
+    async fn make_queue(&self, queue: &WorkQueue) -> Result<(), BusError>;
+
+    /// Works on a queue: each item goes to one worker, and again to one if it was not acknowledged in time. Waits for
+    /// a queue that nobody has made yet.
     ///
     /// # Errors
     /// The bus is not available.
@@ -103,6 +159,9 @@ pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
     /// Counts how often the bus was found to have lost what it kept (its store was deleted). Who put something into
     /// the bus that is not yet done puts it in again when this changes.
     fn losses(&self) -> watch::Receiver<u64>;
+
+    /// Counts how often this process was cut off from the bus and found it again: others may have acted meanwhile.
+    fn interruptions(&self) -> watch::Receiver<u64>;
 
     /// The largest payload that the bus carries, in bytes.
     fn max_payload_bytes(&self) -> usize;

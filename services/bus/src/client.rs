@@ -64,11 +64,23 @@ impl LedgerClient {
     /// # Errors
     /// [`BusError::Refused`] if the ledger cannot answer it; else there was no answer within this client's patience.
     pub async fn query(&self, query: &Query) -> Result<QueryAnswer, BusError> {
+        self.ask_query(subjects::QUERY, query).await
+    }
+
+    async fn ask_query(&self, subject: &str, query: &Query) -> Result<QueryAnswer, BusError> {
         let unavailable = |answer: &QueryAnswer| matches!(answer, QueryAnswer::Refused(refusal) if refusal.code == RefusalCode::Unavailable);
-        match self.ask(subjects::QUERY, encode(subjects::QUERY, query)?, unavailable).await? {
+        match self.ask(subject, encode(subject, query)?, unavailable).await? {
             QueryAnswer::Refused(refusal) => Err(BusError::Refused(refusal)),
             answer => Ok(answer),
         }
+    }
+
+    /// Asks where the log ends and of which cluster it is: a [`QueryAnswer::Head`]. Roles that may read nothing else may ask this.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub async fn head(&self) -> Result<QueryAnswer, BusError> {
+        self.ask_query(subjects::HEAD, &Query::Head).await
     }
 
     /// Tells that a node is alive, and learns what it should do that it does not. It is sent once: the next one comes

@@ -19,7 +19,7 @@ mod subject;
 pub mod testing;
 mod work;
 
-pub use bus::{Bus, PublicEvent, SharedBus};
+pub use bus::{Bus, LogId, LogTail, PublicEvent, SharedBus};
 pub use client::LedgerClient;
 pub use error::BusError;
 pub use feed::Feed;

@@ -1,14 +1,19 @@
 //! The bus inside one process. It hands messages and commits around without copying them.
 
 use crate::{
-    Bus, BusError, LogItem, LogStream, Message, PublicEvent, Published, Request, RequestStream, Subscription,
+    Bus, BusError, LogId, LogItem, LogStream, LogTail, Message, PublicEvent, Published, Request, RequestStream,
+    Subscription,
     log_stream::{LogWriter, log_queue},
     message::{ReplyTo, check_pattern},
     subject,
     work::{WorkQueue, WorkSource, WorkStream},
 };
 use async_trait::async_trait;
-use muster_schemas::{event::Commit, ids::Sequence, subjects};
+use muster_schemas::{
+    event::{Commit, Record},
+    ids::Sequence,
+    subjects,
+};
 use std::{
     collections::HashMap,
     sync::{
@@ -84,7 +89,9 @@ impl<T> Routes<mpsc::Sender<T>> {
 
 #[derive(Debug, Default)]
 struct Log {
-    tail: Option<Sequence>,
+    id: LogId,
+    /// The last commit.
+    tail: Option<Arc<Commit>>,
     readers: Vec<LogWriter>,
 }
 
@@ -182,15 +189,37 @@ impl Bus for LocalBus {
         Ok(Subscription { messages })
     }
 
-    async fn log_tail(&self) -> Result<Option<Sequence>, BusError> {
-        Ok(self.log().tail)
+    async fn log_tail(&self) -> Result<LogTail, BusError> {
+        let log = self.log();
+        Ok(match log.tail.as_ref().and_then(|commit| commit.records.last()) {
+            None => LogTail::Empty,
+            // Who shares this bus is in this process.
+            Some(record) => LogTail::Record {
+                log: log.id,
+                is_own: true,
+                last: record.sequence,
+                record: Some(Box::new(record.clone())),
+            },
+        })
+    }
+
+    async fn claim_log(&self, id: LogId, last: Record) -> Result<(), BusError> {
+        let mut log = self.log();
+        log.id = id;
+        log.tail.get_or_insert_with(|| Arc::new(Commit { records: vec![last] }));
+        Ok(())
+    }
+
+    async fn clear_log(&self) -> Result<(), BusError> {
+        self.log().tail = None;
+        Ok(())
     }
 
     async fn publish_commit(&self, commit: Arc<Commit>) -> Result<(), BusError> {
         let mut log = self.log();
-        let next = log.tail.map_or(Sequence(0), Sequence::next);
+        let next = log.tail.as_ref().map_or(Sequence(0), |commit| commit.last().next());
         let Some(commit) = crate::feed::from_sequence(commit, next) else { return Ok(()) };
-        log.tail = Some(commit.last());
+        log.tail = Some(commit.clone());
         log.readers.retain(|reader| reader.push(LogItem::Commit(commit.clone())));
         Ok(())
     }
@@ -208,7 +237,7 @@ impl Bus for LocalBus {
     }
 
     async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError> {
-        Ok(self.log().tail)
+        Ok(self.log().tail.as_ref().map(|commit| commit.last()))
     }
 
     async fn publish_events(&self, events: Vec<PublicEvent>) -> Result<(), BusError> {
@@ -224,12 +253,22 @@ impl Bus for LocalBus {
         Ok(())
     }
 
+    async fn make_queue(&self, queue: &WorkQueue) -> Result<(), BusError> {
+        self.queue(queue);
+        Ok(())
+    }
+
     async fn worker(&self, queue: &WorkQueue) -> Result<WorkStream, BusError> {
         let worker = LocalWorker::new(self.queue(queue), queue.redeliver_after);
         Ok(WorkStream { source: WorkSource::Local(worker) })
     }
 
     fn losses(&self) -> watch::Receiver<u64> {
+        self.losses.subscribe()
+    }
+
+    fn interruptions(&self) -> watch::Receiver<u64> {
+        // Nothing comes between those who share a process: the count never changes, like that of losses.
         self.losses.subscribe()
     }
 

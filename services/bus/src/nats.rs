@@ -1,7 +1,7 @@
 //! The bus between processes and machines: NATS, with JetStream for what is kept.
 
 use crate::{
-    Bus, BusError, LogStream, Message, PublicEvent, Published, Request, RequestStream, Subscription,
+    Bus, BusError, LogId, LogStream, LogTail, Message, PublicEvent, Published, Request, RequestStream, Subscription,
     message::{ReplyTo, check_pattern},
     pause::Backoff,
     work::{WorkQueue, WorkSource, WorkStream},
@@ -14,7 +14,10 @@ use async_nats::{
 };
 use async_trait::async_trait;
 use futures::StreamExt;
-use muster_schemas::{event::Commit, ids::Sequence};
+use muster_schemas::{
+    event::{Commit, Record},
+    ids::Sequence,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -185,6 +188,11 @@ impl Bus for NatsBus {
         self.core.spawn(async move {
             while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {
                 let Some(inbox) = &arrived.reply else { continue };
+                // Who asks chooses where the answer goes. It must not be where this process may speak and the asker may not.
+                if !inbox.starts_with(config::INBOX) {
+                    tracing::warn!(subject = %arrived.subject, reply = %inbox, "a request whose answer should go to no inbox is dropped");
+                    continue;
+                }
                 let reply_to = ReplyTo::Nats(NatsReply::new(replies.clone(), inbox.to_string()));
                 let (subject, message) = headers::received(arrived);
                 drop(sender.send(Request { subject, message, reply_to }).await);
@@ -211,6 +219,9 @@ impl Bus for NatsBus {
         let (sender, messages) = mpsc::channel(WAITING);
         self.core.spawn(async move {
             while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {
+                if is_delivery(&arrived) {
+                    continue;
+                }
                 let (subject, message) = headers::received(arrived);
                 drop(sender.send(Published { subject, message }).await);
             }
@@ -218,8 +229,16 @@ impl Bus for NatsBus {
         Ok(Subscription { messages })
     }
 
-    async fn log_tail(&self) -> Result<Option<Sequence>, BusError> {
+    async fn log_tail(&self) -> Result<LogTail, BusError> {
         self.log.find_tail(&self.core).await
+    }
+
+    async fn claim_log(&self, log: LogId, last: Record) -> Result<(), BusError> {
+        self.log.claim(&self.core, log, last).await
+    }
+
+    async fn clear_log(&self) -> Result<(), BusError> {
+        self.log.clear(&self.core).await
     }
 
     async fn publish_commit(&self, commit: Arc<Commit>) -> Result<(), BusError> {
@@ -246,6 +265,10 @@ impl Bus for NatsBus {
         work::enqueue(&self.core, queue, key, message).await
     }
 
+    async fn make_queue(&self, queue: &WorkQueue) -> Result<(), BusError> {
+        work::make(&self.core, queue).await
+    }
+
     async fn worker(&self, queue: &WorkQueue) -> Result<WorkStream, BusError> {
         Ok(WorkStream { source: WorkSource::Nats(NatsWorker::new(&self.core, queue.clone())) })
     }
@@ -254,9 +277,25 @@ impl Bus for NatsBus {
         self.core.streams.losses()
     }
 
+    fn interruptions(&self) -> watch::Receiver<u64> {
+        let mut connections = self.core.connections.clone();
+        connections.mark_unchanged();
+        connections
+    }
+
     fn max_payload_bytes(&self) -> usize {
         self.core.max_payload_bytes()
     }
+}
+
+/// Whether JetStream delivers this message and nobody has published it: whoever may work on a queue can have its items delivered
+/// anywhere. Such a message is none for who subscribed.
+fn is_delivery(arrived: &async_nats::Message) -> bool {
+    let delivered = arrived.reply.as_ref().is_some_and(|reply| reply.starts_with("$JS."));
+    if delivered {
+        tracing::warn!(subject = %arrived.subject, "an item of a queue was delivered to where it does not belong");
+    }
+    delivered
 }
 
 /// The next message, unless nobody wants it any more. Dropping the subscriber ends the subscription.

@@ -59,6 +59,32 @@ impl NatsServer {
         server
     }
 
+    /// Starts a server with the configuration and the users of `ops/nats`, for nodes of these names, and with these lines in the list
+    /// of users.
+    ///
+    /// # Panics
+    /// As [`start_with`](Self::start_with), or the users cannot be made.
+    pub fn start_shipped(nodes: &[&str], more_users: &str) -> Self {
+        let ops = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/nats");
+        let folder = fresh_folder();
+        let made = Command::new(ops.join("make-passwords")).arg(&folder).args(nodes).status();
+        assert!(made.is_ok_and(|status| status.success()), "ops/nats/make-passwords fails");
+        let shipped = std::fs::read_to_string(ops.join("nats.conf")).expect("it is in the repository");
+        assert!(shipped.contains("include \"accounts.conf\""), "the server includes the users");
+        let accounts = std::fs::read_to_string(folder.join("accounts.conf")).expect("it was made just now");
+        let more_config = accounts.replacen("users: [", &format!("users: [\n{more_users}"), 1);
+        let mut server = Self { process: None, folder, port: 0, more_config };
+        server.spawn(-1);
+        server.port = server.wait_for_port();
+        server
+    }
+
+    /// How one of the users of a server that was started with [`start_shipped`](Self::start_shipped) connects.
+    pub fn user(&self, user: &str) -> crate::NatsConfig {
+        let password_file = Some(self.folder.join(format!("{user}.password")));
+        crate::NatsConfig { url: self.url(), user: Some(user.to_owned()), password_file, ..Default::default() }
+    }
+
     /// Where it is, for [`NatsConfig::url`](crate::NatsConfig::url); the same after a restart.
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)

@@ -143,13 +143,13 @@ async fn a_second_writer_of_the_log_is_fenced() {
     let (first, second) = (connect(&server).await, connect(&server).await);
     let mut follower = first.follow_log().await.expect("a stream");
     first.publish_commit(commit(1, 3)).await.expect("published");
-    assert_eq!(second.log_tail().await.expect("a tail"), Some(Sequence(3)));
+    assert_eq!(second.log_tail().await.expect("a tail").sequence(), Some(Sequence(3)));
     second.publish_commit(commit(4, 4)).await.expect("published");
     for _ in 0..2 {
         let error = first.publish_commit(commit(4, 5)).await.expect_err("another has written");
         assert!(matches!(error, BusError::Fenced { expected: Sequence(3) }), "{error}");
     }
-    assert_eq!(first.log_tail().await.expect("a tail"), Some(Sequence(4)));
+    assert_eq!(first.log_tail().await.expect("a tail").sequence(), Some(Sequence(4)));
     first.publish_commit(commit(4, 5)).await.expect("published");
     for (start, end) in [(1, 3), (4, 4), (5, 5)] {
         assert_eq!(soon("a commit", follower.next()).await, Some(LogItem::Commit(commit(start, end))));
@@ -172,7 +172,7 @@ async fn a_commit_larger_than_a_message_is_split() {
         }
     }
     assert_eq!(seen, records);
-    assert_eq!(bus.log_tail().await.expect("a tail"), Some(Sequence(9)));
+    assert_eq!(bus.log_tail().await.expect("a tail").sequence(), Some(Sequence(9)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -207,7 +207,7 @@ async fn users_log_in_with_their_password() {
         ..config(&server)
     };
     let bus = soon("connecting", NatsBus::connect(with("ledger"))).await.expect("connected");
-    assert_eq!(bus.log_tail().await.expect("a tail"), None);
+    assert_eq!(bus.log_tail().await.expect("a tail").sequence(), None);
     for stranger in [with("planner"), config(&server)] {
         let error = soon("the refusal", NatsBus::connect(stranger)).await.expect_err("it may not");
         assert!(matches!(error, BusError::Unusable(_)), "{error}");
@@ -232,7 +232,7 @@ async fn servers_and_clients_know_each_other_by_certificates() {
         ..config(&server)
     };
     let bus = soon("connecting", NatsBus::connect(good.clone())).await.expect("connected");
-    assert_eq!(bus.log_tail().await.expect("a tail"), None);
+    assert_eq!(bus.log_tail().await.expect("a tail").sequence(), None);
     let unknown = muster_bus::NatsConfig { tls_certificate_file: None, tls_key_file: None, ..good.clone() };
     let doubtful = muster_bus::NatsConfig { tls_ca_file: None, ..good };
     for (bad, what) in [(unknown, "a client without certificate"), (doubtful, "a server that nobody vouches for")] {

@@ -122,5 +122,5 @@ async fn a_dropped_projection_no_longer_follows() {
         }
     })
     .await;
-    assert_eq!(bus.log_tail().await.expect("a tail"), Some(Sequence(10)));
+    assert_eq!(bus.log_tail().await.expect("a tail").sequence(), Some(Sequence(10)));
 }

@@ -21,7 +21,7 @@ pub use steps::{OutputReader, StepAddress};
 use connection::Connection;
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, StepId,
-    cluster::ClusterConfig,
+    cluster::{ClusterChange, ClusterConfig},
     codec,
     event::Commit,
     job::{JobSpec, JobState},
@@ -190,17 +190,17 @@ impl Client {
         self.command(id, "POST", "/v1/nodes/actions/resume", request)
     }
 
-    /// Makes the cluster's configuration this. With `keep_unnamed` nothing is removed that it does not name.
+    /// Makes the cluster's configuration this. With `keep_unnamed` what it does not name stays as it is.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn configure(
         &mut self,
         id: CommandId,
-        config: &ClusterConfig,
+        change: &ClusterChange,
         keep_unnamed: bool,
     ) -> Result<CommandAnswer, ClientError> {
-        self.command(id, "PUT", &format!("/v1/config?keep_unnamed={keep_unnamed}"), config)
+        self.command(id, "PUT", &format!("/v1/config?keep_unnamed={keep_unnamed}"), change)
     }
 
     /// Makes this the policy that planners follow.

@@ -43,7 +43,7 @@ impl State {
         let now = self.core.time;
         match &record.event {
             Event::ClusterInitialised { cluster_id, public_key } => self.initialised(cluster_id.0, *public_key),
-            Event::SettingsChanged { settings } => self.core.settings = settings.clone(),
+            Event::SettingsChanged { settings } => self.settings_changed(settings, record.sequence),
             Event::QueueSet { queue } => self.queue_set(queue),
             Event::QueueRemoved { name } => {
                 self.core.queues.remove(name.as_str());
@@ -63,10 +63,10 @@ impl State {
             Event::JobEligible { job } => self.job_eligible(*job, now),
             Event::JobsWaiting { reasons } => self.jobs_waiting(reasons),
             Event::RunAllocated { job, run, placement } => self.run_allocated(*job, *run, placement, now),
-            Event::RunNodeStarted { run, node } => self.part_started(*run, *node),
+            Event::RunNodeStarted { run, node, .. } => self.part_started(*run, *node),
             Event::RunStarted { job, run, node } => self.run_started(*job, *run, *node, now),
             Event::RunStopping { run, reason, .. } => self.change_run(*run, |run| run.stopping = Some(*reason)),
-            Event::RunNodeEnded { run, node, exit } => {
+            Event::RunNodeEnded { run, node, exit, .. } => {
                 self.part_ended(*run, *node, exit);
                 self.left_part_ended(*run, *node);
             }
@@ -82,7 +82,7 @@ impl State {
             Event::JobResuming { run, .. } => self.suspension_changed(*run, Suspension::Resuming(record.sequence)),
             Event::JobResumed { run, .. } => self.suspension_changed(*run, Suspension::Resumed),
             Event::StepStarted { run, step, tasks, .. } => self.step_started(*run, *step, tasks),
-            Event::StepNodeEnded { run, step, node, exit } => self.step_part_ended(*run, *step, *node, exit),
+            Event::StepNodeEnded { run, step, node, exit, .. } => self.step_part_ended(*run, *step, *node, exit),
             Event::StepEnded { job, run, step, .. } => self.step_ended(*job, *run, *step, now),
             Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
             Event::RangeArchived { last, .. } => self.core.archived = self.core.archived.max(*last),

@@ -70,7 +70,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::RequeueLater { jobs, hold, delay_seconds } => {
             control::requeue(&access, &jobs, hold, Some(now.plus_seconds(i64::from(delay_seconds))))
         }
-        Command::Configure { config, keep_unnamed } => configure::configure(&access, *config, keep_unnamed),
+        Command::Configure { change, keep_unnamed } => configure::configure(&access, &change, keep_unnamed),
         Command::Alter { jobs, change, further } => modify::alter(&access, &jobs, change, *further, now),
         Command::TellJobs { jobs, text } => control::tell(&access, &jobs, &text),
         Command::DrainNodes { nodes, reason } => nodes::drain(&access, &nodes, &reason),

@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{
     NodeId,
     cluster::{ClusterSettings, QueueSpec},
-    resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing},
+    resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing, size_text},
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,20 @@ fn alternative_never_fits(state: &State, queue: &QueueSpec, alternative: &Altern
             return Some(format!("it asks for {wanted} of licence `{name}`, the cluster has {total}"));
         }
     }
-    alternative.requests.iter().find_map(|request| request_never_fits(state, queue, request))
+    let too_much = alternative.requests.iter().find_map(|request| request_never_fits(state, queue, request));
+    too_much.or_else(|| too_many_scattered(state, queue, alternative))
+}
+
+/// Why requests that each have nodes of their own can never be served: all their nodes together are more than there are.
+fn too_many_scattered(state: &State, queue: &QueueSpec, alternative: &Alternative) -> Option<String> {
+    let serves = |spec: &NodeSpec| {
+        (queue.nodes.is_empty() || queue.nodes.contains(&spec.name))
+            && alternative.requests.iter().any(|request| requests::node_serves(spec, request))
+    };
+    let wanted = requests::minimum_of_all(alternative, state.settings()).nodes;
+    let found = state.nodes().filter(|node| serves(&node.spec)).count() as u64;
+    let is_too_much = alternative.scatter && wanted > found;
+    is_too_much.then(|| format!("it asks for {wanted} nodes, {found} match in queue `{}`", queue.name))
 }
 
 fn request_never_fits(state: &State, queue: &QueueSpec, request: &Request) -> Option<String> {
@@ -44,11 +57,43 @@ fn request_never_fits(state: &State, queue: &QueueSpec, request: &Request) -> Op
     if let Some(group) = unknown_group(state, request) {
         return Some(format!("it asks for level `{group}`, which no node has as a property"));
     }
-    let serves = |spec: &&NodeSpec| {
-        (queue.nodes.is_empty() || queue.nodes.contains(&spec.name)) && requests::node_serves(spec, request)
+    let of_queue = |spec: &&NodeSpec| queue.nodes.is_empty() || queue.nodes.contains(&spec.name);
+    let all: Vec<&NodeSpec> = state.nodes().map(|node| &*node.spec).filter(of_queue).collect();
+    let nodes: Vec<&NodeSpec> = all.iter().copied().filter(|spec| requests::node_serves(spec, request)).collect();
+    too_much(&all, &nodes, queue, request, state.settings())
+}
+
+/// Which wishes leave how many of a queue's nodes over: `: 2 of its 4 nodes have gpu, 0 have GPUs`. Empty if all of them
+/// meet each wish.
+fn left_by_wishes(all: &[&NodeSpec], request: &Request) -> String {
+    let count = |wish: &dyn Fn(&NodeSpec) -> bool| all.iter().filter(|node| wish(node)).count();
+    let mut left: Vec<(usize, String)> = Vec::new();
+    if !request.nodes.is_empty() {
+        left.push((count(&|node| request.nodes.contains(&node.name)), "are named".into()));
+    }
+    if !request.excluded_nodes.is_empty() {
+        left.push((count(&|node| !request.excluded_nodes.contains(&node.name)), "are not excluded".into()));
+    }
+    let conjuncts = match &request.filter {
+        Some(NodeFilter::All(filters)) => filters.as_slice(),
+        Some(filter) => std::slice::from_ref(filter),
+        None => &[],
     };
-    let nodes: Vec<&NodeSpec> = state.nodes().map(|node| &*node.spec).filter(serves).collect();
-    too_much(&nodes, queue, request, state.settings())
+    for filter in conjuncts {
+        let text = crate::validate::shown(&filter.to_string());
+        left.push((count(&|node| requests::matches(node, filter)), format!("match `{text}`")));
+    }
+    if let Some(gpus) = request.gpus.as_ref().filter(|gpus| gpus.count > 0) {
+        let model = gpus.model.as_deref();
+        let of = model.map(|model| format!(" of model `{}`", crate::validate::shown(model))).unwrap_or_default();
+        left.push((count(&|node| requests::model_count(node, model) > 0), format!("have GPUs{of}")));
+    }
+    left.retain(|(nodes, _)| *nodes < all.len());
+    let texts: Vec<String> = left.into_iter().map(|(nodes, what)| format!("{nodes} {what}")).collect();
+    match texts.is_empty() {
+        true => String::new(),
+        false => format!(" (of its {} nodes {})", all.len(), texts.join(", ")),
+    }
 }
 
 fn unknown_group<'a>(state: &State, request: &'a Request) -> Option<&'a str> {
@@ -60,36 +105,52 @@ fn unknown_group<'a>(state: &State, request: &'a Request) -> Option<&'a str> {
     })
 }
 
-fn too_much(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, settings: &ClusterSettings) -> Option<String> {
+fn too_much(
+    all: &[&NodeSpec],
+    nodes: &[&NodeSpec],
+    queue: &QueueSpec,
+    request: &Request,
+    settings: &ClusterSettings,
+) -> Option<String> {
     let Minimum { nodes: wanted, cores, gpus, memory_bytes, .. } = requests::minimum(request, settings);
+    let which = if request.filter.is_some() || !request.nodes.is_empty() { "that match " } else { "" };
+    let name = &queue.name;
     let has = |what: &str, wanted: u64, found: u64| {
-        let which = if request.filter.is_some() || !request.nodes.is_empty() { "that match " } else { "" };
-        let name = &queue.name;
         (wanted > found)
             .then(|| format!("it asks for {wanted} {what}, the nodes {which}of queue `{name}` have {found}"))
+    };
+    let has_memory = |what: &str, wanted: u64, found: u64| {
+        let (wanted_text, found_text) = sizes(wanted, found);
+        let nodes = format!("the nodes {which}of queue `{name}` have {found_text}");
+        (wanted > found).then(|| format!("it asks for {wanted_text} of memory{what}, {nodes}"))
     };
     let model = request.gpus.as_ref().and_then(|gpus| gpus.model.as_deref());
     let total = |of: &dyn Fn(&NodeSpec) -> u64| nodes.iter().fold(0, |sum: u64, node| sum.saturating_add(of(node)));
     if wanted > nodes.len() as u64 {
         let matching = if nodes.len() == 1 { "1 matches".into() } else { format!("{} match", nodes.len()) };
         let s = if wanted == 1 { "" } else { "s" };
-        return Some(format!("it asks for {wanted} node{s}, {matching} in queue `{}`", queue.name));
+        let left = left_by_wishes(all, request);
+        return Some(format!("it asks for {wanted} node{s}, {matching} in queue `{}`{left}", queue.name));
     }
     has("cores", cores, total(&|node| u64::from(node.cores)))
         .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
-        .or_else(|| has("bytes of memory", memory_bytes, total(&|node| node.memory_bytes)))
+        .or_else(|| has_memory("", memory_bytes, total(&|node| node.memory_bytes)))
         .or_else(|| {
             let most = largest(nodes, &|node| u64::from(node.cores));
             has("cores for a task on one node", u64::from(request.cpus_per_task), most)
         })
-        .or_else(|| {
-            has("bytes of memory on one node", memory_of_one(request), largest(nodes, &|node| node.memory_bytes))
-        })
+        .or_else(|| has_memory(" on one node", memory_of_one(request), largest(nodes, &|node| node.memory_bytes)))
         .or_else(|| {
             let most = largest(nodes, &|node| u64::from(requests::model_count(node, model)));
             has("GPUs on one node", gpus_of_one(request), most)
         })
         .or_else(|| too_many_tasks(nodes, queue, request, wanted))
+}
+
+/// Two sizes in people's units, in bytes if they would read alike.
+fn sizes(one: u64, other: u64) -> (String, String) {
+    let texts = (size_text(one), size_text(other));
+    if texts.0 == texts.1 { (format!("{one} bytes"), format!("{other} bytes")) } else { texts }
 }
 
 /// Why a request's tasks have no room on as many nodes as it may have; `None` if they have, as far as is easily seen.
@@ -282,9 +343,7 @@ fn can_share(alternative: &Alternative) -> bool {
 }
 
 fn fewest_nodes(settings: &ClusterSettings, alternatives: &[Alternative]) -> u64 {
-    let nodes = |alternative: &Alternative| {
-        alternative.requests.iter().map(|request| requests::minimum(request, settings).nodes).max().unwrap_or(1)
-    };
+    let nodes = |alternative: &Alternative| requests::minimum_of_all(alternative, settings).nodes.max(1);
     alternatives.iter().map(nodes).min().unwrap_or(1)
 }
 

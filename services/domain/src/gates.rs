@@ -7,11 +7,10 @@ use muster_schemas::{
     JobId, Timestamp,
     filter::{ChainVerdict, FilterKind},
     job::{Dependencies, Dependency, DependencyKind, Holds, WaitReason},
-    policy::Policy,
     resources::IndexSet,
 };
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::{borrow::Cow, cmp::Reverse};
 
 /// What dependencies can be about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,32 +22,6 @@ pub(crate) struct Facts {
 }
 
 impl State {
-    /// Why a job waits: what its gates say, and if they are open limits, what the planner said, or its place in the
-    /// order. `None` if it does not wait.
-    pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {
-        if !job.is_waiting() {
-            return None;
-        }
-        // The job that it was behind may have started since; then the order tells.
-        let is_outdated = |reason: &&WaitReason| match reason {
-            WaitReason::BehindJob(other) | WaitReason::WouldDelay(other) => {
-                self.job(*other).is_none_or(|other| !other.is_waiting())
-            }
-            // The planner took back what it said.
-            WaitReason::NotPlannedYet => true,
-            _ => false,
-        };
-        let planned = || job.planner_reason.as_deref().filter(|reason| !is_outdated(reason)).cloned();
-        let promised = || job.slot.as_deref().map(|slot| WaitReason::Reserved { start: slot.start });
-        let reason = self.gate_reason(job).or_else(|| self.limit_reason(job));
-        let reason = reason.or_else(|| self.filters_reason(job)).or_else(planned).or_else(promised);
-        let behind = || {
-            let ahead = self.blocker(job).or_else(|| self.first_ahead(job));
-            ahead.map(|ahead| WaitReason::BehindJob(ahead.id))
-        };
-        Some(reason.or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
-    }
-
     /// The limit on running jobs that a waiting job has come up against.
     pub fn limit_reason(&self, job: &Job) -> Option<WaitReason> {
         job.queues().filter_map(|name| self.queue(name)).find_map(|queue| {
@@ -59,45 +32,6 @@ impl State {
             let most = queue.spec.max_running_jobs_per_user.filter(|most| queue.running_of(user) >= *most)?;
             Some(WaitReason::Limit(format!("{most} running jobs of {user} in queue {name}")))
         })
-    }
-
-    /// The first job of those that lack resources which the planner keeps from this one. It tells each of them so, but not
-    /// the jobs behind, which can be very many.
-    fn blocker(&self, job: &Job) -> Option<&Job> {
-        let nodes = |job: &Job| {
-            let queues = job.queues().filter_map(|name| self.queue(name));
-            queues.map(|queue| queue.spec.clone()).collect::<Vec<_>>()
-        };
-        let (own_nodes, own_place) = (nodes(job), self.place_in_order(job));
-        // The policy may have another order; then it is behind one of them all the same.
-        let is_other_order = self.policy().order != Policy::default().order;
-        let blockers = self.index.blocking.iter().filter_map(|id| self.job(*id));
-        blockers
-            .filter(|blocker| blocker.id != job.id)
-            .filter(|blocker| is_other_order || self.place_in_order(blocker) < own_place)
-            .min_by_key(|blocker| {
-                let theirs = nodes(blocker);
-                let shares_nodes = own_nodes.iter().any(|own| theirs.iter().any(|other| own.shares_nodes(other)));
-                // Licences can be what is missing, and those are shared by all.
-                (!shares_nodes, self.place_in_order(blocker))
-            })
-    }
-
-    /// The first of all jobs that wait, if it is ahead of this one in the order that is planned without another policy.
-    fn first_ahead(&self, job: &Job) -> Option<&Job> {
-        if self.policy().order != Policy::default().order {
-            return None;
-        }
-        let waiting = self.index.queued.iter().filter_map(|(_, id)| self.job(*id));
-        let first = waiting.min_by_key(|job| self.place_in_order(job))?;
-        (self.place_in_order(first) < self.place_in_order(job)).then_some(first)
-    }
-
-    /// What jobs are planned in the order of: priority of the queue, priority of the job, arrival.
-    fn place_in_order(&self, job: &Job) -> impl Ord + use<> {
-        let lead = job.lead();
-        let queue_priority = self.queue(&lead.queue).map_or(0, |queue| queue.spec.priority);
-        (Reverse(queue_priority), Reverse(self.priority_of(job)), job.queued, job.id)
     }
 
     /// The first gate of a waiting job that is shut. `None` if all are open.
@@ -120,7 +54,7 @@ impl State {
 
     /// Why filters keep a job with open gates from starting: its own said so, or that of a job of higher or equal priority
     /// (HPC-J-26).
-    fn filters_reason(&self, job: &Job) -> Option<WaitReason> {
+    pub(crate) fn filters_reason(&self, job: &Job) -> Option<WaitReason> {
         let refusal = job.filtering.as_ref().and_then(|filtering| filtering.refusal.as_ref());
         let not_now = refusal.filter(|refusal| matches!(refusal.verdict, ChainVerdict::Block | ChainVerdict::Reserve));
         let own = not_now.map(|refusal| WaitReason::ActivationFilter(refusal.filter.to_string()));

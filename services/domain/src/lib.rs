@@ -17,6 +17,8 @@ mod snapshot;
 pub mod state;
 mod tasking;
 pub mod validate;
+mod waiting;
 
 pub use decide::{Decision, decide, decide_owned};
 pub use state::State;
+pub use waiting::{OrderHead, WaitReasons};

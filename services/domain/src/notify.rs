@@ -43,6 +43,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 submitted: job.submitted,
                 started: run.and_then(|run| run.started),
                 task_outcomes: job.array.as_ref().map(|array| array.outcomes.keys().cloned().collect()),
+                output: None,
             }
         })
         .collect()

@@ -4,7 +4,7 @@
 use crate::state::node::gpu_count;
 use muster_schemas::{
     cluster::ClusterSettings,
-    resources::{Count, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request},
+    resources::{Alternative, Count, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request},
 };
 use std::cmp::Ordering;
 
@@ -40,6 +40,21 @@ pub fn minimum(request: &Request, settings: &ClusterSettings) -> Minimum {
         None => settings.default_memory_per_core_bytes.unwrap_or(0).saturating_mul(cores),
     };
     Minimum { nodes, tasks, cores, gpus, memory_bytes }
+}
+
+/// The least that an alternative can be served with, over all its nodes. Its requests may share nodes unless each has nodes of
+/// its own, but they never share cores, GPUs or memory.
+pub fn minimum_of_all(alternative: &Alternative, settings: &ClusterSettings) -> Minimum {
+    let mut least = Minimum::default();
+    for request in &alternative.requests {
+        let Minimum { nodes, tasks, cores, gpus, memory_bytes } = minimum(request, settings);
+        least.nodes = if alternative.scatter { least.nodes.saturating_add(nodes) } else { least.nodes.max(nodes) };
+        least.tasks = least.tasks.saturating_add(tasks);
+        least.cores = least.cores.saturating_add(cores);
+        least.gpus = least.gpus.saturating_add(gpus);
+        least.memory_bytes = least.memory_bytes.saturating_add(memory_bytes);
+    }
+    least
 }
 
 fn times(per: Per, nodes: u64, tasks: u64, cores: u64, gpus: u64) -> u64 {

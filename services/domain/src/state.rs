@@ -8,6 +8,7 @@ pub mod filtering;
 pub(crate) mod index;
 pub mod job;
 pub(crate) mod lending;
+mod names;
 pub mod node;
 pub(crate) mod numbers;
 pub mod planning;
@@ -42,20 +43,22 @@ use filtering::FilterState;
 use index::Index;
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, Timestamp,
-    cluster::ClusterSettings,
+    cluster::{ClusterConfig, ClusterSettings},
     event::{Actor, Owner},
     job::{JobState, WaitReason},
     policy::Policy,
+    public,
     resources::IndexSet,
     scheduling::SchedulingSettings,
 };
+use names::PastNames;
 use numbers::Numbers;
 use planning::{Additions, Further, Planning};
 use pool::Pool;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
 use staging::Staging;
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, ops::Bound, sync::Arc};
 
 /// The cluster after some record of its log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,6 +91,7 @@ pub(crate) struct Core {
     pub(crate) licences: BTreeMap<String, Licence>,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     pub(crate) next_node: u32,
+    pub(crate) past_names: PastNames,
     pub(crate) shapes: Shapes,
     pub(crate) jobs: BTreeMap<JobId, Box<Job>>,
     pub(crate) next_job: u64,
@@ -158,6 +162,19 @@ impl State {
         &self.core.settings
     }
 
+    /// The configuration that is in force.
+    pub fn configuration(&self) -> ClusterConfig {
+        ClusterConfig {
+            settings: self.settings().clone(),
+            queues: self.queues().map(|queue| (*queue.spec).clone()).collect(),
+            nodes: self.nodes().map(|node| (*node.spec).clone()).collect(),
+            licences: self.licences().map(|(name, licence)| (name.to_owned(), licence.total)).collect(),
+            staging: (**self.staging_settings()).clone(),
+            accounts: Some(self.accounts().settings().clone()),
+            first_job_number: Some(self.first_job_number()),
+        }
+    }
+
     /// Records up to and including this were moved to archive files.
     pub fn archived(&self) -> Sequence {
         self.core.archived
@@ -198,9 +215,9 @@ impl State {
         self.index.node_names.get(name).and_then(|id| self.node(*id))
     }
 
-    /// The name of a node, or its number as text if it is gone.
+    /// The name of a node, also of one that has been removed, or its number as text if there has never been one.
     pub fn node_name(&self, id: NodeId) -> Cow<'_, str> {
-        self.node(id).map_or_else(|| Cow::Owned(format!("#{id}")), |node| Cow::Borrowed(node.spec.name.as_str()))
+        public::node_name(self, id)
     }
 
     /// The policy that planners follow.
@@ -249,6 +266,18 @@ impl State {
     /// All jobs that the state still knows, by id: jobs, arrays, and tasks that have been started at least once.
     pub fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
         self.core.jobs.values().map(Box::as_ref)
+    }
+
+    /// The jobs with larger ids than this one, in order of their ids; all of them without one.
+    pub fn jobs_after(&self, after: Option<JobId>) -> impl Iterator<Item = &Job> {
+        self.core.jobs.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)).map(|(_, job)| &**job)
+    }
+
+    /// The same of the jobs of a user, found without a look at those of others.
+    pub fn jobs_of_after<'a>(&'a self, user: &str, after: Option<JobId>) -> impl Iterator<Item = &'a Job> + use<'a> {
+        let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let owned = self.index.owned.get(user).into_iter();
+        owned.flat_map(move |ids| ids.range::<JobId, _>(behind)).filter_map(|id| self.job(*id))
     }
 
     /// The jobs of a user, in order of their ids, found without a look at those of others.

@@ -1,6 +1,7 @@
 //! What a value may be, whoever sends it. Each refusal names the field, what was given and the limit.
 
 use muster_schemas::{
+    address,
     command::{Refusal, RefusalCode},
     job::{
         ArraySpec, Checkpoint, Component, Dependencies, Dependency, DependencyKind, JobSpec, Launch, Notification,
@@ -222,11 +223,8 @@ pub(crate) fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Re
 fn notification(notification: &Notification) -> Result<(), Refusal> {
     match &notification.sink {
         Sink::Mail(address) | Sink::MailAs { address, .. } => {
-            name("notifications.sink.mail", address)?;
-            if !address.contains('@') && !address.chars().all(|char| char.is_alphanumeric() || "._-".contains(char)) {
-                return invalid(format!("notifications.sink.mail: `{}` is not a mail address", shown(address)));
-            }
-            Ok(())
+            let wrong = |why| format!("notifications.sink.mail: the address `{}` {why}", shown(address));
+            address::check(address).or_else(|why| invalid(wrong(why)))
         }
         Sink::Exec(command) if command.is_empty() => invalid("notifications.sink.exec: is empty".into()),
         Sink::Exec(command) => text("notifications.sink.exec", command),

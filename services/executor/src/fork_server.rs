@@ -22,7 +22,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd},
-        unix::net::UnixStream,
+        unix::{fs::OpenOptionsExt as _, net::UnixStream},
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -129,7 +129,8 @@ impl ForkServer {
     /// If the program cannot be started.
     pub fn start(program: &Path, spool: &Path) -> io::Result<Self> {
         let (orders, theirs) = UnixStream::pair()?;
-        let log = OpenOptions::new().create(true).append(true).open(spool.join("shims.log"))?;
+        // It can name jobs and files of all users.
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(spool.join("shims.log"))?;
         // Nothing here may need code between fork and exec: that would copy the page tables of the executor.
         let process = Command::new(program)
             .arg(SHIM_SERVER)

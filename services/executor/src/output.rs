@@ -1,74 +1,35 @@
 //! Names of output files.
 
 use muster_schemas::{
-    JobId,
     node::{LaunchOrder, RESTART_COUNT_VARIABLE},
+    output::{self, as_file_name, of_job},
 };
 
-/// The pattern of standard output when the job names none.
-pub fn default_pattern(job: JobId) -> &'static str {
-    if job.index.is_some() { "muster-%A_%a.out" } else { "muster-%j.out" }
-}
+pub use muster_schemas::output::default_pattern;
 
-/// A width in a pattern has no effect beyond this.
-const WIDEST: usize = 10;
-
-/// Fills in a pattern for the task of a rank: `%j` job, `%J` its own number, `%A` number of the job or array, `%a` index in it, `%b` its last digit,
-/// `%x` name, `%N` node, `%t` rank, `%u` user, `%r` how often it was started before, `%%` a per cent sign; in a step `%s` how
-/// many steps of its run came before, `%n` the node's place in it. A width, as in `%5j`, pads a number with zeros. Anything
-/// else stays as it is.
+/// Fills in a pattern for the task of a rank: beside what [`of_job`] knows `%J` the job's own number, `%N` node, `%t` rank, `%r`
+/// how often it was started before; in a step `%s` how many steps of its run came before, `%n` the node's place in it.
 pub fn expand(pattern: &str, order: &LaunchOrder, node: &str, rank: u32) -> String {
-    let mut path = String::with_capacity(pattern.len() + 16);
-    let mut rest = pattern;
-    while let Some(at) = rest.find('%') {
-        path.push_str(&rest[..at]);
-        let after = &rest[at + 1..];
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        let symbol = after[digits..].chars().next();
-        let end = at + 1 + digits + symbol.map_or(0, char::len_utf8);
-        match symbol.and_then(|symbol| value(symbol, order, node, rank)) {
-            Some(text) if digits > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-                let width = after[..digits].parse().map_or(WIDEST, |width: usize| width.min(WIDEST));
-                path.push_str(&format!("{text:0>width$}"));
-            }
-            Some(text) => path.push_str(&text),
-            None => path.push_str(&rest[at..end]),
-        }
-        rest = &rest[end..];
-    }
-    path.push_str(rest);
-    path
+    output::expand(pattern, |symbol| value(symbol, order, node, rank))
 }
 
 fn value(symbol: char, order: &LaunchOrder, node: &str, rank: u32) -> Option<String> {
-    let index = order.job.index.unwrap_or(0);
     Some(match symbol {
-        'j' => order.job.to_string(),
         'J' => order.number().to_string(),
-        'A' => order.job.number.to_string(),
-        'a' => index.to_string(),
-        'b' => (index % 10).to_string(),
-        'x' => as_file_name(&order.name),
         'N' => as_file_name(node),
         't' => rank.to_string(),
         's' if order.step.0 > 0 => (order.step.0 - 1).to_string(),
         'n' if order.step.0 > 0 => order.node_index.to_string(),
         'r' => order.environment.get(RESTART_COUNT_VARIABLE).cloned().unwrap_or_else(|| "0".to_owned()),
-        'u' => as_file_name(&order.owner.user),
-        '%' => "%".to_owned(),
-        _ => return None,
+        _ => return of_job(symbol, order.job, &order.name, &order.owner.user),
     })
-}
-
-/// A name that people chose must not lead into another folder.
-fn as_file_name(name: &str) -> String {
-    name.replace('/', "_")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::order;
+    use muster_schemas::JobId;
 
     #[test]
     fn patterns() {

@@ -14,11 +14,7 @@ use crate::{
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
-    PartId, RunId, StepId, Timestamp,
-    command::{Query, QueryAnswer},
-    event::StopReason,
-    node::NodeOrder,
-    subjects,
+    PartId, RunId, StepId, Timestamp, command::QueryAnswer, event::StopReason, node::NodeOrder, subjects,
 };
 use muster_telemetry::{
     metrics::{self, Counter, Histogram, UpDownCounter},
@@ -575,7 +571,7 @@ async fn fork_server_died(death: Option<&AsyncFd<OwnedFd>>) {
 /// The spool's runs must be this cluster's. Waits for the ledger to say which that is.
 async fn bind_to_cluster(spool: &Spool, ledger: &LedgerClient) -> anyhow::Result<()> {
     let cluster_id = loop {
-        match ledger.query(&Query::Head).await {
+        match ledger.head().await {
             Ok(QueryAnswer::Head { cluster_id, .. }) => break cluster_id,
             Ok(_) => anyhow::bail!("the ledger gave an answer to another question"),
             Err(error) if error.is_retryable() => tracing::info!(%error, "waiting for the ledger"),

@@ -28,6 +28,14 @@ async fn a_script_runs_and_its_end_is_reported() {
     node.spool_is_empty().await;
 }
 
+/// F20
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_shims_have_to_say_is_for_the_executor_s_user_alone() {
+    let node = Node::start(ContainmentMode::Auto).await;
+    let mode = fs::metadata(node.spool().join("shims.log")).unwrap().mode();
+    assert_eq!(mode & 0o777, 0o600, "{mode:o}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_launch_twice_runs_once() {
     let node = Node::start(ContainmentMode::Auto).await;

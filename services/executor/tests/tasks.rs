@@ -67,8 +67,7 @@ fn affinity_of(process: i32) -> Vec<usize> {
 async fn a_part_that_grows_or_shrinks_binds_what_runs_in_it_anew() {
     let usable = affinity_of(0);
     if usable.len() < 2 {
-        println!("skipped: this host has one CPU");
-        return;
+        return muster_surroundings::skipped("this host has one CPU");
     }
     for mode in modes() {
         let node = Node::start(mode).await;

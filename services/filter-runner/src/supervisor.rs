@@ -93,6 +93,9 @@ impl Supervisor {
         // SAFETY: the standard input is this socket, and nothing else uses it.
         let runner = unsafe { UnixStream::from_raw_fd(0) };
         runner.peer_addr()?;
+        // What started the runner may have left files open; filters get none of them.
+        // SAFETY: the call has no memory effects; nothing in this process has other files open yet.
+        unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
         // Signals meant for the runner's session must not reach it: filters end by its rules.
         let _ = setsid();
         for signal in Signal::iterator() {

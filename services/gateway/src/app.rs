@@ -2,8 +2,10 @@
 
 use crate::{
     Config,
+    budgets::{Admission, Budgets},
     caller::{Callers, Peer},
     error::ApiError,
+    listings::Listings,
     live::Live,
     metrics::Metrics,
     planning::Planning,
@@ -48,18 +50,20 @@ pub(crate) struct Shared {
     pub(crate) bus: SharedBus,
     pub(crate) ledger: LedgerClient,
     pub(crate) reader: Arc<Reader>,
+    pub(crate) listings: Listings,
     pub(crate) planning: Planning,
     pub(crate) steps: StepBook,
     pub(crate) live: Arc<Live>,
     pub(crate) counts: Counts,
     pub(crate) callers: Callers,
-    /// Taken by whoever parses a large body.
-    pub(crate) large_bodies: Semaphore,
+    pub(crate) budgets: Budgets,
+    /// Taken by whoever parses a large body: that needs several times its memory.
+    pub(crate) large_parsings: Arc<Semaphore>,
     /// Taken by whoever has the log verified: that is a lot of work for the ledger.
     pub(crate) verifications: Arc<Semaphore>,
     /// Taken by whoever has something planned: that may take all of a core for a while.
     pub(crate) plannings: Arc<Semaphore>,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -74,7 +78,8 @@ impl Deref for App {
 impl App {
     /// Gets the state and everything else that requests need.
     pub(crate) async fn open(bus: SharedBus, config: Config, shutdown: CancellationToken) -> anyhow::Result<Self> {
-        let callers = Callers::new(config.tokens_file.as_deref())?;
+        let budgets = Budgets::new(&config);
+        let callers = Callers::new(config.tokens_file.as_deref(), budgets.clone())?;
         let projection = Projection::open(bus.clone()).await.context("the gateway cannot get the state")?;
         let head = projection.read(ClusterState::sequence);
         let ledger = LedgerClient::new(bus.clone());
@@ -84,15 +89,17 @@ impl App {
             bus,
             ledger,
             reader,
+            listings: Listings::start().context("the gateway cannot start its threads for lists")?,
             planning: Planning::default(),
             steps: StepBook::default(),
             live: Arc::new(Live::new(head)),
             counts: Counts::new(Timestamp::now()),
             callers,
-            large_bodies: Semaphore::new(1),
+            budgets,
+            large_parsings: Arc::new(Semaphore::new(1)),
             verifications: Arc::new(Semaphore::new(1)),
             plannings: Arc::new(Semaphore::new(MAX_PLANNINGS)),
-            metrics: Metrics::new(),
+            metrics: Arc::new(Metrics::new()),
             shutdown,
         })))
     }
@@ -102,7 +109,8 @@ impl App {
         let app = self.clone();
         tokio::spawn(async move {
             let events = app.live.pump(app.bus.clone(), app.reader.clone(), &app.counts);
-            tokio::join!(events, app.reader.forget_past_states(), app.planning.forget());
+            let gauges = crate::gauges::keep(&app.reader);
+            tokio::join!(events, gauges, app.reader.forget_past_states(), app.planning.forget());
         })
     }
 
@@ -169,6 +177,9 @@ pub(crate) async fn authenticate(
     app.metrics.requests.add(1, &[]);
     let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let owner = app.callers.identify(peer, authorization).await?;
+    if let Some(admission) = request.extensions().get::<Arc<Admission>>() {
+        admission.belongs_to(owner.uid)?;
+    }
     request.extensions_mut().insert(Caller(owner));
     let response = next.run(request).await;
     if !response.status().is_success() {

@@ -1,13 +1,19 @@
 //! Bodies of requests: JSON, with limits that hold before memory is taken for what it says.
 
-use crate::{app::App, error::ApiError};
-use axum::{
-    body::Bytes,
-    extract::{FromRequest, Request, rejection::BytesRejection},
-    http::StatusCode,
+use crate::{
+    app::App,
+    budgets::{Admission, Holding, Holdings, LARGE_BODY_BYTES},
+    error::ApiError,
 };
-use muster_schemas::views::ErrorCode;
+use axum::{
+    body::{Body, Bytes, HttpBody as _},
+    extract::{FromRequest, Request},
+};
+use bytes::BytesMut;
+use muster_schemas::{step_io::MAX_WRITE_BYTES, views::ErrorCode};
 use serde::de::DeserializeOwned;
+use std::{future::poll_fn, pin::Pin, sync::Arc, time::Duration};
+use tokio::time::Instant;
 
 /// Objects and lists may be nested so deep.
 const MAX_DEPTH: u32 = 64;
@@ -16,31 +22,112 @@ const MAX_DEPTH: u32 = 64;
 const MAX_CONTAINERS: u32 = 4_000_000;
 /// Values in lists and objects.
 const MAX_VALUES: u32 = 16_000_000;
-/// Larger bodies are parsed one at a time, so that the limits hold for all callers together.
-const LARGE_BODY_BYTES: usize = 1 << 20;
+/// What a body has to bring each second on average, beside the time that it may stand still.
+const LEAST_BYTES_PER_SECOND: u64 = 64 << 10;
+/// Room for a body of unknown length is taken in such steps.
+const ROOM_STEP_BYTES: u64 = 256 << 10;
 
 /// The body of a request as a value.
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| unread(&rejection, app))?;
-        let _turn = match bytes.len() > LARGE_BODY_BYTES {
-            true => app.large_bodies.acquire().await.ok(),
-            false => None,
-        };
-        parse(&bytes).map(Self)
+        let bytes = read(request, app, app.config.max_body_bytes).await?;
+        if bytes.len() as u64 <= LARGE_BODY_BYTES {
+            return parse(&bytes).map(Self);
+        }
+        let stopping = || ApiError::unavailable("the gateway is stopping");
+        let turn = app.large_parsings.clone().acquire_owned().await.map_err(|_| stopping())?;
+        // It takes its time, in which other requests go on.
+        let parsed = tokio::task::spawn_blocking(move || {
+            let value = parse(&bytes);
+            drop(turn);
+            value
+        });
+        parsed.await.unwrap_or_else(|_| Err(stopping())).map(Self)
     }
 }
 
-fn unread(rejection: &BytesRejection, app: &App) -> ApiError {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let message = format!("the body is larger than {} bytes", app.config.max_body_bytes);
-        return ApiError::new(ErrorCode::TooLarge, message);
+/// The body of a request as bytes, at most [`MAX_WRITE_BYTES`].
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl FromRequest<App> for Raw {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        read(request, app, MAX_WRITE_BYTES).await.map(Self)
     }
-    ApiError::malformed(format!("the body cannot be read: {rejection}"))
+}
+
+/// Reads the body of a request. What cannot be taken is refused before any of it is read, if the request says how long it
+/// is. What it takes of its caller's budget is held until the request is answered.
+async fn read(request: Request, app: &App, max_bytes: usize) -> Result<Bytes, ApiError> {
+    let patience = Duration::from_secs(u64::from(app.config.body_seconds));
+    let unknown = || ApiError::unavailable("it is not known who calls");
+    let admission = request.extensions().get::<Arc<Admission>>().cloned().ok_or_else(unknown)?;
+    let holdings = request.extensions().get::<Holdings>().cloned().ok_or_else(unknown)?;
+    let mut room = Room { admission, holdings, max_bytes: max_bytes as u64, bytes: 0, has_turn: false };
+    let body = request.into_body();
+    room.make(body.size_hint().lower(), patience).await?;
+    read_into(room, body, patience).await
+}
+
+/// The room that a body has in its caller's budget.
+struct Room {
+    admission: Arc<Admission>,
+    holdings: Holdings,
+    max_bytes: u64,
+    bytes: u64,
+    has_turn: bool,
+}
+
+impl Room {
+    /// Makes it this large at least, or says why it cannot be.
+    async fn make(&mut self, bytes: u64, patience: Duration) -> Result<(), ApiError> {
+        if bytes > self.max_bytes {
+            let message = format!("the body is larger than {} bytes", self.max_bytes);
+            return Err(ApiError::new(ErrorCode::TooLarge, message));
+        }
+        if bytes > LARGE_BODY_BYTES && !self.has_turn {
+            self.holdings.keep(Holding::Turn { _turn: self.admission.large_body(patience).await? });
+            self.has_turn = true;
+        }
+        if bytes > self.bytes {
+            self.holdings.keep(Holding::Bytes { _held: self.admission.hold(bytes - self.bytes)? });
+            self.bytes = bytes;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a body into room that grows with it.
+async fn read_into(mut room: Room, mut body: Body, patience: Duration) -> Result<Bytes, ApiError> {
+    let begun = Instant::now();
+    let mut bytes = BytesMut::with_capacity(usize::try_from(room.bytes).unwrap_or_default());
+    loop {
+        let earned = Duration::from_secs(bytes.len() as u64 / LEAST_BYTES_PER_SECOND);
+        let deadline = (Instant::now() + patience).min(begun + patience * 2 + earned);
+        let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+        let Ok(frame) = tokio::time::timeout_at(deadline, next).await else {
+            let seconds = begun.elapsed().as_secs();
+            return Err(ApiError::malformed(format!(
+                "the body has not come in time: {} bytes in {seconds} s",
+                bytes.len()
+            )));
+        };
+        let Some(frame) = frame else { return Ok(bytes.freeze()) };
+        let frame = frame.map_err(|error| ApiError::malformed(format!("the body cannot be read: {error}")))?;
+        // Trailers say nothing.
+        let Ok(data) = frame.into_data() else { continue };
+        let length = bytes.len() as u64 + data.len() as u64;
+        if length > room.bytes {
+            let step = room.bytes.saturating_add(ROOM_STEP_BYTES).min(room.max_bytes);
+            room.make(step.max(length), patience).await?;
+        }
+        bytes.extend_from_slice(&data);
+    }
 }
 
 /// The value that JSON stands for. Errors name the path of what is wrong.

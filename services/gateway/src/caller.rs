@@ -1,18 +1,20 @@
 //! Who calls: by the kernel's word on the Unix socket, by a token over TCP.
 
-use crate::{error::ApiError, listen::Tcp};
+use crate::{
+    budgets::{Account, Budgets},
+    error::ApiError,
+};
 use anyhow::{Context as _, bail};
-use axum::{extract::connect_info::Connected, serve::IncomingStream};
 use muster_schemas::{event::Owner, views::ErrorCode};
 use nix::unistd::{Uid, User};
 use std::{
     collections::HashMap,
+    net::IpAddr,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
-use tokio::net::UnixListener;
 
 /// A name that was looked up is believed for so long.
 const NAME_LIFETIME: Duration = Duration::from_secs(60);
@@ -29,23 +31,18 @@ pub(crate) enum Peer {
     /// A process of this host.
     Process { uid: u32, gid: u32 },
     /// Somebody who has to show a token.
-    Remote,
+    Remote { address: IpAddr },
     /// The kernel does not say who it is.
     Unknown,
 }
 
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
-        match stream.io().peer_cred() {
-            Ok(credentials) => Self::Process { uid: credentials.uid(), gid: credentials.gid() },
-            Err(_) => Self::Unknown,
+impl From<Peer> for Account {
+    fn from(peer: Peer) -> Self {
+        match peer {
+            Peer::Process { uid, .. } => Self::User(uid),
+            Peer::Remote { address } => Self::of_address(address),
+            Peer::Unknown => Self::Unknown,
         }
-    }
-}
-
-impl Connected<IncomingStream<'_, Tcp>> for Peer {
-    fn connect_info(_: IncomingStream<'_, Tcp>) -> Self {
-        Self::Remote
     }
 }
 
@@ -54,31 +51,36 @@ impl Connected<IncomingStream<'_, Tcp>> for Peer {
 pub(crate) struct Callers {
     names: Names,
     tokens: Option<Tokens>,
+    budgets: Budgets,
 }
 
 impl Callers {
-    pub(crate) fn new(tokens_file: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn new(tokens_file: Option<&Path>, budgets: Budgets) -> anyhow::Result<Self> {
         let tokens = tokens_file.map(Tokens::open).transpose()?;
-        Ok(Self { names: Names::default(), tokens })
+        Ok(Self { names: Names::default(), tokens, budgets })
     }
 
     /// The user behind a connection.
     pub(crate) async fn identify(&self, peer: Peer, authorization: Option<&str>) -> Result<Arc<Owner>, ApiError> {
         match peer {
             Peer::Process { uid, gid } => self.names.owner(uid, gid).await,
-            Peer::Remote => self.by_token(authorization).await,
+            Peer::Remote { .. } => self.by_token(peer, authorization).await,
             Peer::Unknown => Err(unknown("the kernel does not say who calls")),
         }
     }
 
-    async fn by_token(&self, authorization: Option<&str>) -> Result<Arc<Owner>, ApiError> {
+    async fn by_token(&self, peer: Peer, authorization: Option<&str>) -> Result<Arc<Owner>, ApiError> {
         let token = authorization.and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
         let token = token.ok_or_else(|| unknown("a token is needed: `Authorization: Bearer TOKEN`"))?;
         let user = self.tokens.as_ref().and_then(|tokens| tokens.user(token));
-        let user = user.ok_or_else(|| unknown("the token is not known"))?;
+        let Some(user) = user else {
+            // Whoever tries out tokens gets ever slower answers.
+            tokio::time::sleep(self.budgets.guess_penalty(peer.into())).await;
+            return Err(unknown("the token is not known"));
+        };
         let looked_up = tokio::task::spawn_blocking(move || (User::from_name(&user), user)).await;
         match looked_up {
             Ok((Ok(Some(found)), user)) => {
@@ -235,12 +237,13 @@ mod tests {
 
     #[tokio::test]
     async fn processes_are_known_by_their_user_number() {
-        let callers = Callers::new(None).unwrap();
+        let callers = Callers::new(None, Budgets::new(&crate::Config::default())).unwrap();
         let owner = callers.identify(Peer::Process { uid: 0, gid: 0 }, None).await.unwrap();
         assert_eq!((owner.user.as_str(), owner.uid), ("root", 0));
         let error = callers.identify(Peer::Process { uid: 4_000_000_000, gid: 0 }, None).await.unwrap_err();
         assert_eq!(error.0.code, ErrorCode::Unauthenticated);
-        let error = callers.identify(Peer::Remote, None).await.unwrap_err();
+        let remote = Peer::Remote { address: [127, 0, 0, 1].into() };
+        let error = callers.identify(remote, None).await.unwrap_err();
         assert_eq!(error.0.code, ErrorCode::Unauthenticated);
     }
 }

@@ -6,12 +6,15 @@
 
 mod app;
 mod body;
+mod budgets;
 mod caller;
+mod connections;
 mod error;
+mod gauges;
 mod listen;
+mod listings;
 mod live;
 mod metrics;
-mod names;
 mod params;
 mod planning;
 mod reader;
@@ -22,13 +25,14 @@ mod views;
 
 pub use routes::openapi;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use app::App;
+use connections::{Serving, TURNED_AWAY};
 use muster_bus::SharedBus;
 use serde::Deserialize;
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
-use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// How a gateway is set up.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -44,6 +48,19 @@ pub struct Config {
     pub tokens_file: Option<PathBuf>,
     /// The largest request body, in bytes: 1,024 to 1,073,741,824.
     pub max_body_bytes: usize,
+    /// Connections at a time: 16 to 1,000,000. Left out, half as many as files may be open, and at most 8,192. The last 8
+    /// are for root and the user of the gateway.
+    pub max_connections: Option<u32>,
+    /// Connections of one caller at a time: 1 to 1,000,000. Left out, an eighth of all.
+    pub max_connections_per_caller: Option<u32>,
+    /// Bytes of requests and of large answers that may be on their way at a time.
+    pub max_bytes_in_flight: usize,
+    /// The same of one caller; at least `max_body_bytes`.
+    pub max_bytes_in_flight_per_caller: usize,
+    /// How long a connection may wait for a request and take for its head, in seconds: 1 to 3,600.
+    pub head_seconds: u32,
+    /// How long the body of a request may stand still, in seconds: 1 to 3,600.
+    pub body_seconds: u32,
     /// What commands of dialects ask for, by dialect and name. The gateway only passes it on.
     #[serde(skip)]
     pub dialects: BTreeMap<String, BTreeMap<String, String>>,
@@ -51,7 +68,19 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { socket: None, listen: None, tokens_file: None, max_body_bytes: 64 << 20, dialects: BTreeMap::new() }
+        Self {
+            socket: None,
+            listen: None,
+            tokens_file: None,
+            max_body_bytes: 64 << 20,
+            max_connections: None,
+            max_connections_per_caller: None,
+            max_bytes_in_flight: 512 << 20,
+            max_bytes_in_flight_per_caller: 128 << 20,
+            head_seconds: 30,
+            body_seconds: 20,
+            dialects: BTreeMap::new(),
+        }
     }
 }
 
@@ -66,7 +95,30 @@ impl Config {
         if !(1 << 10..=1 << 30).contains(&self.max_body_bytes) {
             bail!("`max_body_bytes` is {}, and must be 1024 to 1073741824", self.max_body_bytes);
         }
-        Ok(())
+        if self.max_bytes_in_flight_per_caller < self.max_body_bytes {
+            bail!(
+                "`max_bytes_in_flight_per_caller` is {}, and must be at least `max_body_bytes`, which is {}",
+                self.max_bytes_in_flight_per_caller,
+                self.max_body_bytes
+            );
+        }
+        // An eighth of all bytes is left to small requests.
+        if self.max_bytes_in_flight / 8 * 7 < self.max_bytes_in_flight_per_caller {
+            bail!(
+                "`max_bytes_in_flight` is {}, and seven eighths of it must be at least `max_bytes_in_flight_per_caller`, \
+                 which is {}",
+                self.max_bytes_in_flight,
+                self.max_bytes_in_flight_per_caller
+            );
+        }
+        let in_range = |name: &str, value: Option<u32>, min: u32, max: u32| match value {
+            Some(value) if !(min..=max).contains(&value) => bail!("`{name}` is {value}, and must be {min} to {max}"),
+            _ => Ok(()),
+        };
+        in_range("max_connections", self.max_connections, 16, 1_000_000)?;
+        in_range("max_connections_per_caller", self.max_connections_per_caller, 1, 1_000_000)?;
+        in_range("head_seconds", Some(self.head_seconds), 1, 3_600)?;
+        in_range("body_seconds", Some(self.body_seconds), 1, 3_600)
     }
 }
 
@@ -89,7 +141,16 @@ pub async fn serve(
     // Who waits for it may have gone; the gateway serves all the same.
     let _ = ready.send(());
     let background = app.run_background();
-    let served = listeners.serve(routes::router(app), shutdown).await;
+    let serving = Serving {
+        budgets: app.budgets.clone(),
+        metrics: app.metrics.clone(),
+        head_time: Duration::from_secs(u64::from(app.config.head_seconds)),
+        router: routes::router(app),
+        shutdown,
+        tracker: TaskTracker::new(),
+        turned_away: Arc::new(Semaphore::new(TURNED_AWAY)),
+    };
+    listeners.serve(serving).await;
     background.abort();
-    served.context("the gateway stopped")
+    Ok(())
 }

@@ -1,11 +1,13 @@
 //! Where the gateway listens.
 
-use crate::{Config, caller::Peer};
+use crate::{
+    Config,
+    caller::Peer,
+    connections::{Accept, Serving},
+};
 use anyhow::{Context as _, bail};
-use axum::{Router, serve::Listener};
-use std::{io, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf, time::Duration};
+use std::{io, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf, time::Duration};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio_util::sync::CancellationToken;
 
 /// When the gateway stops, requests have so long to end.
 const LAST_REQUESTS: Duration = Duration::from_secs(3);
@@ -19,19 +21,27 @@ pub(crate) struct Listeners {
 /// A TCP socket whose connections send at once: answers are small, and waiting to fill a packet costs more than it saves.
 pub(crate) struct Tcp(TcpListener);
 
-impl Listener for Tcp {
+impl Accept for Tcp {
     type Io = TcpStream;
-    type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
-        let (socket, address) = Listener::accept(&mut self.0).await;
+    async fn accept(&mut self) -> io::Result<(TcpStream, Peer)> {
+        let (socket, address) = self.0.accept().await?;
         // It fails only for a connection that is gone already.
         let _ = socket.set_nodelay(true);
-        (socket, address)
+        Ok((socket, Peer::Remote { address: address.ip() }))
     }
+}
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+impl Accept for UnixListener {
+    type Io = UnixStream;
+
+    async fn accept(&mut self) -> io::Result<(UnixStream, Peer)> {
+        let (socket, _) = Self::accept(self).await?;
+        let peer = match socket.peer_cred() {
+            Ok(credentials) => Peer::Process { uid: credentials.uid(), gid: credentials.gid() },
+            Err(_) => Peer::Unknown,
+        };
+        Ok((socket, peer))
     }
 }
 
@@ -82,26 +92,22 @@ async fn bind_unix(path: &Path) -> anyhow::Result<(UnixListener, SocketFile)> {
 }
 
 impl Listeners {
-    /// Serves until `shutdown`, and then for as long as the last requests take, within reason.
-    pub(crate) async fn serve(self, router: Router, shutdown: CancellationToken) -> io::Result<()> {
+    /// Serves until the gateway stops, and then for as long as the last requests take, within reason.
+    pub(crate) async fn serve(self, serving: Serving) {
         let (unix, _socket_file) = self.unix.unzip();
         let over_unix = async {
-            let Some(listener) = unix else { return Ok(()) };
-            let service = router.clone().into_make_service_with_connect_info::<Peer>();
-            axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned()).await
+            if let Some(listener) = unix {
+                serving.accept_all(listener).await;
+            }
         };
         let over_tcp = async {
-            let Some(listener) = self.tcp else { return Ok(()) };
-            let service = router.clone().into_make_service_with_connect_info::<Peer>();
-            axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned()).await
+            if let Some(listener) = self.tcp {
+                serving.accept_all(listener).await;
+            }
         };
-        let patience = async {
-            shutdown.cancelled().await;
-            tokio::time::sleep(LAST_REQUESTS).await;
-        };
-        tokio::select! {
-            served = async { tokio::try_join!(over_unix, over_tcp) } => served.map(|_| ()),
-            () = patience => Ok(()),
-        }
+        tokio::join!(over_unix, over_tcp);
+        serving.shutdown.cancelled().await;
+        serving.tracker.close();
+        let _ = tokio::time::timeout(LAST_REQUESTS, serving.tracker.wait()).await;
     }
 }

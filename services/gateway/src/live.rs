@@ -1,12 +1,6 @@
 //! Events for many subscribers: each is made once and shared. Who is slow reads from the log instead, and holds up nobody.
 
-use crate::{
-    error::ApiError,
-    metrics::event_subscribers,
-    names::{Names, Runs},
-    reader::Reader,
-    statistics::Counts,
-};
+use crate::{error::ApiError, metrics::event_subscribers, reader::Reader, statistics::Counts};
 use axum::body::Bytes;
 use futures::Stream;
 use muster_bus::{Feed, SharedBus};
@@ -15,7 +9,7 @@ use muster_schemas::{
     JobId, Sequence,
     cause::{Causes, Remembered},
     event::{Commit, Record},
-    public::{Names as _, cloud_event, type_name},
+    public::{cloud_event, type_name},
 };
 use muster_telemetry::metrics::UpDownCounter;
 use std::{
@@ -96,17 +90,16 @@ struct Batch {
 
 impl Batch {
     /// The events of records, in order, with what led to each.
-    fn of(records: &[Record], causes: &[Option<Sequence>], names: &Names<'_>) -> Self {
+    fn of(records: &[Record], causes: &[Option<Sequence>], state: &State) -> Self {
         let mut text = String::with_capacity(records.len() * 512);
         let mut frames = Vec::with_capacity(records.len());
         for (record, cause) in records.iter().zip(causes) {
             let start = text.len();
             let (kind, verb) = record.event.kind_verb();
-            let json = cloud_event(record, *cause, names, names.cluster()).json;
+            let json = cloud_event(record, *cause, state).json;
             // Writing to memory cannot fail.
             let _ = write!(text, "id: {}\nevent: {}\ndata: {json}\n\n", record.sequence, type_name(kind, verb));
-            let of_run = || record.event.run().and_then(|run| names.job_of_run(run));
-            let job = record.event.job().or_else(of_run);
+            let job = record.event.job();
             frames.push(Frame { sequence: record.sequence, kind, verb, job, bytes: start..text.len() });
         }
         Self { frames, bytes: text.into() }
@@ -214,27 +207,24 @@ impl Live {
     }
 
     async fn pump_feed(&self, mut feed: Feed, reader: &Reader, counts: &Counts) -> muster_bus::BusError {
-        let mut runs = reader.projection().read(Runs::of);
         let mut causes = Causes::default();
         loop {
             let commit = match feed.next().await {
                 Ok(commit) => commit,
                 Err(error) => return error,
             };
-            runs.learn(&commit.records);
             counts.count(&commit.records, |job| reader.projection().read(|state| components(state, job)));
             if self.subscribers.load(Ordering::Acquire) == 0 {
                 self.ring().clear();
                 causes = Causes::default();
             } else {
-                self.offer(&commit, reader, &runs, &mut causes).await;
+                self.offer(&commit, reader, &mut causes).await;
             }
-            runs.forget(&commit.records);
             self.head.send_replace(commit.last());
         }
     }
 
-    async fn offer(&self, commit: &Commit, reader: &Reader, runs: &Runs, causes: &mut Causes) {
+    async fn offer(&self, commit: &Commit, reader: &Reader, causes: &mut Causes) {
         // The names in a commit can have come into being with it.
         if let Err(error) = reader.projection().wait_for(commit.last(), NAMES_TIMEOUT).await {
             tracing::warn!(%error, "events are sent without all names");
@@ -248,7 +238,7 @@ impl Live {
             }
         };
         for (records, causes) in commit.records.chunks(BATCH_RECORDS).zip(causes.chunks(BATCH_RECORDS)) {
-            let batch = reader.projection().read(|state| Batch::of(records, causes, &Names::new(state, runs)));
+            let batch = reader.projection().read(|state| Batch::of(records, causes, state));
             self.ring().push(batch);
         }
     }
@@ -390,7 +380,7 @@ impl Subscriber {
             return Ok(());
         }
         let causes = self.reader.causes(records.iter().map(|record| record.sequence)).await?;
-        let batch = self.batch(&records, &causes, None);
+        let batch = self.batch(&records, &causes);
         self.take(&batch);
         Ok(())
     }
@@ -403,7 +393,7 @@ impl Subscriber {
             return Ok(());
         };
         let causes = self.reader.causes(records.iter().map(|record| record.sequence)).await?;
-        let batch = self.batch(&records, &causes, Some(job));
+        let batch = self.batch(&records, &causes);
         let kinds = Filter { job: None, kinds: self.filter.kinds.clone() };
         let pieces = batch.pieces(self.position, &kinds);
         self.ready.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
@@ -411,12 +401,8 @@ impl Subscriber {
         Ok(())
     }
 
-    fn batch(&self, records: &[Record], causes: &[Option<Sequence>], of_job: Option<JobId>) -> Batch {
-        let runs = Runs::in_records(records);
-        self.reader.projection().read(|state| {
-            let names = Names::new(state, &runs);
-            Batch::of(records, causes, &of_job.into_iter().fold(names, Names::of_job))
-        })
+    fn batch(&self, records: &[Record], causes: &[Option<Sequence>]) -> Batch {
+        self.reader.projection().read(|state| Batch::of(records, causes, state))
     }
 
     fn end_with(&mut self, error: &ApiError) {
@@ -435,11 +421,8 @@ impl Subscriber {
 }
 
 /// The records of a job, with what led to each, as a JSON list of CloudEvents.
-pub(crate) fn json_list(job: JobId, records: &[Record], causes: &[Option<Sequence>], state: &State) -> String {
-    let runs = Runs::in_records(records);
-    let names = Names::new(state, &runs).of_job(job);
-    let event =
-        |(record, cause): (&Record, &Option<Sequence>)| cloud_event(record, *cause, &names, names.cluster()).json;
+pub(crate) fn json_list(records: &[Record], causes: &[Option<Sequence>], state: &State) -> String {
+    let event = |(record, cause): (&Record, &Option<Sequence>)| cloud_event(record, *cause, state).json;
     let events: Vec<String> = records.iter().zip(causes).map(event).collect();
     format!("[{}]", events.join(","))
 }

@@ -8,6 +8,8 @@ pub(crate) struct Metrics {
     pub(crate) requests: Counter<u64>,
     pub(crate) refused_requests: Counter<u64>,
     pub(crate) command_seconds: Histogram<f64>,
+    pub(crate) connections: UpDownCounter<i64>,
+    pub(crate) refused_connections: Counter<u64>,
 }
 
 impl Metrics {
@@ -18,6 +20,11 @@ impl Metrics {
             command_seconds: duration_seconds(
                 "muster_gateway_command_seconds",
                 "From a command that was read to the ledger's answer.",
+            ),
+            connections: up_down_counter("muster_gateway_connections", "Connections that are served."),
+            refused_connections: counter(
+                "muster_gateway_refused_connections_total",
+                "Connections that were not let in, since there were too many of the caller or in all.",
             ),
         }
     }

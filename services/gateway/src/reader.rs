@@ -109,6 +109,12 @@ impl Reader {
         }
     }
 
+    /// Where the state of the moment asked for can be looked at again and again.
+    pub(crate) async fn source(&self, moment: MomentParams) -> Result<Source, ApiError> {
+        self.catch_up(moment.wait_seq).await?;
+        Ok(self.past_of(moment).await?.map_or_else(|| Source::Now(self.projection.clone()), Source::Past))
+    }
+
     /// The state of a past moment; `None` if now is meant.
     pub(crate) async fn past_of(&self, moment: MomentParams) -> Result<Option<Arc<State>>, ApiError> {
         match self.sequence_of(moment).await? {
@@ -232,6 +238,25 @@ impl Reader {
         match self.ledger.query(&Query::JobHistory { job, from }).await? {
             QueryAnswer::Records(commit) => Ok(commit.records),
             other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// A state to look at.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// The present one, which goes on between two looks. Nothing is applied during a look: look shortly.
+    Now(Projection),
+    /// One of a past moment.
+    Past(Arc<State>),
+}
+
+impl Source {
+    /// Looks at it.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        match self {
+            Self::Now(projection) => projection.read(look),
+            Self::Past(state) => look(state),
         }
     }
 }

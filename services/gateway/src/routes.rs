@@ -21,7 +21,6 @@ use crate::{
 };
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
@@ -106,7 +105,6 @@ pub(crate) fn router(app: App) -> Router {
         .merge(known_callers)
         .fallback(no_such_address)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(app.config.max_body_bytes))
         .with_state(app)
 }
 

@@ -61,17 +61,17 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
             let detail = StepDetail { overlaps: true, ..begun((job, *run, *step), record.time, nodes.collect()) };
             steps.insert((*run, *step), detail);
         }
-        Event::StepTasksEnded { run, step, node, exit, statuses } => {
+        Event::StepTasksEnded { run, step, node, exit, statuses, .. } => {
             if let Some(detail) = steps.get_mut(&(*run, *step)) {
                 part_ended(detail, (&state.node_name(*node), None), exit, statuses);
             }
         }
-        Event::StepPartEnded { run, step, node, component, exit, statuses } => {
+        Event::StepPartEnded { run, step, node, component, exit, statuses, .. } => {
             if let Some(detail) = steps.get_mut(&(*run, *step)) {
                 part_ended(detail, (&state.node_name(*node), Some(*component)), exit, statuses);
             }
         }
-        Event::StepNodeEnded { run, step, node, exit } => {
+        Event::StepNodeEnded { run, step, node, exit, .. } => {
             if let Some(detail) = steps.get_mut(&(*run, *step)) {
                 part_ended(detail, (&state.node_name(*node), None), exit, &[]);
             }

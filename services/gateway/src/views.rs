@@ -4,9 +4,10 @@ mod components;
 mod filtering;
 
 use muster_domain::state::{ArrayState, Buffer, Component, Job, Node, Phase, Reservation, RunSummary, State};
+use muster_domain::{OrderHead, WaitReasons};
 use muster_schemas::{
     JobId, RunId, Timestamp,
-    cluster::{ClusterConfig, NodeCondition},
+    cluster::NodeCondition,
     event::{Event, NodePart, Record},
     job::{JobState, Outcome, WaitReason},
     public::Names,
@@ -38,8 +39,35 @@ impl<'a> Latest<'a> {
     }
 }
 
-/// A job, an array, or a task that has started.
-pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
+/// Views of many jobs: what they are all compared with is looked for once.
+pub(crate) struct JobViews<'a> {
+    state: &'a State,
+    reasons: WaitReasons<'a>,
+}
+
+impl<'a> JobViews<'a> {
+    /// Of a state whose head of the order may be known.
+    pub(crate) fn new(state: &'a State, head: OrderHead) -> Self {
+        Self { state, reasons: state.wait_reasons_from(head) }
+    }
+
+    /// The head of the order, if it was needed.
+    pub(crate) fn into_head(self) -> OrderHead {
+        self.reasons.into_head()
+    }
+
+    /// Of a job, an array, or a task that has started.
+    pub(crate) fn of(&self, job: &Job) -> JobView {
+        job_view(self.state, &self.reasons, job)
+    }
+
+    /// Of a task of an array that has never started, or that is over and forgotten.
+    pub(crate) fn of_task(&self, whole: &Job, index: u32) -> Option<JobView> {
+        task_view(self.state, self.of(whole), whole, index)
+    }
+}
+
+fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
     let latest = Latest::of(state, job);
     let job_state = state.job_state(job);
     let waits = matches!(job_state, JobState::Held | JobState::Queued);
@@ -58,7 +86,7 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
         class: lead.class().map(|class| class.to_string()),
         priority: lead.priority,
         state: job_state,
-        reason: state.wait_reason(job).as_ref().map(Into::into),
+        reason: reasons.of(job).as_ref().map(Into::into),
         holds: job.holds(),
         outcome: job.finished().map(|finished| (&finished.outcome).into()),
         submitted: job.submitted,
@@ -84,14 +112,12 @@ pub(crate) fn job_view(state: &State, job: &Job) -> JobView {
     }
 }
 
-/// A task of an array that has never started, or that is over and forgotten.
-pub(crate) fn task_view(state: &State, whole: &Job, index: u32) -> Option<JobView> {
+fn task_view(state: &State, mut view: JobView, whole: &Job, index: u32) -> Option<JobView> {
     let array = whole.array.as_deref()?;
     let outcome = array.task_outcome(index);
     if !array.remaining.contains(index) && outcome.is_none() {
         return None;
     }
-    let mut view = job_view(state, whole);
     let held = array.held.get(&index).copied().unwrap_or_default();
     view.holds = view.holds.union(held);
     view.reason = match (outcome, view.holds.is_empty()) {
@@ -324,7 +350,7 @@ fn buffer_view((name, buffer): (&str, &Buffer)) -> BufferView {
 }
 
 /// Where a job stands, and how many jobs stand there with it: of an array those tasks that have never started.
-fn waiting_tasks(state: &State, job: &Job) -> (JobState, u64) {
+pub(crate) fn waiting_tasks(state: &State, job: &Job) -> (JobState, u64) {
     let tasks = job.array.as_ref().map_or(1, |array| array.remaining.len());
     match state.job_state(job) {
         // Tasks that run are jobs of their own.
@@ -354,19 +380,6 @@ pub(crate) fn job_counts(state: &State) -> BTreeMap<JobState, u64> {
 
 fn is_counted_by_array(state: &State, task: &Job) -> bool {
     state.job(task.id.whole()).is_some()
-}
-
-/// The configuration as it is in force.
-pub(crate) fn cluster_config(state: &State) -> ClusterConfig {
-    ClusterConfig {
-        settings: state.settings().clone(),
-        queues: state.queues().map(|queue| (*queue.spec).clone()).collect(),
-        nodes: state.nodes().map(|node| (*node.spec).clone()).collect(),
-        licences: state.licences().map(|(name, licence)| (name.to_owned(), licence.total)).collect(),
-        staging: (**state.staging_settings()).clone(),
-        accounts: Some(state.accounts().settings().clone()),
-        first_job_number: Some(state.first_job_number()),
-    }
 }
 
 /// All accounts, users, associations and service classes.
@@ -417,12 +430,12 @@ pub(crate) fn runs(records: &[Record], names: &dyn Names) -> Vec<RunView> {
                     run_nodes(removed, names).iter().for_each(|gone| remove_node(&mut view.nodes, gone));
                 }
             }
-            Event::RunNodeEnded { run, node, exit } => {
+            Event::RunNodeEnded { run, node, exit, .. } => {
                 if let Some(view) = runs.get_mut(run) {
                     set_exit(view, &NodePart { node: *node, exit: exit.clone() }, None, names);
                 }
             }
-            Event::RunPartEnded { run, node, component, exit } => {
+            Event::RunPartEnded { run, node, component, exit, .. } => {
                 if let Some(view) = runs.get_mut(run) {
                     set_exit(view, &NodePart { node: *node, exit: exit.clone() }, Some(*component), names);
                 }

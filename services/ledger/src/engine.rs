@@ -13,7 +13,7 @@ use crate::{
     dispatch,
     limits::{self, TemplateLimits},
     liveness::Liveness,
-    log::{Added, Batch, CommandKey, Head, Log, LogError},
+    log::{Added, Batch, CommandKey, Fingerprint, Head, Log, LogError, Remembered},
     metrics::Metrics,
     outbox::Outlets,
     refusals::{self, Refusals},
@@ -105,7 +105,7 @@ struct Round<'log> {
     now: Timestamp,
     bytes: usize,
     records: Vec<Record>,
-    answers: HashMap<CommandKey, Answer>,
+    answers: HashMap<CommandKey, Remembered>,
     pending: Vec<Pending>,
     orders: Vec<(NodeId, OrderSeed)>,
     /// Jobs of which a call became outstanding, or is offered again.
@@ -230,7 +230,7 @@ impl Engine {
             Err(error) => {
                 let Round { batch, pending, .. } = round;
                 let added = batch.abandon();
-                self.refuse_all(pending, &error.to_string());
+                self.refuse_all(pending, &Refusal::new(RefusalCode::StorageFailed, error.to_string()));
                 self.fail(&error, added);
             }
         }
@@ -270,11 +270,15 @@ impl Engine {
         self.heed_runner(&mut envelope, round.now);
         let key = CommandKey::new(&envelope.actor, envelope.id);
         let earlier = match round.answers.get(&key) {
-            Some(answer) => Ok(Some(answer.clone())),
+            Some(known) => Ok(Some(known.clone())),
             None => round.log.answer(&key),
         };
         match earlier {
-            Ok(Some(answer)) => round.pending.push(Pending::Answer(reply, answer)),
+            Ok(Some(known)) => {
+                let is_retry = known.fingerprint == Fingerprint::of(&envelope.actor, &envelope.command);
+                let answer = if is_retry { known.answer } else { self.other_command() };
+                round.pending.push(Pending::Answer(reply, answer));
+            }
             Ok(None) => {
                 let hello = self.hello(&envelope);
                 let answer = self.decide(envelope, round)?;
@@ -290,6 +294,13 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// The answer to a command whose id was used for another one.
+    fn other_command(&self) -> Answer {
+        let message = "the key of this command was used for another one before, and nothing was done: a retry says the \
+                       same as the first try, and a new command has a new key";
+        refusal(self.head.sequence, RefusalCode::Conflict, message)
     }
 
     /// Notes that a runner is alive that claims or reports calls, and whether there are others, which only the ledger knows.
@@ -388,6 +399,7 @@ impl Engine {
         }
         let audited = refusals::audited(&command);
         let noted = refusals::noted(&command);
+        let (fingerprint, is_note) = (Fingerprint::of(&actor, &command), noted.is_some());
         let decision = muster_domain::decide_owned(&self.state, &actor, command, round.now);
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
@@ -411,17 +423,19 @@ impl Engine {
             self.record(event, &asked_by, round)?;
         }
         let answer = Answer { sequence: round.batch.head().sequence, result };
-        // What changed nothing and was not asked by a person can as well be decided again.
-        if has_events || matches!(*asked_by.actor, Actor::User(_)) {
+        // What changed nothing and was not asked by a person can as well be decided again; so can a note of which the log
+        // has enough.
+        if has_events || matches!(*asked_by.actor, Actor::User(_)) && !is_note {
             let key = CommandKey::new(&asked_by.actor, id);
-            round.batch.remember(key, round.now, &answer)?;
-            round.answers.insert(key, answer.clone());
+            let remembered = Remembered { fingerprint, answer: answer.clone() };
+            round.batch.remember(key, round.now, &remembered)?;
+            round.answers.insert(key, remembered);
         }
         Ok(answer)
     }
 
     fn record(&mut self, event: Event, asked_by: &AskedBy, round: &mut Round<'_>) -> Result<(), LogError> {
-        let job = self.job_of(&event);
+        let job = event.job();
         let sequence = round.batch.head().sequence.next();
         let trace = round.span(sequence, job, &event, self.trace_of(job, asked_by.trace));
         let record = Record {
@@ -445,10 +459,6 @@ impl Engine {
         Ok(())
     }
 
-    fn job_of(&self, event: &Event) -> Option<JobId> {
-        event.job().or_else(|| self.state.run(event.run()?).map(|run| run.job))
-    }
-
     /// One job is one trace: its records belong to the trace that it was submitted in. A command of the same trace is
     /// the nearer parent. A task that starts for the first time is not a job of its own yet: its array is.
     fn trace_of(&self, job: Option<JobId>, of_command: TraceContext) -> TraceContext {
@@ -467,7 +477,7 @@ impl Engine {
             match batch.commit() {
                 Ok(head) => self.head = head,
                 Err((error, added)) => {
-                    self.refuse_all(pending, &error.to_string());
+                    self.refuse_all(pending, &Refusal::new(RefusalCode::StorageFailed, error.to_string()));
                     self.fail(&error, added);
                     return;
                 }
@@ -477,8 +487,10 @@ impl Engine {
         drop(spans);
         // Before the answers: who has one and asks for the end of the log must not be told an earlier one.
         self.outlets.durable(self.head);
-        for answer in pending {
-            self.answer(answer, log);
+        match self.outlets.objection() {
+            None => pending.into_iter().for_each(|answer| self.answer(answer, log)),
+            // It is in this log; whether it is in the one that counts is not known, so it is not acknowledged.
+            Some(refusal) => self.refuse_all(pending, &refusal),
         }
         self.offer_calls(calls);
         if records.is_empty() {
@@ -571,10 +583,11 @@ impl Engine {
         }
     }
 
-    fn refuse_all(&self, pending: Vec<Pending>, detail: &str) {
+    /// Answers of heartbeats are left out: nodes send the next one when it is time.
+    fn refuse_all(&self, pending: Vec<Pending>, refusal: &Refusal) {
         for pending in pending {
             if let Pending::Answer(reply, _) | Pending::Hello(reply, ..) = pending {
-                reply(refusal(self.head.sequence, RefusalCode::StorageFailed, detail.to_owned()));
+                reply(Answer { sequence: self.head.sequence, result: Err(refusal.clone()) });
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     engine::{ReplyTo, Work, refusal},
+    fence::Fence,
     log::Head,
     queries::Queries,
 };
@@ -30,11 +31,12 @@ const AT_A_TIME: usize = 256;
 pub(crate) struct EngineHandle {
     inbox: SyncSender<Work>,
     head: watch::Receiver<Head>,
+    fence: Fence,
 }
 
 impl EngineHandle {
-    pub(crate) fn new(inbox: SyncSender<Work>, head: watch::Receiver<Head>) -> Self {
-        Self { inbox, head }
+    pub(crate) fn new(inbox: SyncSender<Work>, head: watch::Receiver<Head>, fence: Fence) -> Self {
+        Self { inbox, head, fence }
     }
 
     /// The last record on disk.
@@ -42,8 +44,12 @@ impl EngineHandle {
         self.head.borrow().sequence
     }
 
-    /// Hands a command over. If the loop cannot keep up, or has ended, the answer is that it is not available now.
+    /// Hands a command over. If the loop cannot keep up, or has ended, or another ledger may be the one to ask, the answer is that it
+    /// is not available now.
     pub(crate) fn command(&self, envelope: Box<CommandEnvelope>, reply: ReplyTo<Answer>) {
+        if let Some(refusal) = self.fence.objection() {
+            return reply(Answer { sequence: self.sequence(), result: Err(refusal) });
+        }
         match self.inbox.try_send(Work::Command(envelope, reply)) {
             Ok(()) => {}
             Err(TrySendError::Full(Work::Command(_, reply))) => {
@@ -130,8 +136,14 @@ pub(crate) async fn start(
     let heart = engine.clone();
     tasks.spawn(serve(requests, shutdown.clone(), move |request| runner_heartbeat(&heart, request)));
     let requests = bus.serve(subjects::QUERY).await?;
+    let all = Arc::clone(queries);
+    tasks.spawn(serve(requests, shutdown.clone(), move |request| query(&all, request)));
+    let requests = bus.serve(subjects::HEAD).await?;
     let queries = Arc::clone(queries);
-    tasks.spawn(serve(requests, shutdown.clone(), move |request| query(&queries, request)));
+    tasks.spawn(serve(requests, shutdown.clone(), move |request| {
+        // Whatever the message says: who asks here may know nothing else.
+        Arc::clone(&queries).answer(Query::Head, move |answer| reply(request, &answer));
+    }));
     tasks.close();
     Ok(tasks)
 }

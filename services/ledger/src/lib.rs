@@ -12,6 +12,7 @@ mod descriptions;
 mod dispatch;
 mod engine;
 pub mod export;
+mod fence;
 mod intake;
 mod keeper;
 pub mod limits;

@@ -18,14 +18,12 @@ mod error;
 mod open;
 mod stored;
 
-pub use batch::{Added, Batch, CommandKey};
+pub use batch::{Added, Batch, CommandKey, Fingerprint, Remembered};
 pub use error::LogError;
 pub use stored::{Head, Identity, Stored, check_link};
 
 use crate::retention;
 use muster_schemas::{
-    codec,
-    command::Answer,
     event::{Commit, Record, uuid_bytes::UuidBytes},
     ids::{JobId, Sequence},
     time::Timestamp,
@@ -290,11 +288,11 @@ impl Log {
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
-    pub fn answer(&self, command: &CommandKey) -> Result<Option<Answer>, LogError> {
+    pub fn answer(&self, command: &CommandKey) -> Result<Option<Remembered>, LogError> {
         let found = self.db.get_pinned_cf(self.family(COMMANDS), command.0);
         let Some(value) = found.map_err(|error| self.storage("read", error))? else { return Ok(None) };
         let payload = value.get(8..).unwrap_or_default();
-        codec::decode(payload).map(Some).map_err(|error| self.damaged(format!("the answer to a command: {error}")))
+        Remembered::decode(payload).map(Some).map_err(|error| self.damaged(format!("the answer to a command: {error}")))
     }
 
     /// The record that a job or array was submitted with.

@@ -3,17 +3,17 @@
 use muster_domain::State;
 use muster_schemas::{
     event::{Event, Record},
-    ids::{JobId, NodeId, RunId},
+    ids::{NodeId, Sequence},
     public,
 };
 use std::collections::HashMap;
 
-/// Names as of some point of the log.
+/// Names as of some point of the log, for the records that follow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     cluster: String,
+    /// Also those of nodes that have been removed: what follows can still tell of them.
     nodes: HashMap<NodeId, String>,
-    runs: HashMap<RunId, JobId>,
 }
 
 impl Names {
@@ -21,14 +21,8 @@ impl Names {
     pub(crate) fn of(state: &State) -> Self {
         Self {
             cluster: state.settings().name.clone(),
-            nodes: state.nodes().map(|node| (node.id, node.spec.name.clone())).collect(),
-            runs: state.runs().map(|run| (run.id, run.job)).collect(),
+            nodes: state.known_nodes().map(|(node, name)| (node, name.to_owned())).collect(),
         }
-    }
-
-    /// The cluster's name.
-    pub(crate) fn cluster(&self) -> &str {
-        &self.cluster
     }
 
     /// Takes in what a record says, before its public form is made.
@@ -36,16 +30,6 @@ impl Names {
         match &record.event {
             Event::SettingsChanged { settings } => self.cluster.clone_from(&settings.name),
             Event::NodeAdded { node, spec } => drop(self.nodes.insert(*node, spec.name.clone())),
-            Event::RunAllocated { job, run, .. } => drop(self.runs.insert(*run, *job)),
-            _ => {}
-        }
-    }
-
-    /// Drops what nothing behind a record can name, after its public form was made.
-    pub(crate) fn forget(&mut self, record: &Record) {
-        match &record.event {
-            Event::NodeRemoved { node } => drop(self.nodes.remove(node)),
-            Event::RunEnded { run, .. } => drop(self.runs.remove(run)),
             _ => {}
         }
     }
@@ -56,7 +40,8 @@ impl public::Names for Names {
         self.nodes.get(&node).map(String::as_str)
     }
 
-    fn job_of_run(&self, run: RunId) -> Option<JobId> {
-        self.runs.get(&run).copied()
+    /// That of the last record learnt, which is the one that is asked for.
+    fn cluster_name(&self, _: Sequence) -> &str {
+        &self.cluster
     }
 }

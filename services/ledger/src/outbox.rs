@@ -4,6 +4,8 @@
 use crate::{
     calls::{self, Offer},
     causes::CausesInLog,
+    descriptions,
+    fence::{Fence, Guard, patiently},
     log::{Head, LogError},
     names::Names,
     storage::Storage,
@@ -11,12 +13,14 @@ use crate::{
 use muster_bus::{BusError, Message, PublicEvent, SharedBus, WorkQueue};
 use muster_schemas::{
     codec,
+    command::Refusal,
     event::{Commit, TraceContext},
     filter_order::FilterOrder,
     ids::Sequence,
+    job::Program,
     node::NodeOrder,
     notify::NotifyItem,
-    public, subjects,
+    output, public, subjects,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
@@ -34,7 +38,7 @@ const CALLS_AT_A_TIME: usize = 64;
 const PAGE_BYTES: usize = 512 << 10;
 /// Without a sign from the decide loop the end of the log is looked at so often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The first pause after an error of the bus; it doubles up to [`LONGEST_PAUSE`].
+/// The first pause after an error of the bus.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -46,9 +50,15 @@ pub(crate) struct Outlets {
     calls: mpsc::Sender<Offer>,
     orders: mpsc::Sender<(String, NodeOrder)>,
     losses: watch::Receiver<u64>,
+    fence: Fence,
 }
 
 impl Outlets {
+    /// Why nothing may be answered now; `None` if it may.
+    pub(crate) fn objection(&self) -> Option<Refusal> {
+        self.fence.objection()
+    }
+
     /// The log is on disk up to here.
     pub(crate) fn durable(&self, head: Head) {
         self.head.send_if_modified(|known| std::mem::replace(known, head) != head);
@@ -108,7 +118,7 @@ impl Inlets {
 }
 
 /// Both ends, for a log that ends at `head`, and a bus that counts what it lost.
-pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>) -> (Outlets, Inlets) {
+pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>, fence: Fence) -> (Outlets, Inlets) {
     let (head_sender, head) = watch::channel(head);
     let (stream_sender, for_stream) = mpsc::channel(WAITING_COMMITS);
     let (events_sender, for_events) = mpsc::channel(WAITING_COMMITS);
@@ -122,25 +132,14 @@ pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>) -> (Outlets, In
         calls: calls_sender,
         orders: orders_sender,
         losses,
+        fence,
     };
     (outlets, Inlets { head, for_stream, for_events, notices, calls, orders })
 }
 
-/// Why the outbox cannot go on.
+/// Why the outbox cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
-    /// The bus has records that the log does not: the log lost its end.
-    #[error(
-        "the bus holds records up to {stream}, but the log ends at {log}: the log was put back to an earlier state. \
-         Restore its newest state, or delete the stream {} to go on from here",
-        subjects::LOG_STREAM
-    )]
-    LogIsBehind {
-        /// The last record that the bus holds.
-        stream: Sequence,
-        /// The last record of the log.
-        log: Sequence,
-    },
     /// The bus cannot be used.
     #[error(transparent)]
     Bus(#[from] BusError),
@@ -154,7 +153,7 @@ pub(crate) fn start(
     bus: &SharedBus,
     storage: &Arc<Storage>,
     inlets: Inlets,
-    stream_end: Sequence,
+    stream: (Guard, Sequence),
     events: (Sequence, Names),
     shutdown: &CancellationToken,
 ) -> tokio_util::task::TaskTracker {
@@ -165,7 +164,8 @@ pub(crate) fn start(
         commits,
         next: after.next(),
     };
-    let stream = publish_commits(Arc::clone(bus), source(inlets.for_stream, stream_end));
+    let (guard, stream_end) = stream;
+    let stream = publish_commits(Arc::clone(bus), source(inlets.for_stream, stream_end), guard);
     let (after, names) = events;
     let events = publish_events(Arc::clone(bus), source(inlets.for_events, after), names);
     let notices = enqueue_notices(Arc::clone(bus), Arc::clone(storage), inlets.notices);
@@ -182,17 +182,6 @@ pub(crate) fn start(
 
 async fn until(shutdown: CancellationToken, task: impl Future<Output = ()>) {
     shutdown.run_until_cancelled(task).await;
-}
-
-/// Where the log stream ends, and so where publishing goes on. A stream that holds nothing begins behind `head`:
-/// readers get what is before it from the ledger.
-pub(crate) async fn stream_end(bus: &SharedBus, head: Sequence) -> Result<Sequence, OutboxError> {
-    let tail = patiently("finding the end of the log stream", || bus.log_tail()).await?;
-    match tail {
-        Some(stream) if stream > head => Err(OutboxError::LogIsBehind { stream, log: head }),
-        Some(stream) => Ok(stream),
-        None => Ok(head),
-    }
 }
 
 /// Up to which record the bus has the public events.
@@ -257,20 +246,35 @@ impl Source {
     }
 }
 
-async fn publish_commits(bus: SharedBus, mut source: Source) {
-    while let Some(commit) = source.next().await {
-        let Err(error) = bus.publish_commit(Arc::clone(&commit)).await else { continue };
-        if !error.is_retryable() {
-            tracing::error!(%error, first = %commit.first(), "records cannot be published; readers get them from the log");
-            continue;
-        }
-        tracing::warn!(%error, first = %commit.first(), "publishing the log; trying again");
-        tokio::time::sleep(FIRST_PAUSE).await;
-        let before = Sequence(commit.first().0 - 1);
-        match patiently("finding the end of the log stream", || bus.log_tail()).await {
-            // An empty stream was lost as a whole: what it held is read from the ledger.
-            Ok(tail) => source.go_on_after(tail.unwrap_or(before)),
-            Err(_) => source.go_on_after(before),
+/// Appends to the log stream, as long as this ledger is its writer.
+async fn publish_commits(bus: SharedBus, mut source: Source, mut guard: Guard) {
+    loop {
+        let commit = tokio::select! {
+            biased;
+            () = guard.alarm() => None,
+            commit = source.next() => match commit {
+                Some(commit) => Some(commit),
+                None => return,
+            },
+        };
+        let before = match commit {
+            None => Sequence(source.next.0.saturating_sub(1)),
+            Some(commit) => match bus.publish_commit(Arc::clone(&commit)).await {
+                Ok(()) => continue,
+                Err(error) if !error.is_retryable() => {
+                    tracing::error!(%error, first = %commit.first(), "records cannot be published; readers get them from the log");
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, first = %commit.first(), "publishing the log; trying again");
+                    tokio::time::sleep(FIRST_PAUSE).await;
+                    Sequence(commit.first().0.saturating_sub(1))
+                }
+            },
+        };
+        match guard.settle(before).await {
+            Some(end) => source.go_on_after(end),
+            None => return,
         }
     }
 }
@@ -288,12 +292,11 @@ async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
                     tracing::error!(%error, record = %record.sequence, "what led to a record cannot be read");
                     None
                 });
-                let event = public::cloud_event(record, cause, &names, names.cluster());
+                let event = public::cloud_event(record, cause, &names);
                 let public::PublicEvent { bus_subject, json } = event;
                 let message = Message::new(json).with_trace(record.trace);
                 events.push(PublicEvent { sequence: record.sequence, subject: bus_subject, message });
             }
-            names.forget(record);
         }
         if !wanted {
             continue;
@@ -312,6 +315,11 @@ async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
 /// Puts every notification that is not done into the work queue, once; and all again when the bus lost its store.
 async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch::Receiver<()>) {
     const AT_A_TIME: usize = 256;
+    for queue in [WorkQueue::NOTIFY, WorkQueue::FILTERS, WorkQueue::CHECKS] {
+        if let Err(error) = patiently("making a work queue", || bus.make_queue(&queue)).await {
+            tracing::error!(%error, queue = %queue.name, "a work queue cannot be made");
+        }
+    }
     let mut losses = bus.losses();
     let mut behind = (Sequence(0), 0);
     loop {
@@ -320,7 +328,7 @@ async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch
         for notice in notices {
             behind = (notice.of, notice.number);
             let trace = trace_of(&storage, notice.of);
-            if let Err(error) = enqueue(&bus, notice.payload, trace).await {
+            if let Err(error) = enqueue(&bus, &storage, &notice.payload, trace).await {
                 tracing::error!(%error, record = %notice.of, "a notification cannot be delivered");
             }
         }
@@ -345,10 +353,29 @@ fn trace_of(storage: &Storage, sequence: Sequence) -> TraceContext {
     record.ok().flatten().map(|record| record.trace).unwrap_or_default()
 }
 
-async fn enqueue(bus: &SharedBus, payload: Vec<u8>, trace: TraceContext) -> Result<(), BusError> {
-    let item: NotifyItem = codec::decode(&payload).map_err(|error| BusError::Unusable(error.to_string()))?;
-    let (queue, key, message) = (WorkQueue::NOTIFY, item.key(), Message::new(payload).with_trace(trace));
+async fn enqueue(bus: &SharedBus, storage: &Storage, payload: &[u8], trace: TraceContext) -> Result<(), BusError> {
+    let unusable = |error: codec::CodecError| BusError::Unusable(error.to_string());
+    let mut item: NotifyItem = codec::decode(payload).map_err(unusable)?;
+    item.output = output_of(storage, &item);
+    let message = Message::encode(&item).map_err(unusable)?.with_trace(trace);
+    let (queue, key) = (WorkQueue::NOTIFY, item.key());
     patiently("queueing a notification", || bus.enqueue(&queue, &key, message.clone())).await
+}
+
+/// Where the standard output of a job went that is over; of a job with several components that of the first.
+fn output_of(storage: &Storage, item: &NotifyItem) -> Option<String> {
+    if item.outcome.is_none() || item.run.is_none() {
+        return None;
+    }
+    // What has been archived, or cannot be read, is left out: the mail goes out in any case.
+    let spec = storage.log().and_then(|log| descriptions::documents(&log, item.job.whole())).ok()??.spec;
+    let launch = &spec.components.first()?.launch;
+    if matches!(launch.program, Program::None) {
+        return None;
+    }
+    let pattern = launch.stdout.as_deref().unwrap_or(output::default_pattern(item.job));
+    let file = output::expand(pattern, |symbol| output::of_job(symbol, item.job, &item.name, &item.owner.user));
+    Some(if file.starts_with('/') { file } else { format!("{}/{file}", spec.working_directory.trim_end_matches('/')) })
 }
 
 /// Puts calls into their queues. One that gets lost here is offered anew by the decide loop.
@@ -401,21 +428,5 @@ async fn send_orders(bus: SharedBus, mut orders: mpsc::Receiver<(String, NodeOrd
         if let Err(error) = bus.publish(&subjects::node_orders(&node), message).await {
             tracing::debug!(%error, node, "an order was lost; the node's heartbeat will bring it up");
         }
-    }
-}
-
-/// Tries until it succeeds, or fails in a way that trying again does not help.
-async fn patiently<T, F>(what: &str, attempt: impl Fn() -> F) -> Result<T, BusError>
-where
-    F: Future<Output = Result<T, BusError>>,
-{
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match attempt().await {
-            Err(error) if error.is_retryable() => tracing::debug!(%error, what, "trying again"),
-            result => return result,
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }

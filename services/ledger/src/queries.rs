@@ -3,6 +3,7 @@
 use crate::{
     bundle::BundleError,
     causes, descriptions,
+    fence::Fence,
     log::{Head, LogError},
     storage::Storage,
     verify::Verification,
@@ -24,6 +25,7 @@ const AT_A_TIME: usize = 4;
 pub(crate) struct Queries {
     storage: Arc<Storage>,
     head: watch::Receiver<Head>,
+    fence: Fence,
     max_page_bytes: usize,
     room: Arc<Semaphore>,
     /// The verification that the next query may go on with.
@@ -32,11 +34,16 @@ pub(crate) struct Queries {
 
 impl Queries {
     /// Answers with what the storage has; the bus carries at most `max_payload_bytes`.
-    pub(crate) fn new(storage: Arc<Storage>, head: watch::Receiver<Head>, max_payload_bytes: usize) -> Self {
+    pub(crate) fn new(
+        storage: Arc<Storage>,
+        head: watch::Receiver<Head>,
+        fence: Fence,
+        max_payload_bytes: usize,
+    ) -> Self {
         // What carries a page takes some bytes as well.
         let max_page_bytes = MAX_PAGE_BYTES.min(max_payload_bytes - max_payload_bytes / 4);
         let room = Arc::new(Semaphore::new(AT_A_TIME));
-        Self { storage, head, max_page_bytes, room, verification: Mutex::new(None) }
+        Self { storage, head, fence, max_page_bytes, room, verification: Mutex::new(None) }
     }
 
     /// Answers a query: at once if that takes no time, else from another thread.
@@ -53,6 +60,9 @@ impl Queries {
 
     /// Answers a query on this thread.
     pub(crate) fn answer_now(&self, query: Query) -> QueryAnswer {
+        if let Some(refusal) = self.fence.objection() {
+            return QueryAnswer::Refused(refusal);
+        }
         self.find(query).unwrap_or_else(|error| refused(code(&error), error.to_string()))
     }
 

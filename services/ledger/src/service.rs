@@ -3,6 +3,7 @@
 use crate::{
     clock::Clock,
     engine::{Engine, Work, own},
+    fence::{FenceError, Guard},
     intake::{self, EngineHandle},
     keeper::Keeper,
     limits::TemplateLimits,
@@ -18,8 +19,8 @@ use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
 use muster_domain::State;
 use muster_schemas::{
-    cluster::ClusterConfig,
-    command::{Answer, Command},
+    cluster::ClusterChange,
+    command::{Answer, Command, RefusalCode},
     event::{Actor, Event, Record, TraceContext, uuid_bytes::UuidBytes},
     ids::{CommandId, Sequence},
     time::Timestamp,
@@ -39,6 +40,8 @@ const WAITING_COMMANDS: usize = 4096;
 const TELL_WITHIN: Duration = Duration::from_secs(3);
 /// At a stop, queries that are being answered may take so long.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+/// The pause before the configuration is offered again to a ledger that may not take it yet.
+const CONFIGURE_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// How a ledger runs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -60,7 +63,7 @@ pub struct Config {
     /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
     pub archive_after_days: Option<u32>,
     /// What the cluster should be: applied at each start. What it does not name stays as it is.
-    pub cluster: Option<ClusterConfig>,
+    pub cluster: Option<ClusterChange>,
 }
 
 impl Default for Config {
@@ -103,8 +106,8 @@ pub(crate) struct Opened {
 ///
 /// # Errors
 /// If the data folder cannot be used: in use, damaged, from a newer program, another cluster's key; if the configured
-/// cluster is refused; if the bus cannot be used, or holds records that the log has lost. Also if the decide loop
-/// ended by itself.
+/// cluster is refused; if the bus cannot be used, or holds records that the log has lost, or another ledger answers there. Also if
+/// another ledger took this one's place on the bus, or the decide loop ended by itself.
 pub async fn serve(
     bus: SharedBus,
     config: Config,
@@ -117,23 +120,25 @@ pub async fn serve(
     let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
     let (storage, signer, head) = (Arc::clone(&opened.storage), Arc::clone(&opened.signer), opened.head);
 
-    let stream_end = outbox::stream_end(&bus, head.sequence).await?;
+    let (guard, stream_end) = Guard::enter(&bus, &storage, head.sequence).await?;
+    let fence = guard.fence();
     let events_end = outbox::events_end(&bus, &storage, head.sequence).await?;
     let names = names_at(&storage, &opened.state, events_end).await?;
 
-    let (outlets, inlets) = outbox::channels(head, bus.losses());
+    let (outlets, inlets) = outbox::channels(head, bus.losses(), fence.clone());
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
-    let handle = EngineHandle::new(inbox, head_now.clone());
+    let handle = EngineHandle::new(inbox, head_now.clone(), fence.clone());
     let clock = Clock::new(head.time);
     let engine = Engine::new(opened, limits, clock, outlets);
     let mut engine = run_engine(engine, work)?;
 
     let told = CancellationToken::new();
-    let outbox = outbox::start(&bus, &storage, inlets, stream_end, (events_end, names), &told);
+    let outbox = outbox::start(&bus, &storage, inlets, (guard, stream_end), (events_end, names), &told);
     configure(&handle, config.cluster.clone()).await?;
 
-    let queries = Arc::new(Queries::new(Arc::clone(&storage), head_now.clone(), bus.max_payload_bytes()));
+    let queries =
+        Arc::new(Queries::new(Arc::clone(&storage), head_now.clone(), fence.clone(), bus.max_payload_bytes()));
     let closing = shutdown.child_token();
     let intake = intake::start(&bus, &handle, &queries, &closing).await?;
     let keeper = Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config };
@@ -141,16 +146,21 @@ pub async fn serve(
     // Nobody waits for it any more if the receiver is gone.
     let _ = ready.send(());
 
-    let ended_early = tokio::select! {
-        () = shutdown.cancelled() => false,
-        _ = &mut engine => true,
+    let end = tokio::select! {
+        () = shutdown.cancelled() => End::Asked,
+        error = fence.lost() => End::Fenced(error),
+        _ = &mut engine => End::Unexpected,
     };
     closing.cancel();
     intake.wait().await;
     keeper.await?;
-    if ended_early {
+    if matches!(end, End::Unexpected) {
         told.cancel();
         bail!("the ledger's decide loop ended unexpectedly");
+    }
+    if matches!(end, End::Fenced(_)) {
+        // Nothing of what this one has is for the bus any more.
+        told.cancel();
     }
     handle.stop();
     engine.await.context("the ledger's decide loop failed")?;
@@ -163,7 +173,20 @@ pub async fn serve(
     storage.bear_witness(last).context("noting the end of the log")?;
     drop(queries);
     close(storage).await;
-    Ok(())
+    match end {
+        End::Fenced(error) => Err(error.into()),
+        End::Asked | End::Unexpected => Ok(()),
+    }
+}
+
+/// Why the service ends.
+enum End {
+    /// It was asked to.
+    Asked,
+    /// Another ledger has taken its place on the bus.
+    Fenced(FenceError),
+    /// The decide loop ended by itself.
+    Unexpected,
 }
 
 /// Closes the log when the queries that are being answered have ended, so that another ledger can open it.
@@ -250,11 +273,17 @@ fn run_engine(engine: Engine, work: mpsc::Receiver<Work>) -> anyhow::Result<ones
     Ok(end)
 }
 
-async fn configure(engine: &EngineHandle, cluster: Option<ClusterConfig>) -> anyhow::Result<()> {
-    let Some(cluster) = cluster else { return Ok(()) };
-    let (sender, answer) = oneshot::channel::<Answer>();
-    let command = Command::Configure { config: Box::new(cluster), keep_unnamed: true };
-    engine.command(Box::new(own(command)), Box::new(move |answer| drop(sender.send(answer))));
-    let answer = answer.await.context("the ledger's decide loop ended")?;
-    answer.result.map(drop).context("the configuration of the cluster is refused")
+async fn configure(engine: &EngineHandle, cluster: Option<ClusterChange>) -> anyhow::Result<()> {
+    let Some(change) = cluster else { return Ok(()) };
+    let command = Command::Configure { change: Box::new(change), keep_unnamed: true };
+    loop {
+        let (sender, answer) = oneshot::channel::<Answer>();
+        engine.command(Box::new(own(command.clone())), Box::new(move |answer| drop(sender.send(answer))));
+        let answer = answer.await.context("the ledger's decide loop ended")?;
+        match answer.result {
+            // The bus was interrupted just now.
+            Err(refusal) if refusal.code == RefusalCode::Unavailable => tokio::time::sleep(CONFIGURE_AGAIN_AFTER).await,
+            result => return result.map(drop).context("the configuration of the cluster is refused"),
+        }
+    }
 }

@@ -5,6 +5,7 @@ use crate::{
     calls::{self, Offer},
     clock::Clock,
     engine::{Engine, Work},
+    fence::Fence,
     limits::NoLimits,
     log::{Head, LogError},
     outbox::{self, Inlets},
@@ -67,7 +68,7 @@ impl Stepped {
         let config = Config { data_dir: data_dir.to_owned(), ..Config::default() };
         let opened = service::open(&config, now)?;
         let (storage, head) = (Arc::clone(&opened.storage), opened.head);
-        let (outlets, inlets) = outbox::channels(head, watch::channel(0).1);
+        let (outlets, inlets) = outbox::channels(head, watch::channel(0).1, Fence::of_the_writer());
         let engine = Engine::new(opened, Arc::new(NoLimits), Clock::stepped(head.time, now), outlets);
         Ok(Self { storage, engine, inlets })
     }

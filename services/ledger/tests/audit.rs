@@ -202,7 +202,7 @@ async fn archived_records_are_read_on_and_still_verify() {
     let forgetful = || {
         let mut config = Config { archive_after_days: Some(0), ..busy(folder.path()) };
         let cluster = config.cluster.as_mut().expect("a cluster");
-        cluster.settings.finished_job_retention_seconds = 0;
+        cluster.settings.finished_job_retention_seconds = Some(0);
         config
     };
     let ledger = Ledger::start(forgetful()).await;

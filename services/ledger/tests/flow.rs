@@ -148,7 +148,7 @@ async fn a_restored_ledger_gives_run_numbers_that_no_node_remembers() {
 async fn a_silent_node_is_lost_and_a_heartbeat_brings_it_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut quick = config(folder.path());
-    quick.cluster.as_mut().expect("a cluster").settings.node_lost_after_seconds = 1;
+    quick.cluster.as_mut().expect("a cluster").settings.node_lost_after_seconds = Some(1);
     let ledger = Ledger::start(quick).await;
     assert_eq!(beat(&ledger, &[]).await, [], "the first heartbeat greets");
     wait_for(&ledger, "the node is lost", |event| matches!(event, Event::NodeLost { .. })).await;

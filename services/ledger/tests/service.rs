@@ -53,9 +53,32 @@ async fn a_retry_gets_the_first_answer_also_after_a_restart() {
 
     let ledger = Ledger::start(config(folder.path())).await;
     assert_eq!(ledger.send(accepted, submission(2)).await, first);
-    assert_eq!(ledger.send(refused, submission(1)).await, refusal, "a refusal is an answer, too");
+    assert_eq!(ledger.send(refused, submission(0)).await, refusal, "a refusal is an answer, too");
     assert_eq!(ledger.head().await, head.next(), "only the checkpoint of the stop");
     assert_eq!(submitted(&first), [JobId::job(1), JobId::job(2)]);
+    ledger.stop().await;
+}
+
+/// F12: an id that comes with another command is no retry. Nothing is done, and the retry still gets its answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_used_for_another_command_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = CommandId::new_now();
+    let drain = || Command::DrainNodes { nodes: vec!["node1".into()], reason: "broken".into() };
+    let ledger = Ledger::start(config(folder.path())).await;
+    let first = ledger.send(id, submission(1)).await;
+    for _ in 0..2 {
+        for other in [submission(2), drain()] {
+            let refusal = ledger.send(id, other).await.result.unwrap_err();
+            assert_eq!(refusal.code, RefusalCode::Conflict);
+            assert!(refusal.message.contains("was used for another one before, and nothing was done"), "{refusal}");
+        }
+    }
+    assert_eq!(ledger.send(id, submission(1)).await, first);
+    ledger.stop().await;
+    let ledger = Ledger::start(config(folder.path())).await;
+    assert_eq!(ledger.send(id, drain()).await.result.unwrap_err().code, RefusalCode::Conflict);
+    assert_eq!(ledger.send(id, submission(1)).await, first);
     ledger.stop().await;
 }
 

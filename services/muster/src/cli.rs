@@ -627,10 +627,18 @@ pub enum ConfigCommand {
         file: Option<PathBuf>,
     },
     /// Make the cluster's configuration what a file says, or with --policy the planner's policy
+    ///
+    /// The difference is shown first, and at a terminal you are asked whether to apply it.
     Apply {
-        /// Keep nodes, queues and licences that the file does not name
+        /// Keep everything that the file does not name
         #[arg(long)]
         keep: bool,
+        /// Only show what would change
+        #[arg(long, conflicts_with = "policy")]
+        dry_run: bool,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
         /// Put this policy in force instead: a built-in one by name, or a file
         #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["keep", "file"])]
         policy: Option<String>,

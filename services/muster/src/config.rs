@@ -6,11 +6,13 @@
 
 mod check;
 mod cluster;
+mod difference;
 pub mod keys;
 mod reference;
 
 pub use check::CheckedFile;
 pub use cluster::{ClusterFile, cluster_to_toml};
+pub use difference::{differences, outcome};
 pub use reference::reference;
 
 use crate::exit::Failure;

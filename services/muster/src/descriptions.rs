@@ -16,8 +16,8 @@ use muster_schemas::{
     filter::{FileAfter, FilterAction, FilterExit, FilterHold, FilterKind, JobWarning, PropertyChange, TemplateSpec},
     filter_order::DescribedJob,
 };
-use muster_slurm::burst_buffer;
-use std::ffi::CString;
+use muster_slurm::{burst_buffer, filtered};
+use std::{collections::BTreeMap, ffi::CString};
 
 /// The dialect that descriptions are written in.
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +25,14 @@ pub struct Dialect;
 
 impl Descriptions for Dialect {
     fn describe(&self, job: &DescribedJob) -> Result<Description, String> {
-        let (xml, json) = jobs::described_in_both(job).map_err(|error| error.to_string())?;
+        let (xml, json) = jobs::described_in_both(job, || request(job)).map_err(|error| error.to_string())?;
         Ok(Description { xml: xml.into(), json: json.into() })
     }
 
     fn staged(&self, job: &DescribedJob) -> Result<Description, String> {
         let offset = job.component.map_or(0, |part| part.offset);
         let part = job.of_component(offset).ok_or_else(|| format!("it has no component {offset}"))?;
-        let (_, json) = jobs::described_in_both(&part).map_err(|error| error.to_string())?;
+        let (_, json) = jobs::described_in_both(&part, || request(&part)).map_err(|error| error.to_string())?;
         let script = burst_buffer::staged_script(&job.spec, offset);
         Ok(Description { xml: script.into(), json: json.into() })
     }
@@ -64,8 +64,34 @@ impl Descriptions for Dialect {
         // Only an access list that names groups asks for them; it is in the template's text.
         let has_access_list = |template: Option<&TemplateSpec>| template.is_some_and(|it| it.text.contains("Group="));
         let groups = if has_access_list(template) { groups_of(&job.owner) } else { Vec::new() };
-        jobs::validate(job, &groups, template, default_template, now)
+        let mut validated = jobs::validate(job, &groups, template, default_template, now)?;
+        if !job.spec.attributes.contains_key(jobs::FORMAT_ATTRIBUTE) {
+            take_requests(job, &mut validated)?;
+        }
+        Ok(validated)
     }
+}
+
+/// What a job, or the component that a call is about, asks for in the words of `scontrol update` (SL-S-21).
+fn request(job: &DescribedJob) -> BTreeMap<String, String> {
+    let offset = job.component.map_or(0, |part| part.offset);
+    let Some(component) = job.spec.components.first() else { return BTreeMap::new() };
+    filtered::told(component, &job.alternatives, &job.spec.attributes, offset)
+}
+
+/// Takes over what filters changed of the requests of components (SL-S-21).
+fn take_requests(job: &DescribedJob, validated: &mut Validated) -> Result<(), String> {
+    let whole = job.document.iter().filter(|_| job.changed.is_empty()).map(|document| (0, document));
+    let changed: Vec<_> = whole.chain(job.changed.iter().map(|(offset, document)| (*offset, document))).collect();
+    for (offset, document) in changed {
+        let Some(part) = job.of_component(offset) else { continue };
+        let prefix = if job.spec.components.len() > 1 { format!("{offset}: ") } else { String::new() };
+        let after = jobs::request_of(document).map_err(|error| format!("{prefix}{error}"))?;
+        let spec = &mut validated.spec;
+        filtered::change(spec, offset, &request(&part), &after)
+            .map_err(|why| format!("{prefix}[JobNotValid] {why}"))?;
+    }
+    Ok(())
 }
 
 /// Changes are held against templates by the ledger (HPC-T-10).

@@ -32,7 +32,7 @@ use muster_executor::SHIM_SERVER;
 use std::{ffi::CStr, process::ExitCode};
 
 /// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server and the
-/// supervisors of filters, whose memory all that they start would copy, `muster submit`, and the commands of Slurm.
+/// supervisors of filters and commands, whose memory all that they start would copy, `muster submit`, and the commands of Slurm.
 #[used]
 #[unsafe(link_section = ".init_array.00100")]
 static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
@@ -57,6 +57,7 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
         muster_executor::set_end_note(slurm::end_note);
         muster_executor::serve_shims_if_asked();
         muster_filter_runner::supervise_filters_if_asked();
+        muster_notifier::supervise_commands_if_asked();
         if is_submission() {
             leave_at_once(finish(commands::run(parse())));
         }

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn changes_name_each_setting_that_differs() {
-        let fcfs = Policy::default();
+        let fcfs = Policy::built_in("fcfs").unwrap();
         assert_eq!(changes(&fcfs, &fcfs), [""; 0]);
         let limit = Limit { max_nodes: Some(4), ..Limit::default() };
         let easy = Policy { limits: vec![limit], ..Policy::built_in("easy").unwrap() };

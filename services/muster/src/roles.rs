@@ -36,15 +36,19 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
     let nodes = cluster::Emulated::plan(&data_dir, &loaded, options)?;
     let first_start = cluster::is_first_start(&data_dir);
     let describes_cluster = loaded.file.describes_cluster();
-    if describes_cluster || first_start {
+    if first_start {
         let mut wanted = loaded.configuration.cluster.to_config().map_err(Failure::usage)?;
         nodes.add_missing(&mut wanted);
+        loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted.into()));
+    } else if describes_cluster {
+        let wanted = loaded.configuration.cluster.to_change().map_err(Failure::usage)?;
         loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted));
     }
-    in_runtime("muster", &data_dir, loaded, false, async |host, bus| {
+    let identity = identity("muster", None, &loaded);
+    in_runtime(&identity, &data_dir, loaded, false, async |host, bus| {
         host.start(Role::Ledger, bus).await?;
         host.start(Role::Gateway, bus).await?;
-        if !describes_cluster && !first_start {
+        if !first_start {
             cluster::configure_missing_nodes(&host.socket(), nodes.clone()).await?;
         }
         if let Some(policy) = policy {
@@ -81,17 +85,27 @@ pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandR
         loaded.configuration.executor.node.clone_from(node);
     }
     if loaded.file.describes_cluster() {
-        let wanted = loaded.configuration.cluster.to_config().map_err(Failure::usage)?;
+        let wanted = loaded.configuration.cluster.to_change().map_err(Failure::usage)?;
         loaded.configuration.ledger.cluster = Some(cluster::with_own_user(wanted));
     }
     let names: Vec<&str> = roles.iter().map(|role| role_name(*role)).collect();
     let service = if let [only] = names[..] { format!("muster-{only}") } else { "muster".to_owned() };
-    in_runtime(&service, &data_dir, loaded, is_on_nats, async |host, bus| {
+    let node = roles.contains(&Role::Executor).then(|| loaded.configuration.executor.node.clone());
+    let identity = identity(&service, node, &loaded);
+    in_runtime(&identity, &data_dir, loaded, is_on_nats, async |host, bus| {
         for role in &roles {
             host.start(*role, bus).await?;
         }
         Ok(names.join(", "))
     })
+}
+
+/// What telemetry says of this process.
+fn identity(service: &str, node: Option<String>, loaded: &Loaded) -> muster_telemetry::Identity {
+    let configuration = &loaded.configuration;
+    let of_file = || configuration.cluster.name().map(str::to_owned);
+    let cluster = configuration.telemetry.cluster.clone().or_else(of_file);
+    muster_telemetry::Identity { service: service.to_owned(), cluster, node }
 }
 
 /// The name of a role, as on the command line.
@@ -115,13 +129,13 @@ fn make_data_dir(data_dir: &Path) -> Result<(), Failure> {
 
 /// Starts roles, says that they are ready, and runs them until it is told to stop. `start` gives what there is to say.
 fn in_runtime(
-    service: &str,
+    identity: &muster_telemetry::Identity,
     data_dir: &Path,
     loaded: Loaded,
     is_on_nats: bool,
     start: impl AsyncFnOnce(&mut Host, &SharedBus) -> anyhow::Result<String>,
 ) -> CommandResult {
-    let telemetry = muster_telemetry::init(service, &loaded.configuration.telemetry)?;
+    let telemetry = muster_telemetry::init(identity, &loaded.configuration.telemetry)?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)

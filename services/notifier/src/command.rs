@@ -1,16 +1,23 @@
-//! Commands: run by the shell as the job's owner, within bounds.
+//! Commands of users and mail programs: run by a supervisor, within bounds.
 
-use crate::{DeliveryError, message};
-use muster_schemas::{event::Owner, notify::NotifyItem};
-use nix::{
-    sys::signal::{Signal, killpg},
-    unistd::{Gid, Pid, Uid, User, getgrouplist, setgroups},
+use crate::{
+    DeliveryError,
+    account::{self, Account},
+    message,
+    supervisor::{ARGUMENT, Order, Report},
 };
+use muster_schemas::notify::NotifyItem;
 use serde::Deserialize;
-use std::{ffi::CString, path::Path, process::Stdio, time::Duration};
+use std::{
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    process::{Child, Command},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    process::Command,
+    time::timeout,
 };
 
 /// How commands are run.
@@ -33,116 +40,122 @@ impl Default for CommandConfig {
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How long a command that has ended may keep its output open by processes that it left.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(1);
+/// A supervisor that has not reported so long after the limit of its command never will.
+const REPORT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// So much of what a mail program wrote is kept for the error.
 const MAX_MAIL_OUTPUT_BYTES: usize = 2048;
 
-/// Runs the command as the job's owner.
-pub(crate) async fn run(config: &CommandConfig, item: &NotifyItem, command: &str) -> Result<(), DeliveryError> {
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]);
-    become_owner(&mut shell, &item.owner)?;
-    let limit = Duration::from_secs(config.time_limit_seconds.max(1));
-    complete(shell, item, String::new(), limit, config.max_output_bytes).await
+/// The order to run a command of the job's owner, as the owner.
+pub(crate) fn of_owner(config: &CommandConfig, item: &NotifyItem, command: &str) -> Result<Order, DeliveryError> {
+    let account = account::of_owner(&item.owner)?;
+    Ok(Order {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), command.into()],
+        environment: environment(item, &account),
+        input: String::new(),
+        account: account.change,
+        limit_seconds: config.time_limit_seconds.max(1),
+        lingers: false,
+    })
 }
 
-/// Has a program of the site send a mail. It runs as the notifier does, as the site has chosen it.
-pub(crate) async fn mail(
-    program: &Path,
-    item: &NotifyItem,
-    address: &str,
-    limit: Duration,
-) -> Result<(), DeliveryError> {
-    let mut command = Command::new(program);
-    command.arg("-s").arg(message::subject(item)).arg(address);
-    complete(command, item, message::body(item), limit, MAX_MAIL_OUTPUT_BYTES).await
-}
-
-/// Runs a command to its end; `Ok` means that it exited with 0. Processes that it leaves in its process group are killed.
-async fn complete(
-    mut command: Command,
-    item: &NotifyItem,
-    input: String,
-    limit: Duration,
-    max_output_bytes: usize,
-) -> Result<(), DeliveryError> {
-    let mut child = prepare(&mut command, item)
-        .spawn()
-        .map_err(|error| DeliveryError::Temporary(format!("the command cannot be started: {error}")))?;
-    let group = Group(child.id());
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read it all need not.
-        tokio::spawn(async move { drop(stdin.write_all(input.as_bytes()).await) });
+/// The order to have a program of the site send a mail. Many such programs hand the mail to another one that they leave
+/// running.
+pub(crate) fn of_mail(program: &MailProgram, item: &NotifyItem, address: &str) -> Order {
+    let mut arguments = vec!["-s".into(), message::subject(item)];
+    arguments.extend(program.end_of_options.then(|| "--".into()));
+    arguments.push(address.into());
+    Order {
+        program: program.path.clone(),
+        arguments,
+        environment: environment(item, &program.account),
+        input: message::body(item),
+        account: program.account.change.clone(),
+        limit_seconds: program.limit.as_secs(),
+        lingers: true,
     }
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let most_of_each = max_output_bytes / 2;
-    let output = tokio::spawn(async move {
-        let (mut out, err) = tokio::join!(read(stdout, most_of_each), read(stderr, most_of_each));
-        out.extend(err);
-        out
+}
+
+/// A program of the site that sends mail.
+pub(crate) struct MailProgram {
+    pub path: String,
+    /// Whom it runs as.
+    pub account: Account,
+    /// Whether `--` stands before the address.
+    pub end_of_options: bool,
+    pub limit: Duration,
+}
+
+/// Has a mail program send a mail.
+pub(crate) async fn mail(supervisor: &Path, order: &Order) -> Result<(), DeliveryError> {
+    run(supervisor, order, MAX_MAIL_OUTPUT_BYTES).await
+}
+
+/// Has a supervisor carry out an order; `Ok` means that the program exited with 0. Dropping the future ends all of it.
+pub(crate) async fn run(supervisor: &Path, order: &Order, max_output_bytes: usize) -> Result<(), DeliveryError> {
+    let no_supervisor = |error: std::io::Error| DeliveryError::Temporary(format!("no supervisor of commands: {error}"));
+    // Nothing here may need code between fork and exec: that would copy the page tables of the notifier.
+    let mut child = Command::new(supervisor)
+        .arg(ARGUMENT)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(no_supervisor)?;
+    let (Some(mut lifeline), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(no_supervisor(std::io::ErrorKind::NotConnected.into()));
+    };
+    let output = tokio::spawn(read(stderr, max_output_bytes));
+    let mut line = serde_json::to_vec(order).map_err(|error| no_supervisor(error.into()))?;
+    line.push(b'\n');
+    lifeline.write_all(&line).await.map_err(no_supervisor)?;
+    let mut report = String::new();
+    let patience = Duration::from_secs(order.limit_seconds).saturating_add(REPORT_PATIENCE);
+    let heard = timeout(patience, BufReader::new(stdout).read_line(&mut report)).await;
+    let Ok(report) = serde_json::from_str(&report) else {
+        let why = if heard.is_err() { "it does not report" } else { "it was killed" };
+        return Err(no_supervisor(std::io::Error::other(why)));
+    };
+    tokio::spawn(async move {
+        // What may go on goes on as long as the supervisor sees that somebody is there.
+        let _ = child.wait().await;
+        drop(lifeline);
     });
-    let ended = within(&mut child, limit).await;
-    drop(group);
-    let _ = child.wait().await;
-    let status = match ended {
-        None => return Err(DeliveryError::Temporary(format!("killed after {} s", limit.as_secs()))),
-        Some(status) => status.map_err(|error| DeliveryError::Temporary(error.to_string()))?,
+    let status = match report {
+        Report::Ended(status) => ExitStatus::from_raw(status),
+        Report::TimedOut => return Err(DeliveryError::Temporary(format!("killed after {} s", order.limit_seconds))),
+        Report::NotStarted(why) => {
+            return Err(DeliveryError::Temporary(format!("`{}` cannot be started: {why}", order.program)));
+        }
     };
     if status.success() {
         return Ok(());
     }
-    let written = tokio::time::timeout(OUTPUT_PATIENCE, output).await.ok().and_then(Result::ok).unwrap_or_default();
+    let written = timeout(OUTPUT_PATIENCE, output).await.ok().and_then(Result::ok).unwrap_or_default();
     let written = String::from_utf8_lossy(&written);
     Err(DeliveryError::Temporary(format!("{status}: {}", written.trim()).trim_end_matches(": ").to_owned()))
 }
 
-async fn within(child: &mut Child, limit: Duration) -> Option<std::io::Result<std::process::ExitStatus>> {
-    tokio::time::timeout(limit, child.wait()).await.ok()
-}
-
 /// The first bytes of what is written; the rest is read and dropped, so that the command does not wait for us.
-async fn read(source: Option<impl AsyncRead + Unpin>, limit: usize) -> Vec<u8> {
+async fn read(mut source: impl AsyncRead + Unpin, limit: usize) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut chunk = [0; 1024];
-    let Some(mut source) = source else { return kept };
     while let Ok(count @ 1..) = source.read(&mut chunk).await {
         kept.extend_from_slice(&chunk[..count.min(limit.saturating_sub(kept.len()))]);
     }
     kept
 }
 
-/// The process group of a command. Dropping it kills what is left of it.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0.and_then(|leader| i32::try_from(leader).ok()) {
-            // It fails if nothing is left, which is the usual case.
-            let _ = killpg(Pid::from_raw(leader), Signal::SIGKILL);
-        }
-    }
-}
-
-fn prepare<'c>(command: &'c mut Command, item: &NotifyItem) -> &'c mut Command {
-    command
-        .current_dir("/")
-        .env_clear()
-        .envs(environment(item))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-}
-
-fn environment(item: &NotifyItem) -> Vec<(&'static str, String)> {
-    let user = User::from_uid(Uid::from_raw(item.owner.uid)).ok().flatten();
-    let home = user.map_or_else(|| "/".to_owned(), |user| user.dir.to_string_lossy().into_owned());
-    vec![
+fn environment(item: &NotifyItem, account: &Account) -> Vec<(String, String)> {
+    [
         ("PATH", PATH.to_owned()),
-        ("HOME", home),
-        ("USER", item.owner.user.clone()),
-        ("LOGNAME", item.owner.user.clone()),
+        ("HOME", account.home.clone()),
+        ("USER", account.name.clone()),
+        ("LOGNAME", account.name.clone()),
         ("SHELL", "/bin/sh".to_owned()),
         ("MUSTER_CLUSTER", item.cluster.clone()),
         ("MUSTER_EVENT", item.event.clone()),
@@ -156,32 +169,6 @@ fn environment(item: &NotifyItem) -> Vec<(&'static str, String)> {
     ]
     .into_iter()
     .filter(|(_, value)| !value.contains('\0'))
+    .map(|(name, value)| (name.to_owned(), value))
     .collect()
-}
-
-/// Has the command run as the owner, with the owner's groups. Only root can do that for somebody else.
-fn become_owner(command: &mut Command, owner: &Owner) -> Result<(), DeliveryError> {
-    let own = Uid::effective();
-    if own.as_raw() == owner.uid {
-        return Ok(());
-    }
-    if !own.is_root() {
-        let reason = format!("the notifier does not run as root and cannot run commands as {}", owner.user);
-        return Err(DeliveryError::Permanent(reason));
-    }
-    let name = CString::new(owner.user.as_str())
-        .map_err(|_| DeliveryError::Permanent("the owner's name holds a NUL byte".into()))?;
-    let group = Gid::from_raw(owner.gid);
-    let groups = getgrouplist(&name, group).unwrap_or_else(|_| vec![group]);
-    let (uid, gid) = (owner.uid, owner.gid);
-    // SAFETY: between fork and exec only system calls are made; nothing is allocated.
-    unsafe {
-        command.pre_exec(move || {
-            setgroups(&groups)?;
-            nix::unistd::setgid(Gid::from_raw(gid))?;
-            nix::unistd::setuid(Uid::from_raw(uid))?;
-            Ok(())
-        });
-    }
-    Ok(())
 }

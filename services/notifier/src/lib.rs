@@ -3,19 +3,26 @@
 //! The ledger puts each notification on a work queue. A notifier delivers it at least once, under a key that never changes
 //! ([`NotifyItem::key`](muster_schemas::notify::NotifyItem::key)), tries again with growing pauses while it fails, and
 //! tells the ledger what came of it. Nothing here can hold up a job.
+//!
+//! Commands and mail programs run under a *supervisor* ([`supervise_commands_if_asked`]), a small process for each, which
+//! changes the user and leaves nothing running that it started.
 
+mod account;
 mod command;
 mod mail;
 mod message;
 mod retry;
 mod service;
+mod supervisor;
 
 pub use command::CommandConfig;
 pub use mail::{MailConfig, MailTls};
 pub use retry::RetryConfig;
 pub use service::serve;
+pub use supervisor::{ARGUMENT, supervise_commands_if_asked};
 
 use serde::Deserialize;
+use std::path::PathBuf;
 
 /// Settings of a notifier.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -29,6 +36,10 @@ pub struct Config {
     pub mail: MailConfig,
     /// How commands are run.
     pub command: CommandConfig,
+    /// The program that supervisors of commands and mail programs are started from: this muster, or another that calls
+    /// [`supervise_commands_if_asked`] first.
+    #[serde(skip)]
+    pub supervisor: PathBuf,
 }
 
 impl Default for Config {
@@ -38,6 +49,7 @@ impl Default for Config {
             retry: RetryConfig::default(),
             mail: MailConfig::default(),
             command: CommandConfig::default(),
+            supervisor: "/proc/self/exe".into(),
         }
     }
 }

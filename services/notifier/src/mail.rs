@@ -1,6 +1,10 @@
 //! Mail over SMTP.
 
-use crate::{DeliveryError, command, message};
+use crate::{
+    DeliveryError, account,
+    command::{self, MailProgram},
+    message,
+};
 use anyhow::{Context as _, ensure};
 use lettre::{
     Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor,
@@ -10,7 +14,7 @@ use lettre::{
         client::{Certificate, Tls, TlsParameters},
     },
 };
-use muster_schemas::{notify::NotifyItem, subjects};
+use muster_schemas::{address, notify::NotifyItem, subjects};
 use serde::Deserialize;
 use std::{path::PathBuf, time::Duration};
 
@@ -18,10 +22,15 @@ use std::{path::PathBuf, time::Duration};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
-    /// A program that sends mail, instead of a server: called as `PROGRAM -s SUBJECT ADDRESS` with the text on its
+    /// A program that sends mail, instead of a server: called as `PROGRAM -s SUBJECT -- ADDRESS` with the text on its
     /// standard input, as the usual programs for mail are and as Slurm calls its `MailProg` (SL-C-15). It has
     /// `timeout_seconds`.
-    pub program: Option<PathBuf>,
+    pub program: Option<String>,
+    /// The unprivileged account that the program runs as. Only a notifier that is root can switch to it; another runs it as
+    /// itself.
+    pub account: String,
+    /// Whether `--` stands before the address. A program that was written for Slurm may want exactly three words.
+    pub end_of_options: bool,
     /// The mail server's host name or address. Without it and without a program, mail is given up at once.
     pub host: String,
     /// Its port: 25 for relays, 587 for `starttls`, 465 for `tls`.
@@ -44,6 +53,8 @@ impl Default for MailConfig {
     fn default() -> Self {
         Self {
             program: None,
+            account: "nobody".into(),
+            end_of_options: true,
             host: String::new(),
             port: 25,
             tls: MailTls::None,
@@ -71,39 +82,48 @@ pub enum MailTls {
 
 /// Sends mail to one server, or by one program.
 pub(crate) struct Mailer {
-    program: Option<(PathBuf, Duration)>,
+    program: Option<MailProgram>,
+    supervisor: PathBuf,
     server: Option<AsyncSmtpTransport<Tokio1Executor>>,
     from: Mailbox,
 }
 
 impl Mailer {
-    /// A mailer with these settings. Connects to nothing yet.
-    pub(crate) fn new(config: &MailConfig) -> anyhow::Result<Self> {
+    /// A mailer with these settings, whose program runs under this supervisor. Connects to nothing yet.
+    pub(crate) fn new(config: &MailConfig, supervisor: PathBuf) -> anyhow::Result<Self> {
         let address: Address =
             config.from.parse().with_context(|| format!("`{}` is not a mail address to send from", config.from))?;
         let from = Mailbox::new(Some("muster".into()), address);
-        let timeout = Duration::from_secs(config.timeout_seconds.max(1));
-        if let Some(program) = &config.program {
+        let limit = Duration::from_secs(config.timeout_seconds.max(1));
+        let mut mailer = Self { program: None, supervisor, server: None, from };
+        if let Some(path) = config.program.clone() {
             ensure!(config.host.is_empty(), "mail has both a `program` and a `host`: give it one of them");
-            return Ok(Self { program: Some((program.clone(), timeout)), server: None, from });
+            let account = account::of_mail(&config.account).context("[notifier.mail] account")?;
+            mailer.program = Some(MailProgram { path, account, end_of_options: config.end_of_options, limit });
+            return Ok(mailer);
         }
         if config.host.is_empty() {
-            return Ok(Self { program: None, server: None, from });
+            return Ok(mailer);
         }
         let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&config.host)
             .port(config.port)
             .tls(tls(config)?)
-            .timeout(Some(timeout));
+            .timeout(Some(limit));
         if let Some(username) = &config.username {
             builder = builder.credentials(Credentials::new(username.clone(), password(config)?));
         }
-        Ok(Self { program: None, server: Some(builder.build()), from })
+        mailer.server = Some(builder.build());
+        Ok(mailer)
     }
 
     /// Sends a notification; `Ok` means that the server or the program has taken it.
     pub(crate) async fn send(&self, item: &NotifyItem, address: &str) -> Result<(), DeliveryError> {
-        if let Some((program, limit)) = &self.program {
-            return command::mail(program, item, address, *limit).await;
+        // Who put the notification on the queue had checked it, but an address must not come this far unchecked.
+        if let Err(why) = address::check(address) {
+            return Err(DeliveryError::Permanent(format!("`{address}` is not a mail address: it {why}")));
+        }
+        if let Some(program) = &self.program {
+            return command::mail(&self.supervisor, &command::of_mail(program, item, address)).await;
         }
         let Some(server) = &self.server else {
             return Err(DeliveryError::Permanent("neither a mail server nor a mail program is configured".into()));

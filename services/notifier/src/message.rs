@@ -2,7 +2,7 @@
 
 use muster_schemas::{
     Timestamp,
-    job::{MailWords, Outcome, Sink},
+    job::{ExitStatus, MailWords, Outcome, Sink},
     notify::NotifyItem,
 };
 use std::fmt::Write as _;
@@ -32,6 +32,9 @@ pub(crate) fn body(item: &NotifyItem) -> String {
     line("Queue", &item.queue);
     line("Submitted", &time(Some(item.submitted)));
     line("Started", &time(item.started));
+    line("Run time", &run_time(item));
+    line("Exit", &exit(item));
+    line("Output", item.output.as_deref().unwrap_or_default());
     line("Nodes", &item.nodes.join(","));
     line("Cluster", &item.cluster);
     text
@@ -43,6 +46,22 @@ fn event_words(item: &NotifyItem) -> String {
         Some(Outcome::Failed(status)) => format!("failed with {status}"),
         Some(Outcome::LaunchFailed(why)) => format!("could not be started: {why}"),
         _ => item.event.replace('_', " "),
+    }
+}
+
+/// How long a job that is over has run, as `[D-]HH:MM:SS`.
+fn run_time(item: &NotifyItem) -> String {
+    let (Some(started), Some(_)) = (item.started, &item.outcome) else { return String::new() };
+    let seconds = u64::try_from(item.time.micros_since(started)).unwrap_or(0) / 1_000_000;
+    muster_slurm::duration::long(seconds)
+}
+
+/// The exit status of a job whose processes ended by themselves.
+fn exit(item: &NotifyItem) -> String {
+    match &item.outcome {
+        Some(Outcome::Completed) if item.task_outcomes.is_none() => ExitStatus::Code(0).to_string(),
+        Some(Outcome::Failed(status)) => status.to_string(),
+        _ => String::new(),
     }
 }
 

@@ -37,7 +37,7 @@ pub async fn serve(
     ready: oneshot::Sender<()>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let mailer = Mailer::new(&config.mail).context("mail cannot be sent")?;
+    let mailer = Mailer::new(&config.mail, config.supervisor.clone()).context("mail cannot be sent")?;
     let slots = Arc::new(Semaphore::new(config.max_deliveries.clamp(1, 1000)));
     let mut items = bus.worker(&WorkQueue::NOTIFY).await.context("the notifier cannot work on its queue")?;
     let notifier = Arc::new(Notifier { ledger: LedgerClient::new(bus), mailer, config });
@@ -134,7 +134,10 @@ impl Notifier {
     async fn deliver(&self, item: &NotifyItem) -> Result<(), DeliveryError> {
         match &item.sink {
             Sink::Mail(address) | Sink::MailAs { address, .. } => self.mailer.send(item, address).await,
-            Sink::Exec(text) => command::run(&self.config.command, item, text).await,
+            Sink::Exec(text) => {
+                let order = command::of_owner(&self.config.command, item, text)?;
+                command::run(&self.config.supervisor, &order, self.config.command.max_output_bytes).await
+            }
         }
     }
 

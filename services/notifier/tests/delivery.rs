@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     command::{Answer, Command, CommandEnvelope, Reply},
     event::{DeliveryResult, Owner},
-    job::{MailWords, Occasion, Outcome, Sink},
+    job::{ExitStatus, MailWords, Occasion, Outcome, Sink},
     notify::NotifyItem,
     subjects,
 };
@@ -137,11 +137,19 @@ fn quick_retry() -> RetryConfig {
 }
 
 fn mail_config(mail: MailConfig) -> Config {
-    Config { mail, retry: quick_retry(), ..Config::default() }
+    Config { mail, retry: quick_retry(), supervisor: supervisor(), ..Config::default() }
+}
+
+fn supervisor() -> PathBuf {
+    let tests = std::env::current_exe().expect("known");
+    let program = tests.ancestors().nth(2).expect("it is in deps").join("examples/muster-command-supervisor");
+    assert!(program.exists(), "{} is missing: build the examples of muster-notifier", program.display());
+    program
 }
 
 fn exec_config(command: CommandConfig, max_attempts: u64) -> Config {
-    Config { command, retry: RetryConfig { max_attempts, ..quick_retry() }, ..Config::default() }
+    let retry = RetryConfig { max_attempts, ..quick_retry() };
+    Config { command, retry, supervisor: supervisor(), ..Config::default() }
 }
 
 fn item(sink: Sink) -> NotifyItem {
@@ -163,6 +171,7 @@ fn item(sink: Sink) -> NotifyItem {
         submitted: Timestamp::now(),
         started: Some(Timestamp::now()),
         task_outcomes: None,
+        output: None,
     }
 }
 
@@ -183,6 +192,32 @@ async fn mail_arrives_with_a_stable_message_id_and_nothing_injected() {
     assert_eq!(world.result().await, DeliveryResult::Delivered);
 }
 
+/// D27: what people want to know of a job that is over.
+#[tokio::test]
+async fn mail_at_the_end_has_run_time_exit_status_and_output_file() {
+    let mut server = SmtpServer::start(&[]).await;
+    let mut world = World::start(mail_config(server.mail_config())).await;
+    let started = Timestamp::from_unix_seconds(1_000_000);
+    let over = NotifyItem {
+        event: "failed".into(),
+        outcome: Some(Outcome::Failed(ExitStatus::Code(3))),
+        started: Some(started),
+        time: started.plus_seconds(3 * 3600 + 62),
+        output: Some("/home/ada/muster-12.out".into()),
+        ..mail_item()
+    };
+    world.enqueue(&over).await;
+    let body = server.line().await["body"].as_str().unwrap_or_default().to_owned();
+    for line in ["Run time   03:01:02", "Exit       exit status 3", "Output     /home/ada/muster-12.out"] {
+        assert!(body.lines().any(|has| has == line), "{line}:\n{body}");
+    }
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+    let begun = NotifyItem { of: Sequence(346), outcome: None, event: "started".into(), ..mail_item() };
+    world.enqueue(&begun).await;
+    let body = server.line().await["body"].as_str().unwrap_or_default().to_owned();
+    assert!(!body.contains("Run time") && !body.contains("Exit"), "{body}");
+}
+
 #[tokio::test]
 async fn a_login_name_is_of_the_domain_that_mail_comes_from() {
     let mut server = SmtpServer::start(&[]).await;
@@ -193,18 +228,39 @@ async fn a_login_name_is_of_the_domain_that_mail_comes_from() {
     assert_eq!(world.result().await, DeliveryResult::Delivered);
 }
 
-/// SL-C-15, EX-22: `-s <subject> <user>`.
+/// A folder with a mail program that anybody may run and that may write there.
+struct MailProgram {
+    folder: tempfile::TempDir,
+}
+
+impl MailProgram {
+    fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mode = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("its own file");
+        };
+        let program = folder.path().join("mail");
+        std::fs::write(&program, format!("#!/bin/sh\ncd {} || exit\n{script}\n", folder.path().display()))
+            .expect("written");
+        mode(&program, 0o755);
+        mode(folder.path(), 0o777);
+        Self { folder }
+    }
+
+    fn config(&self) -> MailConfig {
+        MailConfig { program: Some(self.folder.path().join("mail").display().to_string()), ..MailConfig::default() }
+    }
+
+    /// What it wrote to a file, which is complete once the mail was delivered.
+    fn wrote(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+}
+
+/// SL-C-15, EX-22: `-s <subject> <user>`; F0: nothing before the address but the end of options.
 #[tokio::test]
 async fn a_mail_program_is_called_with_the_subject_and_the_address() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("mail");
-    let said = folder.path().join("said");
-    let script =
-        format!("#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done > {0}\ncat >> {0}\n", said.display());
-    std::fs::write(&program, script).expect("written");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("made executable");
-    let mail = MailConfig { program: Some(program), ..MailConfig::default() };
-    let mut world = World::start(mail_config(mail)).await;
+    let program = MailProgram::new("for word in \"$@\"; do echo \"<$word>\"; done >said; cat >>said");
     let begin = Timestamp::from_unix_seconds(1_000_000);
     let cancelled = NotifyItem {
         name: "bash".into(),
@@ -213,12 +269,81 @@ async fn a_mail_program_is_called_with_the_subject_and_the_address() {
         time: begin.plus_seconds(8),
         ..item(Sink::MailAs { address: "adam".into(), words: MailWords::Slurm })
     };
-    world.enqueue(&cancelled).await;
+    for (end_of_options, words) in [(true, "<-->\n"), (false, "")] {
+        let mut world = World::start(mail_config(MailConfig { end_of_options, ..program.config() })).await;
+        world.enqueue(&cancelled).await;
+        assert_eq!(world.result().await, DeliveryResult::Delivered);
+        let said = program.wrote("said");
+        let subject = "Slurm Job_id=12 Name=bash Ended, Run time 00:00:08, CANCELLED, ExitCode 0";
+        assert!(said.starts_with(&format!("<-s>\n<{subject}>\n{words}<adam>\n")), "{said}");
+        assert!(said.contains("node1,node2"), "{said}");
+    }
+}
+
+/// F0: not as root, not with its groups, its environment or its files.
+#[tokio::test]
+async fn a_mail_program_runs_as_an_unprivileged_account_with_nothing_of_the_notifier_s() {
+    // A file that is open and closed by no `exec`, as what started muster may have left.
+    let leaked = std::fs::File::open("/dev/null").expect("there");
+    nix::fcntl::fcntl(&leaked, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).expect("set");
+    let program = MailProgram::new("{ id -u; id -G; ls /proc/self/fd | wc -l; env; } >said");
+    let mut world = World::start(mail_config(program.config())).await;
+    world.enqueue(&mail_item()).await;
     assert_eq!(world.result().await, DeliveryResult::Delivered);
-    let said = std::fs::read_to_string(said).expect("the program was called");
-    let call = "<-s>\n<Slurm Job_id=12 Name=bash Ended, Run time 00:00:08, CANCELLED, ExitCode 0>\n<adam>\n";
-    assert!(said.starts_with(call), "{said}");
-    assert!(said.contains("node1,node2"), "{said}");
+    let said = program.wrote("said");
+    let mut lines = said.lines();
+    let own = nix::unistd::Uid::effective();
+    if own.is_root() {
+        let id =
+            |option| std::process::Command::new("id").args([option, "nobody"]).output().expect("there is id").stdout;
+        let expected = String::from_utf8([id("-u"), id("-G")].concat()).expect("numbers");
+        assert!(said.starts_with(&expected) && !said.starts_with("0\n"), "{said}");
+    } else {
+        assert_eq!(lines.next(), Some(own.to_string().as_str()));
+    }
+    // Its three streams, and the folder that `ls` reads.
+    assert_eq!(said.lines().nth(2), Some("4"), "{said}");
+    let unknown = |line: &&str| {
+        line.split_once('=').is_some_and(|(name, _)| {
+            !["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "_", "SHLVL"].contains(&name)
+                && !name.starts_with("MUSTER_")
+        })
+    };
+    assert_eq!(said.lines().find(unknown), None, "{said}");
+}
+
+/// F0: whatever put it on the queue.
+#[tokio::test]
+async fn an_address_that_is_an_option_comes_to_no_mail_program() {
+    let program = MailProgram::new("touch called");
+    let mut world = World::start(mail_config(program.config())).await;
+    let addresses = ["--exec=!id>/tmp/ran@x", "-oQ", "a b@x"].map(str::to_owned);
+    for (count, address) in (0..).step_by(2).zip(addresses) {
+        let slurm = Sink::MailAs { address: address.clone(), words: MailWords::Slurm };
+        for (count, sink) in (count..).zip([Sink::Mail(address), slurm]) {
+            let item = NotifyItem { of: Sequence(345 + count), ..item(sink) };
+            world.enqueue(&item).await;
+            let (attempts, error) = world.given_up().await;
+            assert!(attempts == 1 && error.contains("is not a mail address"), "{error}");
+        }
+    }
+    assert!(!program.folder.path().join("called").exists());
+}
+
+/// Mail programs hand the mail to another program and do not wait for it.
+#[tokio::test]
+async fn what_a_mail_program_leaves_running_may_go_on_until_the_limit() {
+    let program = MailProgram::new("(while [ ! -e go ]; do sleep 0.01; done; echo sent >sent) >/dev/null 2>&1 &");
+    let mut world = World::start(mail_config(program.config())).await;
+    world.enqueue(&mail_item()).await;
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+    std::fs::write(program.folder.path().join("go"), "").expect("written");
+    let waiting = async {
+        while program.wrote("sent").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, waiting).await.expect("it is sent");
 }
 
 #[tokio::test]
@@ -392,6 +517,42 @@ async fn a_command_that_hangs_is_killed_with_what_it_started() {
     assert!(error.contains("killed after 1 s"), "{error}");
     let pid = std::fs::read_to_string(pid_file).expect("it ran");
     wait_until_gone(pid.trim()).await;
+}
+
+/// F18: also not in a session of its own, and although its parent has ended.
+#[tokio::test]
+async fn a_command_that_ends_leaves_nothing_running() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid_file = folder.path().join("pid");
+    let mut world = World::start(exec_config(CommandConfig::default(), 1)).await;
+    let pid = pid_file.display();
+    let command = format!(
+        "(setsid sh -c 'echo $$ >{pid}.new; mv {pid}.new {pid}; exec sleep 1000' &) & \
+                           while [ ! -e {pid} ]; do sleep 0.01; done"
+    );
+    world.enqueue(&item(Sink::Exec(command))).await;
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+    let pid = std::fs::read_to_string(pid_file).expect("it ran");
+    wait_until_gone(pid.trim()).await;
+}
+
+/// A notifier that is killed cannot end what it runs; the supervisor sees that it is gone.
+#[tokio::test]
+async fn a_command_ends_with_its_notifier() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid_file = folder.path().join("pid");
+    let config = exec_config(CommandConfig { time_limit_seconds: 1000, ..CommandConfig::default() }, 1);
+    let world = World::start(config).await;
+    world.enqueue(&item(Sink::Exec(format!("echo $$ >{}; setsid sleep 1000", pid_file.display())))).await;
+    let read = || std::fs::read_to_string(&pid_file).unwrap_or_default();
+    let started = async {
+        while !read().ends_with('\n') {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, started).await.expect("it starts");
+    drop(world);
+    wait_until_gone(read().trim()).await;
 }
 
 async fn wait_until_gone(pid: &str) {

@@ -11,6 +11,7 @@ mod share;
 mod tasks;
 
 use crate::free::{Free, FreeNode, Undo};
+use apart::deal_to_requests;
 pub use apart::{EachNode, Wanted, deal, of_others};
 pub(crate) use enough::Enough;
 use muster_domain::requests;
@@ -19,7 +20,10 @@ use muster_schemas::{
     resources::{Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, Request, Sharing},
 };
 use share::Demand;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// Which nodes may serve a component, apart from what its requests say.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +54,14 @@ pub fn place_alternative<'a>(
     let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
     let mut shares: BTreeMap<NodeId, usize> = BTreeMap::new();
     let mut placement = ComponentPlacement { alternative: number, shares: Vec::new() };
-    for request in requests {
+    // First fit is good enough for requests that cannot be dealt out nodes before.
+    let dealt = if alternative.scatter { deal_to_requests(free, scope, requests) } else { None };
+    for (own, request) in requests.iter().enumerate() {
+        let mut barred = Cow::Borrowed(scope.taken_nodes);
+        if alternative.scatter {
+            barred.to_mut().extend(shares.keys().copied().chain(of_others(dealt.as_deref().unwrap_or_default(), own)));
+        }
+        let scope = &Scope { taken_nodes: &barred, ..*scope };
         let Some(placed) = place_request(free, scope, request, exclusive) else {
             free.undo(own_undo);
             return None;
@@ -65,6 +76,9 @@ pub fn place_alternative<'a>(
                 }
             }
         }
+    }
+    if alternative.scatter {
+        placement.shares.sort_by_key(|share| share.node);
     }
     free.take_licences(&alternative.licences, &mut own_undo);
     undo.append(own_undo);

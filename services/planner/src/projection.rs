@@ -309,7 +309,7 @@ impl Projection {
     /// What an event can change, as far as it can be told from the event, with what it was before.
     fn touched(&mut self, event: &Event) -> Touched {
         let run = event.run().or_else(|| event.job().and_then(|job| self.state.job(job)?.run()));
-        let named = event.job().or_else(|| run.and_then(|run| self.state.run(run)).map(|run| run.job));
+        let named = event.job();
         let mut ids: Vec<JobId> = named.into_iter().collect();
         ids.extend(named.filter(|job| job.index.is_some()).map(JobId::whole));
         if let Event::Planned { plan } = event {

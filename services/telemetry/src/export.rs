@@ -1,8 +1,9 @@
 //! Export to an OpenTelemetry collector, from threads of the SDK's own: a collector that is slow or gone costs spans and
 //! metrics, never a scheduler's time.
 
-use crate::metrics;
+use crate::{Identity, metrics};
 use anyhow::{Context as _, ensure};
+use opentelemetry::KeyValue;
 use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::{
     Resource,
@@ -20,13 +21,14 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Begins to export spans and metrics.
-pub(crate) fn start(service: &str, endpoint: &str) -> anyhow::Result<SdkTracerProvider> {
+pub(crate) fn start(identity: &Identity, endpoint: &str) -> anyhow::Result<SdkTracerProvider> {
     ensure!(
         endpoint.starts_with("http://"),
         "`{endpoint}` is not the address of a collector: expected plain http, such as http://127.0.0.1:4318"
     );
     let base = endpoint.trim_end_matches('/');
-    let resource = Resource::builder().with_service_name(service.to_owned()).build();
+    let attributes = identity.attributes().into_iter().map(|(name, value)| KeyValue::new(name, value));
+    let resource = Resource::builder().with_attributes(attributes).build();
     let metric_exporter = MetricExporter::builder()
         .with_http()
         .with_endpoint(format!("{base}/v1/metrics"))

@@ -9,6 +9,7 @@
 //! a span is one relaxed load, and it becomes real as soon as somebody looks.
 
 mod export;
+mod listener;
 pub mod metrics;
 pub mod testing;
 pub mod trace;
@@ -16,6 +17,7 @@ pub mod trace;
 use anyhow::Context as _;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
+use std::net::SocketAddr;
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _};
 
 /// How a process shows what it does.
@@ -30,11 +32,66 @@ pub struct TelemetryConfig {
     /// Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without
     /// one nothing is exported.
     pub otlp_endpoint: Option<String>,
+    /// The cluster that this process belongs to, said in what it exports. Without it, the name in `[cluster]` if the file has one.
+    pub cluster: Option<String>,
+    /// Address and port where this process shows its metrics in the format of Prometheus, at `/metrics`, such as
+    /// `127.0.0.1:9464`. Whoever reaches it may read them. Without one they are only at the gateway.
+    pub metrics_listen: Option<SocketAddr>,
+}
+
+/// Which process it is that exports: what keeps the series of one process apart from those of every other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// What it is: `muster-planner`, for example.
+    pub service: String,
+    /// The cluster, if it is known.
+    pub cluster: Option<String>,
+    /// The node, for the executor of one.
+    pub node: Option<String>,
+}
+
+impl Identity {
+    /// A process that is only known by what it is.
+    pub fn of(service: &str) -> Self {
+        Self { service: service.to_owned(), ..Self::default() }
+    }
+
+    /// What nobody else has: host, node or service, and process.
+    fn instance(&self, host: &str) -> String {
+        let name = self.node.as_deref().unwrap_or(&self.service);
+        format!("{host}/{name}/{}", std::process::id())
+    }
+
+    /// What is said of the process, by the names that OpenTelemetry has for it.
+    fn attributes(&self) -> Vec<(&'static str, String)> {
+        let host = host_name();
+        let mut attributes = vec![
+            ("service.name", self.service.clone()),
+            ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("service.instance.id", self.instance(&host)),
+            ("host.name", host),
+        ];
+        attributes.extend(self.node.clone().map(|node| ("muster.node", node)));
+        attributes.extend(self.cluster.clone().map(|cluster| ("muster.cluster", cluster)));
+        attributes
+    }
+}
+
+/// The host, as the kernel calls it.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
 impl Default for TelemetryConfig {
     fn default() -> Self {
-        Self { log_filter: "info".into(), log_format: LogFormat::Text, otlp_endpoint: None }
+        Self {
+            log_filter: "info".into(),
+            log_format: LogFormat::Text,
+            otlp_endpoint: None,
+            cluster: None,
+            metrics_listen: None,
+        }
     }
 }
 
@@ -74,16 +131,21 @@ impl Drop for Guard {
     }
 }
 
-/// Starts telemetry for this process; `service` is its name in traces and metrics. Call it once, before any metric is made.
+/// Starts telemetry for this process. Call it once, before any metric is made.
 ///
 /// # Errors
-/// If the log filter or the collector's address cannot be understood, or telemetry has been started already. A collector
+/// If the log filter or the collector's address cannot be understood, nobody can listen where the metrics are to be shown, or
+/// telemetry has been started already. A collector
 /// that does not answer is not an error: it is said once in the log, and the scheduler goes on.
-pub fn init(service: &str, config: &TelemetryConfig) -> anyhow::Result<Guard> {
+pub fn init(identity: &Identity, config: &TelemetryConfig) -> anyhow::Result<Guard> {
     let tracer_provider = match &config.otlp_endpoint {
-        Some(endpoint) => Some(export::start(service, endpoint)?),
+        Some(endpoint) => Some(export::start(identity, endpoint)?),
         None => None,
     };
+    metrics::tell_process(identity);
+    if let Some(address) = config.metrics_listen {
+        listener::start(address)?;
+    }
     let (filter, handle) = reload::Layer::new(parse_filter(&config.log_filter)?);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
@@ -116,7 +178,7 @@ mod tests {
     #[test]
     fn a_filter_that_makes_no_sense_is_refused() {
         let config = TelemetryConfig { log_filter: "info,muster_ledger=loud".into(), ..TelemetryConfig::default() };
-        let error = init("test", &config).err().expect("refused");
+        let error = init(&Identity::of("test"), &config).err().expect("refused");
         assert!(error.to_string().contains("muster_ledger=loud"), "{error}");
     }
 
@@ -124,14 +186,14 @@ mod tests {
     fn an_address_that_cannot_be_exported_to_is_refused() {
         for endpoint in ["https://collector:4318", "collector:4318", ""] {
             let config = TelemetryConfig { otlp_endpoint: Some(endpoint.into()), ..TelemetryConfig::default() };
-            let error = init("test", &config).err().expect("refused");
+            let error = init(&Identity::of("test"), &config).err().expect("refused");
             assert!(error.to_string().contains("http://"), "{error}");
         }
     }
 
     #[test]
     fn the_filter_can_be_changed_while_running() {
-        let guard = init("test", &TelemetryConfig::default()).expect("started");
+        let guard = init(&Identity::of("test"), &TelemetryConfig::default()).expect("started");
         assert!(!tracing::enabled!(tracing::Level::DEBUG));
         guard.set_log_filter("debug").expect("understood");
         assert!(tracing::enabled!(tracing::Level::DEBUG));

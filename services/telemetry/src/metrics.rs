@@ -83,6 +83,12 @@ pub fn render_prometheus() -> String {
     }
 }
 
+/// Says in a metric which process this is, so that what Prometheus reads can be joined with it.
+pub(crate) fn tell_process(identity: &crate::Identity) {
+    let labels = identity.attributes().into_iter().map(|(name, value)| KeyValue::new(name.replace('.', "_"), value));
+    gauge("muster_process_info", "Which process this is; always 1.").record(1, &labels.collect::<Vec<_>>());
+}
+
 fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| Registry::new(None))
 }

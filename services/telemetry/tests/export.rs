@@ -1,6 +1,6 @@
 //! Export over OTLP to a collector that is there, and to one that is not.
 
-use muster_telemetry::{TelemetryConfig, init, metrics};
+use muster_telemetry::{Identity, TelemetryConfig, init, metrics};
 use std::{
     io::{BufReader, Write as _},
     net::TcpListener,
@@ -63,13 +63,21 @@ fn contains(body: &[u8], text: &str) -> bool {
 #[tokio::test]
 async fn spans_and_metrics_reach_the_collector_at_the_latest_when_telemetry_ends() {
     let (port, received) = start_collector();
-    let guard = init("muster-test", &config(port)).expect("started");
+    let identity =
+        Identity { node: Some("node7".into()), cluster: Some("alpha".into()), ..Identity::of("muster-test") };
+    let guard = init(&identity, &config(port)).expect("started");
     tracing::debug_span!(target: "muster_test", "a_span_to_export").in_scope(|| {});
     metrics::counter("muster_exported_total", "Counts.").add(7, &[]);
     drop(guard);
     let (mut spans, mut counts) = (false, false);
     while !(spans && counts) {
         let (path, body) = received.recv_timeout(DEADLINE).expect("exports in time");
+        // Two nodes, or two of a kind on a host, must not write the same series (D8).
+        let instance = format!("/node7/{}", std::process::id());
+        let said = ["service.instance.id", &instance, "host.name", "muster.node", "muster.cluster", "alpha"];
+        for part in said {
+            assert!(contains(&body, part), "{path} does not say {part}");
+        }
         spans |= path == "/v1/traces" && contains(&body, "a_span_to_export") && contains(&body, "muster-test");
         counts |= path == "/v1/metrics" && contains(&body, "muster_exported_total");
     }
@@ -81,7 +89,7 @@ async fn a_collector_that_is_away_holds_nothing_up() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("bound").port()
     };
-    let guard = init("muster-test", &config(port)).expect("an absent collector is no error");
+    let guard = init(&Identity::of("muster-test"), &config(port)).expect("an absent collector is no error");
     tracing::debug_span!(target: "muster_test", "lost").in_scope(|| {});
     drop(guard);
 }

@@ -103,16 +103,18 @@ impl Components {
                 Ok(())
             }
             Event::RunAllocated { job, run, placement } => self.allocated(*job, *run, placement),
-            Event::RunNodeStarted { run, node } => self.part_started(*run, *node, None),
-            Event::RunPartStarted { run, node, component } => self.part_started(*run, *node, Some(*component)),
+            Event::RunNodeStarted { run, node, .. } => self.part_started(*run, *node, None),
+            Event::RunPartStarted { run, node, component, .. } => self.part_started(*run, *node, Some(*component)),
             Event::RunStarted { run, node, .. } => {
                 if !self.attempts.get(run).is_some_and(|attempt| attempt.is_shared(*node)) {
                     self.part_started(*run, *node, None)?;
                 }
                 self.run_started(*run)
             }
-            Event::RunNodeEnded { run, node, exit } => self.part_ended(*run, *node, None, exit),
-            Event::RunPartEnded { run, node, component, exit } => self.part_ended(*run, *node, Some(*component), exit),
+            Event::RunNodeEnded { run, node, exit, .. } => self.part_ended(*run, *node, None, exit),
+            Event::RunPartEnded { run, node, component, exit, .. } => {
+                self.part_ended(*run, *node, Some(*component), exit)
+            }
             Event::ComponentStopping { run, component, .. } => self.stopping(*run, *component),
             Event::ComponentEnded { run, component, .. } => self.component_ended(*run, *component),
             Event::RunEnded { run, last, .. } => {

@@ -236,7 +236,7 @@ fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Alternative {
         memory: Some(Memory { bytes: GIB, per: Per::Core }),
         ..Request::default()
     };
-    Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), licences: BTreeMap::new() }
+    Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), ..Alternative::default() }
 }
 
 fn demand(alternative: Alternative) -> Demand {

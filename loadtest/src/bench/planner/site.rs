@@ -43,7 +43,7 @@ impl Site {
             licences: BTreeMap::new(),
             ..ClusterConfig::default()
         };
-        site.ask(administrator(), Command::Configure { config: Box::new(config), keep_unnamed: true })?;
+        site.ask(administrator(), Command::Configure { change: Box::new(config.into()), keep_unnamed: true })?;
         site.ask(administrator(), Command::SetPolicy { policy: Box::new(policy.clone()) })?;
         for executor in executors {
             let hello = Command::NodeHello { boot_id: "first".to_owned(), parts: Vec::new(), highest_run: None };

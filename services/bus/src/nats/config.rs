@@ -1,5 +1,10 @@
+use crate::BusError;
+use muster_schemas::subjects;
 use serde::Deserialize;
 use std::path::PathBuf;
+
+/// What the subjects of all inboxes begin with.
+pub(super) const INBOX: &str = "_INBOX";
 
 /// How NATS is reached and what is kept there.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -13,6 +18,9 @@ pub struct NatsConfig {
     pub password_file: Option<PathBuf>,
     /// A credentials file (JWT and NKey seed) to log in with instead.
     pub credentials_file: Option<PathBuf>,
+    /// Where answers come to: the first token of the subjects of this client's inboxes, `_INBOX_` and more. Without it,
+    /// `_INBOX_USER`, so that each user can be kept from the answers to others; `_INBOX` without a user.
+    pub inbox_prefix: Option<String>,
     /// A file of certificates (PEM) that the server's certificate is checked against beside the system's.
     pub tls_ca_file: Option<PathBuf>,
     /// A file with the client's certificate (PEM); needs `tls_key_file`.
@@ -46,6 +54,7 @@ impl Default for NatsConfig {
             user: None,
             password_file: None,
             credentials_file: None,
+            inbox_prefix: None,
             tls_ca_file: None,
             tls_certificate_file: None,
             tls_key_file: None,
@@ -53,6 +62,28 @@ impl Default for NatsConfig {
             replicas: 1,
             log: StreamLimits { max_age_seconds: 24 * 3600, max_bytes: 256 << 20 },
             events: StreamLimits { max_age_seconds: 7 * 24 * 3600, max_bytes: 1 << 30 },
+        }
+    }
+}
+
+impl NatsConfig {
+    /// The first token of the subjects of this client's inboxes.
+    ///
+    /// # Errors
+    /// The one that is configured is none.
+    pub(super) fn inbox(&self) -> Result<String, BusError> {
+        match (&self.inbox_prefix, &self.user) {
+            (Some(prefix), _) => {
+                let is_one = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_graphic() && !b".*>".contains(&byte));
+                match prefix.strip_prefix(INBOX).is_some_and(is_one) {
+                    true => Ok(prefix.clone()),
+                    false => Err(BusError::Unusable(format!(
+                        "`{prefix}` is no `inbox_prefix`: it must begin with `{INBOX}` and have no `.`, `*`, `>` or white space"
+                    ))),
+                }
+            }
+            (None, Some(user)) => Ok(format!("{INBOX}_{}", subjects::token(user))),
+            (None, None) => Ok(INBOX.to_owned()),
         }
     }
 }

@@ -65,6 +65,7 @@ fn addresses(url: &str) -> Result<Vec<async_nats::ServerAddr>, BusError> {
 async fn options(config: &NatsConfig, count: watch::Sender<u64>) -> Result<ConnectOptions, BusError> {
     let mut options = ConnectOptions::new()
         .name("muster")
+        .custom_inbox_prefix(config.inbox()?)
         .connection_timeout(SERVER_TIMEOUT)
         .ping_interval(PING_INTERVAL)
         .subscription_capacity(WAITING_MESSAGES)

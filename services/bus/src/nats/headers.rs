@@ -10,6 +10,10 @@ const TRACE_PARENT: &str = "traceparent";
 pub(super) const FIRST_SEQUENCE: &str = "Muster-First-Sequence";
 /// Last sequence of a message of the log stream.
 pub(super) const LAST_SEQUENCE: &str = "Muster-Last-Sequence";
+/// On a message of the log stream: the log that it is of, in hexadecimal digits.
+pub(super) const LOG: &str = "Muster-Log";
+/// On a message of the log stream: the process that appended it, in hexadecimal digits.
+pub(super) const WRITER: &str = "Muster-Writer";
 /// On a reply that is none: why.
 pub(super) const NO_REPLY: &str = "Muster-No-Reply";
 
@@ -24,6 +28,17 @@ pub(super) fn of_trace(trace: &TraceContext) -> HeaderMap {
 /// The number in a header.
 pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.as_str().parse().ok()
+}
+
+/// 16 bytes as a header has them.
+pub(super) fn hexadecimal(bytes: [u8; 16]) -> String {
+    format!("{:032x}", u128::from_be_bytes(bytes))
+}
+
+/// The 16 bytes in a header.
+pub(super) fn sixteen_bytes(headers: &HeaderMap, name: &str) -> Option<[u8; 16]> {
+    let text = headers.get(name)?.as_str();
+    (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok()).flatten().map(u128::to_be_bytes)
 }
 
 /// A message that arrived, with its subject.

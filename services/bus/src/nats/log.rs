@@ -1,31 +1,31 @@
 //! The log stream on JetStream: one message for each commit, or several for one that is larger than a message may be.
 
-use super::{Core, SERVER_TIMEOUT, headers, streams, unavailable};
+use super::{Core, headers, streams, unavailable};
 use crate::{
-    BusError, LogItem, LogStream, Message,
+    BusError, LogId, LogItem, LogStream, LogTail, Message,
     feed::from_sequence,
     log_stream::{LogWriter, log_queue},
-    pause::Backoff,
 };
-use async_nats::jetstream::{
-    consumer::{AckPolicy, Consumer, DeliverPolicy, pull},
-    context::PublishErrorKind,
-    message::PublishMessage,
-    stream::LastRawMessageErrorKind,
+use async_nats::{
+    HeaderMap,
+    jetstream::{context::PublishErrorKind, message::PublishMessage, stream::LastRawMessageErrorKind},
 };
 use futures::StreamExt;
-use muster_schemas::{codec, event::Commit, ids::Sequence, subjects};
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+use muster_schemas::{
+    codec,
+    event::{Commit, Record},
+    ids::Sequence,
+    subjects,
 };
-
-/// A reader that the server has not heard of for so long is dropped there.
-const INACTIVE_READER: Duration = Duration::from_secs(60);
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
 
 /// Appends to the log stream. It knows where the stream ends, and the server refuses what does not follow there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LogAppender {
+    /// Tells what this process appends from what others do.
+    writer: [u8; 16],
+    log: Mutex<LogId>,
     end: Mutex<End>,
 }
 
@@ -49,15 +49,48 @@ struct KnownEnd {
     record: Option<Sequence>,
 }
 
+impl Default for LogAppender {
+    fn default() -> Self {
+        let writer = uuid::Uuid::new_v4().into_bytes();
+        Self { writer, log: Mutex::default(), end: Mutex::default() }
+    }
+}
+
 impl LogAppender {
     fn replace(&self, end: End) -> End {
         std::mem::replace(&mut *self.end.lock().unwrap_or_else(PoisonError::into_inner), end)
     }
 
-    pub(super) async fn find_tail(&self, core: &Core) -> Result<Option<Sequence>, BusError> {
-        let end = find_end(core).await?;
+    fn log(&self) -> MutexGuard<'_, LogId> {
+        // It is set as a whole.
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn find_tail(&self, core: &Core) -> Result<LogTail, BusError> {
+        let (message, tail) = find_tail(core, self.writer).await?;
+        self.replace(End::Known(KnownEnd { message, record: tail.sequence() }));
+        Ok(tail)
+    }
+
+    pub(super) async fn claim(&self, core: &Core, log: LogId, last: Record) -> Result<(), BusError> {
+        *self.log() = log;
+        let end = self.take_end(core).await?;
+        let (first, commit) = (last.sequence, Commit { records: vec![last] });
+        let part = match encode(&commit)? {
+            payload if payload.len() <= core.max_payload_bytes() => Part { first, last: first, payload },
+            // Readers get the record from the ledger; the headers say who the writer is.
+            _ => Part { first, last: first, payload: encode(&Commit { records: Vec::new() })? },
+        };
+        let end = self.append_part(core, end, part).await?;
         self.replace(End::Known(end));
-        Ok(end.record)
+        Ok(())
+    }
+
+    pub(super) async fn clear(&self, core: &Core) -> Result<(), BusError> {
+        let name = subjects::LOG_STREAM;
+        let stream = core.jetstream.get_stream_no_info(name).await.map_err(unavailable)?;
+        stream.purge().await.map_err(unavailable)?;
+        self.find_tail(core).await.map(drop)
     }
 
     pub(super) async fn append(&self, core: &Core, commit: Arc<Commit>) -> Result<(), BusError> {
@@ -68,7 +101,7 @@ impl LogAppender {
             let mut parts = Vec::new();
             split(commit.as_ref(), core.max_payload_bytes(), &mut parts)?;
             for part in parts {
-                end = append_part(core, end, part).await?;
+                end = self.append_part(core, end, part).await?;
             }
         }
         self.replace(End::Known(end));
@@ -84,10 +117,36 @@ impl LogAppender {
         };
         let end = match end {
             Some(end) => end,
-            None => find_end(core).await?,
+            None => {
+                let (message, tail) = find_tail(core, self.writer).await?;
+                KnownEnd { message, record: tail.sequence() }
+            }
         };
         self.replace(End::Doubtful(end));
         Ok(end)
+    }
+
+    async fn append_part(&self, core: &Core, end: KnownEnd, part: Part) -> Result<KnownEnd, BusError> {
+        let log = *self.log();
+        let message = PublishMessage::build()
+            .header(headers::FIRST_SEQUENCE, part.first.to_string())
+            .header(headers::LAST_SEQUENCE, part.last.to_string())
+            .header(headers::LOG, headers::hexadecimal(log))
+            .header(headers::WRITER, headers::hexadecimal(self.writer))
+            .expected_stream(subjects::LOG_STREAM)
+            .expected_last_sequence(end.message)
+            .payload(part.payload.into());
+        let sent = core.jetstream.send_publish(subjects::LOG_SUBJECT, message).await.map_err(unavailable)?;
+        let acknowledgement = core.acknowledged(subjects::LOG_STREAM, async {
+            match sent.await {
+                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
+                outcome => outcome.map(Some),
+            }
+        });
+        match acknowledgement.await? {
+            Some(stored) => Ok(KnownEnd { message: stored.sequence, record: Some(part.last) }),
+            None => Err(fenced(end)),
+        }
     }
 }
 
@@ -100,22 +159,39 @@ const fn fenced(end: KnownEnd) -> BusError {
     }
 }
 
-async fn find_end(core: &Core) -> Result<KnownEnd, BusError> {
-    let config = streams::log_stream(&core.config);
-    let info = core.find_or_make(&config).await?;
+/// JetStream's number of the last message, and what the message is.
+async fn find_tail(core: &Core, own: [u8; 16]) -> Result<(u64, LogTail), BusError> {
+    let info = core.find_or_make(&streams::log_stream(&core.config)).await?;
     let message = info.state.last_sequence;
     if info.state.messages == 0 {
-        return Ok(KnownEnd { message, record: None });
+        return Ok((message, LogTail::Empty));
     }
-    let stream = core.jetstream.get_stream_no_info(&config.name).await.map_err(unavailable)?;
+    let stream = core.jetstream.get_stream_no_info(subjects::LOG_STREAM).await.map_err(unavailable)?;
     match stream.get_raw_message(message).await {
-        Ok(last) => match headers::number(&last.headers, headers::LAST_SEQUENCE) {
-            Some(record) => Ok(KnownEnd { message, record: Some(Sequence(record)) }),
-            None => Err(BusError::Unusable(format!("the stream {} holds something that is no log", config.name))),
-        },
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(KnownEnd { message, record: None }),
+        Ok(last) => Ok((message, tail_of(&last.headers, last.payload, own))),
+        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok((message, LogTail::Empty)),
         Err(error) => Err(unavailable(error)),
     }
+}
+
+/// What the last message of the stream is.
+fn tail_of(headers: &HeaderMap, payload: bytes::Bytes, own: [u8; 16]) -> LogTail {
+    let log = headers::sixteen_bytes(headers, headers::LOG);
+    let writer = headers::sixteen_bytes(headers, headers::WRITER);
+    let last = headers::number(headers, headers::LAST_SEQUENCE).map(Sequence);
+    let (Some(log), Some(writer), Some(last)) = (log, writer, last) else {
+        return LogTail::Rubbish("its last message does not say which log it is of".to_owned());
+    };
+    match Message::new(payload).decode::<Commit>() {
+        Ok(Commit { mut records }) => {
+            LogTail::Record { log, is_own: writer == own, last, record: records.pop().map(Box::new) }
+        }
+        Err(error) => LogTail::Rubbish(format!("its last message is no part of a log: {error}")),
+    }
+}
+
+fn encode(commit: &Commit) -> Result<Vec<u8>, BusError> {
+    codec::encode(commit).map_err(|source| BusError::Malformed { subject: subjects::LOG_SUBJECT.to_owned(), source })
 }
 
 /// A message of the log stream.
@@ -127,8 +203,7 @@ struct Part {
 
 /// The messages that a commit becomes.
 fn split(commit: &Commit, max_bytes: usize, parts: &mut Vec<Part>) -> Result<(), BusError> {
-    let malformed = |source| BusError::Malformed { subject: subjects::LOG_SUBJECT.to_owned(), source };
-    let payload = codec::encode(commit).map_err(malformed)?;
+    let payload = encode(commit)?;
     if payload.len() <= max_bytes {
         parts.push(Part { first: commit.first(), last: commit.last(), payload });
     } else if commit.records.len() > 1 {
@@ -142,103 +217,53 @@ fn split(commit: &Commit, max_bytes: usize, parts: &mut Vec<Part>) -> Result<(),
     Ok(())
 }
 
-async fn append_part(core: &Core, end: KnownEnd, part: Part) -> Result<KnownEnd, BusError> {
-    let message = PublishMessage::build()
-        .header(headers::FIRST_SEQUENCE, part.first.to_string())
-        .header(headers::LAST_SEQUENCE, part.last.to_string())
-        .expected_stream(subjects::LOG_STREAM)
-        .expected_last_sequence(end.message)
-        .payload(part.payload.into());
-    let sent = core.jetstream.send_publish(subjects::LOG_SUBJECT, message).await.map_err(unavailable)?;
-    let acknowledgement = core.acknowledged(subjects::LOG_STREAM, async {
-        match sent.await {
-            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
-            outcome => outcome.map(Some),
-        }
-    });
-    match acknowledgement.await? {
-        Some(stored) => Ok(KnownEnd { message: stored.sequence, record: Some(part.last) }),
-        None => Err(fenced(end)),
-    }
-}
-
-/// What is appended from now on. The reader is opened again whenever it fails, at the stream's new end: what was
-/// missed meanwhile the reader's user gets from the ledger.
+/// What is appended from now on: the server repeats what it has stored on a subject of its own. After a connection that was made anew
+/// the reader's user gets from the ledger what was missed meanwhile.
 pub(super) async fn follow(core: Arc<Core>) -> Result<LogStream, BusError> {
     let (writer, stream) = log_queue();
-    let reader = open_reader(&core).await?;
-    let task = core.clone();
+    let subject = subjects::LOG_STORED_SUBJECT.to_owned();
+    let stored = core.client.subscribe(subject).await.map_err(unavailable)?;
+    core.round_trip().await;
+    let connections = core.connections.clone();
     core.spawn(async move {
         tokio::select! {
             () = writer.abandoned() => {}
-            () = follow_on(task, &writer, reader) => {}
+            () = forward(stored, connections, &writer) => {}
         }
     });
     Ok(stream)
 }
 
-async fn follow_on(core: Arc<Core>, writer: &LogWriter, mut reader: pull::Stream) {
+/// Hands on what the server repeats, until the client is closed.
+async fn forward(mut stored: async_nats::Subscriber, mut connections: watch::Receiver<u64>, writer: &LogWriter) {
+    connections.mark_unchanged();
     loop {
-        let mut connections = core.connections.clone();
-        connections.mark_unchanged();
-        tokio::select! {
-            () = forward(reader, writer) => {}
-            _ = connections.changed() => {}
-        }
-        reader = reopen(&core).await;
-        writer.push(LogItem::Interrupted);
-    }
-}
-
-async fn reopen(core: &Core) -> pull::Stream {
-    let mut backoff = Backoff::patient();
-    loop {
-        match core.unless_reconnected(open_reader(core)).await {
-            Some(Ok(reader)) => return reader,
-            Some(Err(error)) => {
-                tracing::warn!(%error, "waiting for the log stream");
-                core.streams.forget(subjects::LOG_STREAM);
-                backoff.pause().await;
-            }
-            None => {}
-        }
-    }
-}
-
-async fn open_reader(core: &Core) -> Result<pull::Stream, BusError> {
-    core.ensure(&streams::log_stream(&core.config)).await?;
-    let config = pull::Config {
-        deliver_policy: DeliverPolicy::New,
-        ack_policy: AckPolicy::None,
-        memory_storage: true,
-        num_replicas: 1,
-        inactive_threshold: INACTIVE_READER,
-        ..pull::Config::default()
-    };
-    let opened = async {
-        let consumer: Consumer<pull::Config> =
-            core.jetstream.create_consumer_on_stream(config, subjects::LOG_STREAM).await.map_err(unavailable)?;
-        consumer.stream().heartbeat(SERVER_TIMEOUT).messages().await.map_err(unavailable)
-    };
-    opened.await
-}
-
-/// Hands on what the reader brings, until it fails.
-async fn forward(mut reader: pull::Stream, writer: &LogWriter) {
-    while let Some(arrived) = reader.next().await {
-        let message = match arrived {
-            Ok(message) => message,
-            Err(error) => {
-                tracing::debug!(%error, "the log reader has failed and is opened again");
-                return;
+        let arrived = tokio::select! {
+            arrived = stored.next() => arrived,
+            Ok(()) = connections.changed() => {
+                writer.push(LogItem::Interrupted);
+                continue;
             }
         };
-        match Message::new(message.message.payload).decode::<Commit>() {
-            Ok(commit) => drop(writer.push(LogItem::Commit(Arc::new(commit)))),
+        let Some(message) = arrived else { return };
+        let is_of_log = message.headers.as_ref().is_some_and(|found| found.get(headers::LOG).is_some());
+        if super::is_delivery(&message) || !is_of_log {
+            tracing::warn!("a message of the log stream does not come from the ledger; the ledger is asked instead");
+            writer.push(LogItem::Interrupted);
+            continue;
+        }
+        match Message::new(message.payload).decode::<Commit>() {
+            Ok(commit) if is_in_order(&commit) => drop(writer.push(LogItem::Commit(Arc::new(commit)))),
+            Ok(_) => drop(writer.push(LogItem::Interrupted)),
             Err(error) => {
-                tracing::error!(%error, "a message of the log stream cannot be read; the ledger is asked instead");
+                tracing::warn!(%error, "a message of the log stream is no part of a log; the ledger is asked instead");
                 writer.push(LogItem::Interrupted);
             }
         }
     }
+}
+
+/// Whether a commit has records and their sequences follow each other.
+fn is_in_order(commit: &Commit) -> bool {
+    !commit.records.is_empty() && commit.records.windows(2).all(|pair| pair[0].sequence.next() == pair[1].sequence)
 }

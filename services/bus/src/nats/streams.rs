@@ -5,9 +5,13 @@ use crate::{BusError, PublicEvent, WorkQueue, pause::Backoff};
 use async_nats::{
     header::NATS_MESSAGE_ID,
     jetstream::{
-        ErrorCode,
-        context::{CreateStreamErrorKind, GetStreamErrorKind, PublishErrorKind},
-        stream::{Config, DiscardPolicy, Info, LastRawMessageErrorKind, RetentionPolicy, StorageType},
+        self, ErrorCode,
+        consumer::{AckPolicy, pull},
+        context::{CreateStreamErrorKind, GetStreamErrorKind, PublishErrorKind, RequestErrorKind},
+        stream::{
+            Config, DiscardPolicy, External, Info, LastRawMessageErrorKind, Republish, RetentionPolicy, Source,
+            StorageType,
+        },
     },
 };
 use muster_schemas::{ids::Sequence, subjects};
@@ -23,7 +27,12 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// Public events that are on their way to the server at a time.
 const EVENTS_IN_FLIGHT: usize = 1000;
 
-/// The streams that this process uses.
+/// The durable consumer that all workers of a queue share.
+pub(super) const WORKERS: &str = "workers";
+/// In the metadata of a mirror: when the stream that it mirrors was made.
+const ORIGIN: &str = "muster-origin";
+
+/// The streams that this process makes.
 #[derive(Debug)]
 pub(super) struct Streams {
     known: Mutex<HashMap<String, Known>>,
@@ -33,10 +42,20 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct Known {
     config: Config,
+    /// For the workers, if it is a queue.
+    consumer: Option<pull::Config>,
     /// When the server made it, in nanoseconds since 1970. Another time means another stream of the same name.
     created: i128,
     /// Whether it is thought to exist.
     present: bool,
+}
+
+/// A stream as this process wants it to be.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) config: Config,
+    /// For the workers, if it is a queue.
+    pub(super) consumer: Option<pull::Config>,
 }
 
 impl Default for Streams {
@@ -66,18 +85,19 @@ impl Streams {
         }
     }
 
-    fn forget_all(&self) -> Vec<Config> {
+    fn forget_all(&self) -> Vec<Wanted> {
         let mut known = self.known();
         known.values_mut().for_each(|known| known.present = false);
-        known.values().map(|known| known.config.clone()).collect()
+        known.values().map(|known| Wanted { config: known.config.clone(), consumer: known.consumer.clone() }).collect()
     }
 
     /// Notes a stream that was found or made.
-    fn found(&self, config: &Config, created: i128) {
-        let known = Known { config: config.clone(), created, present: true };
-        let before = self.known().insert(config.name.clone(), known);
+    fn found(&self, wanted: &Wanted, created: i128) {
+        let Wanted { config, consumer } = wanted.clone();
+        let name = config.name.clone();
+        let before = self.known().insert(name.clone(), Known { config, consumer, created, present: true });
         if before.is_some_and(|before| before.created != created) {
-            tracing::warn!(stream = config.name, "the NATS server has lost a stream; it was made anew");
+            tracing::warn!(stream = name, "the NATS server has lost a stream; it was made anew");
             self.losses.send_modify(|losses| *losses += 1);
         }
     }
@@ -85,15 +105,16 @@ impl Streams {
 
 impl Core {
     /// Makes sure that a stream exists. Cheap when it is known to.
-    pub(super) async fn ensure(&self, config: &Config) -> Result<(), BusError> {
-        match self.streams.is_present(&config.name) {
+    pub(super) async fn ensure(&self, wanted: &Wanted) -> Result<(), BusError> {
+        match self.streams.is_present(&wanted.config.name) {
             true => Ok(()),
-            false => self.find_or_make(config).await.map(drop),
+            false => self.find_or_make(wanted).await.map(drop),
         }
     }
 
-    /// What a stream is at this moment; it is made if it is missing.
-    pub(super) async fn find_or_make(&self, config: &Config) -> Result<Info, BusError> {
+    /// What a stream is at this moment; it is made if it is missing, with what belongs to it.
+    pub(super) async fn find_or_make(&self, wanted: &Wanted) -> Result<Info, BusError> {
+        let config = &wanted.config;
         let found = self.jetstream.get_stream(&config.name).await;
         let info = match found {
             Ok(stream) => self.adjust(config, stream.cached_info().clone()).await,
@@ -104,8 +125,54 @@ impl Core {
                 _ => return Err(unavailable(error)),
             },
         };
-        self.streams.found(config, info.created.unix_timestamp_nanos());
+        if let Some(consumer) = &wanted.consumer {
+            let made = self.jetstream.create_consumer_on_stream(consumer.clone(), &config.name).await;
+            made.map_err(unavailable)?;
+        }
+        let created = info.created.unix_timestamp_nanos();
+        if config.name == subjects::EVENTS_STREAM {
+            self.mirror_for_integrations(config, created).await?;
+        }
+        self.streams.found(wanted, created);
         Ok(info)
+    }
+
+    /// Integrations have an account of their own, if the server is configured so, and in it a mirror of the public events: what they do
+    /// there reaches nothing of muster. A mirror of a stream that was lost since is made anew.
+    async fn mirror_for_integrations(&self, config: &Config, created: i128) -> Result<(), BusError> {
+        let mut theirs = jetstream::with_prefix(self.client.clone(), subjects::INTEGRATION_API);
+        theirs.set_timeout(super::SERVER_TIMEOUT);
+        let origin = created.to_string();
+        match theirs.get_stream(&config.name).await {
+            Ok(mirror) if mirror.cached_info().config.metadata.get(ORIGIN) == Some(&origin) => return Ok(()),
+            Ok(_) => {
+                tracing::warn!(
+                    stream = config.name,
+                    "the mirror for integrations is of a stream that is no more; it is made anew"
+                );
+                theirs.delete_stream(&config.name).await.map_err(unavailable)?;
+            }
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {}
+                // There is no such account.
+                _ if has_no_responders(&error) => return Ok(()),
+                _ => return Err(unavailable(error)),
+            },
+        }
+        let mirrored = Source {
+            name: config.name.clone(),
+            external: Some(External {
+                api_prefix: subjects::MIRROR_API.to_owned(),
+                delivery_prefix: Some(subjects::MIRROR_DELIVERY.to_owned()),
+            }),
+            ..Source::default()
+        };
+        let metadata = HashMap::from([(ORIGIN.to_owned(), origin)]);
+        // What is mirrored has been looked at for doubles already.
+        let duplicate_window = Duration::ZERO;
+        let mirror =
+            Config { subjects: Vec::new(), mirror: Some(mirrored), metadata, duplicate_window, ..config.clone() };
+        theirs.create_stream(mirror).await.map(drop).map_err(unavailable)
     }
 
     async fn make(&self, config: &Config) -> Result<Info, BusError> {
@@ -121,15 +188,25 @@ impl Core {
         }
     }
 
-    /// Gives a stream the limits that are configured. That it cannot be done is no reason not to use it.
+    /// Gives a stream the limits that are configured, and the subjects. That it cannot be done is no reason not to use it.
     async fn adjust(&self, wanted: &Config, info: Info) -> Info {
-        let fits = info.config.max_age == wanted.max_age && info.config.max_bytes == wanted.max_bytes;
+        let has = &info.config;
+        let fits = has.max_age == wanted.max_age
+            && has.max_bytes == wanted.max_bytes
+            && has.subjects == wanted.subjects
+            && has.republish == wanted.republish;
         if fits || wanted.retention == RetentionPolicy::WorkQueue {
             return info;
         }
-        let config = Config { max_age: wanted.max_age, max_bytes: wanted.max_bytes, ..info.config.clone() };
+        let config = Config {
+            max_age: wanted.max_age,
+            max_bytes: wanted.max_bytes,
+            subjects: wanted.subjects.clone(),
+            republish: wanted.republish.clone(),
+            ..info.config.clone()
+        };
         self.jetstream.update_stream(config).await.unwrap_or_else(|error| {
-            tracing::warn!(stream = wanted.name, %error, "the stream keeps its old limits");
+            tracing::warn!(stream = wanted.name, %error, "the stream keeps its old configuration");
             info
         })
     }
@@ -146,7 +223,7 @@ impl Core {
                 acknowledgements.push(self.jetstream.send_publish(event.subject, message).await.map_err(unavailable)?);
             }
             for acknowledgement in acknowledgements {
-                self.acknowledged(&stream.name, acknowledgement.into_future()).await?;
+                self.acknowledged(&stream.config.name, acknowledgement.into_future()).await?;
             }
         }
         Ok(())
@@ -168,12 +245,12 @@ impl Core {
     }
 
     pub(super) async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError> {
-        let config = events_stream(&self.config);
-        let info = self.find_or_make(&config).await?;
+        let wanted = events_stream(&self.config);
+        let info = self.find_or_make(&wanted).await?;
         if info.state.messages == 0 {
             return Ok(None);
         }
-        let stream = self.jetstream.get_stream_no_info(&config.name).await.map_err(unavailable)?;
+        let stream = self.jetstream.get_stream_no_info(&wanted.config.name).await.map_err(unavailable)?;
         match stream.get_raw_message(info.state.last_sequence).await {
             Ok(message) => Ok(super::headers::number(&message.headers, NATS_MESSAGE_ID.as_ref()).map(Sequence)),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
@@ -182,13 +259,28 @@ impl Core {
     }
 }
 
-/// The stream of the log.
-pub(super) fn log_stream(config: &NatsConfig) -> Config {
-    kept_for_a_while(config, subjects::LOG_STREAM, subjects::LOG_SUBJECT, config.log)
+/// What the server answers if there is nobody to ask.
+fn has_no_responders(error: &async_nats::jetstream::context::GetStreamError) -> bool {
+    let cause = std::error::Error::source(error);
+    let request = cause.and_then(|cause| cause.downcast_ref::<async_nats::jetstream::context::RequestError>());
+    request.is_some_and(|request| request.kind() == RequestErrorKind::NoResponders)
 }
 
-fn events_stream(config: &NatsConfig) -> Config {
-    kept_for_a_while(config, subjects::EVENTS_STREAM, subjects::EVENTS_SUBJECTS, config.events)
+/// The stream of the log. The server repeats what it has stored, and nothing else, for those who follow the log: they need no
+/// consumers, which could be made to deliver to anywhere.
+pub(super) fn log_stream(config: &NatsConfig) -> Wanted {
+    let republish = Republish {
+        source: subjects::LOG_SUBJECT.to_owned(),
+        destination: subjects::LOG_STORED_SUBJECT.to_owned(),
+        headers_only: false,
+    };
+    let stream = kept_for_a_while(config, subjects::LOG_STREAM, subjects::LOG_SUBJECT, config.log);
+    Wanted { config: Config { republish: Some(republish), ..stream }, consumer: None }
+}
+
+fn events_stream(config: &NatsConfig) -> Wanted {
+    let stream = kept_for_a_while(config, subjects::EVENTS_STREAM, subjects::EVENTS_SUBJECTS, config.events);
+    Wanted { config: stream, consumer: None }
 }
 
 fn kept_for_a_while(config: &NatsConfig, name: &str, subject: &str, limits: StreamLimits) -> Config {
@@ -200,9 +292,16 @@ fn kept_for_a_while(config: &NatsConfig, name: &str, subject: &str, limits: Stre
     }
 }
 
-/// The stream of a work queue.
-pub(super) fn queue_stream(config: &NatsConfig, queue: &WorkQueue) -> Config {
-    Config { retention: RetentionPolicy::WorkQueue, ..stream(config, &queue.name, &queue.subject) }
+/// The stream of a work queue, and the consumer that its workers share.
+pub(super) fn queue_stream(config: &NatsConfig, queue: &WorkQueue) -> Wanted {
+    let stream = Config { retention: RetentionPolicy::WorkQueue, ..stream(config, &queue.name, &queue.subject) };
+    let consumer = pull::Config {
+        durable_name: Some(WORKERS.to_owned()),
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: queue.redeliver_after,
+        ..pull::Config::default()
+    };
+    Wanted { config: stream, consumer: Some(consumer) }
 }
 
 fn stream(config: &NatsConfig, name: &str, subject: &str) -> Config {
@@ -225,10 +324,10 @@ pub(super) async fn watch_over(core: Arc<Core>) {
         let mut missing = core.streams.forget_all();
         let mut backoff = Backoff::patient();
         while !missing.is_empty() {
-            let config = missing.swap_remove(0);
-            if let Err(error) = core.ensure(&config).await {
-                tracing::warn!(stream = config.name, %error, "waiting for a stream");
-                missing.push(config);
+            let wanted = missing.swap_remove(0);
+            if let Err(error) = core.ensure(&wanted).await {
+                tracing::warn!(stream = wanted.config.name, %error, "waiting for a stream");
+                missing.push(wanted);
                 backoff.pause().await;
             }
         }

@@ -6,7 +6,7 @@ use async_nats::{
     header::NATS_MESSAGE_ID,
     jetstream::{
         self, AckKind,
-        consumer::{AckPolicy, Consumer, pull},
+        consumer::{Consumer, pull},
         context::PublishErrorKind,
     },
 };
@@ -14,10 +14,13 @@ use futures::StreamExt;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
-/// The durable consumer that all workers of a queue share.
-const CONSUMER: &str = "workers";
 /// How long the server holds a request for an item before it is asked anew.
 const PULL_EXPIRES: Duration = Duration::from_secs(30);
+
+pub(super) async fn make(core: &Core, queue: &WorkQueue) -> Result<(), BusError> {
+    core.check_connected()?;
+    core.ensure(&streams::queue_stream(&core.config, queue)).await
+}
 
 pub(super) async fn enqueue(core: &Core, queue: &WorkQueue, key: &str, message: Message) -> Result<(), BusError> {
     let bytes = message.payload.len();
@@ -81,7 +84,6 @@ async fn fetch_item(core: &Core, queue: &WorkQueue, consumer: &mut Option<Consum
             Some(Err(error)) => {
                 tracing::warn!(queue = %queue.name, %error, "waiting for the work queue");
                 *consumer = None;
-                core.streams.forget(&queue.name);
                 backoff.pause().await;
             }
         }
@@ -103,15 +105,10 @@ async fn try_fetch(
     arrived.transpose().map_err(unavailable).map(|message| message.map(item))
 }
 
+/// The consumer that whoever puts items into the queue has made.
 async fn open_consumer(core: &Core, queue: &WorkQueue) -> Result<Consumer<pull::Config>, BusError> {
-    core.ensure(&streams::queue_stream(&core.config, queue)).await?;
-    let config = pull::Config {
-        durable_name: Some(CONSUMER.to_owned()),
-        ack_policy: AckPolicy::Explicit,
-        ack_wait: queue.redeliver_after,
-        ..pull::Config::default()
-    };
-    core.jetstream.create_consumer_on_stream(config, queue.name.to_string()).await.map_err(unavailable)
+    let name = queue.name.to_string();
+    core.jetstream.get_consumer_from_stream(streams::WORKERS, name).await.map_err(unavailable)
 }
 
 fn item(arrived: jetstream::Message) -> WorkItem {

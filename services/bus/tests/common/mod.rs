@@ -135,7 +135,9 @@ impl TestLedger {
         tokio::spawn(async move {
             while let Some(request) = requests.next().await {
                 let reply = match request.subject.as_str() {
-                    subjects::QUERY => Message::encode(&ledger.query(&request.message.decode().expect("a query"))),
+                    subjects::HEAD | subjects::QUERY => {
+                        Message::encode(&ledger.query(&request.message.decode().expect("a query")))
+                    }
                     _ => Message::encode(&ledger.command(&request.message.decode().expect("a command"))),
                 };
                 request.reply(reply.expect("answers are small"));

@@ -80,7 +80,9 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
         return Err(Refusal::Rejected(rejection).into());
     }
     let name = cluster.as_ref().map(|cluster| cluster.name.as_str());
-    if let Some(line) = submitted(job.number, name, line.gives("parsable"), line.gives("quiet")) {
+    // The script may say so as well.
+    let says = |option: &str| line.gives(option) || settings.first().is_some_and(|leader| leader.is_set(option));
+    if let Some(line) = submitted(job.number, name, says("parsable"), says("quiet")) {
         print(&format!("{line}\n"));
     }
     if settings.first().is_some_and(|leader| leader.is_set("wait")) {
@@ -121,6 +123,11 @@ fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<
     };
     let given = script::options(&text)?;
     given.warnings.iter().for_each(|warning| stderr_line!("sbatch: warning: {warning}"));
+    if given.is_for_pbs && !line.gives("ignore-pbs") {
+        stderr_line!(
+            "sbatch: warning: lines that begin with #PBS are not read; say it in lines that begin with #SBATCH"
+        );
+    }
     let defaults = environment::defaults(COMMAND, None, variable);
     let named = |section: Vec<Given>| section.into_iter().map(|given| given.with_file(text_of)).collect();
     let sections = given.sections.into_iter().map(named).collect::<Result<Vec<_>, Refusal>>()?;

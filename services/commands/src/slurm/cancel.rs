@@ -143,7 +143,10 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
             continue;
         }
         if command.verbosity > 0 {
-            stderr_line!("{}", command.announcement(&shown, None));
+            // An array is named by its number, whichever of its tasks still wait (SL-C-31).
+            let is_array = target.job.index.is_none() && record.is_some_and(|record| record.array.is_some());
+            let named = if is_array { &target.job.to_string() } else { &shown };
+            stderr_line!("{}", command.announcement(named, None));
         }
         let waits = waits(target, record, records);
         if waits && !command.ends_waiting_jobs() {

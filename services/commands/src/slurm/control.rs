@@ -11,6 +11,7 @@ use muster_schemas::{
     accounts::AccountSettings,
     command::JobSelection,
     job::{Holds, JobState},
+    policy::{BackfillMode, Policy},
     views::{ErrorCode, HoldRequest, JobView, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
 };
 use muster_slurm::{
@@ -133,6 +134,8 @@ fn show_nodes(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String,
     let names = match id {
         None => nodes.iter().map(|node| node.name.clone()).collect(),
         Some(list) => {
+            // Lists that programs put together often have a comma too many.
+            let list = list.trim_end_matches(',');
             muster_slurm::hostlist::expand(list).map_err(|_| Failure::plain(scontrol::not_found("Node", list)))?
         }
     };
@@ -223,6 +226,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let host = super::site::host();
     let since = site.client.statistics().map_err(|error| site.failure(&error))?.since;
     let info = site.client.info(Moment::Now).map_err(|error| site.failure(&error))?;
+    let policy = site.client.policy(Moment::Now).map_err(|error| site.failure(&error))?;
     let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
         ("AccountingStorageType", "accounting_storage/muster".to_owned()),
@@ -240,7 +244,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("MinJobAge", "300 sec".to_owned()),
         ("NEXT_JOB_ID", info.next_job_number.to_string()),
         ("SchedulerParameters", parameters.filter(|text| !text.is_empty()).map_or("(null)", String::as_str).to_owned()),
-        ("SchedulerType", "sched/backfill".to_owned()),
+        ("SchedulerType", scheduler_type(&policy).to_owned()),
         ("SelectType", "select/cons_tres".to_owned()),
         ("SlurmctldHost[0]", host),
         ("SLURM_VERSION", RELEASE.to_owned()),
@@ -261,6 +265,14 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     ]
     .into();
     Ok(scontrol::config(&values, &site.clock))
+}
+
+/// Whether jobs go around others, in Slurm's words (SL-P-01).
+fn scheduler_type(policy: &Policy) -> &'static str {
+    match policy.backfill.mode {
+        BackfillMode::None => "sched/builtin",
+        BackfillMode::Easy | BackfillMode::Conservative => "sched/backfill",
+    }
 }
 
 /// What of accounts and QOS is enforced, in Slurm's words (SL-C-35).

@@ -97,11 +97,24 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     if line.state == State::OutOfMemory {
         line.exit = ExitCode::OUT_OF_MEMORY;
     }
+    if line.state == State::Failed && is_ended_by_limit(record, &line, status) {
+        line.state = State::Cancelled;
+    }
     // The rest of it goes on without a component that is over (SL-M-15).
     if step.ended.is_none() && record.state.is_finished() {
         (line.ended, line.state) = (record.ended, State::Cancelled);
     }
     Some(line)
+}
+
+/// Whether the signal that ended a step came because its job had met its time limit.
+fn is_ended_by_limit(record: &JobRecord, line: &StepRecord, status: Option<ExitStatus>) -> bool {
+    // The limit counts from a moment before the node told of the start.
+    let least = |limit: u64| i64::try_from(limit.saturating_sub(1)).ok();
+    let ends =
+        record.started.zip(record.limit_seconds).and_then(|(started, limit)| Some(started.plus_seconds(least(limit)?)));
+    let is_signal = matches!(status, Some(ExitStatus::Signal(9 | 15)));
+    record.state == State::Timeout && is_signal && line.ended >= ends && ends.is_some()
 }
 
 /// When the tasks on these nodes ended, if they all have: the rest of a step goes on without a component whose tasks are over
@@ -128,6 +141,9 @@ fn ended_state(step: &StepDetail, status: Option<ExitStatus>, nodes: &[&StepNode
         // Where tasks used too much memory the rest may have been stopped for that.
         _ if ended_by(EndCause::OutOfMemory) => State::OutOfMemory,
         _ if ended_by(EndCause::Killed) => State::Cancelled,
+        // A limit of its own that it met is told; that of its job cancels its steps.
+        _ if ended_by(EndCause::Walltime) && step.walltime_seconds.is_some() => State::Timeout,
+        _ if ended_by(EndCause::Walltime) => State::Cancelled,
         // What ends the others says nothing of a component that has ended well.
         Some(status) if status.is_success() => State::Completed,
         _ if step.is_stopping => State::Cancelled,

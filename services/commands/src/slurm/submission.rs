@@ -15,6 +15,7 @@ use muster_schemas::{
     CommandId, JobId,
     job::{Component, Dependency, DependencyKind, JobSpec},
     resources::Alternative,
+    time::Timestamp,
     views::{CommandAnswer, ErrorBody, ErrorCode, QueueView},
 };
 use muster_slurm::{
@@ -174,7 +175,8 @@ pub fn verdict(client: &mut Client, job: JobId) -> Result<Option<Rejection>, Cli
 }
 
 /// Gives a job with a deadline and without a time limit what is usual in its partition, or what is left until then if that is
-/// less; the later it starts the less (SL-C-13).
+/// less; the later it starts the less (SL-C-13). So it is for one without any time limit in a reservation, which has to be over
+/// before the reservation is.
 ///
 /// # Errors
 /// The system does not answer.
@@ -185,18 +187,31 @@ pub fn fit_to_deadlines(
     spec: &mut JobSpec,
     now: &Now,
 ) -> Result<(), Problem> {
-    if spec.components.iter().all(|component| component.deadline.is_none()) {
+    if spec.components.iter().all(|component| component.deadline.is_none() && component.reservation.is_none()) {
         return Ok(());
     }
-    let known =
-        client.queues(Moment::Now).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))?.queues;
+    let lost = |error: ClientError| Problem::Failed(unreachable(command.name(), &error));
+    let queues = client.queues(Moment::Now).map_err(lost)?.queues;
+    let reservations = match spec.components.iter().any(|component| component.reservation.is_some()) {
+        true => client.reservations(Moment::Now).map_err(lost)?.reservations,
+        false => Vec::new(),
+    };
     for (component, settings) in spec.components.iter_mut().zip(settings) {
-        let Some(deadline) = component.deadline else { continue };
-        let ahead = component.begin.and_then(|begin| seconds_until(begin, now)).unwrap_or(0);
-        let Some(room) = seconds_until(deadline, now).and_then(|room| room.checked_sub(ahead)) else { continue };
         let is_its =
             |queue: &&QueueView| component.queue.as_ref().map_or(queue.default, |name| *name == queue.spec.name);
-        let usual = known.iter().find(is_its).and_then(|queue| queue.spec.default_walltime_seconds);
+        let queue = queues.iter().find(is_its).map(|queue| &queue.spec);
+        let usual = queue.and_then(|queue| queue.default_walltime_seconds.or(queue.max_walltime_seconds));
+        let has_limit = usual.is_some() || component.alternatives.iter().any(|one| one.walltime_seconds.is_some());
+        let reservation =
+            reservations.iter().map(|one| &one.spec).find(|one| component.reservation.as_ref() == Some(&one.name));
+        let (opens, closes) = match (component.deadline, reservation) {
+            (Some(deadline), _) => (None, deadline),
+            (None, Some(reservation)) if !has_limit => (Some(reservation.start), reservation.end),
+            (None, _) => continue,
+        };
+        let until = |moment: Option<Timestamp>| moment.and_then(|moment| seconds_until(moment, now)).unwrap_or(0);
+        let ahead = until(component.begin).max(until(opens));
+        let Some(room) = seconds_until(closes, now).and_then(|room| room.checked_sub(ahead)) else { continue };
         let may_be_less = !settings.is_set("time") || settings.is_set("time-min");
         let limited = |alternative: &Alternative| {
             let limit = alternative.walltime_seconds.or(usual).unwrap_or(room);
@@ -208,6 +223,7 @@ pub fn fit_to_deadlines(
             limits.into_iter().map(with).collect::<Vec<_>>()
         };
         component.alternatives = component.alternatives.iter().flat_map(limited).collect();
+        component.deadline = Some(closes);
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::{
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId,
+    cluster::{ClusterChange, QueueSpecChange},
     command::JobSelection,
     event::{FurtherChange, JobChange},
     job::{Holds, JobState},
@@ -224,10 +225,13 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
 fn partition(site: &mut Site, update: &Update, name: &str) -> Ended {
     let nothing = || Failure::plain("muster changes only the state of partitions; nothing was changed");
     let state = partition_state(update)?.ok_or_else(nothing)?;
-    let mut config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
-    let queue = config.queues.iter_mut().find(|queue| queue.name == name);
-    let queue = queue.ok_or_else(|| Failure::plain("slurm_update error: Invalid partition name specified"))?;
-    (queue.enabled, queue.started) = (state.is_enabled, state.is_started);
-    let done = site.client.configure(CommandId::new_now(), &config, true);
+    let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
+    if !config.queues.iter().any(|queue| queue.name == name) {
+        return Err(Failure::plain("slurm_update error: Invalid partition name specified"));
+    }
+    let (enabled, started) = (Some(state.is_enabled), Some(state.is_started));
+    let queue = QueueSpecChange { name: name.to_owned(), enabled, started, ..QueueSpecChange::default() };
+    let change = ClusterChange { queues: vec![queue], ..ClusterChange::default() };
+    let done = site.client.configure(CommandId::new_now(), &change, true);
     done.map(|_| 0).map_err(|error| site.failure(&error))
 }

@@ -6,9 +6,11 @@ use muster_client::{Client, StepAddress};
 use muster_schemas::{CommandId, resources::IndexSet, views::StepEndRequest};
 use nix::sys::signal::{SigSet, Signal};
 use std::{
+    fs::File,
     io::{self, IsTerminal as _},
     os::fd::AsFd as _,
     thread,
+    time::Duration,
 };
 
 /// Standard input on its way to a step, and the terminal as it was before.
@@ -58,16 +60,47 @@ fn obey_signals(mut client: Client, address: StepAddress, signals: &SigSet) {
 
 /// What this process reads, without a buffer of its own. Without any it is empty.
 pub fn standard_input() -> Box<dyn io::Read + Send> {
-    match io::stdin().as_fd().try_clone_to_owned() {
-        Ok(stdin) => Box::new(std::fs::File::from(stdin)),
+    match io::stdin().as_fd().try_clone_to_owned().map(File::from) {
+        Ok(stdin) if stdin.is_terminal() => Box::new(Terminal(stdin)),
+        Ok(stdin) => Box::new(stdin),
         Err(_) => Box::new(io::empty()),
+    }
+}
+
+/// A terminal that this process reads from only while it is in the foreground there. Reading in the background would stop the
+/// whole command (`srun ... &`).
+struct Terminal(File);
+
+/// After this time a command in the background looks whether it is in the foreground now.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+impl Terminal {
+    fn is_in_background(&self) -> bool {
+        nix::unistd::tcgetpgrp(&self.0).is_ok_and(|group| group != nix::unistd::getpgrp())
+    }
+}
+
+impl io::Read for Terminal {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Where the signal is blocked, reading in the background is an error instead.
+        let mut stops = SigSet::empty();
+        stops.add(Signal::SIGTTIN);
+        stops.thread_block()?;
+        loop {
+            match self.0.read(buffer) {
+                Err(error) if error.raw_os_error() == Some(libc::EIO) && self.is_in_background() => {
+                    thread::sleep(LOOK_AGAIN);
+                }
+                done => return done,
+            }
+        }
     }
 }
 
 /// Whether there will never be anything to read, as in batch scripts.
 pub fn is_null_device() -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    let of_stdin = io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
+    let of_stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
     of_stdin
         .and_then(|stdin| Ok(stdin.rdev() != 0 && stdin.rdev() == std::fs::metadata("/dev/null")?.rdev()))
         .unwrap_or(false)

@@ -155,6 +155,7 @@ fn differences(before: &JobDescription, after: &JobDescription) -> Vec<Differenc
     let sets = [
         ("ExtendedTerms", terms(&before.extended_terms), terms(&after.extended_terms)),
         ("CustomProperties", terms(&before.custom_properties), terms(&after.custom_properties)),
+        ("Request", variables(&before.request), variables(&after.request)),
         ("EnvironmentVariables", variables(&before.environment), variables(&after.environment)),
     ];
     for (element, old, new) in sets {

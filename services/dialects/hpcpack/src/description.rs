@@ -32,6 +32,8 @@ pub struct JobDescription {
     pub extended_terms: Terms,
     /// Properties for people; the scheduler does not interpret them (HPC-J-43).
     pub custom_properties: Terms,
+    /// What a job that was submitted without a description asks for in words of its own dialect, by name (SL-S-21).
+    pub request: BTreeMap<String, String>,
     /// Variables that the tasks inherit (HPC-J-44).
     pub environment: BTreeMap<String, String>,
     /// Which groups of tasks wait for which.

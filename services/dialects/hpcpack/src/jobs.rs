@@ -13,7 +13,7 @@ mod own;
 mod spec;
 
 pub use check::{readable, validate};
-pub use describe::{Described, describe, described_in_both, exported};
+pub use describe::{Described, describe, described_in_both, exported, request_of};
 pub use document::{MOST_STORED_BYTES, pack, unpack};
 pub use limits::{ChangedJob, change_breaches};
 pub use modify::change_of;

@@ -98,6 +98,12 @@ impl<'p> Site<'p> {
         self.page.associations.iter().filter(move |spec| spec.of.user.as_deref() == Some(user))
     }
 
+    /// The classes of an association as they are shown: its own, or those that it has of an account.
+    fn classes_of(&self, of: &AssociationKey) -> Vec<String> {
+        let shown = crate::show::sacctmgr::associations(self.page, self.cluster).into_iter();
+        shown.map(|row| row.spec).find(|spec| spec.of == *of).map(|spec| spec.classes).unwrap_or_default()
+    }
+
     fn parent_of(&self, account: &str) -> &'p str {
         let spec = self.page.accounts.iter().find(|spec| spec.name == account);
         spec.and_then(|spec| spec.parent.as_deref()).unwrap_or(ROOT)

@@ -9,6 +9,7 @@ pub mod burst_buffer;
 pub mod duration;
 pub mod environment;
 pub mod features;
+pub mod filtered;
 pub mod getopt;
 pub mod hostlist;
 pub mod job_id;

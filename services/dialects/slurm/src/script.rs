@@ -87,6 +87,8 @@ pub struct ScriptOptions {
     pub sections: Vec<Vec<Given>>,
     /// What should be told, although it stops nothing.
     pub warnings: Vec<String>,
+    /// Whether it has option lines for PBS and none for Slurm: nothing of them counts (SL-C-16).
+    pub is_for_pbs: bool,
 }
 
 /// Reads the option lines of a script: those that begin in column one with `#SBATCH`, up to the first line that is neither
@@ -115,7 +117,9 @@ pub fn options(text: &str) -> Result<ScriptOptions, Refusal> {
             section.extend(options);
         }
     }
-    Ok(ScriptOptions { sections, warnings })
+    let is_for_pbs = comment_lines(text).any(|(_, line)| line.starts_with("#PBS "))
+        && comment_lines(text).all(|(_, line)| option_line(line).is_none());
+    Ok(ScriptOptions { sections, warnings, is_for_pbs })
 }
 
 /// The lines before the first that is neither blank nor a comment, with their numbers from 1.

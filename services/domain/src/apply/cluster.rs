@@ -2,8 +2,8 @@
 
 use crate::state::{ClusterIdentity, Node, Queue, State, node::gpu_count};
 use muster_schemas::{
-    NodeId, Timestamp,
-    cluster::{NodeCondition, QueueSpec},
+    NodeId, Sequence, Timestamp,
+    cluster::{ClusterSettings, NodeCondition, QueueSpec},
     resources::{IndexSet, NodeSpec},
 };
 use std::sync::Arc;
@@ -11,6 +11,14 @@ use std::sync::Arc;
 impl State {
     pub(super) fn initialised(&mut self, cluster_id: [u8; 16], public_key: [u8; 32]) {
         self.core.cluster = Some(ClusterIdentity { cluster_id, public_key });
+    }
+
+    pub(super) fn settings_changed(&mut self, settings: &Arc<ClusterSettings>, by: Sequence) {
+        let old = &self.core.settings.name;
+        if *old != settings.name {
+            self.core.past_names.clusters.push((by, old.clone()));
+        }
+        self.core.settings = settings.clone();
     }
 
     pub(super) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
@@ -55,6 +63,7 @@ impl State {
     pub(super) fn node_removed(&mut self, id: NodeId) {
         if let Some(node) = self.core.nodes.remove(&id) {
             self.index.node_names.remove(&node.spec.name);
+            self.core.past_names.nodes.insert(id, node.spec.name.clone());
             self.index.move_closure(id, node.closure_due(), None);
         }
         self.altered.nodes.remove(&id);

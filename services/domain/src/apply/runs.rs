@@ -137,10 +137,10 @@ impl State {
     /// What a record about a part says on a node that components share (SL-P-07); other records mean nothing here.
     pub(super) fn shared_part_changed(&mut self, event: &Event) {
         match event {
-            Event::RunPartStarted { run, node, component } => {
+            Event::RunPartStarted { run, node, component, .. } => {
                 self.change_run(*run, |run| set_started(run.part_of_mut(*node, *component)));
             }
-            Event::RunPartEnded { run, node, component, exit } => {
+            Event::RunPartEnded { run, node, component, exit, .. } => {
                 self.change_run(*run, |run| set_ended(run.part_of_mut(*node, *component), exit));
             }
             Event::StepPartEnded { run, step, node, component, exit, .. } => {

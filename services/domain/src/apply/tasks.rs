@@ -143,8 +143,7 @@ impl State {
                 all.into_iter().for_each(|id| self.refresh_tasks_of(id));
             }
             _ => {
-                let of_run = || event.run().and_then(|run| self.run(run)).map(|run| run.job);
-                if let Some(id) = event.job().or_else(of_run) {
+                if let Some(id) = event.job() {
                     self.refresh_tasks_of(id);
                 }
             }

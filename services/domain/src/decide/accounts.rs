@@ -205,7 +205,7 @@ fn validate_association(state: &State, accounts: &Accounts, spec: &AssociationSp
     let classes = spec.classes.iter().chain(&spec.default_class);
     classes.into_iter().try_for_each(|class| require_class(accounts, class))?;
     match &spec.default_class {
-        Some(class) if !spec.classes.is_empty() && !spec.classes.contains(class) => {
+        Some(class) if !accounts.has_in_list(&spec.of, class) => {
             Err(invalid(format!("association `{}`: its default class `{class}` is not one that it may use", spec.of)))
         }
         _ => Ok(()),
@@ -279,7 +279,7 @@ pub(super) fn change_class(access: &Access, jobs: &JobSelection, class: &str) ->
             true => Charge { class: Some(class.into()), ..charge },
             false => charge,
         };
-        entering.check_moved(access.state, job, concerns, moved)?;
+        entering.check_moved(access, job, concerns, moved)?;
         Ok(vec![Event::ClassChanged { job: target.id(), component, class: class.to_owned() }])
     })
 }
@@ -308,25 +308,21 @@ pub(super) fn require_association(
 }
 
 /// Whether a class exists and may be used, where that is enforced (SL-L-07).
-fn require_use(
-    accounts: &Accounts,
-    account: Option<&str>,
-    user: &str,
-    queue: &str,
-    class: &str,
-) -> Result<(), Refusal> {
+fn require_use(access: &Access, account: Option<&str>, user: &str, queue: &str, class: &str) -> Result<(), Refusal> {
+    let accounts = access.state.accounts();
     if !accounts.settings().classes {
         return Ok(());
     }
     require_class(accounts, class)?;
-    match accounts.may_use(account, user, queue, class) {
+    match access.is_operator() || accounts.may_use(account, user, queue, class) {
         true => Ok(()),
         false => Err(refuse(RefusalCode::PermissionDenied, format!("class: `{class}` is not one that {user} may use"))),
     }
 }
 
-/// Fills in account and class of a component that names none, and checks that both may be used.
-pub(super) fn complete(accounts: &Accounts, owner: &Owner, component: &mut Component) -> Result<(), Refusal> {
+/// Fills in account and class of a component that names none, and checks that both may be used; operators may use every class.
+pub(super) fn complete(access: &Access, owner: &Owner, component: &mut Component) -> Result<(), Refusal> {
+    let accounts = access.state.accounts();
     let queue = component.queue.as_deref().unwrap_or_default();
     if component.account.is_none() {
         component.account = accounts.default_account(&owner.user).map(str::to_owned);
@@ -336,7 +332,8 @@ pub(super) fn complete(accounts: &Accounts, owner: &Owner, component: &mut Compo
     if component.class.is_none() {
         component.class = accounts.default_class(account, &owner.user, queue).map(str::to_owned);
     }
-    component.class.as_deref().map_or(Ok(()), |class| require_use(accounts, account, &owner.user, queue, class))
+    let class = component.class.as_deref().unwrap_or(DEFAULT_CLASS);
+    require_use(access, account, &owner.user, queue, class)
 }
 
 /// By how many jobs the jobs of one command make the counts of the state more or fewer, as far as they have been looked at.
@@ -402,17 +399,18 @@ impl Entering {
     /// from now on, by its number and for whom it is counted now. Limits that the job comes no nearer to are not looked at.
     pub(super) fn check_moved(
         &mut self,
-        state: &State,
+        access: &Access,
         job: &Job,
         concerns: impl Fn(usize) -> bool,
         moved: impl Fn(usize, Charge) -> Charge,
     ) -> Result<(), Refusal> {
+        let state = access.state;
         let accounts = state.accounts();
         let before = Load::of(job);
         let after = before.moved(moved);
         for (_, charge) in after.charges().enumerate().filter(|(number, _)| concerns(*number)) {
             let Some(class) = &charge.class else { continue };
-            require_use(accounts, charge.account.as_deref(), &charge.user, &charge.queue, class)?;
+            require_use(access, charge.account.as_deref(), &charge.user, &charge.queue, class)?;
         }
         if !accounts.settings().limits {
             return Ok(());

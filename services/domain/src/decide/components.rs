@@ -114,7 +114,7 @@ fn steps_over(state: &State, run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Even
         let is_launched = state.launched_step(run.id, *id).is_some();
         events.extend(open.values().cloned().map(|(part, exit)| match is_launched {
             true => super::steps::launch::part_ended(run, *id, part.node, part.component, exit, Vec::new()),
-            false => Event::StepNodeEnded { run: run.id, step: *id, node: part.node, exit },
+            false => Event::StepNodeEnded { job: run.job, run: run.id, step: *id, node: part.node, exit },
         }));
         let end_of = |at: usize| open.get(&at).map(|(_, exit)| exit);
         let exits: Option<Vec<&NodeExit>> =

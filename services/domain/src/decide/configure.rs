@@ -7,10 +7,9 @@ use crate::{
 };
 use muster_schemas::{
     NodeId,
-    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec},
     command::Refusal,
     event::Event,
-    filter::StagingSettings,
     resources::{IndexSet, NodeSpec},
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -21,11 +20,17 @@ const MAX_QUEUES: usize = 10_000;
 /// Far from the end of all numbers, and more than anybody counts up to.
 const MAX_FIRST_JOB_NUMBER: u64 = 1 << 40;
 
-pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bool) -> Result<Decision, Refusal> {
+pub(super) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: bool) -> Result<Decision, Refusal> {
     access.require_administrator("change the configuration")?;
     let state = access.state;
+    let config = if keep_unnamed {
+        change.onto(state.configuration())
+    } else {
+        refuse_emptied_lists(state, change)?;
+        change.onto(ClusterConfig::default())
+    };
     let config = with_default_queue(state, config);
-    validate_config(state, &config, keep_unnamed)?;
+    validate_config(&config)?;
     let mut events = Vec::new();
     queues(state, &config, &mut events);
     if *state.settings() != config.settings {
@@ -36,25 +41,49 @@ pub(super) fn configure(access: &Access, config: ClusterConfig, keep_unnamed: bo
     }
     let first = config.first_job_number.filter(|first| *first != state.first_job_number());
     events.extend(first.map(|first| Event::JobNumbersSet { first }));
-    licences(state, &config, keep_unnamed, &mut events);
-    staging(state, &config, keep_unnamed, &mut events)?;
+    licences(state, &config, &mut events);
+    staging(state, &config, &mut events)?;
     nodes(state, &config, &mut events)?;
-    if !keep_unnamed {
-        remove_nodes(state, &config, &mut events)?;
-        remove_queues(state, &config, &mut events)?;
-    }
+    remove_nodes(state, &config, &mut events)?;
+    remove_queues(state, &config, &mut events)?;
     Ok(Decision::done(events))
 }
 
-/// A cluster without any queue gets its default queue.
-fn with_default_queue(state: &State, mut config: ClusterConfig) -> ClusterConfig {
-    if config.queues.is_empty() && state.queues().len() == 0 {
-        config.queues.push(QueueSpec { name: config.settings.default_queue.clone(), ..QueueSpec::default() });
+/// Who takes rights away from everybody, or opens a queue to everybody, has to say so: a list that is merely left out is
+/// more likely forgotten.
+fn refuse_emptied_lists(state: &State, change: &ClusterChange) -> Result<(), Refusal> {
+    let (settings, wished) = (state.settings(), &change.settings);
+    require_named("administrators", &settings.administrators, wished.administrators.as_deref())?;
+    require_named("operators", &settings.operators, wished.operators.as_deref())?;
+    for queue in &change.queues {
+        let users = state.queue(&queue.name).map_or(&[][..], |known| &known.spec.users);
+        require_named(&format!("queue `{}`: users", queue.name), users, queue.users.as_deref())?;
     }
+    Ok(())
+}
+
+fn require_named(what: &str, users: &[String], named: Option<&[String]>) -> Result<(), Refusal> {
+    if named.is_some() || users.is_empty() {
+        return Ok(());
+    }
+    let users = users.join(", ");
+    Err(invalid(format!("{what}: not named, and the cluster has {users}: name them, or an empty list to remove them")))
+}
+
+/// The default queue need not be described: it stays as it is, and a cluster without any queue gets a plain one.
+fn with_default_queue(state: &State, mut config: ClusterConfig) -> ClusterConfig {
+    let name = &config.settings.default_queue;
+    if config.queues.iter().any(|queue| queue.name == *name) {
+        return config;
+    }
+    let known = state.queue(name).map(|known| (*known.spec).clone());
+    let plain = || (state.queues().len() == 0).then(|| QueueSpec { name: name.clone(), ..QueueSpec::default() });
+    let queue = known.or_else(plain);
+    config.queues.extend(queue);
     config
 }
 
-fn validate_config(state: &State, config: &ClusterConfig, keep_unnamed: bool) -> Result<(), Refusal> {
+fn validate_config(config: &ClusterConfig) -> Result<(), Refusal> {
     validate_settings(&config.settings)?;
     if config.first_job_number.is_some_and(|first| first == 0 || first > MAX_FIRST_JOB_NUMBER) {
         return Err(invalid(format!("first_job_number: must be from 1 to {MAX_FIRST_JOB_NUMBER}")));
@@ -71,18 +100,16 @@ fn validate_config(state: &State, config: &ClusterConfig, keep_unnamed: bool) ->
     }
     for queue in &config.queues {
         validate_queue(queue)?;
-        let known = |name: &String| nodes.contains(name.as_str()) || keep_unnamed && state.node_by_name(name).is_some();
-        if let Some(unknown) = queue.nodes.iter().find(|name| !known(name)) {
+        if let Some(unknown) = queue.nodes.iter().find(|name| !nodes.contains(name.as_str())) {
             let shown = validate::shown(unknown);
             return Err(invalid(format!("queue `{}`: node `{shown}` does not exist", queue.name)));
         }
     }
     let default = config.settings.default_queue.as_str();
-    let exists = queues.contains(default) || keep_unnamed && state.queue(default).is_some();
-    if !exists {
+    if !queues.contains(default) {
         return Err(invalid(format!("default_queue: queue `{}` does not exist", validate::shown(default))));
     }
-    let knows_queue = |name: &str| queues.contains(name) || keep_unnamed && state.queue(name).is_some();
+    let knows_queue = |name: &str| queues.contains(name);
     config.accounts.as_ref().map_or(Ok(()), |settings| accounts::validate_settings(settings, knows_queue))
 }
 
@@ -132,24 +159,20 @@ fn queues(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) {
     }
 }
 
-fn licences(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &mut Vec<Event>) {
+fn licences(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) {
     for (name, total) in &config.licences {
         if state.licence(name).map_or(0, |licence| licence.total) != *total {
             events.push(Event::LicenceSet { name: name.clone(), total: *total });
         }
     }
     let unnamed = state.licences().filter(|(name, licence)| licence.total > 0 && !config.licences.contains_key(*name));
-    if !keep_unnamed {
-        events.extend(unnamed.map(|(name, _)| Event::LicenceSet { name: name.to_owned(), total: 0 }));
-    }
+    events.extend(unnamed.map(|(name, _)| Event::LicenceSet { name: name.to_owned(), total: 0 }));
 }
 
-/// A configuration that does not say how files are staged leaves that as it is if it removes nothing. The program is not
-/// removed while there is something that only it can stage out.
-fn staging(state: &State, config: &ClusterConfig, keep_unnamed: bool, events: &mut Vec<Event>) -> Result<(), Refusal> {
+/// The program is not removed while there is something that only it can stage out.
+fn staging(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
     let (old, settings) = (state.staging_settings(), &config.staging);
-    let is_unnamed = keep_unnamed && *settings == StagingSettings::default();
-    if **old == *settings || is_unnamed {
+    if **old == *settings {
         return Ok(());
     }
     let is_removed = old.program.is_some() && settings.program.is_none();

@@ -70,7 +70,7 @@ impl Moves {
             let before = self.queued.get(&*queue.spec.name).copied().unwrap_or(0);
             submit::require_queue_room(access.state, queue, most, before + more)?;
         }
-        self.entering.check_moved(access.state, job, |number| concerns(change, number), moved)?;
+        self.entering.check_moved(access, job, |number| concerns(change, number), moved)?;
         if let Some((queue, _, more)) = entering {
             *self.queued.entry(queue.spec.name.as_str().into()).or_default() += more;
         }

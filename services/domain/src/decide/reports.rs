@@ -142,10 +142,10 @@ fn told_started(run: &Run, part: &Part, whole_run: bool) -> Vec<Event> {
     let (id, node, component) = (run.id, part.node, part.component);
     let mut events = Vec::new();
     if run.is_shared(node) {
-        let news = (!part.has_begun()).then_some(Event::RunPartStarted { run: id, node, component });
+        let news = (!part.has_begun()).then_some(Event::RunPartStarted { job: run.job, run: id, node, component });
         events.extend(news);
     } else if !whole_run {
-        events.push(Event::RunNodeStarted { run: id, node });
+        events.push(Event::RunNodeStarted { job: run.job, run: id, node });
     }
     if whole_run {
         events.push(Event::RunStarted { job: run.job, run: id, node });
@@ -157,9 +157,9 @@ fn told_started(run: &Run, part: &Part, whole_run: bool) -> Vec<Event> {
 fn part_ended(run: &Run, part: &Part, exit: NodeExit) -> Event {
     let (id, node, component) = (run.id, part.node, part.component);
     if run.is_shared(node) {
-        Event::RunPartEnded { run: id, node, component, exit }
+        Event::RunPartEnded { job: run.job, run: id, node, component, exit }
     } else {
-        Event::RunNodeEnded { run: id, node, exit }
+        Event::RunNodeEnded { job: run.job, run: id, node, exit }
     }
 }
 
@@ -183,7 +183,7 @@ fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
 pub(super) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
     if let Some(run) = access.state.run(id.run()).filter(|run| has_left(access.state, run, node.id)) {
-        return Ok(Decision::done(vec![Event::RunNodeEnded { run: run.id, node: node.id, exit }]));
+        return Ok(Decision::done(vec![Event::RunNodeEnded { job: run.job, run: run.id, node: node.id, exit }]));
     }
     let part = access.state.part_named(node.id, id).filter(|(_, part)| !part.has_ended());
     let events = part.map(|(run, part)| end_part(access.state, run, part, exit, Reporter::Node));

@@ -96,7 +96,7 @@ pub(super) fn ended(access: &Access, part: PartId, step: StepId, exit: NodeExit)
     }
     let Some((run, known, at)) = open_part(access, part, step)? else { return Ok(Decision::done(Vec::new())) };
     let node = known.parts[at].node;
-    let mut events = vec![Event::StepNodeEnded { run: run.id, step, node, exit: exit.clone() }];
+    let mut events = vec![Event::StepNodeEnded { job: run.job, run: run.id, step, node, exit: exit.clone() }];
     if ends_with(known, at) {
         let status = status_that_counts(exits_with(known, at, &exit));
         events.push(Event::StepEnded { job: run.job, run: run.id, step, status });

@@ -140,7 +140,7 @@ impl<'a> Submission<'a> {
         let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
         let queue = find_queue(state, name)?;
         require_entry(self.access, queue, self.owner)?;
-        accounts::complete(state.accounts(), self.owner, component)?;
+        accounts::complete(self.access, self.owner, component)?;
         component.priority.get_or_insert(queue.spec.default_job_priority);
         complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
         if self.own.is_none() {

@@ -28,6 +28,19 @@ pub struct Accounts {
     pub(crate) classes: BTreeMap<String, Arc<ClassSpec>>,
 }
 
+/// The associations that count for a user, the nearest first.
+type Chain<'a> = [(AssociationKey, Option<&'a AssociationSpec>)];
+
+/// The nearest list of classes.
+fn listed<'a>(chain: &Chain<'a>) -> Option<&'a [String]> {
+    let mut lists = chain.iter().filter_map(|(_, spec)| Some(spec.as_ref()?.classes.as_slice()));
+    lists.find(|list| !list.is_empty())
+}
+
+fn is_allowed(chain: &Chain<'_>, class: &str) -> bool {
+    listed(chain).map_or(class == DEFAULT_CLASS, |list| list.iter().any(|allowed| allowed == class))
+}
+
 impl Accounts {
     /// What is enforced.
     pub fn settings(&self) -> &AccountSettings {
@@ -70,18 +83,30 @@ impl Accounts {
         spec
     }
 
-    /// The class of components that name none: as the association says, or the one that is called `normal`.
+    /// The class of components that name none: as the association says, or the only one of its list, or the one that is called
+    /// `normal`.
     pub fn default_class(&self, account: Option<&str>, user: &str, queue: &str) -> Option<&str> {
         let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
-        let told = chain.into_iter().find_map(|(_, spec)| spec?.default_class.as_deref());
-        told.or_else(|| self.classes.contains_key(DEFAULT_CLASS).then_some(DEFAULT_CLASS))
+        let told = chain.iter().find_map(|(_, spec)| spec.as_ref()?.default_class.as_deref());
+        let only = || match listed(&chain) {
+            Some([only]) => Some(only.as_str()),
+            _ => None,
+        };
+        told.or_else(only).or_else(|| self.classes.contains_key(DEFAULT_CLASS).then_some(DEFAULT_CLASS))
     }
 
-    /// Whether a user on an account in a queue may use a class.
+    /// Whether a user on an account in a queue may use a class: one of the list of the association, else of its account, else
+    /// of the accounts above. Where nobody has a list, associations may use `normal`; who has no association may use any.
     pub fn may_use(&self, account: Option<&str>, user: &str, queue: &str, class: &str) -> bool {
         let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
-        let mut lists = chain.into_iter().filter_map(|(_, spec)| Some(&spec?.classes)).filter(|list| !list.is_empty());
-        lists.next().is_none_or(|list| list.iter().any(|allowed| allowed == class))
+        let has_association = chain.first().is_some_and(|(_, own)| own.is_some());
+        !has_association && listed(&chain).is_none() || is_allowed(&chain, class)
+    }
+
+    /// Whether the list that counts for an association, its own or that of an account, has a class.
+    pub fn has_in_list(&self, of: &AssociationKey, class: &str) -> bool {
+        let (user, queue) = (of.user.as_deref().unwrap_or_default(), of.queue.as_deref().unwrap_or_default());
+        is_allowed(&self.chain(&of.account, user, queue), class)
     }
 
     /// The association of a user in an account, then those of the account as a whole and of its parents. The first has no

@@ -1,6 +1,6 @@
 //! What a state has at its core, as it is stored.
 
-use super::{ClusterIdentity, Core, Job, Licence, Node, Queue, Run, State, shape::Shapes};
+use super::{ClusterIdentity, Core, Job, Licence, Node, Queue, Run, State, names::PastNames, shape::Shapes};
 use muster_schemas::{JobId, NodeId, RunId, Sequence, Timestamp, cluster::ClusterSettings};
 use serde::{Serialize, Serializer};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
@@ -17,6 +17,7 @@ pub(crate) struct StoredCore<'a> {
     licences: &'a BTreeMap<String, Licence>,
     nodes: &'a BTreeMap<NodeId, Node>,
     next_node: u32,
+    past_names: &'a PastNames,
     shapes: &'a Shapes,
     jobs: StoredJobs<'a>,
     next_job: u64,
@@ -59,6 +60,7 @@ impl State {
             licences,
             nodes,
             next_node,
+            past_names,
             shapes,
             jobs,
             next_job,
@@ -76,6 +78,7 @@ impl State {
             licences,
             nodes,
             next_node: *next_node,
+            past_names,
             shapes,
             jobs: StoredJobs { jobs, ahead: self.singletons_ahead() },
             next_job: *next_job,

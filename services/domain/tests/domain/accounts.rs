@@ -47,6 +47,12 @@ fn class(spec: ClassSpec) -> AccountChange {
     AccountChange::Class { before: None, after: Some(spec) }
 }
 
+/// All users of account `optics` may use these classes.
+fn opened(classes: &[&str]) -> AccountChange {
+    let classes = classes.iter().map(|class| (*class).to_owned()).collect();
+    added(AssociationSpec { of: of("optics", None), classes, ..AssociationSpec::default() })
+}
+
 fn change(changes: Vec<AccountChange>) -> Command {
     Command::ChangeAccounts { changes }
 }
@@ -135,7 +141,7 @@ fn a_component_that_was_ended_alone_counts_no_more() {
     let mut settings = config();
     settings.queues[0].max_jobs = Some(3);
     let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
-    cluster.ok(&root(), Command::Configure { config: Box::new(settings), keep_unnamed: true });
+    cluster.ok(&root(), Command::Configure { change: Box::new(settings.into()), keep_unnamed: true });
     let id = submit(&mut cluster, "ada", of_parts(2)).unwrap();
     let components = ["node1", "node2"].iter().flat_map(|node| cluster.placement(&[node], 1).components).collect();
     let run = cluster.state.next_run();
@@ -223,6 +229,7 @@ fn three_sets_of_limits_hold() {
         change(vec![
             class(ClassSpec { name: "narrow".into(), limits: narrow, ..ClassSpec::default() }),
             class(ClassSpec { name: "wide".into(), limits: wide, ..ClassSpec::default() }),
+            opened(&["normal", "wide"]),
         ]),
     );
     let in_other = |mut spec: JobSpec| {
@@ -252,7 +259,8 @@ fn the_class_of_the_queue_goes_before_that_of_the_component() {
         let mut cluster = cluster(settings, UseLimits::default(), UseLimits::default());
         let limited =
             |name: &str, most| class(ClassSpec { name: name.into(), limits: jobs(most), ..Default::default() });
-        cluster.ok(&user("oper"), change(vec![limited("first", of_queue), limited("second", own)]));
+        cluster
+            .ok(&user("oper"), change(vec![limited("first", of_queue), limited("second", own), opened(&["second"])]));
         let spec = |count| {
             let mut spec = in_class("second", of_parts(count));
             spec.components.iter_mut().for_each(|component| component.queue = Some("other".into()));
@@ -315,7 +323,7 @@ fn a_class_can_refuse_what_is_hopeless() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
     let limits = UseLimits { each_job: JobBounds { nodes: Some(1), ..JobBounds::default() }, ..UseLimits::default() };
     let spec = ClassSpec { name: "small".into(), limits, refuses_hopeless: true, ..ClassSpec::default() };
-    cluster.ok(&user("oper"), change(vec![class(spec)]));
+    cluster.ok(&user("oper"), change(vec![class(spec), opened(&["small"])]));
     let text = "limit reached: 1 nodes of each job in class small";
     assert_eq!(refusal(&mut cluster, "ada", in_class("small", job(2, 1))), text);
     submit(&mut cluster, "ada", in_class("small", job(1, 1))).unwrap();
@@ -363,6 +371,33 @@ fn associations_name_the_classes_that_they_may_use() {
     assert_eq!(cluster.ok(&user("ada"), to("high")).len(), 1);
 }
 
+/// SL-L-07: where nobody has a list, who has an association may use `normal`; a list of an account above counts for those below
+/// it; who may use one class alone gets that; operators may use all.
+#[test]
+fn who_has_no_list_may_use_the_usual_class_alone() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    cluster.ok(&user("oper"), change(vec![class(ClassSpec { name: "high".into(), ..ClassSpec::default() })]));
+    let to = |class: &str| Command::Submit { jobs: vec![in_class(class, job(1, 1))] };
+    let text = "class: `high` is not one that ada may use";
+    cluster.refused(&user("ada"), to("high"), RefusalCode::PermissionDenied, text);
+    cluster.ok(&user("ada"), to("normal"));
+    let before = association("science", None, UseLimits::default());
+    let after = AssociationSpec { classes: vec!["high".into()], ..before.clone() };
+    let listed = AccountChange::Association { before: Some(before.clone()), after: Some(after) };
+    cluster.ok(&user("oper"), change(vec![listed]));
+    cluster.refused(&user("ada"), to("normal"), RefusalCode::PermissionDenied, "class: `normal` is not one");
+    let id = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    assert_eq!(cluster.state.job(id).unwrap().lead().class().map(|class| &**class), Some("high"));
+    cluster.ok(&user("oper"), Command::ChangeClass { jobs: ids(&[id]), class: "normal".into() });
+    // A default that may not be used is refused.
+    let ada = association("optics", Some("ada"), UseLimits::default());
+    let after = AssociationSpec { default_class: Some("normal".into()), ..ada.clone() };
+    let changed = AccountChange::Association { before: Some(ada), after: Some(after) };
+    let text = "its default class `normal` is not one that it may use";
+    cluster.refused(&user("oper"), change(vec![changed]), RefusalCode::Invalid, text);
+    cluster.assert_replays();
+}
+
 /// SL-L-07: of a user's associations in an account that of the queue goes first; one that names no classes leaves it to the
 /// account's.
 #[test]
@@ -394,7 +429,10 @@ fn a_component_that_waits_can_have_another_class() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
     cluster.ok(
         &user("oper"),
-        change(vec![class(ClassSpec { name: "one".into(), limits: jobs(1), ..ClassSpec::default() })]),
+        change(vec![
+            class(ClassSpec { name: "one".into(), limits: jobs(1), ..ClassSpec::default() }),
+            opened(&["normal", "one"]),
+        ]),
     );
     let id = submit(&mut cluster, "ada", of_parts(2)).unwrap();
     let jobs = JobSelection::Component { job: id, component: 1 };
@@ -447,7 +485,7 @@ fn another_account_takes_no_more_jobs_than_may_be() {
 fn another_class_takes_no_more_jobs_than_may_be() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
     let one = ClassSpec { name: "one".into(), limits: jobs(1), ..ClassSpec::default() };
-    cluster.ok(&user("oper"), change(vec![class(one)]));
+    cluster.ok(&user("oper"), change(vec![class(one), opened(&["normal", "one"])]));
     let (first, second) =
         (submit(&mut cluster, "ada", of_parts(2)).unwrap(), submit(&mut cluster, "ada", job(1, 1)).unwrap());
     let to = |jobs| Command::ChangeClass { jobs, class: "one".into() };
@@ -466,7 +504,7 @@ fn a_class_goes_along_only_where_it_may_be_used() {
     let after = AssociationSpec { classes: vec!["normal".into()], ..before.clone() };
     let high = ClassSpec { name: "high".into(), priority: 100, ..ClassSpec::default() };
     let changed = AccountChange::Association { before: Some(before), after: Some(after) };
-    cluster.ok(&user("oper"), change(vec![class(high), changed]));
+    cluster.ok(&user("oper"), change(vec![class(high), changed, opened(&["high", "normal"])]));
     let id = submit(&mut cluster, "ada", in_class("high", job(1, 1))).unwrap();
     let text = "class: `high` is not one that ada may use";
     cluster.refused(&user("ada"), to_account(ids(&[id]), "abc"), RefusalCode::PermissionDenied, text);
@@ -554,7 +592,7 @@ fn nothing_is_enforced_unless_a_site_says_so() {
     submit(&mut cluster, "carl", in_class("nope", on("nope", job(1, 1)))).unwrap();
     // From now on it does; what is there counts.
     let on = ClusterConfig { accounts: Some(LIMITS), ..config() };
-    let events = cluster.ok(&root(), Command::Configure { config: Box::new(on), keep_unnamed: false });
+    let events = cluster.ok(&root(), Command::Configure { change: Box::new(on.into()), keep_unnamed: false });
     assert!(matches!(events.as_slice(), [Event::AccountSettingsChanged { .. }]), "{events:?}");
     assert!(refusal(&mut cluster, "ada", job(1, 1)).contains("1 jobs of each user"));
     cluster.assert_replays();

@@ -3,14 +3,17 @@
 use crate::support::*;
 use muster_schemas::{
     JobId, RunId, Sequence,
-    cluster::{ClusterConfig, ClusterSettings, NodeCondition},
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeCondition, NodeSpecChange,
+        QueueSpecChange,
+    },
     command::{Command, RefusalCode},
     event::{Actor, DeliveryResult, Event, SignatureBytes},
     job::{Notification, Occasion, Sink},
 };
 
 fn configure(config: &ClusterConfig) -> Command {
-    Command::Configure { config: Box::new(config.clone()), keep_unnamed: false }
+    Command::Configure { change: Box::new(config.clone().into()), keep_unnamed: false }
 }
 
 #[test]
@@ -37,9 +40,89 @@ fn a_configuration_becomes_the_events_that_lead_to_it() {
 #[test]
 fn keeping_what_is_not_named() {
     let mut cluster = Cluster::new();
-    let more = ClusterConfig { nodes: vec![node("node4", 1)], ..ClusterConfig::default() };
-    cluster.ok(&root(), Command::Configure { config: Box::new(more), keep_unnamed: true });
+    let more = ClusterChange { nodes: vec![node("node4", 1).into()], ..ClusterChange::default() };
+    cluster.ok(&root(), keep(&more));
     assert_eq!((cluster.state.nodes().len(), cluster.state.queues().len()), (4, 2));
+}
+
+fn keep(change: &ClusterChange) -> Command {
+    Command::Configure { change: Box::new(change.clone()), keep_unnamed: true }
+}
+
+/// A change that names one thing leaves all settings, queues and nodes beside it as they are.
+#[test]
+fn what_a_change_does_not_name_stays() {
+    let mut wanted = config();
+    wanted.settings.name = "alpha".into();
+    wanted.settings.administrators = vec!["ada".into()];
+    wanted.settings.operators = vec!["oper".into()];
+    wanted.settings.kill_grace_seconds = 30;
+    wanted.queues[0].users = vec!["ada".into()];
+    wanted.queues[0].max_walltime_seconds = Some(3600);
+    wanted.nodes[0].gpus = vec!["a100".into()];
+    let mut cluster = Cluster::with(wanted.clone());
+    let before = cluster.state.configuration();
+
+    let licence = ClusterChange { licences: [("matlab".to_owned(), 2)].into(), ..ClusterChange::default() };
+    assert_eq!(cluster.ok(&root(), keep(&licence)), [Event::LicenceSet { name: "matlab".into(), total: 2 }]);
+    let mut licences = before.licences.clone();
+    licences.insert("matlab".into(), 2);
+    assert_eq!(cluster.state.configuration(), ClusterConfig { licences, ..before.clone() });
+    assert_eq!(cluster.ok(&root(), keep(&ClusterChange::default())), []);
+
+    let queue = QueueSpecChange { name: "default".into(), priority: Some(7), ..QueueSpecChange::default() };
+    let node = NodeSpecChange { name: wanted.nodes[0].name.clone(), cores: Some(64), ..NodeSpecChange::default() };
+    let settings = ClusterSettingsChange { name: Some("beta".into()), ..ClusterSettingsChange::default() };
+    let change = ClusterChange { settings, queues: vec![queue], nodes: vec![node], ..ClusterChange::default() };
+    cluster.ok(&root(), keep(&change));
+    let now = cluster.state.configuration();
+    let mut settings = before.settings.clone();
+    settings.name = "beta".into();
+    assert_eq!(now.settings, settings);
+    let default = now.queues.iter().find(|queue| queue.name == "default").unwrap();
+    assert_eq!(
+        (default.priority, default.max_walltime_seconds, &default.users[..]),
+        (7, Some(3600), &["ada".into()][..])
+    );
+    assert_eq!((now.nodes[0].cores, &now.nodes[0].gpus[..]), (64, &["a100".into()][..]));
+    cluster.assert_replays();
+}
+
+/// A whole configuration that leaves out a list of users does not open a queue to everybody, nor lock anybody out.
+#[test]
+fn lists_of_users_are_emptied_only_by_an_empty_list() {
+    let mut wanted = config();
+    wanted.settings.administrators = vec!["ada".into()];
+    wanted.queues[0].users = vec!["ben".into()];
+    let mut cluster = Cluster::with(wanted.clone());
+    let apply = |change: ClusterChange| Command::Configure { change: Box::new(change), keep_unnamed: false };
+    let whole = ClusterChange::from(wanted);
+    let mut left_out = whole.clone();
+    left_out.settings.administrators = None;
+    let words = "administrators: not named, and the cluster has ada";
+    cluster.refused(&root(), apply(left_out), RefusalCode::Invalid, words);
+    let mut left_out = whole.clone();
+    left_out.queues[0].users = None;
+    cluster.refused(&root(), apply(left_out), RefusalCode::Invalid, "users: not named, and the cluster has ben");
+    let mut said = whole;
+    said.settings.administrators = Some(Vec::new());
+    said.queues[0].users = Some(Vec::new());
+    cluster.ok(&root(), apply(said));
+    assert!(cluster.state.settings().administrators.is_empty());
+}
+
+/// The ledger's own user becomes an administrator beside those that there are.
+#[test]
+fn more_administrators_come_to_those_that_there_are() {
+    let mut wanted = config();
+    wanted.settings.administrators = vec!["ada".into()];
+    let mut cluster = Cluster::with(wanted);
+    let settings =
+        ClusterSettingsChange { more_administrators: vec!["ben".into()], ..ClusterSettingsChange::default() };
+    let change = ClusterChange { settings, ..ClusterChange::default() };
+    cluster.ok(&Actor::Ledger, keep(&change));
+    assert_eq!(cluster.state.settings().administrators, ["ada", "ben"]);
+    assert_eq!(cluster.ok(&Actor::Ledger, keep(&change)), []);
 }
 
 #[test]

@@ -258,8 +258,8 @@ fn tasks_wait_for_the_task_of_the_same_index() {
     cluster.run_through(JobId::task(second.number, 2), 0);
     assert_eq!(reason(&cluster, second), Some(WaitReason::DependencyNeverMet(first)));
     let settings = ClusterSettings { cancel_never_met: true, ..ClusterSettings::default() };
-    let config = Box::new(muster_schemas::cluster::ClusterConfig { settings, ..config() });
-    cluster.ok(&root(), Command::Configure { config, keep_unnamed: false });
+    let change = Box::new(muster_schemas::cluster::ClusterConfig { settings, ..config() }.into());
+    cluster.ok(&root(), Command::Configure { change, keep_unnamed: false });
     let events = cluster.tick();
     assert!(
         matches!(events.as_slice(), [Event::TasksFinished { indices, .. }, Event::JobFinished { .. }] if indices.to_string() == "0,3"),

@@ -309,7 +309,7 @@ fn a_stopped_queue_starts_nothing() {
     assert_eq!(cluster.waiting(), []);
     assert_eq!(cluster.state.wait_reason(cluster.state.job(id).unwrap()), Some(WaitReason::QueueStopped));
     config.queues[0].started = true;
-    cluster.ok(&root(), Command::Configure { config: Box::new(config), keep_unnamed: false });
+    cluster.ok(&root(), Command::Configure { change: Box::new(config.into()), keep_unnamed: false });
     assert_eq!(cluster.waiting(), [id]);
 }
 
@@ -393,8 +393,8 @@ fn each_component_that_is_changed_has_the_defaults_of_its_own_queue() {
     let mut cluster = with_walltimes(Some(7200), None);
     let mut queues = cluster.state.queues().map(|queue| queue.spec.as_ref().clone()).collect::<Vec<_>>();
     queues.push(QueueSpec { max_walltime_seconds: Some(3600), ..queue("short") });
-    let config = Box::new(ClusterConfig { queues, ..config() });
-    cluster.ok(&root(), Command::Configure { config, keep_unnamed: true });
+    let change = Box::new(ClusterConfig { queues, ..config() }.into());
+    cluster.ok(&root(), Command::Configure { change, keep_unnamed: true });
     let id = cluster.submit("ada", in_queues(&["other", "short", "default"]));
     assert_eq!(walltimes(&cluster, id), [Some(7200), Some(3600), None]);
     let alternatives = Some(vec![job(1, 2).components[0].alternatives[0].clone()]);

@@ -296,7 +296,7 @@ fn a_node_keeps_the_cores_that_are_lent() {
     suspend(&mut cluster, &[id]);
     let mut smaller: ClusterConfig = config();
     smaller.nodes[0].cores = 2;
-    let smaller = Command::Configure { config: Box::new(smaller), keep_unnamed: false };
+    let smaller = Command::Configure { change: Box::new(smaller.into()), keep_unnamed: false };
     cluster.refused(&root(), smaller, RefusalCode::Conflict, "cannot become smaller");
 }
 

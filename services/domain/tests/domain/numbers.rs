@@ -4,7 +4,7 @@ use crate::support::*;
 use muster_domain::State;
 use muster_schemas::{
     JobId, PartId,
-    cluster::ClusterSettings,
+    cluster::{ClusterConfig, ClusterSettings},
     command::{Command, RefusalCode, Reply},
     event::{Actor, Event, Owner},
     job::{DependencyKind, JobSpec, Outcome},
@@ -148,7 +148,7 @@ fn the_first_number_can_be_set() {
     assert_eq!(cluster.submit("ada", array(indices("0-9"), None)), JobId::job(67_768));
     assert_eq!(cluster.submit("ada", job(1, 1)), JobId::job(67_778));
     let configure = |first| Command::Configure {
-        config: Box::new(muster_schemas::cluster::ClusterConfig { first_job_number: first, ..config.clone() }),
+        change: Box::new(ClusterConfig { first_job_number: first, ..config.clone() }.into()),
         keep_unnamed: false,
     };
     assert_eq!(cluster.ok(&Actor::Ledger, configure(Some(67_767))), []);

@@ -205,7 +205,7 @@ fn a_node_of_a_reservation_stays_in_the_cluster() {
     reserve_course(&mut cluster);
     let mut smaller = config();
     smaller.nodes.remove(0);
-    let configure = Command::Configure { config: Box::new(smaller), keep_unnamed: false };
+    let configure = Command::Configure { change: Box::new(smaller.into()), keep_unnamed: false };
     cluster.refused(&root(), configure, RefusalCode::Conflict, "`node1` cannot be removed: it belongs to reservation");
 }
 
@@ -432,7 +432,7 @@ fn what_becomes_free_is_known_until_a_plan_that_saw_it_changes_a_promise() {
     cluster.assert_replays();
     let mut more = config();
     more.licences.insert("ansys".into(), 5);
-    cluster.ok(&root(), Command::Configure { config: Box::new(more), keep_unnamed: false });
+    cluster.ok(&root(), Command::Configure { change: Box::new(more.into()), keep_unnamed: false });
     assert!(cluster.state.capacity_freed(), "more licences");
 }
 
@@ -500,4 +500,25 @@ fn components_that_fit_alone_but_never_together_are_refused() {
     let alternatives = Some(job(3, 1).components.remove(0).alternatives);
     let change = JobChange { alternatives, component: Some(0), ..JobChange::default() };
     cluster.refused(&user("ada"), Command::Modify { jobs: ids(&[id]), change }, invalid, "ask for 5 nodes together");
+}
+
+/// The head of the order is found once for many jobs, and anew when it has started since.
+#[test]
+fn the_head_of_the_order_is_found_once_and_anew_when_it_is_gone() {
+    let mut cluster = Cluster::new();
+    let jobs: Vec<JobId> = (0..4).map(|_| cluster.submit("ada", job(1, 1))).collect();
+    let behind = |first: JobId| Some(WaitReason::BehindJob(first));
+    let reasons = cluster.state.wait_reasons();
+    let of = |reasons: &muster_domain::WaitReasons<'_>, state: &muster_domain::State, id| {
+        reasons.of(state.job(id).expect("known"))
+    };
+    assert_eq!(of(&reasons, &cluster.state, jobs[0]), Some(WaitReason::NotPlannedYet));
+    for id in &jobs[1..] {
+        assert_eq!(of(&reasons, &cluster.state, *id), behind(jobs[0]));
+        assert_eq!(reason(&cluster, *id), behind(jobs[0]), "one by one it is the same");
+    }
+    let head = reasons.into_head();
+    assert_eq!(of(&cluster.state.wait_reasons_from(head), &cluster.state, jobs[2]), behind(jobs[0]));
+    cluster.ok(&root(), Command::Cancel { jobs: muster_schemas::command::JobSelection::Ids(vec![jobs[0]]) });
+    assert_eq!(of(&cluster.state.wait_reasons_from(head), &cluster.state, jobs[2]), behind(jobs[1]));
 }

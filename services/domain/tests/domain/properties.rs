@@ -9,10 +9,11 @@ use muster_schemas::{
     JobId, PartId, RunId, Sequence,
     cluster::ClusterSettings,
     command::{Command, JobFilter, JobSelection, Start},
-    event::{Actor, EndCause, JobChange, NodeExit},
+    event::{Actor, EndCause, Event, JobChange, NodeExit},
     job::{Dependency, DependencyKind, ExitStatus, Holds, JobSpec, JobState, RequeuePolicy, Usage, WaitReason},
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
     policy::{BUILT_IN_POLICIES, Policy},
+    public::cloud_event,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
 };
 use proptest::{
@@ -341,6 +342,7 @@ impl Model {
         let mut wanted = config();
         wanted.settings =
             ClusterSettings { finished_job_retention_seconds: 20, cancel_never_met: what & 1 != 0, ..wanted.settings };
+        wanted.settings.name = format!("cluster{}", what % 3);
         wanted.queues[1].started = what & 2 != 0;
         wanted.queues[0].max_running_jobs_per_user = (what & 4 != 0).then_some(2);
         if what & 8 != 0 {
@@ -350,7 +352,7 @@ impl Model {
             wanted.nodes.pop();
         }
         wanted.licences = [("ansys".to_owned(), u32::from(what / 32))].into();
-        Command::Configure { config: Box::new(wanted), keep_unnamed: false }
+        Command::Configure { change: Box::new(wanted.into()), keep_unnamed: false }
     }
 
     /// A plan that starts what fits by its own bookkeeping, or without any.
@@ -494,6 +496,18 @@ proptest! {
     fn the_invariants_hold_and_the_log_replays(steps in prop::collection::vec(step(), 1..200)) {
         play(&steps).assert_replays();
     }
+
+    /// What was told of a record when it was appended is told of it ever after, also of nodes that are gone and under
+    /// another name of the cluster.
+    #[test]
+    fn a_public_event_stays_the_same(steps in prop::collection::vec(step(), 1..200)) {
+        let cluster = play(&steps);
+        let mut then = State::new();
+        for record in &cluster.log {
+            then.apply(record);
+            prop_assert_eq!(cloud_event(record, None, &then), cloud_event(record, None, &cluster.state));
+        }
+    }
 }
 
 /// The histories above would prove little if whole parts of the rules never came up in them.
@@ -501,11 +515,16 @@ proptest! {
 fn random_histories_reach_every_event() {
     let mut runner = TestRunner::deterministic();
     let histories = prop::collection::vec(step(), 200);
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut renamed) = (BTreeSet::new(), false);
     for _ in 0..100 {
         let steps = histories.new_tree(&mut runner).expect("the generator rejects nothing").current();
         let log = play(&steps).log;
         seen.extend(log.iter().map(|record| record.event.kind_verb()));
+        let mut names = log.iter().filter_map(|record| match &record.event {
+            Event::SettingsChanged { settings } => Some(&settings.name),
+            _ => None,
+        });
+        renamed |= names.next().is_some_and(|first| names.any(|name| name != first));
     }
     let wanted = [
         ("cluster", "initialised"),
@@ -552,6 +571,7 @@ fn random_histories_reach_every_event() {
     ];
     let missing: Vec<_> = wanted.iter().filter(|event| !seen.contains(*event)).collect();
     assert!(missing.is_empty(), "never came up: {missing:?}");
+    assert!(renamed, "the cluster had one name only");
 }
 
 fn sharing(mut policy: Policy, share_nodes: bool) -> Policy {

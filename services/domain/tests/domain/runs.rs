@@ -26,7 +26,7 @@ fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
     let run = cluster.allocate(id, &["node1", "node2"], 1);
     let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
     let first = cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
-    assert_eq!(first, [Event::RunNodeStarted { run, node: node2 }]);
+    assert_eq!(first, [Event::RunNodeStarted { job: id, run, node: node2 }]);
     assert!(
         cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
         "a repeated report"

@@ -148,11 +148,11 @@ fn each_component_is_launched_and_starts_on_its_own() {
     assert_eq!(reconcile(&cluster.state, node, &parts), []);
 
     let events = cluster.ok(&executor("node1"), Command::NodeStarted { part: parts[1] });
-    assert_eq!(events, [Event::RunPartStarted { run, node, component: 1 }]);
+    assert_eq!(events, [Event::RunPartStarted { job: id, run, node, component: 1 }]);
     assert!(cluster.ok(&executor("node1"), Command::NodeStarted { part: parts[1] }).is_empty(), "a repeated report");
     let events = cluster.ok(&executor("node1"), Command::NodeStarted { part: parts[0] });
     let started = Event::RunStarted { job: id, run, node };
-    assert_eq!(events, [Event::RunPartStarted { run, node, component: 0 }, started]);
+    assert_eq!(events, [Event::RunPartStarted { job: id, run, node, component: 0 }, started]);
     cluster.assert_replays();
 }
 

@@ -265,7 +265,7 @@ fn jobs_that_wait_for_buffers_cost_nothing_until_they_are_there() {
 fn what_waits_for_a_program_is_staged_with_the_next() {
     let mut cluster = site();
     let id = cluster.submit("ada", two());
-    let configure = |config| Command::Configure { config: Box::new(config), keep_unnamed: false };
+    let configure = |config: ClusterConfig| Command::Configure { change: Box::new(config.into()), keep_unnamed: false };
     cluster.ok(&root(), configure(config()));
     assert_eq!(cluster.state.next_timer(), None);
     cluster.ok(&root(), configure(with_program(config())));
@@ -477,11 +477,11 @@ fn the_program_is_not_removed_while_it_is_needed() {
     let id = cluster.submit("ada", two());
     stage_in(&mut cluster, id);
     let run = start(&mut cluster, id);
-    let without = || Command::Configure { config: Box::new(config()), keep_unnamed: false };
+    let without = || Command::Configure { change: Box::new(config().into()), keep_unnamed: false };
     cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
     let mut other = with_program(config());
     other.staging.program = Some("/opt/other".into());
-    cluster.ok(&root(), Command::Configure { config: Box::new(other), keep_unnamed: false });
+    cluster.ok(&root(), Command::Configure { change: Box::new(other.into()), keep_unnamed: false });
     finish(&mut cluster, run);
     cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
     begin(&mut cluster);
@@ -557,11 +557,11 @@ fn what_cannot_be_staged_is_refused() {
     }
     let mut relative = with_program(config());
     relative.staging.program = Some("stage".into());
-    let configure = Command::Configure { config: Box::new(relative), keep_unnamed: false };
+    let configure = Command::Configure { change: Box::new(relative.into()), keep_unnamed: false };
     cluster.refused(&root(), configure, RefusalCode::Invalid, "stage");
-    // A configuration that only adds leaves the program as it is.
-    cluster.ok(&root(), Command::Configure { config: Box::new(config()), keep_unnamed: true });
+    // A configuration that does not name the program leaves it as it is.
+    cluster.ok(&root(), Command::Configure { change: Box::default(), keep_unnamed: true });
     assert!(cluster.state.staging_settings().program.is_some());
-    cluster.ok(&root(), Command::Configure { config: Box::new(config()), keep_unnamed: false });
+    cluster.ok(&root(), Command::Configure { change: Box::new(config().into()), keep_unnamed: false });
     assert_eq!(cluster.state.staging_settings().program, None);
 }

@@ -129,7 +129,7 @@ impl Cluster {
     pub fn with(config: ClusterConfig) -> Self {
         let mut cluster = Self::bare();
         let nodes: Vec<String> = config.nodes.iter().map(|node| node.name.clone()).collect();
-        cluster.ok(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false });
+        cluster.ok(&Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: false });
         for node in nodes {
             cluster.hello(&node, "boot1", &[]);
         }

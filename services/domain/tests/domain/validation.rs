@@ -4,7 +4,7 @@ use crate::support::*;
 use muster_schemas::{
     command::{Command, JobSelection, RefusalCode},
     event::JobChange,
-    job::{ArraySpec, Checkpoint, JobSpec, Notification, Program, Sink},
+    job::{ArraySpec, Checkpoint, JobSpec, MailWords, Notification, Program, Sink},
     resources::{Count, IndexSet, Level, LevelCount, Memory, NodeFilter, Per, Request},
 };
 
@@ -62,8 +62,25 @@ fn values_that_no_process_could_have() {
     let no_interpreter = Program::Script { text: "echo".into(), args: Vec::new() };
     refused(|spec| spec.components[0].launch.program = no_interpreter.clone(), "interpreter");
     refused(|spec| spec.checkpoint = Some(Checkpoint { signal: 0, seconds_before_end: 1 }), "checkpoint.signal");
-    let mail = Notification { on: Vec::new(), sink: Sink::Mail("a b".into()) };
-    refused(|spec| spec.notifications = vec![mail.clone()], "mail address");
+}
+
+/// F0: an address is a word of the argument list of a mail program, so it may be no option and nothing else but an address.
+#[test]
+fn mail_goes_to_addresses_and_login_names_only() {
+    let to = |sink: Sink| vec![Notification { on: Vec::new(), sink }];
+    for address in
+        ["--exec=!id>/tmp/ran@x", "-oQ", "a b", "a@b c", "a@b\n", "|id@x", "/etc/passwd@x", "a'b@x", "", "a@"]
+    {
+        let own = to(Sink::Mail(address.into()));
+        refused(|spec| spec.notifications = own.clone(), "notifications.sink.mail: ");
+        let slurm = to(Sink::MailAs { address: address.into(), words: MailWords::Slurm });
+        refused(|spec| spec.notifications = slurm.clone(), "notifications.sink.mail: ");
+    }
+    for address in ["ada", "ada.l-2_x", "ada@example.org", "ada+jobs@localhost"] {
+        let mut spec = job(1, 1);
+        spec.notifications = to(Sink::Mail(address.into()));
+        assert!(Cluster::new().run(&user("ada"), Command::Submit { jobs: vec![spec] }).is_ok(), "{address}");
+    }
 }
 
 #[test]

@@ -292,7 +292,7 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
             request.reply(Message::encode(&orders).unwrap());
         }
     });
-    let mut queries = bus.serve(subjects::QUERY).await.unwrap();
+    let mut queries = bus.serve(subjects::HEAD).await.unwrap();
     tokio::spawn(async move {
         while let Some(request) = queries.next().await {
             let head =

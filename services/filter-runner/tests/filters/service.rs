@@ -475,7 +475,7 @@ async fn a_runner_says_that_it_is_there() {
 #[tokio::test]
 async fn without_its_account_a_runner_checks_jobs_and_says_of_programs_why_they_cannot_be_run() {
     if !nix::unistd::Uid::effective().is_root() {
-        return;
+        return muster_surroundings::skipped("only root can switch to another account");
     }
     let world = World::new().await;
     let lacking = |config: &mut muster_filter_runner::RunnerConfig| {

@@ -9,7 +9,7 @@ use crate::{
 };
 use axum::extract::{Path, State};
 use muster_schemas::{
-    cluster::ClusterConfig,
+    cluster::ClusterChange,
     command::{Command, Reply},
     policy::Policy,
     views::{
@@ -182,13 +182,14 @@ pub(crate) async fn resume_nodes(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ConfigureParams {
-    /// Only add and change, remove nothing that is not named.
+    /// What is not named stays as it is. Otherwise nodes, queues and licences that are not named are removed, and
+    /// settings take their defaults; lists of users that would become empty unnamed are refused.
     #[serde(default)]
     keep_unnamed: bool,
 }
 
 /// Make the cluster's configuration this
-#[utoipa::path(put, path = "/v1/config", tag = "cluster", request_body = ClusterConfig,
+#[utoipa::path(put, path = "/v1/config", tag = "cluster", request_body = ClusterChange,
     params(ConfigureParams,
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -196,9 +197,9 @@ pub(crate) async fn configure(
     State(app): State<App>,
     Params(params): Params<ConfigureParams>,
     asked: Asked,
-    Json(config): Json<ClusterConfig>,
+    Json(change): Json<ClusterChange>,
 ) -> Answered {
-    let command = Command::Configure { config: Box::new(config), keep_unnamed: params.keep_unnamed };
+    let command = Command::Configure { change: Box::new(change), keep_unnamed: params.keep_unnamed };
     app.jobs_command(asked, command).await
 }
 

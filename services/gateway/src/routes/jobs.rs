@@ -3,20 +3,21 @@
 use super::job_id;
 use crate::{
     app::{App, Caller},
+    budgets::Admitted,
     error::ApiError,
     live,
-    names::{Names, Runs},
     params::{At, MomentParams, NoParams, Params, list, words},
-    reader::unexpected,
-    views::{cancels, job_view, runs, task_view, task_views},
+    reader::{Source, unexpected},
+    views::{JobViews, cancels, runs, task_views},
 };
 use axum::{
-    extract::{Path, State},
+    body::Bytes,
+    extract::{OriginalUri, Path, State},
     http::header,
     response::IntoResponse,
 };
 use muster_domain::{
-    State as ClusterState,
+    OrderHead, State as ClusterState,
     state::{Component, Condition, ConditionStatus, Job},
 };
 use muster_schemas::{
@@ -25,7 +26,7 @@ use muster_schemas::{
     event::{EndCause, Event, NodeExit, Owner, Record},
     job::{Dependencies, JobSpec, JobState, Launch, Program, WaitReason},
     resources::Alternative,
-    views::{DependencyWord, ErrorBody, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
+    views::{DependencyWord, ErrorBody, ErrorCode, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -36,6 +37,12 @@ use utoipa::{IntoParams, ToSchema};
 const DEFAULT_LIMIT: u32 = 1_000;
 const MAX_LIMIT: u32 = 10_000;
 const MAX_WAIT_SECONDS: u32 = 300;
+/// The state is looked at for this many views at a time: a millisecond or less.
+const PIECE_VIEWS: usize = 256;
+/// And for this many jobs that are passed over.
+const PIECE_LOOKS: usize = 4_096;
+/// Or for this many ids.
+const PIECE_IDS: usize = 64;
 
 /// Which jobs are wanted. All that is given must match.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -106,47 +113,119 @@ impl JobsParams {
             && equal(&self.name, job.name)
     }
 
-    /// The jobs that match, in order of their ids, from behind `after`: at most so many.
-    fn matching(&self, state: &ClusterState, most: usize) -> Vec<JobView> {
-        let is_behind = |id: JobId| self.after.is_none_or(|after| id > after);
+    /// Makes views of the jobs that match, in order of their ids, from behind `after`, at most so many. It is done in
+    /// pieces between which the state goes on: whoever changes it waits for none of them for long. Each job is as at the
+    /// moment of its piece, and none that is there all the time is missing or twice. Gives the first of these moments.
+    pub(super) fn each(
+        &self,
+        source: &Source,
+        most: usize,
+        mut take: impl FnMut(JobView) -> Result<(), ApiError>,
+    ) -> Result<(Sequence, Timestamp), ApiError> {
         if !self.id.is_empty() {
-            let mut views: Vec<JobView> = self.id.iter().flat_map(|id| named(state, *id)).collect();
-            views.sort_by_key(|view| view.id);
-            views.dedup_by_key(|view| view.id);
-            views.retain(|view| is_behind(view.id) && self.takes(&Traits::of_view(view)));
-            views.truncate(most);
-            return views;
+            return self.each_named(source, most, take);
         }
-        self.chosen(state).take(most).map(|job| job_view(state, job)).collect()
+        let mut pieces = Pieces { after: self.after, head: OrderHead::default(), left: most };
+        let mut moment = None;
+        while pieces.left > 0 {
+            let (piece, now) = source.read(|state| (pieces.next(self, state), (state.sequence(), state.time())));
+            moment.get_or_insert(now);
+            piece.views.into_iter().try_for_each(&mut take)?;
+            if piece.is_last {
+                break;
+            }
+        }
+        Ok(moment.unwrap_or_default())
     }
 
-    /// The jobs that match, in order of their ids, from behind `after`, if no ids are given. Most jobs are passed over: a
-    /// view is made only of those that match.
-    pub(super) fn chosen<'a>(&'a self, state: &'a ClusterState) -> impl Iterator<Item = &'a Job> {
+    /// The same of jobs that are asked for by their ids.
+    fn each_named(
+        &self,
+        source: &Source,
+        most: usize,
+        take: impl FnMut(JobView) -> Result<(), ApiError>,
+    ) -> Result<(Sequence, Timestamp), ApiError> {
+        let mut head = OrderHead::default();
+        let (mut views, mut moment): (Vec<JobView>, _) = (Vec::new(), None);
+        for ids in self.id.chunks(PIECE_IDS) {
+            source.read(|state| {
+                moment.get_or_insert((state.sequence(), state.time()));
+                let of = JobViews::new(state, head);
+                views.extend(ids.iter().flat_map(|id| named(state, &of, *id)));
+                head = of.into_head();
+            });
+        }
+        views.sort_by_key(|view| view.id);
+        views.dedup_by_key(|view| view.id);
         let is_behind = |id: JobId| self.after.is_none_or(|after| id > after);
-        let jobs: Box<dyn Iterator<Item = &Job>> = match &self.user {
-            Some(user) => Box::new(state.jobs_of(user)),
-            None => Box::new(state.jobs()),
-        };
-        jobs.filter(move |job| is_behind(job.id) && self.takes(&Traits::of_job(state, job)))
+        let matching = views.into_iter().filter(|view| is_behind(view.id) && self.takes(&Traits::of_view(view)));
+        matching.take(most).try_for_each(take)?;
+        Ok(moment.unwrap_or_default())
+    }
+
+    fn candidates<'a>(&self, state: &'a ClusterState, after: Option<JobId>) -> Box<dyn Iterator<Item = &'a Job> + 'a> {
+        match &self.user {
+            Some(user) => Box::new(state.jobs_of_after(user, after)),
+            None => Box::new(state.jobs_after(after)),
+        }
+    }
+}
+
+/// How far a list is.
+struct Pieces {
+    after: Option<JobId>,
+    head: OrderHead,
+    /// This many may still come.
+    left: usize,
+}
+
+/// A piece of a list.
+struct Piece {
+    views: Vec<JobView>,
+    is_last: bool,
+}
+
+impl Pieces {
+    /// The next jobs that match. Most jobs may be passed over: a view is made only of those that match.
+    fn next(&mut self, params: &JobsParams, state: &ClusterState) -> Piece {
+        let reasons = JobViews::new(state, self.head);
+        let (mut views, mut looked_at) = (Vec::new(), 0);
+        let mut is_last = true;
+        for job in params.candidates(state, self.after) {
+            let is_full = views.len() >= PIECE_VIEWS || looked_at >= PIECE_LOOKS;
+            // An array and its tasks are of one moment, as long as that is short.
+            let is_of_last = self.after.is_some_and(|last| last.number == job.id.number) && looked_at < 4 * PIECE_LOOKS;
+            if views.len() >= self.left || is_full && !is_of_last {
+                is_last = false;
+                break;
+            }
+            looked_at += 1;
+            self.after = Some(job.id);
+            if params.takes(&Traits::of_job(state, job)) {
+                views.push(reasons.of(job));
+            }
+        }
+        self.head = reasons.into_head();
+        self.left -= views.len();
+        Piece { views, is_last }
     }
 }
 
 /// A job or task; an array with those of its tasks that have started.
-fn named(state: &ClusterState, id: JobId) -> Vec<JobView> {
+fn named(state: &ClusterState, views: &JobViews<'_>, id: JobId) -> Vec<JobView> {
     let meant = if id.index.is_none() { state.job_of_number(id.number) } else { None };
     let id = meant.unwrap_or(id);
     match id.index {
-        None => state.job_with_tasks(id.number).map(|job| job_view(state, job)).collect(),
-        Some(_) => view_of(state, id).into_iter().collect(),
+        None => state.job_with_tasks(id.number).map(|job| views.of(job)).collect(),
+        Some(_) => view_of(state, views, id).into_iter().collect(),
     }
 }
 
-fn view_of(state: &ClusterState, id: JobId) -> Option<JobView> {
+fn view_of(state: &ClusterState, views: &JobViews<'_>, id: JobId) -> Option<JobView> {
     if let Some(job) = state.job(id) {
-        return Some(job_view(state, job));
+        return Some(views.of(job));
     }
-    task_view(state, state.job(id.whole())?, id.index?)
+    views.of_task(state.job(id.whole())?, id.index?)
 }
 
 /// The id that is meant: a number of a component or of a task of an array stands for the job or the task, also if the state has
@@ -184,20 +263,32 @@ fn tasks_of(state: &ClusterState, id: JobId) -> Vec<TaskView> {
     responses((status = 200, body = JobsPage), (status = "default", body = ErrorBody)))]
 pub(crate) async fn list_jobs(
     State(app): State<App>,
+    Admitted(admission): Admitted,
+    OriginalUri(uri): OriginalUri,
     At(moment, params): At<JobsParams>,
-) -> Result<axum::Json<JobsPage>, ApiError> {
+) -> Result<impl IntoResponse, ApiError> {
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::invalid(format!("`limit` is {limit}, and must be 1 to {MAX_LIMIT}")));
     }
-    let page = app.reader.read(moment, |state| {
-        let mut jobs = params.matching(state, limit as usize + 1);
-        let more = jobs.len() > limit as usize;
-        jobs.truncate(limit as usize);
-        let next = jobs.last().map(|view| view.id).filter(|_| more);
-        Ok(JobsPage { jobs, next, sequence: state.sequence(), time: state.time() })
-    });
-    page.await.map(axum::Json)
+    let source = app.reader.source(moment).await?;
+    let make = move || page(&params, &source, limit as usize);
+    let json = app.listings.get(&admission, uri.to_string(), make).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], json))
+}
+
+/// A [`JobsPage`] as JSON.
+fn page(params: &JobsParams, source: &Source, limit: usize) -> Result<Bytes, ApiError> {
+    let mut jobs = Vec::new();
+    let (sequence, time) = params.each(source, limit + 1, |view| {
+        jobs.push(view);
+        Ok(())
+    })?;
+    let more = jobs.len() > limit;
+    jobs.truncate(limit);
+    let next = jobs.last().map(|view| view.id).filter(|_| more);
+    let json = serde_json::to_vec(&JobsPage { jobs, next, sequence, time });
+    json.map(Bytes::from).map_err(|error| ApiError::new(ErrorCode::TooLarge, error.to_string()))
 }
 
 /// A job as it was at a moment, and the last record that may be told of it.
@@ -289,14 +380,19 @@ fn standing(condition: &Condition) -> DependencyWord {
 pub(super) async fn find(app: &App, moment: MomentParams, id: JobId) -> Result<Found, ApiError> {
     app.reader.catch_up(moment.wait_seq).await?;
     let past = app.reader.past_of(moment).await?;
-    find_in(app, past.as_deref(), id).await
+    find_in(app, past.as_deref(), id, OrderHead::default()).await
 }
 
-/// As [`find`], in a past state, or in the present one.
-pub(super) async fn find_in(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<Found, ApiError> {
+/// As [`find`], in a past state, or in the present one, whose head of the order may be known.
+pub(super) async fn find_in(
+    app: &App,
+    past: Option<&ClusterState>,
+    id: JobId,
+    head: OrderHead,
+) -> Result<Found, ApiError> {
     let id = meant(app, past, id).await?;
     let up_to = past.map(ClusterState::sequence);
-    let look = |state: &ClusterState| found_in(state, id, up_to);
+    let look = |state: &ClusterState| found_in(state, head, id, up_to);
     let found = match past {
         Some(state) => look(state),
         None => app.reader.projection().read(look),
@@ -315,11 +411,11 @@ pub(super) async fn find_in(app: &App, past: Option<&ClusterState>, id: JobId) -
     };
     let end = history.iter().rev().find(is_end).ok_or_else(unknown)?.sequence;
     let state = app.reader.past(end).await?;
-    found_in(&state, id, up_to).ok_or_else(unknown)
+    found_in(&state, OrderHead::default(), id, up_to).ok_or_else(unknown)
 }
 
-fn found_in(state: &ClusterState, id: JobId, up_to: Option<Sequence>) -> Option<Found> {
-    let view = view_of(state, id)?;
+fn found_in(state: &ClusterState, head: OrderHead, id: JobId, up_to: Option<Sequence>) -> Option<Found> {
+    let view = view_of(state, &JobViews::new(state, head), id)?;
     let (tasks, alternatives) = (tasks_of(state, id), alternatives_of(state, id));
     Some(Found { view, up_to, tasks, alternatives, altered: Altered::of(state, id) })
 }
@@ -363,8 +459,7 @@ pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[R
     if redacted {
         redact(&mut spec);
     }
-    let known = Runs::in_records(history);
-    let runs = app.reader.projection().read(|state| runs(history, &Names::new(state, &known)));
+    let runs = app.reader.projection().read(|state| runs(history, state));
     Ok(JobDetail { job: view, spec, redacted, runs, tasks, cancels: cancels(history), dependencies })
 }
 
@@ -408,7 +503,7 @@ pub(crate) async fn events(
         return Err(ApiError::not_found(format!("there is no job {id}")));
     }
     let causes = app.reader.causes(history.iter().map(|record| record.sequence)).await?;
-    let json = app.reader.projection().read(|state| live::json_list(id, &history, &causes, state));
+    let json = app.reader.projection().read(|state| live::json_list(&history, &causes, state));
     Ok(([(header::CONTENT_TYPE, "application/json")], json))
 }
 

@@ -3,20 +3,27 @@
 use super::jobs::{self, JobsParams};
 use crate::{
     app::{App, Caller},
+    budgets::Admitted,
     error::ApiError,
     params::{At, MomentParams, list},
-    views::job_view,
+    reader::Source,
 };
-use axum::{extract::State, http::header, response::IntoResponse};
+use axum::{
+    body::Bytes,
+    extract::{OriginalUri, State},
+    http::header,
+    response::IntoResponse,
+};
 use futures::{StreamExt as _, TryStreamExt as _};
-use muster_domain::{State as ClusterState, state::Job};
+use muster_domain::{OrderHead, State as ClusterState};
 use muster_schemas::{
-    JobId, Sequence, Timestamp, codec,
+    JobId,
+    codec::{CodecError, ListEncoder},
     event::Owner,
     job::Program,
     views::{ErrorBody, ErrorCode, JobDetail, JobDetailsPage, StepDetail},
 };
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
 use utoipa::IntoParams;
 
 /// So many jobs can be asked for at a time with all that is known of them.
@@ -46,35 +53,23 @@ pub(crate) struct WholeListParams {
         (status = "default", body = ErrorBody)))]
 pub(crate) async fn all(
     State(app): State<App>,
+    Admitted(admission): Admitted,
+    OriginalUri(uri): OriginalUri,
     At(moment, params): At<WholeListParams>,
 ) -> Result<impl IntoResponse, ApiError> {
     let wanted = JobsParams::all(params.user, params.name, params.finished);
-    let bytes = app.reader.read(moment, |state| {
-        let jobs = Views { state, jobs: wanted.chosen(state).collect() };
-        let page = WholeList { jobs, next: None, sequence: state.sequence(), time: state.time() };
-        codec::encode(&page).map_err(|error| ApiError::new(ErrorCode::TooLarge, error.to_string()))
-    });
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes.await?))
+    let source = app.reader.source(moment).await?;
+    let bytes = app.listings.get(&admission, uri.to_string(), move || whole_list(&wanted, &source)).await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes))
 }
 
-/// A [`JobsPage`](muster_schemas::views::JobsPage) whose views are made one by one while it is written.
-#[derive(Serialize)]
-struct WholeList<'a> {
-    jobs: Views<'a>,
-    next: Option<JobId>,
-    sequence: Sequence,
-    time: Timestamp,
-}
-
-struct Views<'a> {
-    state: &'a ClusterState,
-    jobs: Vec<&'a Job>,
-}
-
-impl Serialize for Views<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.jobs.iter().map(|job| job_view(self.state, job)))
-    }
+/// A [`JobsPage`](muster_schemas::views::JobsPage) whose views are encoded one by one as they are made.
+fn whole_list(wanted: &JobsParams, source: &Source) -> Result<Bytes, ApiError> {
+    let too_large = |error: CodecError| ApiError::new(ErrorCode::TooLarge, error.to_string());
+    let mut jobs = ListEncoder::default();
+    let (sequence, time) = wanted.each(source, usize::MAX, |view| jobs.push(&view).map_err(too_large))?;
+    let next: Option<JobId> = None;
+    jobs.finish(&(next, sequence, time)).map(Bytes::from).map_err(too_large)
 }
 
 /// Which jobs are wanted with all that is known of them.
@@ -111,7 +106,11 @@ pub(crate) async fn details(
     ids.sort_unstable();
     ids.dedup();
     let sequence = past.as_ref().map_or_else(|| app.reader.projection().sequence(), |state| state.sequence());
-    let one = |id| one(&app, &caller, past.as_deref(), id, with_steps);
+    let head = match &past {
+        Some(state) => OrderHead::of(state),
+        None => app.reader.projection().read(OrderHead::of),
+    };
+    let one = |id| one(&app, &caller, past.as_deref(), (id, head), with_steps);
     let found: Vec<Option<(JobDetail, Vec<StepDetail>)>> =
         futures::stream::iter(ids).map(one).buffered(LOOKED_UP_AT_A_TIME).try_collect().await?;
     let (jobs, steps): (Vec<JobDetail>, Vec<Vec<StepDetail>>) = found.into_iter().flatten().unzip();
@@ -123,10 +122,10 @@ async fn one(
     app: &App,
     caller: &Owner,
     past: Option<&ClusterState>,
-    id: JobId,
+    (id, head): (JobId, OrderHead),
     with_steps: bool,
 ) -> Result<Option<(JobDetail, Vec<StepDetail>)>, ApiError> {
-    let found = match jobs::find_in(app, past, id).await {
+    let found = match jobs::find_in(app, past, id, head).await {
         Err(error) if error.0.code == ErrorCode::NotFound => return Ok(None),
         found => found?,
     };

@@ -5,7 +5,6 @@ use crate::{
     app::{App, Caller},
     body::Json,
     error::ApiError,
-    names::{Names, Runs},
     params::{At, MomentParams, NoParams, Params},
     planning::work,
     views,
@@ -117,8 +116,7 @@ async fn why_waiting(
 /// How the latest run of a job came about, if it had one.
 async fn how_started(app: &App, id: JobId, up_to: Option<Sequence>) -> Result<Option<StartExplanation>, ApiError> {
     let history = app.reader.job_history(id, up_to).await?;
-    let runs = Runs::in_records(&history);
-    let views = app.reader.projection().read(|state| views::runs(&history, &Names::new(state, &runs)));
+    let views = app.reader.projection().read(|state| views::runs(&history, state));
     let is_own = |run: &RunView| run.job == id;
     let Some(run) = views.into_iter().rev().find(is_own) else { return Ok(None) };
     let is_allocation =
@@ -128,12 +126,7 @@ async fn how_started(app: &App, id: JobId, up_to: Option<Sequence>) -> Result<Op
     let from = told_from(submitted, allocation.sequence);
     let before = app.reader.past(Sequence(from.0.saturating_sub(1))).await?;
     let records = up_to_plan(app, from, allocation).await?;
-    let explained = work(move || {
-        let mut runs = Runs::of(&before);
-        runs.learn(&records);
-        let state = ClusterState::clone(&before);
-        explain_start(state, &records, &run, &Names::new(&before, &runs))
-    });
+    let explained = work(move || explain_start(ClusterState::clone(&before), &records, &run));
     explained.await.map(Some)
 }
 

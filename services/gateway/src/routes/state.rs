@@ -71,7 +71,7 @@ pub(crate) async fn config(
     State(app): State<App>,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<ClusterConfig>, ApiError> {
-    app.reader.read(moment, |state| Ok(views::cluster_config(state))).await.map(axum::Json)
+    app.reader.read(moment, |state| Ok(state.configuration())).await.map(axum::Json)
 }
 
 /// Show the policy that planners follow

@@ -3,7 +3,7 @@
 use super::{commands::Answered, job_id, jobs};
 use crate::{
     app::{App, Asked, Caller},
-    body::Json,
+    body::{Json, Raw},
     error::ApiError,
     params::{At, MomentParams, NoParams, Params},
     steps::{
@@ -12,7 +12,6 @@ use crate::{
     },
 };
 use axum::{
-    body::Bytes,
     extract::{Path, State},
     http::header,
     response::IntoResponse,
@@ -22,7 +21,7 @@ use muster_schemas::{
     command::{Command, Reply},
     event::{Owner, Record},
     resources::IndexSet,
-    step_io::{AT_END, MAX_READ_BYTES, MAX_WRITE_BYTES},
+    step_io::{AT_END, MAX_READ_BYTES},
     views::{
         CommandAnswer, ConcludeRequest, ErrorBody, ErrorCode, KeepRequest, StepAnswer, StepDetail, StepEndRequest,
         StepInputAnswer, StepLaunchRequest, StepSignalRequest, StepTerminalRequest, StepsPage,
@@ -309,13 +308,9 @@ pub(crate) async fn input(
     Path((id, step)): Path<(String, String)>,
     Params(params): Params<InputParams>,
     Caller(caller): Caller,
-    bytes: Bytes,
+    Raw(bytes): Raw,
 ) -> Result<axum::Json<StepInputAnswer>, ApiError> {
     let (job, step) = (job_id(&id)?, step_id(&step)?);
-    if bytes.len() > MAX_WRITE_BYTES {
-        let message = format!("{} bytes are sent, at most {MAX_WRITE_BYTES} are taken at a time", bytes.len());
-        return Err(ApiError::new(ErrorCode::TooLarge, message));
-    }
     let known = own_step(&app, &caller, job, params.run, step).await?;
     let streams = Streams { app: &app, known: &known, run: params.run, step };
     let wait = wait(params.wait_seconds, MAX_READ_SECONDS)?;

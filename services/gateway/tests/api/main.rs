@@ -1,5 +1,6 @@
 //! The API over a real ledger and the in-process bus. The tests play planner and executor themselves.
 
+mod hostile;
 mod planning;
 mod system;
 
@@ -11,8 +12,8 @@ use muster_schemas::{
     job::{ExitStatus, JobSpec, JobState},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
     views::{
-        ClosuresRequest, ErrorCode, HoldRequest, JobDetailsPage, JobsPage, NodeStateWord, OutcomeWord, ReasonWord,
-        RefusalNote,
+        ClosuresRequest, DrainRequest, ErrorCode, HoldRequest, JobDetailsPage, JobsPage, NodeStateWord, OutcomeWord,
+        ReasonWord, RefusalNote,
     },
 };
 use std::{
@@ -150,7 +151,7 @@ fn others_see_jobs_but_not_their_secrets() {
     assert!(!events.contains("secret"), "{events}");
     assert_eq!(refusal(nobody.records(Sequence(1), 1 << 20)).0, ErrorCode::PermissionDenied);
     assert_eq!(refusal(nobody.cancel(CommandId::new_now(), &ids(&[ours]))).0, ErrorCode::PermissionDenied);
-    assert_eq!(refusal(nobody.configure(CommandId::new_now(), &cluster(), true)).0, ErrorCode::PermissionDenied);
+    assert_eq!(refusal(nobody.configure(CommandId::new_now(), &cluster().into(), true)).0, ErrorCode::PermissionDenied);
     // Their own jobs they may touch.
     let own = nobody.submit(CommandId::new_now(), &[job("own")]).unwrap().jobs[0];
     assert_eq!(nobody.job(own, Moment::Now).unwrap().job.owner, "nobody");
@@ -167,6 +168,34 @@ fn tcp_wants_a_token() {
         assert!(system.nobody(token).text("/openapi.json").unwrap().contains("\"openapi\""));
     }
     assert!(system.nobody(Some(TOKEN)).text("/metrics").is_ok());
+}
+
+/// Nodes, jobs, cores and licences are metrics, for dashboards and alerts (D8).
+#[test]
+fn the_cluster_is_told_in_numbers() {
+    let system = System::start();
+    let mut client = system.client();
+    client.submit(CommandId::new_now(), &[job("a"), job("b"), job("c")]).unwrap();
+    let mut teller = system.nobody(Some(TOKEN));
+    let number = |text: &str, metric: &str, labels: &[&str]| {
+        let mut lines = text.lines().filter(|line| line.starts_with(&format!("{metric}{{")));
+        let line = lines.find(|line| labels.iter().all(|label| line.contains(label)))?;
+        line.rsplit(' ').next()?.parse::<u64>().ok()
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let text = teller.text("/metrics").unwrap();
+        if number(&text, "muster_jobs", &["queue=\"default\"", "state=\"queued\""]) == Some(3) {
+            assert_eq!(number(&text, "muster_jobs", &["queue=\"default\"", "state=\"running\""]), Some(0));
+            assert_eq!(number(&text, "muster_nodes", &["state=\"lost\""]), Some(0));
+            let nodes = client.nodes(Moment::Now).unwrap().nodes;
+            let cores: u64 = nodes.iter().map(|node| u64::from(node.spec.cores)).sum();
+            assert_eq!(number(&text, "muster_cores", &["kind=\"total\""]), Some(cores));
+            return;
+        }
+        assert!(std::time::Instant::now() < deadline, "no numbers in\n{text}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
 }
 
 #[test]
@@ -375,6 +404,28 @@ fn an_event_says_what_led_to_it_live_and_from_the_log() {
     assert_eq!(from_log, std::slice::from_ref(&second));
     let mut replayed = client.events(Some(both.sequence), None, &[]).unwrap();
     assert_eq!(parsed(&replayed.next_until_caught_up().unwrap().unwrap().json), second);
+}
+
+/// A node that is removed and a cluster that is renamed are told of as on the day, and so are runs that nobody knows any more.
+#[test]
+fn history_keeps_the_names_of_its_time() {
+    let system = System::start();
+    let mut client = system.client();
+    let mut live = client.events(None, None, &[]).unwrap();
+    let drain = DrainRequest { nodes: vec!["node2".into()], reason: "old".into(), is_down: false };
+    let first = client.drain(CommandId::new_now(), &drain).unwrap().sequence;
+    let mut config = client.config(Moment::Now).unwrap();
+    config.nodes.retain(|node| node.name != "node2");
+    config.settings.name = "another".into();
+    let last = client.configure(CommandId::new_now(), &config.into(), false).unwrap().sequence;
+    let told: Vec<String> = (first.0..=last.0).map(|_| live.next().unwrap().json).collect();
+    let all = told.concat();
+    assert!(all.contains("node2") && !all.contains("#2"), "{all}");
+    assert!(told[0].contains("/muster/muster") && told.last().unwrap().contains("/muster/another"), "{all}");
+    let mut again = client.events(Some(first), None, &[]).unwrap();
+    for json in told {
+        assert_eq!(again.next_until_caught_up().unwrap().unwrap().json, json);
+    }
 }
 
 #[test]

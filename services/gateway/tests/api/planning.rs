@@ -75,7 +75,7 @@ fn what_is_kept_explains_as_what_is_made_anew() {
             let nodes = vec![node("node1"), node("node2")];
             let queues = ["default", "night"].map(|name| QueueSpec { name: name.into(), ..QueueSpec::default() });
             let config = ClusterConfig { nodes, queues: queues.into(), ..ClusterConfig::default() };
-            system.client().configure(CommandId::new_now(), &config, true).unwrap();
+            system.client().configure(CommandId::new_now(), &config.into(), true).unwrap();
         },
     ];
     for (number, change) in (1..).zip(changes) {

@@ -36,6 +36,13 @@ pub struct System {
     pub tcp: SocketAddr,
 }
 
+/// A gateway with settings of its own.
+pub struct OtherGateway {
+    pub service: Service,
+    pub socket: PathBuf,
+    pub tcp: SocketAddr,
+}
+
 pub struct Service {
     task: JoinHandle<anyhow::Result<()>>,
     shutdown: CancellationToken,
@@ -103,7 +110,7 @@ impl System {
             system.serve(system.gateway_config()).ok()
         });
         system.gateway = Some(gateway.expect("the gateway starts"));
-        system.client().configure(CommandId::new_now(), &cluster(), false).unwrap();
+        system.client().configure(CommandId::new_now(), &cluster().into(), false).unwrap();
         system
     }
 
@@ -134,6 +141,24 @@ impl System {
         let socket = self.folder.path().join("other.sock");
         let config = muster_gateway::Config { socket: Some(socket.clone()), ..Default::default() };
         (self.serve(config).expect("the gateway starts"), Client::new(Endpoint::Unix(socket)))
+    }
+
+    /// One more gateway, with other settings, which can be reached both ways.
+    pub fn gateway_with(&self, change: impl Fn(&mut muster_gateway::Config)) -> OtherGateway {
+        let socket = self.folder.path().join("changed.sock");
+        // Another test may take a port that was just found free.
+        let started = (0..10).find_map(|_| {
+            let (socket, tcp) = (socket.clone(), free_port());
+            let mut config = muster_gateway::Config {
+                socket: Some(socket.clone()),
+                listen: Some(tcp),
+                tokens_file: Some(self.folder.path().join("tokens")),
+                ..Default::default()
+            };
+            change(&mut config);
+            self.serve(config).ok().map(|service| OtherGateway { service, socket, tcp })
+        });
+        started.expect("the gateway starts")
     }
 
     fn serve(&self, config: muster_gateway::Config) -> Result<Service, oneshot::error::RecvError> {
@@ -234,6 +259,17 @@ impl System {
         let mut answer = String::new();
         socket.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// The body of the answer to a query.
+    pub fn raw_bytes(&self, path: &str) -> Vec<u8> {
+        let mut socket = UnixStream::connect(self.socket()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        write!(socket, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).unwrap();
+        let head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("an answer has a head");
+        answer.split_off(head + 4)
     }
 
     pub fn get(&self, path: &str) -> String {

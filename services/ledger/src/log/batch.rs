@@ -6,8 +6,8 @@ use super::{
 };
 use crate::descriptions;
 use muster_schemas::{
-    codec,
-    command::Answer,
+    codec::{self, CodecError},
+    command::{Answer, Command},
     event::{Actor, Event, Record},
     ids::{CommandId, JobId, Sequence},
     time::Timestamp,
@@ -35,6 +35,43 @@ impl CommandKey {
         key[..16].copy_from_slice(id.0.as_bytes());
         key[16..].copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         Self(key)
+    }
+}
+
+/// Bytes of a [`Fingerprint`].
+const FINGERPRINT_BYTES: usize = 16;
+
+/// What a command of a user says, in few bytes. Another command under the same id is no retry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fingerprint([u8; FINGERPRINT_BYTES]);
+
+impl Fingerprint {
+    /// Of a command. Services make their ids from what they say, some of which may change between retries: theirs are all
+    /// alike.
+    pub fn of(actor: &Actor, command: &Command) -> Self {
+        let mut fingerprint = Self::default();
+        if matches!(actor, Actor::User(_)) {
+            fingerprint.0.copy_from_slice(&codec::digest(command)[..FINGERPRINT_BYTES]);
+        }
+        fingerprint
+    }
+}
+
+/// The answer that a command was given.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    /// What the command was.
+    pub fingerprint: Fingerprint,
+    /// What retries of it get.
+    pub answer: Answer,
+}
+
+impl Remembered {
+    /// From its stored form, without the time in front of it.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        let cut_short = CodecError::CutShort { have: bytes.len(), want: FINGERPRINT_BYTES };
+        let (fingerprint, payload) = bytes.split_first_chunk().ok_or(cut_short)?;
+        Ok(Self { fingerprint: Fingerprint(*fingerprint), answer: codec::decode(payload)? })
     }
 }
 
@@ -112,9 +149,15 @@ impl<'log> Batch<'log> {
     ///
     /// # Errors
     /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
-    pub fn remember(&mut self, command: CommandKey, time: Timestamp, answer: &Answer) -> Result<(), LogError> {
+    pub fn remember(
+        &mut self,
+        command: CommandKey,
+        time: Timestamp,
+        Remembered { fingerprint, answer }: &Remembered,
+    ) -> Result<(), LogError> {
         self.value.clear();
         self.value.extend_from_slice(&time.0.to_be_bytes());
+        self.value.extend_from_slice(&fingerprint.0);
         codec::encode_into(answer, &mut self.value).map_err(LogError::Unencodable)?;
         self.writes.put_cf(self.log.family(COMMANDS), command.0, &self.value);
         self.added.commands.push(command);

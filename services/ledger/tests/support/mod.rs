@@ -35,7 +35,7 @@ pub fn config(data_dir: &Path) -> Config {
         properties: BTreeMap::new(),
     };
     let cluster = ClusterConfig { queues: vec![queue], nodes: vec![node], ..ClusterConfig::default() };
-    Config { data_dir: data_dir.to_owned(), cluster: Some(cluster), ..Config::default() }
+    Config { data_dir: data_dir.to_owned(), cluster: Some(cluster.into()), ..Config::default() }
 }
 
 impl Ledger {
@@ -69,6 +69,11 @@ impl Ledger {
     pub async fn stop(self) {
         self.shutdown.cancel();
         self.task.await.expect("the ledger does not panic").expect("a clean stop");
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn ended(self) -> anyhow::Result<()> {
+        self.task.await.expect("the ledger does not panic")
     }
 
     /// Sends a command of a user.

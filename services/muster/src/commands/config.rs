@@ -10,7 +10,10 @@ use muster_client::{Client, Moment};
 use muster_commands::stderr_line;
 use muster_planner::policy_file;
 use muster_schemas::{CommandId, policy::Policy};
-use std::path::{Path, PathBuf};
+use std::{
+    io::{IsTerminal as _, Write as _},
+    path::{Path, PathBuf},
+};
 
 /// Shows, checks or applies the configuration.
 pub fn run(connection: &ConnectionOptions, command: &ConfigCommand) -> CommandResult {
@@ -19,7 +22,10 @@ pub fn run(connection: &ConnectionOptions, command: &ConfigCommand) -> CommandRe
         ConfigCommand::Show { policy: true, query } => show_policy(connection, query),
         ConfigCommand::Check { policy, file } => check(&named_or_default(file.as_deref()), *policy),
         ConfigCommand::Apply { policy: Some(policy), .. } => apply_policy(connection, policy),
-        ConfigCommand::Apply { keep, file, .. } => apply(connection, &named_or_default(file.as_deref()), *keep),
+        ConfigCommand::Apply { keep, dry_run, yes, file, .. } => {
+            let how = Apply { keeps_unnamed: *keep, is_dry_run: *dry_run, asks: !*yes };
+            apply(connection, &named_or_default(file.as_deref()), &how)
+        }
         ConfigCommand::Policies { name } => list_policies(name.as_deref()),
         ConfigCommand::Reference => {
             print!("{}", config::reference());
@@ -68,16 +74,52 @@ fn check(file: &Path, is_policy: bool) -> CommandResult {
     Ok(0)
 }
 
-fn apply(connection: &ConnectionOptions, file: &Path, keep_unnamed: bool) -> CommandResult {
+/// How a file is applied.
+struct Apply {
+    /// Whether what the file does not name stays.
+    keeps_unnamed: bool,
+    /// Whether the difference is only shown.
+    is_dry_run: bool,
+    /// Whether somebody at a terminal is asked first.
+    asks: bool,
+}
+
+fn apply(connection: &ConnectionOptions, file: &Path, how: &Apply) -> CommandResult {
     let loaded = config::load(Some(file))?;
     if !loaded.file.describes_cluster() {
         let message = "has none of [cluster], [[queues]], [[nodes]], [licences]: nothing to apply";
         return Err(Failure::in_file(file.display(), message));
     }
-    let cluster = loaded.configuration.cluster.to_config().map_err(Failure::usage)?;
-    let answer = connection.client()?.configure(CommandId::new_now(), &cluster, keep_unnamed)?;
+    let change = loaded.configuration.cluster.to_change().map_err(Failure::usage)?;
+    let mut client = connection.client()?;
+    let from = client.config(Moment::Now)?;
+    let differences = config::differences(&from, &config::outcome(&change, &from, how.keeps_unnamed));
+    if differences.is_empty() {
+        println!("this is in force already");
+        return Ok(0);
+    }
+    for difference in &differences {
+        println!("{difference}");
+    }
+    if how.is_dry_run {
+        println!("nothing was changed: this is what `muster config apply` would change");
+        return Ok(0);
+    }
+    let is_at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if how.asks && is_at_terminal && !confirmed()? {
+        return Err(Failure::failed("nothing was changed"));
+    }
+    let answer = client.configure(CommandId::new_now(), &change, how.keeps_unnamed)?;
     println!("applied; in force from sequence {} on", answer.sequence);
     Ok(0)
+}
+
+fn confirmed() -> Result<bool, Failure> {
+    print!("apply this? [y/N] ");
+    std::io::stdout().flush().and_then(|()| std::io::stdin().lines().next().transpose()).map_or_else(
+        |error| Err(Failure::failed(format!("cannot ask: {error}"))),
+        |answer| Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))),
+    )
 }
 
 fn apply_policy(connection: &ConnectionOptions, name_or_file: &str) -> CommandResult {

@@ -3,7 +3,10 @@
 use crate::{exit::Failure, values};
 use muster_schemas::{
     accounts::AccountSettings,
-    cluster::{ClusterConfig, ClusterSettings, QueueSpec},
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpec,
+        QueueSpecChange,
+    },
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
 };
@@ -15,10 +18,10 @@ use std::{collections::BTreeMap, fmt::Write as _};
 #[serde(default)]
 pub struct ClusterFile {
     cluster: ClusterEntry,
-    queues: Vec<QueueSpec>,
+    queues: Vec<QueueSpecChange>,
     nodes: Vec<NodeEntry>,
     licences: BTreeMap<String, u32>,
-    staging: StagingSettings,
+    staging: Option<StagingSettings>,
     accounts: Option<AccountsEntry>,
 }
 
@@ -52,7 +55,7 @@ impl AccountsEntry {
 /// `[cluster]`.
 #[derive(Clone, Debug, Default)]
 struct ClusterEntry {
-    settings: ClusterSettings,
+    settings: ClusterSettingsChange,
     first_job_number: Option<u64>,
 }
 
@@ -62,7 +65,7 @@ impl<'de> Deserialize<'de> for ClusterEntry {
         let mut table = toml::Table::deserialize(deserializer)?;
         let first =
             table.remove("first_job_number").map(u64::deserialize).transpose().map_err(serde::de::Error::custom)?;
-        let settings = ClusterSettings::deserialize(table).map_err(serde::de::Error::custom)?;
+        let settings = ClusterSettingsChange::deserialize(table).map_err(serde::de::Error::custom)?;
         Ok(Self { settings, first_job_number: first })
     }
 }
@@ -73,17 +76,10 @@ impl<'de> Deserialize<'de> for ClusterEntry {
 struct NodeEntry {
     name: String,
     cores: u32,
-    #[serde(default = "one")]
-    sockets: u32,
+    sockets: Option<u32>,
     memory: Size,
-    #[serde(default)]
-    gpus: Vec<String>,
-    #[serde(default)]
-    properties: BTreeMap<String, Property>,
-}
-
-fn one() -> u32 {
-    1
+    gpus: Option<Vec<String>>,
+    properties: Option<BTreeMap<String, Property>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -102,20 +98,34 @@ enum Property {
 }
 
 impl ClusterFile {
-    /// Checks what a single value cannot tell: node lists, names used twice.
-    pub fn check(&self, name: &str) -> Result<(), Failure> {
-        self.to_config().map(|_| ()).map_err(|message| Failure::in_file(name, message))
+    /// The name of the cluster, if the file gives it one.
+    pub fn name(&self) -> Option<&str> {
+        self.cluster.settings.name.as_deref()
     }
 
-    /// What the file asks of the ledger. Without the default queue a plain one of that name is added.
+    /// Checks what a single value cannot tell: node lists, names used twice.
+    pub fn check(&self, name: &str) -> Result<(), Failure> {
+        self.to_change().map(|_| ()).map_err(|message| Failure::in_file(name, message))
+    }
+
+    /// What the file makes of nothing: a cluster with defaults for what it does not name.
     pub fn to_config(&self) -> Result<ClusterConfig, String> {
+        let mut config = self.to_change()?.onto(ClusterConfig::default());
+        let default = &config.settings.default_queue;
+        if !config.queues.iter().any(|queue| queue.name == *default) {
+            config.queues.push(QueueSpec { name: default.clone(), ..QueueSpec::default() });
+        }
+        Ok(config)
+    }
+
+    /// What the file names. A default queue that it names and does not describe is made if the cluster does not have it.
+    pub fn to_change(&self) -> Result<ClusterChange, String> {
         let ClusterEntry { settings, first_job_number } = self.cluster.clone();
         let mut queues = self.queues.clone();
-        if !queues.iter().any(|queue| queue.name == settings.default_queue) {
-            queues.push(QueueSpec { name: settings.default_queue.clone(), ..QueueSpec::default() });
-        }
+        let default = settings.default_queue.clone().filter(|name| !queues.iter().any(|queue| queue.name == *name));
+        queues.extend(default.map(|name| QueueSpecChange { name, ..QueueSpecChange::default() }));
         for queue in &mut queues {
-            queue.nodes = expand_all(&queue.nodes)?;
+            queue.nodes = queue.nodes.as_deref().map(expand_all).transpose()?;
         }
         let mut nodes = Vec::new();
         for entry in &self.nodes {
@@ -125,7 +135,7 @@ impl ClusterFile {
         refuse_doubles(nodes.iter().map(|node| node.name.as_str()), "node")?;
         let accounts = self.accounts.as_ref().map(AccountsEntry::settings).transpose()?;
         let (licences, staging) = (self.licences.clone(), self.staging.clone());
-        Ok(ClusterConfig { settings, queues, nodes, licences, staging, accounts, first_job_number })
+        Ok(ClusterChange { settings, queues, nodes, licences, staging, accounts, first_job_number })
     }
 }
 
@@ -148,7 +158,7 @@ fn refuse_doubles<'a>(names: impl Iterator<Item = &'a str>, what: &str) -> Resul
 }
 
 impl NodeEntry {
-    fn expand(&self) -> Result<Vec<NodeSpec>, String> {
+    fn expand(&self) -> Result<Vec<NodeSpecChange>, String> {
         let memory_bytes = match &self.memory {
             Size::Bytes(bytes) => *bytes,
             Size::Text(text) => values::parse_size(text)?,
@@ -158,14 +168,16 @@ impl NodeEntry {
             Property::Number(number) => PropertyValue::Number(*number),
             Property::Text(text) => PropertyValue::Text(text.clone()),
         };
-        let properties: BTreeMap<String, PropertyValue> =
-            self.properties.iter().map(|(name, value)| (name.clone(), property(value))).collect();
+        let properties = |given: &BTreeMap<String, Property>| -> BTreeMap<String, PropertyValue> {
+            given.iter().map(|(name, value)| (name.clone(), property(value))).collect()
+        };
+        let properties = self.properties.as_ref().map(properties);
         let names = values::parse_hosts(&self.name)?;
-        let node = |name| NodeSpec {
+        let node = |name| NodeSpecChange {
             name,
-            cores: self.cores,
+            cores: Some(self.cores),
             sockets: self.sockets,
-            memory_bytes,
+            memory_bytes: Some(memory_bytes),
             gpus: self.gpus.clone(),
             properties: properties.clone(),
         };

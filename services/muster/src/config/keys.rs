@@ -349,6 +349,12 @@ const BUS: Section = Section {
         key("password_file", Kind::Path, "", "File whose first line is the password of that user."),
         key("credentials_file", Kind::Path, "", "NATS credentials file (`.creds`) to log in with instead."),
         key(
+            "inbox_prefix",
+            Kind::Text,
+            "",
+            "What the subjects begin with on which answers come: `_INBOX` and more, without dots. Without it `_INBOX_USER`, so that each user can be kept from the answers to others.",
+        ),
+        key(
             "tls_ca_file",
             Kind::Path,
             "",
@@ -463,7 +469,7 @@ const TELEMETRY: Section = Section {
     name: "telemetry",
     shape: Shape::Table,
     cluster: false,
-    doc: "Log lines and traces. Metrics are at `/metrics` of the gateway.",
+    doc: "Log lines, traces and metrics. Metrics are at `/metrics` of the gateway too.",
     keys: &[
         at_once(key(
             "log_filter",
@@ -482,6 +488,18 @@ const TELEMETRY: Section = Section {
             Kind::Text,
             "",
             "Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without it nothing is exported.",
+        ),
+        key(
+            "cluster",
+            Kind::Text,
+            "",
+            "The cluster that this process belongs to, said in what it exports. Without it the `name` in `[cluster]`, if the file has one.",
+        ),
+        key(
+            "metrics_listen",
+            Kind::Text,
+            "",
+            "Address and port where this process shows its metrics in the format of Prometheus at `/metrics`, such as `127.0.0.1:9464`. Whoever reaches it may read them.",
         ),
     ],
 };
@@ -555,8 +573,20 @@ const NOTIFIER_MAIL: Section = Section {
             "program",
             Kind::Path,
             "",
-            "A program that sends mail instead of a server, called as `PROGRAM -s SUBJECT ADDRESS` with the text on its \
+            "A program that sends mail instead of a server, called as `PROGRAM -s SUBJECT -- ADDRESS` with the text on its \
              standard input; not together with `host`.",
+        ),
+        key(
+            "account",
+            Kind::Text,
+            "\"nobody\"",
+            "The unprivileged account that the program runs as, never root's. Only a notifier that is root can switch to it; another runs it as itself.",
+        ),
+        key(
+            "end_of_options",
+            Kind::Boolean,
+            "true",
+            "Whether `--` stands before the address. A program that was written for Slurm may want exactly three words.",
         ),
         key(
             "host",
@@ -758,5 +788,41 @@ const GATEWAY: Section = Section {
             "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom it speaks for. Its mode is 0600. It is read again when it changes.",
         ),
         key("max_body_bytes", from_to(1024, 1 << 30), "67108864", "The largest request body."),
+        key(
+            "max_connections",
+            from_to(16, 1_000_000),
+            "",
+            "Connections at a time. Without it half as many as files may be open (`LimitNOFILE=`), and at most 8192. The last 8 are for root and the user of the gateway.",
+        ),
+        key(
+            "max_connections_per_caller",
+            from_to(1, 1_000_000),
+            "",
+            "Connections of one caller at a time: of a user of the host, of a token's user, or of an address that has shown no token. Without it an eighth of all. It does not hold for root and the user of the gateway.",
+        ),
+        key(
+            "max_bytes_in_flight",
+            from_to(1024, i64::MAX),
+            "536870912",
+            "Bytes of request bodies and of answers over 64 KiB that may be on their way at a time. The last eighth is for bodies of at most 1 MiB.",
+        ),
+        key(
+            "max_bytes_in_flight_per_caller",
+            from_to(1024, i64::MAX),
+            "134217728",
+            "The same of one caller; at least `max_body_bytes`. One answer of any size is always sent.",
+        ),
+        key(
+            "head_seconds",
+            from_to(1, 3600),
+            "30",
+            "A connection without a request ends after this time, and so does one that takes longer for the head of a request. Those that wait for an answer or follow events do not.",
+        ),
+        key(
+            "body_seconds",
+            from_to(1, 3600),
+            "20",
+            "How long the body of a request may stand still. On average it brings 64 KiB each second beside twice this time.",
+        ),
     ],
 };

@@ -7,7 +7,7 @@ use muster_client::{Client, Endpoint, Moment};
 use muster_ledger::storage::Storage;
 use muster_schemas::{
     CommandId, Sequence,
-    cluster::ClusterConfig,
+    cluster::{ClusterChange, ClusterConfig},
     command::Command,
     event::{Actor, Owner, TraceContext},
     policy::Policy,
@@ -114,12 +114,12 @@ pub fn is_first_start(data_dir: &Path) -> bool {
 
 /// The user that runs the ledger may do everything: otherwise a cluster that is not run by root would have nobody who
 /// can configure it.
-pub fn with_own_user(mut cluster: ClusterConfig) -> ClusterConfig {
+pub fn with_own_user(mut change: ClusterChange) -> ClusterChange {
     let Owner { user, uid, .. } = own_user();
-    if uid != 0 && !cluster.settings.administrators.contains(&user) {
-        cluster.settings.administrators.push(user);
+    if uid != 0 {
+        change.settings.more_administrators.push(user);
     }
-    cluster
+    change
 }
 
 fn own_user() -> Owner {
@@ -132,9 +132,12 @@ fn own_user() -> Owner {
 pub async fn configure_missing_nodes(socket: &Path, nodes: Emulated) -> anyhow::Result<()> {
     let mut client = Client::new(Endpoint::Unix(socket.to_owned()));
     let configured = tokio::task::spawn_blocking(move || {
-        let mut cluster = client.config(Moment::Now)?;
-        if nodes.add_missing(&mut cluster) {
-            client.configure(CommandId::new_now(), &cluster, true)?;
+        let known = client.config(Moment::Now)?;
+        let mut wanted = known.clone();
+        if nodes.add_missing(&mut wanted) {
+            let changed = wanted.nodes.into_iter().filter(|node| !known.nodes.contains(node));
+            let change = ClusterChange { nodes: changed.map(Into::into).collect(), ..ClusterChange::default() };
+            client.configure(CommandId::new_now(), &change, true)?;
         }
         Ok::<(), muster_client::ClientError>(())
     });
@@ -155,8 +158,8 @@ pub async fn set_policy(socket: &Path, policy: Policy) -> anyhow::Result<()> {
 
 /// Asks the ledger to make the cluster what the file says. What the file does not name stays.
 pub async fn reconfigure(bus: &SharedBus, loaded: &Loaded) -> anyhow::Result<Sequence> {
-    let wanted = loaded.configuration.cluster.to_config().map_err(anyhow::Error::msg)?;
-    let command = Command::Configure { config: Box::new(with_own_user(wanted)), keep_unnamed: true };
+    let wanted = loaded.configuration.cluster.to_change().map_err(anyhow::Error::msg)?;
+    let command = Command::Configure { change: Box::new(with_own_user(wanted)), keep_unnamed: true };
     let ledger = LedgerClient::new(bus.clone());
     let answer = ledger.command(Actor::User(own_user()), TraceContext::default(), command).await?;
     answer.result?;

@@ -1,5 +1,7 @@
 //! The real program: `muster up` in a temporary folder, and the commands that people type.
 
+mod book;
+mod configuration;
 mod end_to_end;
 mod explain;
 mod external_planner;
@@ -13,6 +15,7 @@ mod slurm_clients;
 mod slurm_commands;
 mod slurm_components;
 mod slurm_faults;
+mod slurm_habits;
 mod slurm_jobs;
 mod slurm_mail;
 mod slurm_numbers;

@@ -258,7 +258,7 @@ fn an_ended_script_says_so_and_one_that_is_put_back_waits_two_minutes() {
 fn components_are_held_and_released_alone() {
     let site = Site::start();
     let job: u64 = site.ok("sbatch --parsable -H -n1 : -n1 --wrap 'sleep 1000'").trim().parse().unwrap();
-    let listed = || site.ok(&format!("squeue -h -j {job} -o '%t %r'"));
+    let listed = || site.ok(&format!("squeue -h -S i -j {job} -o '%t %r'"));
     assert_eq!(listed(), "PD JobHeldUser\nPD JobHeldUser\n");
     site.ok(&format!("scontrol release {job}+0"));
     assert_eq!(listed(), "PD None\nPD JobHeldUser\n");

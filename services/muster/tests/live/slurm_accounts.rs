@@ -1,6 +1,9 @@
 //! Accounts, QOS and their limits on a live system, as a site that comes from Slurm sets them up and its users meet them.
 
-use crate::{slurm::Site, system::Output};
+use crate::{
+    slurm::Site,
+    system::{Output, System},
+};
 
 const CONFIGURATION: &str = r#"
 [cluster]
@@ -151,4 +154,64 @@ fn a_qos_limits_its_jobs_and_gives_them_priority() {
     let explained = "sbatch -q high -n4 -N1 --wrap true";
     says(&site, explained, 0, "Submitted batch job 4\n", "");
     site.system.wait_until("it waits", || site.system.ok(&["explain", "4"]).contains("3 cores of all in class high"));
+}
+
+/// SL-L-07: what `sacctmgr` shows as the QOS of an association is what its user may use, be it its own list or that of an
+/// account above it; `qos+=` adds to that list. Operators may use every QOS.
+#[test]
+fn a_user_may_use_the_qos_that_are_shown_and_no_others() {
+    let system = System::stopped();
+    let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let address = address.expect("a free port");
+    system.write("tokens", "a-token-for-nobody-only nobody\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(system.path("tokens"), mode).expect("its own file");
+    let tokens = system.path("tokens").display().to_string();
+    let gateway = format!("[gateway]\nlisten = \"{address}\"\ntokens_file = \"{tokens}\"\n");
+    let site = Site::on(system, &format!("{CONFIGURATION}{gateway}"));
+    let as_nobody =
+        |line: &str| site.run(&format!("MUSTER_SERVER=http://{address} MUSTER_TOKEN=a-token-for-nobody-only {line}"));
+    let invalid = "sbatch: error: Batch job submission failed: Invalid qos specification\n";
+    let refused = |line: &str| {
+        let Output { status, stderr, .. } = as_nobody(line);
+        assert_eq!((status, stderr.as_str()), (1, invalid), "{line}");
+    };
+    let class_of = |line: &str| {
+        let Output { status, stdout, stderr } = as_nobody(&format!("sbatch --parsable -H {line} --wrap true"));
+        assert_eq!(status, 0, "{line}: {stderr}");
+        site.ok(&format!("squeue -h -o %q -j {stdout}"))
+    };
+    let shows = |list: &str| {
+        assert_eq!(site.ok("sacctmgr -nP show assoc user=nobody format=qos"), format!("{list}\n"));
+    };
+    site.ok("sacctmgr -i add account physics");
+    site.ok("sacctmgr -i add account optics parent=physics");
+    site.ok("sacctmgr -i add user nobody account=optics");
+    site.ok("sacctmgr -i add qos long");
+    shows("normal");
+    refused("sbatch -q long --wrap true");
+    assert_eq!([class_of(""), class_of("-q normal")], ["normal\n", "normal\n"]);
+    let job = site.ok("squeue -h -o %i | head -n1");
+    let Output { status, stderr, .. } = as_nobody(&format!("scontrol update qos=long jobid={job}"));
+    assert_eq!((status, stderr), (1, format!("Invalid qos specification for job {job}")));
+    site.ok("sacctmgr -i modify user nobody set qos+=long");
+    shows("long,normal");
+    assert_eq!([class_of("-q long"), class_of("-q normal"), class_of("")], ["long\n", "normal\n", "normal\n"]);
+    site.ok("sacctmgr -i modify user nobody set defaultqos=long");
+    assert_eq!(class_of(""), "long\n");
+    site.ok("sacctmgr -i modify user nobody set qos-=normal");
+    shows("long");
+    refused("sbatch -q normal --wrap true");
+    // Without a list of its own it has that of the account above its account; who may use one only, uses that.
+    site.ok("sacctmgr -i modify user nobody set defaultqos=-1 qos=''");
+    shows("normal");
+    site.ok("sacctmgr -i modify account physics set qos=long");
+    shows("long");
+    refused("sbatch -q normal --wrap true");
+    assert_eq!(class_of(""), "long\n");
+    // A default that may not be used is none.
+    assert_eq!(site.run("sacctmgr -i modify user nobody set defaultqos=normal").status, 1);
+    // Operators may use what there is.
+    site.ok("sacctmgr -i add user root account=optics");
+    site.ok("sbatch -H -q normal --wrap true");
 }

@@ -23,7 +23,7 @@ fn python() -> Option<PathBuf> {
 /// `WORKLOADS` in the line is the folder of the workloads.
 fn run(site: &Site, line: &str) -> Option<String> {
     let Some(python) = python() else {
-        eprintln!("SKIPPED: the clients of Slurm are not installed; ops/test says why");
+        muster_surroundings::skipped("the clients of Slurm are not installed; ops/test says why");
         return None;
     };
     let bin = python.parent().expect("a program is in a folder").display();

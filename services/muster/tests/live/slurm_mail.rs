@@ -2,15 +2,29 @@
 
 use crate::{slurm::Site, system::System};
 
-/// A site whose mail program writes down how it is called.
+/// A site whose mail program writes down how it is called and as which user.
 fn site() -> Site {
     let folder = System::stopped();
     let (program, calls) = (folder.path("mailer"), folder.path("calls"));
-    folder.write("mailer", &format!("#!/bin/sh\necho \"$1 <$2> $3\" >> {}\n", calls.display()));
-    let mut executable = std::fs::metadata(&program).expect("it is there").permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut executable, 0o755);
-    std::fs::set_permissions(&program, executable).expect("it is ours");
+    // The call comes last: who has seen it finds the text complete.
+    let script = format!("cat >>{0}.said; echo \"$(id -u) $1 <$2> $3 $4\" >>{0}", calls.display());
+    folder.write("mailer", &format!("#!/bin/sh\n{script}\n"));
+    folder.write("calls", "");
+    folder.write("calls.said", "");
+    // An unprivileged account runs the one and writes the other.
+    for (path, mode) in
+        [(folder.path(""), 0o755), (program.clone(), 0o755), (calls, 0o666), (folder.path("calls.said"), 0o666)]
+    {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("it is ours");
+    }
     Site::on(folder, &format!("[notifier.mail]\nprogram = \"{}\"\n", program.display()))
+}
+
+/// The number of the user that mail programs run as: `nobody`, or who runs the test if it is not root.
+fn mail_user() -> u32 {
+    let own = nix::unistd::Uid::effective();
+    let nobody = || nix::unistd::User::from_name("nobody").ok().flatten().expect("every host has it").uid;
+    if own.is_root() { nobody().as_raw() } else { own.as_raw() }
 }
 
 /// Waits until the mail program was called so often, and gives the calls, with what differs from run to run cut out.
@@ -32,6 +46,7 @@ fn without_time(line: &str) -> String {
 #[test]
 fn mail_of_a_job_with_components_is_one_at_its_start_and_one_at_its_end() {
     let site = site();
+    let user = mail_user();
     let submit = "sbatch --parsable -J bash -n1 --mail-type=ALL --mail-user=adam : -n1 --mail-type=ALL --wrap";
     let job = site.ok(&format!("{submit} 'sleep 1000'")).trim().to_owned();
     site.system.wait_until("it runs", || site.ok(&format!("squeue -h -j {job}+0 -o %T")) == "RUNNING\n");
@@ -40,19 +55,59 @@ fn mail_of_a_job_with_components_is_one_at_its_start_and_one_at_its_end() {
     assert_eq!(
         calls(&site, 2),
         [
-            format!("-s <Slurm Job_id={job} Name=bash Began, Queued time <T>> adam"),
-            format!("-s <Slurm Job_id={job} Name=bash Ended, Run time <T>, CANCELLED, ExitCode 0> adam"),
+            format!("{user} -s <Slurm Job_id={job} Name=bash Began, Queued time <T>> -- adam"),
+            format!("{user} -s <Slurm Job_id={job} Name=bash Ended, Run time <T>, CANCELLED, ExitCode 0> -- adam"),
         ]
     );
     let failing = site.ok("sbatch --parsable -W -J three --mail-type=FAIL --mail-user=adam --wrap 'exit 3' || true");
+    let failing = failing.trim();
     let failed =
-        format!("-s <Slurm Job_id={} Name=three Failed, Run time <T>, FAILED, ExitCode 3> adam", failing.trim());
+        format!("{user} -s <Slurm Job_id={failing} Name=three Failed, Run time <T>, FAILED, ExitCode 3> -- adam");
     assert_eq!(calls(&site, 3)[2], failed);
     let array = site.ok("sbatch --parsable -W -a 1-2 -J two --mail-type=BEGIN,END --mail-user=adam --wrap true");
     let array = array.trim();
-    let summary = format!("-s <Slurm Array Summary Job_id={array}_* ({array}) Name=two");
+    let summary = format!("{user} -s <Slurm Array Summary Job_id={array}_* ({array}) Name=two");
     // Two programs send them at the same time.
     let mut sent = calls(&site, 5).split_off(3);
     sent.sort_unstable();
-    assert_eq!(sent, [format!("{summary} Began> adam"), format!("{summary} Ended, COMPLETED, ExitCode [0-0]> adam")]);
+    assert_eq!(
+        sent,
+        [format!("{summary} Began> -- adam"), format!("{summary} Ended, COMPLETED, ExitCode [0-0]> -- adam")]
+    );
+}
+
+/// F0: a mail program takes an address for what it is, and whoever submits says whom it is sent to; so what is no address is
+/// refused, by every way in.
+#[test]
+fn what_is_no_address_is_refused_and_no_mail_program_sees_it() {
+    let site = site();
+    let exploit = "--exec=!id>/tmp/ran@x;cp /etc/shadow /tmp/s";
+    for address in [exploit, "-oQ", "a b", "|id@x"] {
+        let own = site.system.run(&["submit", &format!("--mail={address}"), "--", "true"]);
+        assert!(own.status == 1 && own.stderr.contains("notifications.sink.mail: the address"), "{own:?}");
+        let slurm = site.run(&format!("sbatch --mail-type=ALL '--mail-user={address}' --wrap true"));
+        assert!(slurm.status == 1 && slurm.stderr.contains("notifications.sink.mail: the address"), "{slurm:?}");
+    }
+    let job = site.system.submit(&["--mail", "ada@example.org", "--", "true"]);
+    site.system.wait_for_state(&job, "finished");
+    let sent = calls(&site, 2);
+    let user = mail_user();
+    assert!(sent.iter().all(|call| call.starts_with(&format!("{user} -s <[muster] job {job}"))), "{sent:?}");
+    assert!(sent.iter().all(|call| call.ends_with("> -- ada@example.org")), "{sent:?}");
+}
+
+/// D27
+#[test]
+fn mail_at_the_end_says_how_long_it_ran_how_it_ended_and_where_its_output_is() {
+    let site = site();
+    let options =
+        ["--mail", "ada", "--notify-on", "ended", "--name", "a/b", "-o", "%x-%j.out", "--", "sh", "-c", "exit 3"];
+    let job = site.system.submit(&options);
+    calls(&site, 1);
+    let said = site.system.read("calls.said");
+    let folder = site.system.path("").canonicalize().expect("it is there");
+    let output = format!("Output     {}/a_b-{job}.out", folder.display());
+    assert!(said.lines().any(|line| line.starts_with("Run time   00:00:")), "{said}");
+    assert!(said.lines().any(|line| line == "Exit       exit status 3"), "{said}");
+    assert!(said.lines().any(|line| line == output), "{output}:\n{said}");
 }

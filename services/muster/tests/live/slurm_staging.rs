@@ -39,6 +39,11 @@ struct Staged {
 
 impl Staged {
     fn new(program: &str) -> Self {
+        Self::with(program, "")
+    }
+
+    /// With this in the configuration as well.
+    fn with(program: &str, more: &str) -> Self {
         let system = System::stopped();
         let open = |name: &str, mode| std::fs::set_permissions(system.path(name), Permissions::from_mode(mode));
         open("", 0o755).unwrap();
@@ -57,7 +62,7 @@ impl Staged {
         };
         let configuration = format!(
             "[filter_runner]\naccount = \"nobody\"\n[slurm]\nburst_buffer_directives = [\"BB\", \"DW\"]\n\
-             [staging]\nprogram = \"{program}\"\nstage_in_timeout_seconds = 3600\n{}{}",
+             [staging]\nprogram = \"{program}\"\nstage_in_timeout_seconds = 3600\n{}{}{more}",
             node("node[1-2]", "haswell"),
             node("node[3-4]", "knl")
         );
@@ -248,4 +253,75 @@ fn a_submission_filter_judges_each_component_and_sbatch_tells_what_it_says() {
     let detail = site.system.json(&["job", "show", &job, "--json"]);
     let priority = |at: usize| detail["spec"]["components"][at]["priority"].as_i64();
     assert!(priority(1) > priority(0), "only the second component was changed: {detail}");
+}
+
+/// Routes by partition: what is for `small` goes to `big`, as a class, with memory, features, nodes and tasks of its own; in the
+/// first format that `MUSTER_COMPONENT_OFFSET` says, XML or JSON.
+const ROUTES: &str = r#"#!/usr/bin/env python3
+import json, os, re, sys
+offset = os.environ.get("MUSTER_COMPONENT_OFFSET", "0")
+job = json.load(open(sys.argv[1].replace("job.xml", "job.json")))
+request = job["Request"]
+with open("BURST/calls", "a") as calls:
+    calls.write(offset + " " + " ".join(f"{name}={request[name]}" for name in sorted(request)) + "\n")
+if request["Partition"] != "small":
+    sys.exit(0)
+if offset == "0":
+    text = open(sys.argv[1]).read()
+    text = re.sub("<Name>Partition</Name>\\s*<Value>small</Value>", "<Name>Partition</Name><Value>big</Value>", text)
+    open(sys.argv[1], "w").write(text)
+else:
+    request.update(Partition="big", QOS="fat", Features="knl", MinMemoryNode="100M", NumNodes="2", NumTasks="2")
+    del request["MinMemoryCPU"]
+    json.dump(job, open("job.json", "w"))
+sys.exit(1)
+"#;
+
+/// SL-S-21: a filter is told partition, QOS, memory, features, nodes and tasks of each component, and may change them, in XML or
+/// JSON; what it makes of a component counts and is shown, and is checked as if the user had asked for it.
+#[test]
+fn a_submission_filter_routes_components_by_their_partition_and_changes_what_they_ask_for() {
+    let queue = |name: &str, more: &str| format!("[[queues]]\nname = \"{name}\"\n{more}");
+    let queues = [
+        queue("small", "default_walltime_seconds = 600\nmax_walltime_seconds = 600\n"),
+        queue("big", "default_walltime_seconds = 7200\n"),
+    ];
+    let staged = Staged::with(ROUTES, &queues.concat());
+    let site = &staged.site;
+    let judge = site.system.path("stage").display().to_string();
+    site.system.ok(&["cluscfg", "setparams", &format!("SubmissionFilterProgram={judge}")]);
+    // As long as a loaded machine takes to start an interpreter.
+    site.system.ok(&["cluscfg", "setparams", "SubmissionFilterTimeout=60"]);
+    site.ok("sacctmgr -i add qos fat");
+    let components = "-p small -N1 -n2 -c2 --mem=300 : -p small --qos=normal -C haswell -n1 --mem-per-cpu=50";
+    let job = site.ok(&format!("sbatch --parsable -H {components} : -p big -t 5 --wrap true")).trim().to_owned();
+    let calls = staged.burst("calls");
+    let told = [
+        "0 CPUsPerTask=2 MinMemoryNode=300M NumNodes=1 NumTasks=2 Partition=small",
+        "1 Features=haswell MinMemoryCPU=50M NumTasks=1 Partition=small QOS=normal",
+        "2 Partition=big QOS=normal",
+    ];
+    assert_eq!(calls.lines().collect::<Vec<_>>(), told);
+    let listed = site.ok(&format!("squeue -h -j {job} -o '%i %P %q %D %C %f %m %l'"));
+    let expected = [
+        format!("{job}+0 big normal 1 4 (null) 300M 2:00:00"),
+        format!("{job}+1 big fat 2 2 knl 100M 2:00:00"),
+        format!("{job}+2 big normal 1 1 (null) 0 5:00"),
+    ];
+    assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
+    let shown = site.ok(&format!("scontrol -o show job {job}+1"));
+    for pair in
+        [" Partition=big ", " QOS=fat ", " NumNodes=2 ", " NumTasks=2 ", " Features=knl ", " MinMemoryNode=100M "]
+    {
+        assert!(shown.contains(pair), "{pair} is missing in {shown}");
+    }
+    site.ok(&format!("scontrol release {job}"));
+    site.is_over(&job);
+    let nodes = site.ok(&format!("sacct -X -n -P -j {job} -o NodeList,Partition,QOS"));
+    assert_eq!(nodes.lines().nth(1), Some("node[3-4]|big|fat"));
+    // What the filter makes of a job is refused where nobody could have asked for it.
+    let text = site.system.read("stage").replace("big", "nowhere");
+    site.system.write("stage", &text);
+    let (status, told) = site.fails("sbatch -p small --wrap true");
+    assert!(status == 1 && told.contains("queue `nowhere` does not exist"), "{told}");
 }

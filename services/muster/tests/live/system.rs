@@ -129,12 +129,23 @@ impl System {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.set_up(Command::new(env!("CARGO_BIN_EXE_muster")));
+        command.args(arguments);
+        command
+    }
+
+    /// Runs lines as they are typed into a shell, up to the first that fails.
+    pub fn shell(&self, lines: &str) -> Output {
+        let mut shell = self.set_up(Command::new("sh"));
+        shell.args(["-e", "-c", lines]);
+        Self::outcome(shell)
+    }
+
+    fn set_up(&self, mut command: Command) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_muster"));
         let folder = program.parent().expect("a program is in a folder");
         let search = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
-        let mut command = Command::new(program);
         command
-            .args(arguments)
             .current_dir(self.folder.path())
             .env("PATH", search)
             .env("MUSTER_DATA", self.path("data"))

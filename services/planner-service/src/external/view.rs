@@ -165,6 +165,7 @@ fn component_view(state: &State, component: &Component) -> CycleComponent {
         least: least(alternative, state.settings()),
         exclusive: alternative.requests.iter().any(|request| request.sharing != Sharing::Shared),
         requests: alternative.requests.clone(),
+        scatter: alternative.scatter,
     };
     CycleComponent {
         queue: component.queue.to_string(),
@@ -175,17 +176,8 @@ fn component_view(state: &State, component: &Component) -> CycleComponent {
 
 /// The least that a placement of an alternative must have, as the ledger counts it.
 pub(super) fn least(alternative: &Alternative, settings: &ClusterSettings) -> Least {
-    let mut least = Least { nodes: 0, tasks: 0, cores: 0, gpus: 0, memory_bytes: 0 };
-    for request in &alternative.requests {
-        let minimum = requests::minimum(request, settings);
-        // Requests that are met together may share nodes, but never cores, GPUs or memory.
-        least.nodes = least.nodes.max(minimum.nodes);
-        least.tasks = least.tasks.saturating_add(minimum.tasks);
-        least.cores = least.cores.saturating_add(minimum.cores);
-        least.gpus = least.gpus.saturating_add(minimum.gpus);
-        least.memory_bytes = least.memory_bytes.saturating_add(minimum.memory_bytes);
-    }
-    least
+    let requests::Minimum { nodes, tasks, cores, gpus, memory_bytes } = requests::minimum_of_all(alternative, settings);
+    Least { nodes, tasks, cores, gpus, memory_bytes }
 }
 
 /// The job that a start means: for a task that has never started, its array.

@@ -52,7 +52,9 @@ impl Ledger {
         let queue = QueueSpec { name: "default".into(), ..QueueSpec::default() };
         let config =
             ClusterConfig { nodes: (1..=nodes).map(node).collect(), queues: vec![queue], ..ClusterConfig::default() };
-        ledger.command(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false }).await;
+        ledger
+            .command(&Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: false })
+            .await;
         for number in 1..=nodes {
             let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
             ledger.command(&Actor::Executor(format!("node{number}")), hello).await;

@@ -4,7 +4,7 @@ use muster_domain::State;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
     event::{Event, Record},
-    public::{Names, summary},
+    public::summary,
     views::{Occurrence, PastReason, ReasonView, RunView, StartExplanation},
 };
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ const REASONS: usize = 20;
 /// How a run came about.
 ///
 /// `state` is as before the first of the `records`, which go on at least to the record of the plan that decided the start.
-pub fn explain_start(mut state: State, records: &[Record], run: &RunView, names: &dyn Names) -> StartExplanation {
+pub fn explain_start(mut state: State, records: &[Record], run: &RunView) -> StartExplanation {
     let mut story = Story { job: run.job, because: Vec::new(), reasons: Vec::new() };
     let is_allocation =
         |record: &&Record| matches!(&record.event, Event::RunAllocated { run: id, .. } if *id == run.run);
@@ -40,7 +40,7 @@ pub fn explain_start(mut state: State, records: &[Record], run: &RunView, names:
     for record in before {
         let was_seen = seen.is_none_or(|seen| record.sequence <= seen);
         if was_seen && gives_way(&record.event, run.job, &nodes, &state) {
-            story.happened(record, names);
+            story.happened(record, &state);
         }
         state.apply(record);
         if can_change_reason(&record.event, run.job) {
@@ -84,8 +84,8 @@ impl Story {
         }
     }
 
-    fn happened(&mut self, record: &Record, names: &dyn Names) {
-        let text = summary(record, names);
+    fn happened(&mut self, record: &Record, state: &State) {
+        let text = summary(record, state);
         self.because.push(Occurrence { sequence: record.sequence, time: record.time, text });
         if self.because.len() > OCCURRENCES {
             self.because.remove(0);

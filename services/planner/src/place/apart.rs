@@ -1,11 +1,12 @@
-//! Nodes for several components that start together, each with nodes of its own (SL-P-08).
+//! Nodes for several components that start together, each with nodes of its own (SL-P-08), and for several requests of one
+//! component that have nodes of their own (SL-C-12).
 //!
 //! First fit takes the first nodes that serve a component, and those may be all that serve another one. Here the nodes are
 //! dealt out so that every component has enough, if there is any way: each of the least number of nodes that a component
 //! asks for has room for an equal part of its tasks.
 
 use super::{Demand, Scope, bounds, can_serve, with_named_nodes};
-use crate::free::FreeNode;
+use crate::free::{Free, FreeNode};
 use muster_schemas::{
     NodeId,
     resources::{Alternative, Level, LevelCount, Request, Sharing},
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub struct EachNode<'r> {
     demand: Demand<'r>,
     request: &'r Request,
+    exclusive: bool,
     nodes: usize,
     least_room: u32,
 }
@@ -25,25 +27,38 @@ impl<'r> EachNode<'r> {
     /// What an alternative asks of each node; `None` if it does not ask for a number of nodes.
     pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
         let [request] = &alternative.requests[..] else { return None };
+        Self::of_request(request, default_memory_per_core_bytes, request.sharing != Sharing::Shared)
+    }
+
+    fn of_request(request: &'r Request, default_memory_per_core_bytes: Option<u64>, exclusive: bool) -> Option<Self> {
         let nodes = match &with_named_nodes(request)[..] {
             [] => 1,
             [LevelCount { level: Level::Node, count }] => bounds(*count, usize::MAX).0,
             _ => return None,
         };
-        let exclusive = request.sharing != Sharing::Shared;
         let demand = Demand::new(request, default_memory_per_core_bytes, exclusive);
         let least_room = request.tasks.unwrap_or(nodes).div_ceil(nodes).max(1);
-        Some(Self { demand, request, nodes: nodes as usize, least_room })
+        Some(Self { demand, request, exclusive, nodes: nodes as usize, least_room })
     }
 
     /// Those of the nodes that can be one of its nodes.
     pub fn wanted<'n, 'a: 'n>(&self, nodes: impl Iterator<Item = &'n FreeNode<'a>>, scope: &Scope) -> Wanted {
-        let exclusive = self.request.sharing != Sharing::Shared;
         let serves = |node: &&FreeNode<'_>| {
-            can_serve(node, scope, self.request, exclusive) && self.demand.max_tasks(node) >= self.least_room
+            can_serve(node, scope, self.request, self.exclusive) && self.demand.max_tasks(node) >= self.least_room
         };
         Wanted { nodes: self.nodes, able: nodes.filter(serves).map(|node| node.node).collect() }
     }
+}
+
+/// Deals free nodes out to requests that each have nodes of their own; `None` if there is no way, or one of them does not ask
+/// for a number of nodes.
+pub(super) fn deal_to_requests(free: &Free, scope: &Scope, requests: &[Request]) -> Option<Vec<BTreeSet<NodeId>>> {
+    let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
+    let wanted = |request| {
+        let each = EachNode::of_request(request, scope.default_memory_per_core_bytes, exclusive)?;
+        Some(each.wanted(free.nodes().iter(), scope))
+    };
+    deal(&requests.iter().map(wanted).collect::<Option<Vec<Wanted>>>()?)
 }
 
 /// So many of these nodes.

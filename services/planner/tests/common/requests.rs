@@ -77,9 +77,10 @@ prop_compose! {
         ],
         walltime_seconds in prop::option::weighted(0.9, 1_u64..=20),
         licences in prop::option::weighted(0.15, 1_u32..=2),
+        scatter in prop::bool::weighted(0.3),
     ) -> Alternative {
         let licences = licences.map(|count| (LICENCE.to_owned(), count)).into_iter().collect();
-        Alternative { requests, walltime_seconds, licences }
+        Alternative { requests, walltime_seconds, licences, scatter }
     }
 }
 

@@ -105,7 +105,7 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
     assert_eq!(places(&world, named), [names([3]), names([1]), names([2])]);
 }
 
-/// SL-P-08: a job that no choice helps waits for resources, and is told so.
+/// SL-P-08: a job that no choice helps waits for resources, and is told so: they are kept for it.
 #[test]
 fn who_is_helped_by_no_choice_waits_for_resources() {
     let mut world = cluster(3, &[("a", names([1, 2, 3])), ("b", names([1, 2])), ("one", names([1]))]);
@@ -113,7 +113,7 @@ fn who_is_helped_by_no_choice_waits_for_resources() {
     assert_eq!(pass(&mut world).0, [taken]);
     let waits = world.submit(all(&[(2, "a"), (1, "b")]));
     assert_eq!(pass(&mut world).0, []);
-    assert!(matches!(reason(&world, waits), Some(WaitReason::Resources(_))));
+    assert!(matches!(reason(&world, waits), Some(WaitReason::Reserved { .. })));
     world.end(taken);
     assert_eq!(pass(&mut world).0, [waits]);
 }

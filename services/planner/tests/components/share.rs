@@ -90,7 +90,7 @@ fn without_the_setting_no_node_is_shared() {
 /// SL-P-07: what has room for them only on shared nodes waits while it is in use, and then starts.
 #[test]
 fn who_fits_only_on_shared_nodes_is_not_told_that_he_never_does() {
-    let mut world = cluster(&sharing(Policy::default(), true), 1);
+    let mut world = cluster(&sharing(Policy::built_in("fcfs").unwrap(), true), 1);
     let before = world.submit(cores(&[2]));
     assert_eq!(pass(&mut world).0, [before]);
     let (waits, too_large) = (world.submit(cores(&[2, 1])), world.submit(cores(&[2, 3])));

@@ -73,8 +73,8 @@ impl World {
             records: Vec::new(),
         };
         let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-        let config = Box::new(ClusterConfig { nodes, queues, ..ClusterConfig::default() });
-        world.must(&Actor::Ledger, Command::Configure { config, keep_unnamed: false });
+        let change = Box::new(ClusterConfig { nodes, queues, ..ClusterConfig::default() }.into());
+        world.must(&Actor::Ledger, Command::Configure { change, keep_unnamed: false });
         world.must(&Actor::Ledger, Command::SetPolicy { policy: Box::new(policy.clone()) });
         for name in names {
             let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };

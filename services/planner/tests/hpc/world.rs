@@ -12,7 +12,7 @@ use muster_planner::{
 };
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, Timestamp,
-    cluster::{ClusterConfig, QueueSpec},
+    cluster::{ClusterChange, ClusterConfig, QueueSpec},
     command::{CallOutcome, CallReport, Command, Reply},
     event::{Actor, EndCause, Event, Intake, NodeExit, Owner, Record, TraceContext},
     filter::{
@@ -96,7 +96,7 @@ impl World {
             asked: Vec::new(),
             records: Vec::new(),
         };
-        world.command(&Actor::Ledger, Command::Configure { config: Box::new(config), keep_unnamed: false });
+        world.command(&Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: false });
         for number in 1..=nodes {
             let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
             world.command(&Actor::Executor(format!("n{number}")), hello);
@@ -185,8 +185,8 @@ impl World {
     /// From here on what jobs ask for is staged.
     pub fn set_staging(&mut self) {
         let staging = StagingSettings { program: Some("/site/stage".into()), ..StagingSettings::default() };
-        let config = Box::new(ClusterConfig { staging, ..ClusterConfig::default() });
-        self.command(&Actor::Ledger, Command::Configure { config, keep_unnamed: true });
+        let change = Box::new(ClusterChange { staging: Some(staging), ..ClusterChange::default() });
+        self.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true });
     }
 
     /// A job for which this is staged, and what the staging program answers.

@@ -4,7 +4,7 @@ use crate::world::{World, component, job_of, node, nodes, owner};
 use muster_planner::{forecast::foresee_within, predict::Effort};
 use muster_schemas::{
     JobId, Timestamp,
-    cluster::ClusterConfig,
+    cluster::ClusterChange,
     command::{Command, RefusalCode},
     event::Actor,
     filter::StagingSettings,
@@ -75,8 +75,8 @@ fn a_begin_time_counts_and_holds_and_dependencies_do_not() {
 fn files_to_be_staged_hold_up_no_forecast() {
     let mut world = World::new(nodes(1, 4));
     let staging = StagingSettings { program: Some("/site/stage".into()), ..StagingSettings::default() };
-    let config = Box::new(ClusterConfig { staging, ..ClusterConfig::default() });
-    world.command(&Actor::Ledger, Command::Configure { config, keep_unnamed: true }).expect("a good configuration");
+    let change = Box::new(ClusterChange { staging: Some(staging), ..ClusterChange::default() });
+    world.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true }).expect("a good configuration");
     let mut spec = whole(1, 60);
     let files = ComponentStaging { directives: vec!["#DW line".into()], ..ComponentStaging::default() };
     spec.types = vec![JobType::Staged(vec![files])];

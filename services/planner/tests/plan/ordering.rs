@@ -105,6 +105,7 @@ fn queues_with_nodes_of_their_own_do_not_hold_each_other_up() {
 fn a_job_of_two_queues_that_is_behind_in_one_holds_up_the_other() {
     let on = |name: &str, node: &str| QueueSpec { nodes: vec![node.into()], ..queue(name) };
     let mut world = world_of(vec![on("a", "n1"), on("b", "n2")]);
+    world.set_policy(Policy::built_in("fcfs").unwrap());
     let running = world.submit(in_queue(tasks(1), "a"));
     let blocked = world.submit(in_queue(tasks(2), "a"));
     let parts = ["b", "a"].map(|queue| in_queue(tasks(1), queue).components.remove(0));

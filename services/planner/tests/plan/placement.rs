@@ -348,3 +348,38 @@ fn a_job_with_a_deadline_gets_as_long_as_is_left() {
         world.end(job);
     }
 }
+
+/// SL-C-12, SL-E-09: requests that have nodes of their own get as many nodes as they ask for together, told in the order of
+/// the nodes; a node that only one of them can use is left to that one.
+#[test]
+fn scattered_requests_have_nodes_of_their_own() {
+    let with = |spec: NodeSpec, name: &str| with_property(spec, name, "yes");
+    let of = |count: u32, filter: Option<&str>| Request {
+        path: path([(Level::Node, count)]),
+        filter: filter.map(|name| NodeFilter::Has(name.into())),
+        ..Request::default()
+    };
+    let spec = |requests: &[Request]| {
+        let alternative = Alternative { requests: requests.to_vec(), scatter: true, ..Alternative::default() };
+        job_of(component(vec![alternative]))
+    };
+    let cluster = || {
+        vec![
+            node("n1", 4, 8),
+            with(with(node("n2", 4, 8), "knl"), "gamma"),
+            with(node("n3", 4, 8), "knl"),
+            with(node("n4", 4, 8), "gamma"),
+        ]
+    };
+    let mut world = World::new(cluster());
+    let names = |shares: Vec<(String, String, u32)>| shares.into_iter().map(|share| share.0).collect::<Vec<_>>();
+    let all = shares_of(&mut world, spec(&[of(2, Some("gamma")), of(2, None)]));
+    assert_eq!(names(all), ["n1", "n2", "n3", "n4"]);
+    let mut world = World::new(cluster());
+    let dealt = shares_of(&mut world, spec(&[of(1, Some("gamma")), of(2, Some("knl"))]));
+    assert_eq!(names(dealt), ["n2", "n3", "n4"]);
+    let mut world = World::new(cluster());
+    let refused = world.try_submit("ada", spec(&[of(2, Some("gamma")), of(3, None)]));
+    let told = format!("{refused:?}");
+    assert!(told.contains("it asks for 5 nodes, 4 match in queue `default`"), "{told}");
+}

@@ -37,7 +37,7 @@ impl World {
     }
 
     pub fn configure(&mut self, config: ClusterConfig) {
-        let configure = Command::Configure { config: Box::new(config), keep_unnamed: false };
+        let configure = Command::Configure { change: Box::new(config.into()), keep_unnamed: false };
         self.command(&Actor::Ledger, configure).expect("a good configuration");
     }
 

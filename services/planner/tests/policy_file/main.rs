@@ -118,8 +118,9 @@ fn a_file_with_a_version_alone_is_the_default_policy_under_the_name_of_the_file(
 fn a_file_that_says_what_a_built_in_policy_says_has_its_stages() {
     for name in BUILT_IN_POLICIES {
         let text = match name {
-            "fcfs" => "version = 1\n".to_owned(),
-            "easy" | "conservative" => format!("version = 1\nbackfill = {{ mode = \"{name}\" }}\n"),
+            "easy" => "version = 1\n".to_owned(),
+            "fcfs" => "version = 1\nbackfill = { mode = \"none\" }\n".to_owned(),
+            "conservative" => format!("version = 1\nbackfill = {{ mode = \"{name}\" }}\n"),
             order => format!("version = 1\norder = \"{order}\"\n[backfill]\nmode = \"easy\"\n"),
         };
         let built_in = Policy::built_in(name).unwrap();

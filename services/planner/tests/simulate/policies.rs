@@ -27,7 +27,7 @@ fn headers(text: &str) -> Headers {
 #[test]
 fn a_file_that_says_what_a_built_in_policy_says_gives_the_same_bytes() {
     let files = [
-        ("fcfs", "version = 1\norder = [\"fcfs\"]\n"),
+        ("fcfs", "version = 1\norder = [\"fcfs\"]\n[backfill]\nmode = \"none\"\n"),
         ("easy", "version = 1\norder = [\"fcfs\"]\n[backfill]\nmode = \"easy\"\n"),
         ("easy", "version = 1\norder = [{ formula = \"submit\" }]\n[backfill]\nmode = \"easy\"\nreservations = 1\n"),
         ("conservative", "version = 1\n[backfill]\nmode = \"conservative\"\n"),

@@ -40,7 +40,7 @@ fn folder() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("skipped: {} has no traces; name their folder in MUSTER_TRACES", folder.display());
+    muster_surroundings::skipped(&format!("{} has no traces; name their folder in MUSTER_TRACES", folder.display()));
     None
 }
 

@@ -50,6 +50,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, DescriptionError> {
         match name.as_str() {
             "CustomProperties" => read_terms(&name, value, &mut document.custom_properties)?,
             "ExtendedTerms" => read_terms(&name, value, &mut document.extended_terms)?,
+            "Request" => document.request = read_request(value)?,
             "EnvironmentVariables" => read_variables(value, &mut document.environment)?,
             "Dependencies" => document.dependencies = read_dependencies(value)?,
             "Tasks" => document.tasks = read_tasks(value, &mut warnings)?,
@@ -122,6 +123,12 @@ fn read_terms(name: &str, value: Value, terms: &mut Terms) -> Result<(), Descrip
     Ok(())
 }
 
+fn read_request(value: Value) -> Result<BTreeMap<String, String>, DescriptionError> {
+    // `null` is "not specified".
+    let given = object("Request", value)?.into_iter().filter(|(_, value)| !value.is_null());
+    given.map(|(name, value)| plain(&name, value).map(|text| (name, text))).collect()
+}
+
 fn read_variables(value: Value, variables: &mut BTreeMap<String, String>) -> Result<(), DescriptionError> {
     for (name, value) in object("EnvironmentVariables", value)? {
         let value = plain(&name, value)?;
@@ -175,6 +182,10 @@ pub(super) fn write(description: &JobDescription, system: &SystemValues) -> Stri
     }
     let dependencies = description.dependencies.iter();
     let dependencies = dependencies.map(|pair| serde_json::json!({"Parent": pair.parent, "Child": pair.child}));
+    if !description.request.is_empty() {
+        let request = description.request.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
+        object.insert("Request".into(), Value::Object(request));
+    }
     object.insert("Dependencies".into(), dependencies.collect());
     object.insert("Tasks".into(), description.tasks.iter().map(task_object).collect());
     add_texts(&mut object, &description.custom_properties, &description.extended_terms, &description.environment);

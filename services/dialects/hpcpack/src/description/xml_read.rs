@@ -27,6 +27,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, DescriptionError> {
         match name(child) {
             "CustomProperties" => reader.terms(child, &mut document.custom_properties)?,
             "ExtendedTerms" => reader.terms(child, &mut document.extended_terms)?,
+            "Request" => {
+                let terms = reader.pairs(child, "Term").into_iter();
+                document.request = terms.map(|(name, value, _)| (name, value)).collect();
+            }
             "EnvironmentVariables" => reader.environment(child, &mut document.environment)?,
             "Dependencies" => reader.dependencies(child, &mut document.dependencies)?,
             "Tasks" => reader.tasks(child, &mut document.tasks)?,

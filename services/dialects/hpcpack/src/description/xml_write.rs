@@ -108,6 +108,8 @@ pub(super) fn write(description: &JobDescription, system: &SystemValues) -> Stri
     writer.open("Job", &attributes);
     write_terms(&mut writer, "CustomProperties", &description.custom_properties);
     write_terms(&mut writer, "ExtendedTerms", &description.extended_terms);
+    let request = description.request.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    write_pairs(&mut writer, "Request", "Term", request);
     write_environment(&mut writer, &description.environment);
     write_dependencies(&mut writer, description);
     if description.tasks.is_empty() {

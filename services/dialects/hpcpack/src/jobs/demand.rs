@@ -41,7 +41,7 @@ pub(super) fn alternatives(values: &JobAttributes, size: Size) -> Result<Vec<Alt
             _ => Some(NodeFilter::All(filters)),
         };
         let request = Request { filter, ..request.clone() };
-        Alternative { requests: vec![request], walltime_seconds: None, licences: licences.clone() }
+        Alternative { requests: vec![request], licences: licences.clone(), ..Alternative::default() }
     };
     Ok(groups(values).into_iter().map(alternative).collect())
 }

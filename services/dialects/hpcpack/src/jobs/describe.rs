@@ -12,7 +12,8 @@ use crate::{
     size,
     template::DEFAULT,
 };
-use muster_schemas::{filter_order::DescribedJob, job::JobState, time::Timestamp};
+use muster_schemas::{filter::JobDocument, filter_order::DescribedJob, job::JobState, time::Timestamp};
+use std::collections::BTreeMap;
 
 /// A description as a filter gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,14 +36,30 @@ pub fn describe(job: &DescribedJob) -> Result<Described, DescriptionError> {
     Ok(Described { format, bytes })
 }
 
-/// The same as XML and as JSON, for filters that may prefer either.
+/// The same as XML and as JSON, for filters that may prefer either. `request` says in words of the job's own dialect what it
+/// asks for; jobs with a description of their own say nothing beside it, and what a filter has changed stands.
 ///
 /// # Errors
 /// A stored description that cannot be read.
-pub fn described_in_both(job: &DescribedJob) -> Result<(String, String), DescriptionError> {
-    let (_, description) = told(job)?;
+pub fn described_in_both(
+    job: &DescribedJob,
+    request: impl FnOnce() -> BTreeMap<String, String>,
+) -> Result<(String, String), DescriptionError> {
+    let (_, mut description) = told(job)?;
+    if job.document.is_none() {
+        description.request = request();
+    }
     let system = system_values(job);
     Ok((description.write_as(Format::Xml, &system), description.write_as(Format::Json, &system)))
+}
+
+/// What a description that filters left says in words of the job's own dialect.
+///
+/// # Errors
+/// A description that cannot be read.
+pub fn request_of(document: &JobDocument) -> Result<BTreeMap<String, String>, DescriptionError> {
+    let (format, bytes) = unpack(document)?;
+    Ok(JobDescription::read_as(format, &bytes)?.0.request)
 }
 
 /// The description that a filter is told.
@@ -79,7 +96,12 @@ pub(super) fn current(job: &DescribedJob) -> Result<(Format, JobDescription), De
     let (format, mut description) = match &job.document {
         Some(document) => {
             let (format, bytes) = unpack(document)?;
-            (format, JobDescription::read_as(format, &bytes)?.0)
+            let mut description = JobDescription::read_as(format, &bytes)?.0;
+            if job.spec.attributes.contains_key(FORMAT_ATTRIBUTE) {
+                // Its submitter may not speak as if it were muster.
+                description.request.clear();
+            }
+            (format, description)
         }
         None => (Format::Xml, own::description(job)),
     };

@@ -158,6 +158,13 @@ fn set_extra(pair: &(String, String), key: &str, value: &str, extras: &mut Extra
     Ok(())
 }
 
+/// Whether a pair adds classes to a list, or takes some away.
+pub(super) fn changes_classes((key, value): &(String, String)) -> bool {
+    let name = key.trim_end_matches(['+', '-']);
+    let is_relative = name != key || names(value).iter().any(|class| class.starts_with(['+', '-']));
+    name.len() >= 3 && "qoslevel".starts_with(name) && is_relative
+}
+
 /// `qos=a,b`, `qos+=a`, `qos-=a`, and the signs before single names.
 fn change_list(list: &mut Vec<String>, key: &str, value: &str) {
     let of_key = key.chars().last().filter(|sign| ['+', '-'].contains(sign));

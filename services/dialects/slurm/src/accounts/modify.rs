@@ -101,6 +101,10 @@ fn change_associations<'p>(
     let mut is_told = false;
     for before in associations {
         let mut after = before.clone();
+        if after.classes.is_empty() && pairs.iter().any(|pair| limits::changes_classes(pair)) {
+            // What is added or taken away is so of the list that counts now, which is that of an account.
+            after.classes = site.classes_of(&before.of);
+        }
         if let Err(error) = set_association(pairs, &mut after) {
             return proposal.fail(error);
         }

@@ -47,6 +47,13 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
     let memory = request.and_then(|request| request.memory);
     let megabytes = |per: Per| memory.filter(|memory: &Memory| memory.per == per).map(|memory| memory.bytes / MEGABYTE);
     let nodes = || run.nodes.iter().filter(|node| node.component == offset);
+    let asked_tasks: Option<u32> = count(component::NTASKS);
+    let overcommit = kept(component::OVERCOMMIT).is_some();
+    // The model has a task for each CPU then.
+    let tasks = match asked_tasks.filter(|_| overcommit) {
+        Some(tasks) => dealt_evenly(u64::from(tasks), nodes().count()),
+        None => nodes().map(|node| u64::from(node.tasks)).collect(),
+    };
     ComponentFacts {
         number: component_number(detail.job.own_number(), offset),
         name: kept(component::JOB_NAME).unwrap_or(&detail.job.name).to_owned(),
@@ -55,15 +62,22 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
         qos: spec.class.clone().unwrap_or_else(|| DEFAULT_QOS.to_owned()),
         nodes: nodes().map(|node| node.node.clone()).collect(),
         cpus: nodes().map(|node| node.cores.len()).collect(),
-        tasks: nodes().map(|node| u64::from(node.tasks)).collect(),
-        asked_tasks: count(component::NTASKS),
+        tasks,
+        asked_tasks,
         cpus_per_task: count(component::CPUS_PER_TASK),
         tasks_per_node: request.and_then(|request| request.tasks_per_node),
         megabytes_per_cpu: megabytes(Per::Core),
         megabytes_per_node: megabytes(Per::Node),
         distribution: kept(component::DISTRIBUTION).map(str::to_owned),
+        overcommit,
         dependency: None,
         reservation: spec.reservation.clone(),
         licences: kept(component::LICENSES).map(str::to_owned),
     }
+}
+
+/// So many tasks on so many nodes, those before the others with one more if it does not come out even.
+fn dealt_evenly(tasks: u64, nodes: usize) -> Vec<u64> {
+    let nodes = nodes as u64;
+    (0..nodes).map(|node| tasks / nodes + u64::from(node < tasks % nodes)).collect()
 }

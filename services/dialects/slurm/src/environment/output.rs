@@ -83,6 +83,8 @@ pub struct ComponentFacts {
     pub megabytes_per_node: Option<u64>,
     /// The distribution of tasks, if asked for.
     pub distribution: Option<String>,
+    /// Whether it has more tasks than CPUs (`--overcommit`).
+    pub overcommit: bool,
     /// Its dependencies, if any are left.
     pub dependency: Option<String>,
     /// Its reservation.
@@ -121,6 +123,8 @@ impl ComponentFacts {
             ("SLURM_JOB_CPUS_PER_NODE", compress_counts(&self.cpus)),
             ("SLURM_TASKS_PER_NODE", compress_counts(&self.tasks)),
         ];
+        // Without it steps would be refused the tasks that the job was asked for with.
+        variables.extend(self.overcommit.then(|| ("SLURM_OVERCOMMIT", "1".to_owned())));
         variables.extend(self.asked_for());
         variables
     }

@@ -198,8 +198,13 @@ fn apply(
 
 /// What a job asks for is shown as it was written, where that was kept.
 fn keep_as_written(pair: &Pair, asked: &[Alternative], result: &mut JobUpdate) {
+    result.attributes.extend(written(pair, asked));
+}
+
+/// The attribute of a component that shows what it asks for as it was written.
+pub(crate) fn written(pair: &Pair, asked: &[Alternative]) -> Option<(&'static str, String)> {
     use attributes::component as names;
-    let (name, value) = match pair.key {
+    Some(match pair.key {
         "NumNodes" => (names::NODES, pair.value.clone()),
         "NumTasks" => (names::NTASKS, pair.value.clone()),
         "CPUsPerTask" => (names::CPUS_PER_TASK, pair.value.clone()),
@@ -210,9 +215,8 @@ fn keep_as_written(pair: &Pair, asked: &[Alternative], result: &mut JobUpdate) {
             let list: Vec<String> = licences.map(|(name, count)| format!("{name}:{count}")).collect();
             (names::LICENSES, list.join(","))
         }
-        _ => return,
-    };
-    result.attributes.insert(name, value);
+        _ => return None,
+    })
 }
 
 /// `=`, `+=`, `-=` and a sign before the value change the limit of now, which counts in minutes.
@@ -239,8 +243,12 @@ fn time_limit(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option
 }
 
 /// What a job asks for; `None` if the key speaks of something else or the value does not fit.
-fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
+pub(crate) fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
     let text = pair.value.as_str();
+    // How nodes and tasks are divided among parts of different features takes a new submission.
+    if matches!(pair.key, "NumNodes" | "NumTasks" | "NumCPUs") && asked.iter().any(|alternative| alternative.scatter) {
+        return None;
+    }
     let requests = |asked: &mut [Alternative], change: &dyn Fn(&mut Request)| {
         for alternative in asked.iter_mut() {
             if alternative.requests.is_empty() {

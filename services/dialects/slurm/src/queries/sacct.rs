@@ -154,6 +154,14 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         (None, true) if !states.is_empty() => Some(Timestamp(around.now.timestamp().as_microsecond())),
         (None, true) => moment::parse_past("today", &around.now),
     };
+    let to = time(line, "endtime", around)?;
+    if from > to && to.is_some() {
+        let shown = |moment: Option<Timestamp>| {
+            moment.map_or_else(String::new, |moment| moment::show(moment, around.now.time_zone()))
+        };
+        let text = format!("Start time ({}) requested is after end time ({}).", shown(from), shown(to));
+        return Err(Failure::error(NAME, text));
+    }
     Ok(Wanted {
         states,
         users: if users.is_empty() && !all_users { [around.user.to_owned()].into() } else { users },
@@ -163,7 +171,7 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         names: list("name"),
         nodes: nodes(NAME, &line.list("nodelist").unwrap_or_default())?,
         from,
-        to: time(line, "endtime", around)?,
+        to,
         jobs_only: line.has("allocations"),
         groups: list("group"),
         wckeys: list("wckeys"),

@@ -161,7 +161,7 @@ const VERBS: [(&str, usize); 22] = [
     ("write", 2),
 ];
 
-const ENTITIES: [(&str, usize, Entity); 16] = [
+const ENTITIES: [(&str, usize, Entity); 23] = [
     ("burstbuffer", 3, Entity::BurstBuffers),
     ("config", 1, Entity::Configuration),
     ("federation", 3, Entity::Federation),
@@ -169,14 +169,21 @@ const ENTITIES: [(&str, usize, Entity); 16] = [
     ("hostlistsorted", 9, Entity::SortedHostlist),
     ("hostnames", 5, Entity::Hostnames),
     ("job", 1, Entity::Jobs),
+    ("jobid", 4, Entity::Jobs),
     ("jobs", 1, Entity::Jobs),
     ("license", 3, Entity::Licences),
     ("licenses", 3, Entity::Licences),
     ("node", 1, Entity::Nodes),
+    ("nodename", 5, Entity::Nodes),
     ("nodes", 1, Entity::Nodes),
     ("partition", 1, Entity::Partitions),
+    ("partitionname", 10, Entity::Partitions),
+    ("partitions", 1, Entity::Partitions),
     ("reservation", 1, Entity::Reservations),
+    ("reservationname", 12, Entity::Reservations),
+    ("reservations", 1, Entity::Reservations),
     ("step", 1, Entity::Steps),
+    ("stepid", 5, Entity::Steps),
     ("steps", 1, Entity::Steps),
 ];
 

@@ -343,7 +343,8 @@ fn notifications(caller: &Caller, leader: &Settings) -> Vec<Notification> {
     let named = leader.text("mail-user").filter(|user| !user.is_empty());
     let to = named.map_or_else(|| (caller.names.user)(caller.uid), str::to_owned);
     let sink = |address: &str| Sink::MailAs { address: address.to_owned(), words: MailWords::Slurm };
-    to.split(',').map(|address| Notification { on: on.clone(), sink: sink(address) }).collect()
+    let addresses = to.split(',').map(str::trim).filter(|address| !address.is_empty());
+    addresses.map(|address| Notification { on: on.clone(), sink: sink(address) }).collect()
 }
 
 fn requeues(leader: &Settings, rules: &Rules) -> bool {

@@ -27,7 +27,11 @@ pub(super) fn alternatives(
     let smallest = size.on_fewest_nodes().filter(|_| settings.is_set("use-min-nodes"));
     let sizes = || smallest.iter().chain([&size]);
     let requests = sizes().flat_map(|size| ways.iter().map(move |way| size.requests(way)));
-    let alternative = |requests| Alternative { requests, walltime_seconds, licences: licences.clone() };
+    // The parts of a size are counted in nodes.
+    let alternative = |requests: Vec<Request>| {
+        let scatter = requests.len() > 1;
+        Alternative { requests, walltime_seconds, licences: licences.clone(), scatter }
+    };
     requests.map(|requests| requests.map(alternative)).collect()
 }
 

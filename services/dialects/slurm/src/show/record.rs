@@ -5,6 +5,7 @@ mod request;
 
 pub use build::{NO_LIMIT, Sources, of_detail, of_view};
 pub use request::{MinMemory, RequestRecord};
+pub(crate) use request::{constraint, min_memory};
 
 use super::Clock;
 use crate::words::{ExitCode, State};

@@ -138,7 +138,7 @@ impl Wanted {
             |wanted: Option<(u64, u64)>, value: u64| wanted.is_none_or(|(least, most)| (least..=most).contains(&value));
         let job = &row.job;
         (row.step.is_none() || !self.jobs_only)
-            && (self.states.is_empty() || self.states.contains(&job.state.in_accounting()))
+            && self.takes_time_of(job)
             && (is(&self.users, &job.user) || self.users.contains(&job.person.uid.to_string()))
             && is(&self.accounts, job.account.as_deref().unwrap_or_default())
             && is(&self.partitions, &job.partition)
@@ -150,8 +150,30 @@ impl Wanted {
             && within(self.cpu_counts, job.cpus)
             && within(self.limit_seconds, job.limit_seconds.unwrap_or(u64::MAX))
             && (self.nodes.is_empty() || job.nodes.iter().any(|node| self.nodes.contains(node)))
-            && self.from.is_none_or(|from| job.ended.is_none_or(|ended| ended >= from))
-            && self.to.is_none_or(|to| job.submitted <= to)
+    }
+
+    /// Whether a job was there in the time asked for, in one of the states asked for (SL-A-07): it waited or ran for a part of
+    /// it, or came to its end in it.
+    fn takes_time_of(&self, job: &JobRecord) -> bool {
+        let since = |moment: Timestamp| self.from.is_none_or(|from| moment >= from);
+        let until = |moment: Timestamp| self.to.is_none_or(|to| moment <= to);
+        let is_now = |state: State| job.state.in_accounting() == state;
+        let (ended, started) = (job.ended, job.started);
+        if !(until(job.submitted) && ended.is_none_or(since)) {
+            return false;
+        }
+        if self.from.is_none() && self.to.is_none() {
+            return self.states.is_empty() || self.states.contains(&job.state.in_accounting());
+        }
+        let was = |state: &State| match state {
+            State::Pending if ended.is_none() && started.is_none() => is_now(State::Pending),
+            State::Pending => started.or(ended).is_some_and(since),
+            // What goes on counts as what it is now, unless the time asked for is over.
+            State::Running if ended.is_none() && self.to.is_none() => is_now(State::Running),
+            State::Running => started.is_some_and(until),
+            other => is_now(*other) && ended.is_none_or(until),
+        };
+        self.states.is_empty() || self.states.iter().any(was)
     }
 }
 

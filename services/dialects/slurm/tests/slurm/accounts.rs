@@ -146,12 +146,13 @@ fn what_is_meant_is_modified() {
     let ann = find(&page, of("test", Some("ann")));
     assert_eq!(ann.limits.each_user.running_jobs, Some(2));
     assert_eq!((ann.limits.each_job.cores, ann.limits.each_job.nodes), (Some(4), Some(2)));
-    assert_eq!(ann.classes, ["high"]);
+    // It is added to what she had of her account.
+    assert_eq!(ann.classes, ["high", "normal"]);
     assert_eq!(find(&page, of("abc", Some("ann"))).limits, AssociationSpec::default().limits);
     says(&mut page, "modify user ann account=test set maxjobs=-1 maxtres=cpu=-1 qos-=high", said);
     let ann = find(&page, of("test", Some("ann")));
     assert_eq!((ann.limits.each_user.running_jobs, ann.limits.each_job.cores), (None, None));
-    assert_eq!((ann.limits.each_job.nodes, ann.classes.len()), (Some(2), 0));
+    assert_eq!((ann.limits.each_job.nodes, &ann.classes[..]), (Some(2), &["normal".to_owned()][..]));
     let said = " Modified account associations...\n  C = alpha      A = test of science\n";
     says(&mut page, "modify account name=test set fairshare=5 defaultqos=normal", said);
     let test = find(&page, of("test", None));

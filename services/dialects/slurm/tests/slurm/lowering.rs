@@ -114,6 +114,8 @@ fn choices_and_counts_of_features_become_alternatives_and_requests() {
             (nodes(1, 1), Some(2), None),
         ]
     );
+    // The parts have nodes of their own, so they are four nodes.
+    assert!(job.components[0].alternatives[0].scatter && !submit("-N4 -C a").components[0].alternatives[0].scatter);
     assert_eq!(rejected("-C a&&b"), Rejection::Feature);
 }
 

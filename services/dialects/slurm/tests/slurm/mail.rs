@@ -30,6 +30,7 @@ fn item(occasion: Occasion, outcome: Option<Outcome>) -> NotifyItem {
         submitted,
         started: Some(started),
         task_outcomes: None,
+        output: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod clusters;
 mod constraints;
 mod durations;
 mod environments;
+mod filtered;
 mod hostlists;
 mod job_ids;
 mod lowering;

@@ -227,6 +227,11 @@ fn sacct_refuses_what_is_no_id_field_or_state() {
     assert_eq!(refusal(sacct("-o JobID,nope")), error("sacct: error: Invalid field requested: \"nope\""));
     assert_eq!(refusal(sacct("-s FOO")), error("sacct: fatal: unrecognized job state value 'FOO'"));
     assert_eq!(refusal(sacct("-S never")), error("sacct: error: Invalid time specification (pos=0): never"));
+    for window in ["-S now -E now-1hours", "-s R -E now-1hours", "-E now-2days"] {
+        let (lines, status) = refusal(sacct(window));
+        assert!(lines.starts_with("sacct: error: Start time (") && lines.contains(") requested is after end time ("));
+        assert_eq!(status, 1);
+    }
     assert_eq!(refusal(sacct("123 124")), error("Unknown arguments: 123 124"));
     assert_eq!(refusal(sacct("-F SchedMain")), error("sacct: error: --flags is not supported"));
     for option in ["-x 1", "-C knl", "-R Priority", "-T", "-i some", "-I 4-2", "-k soon", "-K 5"] {
@@ -327,10 +332,19 @@ fn scontrol_takes_keywords_in_any_case_and_abbreviated() {
         other => panic!("{other:?}"),
     };
     let seven = Some("7".to_owned());
-    for text in ["show job 7", "show job=7", "SHOW JOB 7", "sh j 7", "-d show jobs 7"] {
+    let of_jobs =
+        ["show job 7", "show job=7", "SHOW JOB 7", "sh j 7", "-d show jobs 7", "show jobid=7", "show jobid 7"];
+    for text in of_jobs.into_iter().chain(["show jobid -dd 7", "show JobId=7 -o"]) {
         assert_eq!(shown(text), (Entity::Jobs, seven.clone()), "{text}");
     }
+    assert!(run(scontrol("show jobid -dd 7")).details);
     assert_eq!(shown("show node"), (Entity::Nodes, None));
+    assert_eq!(shown("show nodename=n1"), (Entity::Nodes, Some("n1".to_owned())));
+    assert_eq!(shown("show partitions").0, Entity::Partitions);
+    assert_eq!(shown("show partitionname=p2"), (Entity::Partitions, Some("p2".to_owned())));
+    assert_eq!(shown("show reservations").0, Entity::Reservations);
+    assert_eq!(shown("show reservationname=r"), (Entity::Reservations, Some("r".to_owned())));
+    assert_eq!(shown("show stepid=7.0"), (Entity::Steps, Some("7.0".to_owned())));
     assert_eq!(shown("show hostnames n[1-2]"), (Entity::Hostnames, Some("n[1-2]".to_owned())));
     assert_eq!(shown("show hostlist a1,a2"), (Entity::Hostlist, Some("a1,a2".to_owned())));
     assert_eq!(shown("show lic").0, Entity::Licences);

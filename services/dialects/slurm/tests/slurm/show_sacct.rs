@@ -202,6 +202,36 @@ fn jobs_are_chosen_by_state_owner_and_window() {
     assert_eq!(with(Wanted { nodes: ["n1".to_owned()].into(), ..Wanted::default() }), "7 ");
 }
 
+/// SL-A-07: with a time that is over, a state is what a job was then: it waited or ran in a part of it, or ended in it.
+#[test]
+fn states_are_those_of_the_time_that_is_asked_for() {
+    let ended = |id: &str, submitted: i64, started: i64, ended: i64| {
+        let outcome = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
+        view(json!({ "id": id, "state": "finished", "outcome": outcome, "runs": 1, "submitted": ago(submitted),
+            "started": ago(started), "ended": ago(ended) }))
+    };
+    let jobs = [
+        ended("1", 100, 90, 80),
+        ended("2", 70, 40, 30),
+        running("3", 20, &["n1"], json!({})),
+        view(json!({ "id": "4" })),
+    ];
+    let rows = || records(jobs.clone()).into_iter().map(|job| row(&Arc::new(job), None)).collect();
+    let with = |state: State, from: i64, to: i64| {
+        let wanted = Wanted { states: vec![state], from: Some(ago(from)), to: Some(ago(to)), ..Wanted::default() };
+        sacct::list(rows(), &wanted, &bars("JobID"), &clock()).unwrap().replace('\n', " ")
+    };
+    assert_eq!(with(State::Running, 95, 85), "1 ");
+    assert_eq!(with(State::Running, 85, 35), "1 2 ");
+    assert_eq!(with(State::Running, 25, 0), "3 ");
+    assert_eq!(with(State::Pending, 99, 95), "1 ");
+    assert_eq!(with(State::Pending, 60, 50), "2 3 4 ");
+    assert_eq!(with(State::Pending, 15, 0), "4 ");
+    assert_eq!(with(State::Completed, 95, 50), "1 ");
+    assert_eq!(with(State::Completed, 75, 0), "2 ");
+    assert_eq!(with(State::Completed, 35, 32), "");
+}
+
 /// SL-A-07: each filter asks for what its option names.
 #[test]
 fn jobs_are_chosen_by_account_partition_class_name_and_size() {
@@ -229,6 +259,8 @@ fn json_tells_components_and_their_steps() {
     let mut rows = with_steps();
     rows.sort_by_key(Row::shown_id);
     let object = sacct::json("22.05.8", &rows);
+    let meta = json!({ "plugin": { "type": "muster", "name": "sacct" }, "slurm": { "release": "22.05.8" } });
+    assert_eq!((&object["meta"], &object["errors"]), (&meta, &json!([])));
     let jobs = object["jobs"].as_array().expect("jobs");
     assert_eq!(jobs.len(), 2);
     assert_eq!(jobs[1]["het"], json!({ "job_id": 67767, "job_offset": 1 }));

@@ -24,6 +24,7 @@ fn changed(job: JobView, pairs: &str) -> Result<JobUpdate, Failure> {
         requests: vec![Demand { tasks: Some(2), ..Demand::default() }],
         walltime_seconds: Some(300),
         licences: [("ansys".to_owned(), 2)].into(),
+        scatter: false,
     };
     let record = records([job]).remove(0);
     let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
@@ -216,6 +217,7 @@ fn of_components(
         requests: vec![Demand { tasks: Some(tasks), ..Demand::default() }],
         walltime_seconds: Some(seconds),
         licences: (0..licences).map(|_| ("ansys".to_owned(), 2)).collect(),
+        scatter: false,
     };
     let alternatives = [vec![asked(1, 300, 1)], vec![asked(4, 600, 0)]];
     let by_component = json!([

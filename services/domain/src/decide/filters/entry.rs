@@ -251,9 +251,25 @@ pub(super) fn check(
     if is_described && let Some(unknown) = unknown_name(state, &spec) {
         return Err(unknown);
     }
+    leave_to_new_queues(state, job, &mut spec);
     submission.complete(&mut spec).map_err(|refusal| coded(state, &spec, &refusal))?;
     validate_tasks(&spec, tasks).map_err(|refusal| format!("[TaskNotValid] {}", refusal.message))?;
     Ok(spec)
+}
+
+/// A component that a filter sent to another queue has not asked for what its first queue gave it.
+fn leave_to_new_queues(state: &State, job: &Job, spec: &mut JobSpec) {
+    for (known, component) in job.components.iter().zip(&mut spec.components) {
+        let Some(queue) = state.queue(&known.queue).map(|queue| &queue.spec) else { continue };
+        if component.queue.as_deref() == Some(&*queue.name) {
+            continue;
+        }
+        component.priority = component.priority.filter(|priority| *priority != queue.default_job_priority);
+        let given = queue.default_walltime_seconds.or(queue.max_walltime_seconds);
+        for alternative in &mut component.alternatives {
+            alternative.walltime_seconds = alternative.walltime_seconds.filter(|own| Some(*own) != given);
+        }
+    }
 }
 
 /// As [`check`], of a job that no filter changed and that has no description.

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::{
-    requests::{self, Minimum},
+    requests,
     state::{Component, Job, Licence, Node, Run, State, node::gpu_count},
     validate,
 };
@@ -201,19 +201,11 @@ fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(),
 
 /// Whether a placement is enough for an alternative.
 fn check_amounts(state: &State, alternative: &Alternative, placed: &ComponentPlacement) -> Result<(), String> {
-    let mut least = Minimum::default();
-    for request in &alternative.requests {
-        let minimum = requests::minimum(request, state.settings());
-        // Requests that are met together may share nodes, but never cores, GPUs or memory.
-        least.nodes = least.nodes.max(minimum.nodes);
-        least.tasks = least.tasks.saturating_add(minimum.tasks);
-        least.cores = least.cores.saturating_add(minimum.cores);
-        least.gpus = least.gpus.saturating_add(minimum.gpus);
-        least.memory_bytes = least.memory_bytes.saturating_add(minimum.memory_bytes);
-        if request.sharing != Sharing::Shared && placed.shares.iter().any(|share| !share.exclusive) {
-            return Err("the job wants its nodes for itself, the placement does not give them so".into());
-        }
+    let is_exclusive = alternative.requests.iter().any(|request| request.sharing != Sharing::Shared);
+    if is_exclusive && placed.shares.iter().any(|share| !share.exclusive) {
+        return Err("the job wants its nodes for itself, the placement does not give them so".into());
     }
+    let least = requests::minimum_of_all(alternative, state.settings());
     let sum =
         |of: &dyn Fn(&NodeShare) -> u64| placed.shares.iter().fold(0, |sum: u64, share| sum.saturating_add(of(share)));
     let enough = [

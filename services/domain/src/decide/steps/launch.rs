@@ -198,11 +198,11 @@ pub(in crate::decide) fn part_ended(
     statuses: Vec<TaskStatus>,
 ) -> Event {
     let is_shared = run.is_shared(node);
-    let run = run.id;
+    let (job, run) = (run.job, run.id);
     if is_shared {
-        Event::StepPartEnded { run, step, node, component, exit, statuses }
+        Event::StepPartEnded { job, run, step, node, component, exit, statuses }
     } else {
-        Event::StepTasksEnded { run, step, node, exit, statuses }
+        Event::StepTasksEnded { job, run, step, node, exit, statuses }
     }
 }
 

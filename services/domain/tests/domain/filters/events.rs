@@ -6,13 +6,13 @@ use crate::{
     support::*,
 };
 use muster_schemas::{
-    JobId, NodeId, PartId, RunId, Sequence,
+    JobId, PartId, Sequence,
     command::{CallOutcome, Command},
-    event::{Actor, Event, JobChange, Record, ShrinkReason, Validated},
+    event::{Actor, JobChange, Record, ShrinkReason, Validated},
     filter::{FilterExit, FilterReport, FilterSettings, FilterSpec},
     job::{ExitStatus, JobSpec},
     plan::{ProposedPlan, ProposedPreemption, StartFacts},
-    public::{Names, cloud_event},
+    public::cloud_event,
     scheduling::SchedulingSettings,
 };
 use serde_json::Value;
@@ -139,27 +139,11 @@ const TABLE: &[Row] = &[
     ),
 ];
 
-/// What numbers in events mean, looked up in the whole log.
-struct LogNames<'a>(&'a Cluster);
-
-impl Names for LogNames<'_> {
-    fn node_name(&self, node: NodeId) -> Option<&str> {
-        self.0.state.node(node).map(|node| node.spec.name.as_str())
-    }
-
-    fn job_of_run(&self, run: RunId) -> Option<JobId> {
-        self.0.log.iter().find_map(|record| match &record.event {
-            Event::RunAllocated { job, run: known, .. } if *known == run => Some(*job),
-            _ => None,
-        })
-    }
-}
-
 /// The events of a cluster as others see them.
 fn published(cluster: &Cluster) -> Vec<Value> {
     cluster.assert_replays();
     let event = |record: &Record| {
-        let event = cloud_event(record, None, &LogNames(cluster), "test");
+        let event = cloud_event(record, None, &cluster.state);
         serde_json::from_str(&event.json).expect("an event is JSON")
     };
     cluster.log.iter().map(event).collect()

@@ -9,7 +9,7 @@ use muster_schemas::{
     JobId, PartId,
     command::{CallOutcome, Command},
     event::{Actor, Event, Intake},
-    filter::FilterExit,
+    filter::{FilterExit, FilterSettings},
     job::{JobSpec, Launch, WaitReason},
     plan::{ProposedGrowth, ProposedPlan},
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
@@ -104,6 +104,21 @@ fn the_next_offer_is_ten_seconds_later_at_the_earliest() {
     grow(&mut cluster, j1);
     cluster.answer(j1, code(1));
     cluster.pass(9);
+    assert!(!words(&grow(&mut cluster, j1)).contains(&"filter.chain_started".into()));
+    cluster.pass(1);
+    assert!(words(&grow(&mut cluster, j1)).contains(&"filter.chain_started".into()));
+}
+
+/// HPC-F-34: the interval is a setting, not always ten seconds.
+#[test]
+fn the_next_offer_waits_for_the_interval_that_is_set() {
+    let (mut cluster, j1, _) = growing();
+    let settings =
+        FilterSettings { retry_interval_seconds: 30, ..FilterSettings::clone(cluster.state.filter_settings()) };
+    cluster.ok(&root(), Command::SetFilterSettings { settings: Box::new(settings) });
+    grow(&mut cluster, j1);
+    cluster.answer(j1, code(1));
+    cluster.pass(29);
     assert!(!words(&grow(&mut cluster, j1)).contains(&"filter.chain_started".into()));
     cluster.pass(1);
     assert!(words(&grow(&mut cluster, j1)).contains(&"filter.chain_started".into()));

@@ -189,7 +189,7 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
     record.partition = component.queue;
     record.account = component.account;
     record.qos = component.class;
-    record.priority = if component.holds.is_empty() { component.priority } else { 0 };
+    record.priority = shown_priority(component.priority, !component.holds.is_empty());
     record.own_priority = component.priority;
     record.limit_seconds = duration::limit_seconds(component.walltime_seconds);
     record.reservation = component.reservation;
@@ -218,7 +218,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         partition: view.queue,
         account: view.account,
         qos: view.class,
-        priority: if view.holds.is_empty() { view.priority } else { 0 },
+        priority: shown_priority(view.priority, !view.holds.is_empty()),
         own_priority: view.priority,
         state,
         reason,
@@ -295,11 +295,16 @@ fn as_submitted(record: &mut JobRecord, component: &Component, limit_seconds: Op
     }
     if let Some(priority) = component.priority {
         record.own_priority = priority;
-        record.priority = if record.priority == 0 { 0 } else { priority };
+        record.priority = shown_priority(priority, record.priority == 0);
     }
     record.account = component.account.clone().or(record.account.take());
     record.reservation.clone_from(&component.reservation);
     if !component.alternatives.is_empty() {
         record.limit_seconds = limit_seconds;
     }
+}
+
+/// A priority as Slurm has it: 0 means held, so every other job has 1 at least.
+fn shown_priority(own: i64, is_held: bool) -> i64 {
+    if is_held { 0 } else { own.max(1) }
 }

@@ -298,7 +298,7 @@ impl Asked {
     }
 }
 
-fn min_memory(request: &Request) -> Option<MinMemory> {
+pub(crate) fn min_memory(request: &Request) -> Option<MinMemory> {
     let memory = request.memory?;
     let megabytes = size::megabytes_of(memory.bytes);
     Some(match memory.per {
@@ -322,7 +322,7 @@ fn oversubscribe(request: Option<&Request>, is_asked: bool) -> &'static str {
 }
 
 /// A filter of nodes as a constraint, without what `--mincpus` adds.
-fn constraint(filter: &NodeFilter) -> Option<String> {
+pub(crate) fn constraint(filter: &NodeFilter) -> Option<String> {
     features::least_cpus(filter).is_none().then(|| filter_text(filter))
 }
 

@@ -8,6 +8,7 @@ use crate::{
         record::{ArrayPlace, JobRecord, MinMemory, write_tasks},
         tres,
     },
+    size,
 };
 
 /// The record of a job, a component, a task or the rest of an array.
@@ -149,7 +150,10 @@ fn size(record: &mut Record, job: &JobRecord) {
         Some(memory @ MinMemory::PerNode(_)) => record.pair("MinMemoryNode", memory.text()),
         None => record.pair("MinMemoryNode", 0),
     };
-    record.pair("MinTmpDiskNode", request.tmp_megabytes);
+    match request.tmp_megabytes {
+        0 => record.pair("MinTmpDiskNode", 0),
+        megabytes => record.pair("MinTmpDiskNode", size::show_megabytes(megabytes)),
+    };
     record.line().pair("Features", or_null(request.features.as_deref())).pair("DelayBoot", "00:00:00");
     let gpus = request.tres.iter().filter(|(key, _)| *key == "TresPerNode").map(|(_, text)| text.clone());
     let on_each: Vec<String> = request.gres.iter().map(|gres| format!("gres:{gres}")).chain(gpus).collect();

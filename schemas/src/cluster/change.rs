@@ -1,0 +1,267 @@
+//! What a file or a request names of the configuration, and what becomes of the rest.
+
+use super::{ClusterConfig, ClusterSettings, QueueSpec};
+use crate::{
+    accounts::AccountSettings,
+    filter::StagingSettings,
+    resources::{NodeSpec, PropertyValue},
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What is wished of the configuration. What it does not name is left to whoever applies it: it stays
+/// ([`ClusterChange::onto`] what is in force), or takes its default (onto [`ClusterConfig::default`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClusterChange {
+    /// Settings of the whole cluster.
+    pub settings: ClusterSettingsChange,
+    /// Queues, by their names.
+    pub queues: Vec<QueueSpecChange>,
+    /// Nodes, by their names.
+    pub nodes: Vec<NodeSpecChange>,
+    /// Floating licences, with how many there are.
+    pub licences: BTreeMap<String, u32>,
+    /// How the files of jobs are staged.
+    pub staging: Option<StagingSettings>,
+    /// What of accounts and classes is enforced; if it is not named it always stays as it is.
+    pub accounts: Option<AccountSettings>,
+    /// No job from now on gets a lower number (SL-I-04); if it is not named it always stays as it is.
+    pub first_job_number: Option<u64>,
+}
+
+/// What is named of [`ClusterSettings`], where the fields have their meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "each field is one of ClusterSettings")]
+pub struct ClusterSettingsChange {
+    pub name: Option<String>,
+    pub default_queue: Option<String>,
+    pub operators: Option<Vec<String>>,
+    pub administrators: Option<Vec<String>>,
+    /// Users who become administrators besides those that `administrators` names, or that are there.
+    pub more_administrators: Vec<String>,
+    pub finished_job_retention_seconds: Option<u64>,
+    pub node_lost_after_seconds: Option<u32>,
+    pub launch_timeout_seconds: Option<u32>,
+    pub kill_grace_seconds: Option<u32>,
+    pub default_memory_per_core_bytes: Option<u64>,
+    pub cancel_never_met: Option<bool>,
+    pub max_jobs: Option<u64>,
+}
+
+/// What is named of a [`QueueSpec`], where the fields have their meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "each field is one of QueueSpec")]
+pub struct QueueSpecChange {
+    /// Which queue; one that does not exist is made.
+    pub name: String,
+    pub priority: Option<i64>,
+    pub default_job_priority: Option<i64>,
+    pub enabled: Option<bool>,
+    pub started: Option<bool>,
+    pub default_walltime_seconds: Option<u64>,
+    pub max_walltime_seconds: Option<u64>,
+    pub nodes: Option<Vec<String>>,
+    pub users: Option<Vec<String>>,
+    pub max_running_jobs: Option<u32>,
+    pub max_running_jobs_per_user: Option<u32>,
+    pub max_jobs: Option<u32>,
+}
+
+/// What is named of a [`NodeSpec`], where the fields have their meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "each field is one of NodeSpec")]
+pub struct NodeSpecChange {
+    /// Which node; one that does not exist is made, and needs cores and memory.
+    pub name: String,
+    pub cores: Option<u32>,
+    pub sockets: Option<u32>,
+    pub memory_bytes: Option<u64>,
+    pub gpus: Option<Vec<String>>,
+    pub properties: Option<BTreeMap<String, PropertyValue>>,
+}
+
+impl ClusterChange {
+    /// The configuration that this makes of another one.
+    pub fn onto(&self, base: ClusterConfig) -> ClusterConfig {
+        let ClusterConfig { settings, mut queues, mut nodes, mut licences, staging, accounts, first_job_number } = base;
+        let known_queues = places(queues.iter().map(|queue| &queue.name));
+        for change in &self.queues {
+            let known = known_queues.get(&change.name).map(|place| queues[*place].clone());
+            let queue = change.onto(known.unwrap_or_default());
+            put(&mut queues, known_queues.get(&change.name), queue);
+        }
+        let known_nodes = places(nodes.iter().map(|node| &node.name));
+        for change in &self.nodes {
+            let known = known_nodes.get(&change.name).map(|place| nodes[*place].clone());
+            let node = change.onto(known.unwrap_or_else(new_node));
+            put(&mut nodes, known_nodes.get(&change.name), node);
+        }
+        licences.extend(self.licences.iter().map(|(name, total)| (name.clone(), *total)));
+        ClusterConfig {
+            settings: self.settings.onto(settings),
+            queues,
+            nodes,
+            licences,
+            staging: self.staging.clone().unwrap_or(staging),
+            accounts: self.accounts.clone().or(accounts),
+            first_job_number: self.first_job_number.or(first_job_number),
+        }
+    }
+}
+
+/// What a node that is new has where nothing is named: no cores, which is refused.
+fn new_node() -> NodeSpec {
+    NodeSpec {
+        name: String::new(),
+        cores: 0,
+        sockets: 1,
+        memory_bytes: 0,
+        gpus: Vec::new(),
+        properties: BTreeMap::new(),
+    }
+}
+
+fn places<'a>(names: impl Iterator<Item = &'a String>) -> BTreeMap<String, usize> {
+    names.enumerate().map(|(place, name)| (name.clone(), place)).collect()
+}
+
+fn put<T>(all: &mut Vec<T>, place: Option<&usize>, one: T) {
+    match place {
+        Some(place) => all[*place] = one,
+        None => all.push(one),
+    }
+}
+
+impl ClusterSettingsChange {
+    fn onto(&self, base: ClusterSettings) -> ClusterSettings {
+        let named = self.clone();
+        let mut administrators = named.administrators.unwrap_or(base.administrators);
+        for user in named.more_administrators {
+            if !administrators.contains(&user) {
+                administrators.push(user);
+            }
+        }
+        ClusterSettings {
+            name: named.name.unwrap_or(base.name),
+            default_queue: named.default_queue.unwrap_or(base.default_queue),
+            operators: named.operators.unwrap_or(base.operators),
+            administrators,
+            finished_job_retention_seconds: named
+                .finished_job_retention_seconds
+                .unwrap_or(base.finished_job_retention_seconds),
+            node_lost_after_seconds: named.node_lost_after_seconds.unwrap_or(base.node_lost_after_seconds),
+            launch_timeout_seconds: named.launch_timeout_seconds.unwrap_or(base.launch_timeout_seconds),
+            kill_grace_seconds: named.kill_grace_seconds.unwrap_or(base.kill_grace_seconds),
+            default_memory_per_core_bytes: named.default_memory_per_core_bytes.or(base.default_memory_per_core_bytes),
+            cancel_never_met: named.cancel_never_met.unwrap_or(base.cancel_never_met),
+            max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
+        }
+    }
+}
+
+impl QueueSpecChange {
+    fn onto(&self, base: QueueSpec) -> QueueSpec {
+        let named = self.clone();
+        QueueSpec {
+            name: named.name,
+            priority: named.priority.unwrap_or(base.priority),
+            default_job_priority: named.default_job_priority.unwrap_or(base.default_job_priority),
+            enabled: named.enabled.unwrap_or(base.enabled),
+            started: named.started.unwrap_or(base.started),
+            default_walltime_seconds: named.default_walltime_seconds.or(base.default_walltime_seconds),
+            max_walltime_seconds: named.max_walltime_seconds.or(base.max_walltime_seconds),
+            nodes: named.nodes.unwrap_or(base.nodes),
+            users: named.users.unwrap_or(base.users),
+            max_running_jobs: named.max_running_jobs.or(base.max_running_jobs),
+            max_running_jobs_per_user: named.max_running_jobs_per_user.or(base.max_running_jobs_per_user),
+            max_jobs: named.max_jobs.or(base.max_jobs),
+        }
+    }
+}
+
+impl NodeSpecChange {
+    fn onto(&self, base: NodeSpec) -> NodeSpec {
+        let named = self.clone();
+        NodeSpec {
+            name: named.name,
+            cores: named.cores.unwrap_or(base.cores),
+            sockets: named.sockets.unwrap_or(base.sockets),
+            memory_bytes: named.memory_bytes.unwrap_or(base.memory_bytes),
+            gpus: named.gpus.unwrap_or(base.gpus),
+            properties: named.properties.unwrap_or(base.properties),
+        }
+    }
+}
+
+/// All of it is named, but what `None` stands for.
+impl From<ClusterConfig> for ClusterChange {
+    fn from(config: ClusterConfig) -> Self {
+        let ClusterConfig { settings, queues, nodes, licences, staging, accounts, first_job_number } = config;
+        Self {
+            settings: settings.into(),
+            queues: queues.into_iter().map(QueueSpecChange::from).collect(),
+            nodes: nodes.into_iter().map(NodeSpecChange::from).collect(),
+            licences,
+            staging: Some(staging),
+            accounts,
+            first_job_number,
+        }
+    }
+}
+
+impl From<ClusterSettings> for ClusterSettingsChange {
+    fn from(settings: ClusterSettings) -> Self {
+        Self {
+            name: Some(settings.name),
+            default_queue: Some(settings.default_queue),
+            operators: Some(settings.operators),
+            administrators: Some(settings.administrators),
+            more_administrators: Vec::new(),
+            finished_job_retention_seconds: Some(settings.finished_job_retention_seconds),
+            node_lost_after_seconds: Some(settings.node_lost_after_seconds),
+            launch_timeout_seconds: Some(settings.launch_timeout_seconds),
+            kill_grace_seconds: Some(settings.kill_grace_seconds),
+            default_memory_per_core_bytes: settings.default_memory_per_core_bytes,
+            cancel_never_met: Some(settings.cancel_never_met),
+            max_jobs: Some(settings.max_jobs),
+        }
+    }
+}
+
+impl From<QueueSpec> for QueueSpecChange {
+    fn from(queue: QueueSpec) -> Self {
+        Self {
+            name: queue.name,
+            priority: Some(queue.priority),
+            default_job_priority: Some(queue.default_job_priority),
+            enabled: Some(queue.enabled),
+            started: Some(queue.started),
+            default_walltime_seconds: queue.default_walltime_seconds,
+            max_walltime_seconds: queue.max_walltime_seconds,
+            nodes: Some(queue.nodes),
+            users: Some(queue.users),
+            max_running_jobs: queue.max_running_jobs,
+            max_running_jobs_per_user: queue.max_running_jobs_per_user,
+            max_jobs: queue.max_jobs,
+        }
+    }
+}
+
+impl From<NodeSpec> for NodeSpecChange {
+    fn from(node: NodeSpec) -> Self {
+        let NodeSpec { name, cores, sockets, memory_bytes, gpus, properties } = node;
+        Self {
+            name,
+            cores: Some(cores),
+            sockets: Some(sockets),
+            memory_bytes: Some(memory_bytes),
+            gpus: Some(gpus),
+            properties: Some(properties),
+        }
+    }
+}

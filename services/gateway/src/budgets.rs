@@ -1,0 +1,509 @@
+//! What each caller, and all of them together, may use of the gateway at a time: connections and bytes.
+//!
+//! The gateway shares its process with the ledger and an executor, so that nobody may take all memory or all open files.
+
+use crate::{Config, error::ApiError};
+use axum::{extract::FromRequestParts, http::request::Parts};
+use nix::sys::resource::{Resource, getrlimit};
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Most connections if the configuration does not say, however many files may be open.
+const MAX_CONNECTIONS: u64 = 8_192;
+/// Fewest connections, however few files may be open.
+const MIN_CONNECTIONS: u64 = 16;
+/// Connections that only root and the user of the gateway can have, so that they get in beside whatever others do.
+const RESERVED_CONNECTIONS: u32 = 8;
+/// One caller has this part of all connections, if the configuration does not say.
+const CALLERS_PART: u32 = 8;
+/// Bodies of at most this many bytes can use all of the bytes in flight; larger ones leave them an eighth.
+pub(crate) const LARGE_BODY_BYTES: u64 = 1 << 20;
+/// Lists of a caller that are made or wait to be made at a time.
+const LISTS_PER_CALLER: usize = 2;
+/// Large bodies that are taken in at a time, of all callers; one of each caller.
+const LARGE_BODIES: usize = 8;
+/// Wrong tokens of an address that cost it no time.
+const FREE_GUESSES: u32 = 4;
+/// What the first wrong token after those costs; each further one twice as much.
+const FIRST_PENALTY: Duration = Duration::from_millis(250);
+const MAX_PENALTY: Duration = Duration::from_secs(8);
+/// An address that has shown no wrong token for this long begins anew.
+const GUESSES_FORGOTTEN: Duration = Duration::from_secs(120);
+/// Addresses whose wrong tokens are remembered.
+const MAX_GUESSERS: usize = 10_000;
+
+/// Whose budget something counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Account {
+    /// A user, by the kernel's word or by a token.
+    User(u32),
+    /// An address that has not shown a token yet. Of IPv6 it is the network: one host can have all addresses of it.
+    Address(IpAddr),
+    /// The kernel does not say.
+    Unknown,
+}
+
+impl Account {
+    /// The account of callers who have not shown a token yet.
+    pub(crate) fn of_address(address: IpAddr) -> Self {
+        Self::Address(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
+            address => address,
+        })
+    }
+
+    /// Whether somebody runs the system, and so has a way in that is kept free.
+    fn is_own(self) -> bool {
+        matches!(self, Self::User(uid) if uid == 0 || uid == nix::unistd::geteuid().as_raw())
+    }
+}
+
+/// How much is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limits {
+    connections: u32,
+    connections_per_caller: u32,
+    bytes: u64,
+    bytes_per_caller: u64,
+}
+
+impl Limits {
+    fn of(config: &Config, open_files: u64) -> Self {
+        let connections = config.max_connections.unwrap_or_else(|| {
+            // The other half is for the log, spools and the bus.
+            let allowed = (open_files / 2).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS);
+            u32::try_from(allowed).unwrap_or(u32::MAX)
+        });
+        let part = || (connections / CALLERS_PART).max(1);
+        Self {
+            connections,
+            connections_per_caller: config.max_connections_per_caller.unwrap_or_else(part),
+            bytes: config.max_bytes_in_flight as u64,
+            bytes_per_caller: config.max_bytes_in_flight_per_caller as u64,
+        }
+    }
+}
+
+/// The budgets of a gateway. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Budgets(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limits: Limits,
+    used: Mutex<Used>,
+    /// Taken by whoever sends a large body.
+    large_bodies: Arc<Semaphore>,
+    guesses: Mutex<HashMap<Account, Guesses>>,
+}
+
+/// What is in use.
+#[derive(Debug, Default)]
+struct Used {
+    connections: u32,
+    bytes: u64,
+    callers: HashMap<Account, OfCaller>,
+}
+
+/// What a caller uses.
+#[derive(Debug)]
+struct OfCaller {
+    connections: u32,
+    bytes: u64,
+    /// Of answers, how many are on their way.
+    answers: u32,
+    /// Taken for a large body.
+    large_body: Arc<Semaphore>,
+    /// Taken for a list.
+    lists: Arc<Semaphore>,
+}
+
+impl Default for OfCaller {
+    fn default() -> Self {
+        Self {
+            connections: 0,
+            bytes: 0,
+            answers: 0,
+            large_body: Arc::new(Semaphore::new(1)),
+            lists: Arc::new(Semaphore::new(LISTS_PER_CALLER)),
+        }
+    }
+}
+
+impl OfCaller {
+    fn is_idle(&self) -> bool {
+        self.connections == 0 && self.bytes == 0
+    }
+}
+
+/// The wrong tokens of an address.
+#[derive(Clone, Copy, Debug)]
+struct Guesses {
+    count: u32,
+    last: Instant,
+}
+
+impl Budgets {
+    /// As configured, and as many files as this process may open allow.
+    pub(crate) fn new(config: &Config) -> Self {
+        // The kernel always tells; without its word nothing is assumed to be allowed.
+        let open_files = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+        Self::with(Limits::of(config, open_files))
+    }
+
+    fn with(limits: Limits) -> Self {
+        Self(Arc::new(Shared {
+            limits,
+            used: Mutex::default(),
+            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES)),
+            guesses: Mutex::default(),
+        }))
+    }
+
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a connection in, or says why not. It counts until it is dropped.
+    pub(crate) fn admit(&self, account: Account) -> Result<Arc<Admission>, ApiError> {
+        let mut used = self.used();
+        let limits = self.0.limits;
+        let reserved = if account.is_own() { 0 } else { RESERVED_CONNECTIONS.min(limits.connections / 2) };
+        if used.connections >= limits.connections - reserved {
+            return Err(busy(format!("the gateway has {} connections, as many as it takes", used.connections)));
+        }
+        self.enter(&mut used, account)?;
+        used.connections += 1;
+        Ok(Arc::new(Admission { budgets: self.clone(), account: Mutex::new(account) }))
+    }
+
+    /// Counts a connection among those of a caller.
+    fn enter(&self, used: &mut Used, account: Account) -> Result<(), ApiError> {
+        let most = self.0.limits.connections_per_caller;
+        let of_caller = used.callers.entry(account).or_default();
+        if of_caller.connections >= most && !account.is_own() {
+            return Err(busy(format!("you have {most} connections to the gateway, as many as one caller may have")));
+        }
+        of_caller.connections += 1;
+        Ok(())
+    }
+
+    fn leave(used: &mut Used, account: Account) {
+        if let Some(of_caller) = used.callers.get_mut(&account) {
+            of_caller.connections = of_caller.connections.saturating_sub(1);
+            if of_caller.is_idle() {
+                used.callers.remove(&account);
+            }
+        }
+    }
+
+    /// How many connections there are.
+    #[cfg(test)]
+    fn connections(&self) -> u32 {
+        self.used().connections
+    }
+
+    /// How long an address waits for the answer to a wrong token. It counts this one.
+    pub(crate) fn guess_penalty(&self, account: Account) -> Duration {
+        let mut guesses = self.0.guesses.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = |guesses: &Guesses| guesses.last.elapsed() < GUESSES_FORGOTTEN;
+        if guesses.len() >= MAX_GUESSERS {
+            guesses.retain(|_, guesses| is_recent(guesses));
+        }
+        if guesses.len() >= MAX_GUESSERS && !guesses.contains_key(&account) {
+            return MAX_PENALTY;
+        }
+        let now = Instant::now();
+        let of_address = guesses.entry(account).or_insert(Guesses { count: 0, last: now });
+        if !is_recent(of_address) {
+            of_address.count = 0;
+        }
+        *of_address = Guesses { count: of_address.count.saturating_add(1), last: now };
+        penalty(of_address.count)
+    }
+}
+
+fn penalty(count: u32) -> Duration {
+    match count.checked_sub(FREE_GUESSES + 1) {
+        None => Duration::ZERO,
+        Some(doublings) => FIRST_PENALTY.saturating_mul(1 << doublings.min(16)).min(MAX_PENALTY),
+    }
+}
+
+/// A connection that was let in.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    budgets: Budgets,
+    account: Mutex<Account>,
+}
+
+impl Admission {
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on the connection is that of this user, whose token was shown.
+    pub(crate) fn belongs_to(&self, uid: u32) -> Result<(), ApiError> {
+        let mut account = self.account();
+        let user = Account::User(uid);
+        if *account == user {
+            return Ok(());
+        }
+        let mut used = self.budgets.used();
+        self.budgets.enter(&mut used, user)?;
+        Budgets::leave(&mut used, *account);
+        *account = user;
+        Ok(())
+    }
+
+    /// Room for this many bytes of a request, which counts until it is dropped.
+    pub(crate) fn hold(&self, bytes: u64) -> Result<HeldBytes, ApiError> {
+        let account = *self.account();
+        let budgets = &self.budgets;
+        let limits = budgets.0.limits;
+        let mut used = budgets.used();
+        let of_caller = used.callers.get(&account).map_or(0, |of_caller| of_caller.bytes);
+        if of_caller.saturating_add(bytes) > limits.bytes_per_caller {
+            let most = limits.bytes_per_caller;
+            return Err(busy(format!("your requests take {of_caller} bytes at a time, and {most} are the most")));
+        }
+        let most = if bytes > LARGE_BODY_BYTES { limits.bytes / 8 * 7 } else { limits.bytes };
+        if used.bytes.saturating_add(bytes) > most {
+            return Err(busy("the requests of all callers take as many bytes as the gateway allows at a time"));
+        }
+        Ok(HeldBytes::take(budgets, &mut used, account, bytes, false))
+    }
+
+    /// Room for an answer. A caller who takes in what was answered before can have one of any size.
+    pub(crate) fn hold_answer(&self, bytes: u64) -> Result<HeldBytes, ApiError> {
+        let account = *self.account();
+        let budgets = &self.budgets;
+        let mut used = budgets.used();
+        let (held, answers) = used.callers.get(&account).map_or((0, 0), |caller| (caller.bytes, caller.answers));
+        let most = budgets.0.limits.bytes_per_caller;
+        if answers > 0 && held.saturating_add(bytes) > most {
+            return Err(busy(format!(
+                "{answers} answers for you are not taken in yet, {held} bytes; {most} are the most"
+            )));
+        }
+        Ok(HeldBytes::take(budgets, &mut used, account, bytes, true))
+    }
+
+    /// Waits for the turn to have a list made.
+    pub(crate) async fn list(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let account = *self.account();
+        let lists = self.budgets.used().callers.entry(account).or_default().lists.clone();
+        lists.acquire_owned().await.map_err(|_| busy("the gateway is stopping"))
+    }
+
+    /// Waits for the turn to send a large body.
+    pub(crate) async fn large_body(&self, patience: Duration) -> Result<LargeBody, ApiError> {
+        let account = *self.account();
+        let own = self.budgets.used().callers.entry(account).or_default().large_body.clone();
+        let shared = self.budgets.0.large_bodies.clone();
+        let turn = async { (own.acquire_owned().await, shared.acquire_owned().await) };
+        match tokio::time::timeout(patience, turn).await {
+            Ok((Ok(own), Ok(shared))) => Ok(LargeBody { _turns: [own, shared] }),
+            _ => Err(busy("too many large requests are on their way")),
+        }
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let account = *self.account();
+        let mut used = self.budgets.used();
+        used.connections = used.connections.saturating_sub(1);
+        Budgets::leave(&mut used, account);
+    }
+}
+
+/// The connection that a request came by.
+pub(crate) struct Admitted(pub(crate) Arc<Admission>);
+
+impl<S: Sync> FromRequestParts<S> for Admitted {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let admission = parts.extensions.get::<Arc<Admission>>().cloned();
+        admission.map(Self).ok_or_else(|| ApiError::unavailable("it is not known who calls"))
+    }
+}
+
+/// The turn to send a large body.
+#[derive(Debug)]
+pub(crate) struct LargeBody {
+    _turns: [OwnedSemaphorePermit; 2],
+}
+
+/// Bytes that count in the budget of a caller.
+#[derive(Debug)]
+pub(crate) struct HeldBytes {
+    budgets: Budgets,
+    account: Account,
+    bytes: u64,
+    is_answer: bool,
+}
+
+impl HeldBytes {
+    fn take(budgets: &Budgets, used: &mut Used, account: Account, bytes: u64, is_answer: bool) -> Self {
+        used.bytes += bytes;
+        let of_caller = used.callers.entry(account).or_default();
+        of_caller.bytes += bytes;
+        of_caller.answers += u32::from(is_answer);
+        Self { budgets: budgets.clone(), account, bytes, is_answer }
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        let mut used = self.budgets.used();
+        used.bytes = used.bytes.saturating_sub(self.bytes);
+        if let Some(of_caller) = used.callers.get_mut(&self.account) {
+            of_caller.bytes = of_caller.bytes.saturating_sub(self.bytes);
+            of_caller.answers = of_caller.answers.saturating_sub(u32::from(self.is_answer));
+            if of_caller.is_idle() {
+                used.callers.remove(&self.account);
+            }
+        }
+    }
+}
+
+/// What a request holds until it is answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Holdings(Arc<Mutex<Vec<Holding>>>);
+
+/// A part of a budget.
+#[derive(Debug)]
+pub(crate) enum Holding {
+    /// Of the bytes.
+    Bytes { _held: HeldBytes },
+    /// Of the turns for large bodies.
+    Turn { _turn: LargeBody },
+}
+
+impl Holdings {
+    /// Holds this too.
+    pub(crate) fn keep(&self, holding: Holding) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(holding);
+    }
+}
+
+/// Nothing was done, and the same may succeed later.
+fn busy(message: impl Into<String>) -> ApiError {
+    ApiError::unavailable(format!("{}; nothing was done, try again later", message.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADA: Account = Account::User(4_000_001);
+    const BOB: Account = Account::User(4_000_002);
+
+    fn budgets(connections: u32, per_caller: u32) -> Budgets {
+        let (bytes, bytes_per_caller) = (64 << 20, 16 << 20);
+        Budgets::with(Limits { connections, connections_per_caller: per_caller, bytes, bytes_per_caller })
+    }
+
+    #[test]
+    fn a_caller_takes_no_more_than_his_part_of_the_connections() {
+        let budgets = budgets(32, 3);
+        let held: Vec<_> = (0..3).map(|_| budgets.admit(ADA).unwrap()).collect();
+        assert!(budgets.admit(ADA).is_err());
+        assert!(budgets.admit(BOB).is_ok(), "others are not in the way");
+        drop(held);
+        assert!(budgets.admit(ADA).is_ok());
+        assert_eq!(budgets.connections(), 0);
+        assert!(budgets.used().callers.is_empty(), "nobody is remembered who uses nothing");
+    }
+
+    #[test]
+    fn root_gets_in_when_all_others_have_what_there_is() {
+        let budgets = budgets(32, 100);
+        let held: Vec<_> = (0..24).map(|_| budgets.admit(ADA).unwrap()).collect();
+        assert!(budgets.admit(BOB).is_err());
+        let own: Vec<_> = (0..8).map(|_| budgets.admit(Account::User(0)).unwrap()).collect();
+        assert!(budgets.admit(Account::User(0)).is_err());
+        drop((held, own));
+    }
+
+    #[test]
+    fn whose_token_is_shown_is_counted_as_that_user() {
+        let budgets = budgets(32, 2);
+        let address = Account::of_address([192, 0, 2, 1].into());
+        for _ in 0..2 {
+            std::mem::forget(budgets.admit(ADA).unwrap());
+        }
+        let connection = budgets.admit(address).unwrap();
+        assert!(connection.belongs_to(4_000_001).is_err(), "the user has as many as allowed");
+        connection.belongs_to(4_000_002).unwrap();
+        assert_eq!(budgets.used().callers.get(&address).map(|caller| caller.connections), None);
+        assert_eq!(budgets.used().callers[&BOB].connections, 1);
+    }
+
+    /// F6: what unfinished requests of one caller can take is bounded, and leaves room for those of others.
+    #[test]
+    fn bytes_are_bounded_for_each_caller_and_in_all() {
+        let budgets = budgets(32, 8);
+        let ada = budgets.admit(ADA).unwrap();
+        let held = ada.hold(16 << 20).unwrap();
+        assert!(ada.hold(1).is_err());
+        let more: Vec<_> = (10..13).map(|uid| budgets.admit(Account::User(4_000_000 + uid)).unwrap()).collect();
+        let of_others: Vec<_> = more.iter().filter_map(|caller| caller.hold(16 << 20).ok()).collect();
+        assert_eq!(of_others.len(), 2, "an eighth is left to small requests");
+        assert!(more[2].hold(1 << 20).is_ok());
+        drop((held, of_others));
+        assert_eq!(budgets.used().bytes, 0);
+        assert!(ada.hold(16 << 20).is_ok());
+    }
+
+    #[test]
+    fn one_answer_of_any_size_is_allowed() {
+        let budgets = budgets(32, 8);
+        let ada = budgets.admit(ADA).unwrap();
+        let first = ada.hold_answer(1 << 30).unwrap();
+        assert!(ada.hold_answer(1 << 20).is_err());
+        drop(first);
+        assert!(ada.hold_answer(1 << 20).is_ok());
+    }
+
+    #[test]
+    fn large_bodies_of_a_caller_come_one_by_one() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let budgets = budgets(32, 8);
+        let (ada, bob) = (budgets.admit(ADA).unwrap(), budgets.admit(BOB).unwrap());
+        runtime.block_on(async {
+            let first = ada.large_body(Duration::ZERO).await.unwrap();
+            assert!(ada.large_body(Duration::ZERO).await.is_err());
+            assert!(bob.large_body(Duration::ZERO).await.is_ok());
+            drop(first);
+            assert!(ada.large_body(Duration::ZERO).await.is_ok());
+        });
+    }
+
+    #[test]
+    fn wrong_tokens_cost_ever_more_time() {
+        let budgets = budgets(32, 8);
+        let address = Account::of_address("2001:db8::1".parse().unwrap());
+        let neighbour = Account::of_address("2001:db8::2".parse().unwrap());
+        assert_eq!(address, neighbour, "a host may have all addresses of its network");
+        let penalties: Vec<u64> = (0..12).map(|_| budgets.guess_penalty(address).as_millis() as u64).collect();
+        assert_eq!(penalties[..6], [0, 0, 0, 0, 250, 500]);
+        assert_eq!(penalties[11], 8_000);
+        assert_eq!(budgets.guess_penalty(Account::of_address([192, 0, 2, 7].into())), Duration::ZERO);
+    }
+
+    #[test]
+    fn few_open_files_mean_few_connections() {
+        let limits = |open_files| Limits::of(&Config::default(), open_files);
+        assert_eq!((limits(64).connections, limits(64).connections_per_caller), (32, 4));
+        assert_eq!((limits(1_024).connections, limits(1_024).connections_per_caller), (512, 64));
+        assert_eq!(limits(1 << 20).connections, 8_192);
+    }
+}

@@ -1,0 +1,365 @@
+//! Serves the connections that a socket accepts, each for as long as it behaves.
+//!
+//! Who connects is counted before anything is read. A connection has a limited time for the head of a request, and to take
+//! in each piece of an answer; one that waits for an answer, or follows a stream, may do so for as long as it lasts.
+
+use crate::{
+    budgets::{Account, Admission, Budgets, HeldBytes, Holdings},
+    caller::Peer,
+    error::ApiError,
+    metrics::Metrics,
+};
+use axum::{
+    Router,
+    body::{Body, HttpBody},
+    extract::{ConnectInfo, Request},
+    http::{HeaderValue, header},
+    response::{IntoResponse as _, Response},
+};
+use bytes::Bytes;
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use std::{
+    convert::Infallible,
+    future::{Future, poll_fn},
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
+    sync::Semaphore,
+    time::{Instant, Sleep},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// The head of a request has at most this many bytes: the ids of some thousand jobs go into an address.
+const MAX_HEAD_BYTES: usize = 96 << 10;
+/// What a connection has read of a request and nobody has taken from it yet.
+const MAX_BUFFER_BYTES: usize = 128 << 10;
+/// A caller has this long to take in anything of an answer; one who looks at a page for a while may.
+const WRITE_STALL: Duration = Duration::from_secs(300);
+/// Smaller answers do not count in the budget of their caller.
+const SMALL_ANSWER_BYTES: u64 = 64 << 10;
+/// This much of a request that was refused early is read, so that the caller finds the answer rather than a broken pipe.
+const DRAINED_BYTES: usize = 1 << 20;
+/// For at most this long.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+/// The pause after a connection that could not be accepted for want of something, such as open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What connections are served with.
+#[derive(Clone)]
+pub(crate) struct Serving {
+    pub(crate) router: Router,
+    pub(crate) budgets: Budgets,
+    pub(crate) metrics: Arc<Metrics>,
+    /// How long a connection may take for the head of a request, the time before it included.
+    pub(crate) head_time: Duration,
+    pub(crate) shutdown: CancellationToken,
+    /// The connections there are.
+    pub(crate) tracker: TaskTracker,
+    /// Taken by those that are not let in while they are told why.
+    pub(crate) turned_away: Arc<Semaphore>,
+}
+
+/// So many connections are told at a time why they are not let in.
+pub(crate) const TURNED_AWAY: usize = 64;
+
+/// Something that accepts connections.
+pub(crate) trait Accept {
+    /// A connection.
+    type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next connection and who is at its other end.
+    fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
+}
+
+impl Serving {
+    /// Accepts connections until the gateway stops.
+    pub(crate) async fn accept_all(&self, mut listener: impl Accept) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = self.shutdown.cancelled() => return,
+            };
+            match accepted {
+                Ok((io, peer)) => self.begin(io, peer),
+                Err(error) if is_of_connection(&error) => {}
+                Err(error) => {
+                    tracing::error!(%error, "a connection cannot be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Serves a connection beside the others, or refuses it.
+    fn begin<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, peer: Peer) {
+        match self.budgets.admit(Account::from(peer)) {
+            Ok(admission) => drop(self.tracker.spawn(self.clone().serve(io, peer, admission))),
+            Err(error) => {
+                self.metrics.refused_connections.add(1, &[]);
+                // Beyond some at a time they just see their connection end.
+                if let Ok(turn) = self.turned_away.clone().try_acquire_owned() {
+                    self.tracker.spawn(async move {
+                        turn_away(io, error).await;
+                        drop(turn);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Serves a connection until it ends.
+    async fn serve<I: AsyncRead + AsyncWrite + Unpin>(self, io: I, peer: Peer, admission: Arc<Admission>) {
+        self.metrics.connections.add(1, &[]);
+        let was_refused = Arc::new(AtomicBool::new(false));
+        let router = TowerToHyperService::new(self.router);
+        let service = service_fn(|request| {
+            Box::pin(answer(router.clone(), request, peer, admission.clone(), was_refused.clone()))
+        });
+        let mut connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.head_time)
+            .max_header_size(MAX_HEAD_BYTES)
+            .max_buf_size(MAX_BUFFER_BYTES)
+            .serve_connection(TokioIo::new(Patient::new(io)), service);
+        let mut is_stopping = false;
+        let served = loop {
+            tokio::select! {
+                served = poll_fn(|context| connection.poll_without_shutdown(context)) => break served,
+                () = self.shutdown.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    Pin::new(&mut connection).graceful_shutdown();
+                }
+            }
+        };
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection ended");
+        }
+        let io = connection.into_parts().io.into_inner();
+        end(io, was_refused.load(Ordering::Relaxed)).await;
+        self.metrics.connections.add(-1, &[]);
+    }
+}
+
+/// Whether an error is that of one connection, which went before it was accepted.
+fn is_of_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Ends a connection. What is left of a request that was refused is read for a moment: closing a socket that has something
+/// unread takes the answer away from who has not read it yet.
+async fn end(mut io: impl AsyncRead + AsyncWrite + Unpin, drains: bool) {
+    let _ = io.shutdown().await;
+    if !drains {
+        return;
+    }
+    let drain = async {
+        let (mut buffer, mut left) = ([0; 8 << 10], DRAINED_BYTES);
+        while let Ok(read @ 1..) = io.read(&mut buffer).await
+            && left > read
+        {
+            left -= read;
+        }
+    };
+    let _ = tokio::time::timeout(DRAIN_TIME, drain).await;
+}
+
+/// Says why a connection is not let in.
+async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, error: ApiError) {
+    let body = serde_json::to_string(&error.0).unwrap_or_default();
+    let answer = format!(
+        "HTTP/1.1 {} Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{body}",
+        error.0.code.status(),
+        body.len(),
+    );
+    let told = tokio::time::timeout(DRAIN_TIME, io.write_all(answer.as_bytes())).await;
+    if matches!(told, Ok(Ok(()))) {
+        end(io, true).await;
+    }
+}
+
+/// Answers one request.
+async fn answer(
+    router: TowerToHyperService<Router>,
+    request: hyper::Request<Incoming>,
+    peer: Peer,
+    admission: Arc<Admission>,
+    was_refused: Arc<AtomicBool>,
+) -> Result<Response, Infallible> {
+    let (tracked, is_read) = Tracked::new(request.body().is_end_stream());
+    let mut request: Request = request.map(|body| Body::new(tracked.around(body)));
+    request.extensions_mut().insert(ConnectInfo(peer));
+    request.extensions_mut().insert(admission.clone());
+    let holdings = Holdings::default();
+    request.extensions_mut().insert(holdings.clone());
+    let mut response = match router.call(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    };
+    drop(holdings);
+    if !is_read.load(Ordering::Relaxed) {
+        // Something of the body is still on its way, and would be taken for the next request.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        was_refused.store(true, Ordering::Relaxed);
+    }
+    Ok(count(response, &admission))
+}
+
+/// Counts a large answer in the budget of its caller, until it is sent.
+fn count(response: Response, admission: &Admission) -> Response {
+    let Some(length) = response.body().size_hint().exact().filter(|length| *length > SMALL_ANSWER_BYTES) else {
+        return response;
+    };
+    match admission.hold_answer(length) {
+        Ok(held) => response.map(|body| Body::new(Counted { body, _held: held })),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// A body that counts while it is sent.
+struct Counted {
+    body: Body,
+    _held: HeldBytes,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Notes whether the body of a request is read to its end.
+struct Tracked<B> {
+    body: B,
+    is_read: Arc<AtomicBool>,
+}
+
+impl Tracked<()> {
+    fn new(is_empty: bool) -> (Self, Arc<AtomicBool>) {
+        let is_read = Arc::new(AtomicBool::new(is_empty));
+        (Self { body: (), is_read: is_read.clone() }, is_read)
+    }
+
+    fn around<B>(self, body: B) -> Tracked<B> {
+        Tracked { body, is_read: self.is_read }
+    }
+}
+
+impl<B: HttpBody + Unpin> HttpBody for Tracked<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.is_read.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A connection whose other end must take in what is written within [`WRITE_STALL`].
+struct Patient<I> {
+    io: I,
+    /// When it is given up; `None` while nothing waits to be taken in.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<I> Patient<I> {
+    const fn new(io: I) -> Self {
+        Self { io, stalled: None }
+    }
+
+    fn judge<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled =
+            self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + WRITE_STALL)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, buffer)
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.judge(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write_vectored(context, bytes);
+        self.judge(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.io).poll_flush(context);
+        self.judge(flushed, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.io).poll_shutdown(context);
+        self.judge(shut, context)
+    }
+}

@@ -1,0 +1,211 @@
+//! Callers who take more than their part: connections without end, bodies that do not come, requests that are too large.
+
+use crate::system::{System, TOKEN, job};
+use muster_client::{Client, Endpoint};
+use muster_schemas::{
+    CommandId,
+    job::JobSpec,
+    views::{JobView, JobsPage, ReasonWord},
+};
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::TcpStream,
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+/// Nothing that is waited for here takes this long; a connection that stays open for it is one that nobody ends.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn unix(socket: &std::path::Path) -> UnixStream {
+    let stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn tcp(address: std::net::SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// All that comes until the gateway ends the connection.
+fn until_end(stream: &mut impl Read) -> String {
+    let mut text = Vec::new();
+    match stream.read_to_end(&mut text) {
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {}
+        Err(error) => panic!("the gateway keeps the connection: {error}; {:?}", String::from_utf8_lossy(&text)),
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// F7: a connection without a token that sends no whole head ends, and until then only so many of an address are let in.
+#[test]
+fn connections_without_end_shut_nobody_out() {
+    let system = System::start();
+    let gateway = system.gateway_with(|config| {
+        (config.max_connections, config.max_connections_per_caller) = (Some(32), Some(4));
+        config.head_seconds = 3;
+    });
+    let mut halves: Vec<TcpStream> = (0..4).map(|_| tcp(gateway.tcp)).collect();
+    for half in &mut halves {
+        half.write_all(b"GET /v1/jobs HTTP/1.1\r\nhost: x\r\nauthor").unwrap();
+    }
+    let refused = until_end(&mut tcp(gateway.tcp));
+    assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("connection: close"), "{refused:?}");
+    assert!(refused.contains("you have 4 connections"), "{refused}");
+    let mut local = Client::new(Endpoint::Unix(gateway.socket.clone()));
+    local.submit(CommandId::new_now(), &[job("beside-them")]).unwrap();
+    for half in &mut halves {
+        until_end(half);
+    }
+    let remote = Endpoint::Tcp { address: gateway.tcp.to_string(), token: Some(TOKEN.to_owned()) };
+    Client::new(remote).jobs(&Default::default()).unwrap();
+    system.stop(Some(gateway.service));
+}
+
+/// F7: so does a connection that is kept open and asks nothing any more, but not one that follows events.
+#[test]
+fn who_follows_events_is_not_idle() {
+    let system = System::start();
+    let gateway = system.gateway_with(|config| config.head_seconds = 1);
+    let mut events = unix(&gateway.socket);
+    events.write_all(b"GET /v1/events?kind=job.submitted HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut idle = unix(&gateway.socket);
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let answers = until_end(&mut idle);
+    assert!(answers.starts_with("HTTP/1.1 200") && !answers.contains("connection: close"), "{answers}");
+    until_end(&mut unix(&gateway.socket));
+    Client::new(Endpoint::Unix(gateway.socket.clone())).submit(CommandId::new_now(), &[job("followed")]).unwrap();
+    let (mut text, mut buffer) = (String::new(), [0; 4096]);
+    while !text.contains("event: muster.job.submitted") {
+        let read = events.read(&mut buffer).unwrap_or_else(|error| panic!("{error}; {text}"));
+        assert!(read > 0, "the stream has ended: {text}");
+        text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    system.stop(Some(gateway.service));
+}
+
+/// F6: a body that is announced as too large is refused before any of it is read, and the connection with it (F21).
+#[test]
+fn what_is_announced_too_large_is_refused_unread() {
+    let system = System::start();
+    let mut caller = unix(&system.socket());
+    caller.write_all(b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 70000000\r\n\r\n{").unwrap();
+    let answer = until_end(&mut caller);
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("connection: close"), "{answer:?}");
+    assert!(answer.contains("the body is larger than 1048576 bytes"), "{answer}");
+}
+
+/// F21: what is refused before its body is read ends the connection and says so, whatever the reason.
+#[test]
+fn early_refusals_say_that_they_end_the_connection() {
+    let system = System::start();
+    let body = "x".repeat(100_000);
+    for head in ["POST /v1/nowhere HTTP/1.1", "DELETE /v1/jobs HTTP/1.1", "POST /v1/jobs/actions/cancel?x=1 HTTP/1.1"] {
+        let mut caller = unix(&system.socket());
+        write!(caller, "{head}\r\nhost: x\r\ncontent-length: {}\r\nidempotency-key: \r\n\r\n{body}", body.len())
+            .unwrap();
+        let answer = until_end(&mut caller);
+        assert!(answer.starts_with("HTTP/1.1 4") && answer.contains("connection: close"), "{head}: {answer:?}");
+    }
+    // One that is read to its end keeps it.
+    let mut caller = unix(&system.socket());
+    caller.write_all(b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n{").unwrap();
+    let mut buffer = [0; 4096];
+    let read = caller.read(&mut buffer).unwrap();
+    let answer = String::from_utf8_lossy(&buffer[..read]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 400 ") && !answer.contains("connection: close"), "{answer}");
+}
+
+/// F6: unfinished bodies of a caller take no more than his part, end in time, and leave room for what is small.
+#[test]
+fn unfinished_bodies_take_no_more_than_a_part() {
+    let system = System::start();
+    let gateway = system.gateway_with(|config| {
+        (config.max_body_bytes, config.max_bytes_in_flight_per_caller) = (8 << 20, 9 << 20);
+        config.body_seconds = 2;
+    });
+    let announce = |bytes: usize| {
+        let mut caller = unix(&gateway.socket);
+        write!(caller, "POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: {bytes}\r\n\r\n{{").unwrap();
+        caller
+    };
+    let (mut first, mut second) = (announce(8 << 20), announce(8 << 20));
+    let small: Vec<UnixStream> = (0..2).map(|_| announce(600_000)).collect();
+    let answers: Vec<String> = small.into_iter().map(|mut caller| until_end(&mut caller)).collect();
+    let refused = answers.iter().filter(|answer| answer.contains("your requests take")).count();
+    assert_eq!(refused, 1, "9 MiB have room for one of them: {answers:?}");
+    Client::new(Endpoint::Unix(gateway.socket.clone())).submit(CommandId::new_now(), &[job("small")]).unwrap();
+    let answers = [until_end(&mut first), until_end(&mut second)];
+    assert!(answers.iter().any(|answer| answer.contains("the body has not come in time: 1 bytes")), "{answers:?}");
+    assert!(answers.iter().all(|answer| answer.contains("connection: close")), "{answers:?}");
+    system.stop(Some(gateway.service));
+}
+
+/// F12, F13: a key that was used for another command is refused as such, whatever both commands are.
+#[test]
+fn a_key_of_another_command_is_refused_and_says_so() {
+    let system = System::start();
+    let post = |path: &str, body: &str| {
+        let length = body.len();
+        let head = "host: x\r\nconnection: close\r\nidempotency-key: nightly";
+        system.raw(&format!("POST {path} HTTP/1.1\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}"))
+    };
+    let cancel = r#"{"jobs":{"matching":{"user":"nobody-at-all"}}}"#;
+    let first = post("/v1/jobs/actions/cancel", cancel);
+    assert!(first.starts_with("HTTP/1.1 200"), "{first}");
+    let others = [
+        ("/v1/nodes/actions/drain", r#"{"nodes":["node1"],"reason":"broken"}"#),
+        ("/v1/jobs/7/steps", r#"{"launch":{"program":{"tasks":{"argv":["true"]}}}}"#),
+        ("/v1/jobs/actions/cancel", r#"{"jobs":{"ids":["7"]}}"#),
+    ];
+    for (path, body) in others {
+        let answer = post(path, body);
+        assert!(
+            answer.starts_with("HTTP/1.1 409") && answer.contains("used for another one before"),
+            "{path}: {answer}"
+        );
+    }
+    assert_eq!(body_of(&post("/v1/jobs/actions/cancel", cancel)), body_of(&first));
+}
+
+fn body_of(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").expect("an answer has a head").1
+}
+
+/// Lists of many waiting jobs that no planner has looked at are linear, whole and in order, and hold up no submission. The
+/// job at the head of the order is found once for all of them: with the cost of one look for each pair of jobs this would
+/// take minutes.
+#[test]
+fn a_list_of_very_many_jobs_holds_up_nobody() {
+    const JOBS: usize = 20_000;
+    let system = System::start();
+    let mut client = system.client();
+    let jobs: Vec<_> = (0..1_000).map(|number| small(&format!("job-{number}"))).collect();
+    for _ in 0..JOBS / jobs.len() {
+        client.submit(CommandId::new_now(), &jobs).unwrap();
+    }
+    let readers: Vec<_> = (0..4).map(|_| system.client()).collect();
+    let readers: Vec<_> =
+        readers.into_iter().map(|mut client| std::thread::spawn(move || client.jobs(&Default::default()))).collect();
+    while !readers.iter().all(std::thread::JoinHandle::is_finished) {
+        client.submit(CommandId::new_now(), &[small("beside")]).unwrap();
+    }
+    for reader in readers {
+        let page = reader.join().unwrap().unwrap();
+        assert!(page.jobs.len() >= JOBS);
+        assert!(page.jobs.is_sorted_by(|one, next| one.id < next.id), "none is there twice");
+        let behind = |job: &JobView| job.reason.as_ref().is_some_and(|reason| reason.code == ReasonWord::BehindJob);
+        assert!(page.jobs[1..].iter().all(behind), "the first is ahead of all others");
+    }
+    let raw = system.raw_bytes("/v1/jobs/all");
+    let page: JobsPage = muster_schemas::codec::decode(&raw).unwrap();
+    assert_eq!(page.jobs, client.jobs(&Default::default()).unwrap().jobs, "both kinds of lists say the same");
+}
+
+/// A job with little in it, for lists of very many.
+fn small(name: &str) -> JobSpec {
+    JobSpec { environment: Default::default(), notifications: Vec::new(), ..job(name) }
+}

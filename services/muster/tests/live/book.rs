@@ -1,0 +1,146 @@
+//! The first page of the book is what a newcomer types: every block of it is executed, in order, and what the page shows is
+//! what is seen.
+
+use crate::system::System;
+use std::{collections::BTreeSet, path::Path};
+
+/// A command of a page, and what the page shows of its output.
+struct Shown<'a> {
+    /// The line of the page.
+    line: usize,
+    command: &'a str,
+    output: Vec<&'a str>,
+}
+
+enum Block<'a> {
+    /// Lines for a shell.
+    Script(String),
+    Console(Vec<Shown<'a>>),
+}
+
+#[test]
+fn the_first_page_of_the_book_is_true() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/start-here.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let mut system = System::stopped();
+    for block in blocks(&text) {
+        match block {
+            Block::Script(script) => drop(done(&system, &script)),
+            Block::Console(commands) => commands.iter().for_each(|shown| follow(&mut system, shown)),
+        }
+    }
+}
+
+fn follow(system: &mut System, shown: &Shown<'_>) {
+    let words: Vec<&str> = shown.command.split_whitespace().collect();
+    match words[..] {
+        ["export", ..] => {}
+        ["muster", "up", ref options @ ..] => {
+            system.stop();
+            system.restart(options);
+        }
+        // It wants a terminal and somebody who leaves it; `steps.rs` has such steps.
+        ["muster", "step", "run", .., "--pty", _, "--", "top"] => {}
+        // Who types is not as quick as this to name a job that was only just submitted.
+        ["muster", "step", "run", ..] => {
+            let job = words.iter().position(|word| *word == "--").map(|at| words[at - 1]);
+            system.wait_for_state(job.expect("a command stands behind --"), "running");
+            compare(shown, &words, &said(system, shown));
+        }
+        _ => compare(shown, &words, &said(system, shown)),
+    }
+}
+
+/// What the command writes, or its error where the page shows one. That a command waits is told beside its output.
+fn said(system: &System, shown: &Shown<'_>) -> String {
+    let output = system.shell(shown.command);
+    let is_error = shown.output.first().is_some_and(|line| line.starts_with("muster: "));
+    assert_eq!(output.status != 0, is_error, "line {}: `{}` gave {output:?}", shown.line, shown.command);
+    if is_error { output.stderr } else { output.stdout }
+}
+
+fn done(system: &System, script: &str) -> String {
+    let output = system.shell(script);
+    assert_eq!(output.status, 0, "{script}\n{output:?}");
+    output.stdout
+}
+
+/// What must be the same whatever the machine and its clock: what is said and written word for word, the headings of
+/// tables, numbers and names of jobs, what happened to a job.
+fn compare(shown: &Shown<'_>, words: &[&str], seen: &str) {
+    let page: Vec<&str> = shown.output.iter().copied().filter(|line| line.trim() != "...").collect();
+    let seen: Vec<&str> = seen.lines().collect();
+    let told = |what: &str| format!("line {}: `{}`: {what}\n{}", shown.line, shown.command, seen.join("\n"));
+    match words {
+        ["cat", ..] | ["muster", "submit", ..] | ["muster", "step", "run", ..] => {
+            assert_eq!(sorted(&page), sorted(&seen), "{}", told("another output"));
+        }
+        ["muster", "job", "events", ..] => {
+            let happened = |lines: &[&str]| sorted(lines).into_iter().map(sentence).collect::<BTreeSet<_>>();
+            assert_eq!(happened(&page), happened(&seen), "{}", told("another history"));
+        }
+        // What was ten seconds ago depends on how quickly one types.
+        ["muster", "jobs", ..] if !words.contains(&"--at") => {
+            let jobs = |lines: &[&str]| lines.iter().map(|line| first_words(line, 2)).collect::<BTreeSet<_>>();
+            let missing: Vec<_> = jobs(&page).difference(&jobs(&seen)).cloned().collect();
+            assert!(missing.iter().all(|job| job.contains('[')), "{}", told(&format!("without {missing:?}")));
+        }
+        ["muster", "doctor" | "jobs" | "nodes" | "usage", ..] | ["muster", "step", "list", ..] => {
+            let heading = |lines: &[&str]| lines.first().map(|line| first_words(line, usize::MAX));
+            assert_eq!(heading(&page), heading(&seen), "{}", told("another heading"));
+        }
+        _ => {
+            let start = |lines: &[&str]| lines.first().map(|line| first_words(line, 2));
+            assert_eq!(start(&page), start(&seen), "{}", told("another beginning"));
+        }
+    }
+}
+
+fn sorted<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let mut lines = lines.to_vec();
+    lines.sort_unstable();
+    lines
+}
+
+fn first_words(line: &str, count: usize) -> String {
+    line.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
+}
+
+/// What a line of events says behind number, date, time and actor, without what differs from one try to the next: the user,
+/// and which of two nodes is the last to start.
+fn sentence(line: &str) -> String {
+    let user = std::env::var("USER").unwrap_or_default();
+    let word = |word: &str| match word {
+        "ada" | "root" => "USER".to_owned(),
+        _ if word == user => "USER".to_owned(),
+        _ => word.replace("node1", "NODE").replace("node2", "NODE"),
+    };
+    line.split_whitespace().skip(4).map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((_, line)) = lines.next() {
+        let Some(kind) = line.strip_prefix("```").filter(|kind| !kind.is_empty()) else { continue };
+        let inside: Vec<(usize, &str)> = lines.by_ref().take_while(|(_, line)| *line != "```").collect();
+        match kind {
+            "sh" => blocks.push(Block::Script(inside.iter().map(|(_, line)| format!("{line}\n")).collect())),
+            "console" => blocks.push(Block::Console(commands(&inside))),
+            _ => {}
+        }
+    }
+    blocks
+}
+
+fn commands<'a>(lines: &[(usize, &'a str)]) -> Vec<Shown<'a>> {
+    let mut commands: Vec<Shown<'a>> = Vec::new();
+    for (line, text) in lines {
+        match (text.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push(Shown { line: line + 1, command, output: Vec::new() }),
+            (None, Some(shown)) => shown.output.push(text),
+            (None, None) => panic!("line {}: output of no command", line + 1),
+        }
+    }
+    commands
+}

@@ -1,0 +1,85 @@
+//! Changing the configuration of a cluster that runs: what a file does not name stays.
+
+use crate::system::System;
+use nix::sys::signal::Signal;
+
+const CLUSTER: &str = r#"
+[cluster]
+name = "alpha"
+administrators = ["ada", "ben"]
+operators = ["oper"]
+kill_grace_seconds = 3
+[[queues]]
+name = "default"
+users = ["ada"]
+max_walltime_seconds = 3600
+"#;
+
+/// What is in force, without the node and the licences.
+fn rules(system: &System) -> serde_json::Value {
+    let mut config = system.json(&["config", "show", "--json"]);
+    config.as_object_mut().unwrap().retain(|key, _| key == "settings" || key == "queues");
+    config
+}
+
+fn licences(system: &System) -> serde_json::Value {
+    system.json(&["config", "show", "--json"])["licences"].clone()
+}
+
+/// A file with one section applied, put in force by a reload, and given at a restart: administrators stay administrators,
+/// and a restricted queue stays restricted.
+#[test]
+fn what_a_file_does_not_name_stays() {
+    let mut system = System::stopped();
+    system.write("muster.toml", CLUSTER);
+    let file = system.path("muster.toml").display().to_string();
+    system.restart(&["--nodes", "1", "--cpus", "2", "--memory", "1G", "--config", &file]);
+    let before = rules(&system);
+    assert_eq!(before["settings"]["name"], "alpha");
+
+    system.write("licence.toml", "[licences]\nmatlab = 2\n");
+    system.ok(&["config", "apply", "--keep", "licence.toml"]);
+    assert_eq!((rules(&system), &licences(&system)["matlab"]), (before.clone(), &2.into()));
+
+    system.write("muster.toml", "[licences]\nmatlab = 3\n");
+    system.signal(Signal::SIGHUP);
+    system.wait_until("the reload is done", || licences(&system)["matlab"] == 3);
+    assert_eq!(rules(&system), before);
+
+    system.write("muster.toml", "[licences]\nmatlab = 4\n");
+    system.stop();
+    system.restart(&["--config", &file]);
+    assert_eq!((rules(&system), &licences(&system)["matlab"]), (before, &4.into()));
+    let node = &system.json(&["config", "show", "--json"])["nodes"][0];
+    assert_eq!((&node["name"], &node["cores"]), (&"node1".into(), &2.into()), "as the first start made it");
+}
+
+/// The difference is shown; without a terminal nobody is asked; what takes rights away has to be said.
+#[test]
+fn a_whole_file_is_shown_and_lists_of_users_are_not_forgotten() {
+    let mut system = System::stopped();
+    system.write("muster.toml", CLUSTER);
+    let file = system.path("muster.toml").display().to_string();
+    system.restart(&["--nodes", "1", "--cpus", "2", "--memory", "1G", "--config", &file]);
+    let shown = system.ok(&["config", "show"]);
+
+    system.write("next.toml", &shown.replace("kill_grace_seconds = 3", "kill_grace_seconds = 5"));
+    let dry = system.ok(&["config", "apply", "--dry-run", "next.toml"]);
+    assert!(dry.starts_with("cluster.kill_grace_seconds: 3 -> 5\nnothing was changed"), "{dry}");
+    assert_eq!(system.ok(&["config", "show"]), shown);
+    let applied = system.ok(&["config", "apply", "next.toml"]);
+    assert!(applied.starts_with("cluster.kill_grace_seconds: 3 -> 5\napplied"), "{applied}");
+    assert_eq!(system.ok(&["config", "apply", "next.toml"]), "this is in force already\n");
+
+    let without = |line: &str| shown.lines().filter(|known| !known.starts_with(line)).collect::<Vec<_>>().join("\n");
+    for (line, words) in
+        [("administrators", "administrators: not named"), ("users", "queue `default`: users: not named")]
+    {
+        system.write("next.toml", &without(line));
+        let refused = system.run(&["config", "apply", "--yes", "next.toml"]);
+        assert!(refused.status == 1 && refused.stderr.contains(words), "{refused:?}");
+    }
+    system.write("next.toml", &shown.replace(r#"administrators = ["ada", "ben"]"#, "administrators = []"));
+    let applied = system.ok(&["config", "apply", "--yes", "next.toml"]);
+    assert!(applied.contains(r#"cluster.administrators: ["ada","ben"] -> []"#), "{applied}");
+}

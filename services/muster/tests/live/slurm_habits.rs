@@ -1,0 +1,140 @@
+//! What people and programs that come from Slurm take for granted, on a live system.
+
+use crate::{slurm::Site, slurm_steps::reference};
+use nix::pty::openpty;
+use std::io::Write as _;
+
+/// SL-C-12, SL-E-09: a counted feature is about some of the nodes: there are as many as were asked for, in order.
+#[test]
+fn counted_features_leave_the_number_of_nodes_as_it_is_asked_for() {
+    let site = reference();
+    let show = "sh -c 'echo $SLURM_JOB_NUM_NODES $SLURM_JOB_NODELIST $SLURM_NTASKS; srun -l hostname -s | wc -l'";
+    for (asked, nodes, with_feature) in [
+        ("-N4 -C 'gamma*2'", 4, "gamma"),
+        ("-N12 -C 'knl*2'", 12, "knl"),
+        ("-N7 -C 'knl*2&gamma*1'", 7, "knl"),
+        ("-N3 -n3 -C 'gamma*2'", 3, "gamma"),
+    ] {
+        let said = site.ok(&format!("salloc -Q {asked} {show}"));
+        let mut words = said.split_whitespace();
+        assert_eq!(words.next(), Some(nodes.to_string().as_str()), "{asked}: {said}");
+        let list = words.next().unwrap_or_default().to_owned();
+        assert_eq!(words.next_back(), Some(nodes.to_string().as_str()), "{asked}: {said}");
+        let names = site.ok(&format!("scontrol show hostnames {list}"));
+        let mut sorted: Vec<&str> = names.lines().collect();
+        sorted.sort_unstable();
+        assert_eq!(names.lines().collect::<Vec<_>>(), sorted, "{asked}");
+        let of_kind = site.ok(&format!("sinfo -h -N -n {list} -o '%N %f' | sort -u | grep -c {with_feature}"));
+        assert!(of_kind.trim().parse::<u32>().is_ok_and(|count| count >= 2), "{asked}: {of_kind}");
+    }
+    let (status, told) = site.fails("sbatch -N13 -C 'gamma*2' --wrap true");
+    assert!(status == 1 && told.contains("Requested node configuration is not available"), "{told}");
+}
+
+/// SL-P-01: a new cluster backfills, and says so; with `fcfs` everybody waits for the first.
+#[test]
+fn a_new_cluster_backfills() {
+    let site = Site::start();
+    assert!(site.ok("scontrol show config").lines().any(|line| line.ends_with("= sched/backfill")));
+    site.ok("sbatch -N2 --exclusive -t 60 --wrap 'sleep 1000'");
+    site.ok("sbatch -N4 --exclusive -t 60 --wrap true");
+    site.ok("sbatch -N1 -t 1 --wrap 'sleep 1000'");
+    let states = || site.ok("squeue -h -S i -o '%i %t'");
+    site.system.wait_until("the short job goes around", || states() == "1 R\n2 PD\n3 R\n");
+    // What never ends as far as anybody knows goes around only on nodes that the first does not need: all are needed here.
+    site.ok("sbatch -N1 --wrap true");
+    site.ok("scancel 3");
+    site.ok("sbatch -N1 -t 1 --wrap 'sleep 1000'");
+    site.system.wait_until("the short one goes around", || states() == "1 R\n2 PD\n4 PD\n5 R\n");
+    site.system.ok(&["config", "apply", "--policy", "fcfs"]);
+    assert!(site.ok("scontrol show config").lines().any(|line| line.ends_with("= sched/builtin")));
+    site.ok("scancel 5");
+    site.ok("sbatch -N1 -t 1 --wrap true");
+    let waits = || site.ok("squeue -h -j 6 -o '%t %r'");
+    site.system.wait_until("it waits behind the first", || waits() == "PD Priority\n");
+}
+
+/// SL-C-09, SL-C-33: lines that stand in every cheat sheet, and a script that says how its number is to be printed.
+#[test]
+fn cheat_sheets_and_wrappers_work_as_they_are() {
+    let site = Site::start();
+    site.system.write("job.sh", "#!/bin/sh\n#SBATCH --parsable -H\ntrue\n");
+    assert_eq!(site.ok("sbatch job.sh"), "1\n");
+    let shown = site.ok("scontrol show job 1");
+    for line in ["show jobid=1", "show jobid 1", "show JobId=1", "show jobs 1"] {
+        assert_eq!(site.ok(&format!("scontrol {line}")), shown, "{line}");
+    }
+    assert!(site.ok("scontrol show jobid -dd 1").starts_with("JobId=1 "));
+    assert_eq!(site.ok("scontrol show partitions"), site.ok("scontrol show partition"));
+    assert_eq!(site.ok("scontrol show reservations"), "No reservations in the system\n");
+    assert!(site.ok("scontrol show node node1,").starts_with("NodeName=node1 "));
+    // 0 means held, and nothing else has it.
+    assert_eq!(site.ok("squeue -h -j 1 -o %Q"), "0\n");
+    site.ok("sbatch --nice=200 -d afterany:1 --wrap true");
+    site.ok("sbatch -d afterany:1 --wrap true");
+    assert_eq!(site.ok("squeue -h -j 2,3 -o %Q"), "1\n1\n");
+    let shown = site.ok("scontrol show job 2");
+    assert!(shown.contains(" Priority=1 ") || shown.contains("Priority=1 "), "{shown}");
+}
+
+/// SL-A-06: who met a limit of its own is told so; whom the limit of its job ends is cancelled.
+#[test]
+fn a_step_that_meets_its_own_time_limit_is_told_as_such() {
+    let site = Site::with("[[queues]]\nname = \"short\"\ndefault_walltime_seconds = 4\n");
+    site.system.write("own.sh", "#!/bin/sh\nsrun -t 0:01 sleep 1000\nexit 0\n");
+    site.ok("sbatch -p short -t 10 -W own.sh");
+    assert_eq!(site.ok("sacct -n -P -j 1 -o JobID,State | grep -v batch"), "1|COMPLETED\n1.0|TIMEOUT\n");
+    site.system.write("job.sh", "#!/bin/sh\nsrun sleep 1000\n");
+    site.ok("sbatch -p short job.sh");
+    site.is_over("2");
+    assert_eq!(site.ok("sacct -n -P -j 2 -o JobID,State"), "2|TIMEOUT\n2.batch|CANCELLED\n2.0|CANCELLED\n");
+}
+
+/// SL-C-38: what has no time limit has as long as its reservation.
+#[test]
+fn a_job_without_a_time_limit_starts_in_a_reservation() {
+    let site = Site::start();
+    site.ok("scontrol create reservation reservationname=r1 starttime=now duration=10 nodes=node2 users=$(id -un)");
+    let Some(host) = site.ok("srun --reservation=r1 sh -c 'echo $SLURMD_NODENAME'").lines().next().map(str::to_owned)
+    else {
+        panic!("it says nothing");
+    };
+    assert_eq!(host, "node2");
+    site.ok("sbatch --reservation=r1 --wrap 'sleep 1000'");
+    site.system.wait_until("it runs", || site.ok("squeue -h -o '%t %N'") == "R node2\n");
+    let limit = site.ok("squeue -h -o %l");
+    assert!(limit.starts_with("9:"), "{limit}");
+}
+
+/// SL-R-20: in the background of a shell a step reads nothing of its terminal, and goes on.
+#[test]
+fn a_step_in_the_background_of_an_interactive_shell_goes_on() {
+    let site = Site::start();
+    let terminal = openpty(None, None).expect("a terminal");
+    let stream = || terminal.slave.try_clone().expect("a stream");
+    let mut command = site.command("exec setsid -c bash --norc -i");
+    let mut shell = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("there is a shell");
+    drop((command, terminal.slave));
+    let mut master = std::fs::File::from(terminal.master);
+    let mut reader = master.try_clone().expect("a stream");
+    // Somebody has to read what the shell says.
+    let said = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+    master.write_all(b"{ srun -n1 sh -c 'echo T1; sleep 1; echo T2' >said; touch over; } &\r").expect("it reads");
+    site.system.wait_until("the command in the background is over", || site.system.path("over").exists());
+    assert_eq!(site.system.read("said"), "T1\nT2\n");
+    master.write_all(b"exit\r").expect("it reads");
+    shell.wait().expect("it ends");
+    drop(master);
+    let _ = said.join();
+}
+
+/// SL-E-03: more tasks than CPUs in an allocation are for its steps too.
+#[test]
+fn steps_of_an_overcommitted_allocation_have_its_tasks() {
+    let site = Site::start();
+    let said =
+        site.ok("salloc -Q -n10 -O -N1 sh -c 'echo $SLURM_TASKS_PER_NODE $SLURM_OVERCOMMIT; srun hostname | wc -l'");
+    assert_eq!(said, "10 1\n10\n");
+    let said = site.ok("salloc -Q -n5 -O -N2 sh -c 'echo $SLURM_TASKS_PER_NODE; srun hostname | wc -l'");
+    assert_eq!(said, "3,2\n5\n");
+}
