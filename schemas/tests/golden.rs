@@ -350,6 +350,7 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|at| u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).expect("hexadecimal")).collect()
 }
 
+/// Every released shape of an event stays readable (M-LOG-14).
 #[test]
 fn every_released_shape_of_an_event_is_read_as_it_was_written() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/log-v1.hex");

@@ -113,6 +113,7 @@ fn check(schema: &Value, value: &Value, root: &Value, place: &str) -> Result<(),
     Ok(())
 }
 
+/// Every public event matches its schema (M-PUB-2).
 #[test]
 fn every_event_matches_its_schema() {
     let schemas: BTreeMap<String, Value> = documents::json_schemas().into_iter().collect();
@@ -197,6 +198,7 @@ fn an_event_is_one_line_and_says_where_it_comes_from() {
     assert!(event["time"].as_str().unwrap().ends_with('Z'));
 }
 
+/// The schemas in the repository are those of the types (M-PUB-1).
 #[test]
 fn documents_in_the_repository_are_those_of_the_types() {
     let mut documents: BTreeMap<String, String> = documents::json_schemas()

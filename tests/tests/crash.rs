@@ -158,6 +158,7 @@ fn wait_until_all_finished(cluster: &Cluster) -> BTreeMap<String, (String, Optio
     }
 }
 
+/// Whatever is killed, every acknowledged job runs once (M-SYS-3).
 #[test]
 fn every_acknowledged_job_runs_once_whatever_is_killed() {
     let rounds = number("MUSTER_CRASH_ROUNDS").unwrap_or(20);

@@ -263,7 +263,7 @@ fn story(events: &[Event]) -> (Vec<(u32, &str)>, Vec<&FilterExit>) {
     (invoked.collect(), verdicts.collect())
 }
 
-/// HPC-X-9, HPC-F-85: with a shorter limit.
+/// The worked example X-9 of HPC Pack (HPC-F-85): with a shorter limit.
 #[test]
 fn a_call_of_a_runner_that_is_killed_goes_to_another_one_with_the_same_id() {
     let mut site = Site::start();
@@ -282,7 +282,7 @@ fn a_call_of_a_runner_that_is_killed_goes_to_another_one_with_the_same_id() {
     assert_eq!(first, second);
 }
 
-/// HPC-X-9, HPC-F-86: the runner was only cut off, and comes back with an answer.
+/// The worked example X-9 of HPC Pack (HPC-F-86): the runner was only cut off, and comes back with an answer.
 #[test]
 fn an_answer_of_a_runner_that_was_cut_off_is_recorded_as_late_and_changes_nothing() {
     let mut site = Site::start();

@@ -49,6 +49,7 @@ fn check(part: u64) {
     }
 }
 
+/// Under any faults nothing acknowledged is lost, no run starts twice, replay equals state (M-SYS-2).
 #[test]
 fn simulation_keeps_every_promise_under_faults() {
     check(0);
@@ -91,7 +92,7 @@ fn check_filters(part: u64) {
 }
 
 /// Chains of filters under faults: each verdict and each revert is recorded once, in order, whatever is stopped
-/// (HPC-F-51, HPC-F-55, HPC-F-84..F-88).
+/// (HPC-F-51, HPC-F-55, HPC-F-84..F-88) (M-FIL-4).
 #[test]
 fn filter_chains_keep_every_promise_under_faults() {
     check_filters(0);
@@ -104,7 +105,7 @@ fn filter_chains_keep_every_promise_under_faults_second_part() {
 
 /// Jobs with several components under faults: what is submitted together is one record, starts in one record or not at all,
 /// and ends together but for the components that are ended alone (SL-P-02, SL-P-07, SL-S-26, SL-M-02, SL-M-10, SL-I-12,
-/// SL-I-13).
+/// SL-I-13) (M-SYS-6).
 #[test]
 fn jobs_of_several_components_keep_every_promise_under_faults() {
     let seeds = seeds(0, SEEDS_PER_PART);

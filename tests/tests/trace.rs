@@ -243,6 +243,7 @@ impl Trace {
     }
 }
 
+/// One job is one trace across all services (M-SYS-5).
 #[test]
 fn one_job_is_one_trace_across_all_services() {
     LazyLock::force(&COLLECTOR);

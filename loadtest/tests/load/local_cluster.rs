@@ -87,6 +87,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Every role in a process of its own gives the same results (M-SYS-1).
 #[test]
 fn every_role_in_a_process_of_its_own_gives_the_same_results() {
     let cluster = Cluster::start("4", "60");

@@ -2,6 +2,7 @@
 
 use crate::common;
 
+/// A window of a real trace runs as it did (M-SYS-4).
 #[test]
 fn a_window_of_a_real_trace_runs_as_it_did() {
     let muster = common::muster();

@@ -104,6 +104,7 @@ fn total(books: &Books, now: i64) -> UsageAmounts {
 
 const SECOND: u128 = 1_000_000;
 
+/// Used and asked time are cut at the borders of windows (OAR-A-02).
 #[test]
 fn a_run_that_spans_windows_is_divided_between_them() {
     let mut history = History::default();
@@ -201,6 +202,7 @@ fn a_job_with_a_description_is_charged_as_it_was_checked() {
     assert_eq!(payers, [(Some("ada"), Some("checked"))]);
 }
 
+/// A job that never started counts nothing (OAR-A-03).
 #[test]
 fn a_run_that_never_started_uses_nothing() {
     let mut history = History::default();

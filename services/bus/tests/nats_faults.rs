@@ -110,11 +110,13 @@ async fn survive(store: Store) {
     }
 }
 
+/// The bus survives that its server is killed (M-BUS-1).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bus_survives_that_its_server_is_killed() {
     survive(Store::Kept).await;
 }
 
+/// The bus survives that its whole store is deleted (M-BUS-2).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bus_survives_that_its_whole_store_is_deleted() {
     survive(Store::Lost).await;
@@ -137,6 +139,7 @@ async fn a_client_waits_for_its_server() {
     soon("connecting", connecting).await.expect("no panic").expect("connected");
 }
 
+/// A second writer of the log is fenced (M-BUS-3).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_writer_of_the_log_is_fenced() {
     let server = NatsServer::start();

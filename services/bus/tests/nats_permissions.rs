@@ -16,6 +16,7 @@ const STRANGERS: [&str; 9] = [
     "integration",
 ];
 
+/// Over NATS only gateways ask nodes for the streams of steps (M-STEP-9).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_gateways_ask_nodes_for_the_streams_of_steps() {
     let server = NatsServer::start_shipped(&["node1", "node2"], "");

@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+/// Runs go on without their executor and are found again (M-EXE-2).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runs_go_on_without_their_executor_and_are_found_again() {
     let mut node = Node::start(ContainmentMode::Auto).await;
@@ -194,7 +195,8 @@ fn of_other_boot(order: &[u8]) -> Vec<u8> {
     order
 }
 
-/// Executors and fork servers are killed at random moments of many launches; every run is started exactly once.
+/// Executors and fork servers are killed at random moments of many launches; every run is started exactly
+/// once (M-EXE-6).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_at_random_moments_double_and_lose_nothing() {
     const RUNS: u64 = 200;

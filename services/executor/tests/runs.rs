@@ -36,6 +36,7 @@ async fn what_shims_have_to_say_is_for_the_executor_s_user_alone() {
     assert_eq!(mode & 0o777, 0o600, "{mode:o}");
 }
 
+/// A launch that is ordered twice runs once (M-EXE-1).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_launch_twice_runs_once() {
     let node = Node::start(ContainmentMode::Auto).await;
@@ -127,6 +128,7 @@ async fn a_node_without_tasks_holds_its_place_until_it_is_stopped() {
     assert!(!node.work("out-1").exists());
 }
 
+/// A run over its walltime is warned, then ended by force (M-EXE-4).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
     for mode in modes() {
@@ -248,6 +250,7 @@ async fn a_longer_walltime_is_obeyed() {
     assert_eq!(node.ended(1).await.status, code(5));
 }
 
+/// Nothing is left of a run, also of processes that fork away or change session (M-EXE-3).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_a_run() {
     // Forks away, changes session, ignores what can be ignored, and has closed its files.
@@ -313,6 +316,7 @@ async fn a_run_over_its_memory_is_ended_and_says_so() {
     assert_eq!((exit.status, exit.cause), (Some(ExitStatus::Signal(9)), EndCause::OutOfMemory));
 }
 
+/// A run belongs to its user (M-EXE-5).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_belongs_to_its_user() {
     let node = Node::start(ContainmentMode::Auto).await;

@@ -176,7 +176,7 @@ async fn say(node: &Node, bytes: &[u8], is_last: bool) {
     }
 }
 
-/// SL-R-25, SL-E-06
+/// SL-R-25, SL-E-06, M-STEP-3.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_tasks_run_each_once_with_a_rank_of_its_own() {
     let node = Node::start(ContainmentMode::Auto).await;
@@ -242,7 +242,7 @@ async fn files_of_tasks_are_named_by_their_patterns() {
     assert_eq!((node.read("out.0.0.2"), node.read("out.0.0.3")), ("2\n".into(), "3\n".into()));
 }
 
-/// What a task says while the client does not listen waits with the task, and none of it is lost.
+/// What a task says while the client does not listen waits with the task, and none of it is lost (M-STEP-4).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_megabytes_come_whole_through_a_client_that_is_slow() {
     let node = Node::start(ContainmentMode::Auto).await;
@@ -264,7 +264,7 @@ async fn a_hundred_megabytes_come_whole_through_a_client_that_is_slow() {
     step_ended(&node).await;
 }
 
-/// SL-R-25
+/// SL-R-25, M-STEP-6.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_client_says_comes_whole_to_every_task() {
     let node = Node::start(ContainmentMode::Auto).await;

@@ -88,6 +88,7 @@ impl Clock {
 mod tests {
     use super::*;
 
+    /// A clock that jumps back does not turn time back (M-LOG-11).
     #[test]
     fn it_never_goes_back_and_is_caught_up_with() {
         let start = Instant::now();

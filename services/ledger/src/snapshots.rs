@@ -233,6 +233,7 @@ mod tests {
         assert!(snapshots.part(Sequence(9), 0, 400).unwrap().is_none());
     }
 
+    /// A snapshot that is cut short is skipped, never trusted (M-LOG-12).
     #[test]
     fn a_snapshot_cut_short_anywhere_or_altered_is_skipped() {
         let (_folder, snapshots) = snapshots();

@@ -120,6 +120,7 @@ async fn snapshots_are_used_and_a_torn_one_is_not() {
     Ledger::start(busy(folder.path())).await.stop().await;
 }
 
+/// A bundle is verified without muster, and every change in it is found (M-AUD-3).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_is_verified_without_muster_and_every_change_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -166,6 +167,7 @@ async fn a_bundle_is_verified_without_muster_and_every_change_is_found() {
     }
 }
 
+/// A forged checkpoint is found, by muster and by the independent verifier (M-AUD-2).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_checkpoint_is_found_by_both() {
     let folder = tempfile::tempdir().unwrap();
@@ -195,6 +197,7 @@ async fn a_forged_checkpoint_is_found_by_both() {
     assert!(!valid && text.contains("not the cluster's"), "{text}");
 }
 
+/// Archived ranges are read on and still verify (M-LOG-13).
 #[tokio::test(flavor = "multi_thread")]
 async fn archived_records_are_read_on_and_still_verify() {
     let folder = tempfile::tempdir().unwrap();

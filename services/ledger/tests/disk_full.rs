@@ -17,6 +17,7 @@ use std::{
 };
 use support::{Ledger, config, submission};
 
+/// On a full disk nothing is acknowledged that is not on disk (M-LOG-6).
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_acknowledged_that_is_not_on_disk() {
     let folder = tempfile::tempdir().unwrap();

@@ -39,6 +39,7 @@ async fn refusal(folder: &Path) -> String {
     }
 }
 
+/// Two ledgers never write one folder (M-LOG-7).
 #[tokio::test(flavor = "multi_thread")]
 async fn two_ledgers_on_one_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -50,6 +51,7 @@ async fn two_ledgers_on_one_folder() {
     Ledger::start(config(folder.path())).await.stop().await;
 }
 
+/// A wrong key is refused (M-LOG-10).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_key_and_another_one() {
     let folder = used_folder().await;
@@ -68,6 +70,7 @@ async fn a_missing_key_and_another_one() {
     Ledger::start(config(folder.path())).await.stop().await;
 }
 
+/// A missing file is found and told, nothing is changed (M-LOG-8).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_file() {
     let folder = compacted_folder().await;
@@ -111,6 +114,7 @@ async fn a_log_folder_that_was_taken_away() {
     assert!(error.contains("was durable once"), "{error}");
 }
 
+/// Damaged contents are found and told (M-LOG-9).
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_contents() {
     let folder = compacted_folder().await;
@@ -150,7 +154,7 @@ async fn damage_in_the_middle_of_the_write_ahead_log() {
     assert!(error.contains("damaged"), "{error}");
 }
 
-/// The end of a write-ahead log that a crash cut short: what is whole is there, and nothing else.
+/// The end of a write-ahead log that a crash cut short: what is whole is there, and nothing else (M-LOG-5).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_torn_at_any_byte() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,6 +204,7 @@ async fn a_folder_that_cannot_be_made() {
     assert!(error.contains("cannot be opened"), "{error}");
 }
 
+/// An altered record is found (M-AUD-1).
 #[tokio::test(flavor = "multi_thread")]
 async fn an_altered_record() {
     let folder = used_folder().await;

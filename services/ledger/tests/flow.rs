@@ -168,6 +168,7 @@ async fn wait_for(ledger: &Ledger, what: &str, is_it: impl Fn(&Event) -> bool) {
     }
 }
 
+/// A notification is queued until it is done, whatever is lost (M-NOT-3).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notification_is_queued_until_it_is_done_whatever_is_lost() {
     let folder = tempfile::tempdir().unwrap();

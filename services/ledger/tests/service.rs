@@ -12,6 +12,7 @@ use muster_schemas::{
 use std::{sync::Arc, time::Duration};
 use support::{Ledger, config, copy, submission, submitted};
 
+/// An answer means: on disk (M-LOG-1).
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_means_on_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -39,6 +40,7 @@ async fn an_answer_means_on_disk() {
     Arc::into_inner(ledger).expect("the clients are gone").stop().await;
 }
 
+/// A retry gets the first answer, also after a restart (M-LOG-2).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_gets_the_first_answer_also_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,6 +100,7 @@ async fn nobody_gets_the_answer_to_anothers_command() {
     ledger.stop().await;
 }
 
+/// A command that was sent many times at once is done once (M-LOG-3).
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_command_many_times_at_once_is_done_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,6 +145,7 @@ async fn queries_find_what_was_asked() {
     ledger.stop().await;
 }
 
+/// A subject takes commands only of the actors it is for (M-LOG-15).
 #[tokio::test(flavor = "multi_thread")]
 async fn subjects_are_for_their_own_actors() {
     let folder = tempfile::tempdir().unwrap();
@@ -165,7 +169,8 @@ async fn subjects_are_for_their_own_actors() {
     ledger.stop().await;
 }
 
-/// The bus outlives the ledger here: what the stream holds after several ledgers is the log, each record once.
+/// The bus outlives the ledger here: what the stream holds after several ledgers is the log, each record
+/// once (M-LOG-4).
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stream_goes_on_after_a_restart_without_loss_doubles_or_disorder() {
     let folder = tempfile::tempdir().unwrap();

@@ -97,6 +97,7 @@ fn rows_go_to_a_file_or_to_standard_output() {
     assert_eq!(summary["jobs"], 10);
 }
 
+/// Summary and rows have the documented keys and forms (M-SIM-5).
 #[test]
 fn the_summary_has_the_documented_keys() {
     let folder = Folder::new();
@@ -154,6 +155,7 @@ fn the_size_of_the_machine_is_needed() {
     assert_eq!(output.status, 2, "{}", output.stderr);
 }
 
+/// A trace is read by the rules; every kind of damage is counted (M-SIM-1).
 #[test]
 fn lines_of_every_kind_of_damage_are_counted() {
     let folder = Folder::new();

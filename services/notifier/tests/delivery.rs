@@ -179,6 +179,7 @@ fn mail_item() -> NotifyItem {
     item(Sink::Mail("user@example.org".into()))
 }
 
+/// A notification has one key, whatever happens on the way (M-NOT-2).
 #[tokio::test]
 async fn mail_arrives_with_a_stable_message_id_and_nothing_injected() {
     let mut server = SmtpServer::start(&[]).await;
@@ -357,6 +358,7 @@ async fn a_server_that_says_not_now_is_tried_again() {
     assert_eq!(world.result().await, DeliveryResult::Delivered);
 }
 
+/// A mail server that is down is waited for (M-NOT-1).
 #[tokio::test]
 async fn a_server_that_is_down_is_waited_for() {
     let port = {

@@ -22,6 +22,7 @@ fn reason(cluster: &Cluster, job: JobId) -> Option<WaitReason> {
     cluster.state.wait_reason(cluster.state.job(job).unwrap())
 }
 
+/// Every kind of dependency is met by what it says (M-DOM-6).
 #[test]
 fn each_kind_is_met_by_what_it_says() {
     let mut cluster = Cluster::new();

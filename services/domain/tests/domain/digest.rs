@@ -43,7 +43,7 @@ fn hex(digest: [u8; 32]) -> String {
 }
 
 /// Checkpoints carry digests, so what a state digests to must not change between releases without a new schema version:
-/// an older log would no longer verify.
+/// an older log would no longer verify (M-DOM-2).
 #[test]
 fn the_digest_of_a_known_history_stays() {
     let digest = folded(&history_without_plans()).digest();

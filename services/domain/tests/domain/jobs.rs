@@ -58,6 +58,7 @@ fn jobs_of_a_user_are_found_in_their_order() {
     cluster.assert_replays();
 }
 
+/// Job numbers are positive, increasing, never reused (HPC-J-01).
 #[test]
 fn components_reserve_consecutive_numbers() {
     let mut cluster = Cluster::new();
@@ -77,6 +78,7 @@ fn all_jobs_of_a_submission_or_none() {
     assert_eq!(reply, Reply::Submitted(vec![JobId::job(1), JobId::job(2), JobId::job(3)]));
 }
 
+/// What can never fit is refused at submission (M-DOM-5).
 #[test]
 fn what_can_never_fit_is_refused() {
     let mut cluster = Cluster::new();
@@ -242,6 +244,7 @@ fn cancelling_ends_a_waiting_job_at_once_and_stops_a_running_one() {
     assert_eq!(cluster.outcome(runs), Some(Outcome::Cancelled));
 }
 
+/// Jobs named by id are all changed or none (M-DOM-3).
 #[test]
 fn named_jobs_all_or_none() {
     let mut cluster = Cluster::new();
@@ -287,6 +290,7 @@ fn jobs_of_one_user_are_matched_without_a_look_at_those_of_others() {
     assert_eq!(of_bob.reply, Reply::Jobs(vec![]));
 }
 
+/// Jobs are kept in order of arrival, across restarts and replays (PBS-C-10).
 #[test]
 fn waiting_jobs_are_in_order_of_arrival() {
     let mut cluster = Cluster::new();
@@ -525,6 +529,7 @@ fn only_users_have_jobs() {
     }
 }
 
+/// Gates are kept per component; a job is eligible when all its components are (SL-S-02).
 #[test]
 fn every_component_has_gates_of_its_own() {
     let mut cluster = Cluster::new();

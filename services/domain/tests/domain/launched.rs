@@ -71,7 +71,7 @@ fn running() -> (Cluster, JobId, RunId) {
     (cluster, id, run)
 }
 
-/// SL-R-07, SL-R-08, SL-R-22
+/// SL-R-07, SL-R-08, SL-R-22, M-STEP-2.
 #[test]
 fn steps_get_cores_that_no_other_step_has_and_numbers_of_one_counter() {
     let (mut cluster, id, run) = running();
@@ -320,7 +320,7 @@ fn the_end_of_the_run_is_the_end_of_its_steps() {
     cluster.assert_replays();
 }
 
-/// SL-C-21
+/// SL-C-21, M-STEP-7.
 #[test]
 fn an_allocation_ends_as_its_client_says() {
     for (status, outcome) in [
@@ -354,7 +354,7 @@ fn a_job_with_a_program_says_itself_how_it_ends() {
     cluster.refused(&user("ada"), conclude, RefusalCode::Conflict, "a program of its own");
 }
 
-/// SL-C-21
+/// SL-C-21, M-STEP-8.
 #[test]
 fn a_job_whose_client_is_lost_is_cancelled_whether_it_waits_or_runs() {
     for runs in [false, true] {
@@ -428,7 +428,8 @@ fn happens() -> impl Strategy<Value = Happens> {
 
 proptest! {
     /// No core is given to two steps that do not overlap others: the invariants, which are checked after each of these,
-    /// say so. Numbers are given once (SL-R-07). Who is told to wait is granted what it wants when the others have ended.
+    /// say so. Numbers are given once (SL-R-07). Who is told to wait is granted what it wants when the others have
+    /// ended (M-STEP-1).
     #[test]
     fn cores_are_given_once_whatever_happens(history in prop::collection::vec(happens(), 1..60)) {
         let (mut cluster, id, run) = running();

@@ -66,6 +66,7 @@ fn reason(cluster: &Cluster, job: JobId) -> Option<WaitReason> {
     cluster.state.wait_reason(cluster.state.job(job).expect("known"))
 }
 
+/// A policy is an event, set by administrators only (M-PLAN-25).
 #[test]
 fn administrators_set_a_policy_that_makes_sense() {
     let mut cluster = Cluster::new();

@@ -492,6 +492,7 @@ fn play(steps: &[Step]) -> Cluster {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Replaying the log gives the state, at any point and from any snapshot (M-DOM-1).
     #[test]
     fn the_invariants_hold_and_the_log_replays(steps in prop::collection::vec(step(), 1..200)) {
         play(&steps).assert_replays();

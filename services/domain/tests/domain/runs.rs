@@ -44,6 +44,7 @@ fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
     cluster.assert_replays();
 }
 
+/// A batch script runs once, on the first node of component 0; the others hold resources (SL-S-09).
 #[test]
 fn a_script_speaks_for_its_run() {
     let mut cluster = Cluster::new();
@@ -216,6 +217,7 @@ fn exit_codes_can_requeue() {
     assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(75))), "three runs are enough");
 }
 
+/// A started run that its node has forgotten is over, and is not started again (M-DOM-7).
 #[test]
 fn a_started_run_that_its_node_has_forgotten_is_over() {
     let mut cluster = Cluster::new();

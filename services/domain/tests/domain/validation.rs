@@ -20,6 +20,7 @@ fn refused_request(change: impl Fn(&mut Request), words: &str) {
     refused(|spec| change(&mut spec.components[0].alternatives[0].requests[0]), words);
 }
 
+/// Absurd sizes are refused and change nothing (M-DOM-4).
 #[test]
 fn absurd_sizes() {
     refused(|spec| spec.name = "x".repeat(10 << 20), "name: 10485760 bytes, at most 1024");

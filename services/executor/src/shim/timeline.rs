@@ -194,6 +194,7 @@ mod tests {
         assert_eq!(timeline.due(at(1_000_000)), None);
     }
 
+    /// Suspended time does not use up the walltime (OAR-S-06).
     #[test]
     fn suspension_holds_the_walltime() {
         let mut timeline = timeline(Some(100));

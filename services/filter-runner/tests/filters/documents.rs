@@ -51,7 +51,7 @@ async fn a_document_that_is_gone_or_no_regular_file_is_told_as_such() {
     assert_eq!(large.document, FileAfter::TooLarge(17 << 20));
 }
 
-/// HPC-F-64
+/// HPC-F-64, M-FIL-3.
 #[tokio::test]
 async fn files_that_the_account_does_not_own_are_not_read_for_it() {
     let site = Site::new();

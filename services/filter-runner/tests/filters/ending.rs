@@ -76,7 +76,7 @@ async fn children_left_behind_are_killed_and_delay_nothing_though_they_keep_the_
     assert!(!runs(number_in(&process).await));
 }
 
-/// HPC-F-06
+/// HPC-F-06, M-FIL-2.
 #[tokio::test]
 async fn children_that_fork_on_and_on_are_killed_all_the_same() {
     let site = Site::new();
@@ -167,7 +167,7 @@ async fn who_drops_a_call_ends_it_and_all_that_it_started() {
     assert_eq!(site.run_script("exit 0").await.result, FilterExit::Code(0));
 }
 
-/// HPC-F-85
+/// HPC-F-85, M-FIL-1.
 #[tokio::test]
 async fn a_call_whose_supervisor_is_killed_is_no_verdict_and_its_filter_does_not_go_on() {
     let site = Site::new();

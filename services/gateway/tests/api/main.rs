@@ -137,6 +137,7 @@ fn a_repeated_command_gets_the_first_answer() {
     assert_eq!(system.client().jobs(&JobQuery::default()).unwrap().jobs.len(), 2);
 }
 
+/// Secrets of a job are for its owner (M-GATE-4).
 #[test]
 fn others_see_jobs_but_not_their_secrets() {
     let system = System::start();
@@ -266,6 +267,7 @@ fn holds_give_reasons_and_matching_selects() {
     assert_eq!((view.state, reason.code, reason.text.as_str()), (JobState::Held, ReasonWord::Held, "held by user"));
 }
 
+/// Bad requests say what is wrong and change nothing (M-GATE-3).
 #[test]
 fn bad_requests_say_what_is_wrong_and_change_nothing() {
     let system = System::start();
@@ -428,6 +430,7 @@ fn history_keeps_the_names_of_its_time() {
     }
 }
 
+/// Event streams go on behind the last event (M-GATE-2).
 #[test]
 fn event_streams_go_on_behind_the_last_event() {
     let mut system = System::start();
@@ -476,6 +479,7 @@ fn slow_subscribers_lose_nothing() {
     assert_eq!(events, 40 * 500 + 1);
 }
 
+/// A query after an answer sees what was answered (M-GATE-1).
 #[test]
 fn a_thousand_questions_after_answers_see_them() {
     let system = System::start();

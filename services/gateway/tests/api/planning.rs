@@ -40,6 +40,7 @@ fn answers(client: &mut Client, jobs: &[JobId], at: Timestamp) -> (Vec<Explanati
     (explanations, client.timetable(None, None, Moment::Time(at)).unwrap())
 }
 
+/// What is kept of the planner between questions changes no answer (M-GATE-5).
 #[test]
 fn what_is_kept_explains_as_what_is_made_anew() {
     let system = System::start();

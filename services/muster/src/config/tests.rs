@@ -6,6 +6,7 @@ fn refusal(text: &str) -> String {
     parse("muster.toml", text.as_bytes().to_vec()).unwrap_err().message
 }
 
+/// An unknown key is refused with its place and the nearest known one (M-CFG-1).
 #[test]
 fn an_unknown_key_is_told_with_the_nearest_known_one() {
     assert_eq!(

@@ -59,6 +59,7 @@ fn the_program_of_slurms_commands_asks_the_c_library_for_no_name() {
     }
 }
 
+/// Any query can be asked of the past (M-CLI-4).
 #[test]
 fn the_past_can_be_asked_for() {
     let system = System::start(1);
@@ -118,6 +119,7 @@ fn a_policy_is_checked_put_in_force_and_remembered() {
     assert_eq!(system.ok(&["config", "show", "--policy"]), day);
 }
 
+/// Exit statuses follow the contract (M-CLI-1).
 #[test]
 fn statuses_follow_the_contract() {
     let system = System::start(1);
@@ -133,6 +135,7 @@ fn statuses_follow_the_contract() {
     assert_eq!(status(&["--server", "http://127.0.0.1:1", "jobs"]), 5);
 }
 
+/// A script's error names file, line, column and token and changes nothing (M-CLI-2).
 #[test]
 fn bad_scripts_are_refused_with_their_place_and_change_nothing() {
     let system = System::start(1);
@@ -229,6 +232,7 @@ fn nodes_can_be_drained_and_resumed() {
     assert!(system.ok(&["node", "show", "node1"]).contains("State   up"));
 }
 
+/// Jobs outlive a stop of the whole system, and history goes on (M-CLI-3).
 #[test]
 fn a_job_outlives_the_system_and_the_history_goes_on() {
     let mut system = System::start(2);

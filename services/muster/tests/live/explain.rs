@@ -42,6 +42,7 @@ fn busy() -> Busy {
     Busy { system, runs, reserved, delaying, held, dependent, later }
 }
 
+/// What holds each job is named in a live system (M-PLAN-14).
 #[test]
 fn what_holds_each_job_is_named() {
     let Busy { system, runs, reserved, delaying, held, dependent, later } = busy();
@@ -68,6 +69,7 @@ fn what_holds_each_job_is_named() {
     assert_eq!(system.run(&["explain", "999"]).status, 4);
 }
 
+/// A limit, a gate, a shortage is named with what would help, and the change shown starts the job (M-PLAN-13).
 #[test]
 fn a_suggested_change_starts_the_job_and_the_past_still_tells_why_it_waited() {
     let Busy { system, delaying, reserved, .. } = busy();
@@ -102,6 +104,7 @@ fn the_plan_is_a_table_json_and_a_chart() {
     assert_eq!(system.run(&["plan", "--queue", "nosuch"]).status, 4);
 }
 
+/// Decisions are made again from the log and are the same (M-PLAN-15).
 #[test]
 fn a_busy_history_verifies_and_tells_how_good_its_promises_were() {
     let system = system_under("conservative");

@@ -11,6 +11,7 @@ fn system_with(command: &str, settings: &str) -> System {
     system
 }
 
+/// Any program can be the planner (M-PLAN-18).
 #[test]
 fn the_example_of_an_external_planner_runs_jobs() {
     let system = system_with(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ops/examples/external_planner.py"), "");
@@ -26,6 +27,7 @@ fn the_example_of_an_external_planner_runs_jobs() {
     assert_eq!(system.read(&format!("muster-{short}.out")), "n1,n2\n".repeat(4), "each of the four tasks");
 }
 
+/// A planner that crashes harms nothing, and the reason is shown (M-PLAN-19).
 #[test]
 fn a_planner_that_crashes_is_told_to_those_who_wait_and_by_the_doctor() {
     let system = system_with("no-planner.py", "");

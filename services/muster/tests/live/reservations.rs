@@ -10,6 +10,7 @@ fn await_reason(system: &System, job: &str, wanted: &[&str]) {
     });
 }
 
+/// A reservation keeps its nodes for its jobs (M-PLAN-20).
 #[test]
 fn a_reservation_keeps_its_nodes_for_its_jobs() {
     let mut system = System::stopped();
@@ -34,6 +35,7 @@ fn a_reservation_keeps_its_nodes_for_its_jobs() {
     assert_eq!((late.status, late.stderr.contains("`course` does not exist")), (4, true), "{}", late.stderr);
 }
 
+/// The planner chooses the nodes of a reservation by count (M-PLAN-21).
 #[test]
 fn the_planner_chooses_the_nodes_of_a_reservation_by_count() {
     let system = System::start(2);
@@ -46,6 +48,7 @@ fn the_planner_chooses_the_nodes_of_a_reservation_by_count() {
     assert!(refused.status == 1 && refused.stderr.contains("belongs to reservation `pair`"), "{}", refused.stderr);
 }
 
+/// A closed node runs nothing until it is opened (M-PLAN-22).
 #[test]
 fn a_closed_node_runs_nothing_until_it_is_opened() {
     let system = System::start(1);

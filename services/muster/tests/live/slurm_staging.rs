@@ -128,7 +128,7 @@ fi
 exit 0
 "#;
 
-/// EX-13 as it stands, through the commands; SL-B-02, SL-B-03, SL-B-05 to B-08.
+/// EX-13 as it stands, through the commands; SL-B-02, SL-B-03, SL-B-05 to B-08 (SL-B-06, SL-B-08).
 #[test]
 fn the_worked_example_of_burst_buffers() {
     let staged = Staged::new(PICKY);

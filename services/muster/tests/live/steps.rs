@@ -87,7 +87,7 @@ fn a_step_waits_for_cores_that_another_has_and_can_be_watched_and_ended() {
     assert!(watching.wait().expect("it ends").success());
 }
 
-/// SL-R-25: neither gateway nor ledger, planner or executor need live as long as a step.
+/// SL-R-25: neither gateway nor ledger, planner or executor need live as long as a step (M-STEP-5).
 #[test]
 fn what_a_step_says_comes_whole_though_everything_but_it_is_started_anew() {
     let mut system = System::start(2);

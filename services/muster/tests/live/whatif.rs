@@ -24,6 +24,7 @@ fn jobs_of(list: &Value) -> Vec<&str> {
     jobs.iter().map(|job| job["job"].as_str().expect("an id")).collect()
 }
 
+/// What-if replays a live history under another policy (M-PLAN-17).
 #[test]
 fn a_live_history_is_replayed_under_another_policy() {
     let system = a_short_history();

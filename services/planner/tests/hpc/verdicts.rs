@@ -218,7 +218,7 @@ fn growing(exit: FilterExit) -> (World, JobId, JobId) {
     (world, one, two)
 }
 
-/// X-6, verdict 0.
+/// X-6, verdict 0 (HPC-S-11).
 #[test]
 fn a_job_grows_if_its_filters_pass() {
     let (world, one, two) = growing(FilterExit::Code(0));

@@ -30,7 +30,7 @@ fn scene(settings: SchedulingSettings, r_minutes: Option<u64>, with_k: bool) -> 
     Scene { cluster, r, t, p, q, k, l, m }
 }
 
-/// X-1; HPC-S-04, HPC-B-04, HPC-B-06 to HPC-B-09, HPC-B-13, HPC-F-61.
+/// X-1; HPC-S-04, HPC-B-04, HPC-B-06 to HPC-B-09, HPC-B-13, HPC-F-61 (HPC-B-07).
 #[test]
 fn a_job_that_fits_the_window_exactly_goes_around_the_first() {
     let mut scene = scene(queued(), Some(20), true);
@@ -44,7 +44,7 @@ fn a_job_that_fits_the_window_exactly_goes_around_the_first() {
     assert!(started(&scene.cluster.go()).is_empty(), "nothing is left for L and M");
 }
 
-/// X-1 without K.
+/// X-1 without K (HPC-B-08, HPC-B-09).
 #[test]
 fn as_many_go_around_as_fit_in_time() {
     let mut scene = scene(queued(), Some(20), false);
@@ -53,7 +53,7 @@ fn as_many_go_around_as_fit_in_time() {
     assert!(!scene.cluster.is_running(scene.p) && !scene.cluster.is_running(scene.q));
 }
 
-/// X-1; HPC-B-10, HPC-B-11: it starts as soon as there is room, which is no later than was foreseen.
+/// X-1; HPC-B-10, HPC-B-11: it starts as soon as there is room, which is no later than was foreseen (HPC-B-04).
 #[test]
 fn the_first_starts_when_its_window_is_over_or_earlier() {
     let mut scene = scene(queued(), Some(20), true);

@@ -82,7 +82,7 @@ pub fn assert_agrees_with_reference(planned: &Planned, after: &World) {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Nothing goes around a job that waits.
+    /// Nothing goes around a job that waits (M-PLAN-10).
     #[test]
     fn agrees_with_the_reference_without_backfill(
         history in histories(Kind { modes: &[BackfillMode::None], loses_capacity: false, overruns: false }),
@@ -90,7 +90,7 @@ proptest! {
         replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
     }
 
-    /// The first jobs that wait have reservations.
+    /// The first jobs that wait have reservations (M-PLAN-8).
     #[test]
     fn agrees_with_the_reference_under_easy(
         history in histories(Kind { modes: &[BackfillMode::Easy], loses_capacity: false, overruns: false }),
@@ -98,7 +98,7 @@ proptest! {
         replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
     }
 
-    /// Every job that waits has a reservation.
+    /// Every job that waits has a reservation (M-PLAN-9).
     #[test]
     fn agrees_with_the_reference_under_conservative(
         history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: false, overruns: false }),
@@ -126,7 +126,8 @@ proptest! {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Same input, same plan, byte for byte; in whatever order the input was told, and whether it was told step by step.
+    /// Same input, same plan, byte for byte; in whatever order the input was told, and whether it was told step by
+    /// step (M-PLAN-7).
     #[test]
     fn an_engine_that_was_told_step_by_step_plans_as_one_that_is_told_all_at_once(
         history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: false }),

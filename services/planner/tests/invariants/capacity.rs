@@ -69,7 +69,7 @@ proptest! {
     #![proptest_config(cases())]
 
     /// Whatever happens, what a plan starts is free, and as long as runs keep to their walltimes and nothing is lost, so
-    /// is all that it promises, for all time to come.
+    /// is all that it promises, for all time to come (M-PLAN-4).
     #[test]
     fn never_more_is_in_use_than_exists(history in histories(Kind { modes: ALL_MODES, loses_capacity: false, overruns: false })) {
         replay(&history, |twin, planned| {

@@ -22,7 +22,7 @@ proptest! {
     #![proptest_config(cases())]
 
     /// What the first jobs that wait are promised stays free beside all that the plan starts. (The plan tells when they
-    /// start; where is what the reference found for the same start.)
+    /// start; where is what the reference found for the same start.) (M-PLAN-5).
     #[test]
     fn backfilling_delays_no_reservation(
         history in histories(Kind { modes: &[BackfillMode::Easy], loses_capacity: false, overruns: false }),
@@ -40,7 +40,7 @@ proptest! {
         });
     }
 
-    /// A promise moves to earlier times only, and the job starts no later than it says.
+    /// A promise moves to earlier times only, and the job starts no later than it says (M-PLAN-6).
     #[test]
     fn conservative_promises_never_move_later(
         history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: false, overruns: false }),

@@ -149,7 +149,7 @@ fn wants_all(job: &QueuedJob) -> bool {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Every job that waits after a plan has a reason, and it is true at that moment.
+    /// Every job that waits after a plan has a reason, and it is true at that moment (M-PLAN-11).
     #[test]
     fn nobody_waits_without_a_true_reason(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
         replay(&history, |twin, planned| {
@@ -171,7 +171,7 @@ proptest! {
         });
     }
 
-    /// A job that fits nowhere, ever, is told so by the first plan that looks at it, and nobody else is.
+    /// A job that fits nowhere, ever, is told so by the first plan that looks at it, and nobody else is (M-PLAN-12).
     #[test]
     fn who_never_fits_is_told_so(
         history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: true, overruns: false }),

@@ -148,6 +148,7 @@ fn gpus_are_given_by_model_task_and_node() {
     assert!(matches!(world.reason(behind), Some(WaitReason::BehindJob(_))));
 }
 
+/// The nodes of an exclusive job serve nobody else (HPC-J-19).
 #[test]
 fn exclusive_nodes_are_shared_with_nobody() {
     let mut world = World::new(nodes(2, 4));

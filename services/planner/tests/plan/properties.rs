@@ -196,7 +196,7 @@ fn assert_reasons(world: &World) {
 
 proptest! {
     /// Plans are the same for the same view, accepted as they are, and leave nobody without a reason. (The world checks
-    /// the first two in `settle`.)
+    /// the first two in `settle`.) (M-PLAN-1, PBS-C-12).
     #[test]
     fn plans_are_accepted_and_everybody_knows_why_he_waits(steps in prop::collection::vec(steps(), 1..40)) {
         let mut world = World::configured(config());
@@ -212,7 +212,7 @@ proptest! {
         }
     }
 
-    /// When everything that runs ends, everything that waited and can be served at all has its turn.
+    /// When everything that runs ends, everything that waited and can be served at all has its turn (M-PLAN-3).
     #[test]
     fn nobody_waits_for_ever(specs in prop::collection::vec((0..USERS.len(), jobs()), 1..20)) {
         let mut world = World::configured(config());
@@ -231,7 +231,7 @@ proptest! {
         }
     }
 
-    /// All components of a run are placed, on nodes of their own.
+    /// All components of a run are placed, on nodes of their own (M-PLAN-2).
     #[test]
     fn all_components_start_together(spec in jobs(), busy in jobs()) {
         let mut world = World::configured(config());

@@ -222,6 +222,7 @@ fn golden() -> (std::path::PathBuf, String) {
     (path, text)
 }
 
+/// Wrong policy files are told in place with what was expected (M-PLAN-24).
 #[test]
 fn wrong_files_are_told_in_place_with_what_was_expected() {
     let (path, text) = golden();

@@ -155,6 +155,7 @@ fn a_simulation_that_is_cut_short_says_nothing_of_what_it_has_not_reached() {
     assert_eq!(jobs, [2, 3]);
 }
 
+/// Under `conservative` the prediction is the promise (M-PLAN-23).
 #[test]
 fn under_conservative_the_promise_is_the_prediction() {
     let mut engine = engine(Policy::built_in("conservative").expect("there is one"));

@@ -24,6 +24,7 @@ fn headers(text: &str) -> Headers {
     Trace::read(text.as_bytes(), "headers", Some(1)).expect("the size is given").headers
 }
 
+/// A policy file that says what a built-in policy says gives the same bytes (M-SIM-4).
 #[test]
 fn a_file_that_says_what_a_built_in_policy_says_gives_the_same_bytes() {
     let files = [

@@ -42,6 +42,7 @@ const ORDERS: [(&str, OrderKey, Key); 5] = [
 ];
 
 proptest! {
+    /// Machine, clock and the three policies, against an independent simple implementation (M-SIM-2).
     #[test]
     fn the_built_in_policies_start_jobs_as_the_specification_says((procs, jobs) in trace()) {
         let modes = [("fcfs", Backfill::None), ("easy", Backfill::Easy), ("conservative", Backfill::Conservative)];
@@ -50,6 +51,7 @@ proptest! {
         }
     }
 
+    /// Named orders and backfill orders sort as they say (M-SIM-3).
     #[test]
     fn every_named_order_sorts_the_whole_queue_before_each_pass((procs, jobs) in trace()) {
         for (name, key, order) in ORDERS {

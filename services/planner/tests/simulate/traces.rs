@@ -67,26 +67,31 @@ fn check(name: &str, dropped: Dropped) {
     }
 }
 
+/// The rows of the whole-trace table, CTC SP2 (M-SIM-7).
 #[test]
 fn ctc_sp2_gives_the_rows_of_the_specification() {
     check(CTC, Dropped::default());
 }
 
+/// The same, HPC2N (M-SIM-8).
 #[test]
 fn hpc2n_gives_the_rows_of_the_specification() {
     check(HPC2N, Dropped::default());
 }
 
+/// The same, LLNL Thunder (M-SIM-9).
 #[test]
 fn thunder_gives_the_rows_of_the_specification() {
     check(THUNDER, Dropped { runtime: 1190, procs: 1058, ..Dropped::default() });
 }
 
+/// The same, Gaia (M-SIM-10).
 #[test]
 fn gaia_gives_the_rows_of_the_specification() {
     check(GAIA, Dropped { partial: 127, ..Dropped::default() });
 }
 
+/// The same, lublin_256 (M-SIM-11).
 #[test]
 fn lublin_gives_the_rows_of_the_specification() {
     check(LUBLIN, Dropped::default());

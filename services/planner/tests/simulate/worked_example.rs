@@ -14,6 +14,7 @@ fn simulated(policy: &str) -> Simulation {
     run_trace(&example(), &built_in(policy))
 }
 
+/// The worked example (M-SIM-6).
 #[test]
 fn every_job_starts_when_the_table_says() {
     assert_eq!(starts(&simulated("fcfs")), [0, 15, 55, 95, 115, 115, 116, 116, 116, 146]);

@@ -275,6 +275,7 @@ fn script(policy: &str, submissions: &[(i64, u32, u64, u64, Fate)]) -> Script {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// What-if under the policy in force repeats a simulated history exactly (M-PLAN-16).
     #[test]
     fn a_simulated_history_repeats_itself_to_the_microsecond(
         submissions in submissions(),

@@ -374,7 +374,7 @@ fn licences_are_for_the_leader_alone() {
     assert_eq!(rejected("-L ansys:x"), Rejection::Licence);
 }
 
-/// SL-S-17, SL-S-18.
+/// SL-S-17, SL-S-18, SL-L-08.
 #[test]
 fn what_only_plain_jobs_can_have() {
     let refused = |command: Command, line: &str| submit_with(command, line, "", &Rules::default()).unwrap_err();

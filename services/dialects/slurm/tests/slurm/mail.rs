@@ -38,6 +38,7 @@ fn of(occasion: Occasion, outcome: Option<Outcome>) -> String {
     subject(&item(occasion, outcome))
 }
 
+/// Occasions of mail, its subjects, one summary of an array (SL-C-15).
 #[test]
 fn subjects_are_those_of_the_worked_example() {
     assert_eq!(of(Occasion::Started, None), "Slurm Job_id=93 Name=bash Began, Queued time 00:00:01");

@@ -184,7 +184,7 @@ fn a_delay_behind_the_start_of_another_job_is_a_dependency() {
     assert_eq!(word(json!({ "begin": ago(-60) })), "BeginTime\n");
 }
 
-/// SL-I-03, SL-I-09
+/// SL-I-03, SL-I-09, SL-I-02.
 #[test]
 fn ids_of_a_job_with_components_are_columns() {
     let names = Listing {

@@ -135,7 +135,7 @@ fn verdict_0_starts_the_job_on_the_candidates() {
     example.cluster.assert_replays();
 }
 
-/// X-5, verdict 1 (HPC-F-30, F-31, F-32, F-34, J-26)
+/// X-5, verdict 1 (HPC-F-30, F-31, F-32, F-34, J-26) (HPC-F-31).
 #[test]
 fn verdict_1_blocks_jobs_of_equal_and_lower_priority() {
     let mut example = Example::new(4);

@@ -41,7 +41,7 @@ fn refused(text: &str) -> Option<Outcome> {
     Some(Outcome::Refused(text.into()))
 }
 
-/// X-4 (HPC-F-03, F-10, F-21, F-50, F-51, F-53, F-56, E-10)
+/// X-4 (HPC-F-03, F-10, F-21, F-50, F-51, F-53, F-56, E-10) (HPC-F-21).
 #[test]
 fn the_third_of_three_fails_the_job_and_the_first_two_are_reverted() {
     let mut cluster = three();
@@ -62,7 +62,7 @@ fn the_third_of_three_fails_the_job_and_the_first_two_are_reverted() {
     assert!(cluster.state.job(id).is_some_and(|job| job.filtering.as_ref().is_some_and(|f| f.entry == Entry::Refused)));
 }
 
-/// X-4 (HPC-F-50, F-53)
+/// X-4 (HPC-F-50, F-53) (HPC-F-53).
 #[test]
 fn each_filter_gets_what_the_one_before_gave_back_and_a_revert_what_it_gave_back_itself() {
     let mut cluster = three();
@@ -91,7 +91,7 @@ fn the_filter_that_ends_a_chain_is_not_reverted() {
     assert_eq!(cluster.outcome(id), refused(text));
 }
 
-/// HPC-E-03, HPC-J-03, HPC-F-10
+/// HPC-E-03, HPC-J-03, HPC-F-10, HPC-T-09, HPC-F-01.
 #[test]
 fn a_job_that_passes_goes_from_submission_through_filters_and_check_into_the_queue() {
     let mut cluster = three();
