@@ -5,7 +5,7 @@ use muster_schemas::{
     cause::{Causes, RecordsByJob, Remembered},
     event::{Actor, Event, Owner, Record, TraceContext},
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use std::convert::Infallible;
 
 /// Records one behind the other.
@@ -119,6 +119,8 @@ fn commands() -> impl Strategy<Value = Vec<(u8, Vec<(u8, u8)>)>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
     #[test]
     fn it_does_not_matter_where_the_reading_begins(commands in commands()) {
         let mut log = Log::default();

@@ -11,7 +11,7 @@ use muster_schemas::{
     resources::IndexSet,
 };
 
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use std::collections::BTreeSet;
 
 #[test]
@@ -161,6 +161,8 @@ fn cores_of_nodes_are_read_as_they_are_written() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
     #[test]
     fn cores_of_nodes_come_out_as_they_went_in(cores in prop::collection::vec(0u64..5, 1..12), at in any::<prop::sample::Index>()) {
         let at = at.index(cores.len()) as u32;
@@ -253,6 +255,8 @@ fn settings_of_components_are_stored_only_where_a_policy_has_some() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
     /// A list that is encoded item by item has the bytes of the whole value.
     #[test]
     fn lists_are_encoded_item_by_item_as_in_one(items in prop::collection::vec(".{0,40}", 0..300), rest: (Option<u64>, i64)) {

@@ -65,7 +65,8 @@ impl System {
         };
         system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, Arc::new(NoLimits), ready, stop));
         system.add(|bus, ready, stop| muster_planner_service::serve(bus, Default::default(), ready, stop));
-        system.add(|bus, ready, stop| muster_notifier::serve(bus, Default::default(), ready, stop));
+        let notifier = muster_notifier::Config { supervisor: muster_binary(), ..Default::default() };
+        system.add(|bus, ready, stop| muster_notifier::serve(bus, notifier, ready, stop));
         system.add(|bus, ready, stop| muster_accounting::serve(bus, Default::default(), ready, stop));
         let executor = muster_executor::Config {
             node: NODE.into(),

@@ -8,7 +8,7 @@ use muster_schemas::{
     resources::{Alternative, ComponentPlacement, IndexSet, NodeShare, Placement},
     usage::{UsageAmounts, UsageDimension, UsageQuery},
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use std::sync::Arc;
 
 /// Records in order, as a ledger would make them.
@@ -283,6 +283,8 @@ fn a_job_that_was_over_and_starts_again_is_learnt_from_its_history() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
     /// Whatever the length of windows, the sum over them is what the runs amount to.
     #[test]
     fn the_sum_over_windows_is_the_total_of_the_runs(

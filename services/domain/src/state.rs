@@ -8,6 +8,7 @@ pub mod filtering;
 pub(crate) mod index;
 pub mod job;
 pub(crate) mod lending;
+pub mod looks;
 mod names;
 pub mod node;
 pub(crate) mod numbers;
@@ -265,12 +266,15 @@ impl State {
 
     /// All jobs that the state still knows, by id: jobs, arrays, and tasks that have been started at least once.
     pub fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
-        self.core.jobs.values().map(Box::as_ref)
+        self.core.jobs.values().inspect(|_| looks::note()).map(Box::as_ref)
     }
 
     /// The jobs with larger ids than this one, in order of their ids; all of them without one.
     pub fn jobs_after(&self, after: Option<JobId>) -> impl Iterator<Item = &Job> {
-        self.core.jobs.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)).map(|(_, job)| &**job)
+        self.core.jobs.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)).map(|(_, job)| {
+            looks::note();
+            &**job
+        })
     }
 
     /// The same of the jobs of a user, found without a look at those of others.
@@ -287,6 +291,7 @@ impl State {
 
     /// A job, an array, or a task that has been started at least once.
     pub fn job(&self, id: JobId) -> Option<&Job> {
+        looks::note();
         self.core.jobs.get(&id).map(Box::as_ref)
     }
 

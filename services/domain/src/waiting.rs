@@ -55,9 +55,9 @@ impl State {
     /// job waits no more, the head is looked for anew.
     pub fn wait_reasons_from(&self, known: OrderHead) -> WaitReasons<'_> {
         let still_waits = |head: &Option<(Place, JobId)>| match head {
-            Some((place, id)) => {
-                self.job(*id).is_some_and(|job| job.gates_open() && self.place_in_order(job) == *place)
-            }
+            Some((place, id)) => self
+                .job(*id)
+                .is_some_and(|job| job.is_waiting() && job.gates_open() && self.place_in_order(job) == *place),
             None => false,
         };
         let head = known.0.filter(still_waits).map_or_else(OnceCell::new, OnceCell::from);

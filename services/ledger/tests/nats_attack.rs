@@ -236,8 +236,8 @@ async fn hostile_roles_hear_nothing_and_stop_nothing() {
         hostiles.push((role, Listener::connect(&server.url(), role.user, password.trim(), &inbox, &patterns).await));
     }
 
-    let mut orders =
-        connect(&server, "executor-node2").await.subscribe(&subjects::node_orders("node2")).await.expect("it may");
+    let node2 = connect(&server, "executor-node2").await;
+    let mut orders = node2.subscribe(&subjects::node_orders("node2")).await.expect("it may");
 
     let job = submit_and_cancel(&gateway).await;
     let asked = gateway.query(&Query::JobSpec { job }).await.expect("the gateway may");

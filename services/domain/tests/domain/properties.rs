@@ -490,7 +490,7 @@ fn play(steps: &[Step]) -> Cluster {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     /// Replaying the log gives the state, at any point and from any snapshot (M-DOM-1).
     #[test]

@@ -1,5 +1,6 @@
-//! The first page of the book is what a newcomer types: every block of it is executed, in order, and what the page shows is
-//! what is seen.
+//! The book is true: every block of it is executed, in order, and what a page shows is what is seen.
+
+mod chapters;
 
 use crate::system::System;
 use std::{collections::BTreeSet, path::Path};
@@ -8,27 +9,38 @@ use std::{collections::BTreeSet, path::Path};
 struct Shown<'a> {
     /// The line of the page.
     line: usize,
-    command: &'a str,
+    command: String,
     output: Vec<&'a str>,
 }
 
-enum Block<'a> {
-    /// Lines for a shell.
-    Script(String),
+enum Content<'a> {
     Console(Vec<Shown<'a>>),
+    /// What is not typed line by line: its language, and its text.
+    Text(&'a str, String),
+}
+
+/// What a page has between two fences, and the line of the first.
+struct Block<'a> {
+    line: usize,
+    content: Content<'a>,
 }
 
 #[test]
 fn the_first_page_of_the_book_is_true() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/start-here.md");
-    let text = std::fs::read_to_string(page).unwrap();
+    let text = std::fs::read_to_string(repository().join("docs/start-here.md")).unwrap();
     let mut system = System::stopped();
     for block in blocks(&text) {
-        match block {
-            Block::Script(script) => drop(done(&system, &script)),
-            Block::Console(commands) => commands.iter().for_each(|shown| follow(&mut system, shown)),
+        match block.content {
+            Content::Text("sh", script) => drop(done(&system, &script)),
+            Content::Text(language, _) => panic!("line {}: nobody knows how to execute {language}", block.line),
+            Content::Console(commands) => commands.iter().for_each(|shown| follow(&mut system, shown)),
         }
     }
+}
+
+fn repository() -> std::path::PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    folder.canonicalize().expect("the repository")
 }
 
 fn follow(system: &mut System, shown: &Shown<'_>) {
@@ -53,7 +65,7 @@ fn follow(system: &mut System, shown: &Shown<'_>) {
 
 /// What the command writes, or its error where the page shows one. That a command waits is told beside its output.
 fn said(system: &System, shown: &Shown<'_>) -> String {
-    let output = system.shell(shown.command);
+    let output = system.shell(&shown.command);
     let is_error = shown.output.first().is_some_and(|line| line.starts_with("muster: "));
     assert_eq!(output.status != 0, is_error, "line {}: `{}` gave {output:?}", shown.line, shown.command);
     if is_error { output.stderr } else { output.stdout }
@@ -121,14 +133,14 @@ fn sentence(line: &str) -> String {
 fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut lines = text.lines().enumerate();
-    while let Some((_, line)) = lines.next() {
-        let Some(kind) = line.strip_prefix("```").filter(|kind| !kind.is_empty()) else { continue };
+    while let Some((line, fence)) = lines.next() {
+        let Some(language) = fence.strip_prefix("```").filter(|language| !language.is_empty()) else { continue };
         let inside: Vec<(usize, &str)> = lines.by_ref().take_while(|(_, line)| *line != "```").collect();
-        match kind {
-            "sh" => blocks.push(Block::Script(inside.iter().map(|(_, line)| format!("{line}\n")).collect())),
-            "console" => blocks.push(Block::Console(commands(&inside))),
-            _ => {}
-        }
+        let content = match language {
+            "console" => Content::Console(commands(&inside)),
+            _ => Content::Text(language, inside.iter().map(|(_, line)| format!("{line}\n")).collect()),
+        };
+        blocks.push(Block { line: line + 1, content });
     }
     blocks
 }
@@ -137,7 +149,12 @@ fn commands<'a>(lines: &[(usize, &'a str)]) -> Vec<Shown<'a>> {
     let mut commands: Vec<Shown<'a>> = Vec::new();
     for (line, text) in lines {
         match (text.strip_prefix("$ "), commands.last_mut()) {
-            (Some(command), _) => commands.push(Shown { line: line + 1, command, output: Vec::new() }),
+            (Some(command), _) => {
+                commands.push(Shown { line: line + 1, command: command.to_owned(), output: Vec::new() });
+            }
+            (None, Some(shown)) if shown.output.is_empty() && shown.command.ends_with('\\') => {
+                shown.command += &format!("\n{text}");
+            }
             (None, Some(shown)) => shown.output.push(text),
             (None, None) => panic!("line {}: output of no command", line + 1),
         }

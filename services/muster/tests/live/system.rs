@@ -136,7 +136,7 @@ impl System {
 
     /// Runs lines as they are typed into a shell, up to the first that fails.
     pub fn shell(&self, lines: &str) -> Output {
-        let mut shell = self.set_up(Command::new("sh"));
+        let mut shell = self.set_up(Command::new("bash"));
         shell.args(["-e", "-c", lines]);
         Self::outcome(shell)
     }

@@ -139,5 +139,5 @@ prop_compose! {
 /// The number of random cases for each property: `MUSTER_CASES`, else 200.
 pub fn cases() -> ProptestConfig {
     let cases = std::env::var("MUSTER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases, ..ProptestConfig::default() }
 }

@@ -372,7 +372,7 @@ fn audit(log: &[Record]) -> BTreeSet<(FilterKind, Option<ChainVerdict>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     /// HPC-F-51, F-54, F-55, F-84, F-86, F-88, F-90 (HPC-F-55).
     #[test]

@@ -278,8 +278,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
         /// A list of several blocks, which are divided and go away, finds what a look at all gaps finds.
         #[test]
         fn finds_what_a_look_at_all_gaps_finds(

@@ -1,0 +1,310 @@
+//! The chapters behind the first page: what they tell to type is typed, on a system that is as the chapter supposes.
+//! Folders of a host stand for folders of the test. What cannot be done without changing the host is left out, line by
+//! line, and each such line has its reason here.
+
+use super::{Block, Content, Shown, blocks, repository};
+use crate::system::{Output, System};
+use serde_json::Value;
+use std::{collections::BTreeSet, fs::Permissions, os::unix::fs::PermissionsExt as _};
+
+/// Lines that begin like this, and why they are not executed.
+type LeftOut = (&'static str, &'static str);
+
+struct Chapter {
+    file: &'static str,
+    system: System,
+    /// Words of the chapter, and what stands for them here.
+    stands_for: Vec<(&'static str, String)>,
+    left_out: &'static [LeftOut],
+    /// Whether the links that `muster install-commands` made are found.
+    has_links: bool,
+}
+
+impl Chapter {
+    fn new(file: &'static str, system: System) -> Self {
+        // Filters run as another user, who must get at them.
+        std::fs::set_permissions(system.path(""), Permissions::from_mode(0o755)).expect("its own folder");
+        Self { file, system, stands_for: Vec::new(), left_out: &[], has_links: false }
+    }
+
+    /// In this chapter a folder of the host is one of the test.
+    fn folder(mut self, of_host: &'static str, name: &str) -> Self {
+        let folder = self.system.path(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        self.stands_for.push((of_host, folder.display().to_string()));
+        self
+    }
+
+    fn with(mut self, word: &'static str, other: impl Into<String>) -> Self {
+        self.stands_for.push((word, other.into()));
+        self
+    }
+
+    fn without(mut self, left_out: &'static [LeftOut]) -> Self {
+        self.left_out = left_out;
+        self
+    }
+
+    /// With the commands of other systems as links in a folder.
+    fn with_links(mut self) -> Self {
+        self.system.ok(&["install-commands", &self.system.path("links").display().to_string()]);
+        self.has_links = true;
+        self
+    }
+
+    fn here(&self, text: &str) -> String {
+        self.stands_for.iter().fold(text.to_owned(), |text, (word, other)| text.replace(word, other))
+    }
+
+    /// A program that does nothing.
+    fn program(&self, name: &str) {
+        self.system.write(name, "#!/bin/sh\nexit 0\n");
+        std::fs::set_permissions(self.system.path(name), Permissions::from_mode(0o755)).expect("its own file");
+    }
+
+    /// Executes all of it.
+    fn follow(&self) {
+        let text = std::fs::read_to_string(repository().join(self.file)).expect("a chapter");
+        for (begin, why) in self.left_out {
+            let is_there = text.lines().any(|line| line.trim_start().trim_start_matches("$ ").starts_with(begin));
+            assert!(is_there, "{}: nothing begins with `{begin}`, which is left out: {why}", self.file);
+        }
+        let blocks = blocks(&text);
+        assert!(!blocks.is_empty(), "{} has no blocks", self.file);
+        for Block { line, content } in &blocks {
+            match content {
+                Content::Console(commands) => commands.iter().for_each(|shown| self.compare(shown)),
+                Content::Text(language, text) => self.execute(*line, language, text),
+            }
+        }
+    }
+
+    fn execute(&self, line: usize, language: &str, text: &str) {
+        let place = format!("{}:{line}", self.file);
+        match language {
+            "sh" => {
+                // A line that opens a loop or a function takes all of it with it.
+                let opens = |line: &&str| line.ends_with('{') || line.ends_with("do");
+                if text.lines().next().filter(opens).is_some_and(|first| self.is_left_out(first)) {
+                    return;
+                }
+                let kept: Vec<&str> = text.lines().filter(|line| !self.is_left_out(line)).collect();
+                self.succeeds(&place, &self.here(&kept.join("\n")));
+            }
+            "bash" => {
+                self.system.write("script.sh", text);
+                self.succeeds(&place, "muster submit --dry-run script.sh");
+            }
+            "toml" => {
+                self.system.write("block.toml", &self.here(text));
+                self.succeeds(&place, "muster config check block.toml");
+            }
+            "json" => self.read(&place, &self.here(text)),
+            "python" => {
+                self.system.write("block.py", text);
+                self.succeeds(&place, "python3 -m py_compile block.py");
+            }
+            // What a log or a program says at some time.
+            "text" => {}
+            _ => panic!("{place}: nobody knows how to execute {language}"),
+        }
+    }
+
+    /// One object, or one on each line. What can be submitted is there as a file for what comes next.
+    fn read(&self, place: &str, text: &str) {
+        let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
+        let values = values.unwrap_or_else(|error| panic!("{place}: {error}"));
+        if values.iter().any(|value| value.get("jobs").is_some()) {
+            self.system.write("job.json", text);
+        }
+    }
+
+    fn is_left_out(&self, line: &str) -> bool {
+        self.left_out.iter().any(|(begin, _)| line.trim_start().starts_with(begin))
+    }
+
+    fn shell(&self, script: &str) -> Output {
+        let path = if self.has_links { "PATH=links:$PATH; " } else { "" };
+        self.system.shell(&format!("{path}{script}"))
+    }
+
+    fn succeeds(&self, place: &str, script: &str) -> Output {
+        let output = self.shell(script);
+        assert_eq!(output.status, 0, "{place}: {script}\n{output:?}\n{}", self.system.log());
+        output
+    }
+
+    fn compare(&self, shown: &Shown<'_>) {
+        if self.is_left_out(&shown.command) {
+            return;
+        }
+        let place = format!("{}:{}", self.file, shown.line);
+        // A stream of events has no end of its own.
+        let script = match shown.command.strip_prefix("curl -N ") {
+            Some(rest) => self.here(&format!("curl -sN --max-time 2 {rest} || test $? = 28")),
+            None => self.here(&shown.command),
+        };
+        // A file that is shown is made.
+        if let Some(name) = shown.command.strip_prefix("cat ").filter(|name| !self.system.path(name).exists()) {
+            return self.system.write(name, &format!("{}\n", shown.output.join("\n")));
+        }
+        let seen = self.shell(&script);
+        let Some(first) = shown.output.first() else {
+            assert_eq!(seen.status, 0, "{place}: {script}\n{seen:?}");
+            return;
+        };
+        let said = format!("{}\n{}", seen.stdout, seen.stderr);
+        let found = said.lines().any(|line| is_alike(first, &self.here(first), line));
+        assert!(found, "{place}: {script}\nshows `{first}`, and here it is\n{said}\n{}", self.system.log());
+    }
+}
+
+/// Whether a line that is seen is the one that the page shows: an object of JSON has the same fields, a table the same
+/// heading, a sentence the same words, but for numbers.
+fn is_alike(page: &str, here: &str, seen: &str) -> bool {
+    if let (Ok(Value::Object(page)), Ok(Value::Object(seen))) = (serde_json::from_str(page), serde_json::from_str(seen))
+    {
+        let fields = |object: &serde_json::Map<String, Value>| object.keys().cloned().collect::<BTreeSet<_>>();
+        return fields(&page) == fields(&seen);
+    }
+    words(here) == words(seen)
+}
+
+fn words(line: &str) -> Vec<String> {
+    let word = |word: &str| word.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>();
+    line.split_whitespace().map(word).collect()
+}
+
+/// A free address for a gateway.
+fn free_address() -> String {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    socket.local_addr().expect("it is bound").to_string()
+}
+
+fn started(nodes: u32) -> System {
+    let mut system = System::stopped();
+    system.restart(&["--nodes", &nodes.to_string(), "--cpus", "2", "--memory", "2G"]);
+    system
+}
+
+const OF_THE_HOST: &str = "it changes users, packages or services of the host";
+
+#[test]
+fn the_chapter_for_programmers_is_true() {
+    let (mut system, address) = (System::stopped(), free_address());
+    system.write("tokens", "the-token-of-the-chapter root\n");
+    let closed = Permissions::from_mode(0o600);
+    std::fs::set_permissions(system.path("tokens"), closed).expect("its own file");
+    let tokens = system.path("tokens").display().to_string();
+    system.write("gateway.toml", &format!("[gateway]\nlisten = \"{address}\"\ntokens_file = \"{tokens}\"\n"));
+    let config = system.path("gateway.toml").display().to_string();
+    system.restart(&["--nodes", "4", "--cpus", "2", "--memory", "2G", "--config", &config]);
+    for name in ["job.sh", "simulate.sh", "plot.sh"] {
+        system.write(name, "#!/bin/sh\ntrue\n");
+    }
+    Chapter::new("docs/integrate.md", system)
+        .folder("/home/ada", "home")
+        .with("127.0.0.1:7457", address)
+        .with("$MUSTER_TOKEN", "the-token-of-the-chapter")
+        .with("/etc/muster/tokens", tokens)
+        .follow();
+}
+
+#[test]
+fn the_chapter_for_operators_is_true() {
+    let system = started(4);
+    let mistaken =
+        "[cluster]\nname = \"alpha\"\n[[nodes]]\nname = \"n1\"\ncores = 1\n[[queues]]\nname = \"a\"\npriorty = 1\n";
+    system.write("muster.toml", mistaken);
+    let repository = repository().display().to_string();
+    Chapter::new("docs/operate.md", system)
+        .folder("/etc/nats", "nats")
+        .with("ops/nats/", format!("{repository}/ops/nats/"))
+        .without(&[
+            ("ops/prerequisites", "it was run before these tests"),
+            (". ops/env", "what is tested was built like this"),
+            ("install -m 755", OF_THE_HOST),
+            ("muster man", OF_THE_HOST),
+            ("muster completions", OF_THE_HOST),
+            ("getent", OF_THE_HOST),
+            ("chown nats", OF_THE_HOST),
+        ])
+        .follow();
+}
+
+#[test]
+fn the_chapter_for_administrators_is_true() {
+    let repository = repository().display().to_string();
+    Chapter::new("docs/administer.md", System::stopped())
+        .folder("/etc/nats", "nats")
+        .folder("/etc/muster", "etc")
+        .with("ops/nats/", format!("{repository}/ops/nats/"))
+        .with("/usr/local/bin", "links")
+        .with("-o \"$owner\" ", "")
+        .without(&[
+            ("for host in", "there are no other hosts"),
+            ("scp", "there are no other hosts"),
+            ("ssh", "there are no other hosts"),
+            ("add_node", "there are no other hosts"),
+            ("for node in", "there are no other hosts"),
+            ("useradd", OF_THE_HOST),
+            ("apt", OF_THE_HOST),
+            ("getent", OF_THE_HOST),
+            ("install -d -o nats", OF_THE_HOST),
+            ("install -m 644", OF_THE_HOST),
+            ("chown", OF_THE_HOST),
+            ("systemctl", OF_THE_HOST),
+            (
+                "muster config check /etc/muster/ledger.toml && systemctl",
+                "the file was checked before, and services of the host are left alone",
+            ),
+            ("nats-server", OF_THE_HOST),
+            ("muster nodes", "no service was started"),
+            ("su ", OF_THE_HOST),
+        ])
+        .follow();
+}
+
+#[test]
+fn the_chapter_on_filters_is_true() {
+    let mut system = System::stopped();
+    // The account of the chapter is not on every host.
+    system.write("filters.toml", "[filter_runner]\naccount = \"nobody\"\n");
+    let config = system.path("filters.toml").display().to_string();
+    system.restart(&["--nodes", "2", "--cpus", "2", "--memory", "2G", "--config", &config]);
+    let repository = repository().display().to_string();
+    let chapter = Chapter::new("docs/filters.md", system)
+        .folder("/usr/local/libexec/muster", "libexec")
+        .with("docs/examples", format!("{repository}/docs/examples"))
+        .with("sudo muster filter test", "muster filter test --config filters.toml")
+        .with("muster-filter", "nobody")
+        .with("job events 17", "job events 1")
+        .with_links()
+        .without(&[("muster serve", "a second runner needs a bus between processes")]);
+    chapter.program("libexec/licence_counter.py");
+    chapter.program("libexec/quota");
+    chapter.system.submit(&["--", "true"]);
+    chapter.follow();
+}
+
+#[test]
+fn the_chapter_for_users_of_hpc_pack_is_true() {
+    let system = started(4);
+    for _ in 0..6 {
+        system.submit(&["--", "true"]);
+    }
+    let task = "<Task Type=\"ParametricSweep\" StartValue=\"1\" EndValue=\"3\" CommandLine=\"echo *\"/>";
+    system.write("sweep.xml", &format!("<Job><Tasks>{task}</Tasks></Job>"));
+    let chapter = Chapter::new("docs/hpcpack.md", system).folder("/opt/site", "site").with("~/bin", "bin").with_links();
+    chapter.program("site/quota");
+    chapter.program("site/check");
+    chapter.follow();
+}
+
+#[test]
+fn the_chapters_on_planning_and_slurm_are_true() {
+    Chapter::new("docs/planner.md", System::stopped()).follow();
+    Chapter::new("docs/external-planner.md", System::stopped()).follow();
+    Chapter::new("docs/reference/policy.md", System::stopped()).follow();
+    Chapter::new("docs/reference/scripts.md", started(2)).follow();
+}
