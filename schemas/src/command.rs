@@ -7,7 +7,7 @@ use crate::{
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Occasion},
-    node::NodeOrder,
+    node::{Briefing, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
     resources::Placement,
@@ -182,6 +182,9 @@ pub enum Command {
         parts: Vec<PartId>,
         /// The highest run number that it remembers, also of runs long gone: new runs get higher ones.
         highest_run: Option<RunId>,
+        /// For which moment the list of parts is true. Without it, or with one that another ledger gave, nothing follows from
+        /// what is not on the list.
+        as_of: Option<Mark>,
     },
     /// The processes of a run have started on the node.
     NodeStarted {
@@ -539,7 +542,7 @@ pub enum Reply {
     /// These starts of the plan were refused, each with why; the others stand.
     Planned(Vec<RefusedStart>),
     /// What the node has to do about the runs it named and about those that it did not.
-    NodeOrders(Vec<NodeOrder>),
+    NodeOrders(Briefing),
     /// A step was started.
     Step {
         /// The run.

@@ -415,8 +415,8 @@ pub enum Outcome {
     OutOfMemory,
     /// It had to make room for another job.
     Preempted,
-    /// One of its nodes was lost.
-    NodeLost,
+    /// One of its nodes was lost, or what ran there: which, and how.
+    NodeLost(String),
     /// Its deadline passed before it could start.
     DeadlineMissed,
     /// A job that it depends on ended in a way that can never satisfy it.
@@ -440,7 +440,7 @@ impl Outcome {
             Self::TimedOut => "timed_out",
             Self::OutOfMemory => "out_of_memory",
             Self::Preempted => "preempted",
-            Self::NodeLost => "node_lost",
+            Self::NodeLost(_) => "node_lost",
             Self::DeadlineMissed => "deadline_missed",
             Self::DependencyNeverMet => "dependency_never_met",
             Self::Requeued => "requeued",

@@ -3,10 +3,11 @@
 
 use crate::{
     event::{Owner, StopReason, TraceContext},
-    ids::{JobId, PartId, RunId, StepId},
+    ids::{JobId, PartId, RunId, Sequence, StepId},
     job::{Checkpoint, Launch},
     resources::IndexSet,
     steps::StepTasks,
+    time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -230,4 +231,26 @@ pub struct Heartbeat {
     pub parts: Vec<PartId>,
     /// The highest run number that it remembers, also of runs long gone.
     pub highest_run: Option<RunId>,
+    /// For which moment the list of parts is true: the last that the ledger told the node before it made the list.
+    pub as_of: Option<Mark>,
+}
+
+/// A moment in the life of a ledger, which it tells nodes. A list of parts that a node made after it had been told of the moment is
+/// true for it: of all that was ordered or started up to there, what the list does not have is over or forgotten, because the answer
+/// that told of the moment repeated each order that the node had missed. What is newer can be missing from the list and run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// When the ledger began that tells: marks of others say nothing, since their records can be other ones.
+    pub session: Timestamp,
+    /// The last record at the moment.
+    pub sequence: Sequence,
+}
+
+/// What the ledger answers a node that reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Briefing {
+    /// The moment of the answer; `None` if it was given before and is only repeated.
+    pub mark: Option<Mark>,
+    /// What the node has to do about the parts that it named and about those that it did not.
+    pub orders: Vec<NodeOrder>,
 }

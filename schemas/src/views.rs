@@ -98,7 +98,7 @@ impl From<&Outcome> for OutcomeWord {
             Outcome::TimedOut => Self::TimedOut,
             Outcome::OutOfMemory => Self::OutOfMemory,
             Outcome::Preempted => Self::Preempted,
-            Outcome::NodeLost => Self::NodeLost,
+            Outcome::NodeLost(_) => Self::NodeLost,
             Outcome::DeadlineMissed => Self::DeadlineMissed,
             Outcome::DependencyNeverMet => Self::DependencyNeverMet,
             Outcome::Requeued => Self::Requeued,
@@ -121,7 +121,7 @@ pub struct OutcomeView {
     pub outcome: OutcomeWord,
     /// The first status that is not 0, by task rank; only of `failed`, and 0 of `completed`.
     pub exit_status: Option<ExitStatus>,
-    /// What else there is to say, for people: why it could not be launched.
+    /// What else there is to say, for people: why it could not be launched, which node was lost and how, why it was refused.
     pub detail: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl From<&Outcome> for OutcomeView {
             _ => None,
         };
         let detail = match outcome {
-            Outcome::LaunchFailed(why) | Outcome::Refused(why) => Some(why.clone()),
+            Outcome::LaunchFailed(why) | Outcome::NodeLost(why) | Outcome::Refused(why) => Some(why.clone()),
             _ => None,
         };
         Self { outcome: outcome.into(), exit_status, detail }

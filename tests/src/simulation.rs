@@ -18,6 +18,7 @@ mod kills;
 mod ledger;
 mod network;
 mod node;
+mod pauses;
 mod planner;
 mod runner;
 mod tasks;
@@ -83,6 +84,8 @@ pub struct Report {
     pub resizes: u64,
     /// Times that a service, or a node, was stopped.
     pub crashes: u64,
+    /// Times that an executor or the ledger stood still.
+    pub pauses: u64,
     /// Writes that were torn.
     pub torn_writes: u64,
     /// Records in the log at the end.
@@ -112,6 +115,7 @@ impl Report {
         self.instances += other.instances;
         self.resizes += other.resizes;
         self.crashes += other.crashes;
+        self.pauses += other.pauses;
         self.torn_writes += other.torn_writes;
         self.records += other.records;
         self.chains += other.chains;
@@ -165,6 +169,7 @@ enum Happening {
     PlannerReturns,
     PlannerWakes,
     ExecutorReturns(usize),
+    ExecutorGoesOn(usize),
     Heartbeat(usize),
     PartEnds { node: usize, part: node::Key },
     UserActs(usize),
@@ -206,6 +211,10 @@ struct World {
     queue: BTreeMap<String, Arc<FilterOrder>>,
     truth: Truth,
     troubled: bool,
+    /// Executors that stand still, and what waits for them.
+    paused: BTreeMap<usize, Vec<Happening>>,
+    /// Until then the ledger stands still.
+    ledger_goes_on: i64,
     /// How the next call of a filter is hit, by phase.
     aims: BTreeMap<Phase, Blow>,
     /// When the ledger wakes by itself.
@@ -253,6 +262,8 @@ impl World {
             queue: BTreeMap::new(),
             truth: Truth::default(),
             troubled: true,
+            paused: BTreeMap::new(),
+            ledger_goes_on: BEGINNING,
             aims: BTreeMap::new(),
             wake_at: None,
             planner_wakes_at: None,
@@ -318,6 +329,7 @@ impl World {
     }
 
     fn step(&mut self, happening: Happening) -> Result<(), String> {
+        let Some(happening) = self.unless_paused(happening) else { return Ok(()) };
         match happening {
             Happening::Arrives(parcel) => self.arrives(parcel),
             Happening::LedgerRound => self.ledger_round(),
@@ -331,6 +343,10 @@ impl World {
             Happening::PlannerWakes => self.planner_looks(),
             Happening::ExecutorReturns(node) => {
                 self.executor_returns(node);
+                Ok(())
+            }
+            Happening::ExecutorGoesOn(node) => {
+                self.executor_goes_on(node);
                 Ok(())
             }
             Happening::Heartbeat(node) => {
@@ -411,6 +427,12 @@ impl World {
                 Ok(())
             }
             Parcel::Answer { to, id, answer } => self.answered(to, id, &answer),
+            Parcel::Briefed { node, briefing } => {
+                for order in self.nodes[node].briefed(&briefing) {
+                    self.node_order(node, &order);
+                }
+                Ok(())
+            }
             Parcel::Orders { node, orders } => {
                 for order in orders.iter() {
                     self.node_order(node, order);
@@ -461,6 +483,9 @@ impl World {
             return Ok(());
         };
         self.truth.round(&outcome)?;
+        if !outcome.torn {
+            self.check_losses(&outcome.written)?;
+        }
         for parcel in outcome.parcels {
             self.send(parcel);
         }

@@ -43,6 +43,7 @@ fn check(part: u64) {
     if count >= SEEDS_PER_PART {
         assert!(total.starts > 100 * count, "too few runs were started: {total:?}");
         assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");
+        assert!(total.pauses > count, "too little stood still: {total:?}");
         assert!(total.torn_writes > count / 5, "too few writes were torn: {total:?}");
         assert!(total.instances > 100 * count, "too few instances of tasks ended: {total:?}");
         assert!(total.resizes > 2 * count, "too few jobs grew or shrank: {total:?}");

@@ -82,7 +82,10 @@ fn configure() -> (Actor, Command) {
 }
 
 fn hello() -> (Actor, Command) {
-    (executor(), Command::NodeHello { boot_id: "generated".to_owned(), parts: Vec::new(), highest_run: None })
+    (
+        executor(),
+        Command::NodeHello { boot_id: "generated".to_owned(), parts: Vec::new(), highest_run: None, as_of: None },
+    )
 }
 
 fn submit() -> (Actor, Command) {

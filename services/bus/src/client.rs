@@ -7,7 +7,7 @@ use muster_schemas::{
     event::{Actor, TraceContext},
     filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::CommandId,
-    node::{Heartbeat, NodeOrder},
+    node::{Briefing, Heartbeat},
     subjects,
 };
 use serde::de::DeserializeOwned;
@@ -88,7 +88,7 @@ impl LedgerClient {
     ///
     /// # Errors
     /// There was no answer.
-    pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<Vec<NodeOrder>, BusError> {
+    pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<Briefing, BusError> {
         let subject = subjects::heartbeat(&heartbeat.node);
         let timeout = ATTEMPT_TIMEOUT.min(self.patience);
         let reply = self.bus.request(&subject, encode(&subject, heartbeat)?, timeout).await?;

@@ -82,8 +82,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::RemoveReservation { name } => planning::remove_reservation(&access, &name),
         Command::SetNodeClosures { nodes, closures } => planning::set_closures(&access, &nodes, closures, now),
         Command::CommitPlan { plan } => plan::commit(&access, *plan, now),
-        Command::NodeHello { boot_id, parts, highest_run } => {
-            reports::hello(&access, &boot_id, &parts, highest_run, now)
+        Command::NodeHello { boot_id, parts, highest_run, as_of } => {
+            let known = reports::Known { parts: &parts, as_of: as_of.map(|mark| mark.sequence) };
+            reports::hello(&access, &boot_id, known, highest_run, now)
         }
         Command::NodeStarted { part } => reports::started(&access, part),
         Command::NodeEnded { part, exit } => reports::ended(&access, part, exit),

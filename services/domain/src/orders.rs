@@ -322,6 +322,19 @@ fn forget(state: &State, job: JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     shares.filter_map(forget).collect()
 }
 
+/// Whether a node had started a part and knows it no more, by a list of the parts that it knows which is true for the record `as_of`
+/// (see [`muster_schemas::node::Mark`]). What started later can be missing from the list and run.
+pub(crate) fn is_forgotten(state: &State, run: &Run, part: &Part, known: &[PartId], as_of: Sequence) -> bool {
+    part.is_up() && part.since <= as_of && !known.contains(&state.part_id(run, part))
+}
+
+/// Whether a node that is up has forgotten something by such a list, so that its report is news.
+pub fn has_forgotten(state: &State, node: NodeId, known: &[PartId], as_of: Sequence) -> bool {
+    let runs = state.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| state.run(*run));
+    runs.flat_map(|run| run.parts_on(node).map(move |part| (run, part)))
+        .any(|(run, part)| is_forgotten(state, run, part, known, as_of))
+}
+
 /// The orders that a node may have missed, given the parts of runs that it says it knows. Launches come before anything else.
 pub fn reconcile(state: &State, node: NodeId, reported: &[PartId]) -> Vec<OrderSeed> {
     let mut orders = Vec::new();

@@ -4,7 +4,7 @@
 use crate::{
     orders::walltime,
     state::{
-        Ending, Job, Part, PartState, Run, State, Task, TaskBook,
+        Ending, Job, Part, Run, State, Task, TaskBook,
         room::{Room, kept_units},
         tasks::count,
     },
@@ -184,7 +184,7 @@ impl Next<'_> {
         let (run, book) = (self.run, self.book);
         for (share, part) in run.placement.shares().zip(&run.parts) {
             let is_known = book.prepared.contains(&part.node) || book.unusable.contains(&part.node);
-            let is_free = part.state == PartState::Started && self.uses(part.node) == 0;
+            let is_free = part.is_up() && self.uses(part.node) == 0;
             if is_free && !is_known && !self.is_leaving(share) {
                 self.start_on_node(prep, part.node);
             }
@@ -229,7 +229,7 @@ impl Next<'_> {
     fn is_to_release(&self, part: &Part) -> bool {
         let (book, node) = (self.book, part.node);
         let is_prepared = book.of_kind(TaskKind::NodePrep).is_none() || book.prepared.contains(&node);
-        part.state == PartState::Started && is_prepared && !book.released.contains(&node) && self.uses(node) == 0
+        part.is_up() && is_prepared && !book.released.contains(&node) && self.uses(node) == 0
     }
 
     /// Gives up what is to be given up and no task uses any more, one node after the other; the last node stays until the run

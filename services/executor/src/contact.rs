@@ -7,7 +7,7 @@ use muster_schemas::{
     PartId, RunId,
     command::{Answer, Command, Reply},
     event::{Actor, TraceContext},
-    node::{Heartbeat, NodeOrder},
+    node::{Briefing, Heartbeat, Mark, NodeOrder},
 };
 use std::time::Duration;
 use tokio::time::{self, Instant};
@@ -27,7 +27,7 @@ pub enum Moment {
 }
 
 enum Talk {
-    Orders(Vec<NodeOrder>),
+    Briefing(Briefing),
     Refused(String),
     Failed(BusError),
 }
@@ -43,6 +43,8 @@ pub struct Contact {
     greeted: bool,
     /// Whether it was told that there is no contact any more.
     lost: bool,
+    /// The last moment that the ledger told: what is told next is true for it.
+    mark: Option<Mark>,
     talk: Option<BoxFuture<'static, Talk>>,
     due: Instant,
 }
@@ -59,6 +61,7 @@ impl Contact {
             retry: FIRST_RETRY.min(heartbeat),
             greeted: false,
             lost: false,
+            mark: None,
             talk: None,
             due: Instant::now(),
         }
@@ -76,13 +79,16 @@ impl Contact {
     }
 
     fn take(&mut self, talk: Talk) -> Moment {
-        if let Talk::Orders(orders) = talk {
+        if let Talk::Briefing(Briefing { mark, orders }) = talk {
             if std::mem::take(&mut self.lost) {
                 tracing::info!(node = self.node, "contact with the ledger is back");
             }
             self.greeted = true;
             self.retry = FIRST_RETRY.min(self.heartbeat);
             self.due = Instant::now() + self.heartbeat;
+            if mark.is_some() {
+                self.mark = mark;
+            }
             return Moment::Orders(orders);
         }
         let node = &self.node;
@@ -93,7 +99,7 @@ impl Contact {
                 self.lost = true;
             }
             Talk::Failed(error) => tracing::debug!(node, %error, "no contact with the ledger yet"),
-            Talk::Orders(_) => {}
+            Talk::Briefing(_) => {}
         }
         self.greeted = false;
         self.retry = (self.retry * 2).min(self.heartbeat);
@@ -108,11 +114,11 @@ impl Contact {
 
     fn greet(&self, parts: Vec<PartId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
         let (ledger, actor) = (self.ledger.clone(), Actor::Executor(self.node.clone()));
-        let command = Command::NodeHello { boot_id: self.boot_id.clone(), parts, highest_run };
+        let command = Command::NodeHello { boot_id: self.boot_id.clone(), parts, highest_run, as_of: self.mark };
         async move {
             match ledger.command(actor, TraceContext::default(), command).await {
-                Ok(Answer { result: Ok(Reply::NodeOrders(orders)), .. }) => Talk::Orders(orders),
-                Ok(Answer { result: Ok(_), .. }) => Talk::Orders(vec![]),
+                Ok(Answer { result: Ok(Reply::NodeOrders(briefing)), .. }) => Talk::Briefing(briefing),
+                Ok(Answer { result: Ok(_), .. }) => Talk::Briefing(Briefing::default()),
                 Ok(Answer { result: Err(refusal), .. }) => Talk::Refused(refusal.message),
                 Err(error) => Talk::Failed(error),
             }
@@ -121,8 +127,9 @@ impl Contact {
     }
 
     fn beat(&self, parts: Vec<PartId>, highest_run: Option<RunId>) -> BoxFuture<'static, Talk> {
-        let heartbeat = Heartbeat { node: self.node.clone(), boot_id: self.boot_id.clone(), parts, highest_run };
+        let heartbeat =
+            Heartbeat { node: self.node.clone(), boot_id: self.boot_id.clone(), parts, highest_run, as_of: self.mark };
         let ledger = self.ledger.clone();
-        async move { ledger.heartbeat(&heartbeat).await.map_or_else(Talk::Failed, Talk::Orders) }.boxed()
+        async move { ledger.heartbeat(&heartbeat).await.map_or_else(Talk::Failed, Talk::Briefing) }.boxed()
     }
 }

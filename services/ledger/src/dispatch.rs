@@ -1,7 +1,7 @@
 //! Orders to nodes: the domain says which follow from a record, the log has what they launch.
 
 use crate::{
-    descriptions::{Described, described, job_spec},
+    descriptions::{Described, described},
     log::{Log, LogError},
 };
 use muster_domain::{
@@ -30,8 +30,8 @@ pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[PartId], log: &
     seeds.into_iter().filter_map(|seed| complete(state, node, seed, log, &mut lists)).collect()
 }
 
-/// The job with a list of tasks that was last asked for. Orders about one mostly come together, and the record of a long
-/// list takes time to read.
+/// The job that was last asked for. Orders about one mostly come together, to many nodes or of many tasks, and its record can be long:
+/// it is read once.
 #[derive(Default)]
 pub(crate) struct Lists {
     last: Option<(Sequence, Described)>,
@@ -61,9 +61,10 @@ pub(crate) fn complete(
 ) -> Option<NodeOrder> {
     let mut kind: fn(Box<LaunchOrder>) -> NodeOrder = NodeOrder::Launch;
     let order = match seed {
-        OrderSeed::Launch { part, submitted_sequence } => launch(state, part, node, submitted_sequence, log),
+        OrderSeed::Launch { part, submitted_sequence } => launch(state, part, node, submitted_sequence, (log, lists)),
         OrderSeed::LaunchStep { part, step, submitted_sequence, started_sequence } => {
-            return given(launch_step(state, part, node, step, (submitted_sequence, started_sequence), log));
+            let records = (submitted_sequence, started_sequence);
+            return given(launch_step(state, part, node, step, records, (log, lists)));
         }
         OrderSeed::Hold { part, submitted_sequence } => {
             kind = NodeOrder::Hold;
@@ -97,9 +98,9 @@ fn launch(
     part: PartId,
     node: NodeId,
     submitted: Sequence,
-    log: &Log,
+    (log, lists): (&Log, &mut Lists),
 ) -> Result<Option<LaunchOrder>, LogError> {
-    let order = orders::launch_order(state, part, node, &*job_spec(log, submitted)?);
+    let order = orders::launch_order(state, part, node, &lists.described(log, submitted)?.0);
     Ok(order.map(|order| with_node_cores(state, node, order)))
 }
 
@@ -132,9 +133,9 @@ fn launch_step(
     node: NodeId,
     step: StepId,
     (submitted, started): (Sequence, Sequence),
-    log: &Log,
+    (log, lists): (&Log, &mut Lists),
 ) -> Result<Option<NodeOrder>, LogError> {
-    let spec = job_spec(log, submitted)?;
+    let (spec, _) = lists.described(log, submitted)?;
     match log.record(started)?.map(|record| record.event) {
         Some(Event::StepStarted { launch, .. }) => {
             let order = orders::step_order(state, part, node, step, &spec, &launch);

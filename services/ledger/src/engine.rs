@@ -8,6 +8,7 @@
 //! back, and the state is computed from disk. Until that succeeds every command is refused.
 
 use crate::{
+    beats::{Beats, Waiting},
     calls::{self, Offers},
     clock::Clock,
     dispatch,
@@ -32,7 +33,7 @@ use muster_schemas::{
     event::{Actor, Commit, Event, Record, TraceContext},
     filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::{CommandId, JobId, NodeId, PartId, Sequence},
-    node::{Heartbeat, NodeOrder},
+    node::{Briefing, Heartbeat, Mark},
     time::Timestamp,
 };
 use muster_telemetry::trace;
@@ -48,6 +49,8 @@ use tracing::Span;
 
 /// At most so many commands are decided in one round, so that an answer never waits for very many others.
 const MAX_ROUND: usize = 4096;
+/// At most so many reports of nodes are answered in one round: commands come first.
+const MAX_ROUND_BEATS: usize = 512;
 /// After so many bytes of records a round takes no more.
 const MAX_ROUND_BYTES: usize = 16 << 20;
 /// How often a broken log is tried again.
@@ -64,8 +67,8 @@ pub(crate) type ReplyTo<T> = Box<dyn FnOnce(T) + Send>;
 pub(crate) enum Work {
     /// Decide a command. The actor was checked against the subject that it came on.
     Command(Box<CommandEnvelope>, ReplyTo<Answer>),
-    /// A node is alive.
-    Heartbeat(Heartbeat, ReplyTo<Vec<NodeOrder>>),
+    /// Nodes have reported: see [`Beats`].
+    Beats,
     /// A filter-runner is alive.
     RunnerBeat(RunnerHeartbeat, ReplyTo<RunnerBriefing>),
     /// Sign the state and end.
@@ -84,8 +87,8 @@ enum Pending {
     Answer(ReplyTo<Answer>, Answer),
     /// The orders are made then, from the state at the end of the round: for whom, and what it said that it runs.
     Hello(ReplyTo<Answer>, Sequence, NodeId, Vec<PartId>),
-    Heartbeat(ReplyTo<Vec<NodeOrder>>, NodeId, Vec<PartId>),
-    Unknown(ReplyTo<Vec<NodeOrder>>),
+    Heartbeat(ReplyTo<Briefing>, NodeId, Vec<PartId>),
+    Unknown(ReplyTo<Briefing>),
 }
 
 enum Health {
@@ -123,6 +126,9 @@ pub(crate) struct Engine {
     state: State,
     head: Head,
     clock: Clock,
+    /// When this ledger began: its marks are told from those of others by it.
+    session: Timestamp,
+    beats: Arc<Beats>,
     liveness: Liveness,
     runners: Runners,
     refusals: Refusals,
@@ -136,9 +142,15 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// A loop that goes on behind the end of the log.
-    pub(crate) fn new(opened: Opened, limits: Arc<dyn TemplateLimits>, clock: Clock, outlets: Outlets) -> Self {
+    pub(crate) fn new(
+        opened: Opened,
+        limits: Arc<dyn TemplateLimits>,
+        mut clock: Clock,
+        outlets: Outlets,
+        beats: Arc<Beats>,
+    ) -> Self {
         let Opened { storage, signer, state, head } = opened;
-        let now = clock.monotonic();
+        let (now, session) = (clock.monotonic(), clock.now());
         let liveness = Liveness::new(now);
         let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
         let metrics = Metrics::new();
@@ -149,6 +161,8 @@ impl Engine {
             state,
             head,
             clock,
+            session,
+            beats,
             liveness,
             runners,
             refusals: Refusals::default(),
@@ -175,9 +189,12 @@ impl Engine {
         }
     }
 
-    /// One round at a time that is set by hand, with what is in the inbox.
-    pub(crate) fn step(&mut self, inbox: &Receiver<Work>, now: Timestamp) {
+    /// One round at a time that is set by hand, with what is in the inbox and what nodes report.
+    pub(crate) fn step(&mut self, inbox: &Receiver<Work>, beats: Vec<Waiting>, now: Timestamp) {
         self.clock.set(now);
+        for (beat, reply) in beats {
+            self.beats.arrive(beat, reply, self.clock.monotonic());
+        }
         let first = inbox.try_recv().ok();
         self.serve(first, inbox);
     }
@@ -198,6 +215,9 @@ impl Engine {
         let now = self.clock.monotonic();
         if let Health::Failed { retry_at, .. } = &self.health {
             return retry_at.saturating_duration_since(now);
+        }
+        if self.beats.is_waiting() {
+            return Duration::ZERO;
         }
         let mut sleep = LONGEST_SLEEP.min(self.liveness.next_check().saturating_duration_since(now));
         if self.state.outstanding_calls().next().is_some() {
@@ -249,7 +269,8 @@ impl Engine {
                     return self.last_words(round);
                 }
                 Work::Command(envelope, reply) => self.command(*envelope, reply, round)?,
-                Work::Heartbeat(heartbeat, reply) => self.heartbeat(heartbeat, reply, round)?,
+                // They are looked at when the commands are decided.
+                Work::Beats => {}
                 Work::RunnerBeat(heartbeat, reply) => {
                     self.runners.beat(&heartbeat, self.clock.monotonic(), round.now);
                     reply(runners::briefing(&self.state, &heartbeat.calls));
@@ -257,6 +278,9 @@ impl Engine {
             }
             let is_full = taken >= MAX_ROUND || round.bytes >= MAX_ROUND_BYTES;
             next = if is_full { None } else { inbox.try_recv().ok() };
+        }
+        for (beat, reply) in self.beats.take(MAX_ROUND_BEATS) {
+            self.heartbeat(beat, reply, round)?;
         }
         self.own_commands(round)
     }
@@ -268,6 +292,7 @@ impl Engine {
         round: &mut Round<'_>,
     ) -> Result<(), LogError> {
         self.heed_runner(&mut envelope, round.now);
+        self.heed_mark(&mut envelope.command);
         let key = CommandKey::new(&envelope.actor, envelope.id);
         let earlier = match round.answers.get(&key) {
             Some(known) => Ok(Some(known.clone())),
@@ -313,6 +338,17 @@ impl Engine {
         }
     }
 
+    /// A mark that another ledger gave says nothing about the records of this one.
+    fn heed_mark(&self, command: &mut Command) {
+        if let Command::NodeHello { as_of, .. } = command {
+            *as_of = self.own_mark(*as_of);
+        }
+    }
+
+    fn own_mark(&self, mark: Option<Mark>) -> Option<Mark> {
+        mark.filter(|mark| mark.session == self.session)
+    }
+
     /// Notes that a node is alive. If it greets, its answer lists what it has to do, which is known at the end of the
     /// round.
     fn hello(&mut self, envelope: &CommandEnvelope) -> Option<(NodeId, Vec<PartId>)> {
@@ -325,25 +361,26 @@ impl Engine {
         }
     }
 
-    /// A heartbeat of a node that is up costs no record; of any other, or of one that remembers more than the log does, it
-    /// is a greeting.
+    /// A heartbeat of a node that is up costs no record; of any other, or of one that remembers more than the log does or has
+    /// forgotten what it started, it is a greeting.
     fn heartbeat(
         &mut self,
         heartbeat: Heartbeat,
-        reply: ReplyTo<Vec<NodeOrder>>,
+        reply: ReplyTo<Briefing>,
         round: &mut Round<'_>,
     ) -> Result<(), LogError> {
-        let Heartbeat { node: name, boot_id, parts, highest_run } = heartbeat;
+        let Heartbeat { node: name, boot_id, parts, highest_run, as_of } = heartbeat;
+        let as_of = self.own_mark(as_of);
         let Some(node) = self.state.node_by_name(&name) else {
             tracing::debug!(node = name, "a node that is not configured reports");
             round.pending.push(Pending::Unknown(reply));
             return Ok(());
         };
         let id = node.id;
-        let is_known = dispatch::is_up(node, &boot_id) && highest_run < Some(self.state.next_run());
-        self.liveness.heard(id, self.clock.monotonic());
+        let has_forgotten = as_of.is_some_and(|mark| orders::has_forgotten(&self.state, id, &parts, mark.sequence));
+        let is_known = dispatch::is_up(node, &boot_id) && highest_run < Some(self.state.next_run()) && !has_forgotten;
         if !is_known {
-            let command = Command::NodeHello { boot_id, parts: parts.clone(), highest_run };
+            let command = Command::NodeHello { boot_id, parts: parts.clone(), highest_run, as_of };
             let envelope = CommandEnvelope {
                 id: CommandId::new_now(),
                 actor: Actor::Executor(name),
@@ -364,7 +401,7 @@ impl Engine {
             self.tick_not_before = now + SHORTEST_TICK;
             self.decide(own(Command::Tick), round)?;
         }
-        for (node, reason) in self.liveness.silent(&self.state, now) {
+        for (node, reason) in self.liveness.silent(&self.state, &self.beats, now) {
             self.decide(own(Command::NodeSilent { node, reason }), round)?;
         }
         let lost = self.runners.lost_calls(&self.state, now);
@@ -532,13 +569,19 @@ impl Engine {
     fn answer(&self, pending: Pending, log: &Log) {
         match pending {
             Pending::Answer(reply, answer) => reply(answer),
-            Pending::Unknown(reply) => reply(Vec::new()),
-            Pending::Heartbeat(reply, node, parts) => reply(dispatch::reconcile(&self.state, node, &parts, log)),
+            Pending::Unknown(reply) => reply(Briefing::default()),
+            Pending::Heartbeat(reply, node, parts) => reply(self.brief(node, &parts, log)),
             Pending::Hello(reply, sequence, node, runs) => {
-                let orders = dispatch::reconcile(&self.state, node, &runs, log);
-                reply(Answer { sequence, result: Ok(Reply::NodeOrders(orders)) });
+                let briefing = self.brief(node, &runs, log);
+                reply(Answer { sequence, result: Ok(Reply::NodeOrders(briefing)) });
             }
         }
+    }
+
+    /// What a node is told that reports: all that is on disk is in it.
+    fn brief(&self, node: NodeId, parts: &[PartId], log: &Log) -> Briefing {
+        let mark = Mark { session: self.session, sequence: self.head.sequence };
+        Briefing { mark: Some(mark), orders: dispatch::reconcile(&self.state, node, parts, log) }
     }
 
     fn is_healthy(&mut self) -> bool {
@@ -579,7 +622,7 @@ impl Engine {
             }
             Some(Work::Stop) => true,
             // Without a reply the executor sends its next heartbeat when it is time.
-            Some(Work::Heartbeat(..) | Work::RunnerBeat(..)) | None => false,
+            Some(Work::Beats | Work::RunnerBeat(..)) | None => false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What comes from the bus: it is decoded, and its sender's kind checked, before the decide loop sees it.
 
 use crate::{
+    beats::Beats,
     engine::{ReplyTo, Work, refusal},
     fence::Fence,
     log::Head,
@@ -12,13 +13,16 @@ use muster_schemas::{
     event::Actor,
     filter_order::RunnerHeartbeat,
     ids::Sequence,
-    node::Heartbeat,
+    node::{Briefing, Heartbeat},
     subjects,
 };
 use serde::Serialize;
-use std::sync::{
-    Arc,
-    mpsc::{SyncSender, TrySendError},
+use std::{
+    sync::{
+        Arc,
+        mpsc::{SyncSender, TrySendError},
+    },
+    time::Instant,
 };
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -30,13 +34,14 @@ const AT_A_TIME: usize = 256;
 #[derive(Clone)]
 pub(crate) struct EngineHandle {
     inbox: SyncSender<Work>,
+    beats: Arc<Beats>,
     head: watch::Receiver<Head>,
     fence: Fence,
 }
 
 impl EngineHandle {
-    pub(crate) fn new(inbox: SyncSender<Work>, head: watch::Receiver<Head>, fence: Fence) -> Self {
-        Self { inbox, head, fence }
+    pub(crate) fn new(inbox: SyncSender<Work>, beats: Arc<Beats>, head: watch::Receiver<Head>, fence: Fence) -> Self {
+        Self { inbox, beats, head, fence }
     }
 
     /// The last record on disk.
@@ -62,9 +67,12 @@ impl EngineHandle {
         }
     }
 
-    /// Hands a heartbeat over. One that does not fit is dropped: the next comes soon.
-    pub(crate) fn heartbeat(&self, heartbeat: Heartbeat, request: Request) {
-        let _ = self.inbox.try_send(Work::Heartbeat(heartbeat, Box::new(move |orders| reply(request, &orders))));
+    /// Hands the report of a node over.
+    pub(crate) fn heartbeat(&self, heartbeat: Heartbeat, reply: ReplyTo<Briefing>) {
+        if self.beats.arrive(heartbeat, reply, Instant::now()) {
+            // A loop whose inbox is full does not have to be woken.
+            let _ = self.inbox.try_send(Work::Beats);
+        }
     }
 
     /// Hands the sign of life of a runner over, as that of a node.
@@ -173,7 +181,7 @@ fn command(engine: &EngineHandle, door: Door, request: Request) {
 fn heartbeat(engine: &EngineHandle, request: Request) {
     match request.message.decode::<Heartbeat>() {
         Ok(heartbeat) if subjects::heartbeat(&heartbeat.node) == request.subject => {
-            engine.heartbeat(heartbeat, request);
+            engine.heartbeat(heartbeat, Box::new(move |briefing| reply(request, &briefing)));
         }
         Ok(heartbeat) => tracing::warn!(node = heartbeat.node, "a heartbeat on another node's subject"),
         Err(error) => tracing::warn!(%error, "a heartbeat that cannot be understood"),
@@ -210,7 +218,43 @@ fn reply<T: Serialize>(request: Request, answer: &T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_schemas::event::Owner;
+    use crate::service::WAITING_COMMANDS;
+    use muster_schemas::{
+        command::Command,
+        event::{Owner, TraceContext},
+        ids::CommandId,
+    };
+    use std::sync::mpsc;
+
+    /// However many nodes report while the loop stands still, a command still finds its place, and the nodes have been heard of.
+    #[test]
+    fn reports_of_nodes_take_no_place_of_a_command() {
+        let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
+        let beats = Arc::new(Beats::new());
+        let head = watch::channel(Head::EMPTY).1;
+        let engine = EngineHandle::new(inbox, Arc::clone(&beats), head, Fence::of_the_writer());
+        let nodes = 3 * WAITING_COMMANDS;
+        for number in 0..nodes {
+            let heartbeat = Heartbeat {
+                node: format!("n{number}"),
+                boot_id: "boot".into(),
+                parts: Vec::new(),
+                highest_run: None,
+                as_of: None,
+            };
+            engine.heartbeat(heartbeat, Box::new(drop));
+        }
+        let envelope = CommandEnvelope {
+            id: CommandId::new_now(),
+            actor: Actor::Ledger,
+            trace: TraceContext::default(),
+            command: Command::Tick,
+        };
+        engine.command(Box::new(envelope), Box::new(|answer| panic!("it was not taken: {answer:?}")));
+        assert!(matches!(work.try_recv(), Ok(Work::Beats)), "the loop is woken once");
+        assert!(matches!(work.try_recv(), Ok(Work::Command(..))));
+        assert_eq!(beats.take_heard().len(), nodes);
+    }
 
     #[test]
     fn each_door_lets_in_its_own() {

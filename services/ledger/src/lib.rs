@@ -4,6 +4,7 @@
 //! [`serve`] runs it as a service. [`verify_folder`] and [`export`] work on a data folder, also beside a running ledger.
 
 pub mod archive;
+mod beats;
 pub mod bundle;
 mod calls;
 mod causes;

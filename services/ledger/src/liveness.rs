@@ -1,5 +1,6 @@
 //! Which nodes have been heard of lately. It is not history: a ledger that starts gives every node a full interval.
 
+use crate::beats::Beats;
 use muster_domain::State;
 use muster_schemas::{cluster::NodeCondition, ids::NodeId};
 use std::{
@@ -12,10 +13,12 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// A check that is later than this was kept from running: the ledger, or the whole machine, stood still, and so did the
 /// nodes' reports.
 const STOOD_STILL: Duration = Duration::from_secs(5);
+/// A bus that has not carried a question of the ledger to itself for so long is away, and the reports of nodes with it.
+const BUS_AWAY: Duration = Duration::from_secs(4);
 
 /// When each node was last heard of.
 #[derive(Debug)]
-pub struct Liveness {
+pub(crate) struct Liveness {
     heard: HashMap<NodeId, Instant>,
     /// No node counts as silent for longer than since this.
     since: Instant,
@@ -24,26 +27,35 @@ pub struct Liveness {
 
 impl Liveness {
     /// Every node has been heard of just now.
-    pub fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self { heard: HashMap::new(), since: now, next_check: now + CHECK_EVERY }
     }
 
-    /// A node reports.
-    pub fn heard(&mut self, node: NodeId, now: Instant) {
+    /// A node has sent a command.
+    pub(crate) fn heard(&mut self, node: NodeId, now: Instant) {
         self.heard.insert(node, now);
     }
 
     /// When [`Liveness::silent`] is next worth a call.
-    pub fn next_check(&self) -> Instant {
+    pub(crate) fn next_check(&self) -> Instant {
         self.next_check
     }
 
-    /// The nodes that are up as far as the log knows and have been silent for too long, each with a reason for people.
-    pub fn silent(&mut self, state: &State, now: Instant) -> Vec<(NodeId, String)> {
+    /// The nodes that are up as far as the log knows and have been silent for too long, each with a reason for people. No silence
+    /// counts while the bus is away.
+    pub(crate) fn silent(&mut self, state: &State, beats: &Beats, now: Instant) -> Vec<(NodeId, String)> {
         if now < self.next_check {
             return Vec::new();
         }
-        if now.saturating_duration_since(self.next_check) > STOOD_STILL {
+        for (name, at) in beats.take_heard() {
+            if let Some(node) = state.node_by_name(&name) {
+                let last = self.heard.entry(node.id).or_insert(at);
+                *last = at.max(*last);
+            }
+        }
+        let stood_still = now.saturating_duration_since(self.next_check) > STOOD_STILL;
+        let carried = beats.bus_carried().unwrap_or(now);
+        if stood_still || now.saturating_duration_since(carried) > BUS_AWAY {
             self.since = now;
         }
         self.next_check = now + CHECK_EVERY;
@@ -57,5 +69,87 @@ impl Liveness {
             (silence > patience).then(|| (node.id, reason()))
         })
         .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{
+        event::{Actor, Event, Record, TraceContext},
+        ids::{CommandId, Sequence},
+        node::Heartbeat,
+        resources::NodeSpec,
+        time::Timestamp,
+    };
+    use std::{collections::BTreeMap, sync::Arc};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A state with a node that is up, which is lost after 30 seconds.
+    fn state() -> State {
+        let spec = NodeSpec {
+            name: "n1".into(),
+            cores: 1,
+            sockets: 1,
+            memory_bytes: 0,
+            gpus: Vec::new(),
+            properties: BTreeMap::new(),
+        };
+        let events = [
+            Event::NodeAdded { node: NodeId(0), spec: Arc::new(spec) },
+            Event::NodeUp { node: NodeId(0), boot_id: "boot".into() },
+        ];
+        let mut state = State::new();
+        for (sequence, event) in (1..).zip(events) {
+            let (actor, command) = (Arc::new(Actor::Ledger), CommandId::derived(&[]));
+            let (sequence, time) = (Sequence(sequence), Timestamp(0));
+            state.apply(&Record { sequence, time, actor, command, trace: TraceContext::default(), event });
+        }
+        state
+    }
+
+    fn reports(beats: &Beats, at: Instant) {
+        let (node, boot_id) = ("n1".to_owned(), "boot".to_owned());
+        let beat = Heartbeat { node, boot_id, parts: Vec::new(), highest_run: None, as_of: None };
+        beats.arrive(beat, Box::new(drop), at);
+    }
+
+    /// Looks each second; the first second, if any, after which a node is silent.
+    fn first_silence(liveness: &mut Liveness, beats: &Beats, from: Instant, seconds: u32) -> Option<u32> {
+        let state = state();
+        (1..=seconds).find(|second| !liveness.silent(&state, beats, from + SECOND * *second).is_empty())
+    }
+
+    #[test]
+    fn a_node_is_silent_when_its_last_report_is_too_old() {
+        let (begin, beats) = (Instant::now(), Beats::new());
+        let mut liveness = Liveness::new(begin);
+        reports(&beats, begin + 5 * SECOND);
+        assert_eq!(first_silence(&mut liveness, &beats, begin, 60), Some(36));
+    }
+
+    /// Nobody is heard of over a bus that is away: only silence since it is back counts.
+    #[test]
+    fn silence_does_not_count_while_the_bus_is_away() {
+        let (begin, beats) = (Instant::now(), Beats::new());
+        let mut liveness = Liveness::new(begin);
+        beats.note_bus(begin);
+        assert_eq!(first_silence(&mut liveness, &beats, begin, 300), None);
+        let back = begin + 300 * SECOND;
+        beats.note_bus(back + 60 * SECOND);
+        assert_eq!(first_silence(&mut liveness, &beats, back, 60), Some(31));
+    }
+
+    /// What nodes sent while the decide loop stood still was heard when it came.
+    #[test]
+    fn a_stall_of_the_loop_makes_nobody_silent() {
+        let (begin, beats) = (Instant::now(), Beats::new());
+        let mut liveness = Liveness::new(begin);
+        let state = state();
+        assert!(liveness.silent(&state, &beats, begin + SECOND).is_empty());
+        reports(&beats, begin + 34 * SECOND);
+        assert!(liveness.silent(&state, &beats, begin + 35 * SECOND).is_empty());
+        assert_eq!(first_silence(&mut liveness, &beats, begin + 35 * SECOND, 60), Some(31));
     }
 }

@@ -1,6 +1,7 @@
 //! The ledger as a service.
 
 use crate::{
+    beats::{self, Beats},
     clock::Clock,
     engine::{Engine, Work, own},
     fence::{FenceError, Guard},
@@ -35,7 +36,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// Commands that wait for the decide loop; more are told to come again.
-const WAITING_COMMANDS: usize = 4096;
+pub(crate) const WAITING_COMMANDS: usize = 4096;
 /// At a stop, the bus gets what it does not have yet within this time.
 const TELL_WITHIN: Duration = Duration::from_secs(3);
 /// At a stop, queries that are being answered may take so long.
@@ -128,9 +129,10 @@ pub async fn serve(
     let (outlets, inlets) = outbox::channels(head, bus.losses(), fence.clone());
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
-    let handle = EngineHandle::new(inbox, head_now.clone(), fence.clone());
+    let beats = Arc::new(Beats::new());
+    let handle = EngineHandle::new(inbox, Arc::clone(&beats), head_now.clone(), fence.clone());
     let clock = Clock::new(head.time);
-    let engine = Engine::new(opened, limits, clock, outlets);
+    let engine = Engine::new(opened, limits, clock, outlets, Arc::clone(&beats));
     let mut engine = run_engine(engine, work)?;
 
     let told = CancellationToken::new();
@@ -141,6 +143,10 @@ pub async fn serve(
         Arc::new(Queries::new(Arc::clone(&storage), head_now.clone(), fence.clone(), bus.max_payload_bytes()));
     let closing = shutdown.child_token();
     let intake = intake::start(&bus, &handle, &queries, &closing).await?;
+    let looking = tokio::spawn({
+        let (bus, closing) = (Arc::clone(&bus), closing.clone());
+        async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }
+    });
     let keeper = Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config };
     let keeper = tokio::spawn(keeper.run(head_now.clone(), closing.clone()));
     // Nobody waits for it any more if the receiver is gone.
@@ -154,6 +160,7 @@ pub async fn serve(
     closing.cancel();
     intake.wait().await;
     keeper.await?;
+    looking.await?;
     if matches!(end, End::Unexpected) {
         told.cancel();
         bail!("the ledger's decide loop ended unexpectedly");

@@ -2,6 +2,7 @@
 //! It decides, writes and syncs exactly as the service does; what the service would tell the bus, it returns.
 
 use crate::{
+    beats::{Beats, Waiting},
     calls::{self, Offer},
     clock::Clock,
     engine::{Engine, Work},
@@ -17,7 +18,7 @@ use muster_schemas::{
     command::{Answer, CommandEnvelope},
     event::Commit,
     filter_order::{FilterOrder, RunnerBriefing, RunnerHeartbeat},
-    node::{Heartbeat, NodeOrder},
+    node::{Briefing, Heartbeat, NodeOrder},
 };
 use std::{
     path::Path,
@@ -41,7 +42,7 @@ pub struct Output {
     /// Answers to commands, by number.
     pub answers: Vec<(usize, Answer)>,
     /// Answers to heartbeats, by number.
-    pub beats: Vec<(usize, Vec<NodeOrder>)>,
+    pub beats: Vec<(usize, Briefing)>,
     /// Answers to signs of life of runners, by number.
     pub briefings: Vec<(usize, RunnerBriefing)>,
     /// For the log stream.
@@ -69,7 +70,8 @@ impl Stepped {
         let opened = service::open(&config, now)?;
         let (storage, head) = (Arc::clone(&opened.storage), opened.head);
         let (outlets, inlets) = outbox::channels(head, watch::channel(0).1, Fence::of_the_writer());
-        let engine = Engine::new(opened, Arc::new(NoLimits), Clock::stepped(head.time, now), outlets);
+        let engine =
+            Engine::new(opened, Arc::new(NoLimits), Clock::stepped(head.time, now), outlets, Arc::new(Beats::new()));
         Ok(Self { storage, engine, inlets })
     }
 
@@ -77,11 +79,15 @@ impl Stepped {
     pub fn round(&mut self, inputs: Vec<Input>, now: Timestamp) -> Output {
         let output = Arc::new(Mutex::new(Output::default()));
         let (sender, inbox) = mpsc::channel();
+        let mut beats = Vec::new();
         for input in inputs {
-            // The receiver is in scope, so it takes everything.
-            let _ = sender.send(work(input, &output));
+            match work(input, &output) {
+                // The receiver is in scope, so it takes everything.
+                Todo::Work(work) => drop(sender.send(work)),
+                Todo::Beat(beat) => beats.push(beat),
+            }
         }
-        self.engine.step(&inbox, now);
+        self.engine.step(&inbox, beats, now);
         let mut output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
         let mut offers = Vec::new();
         self.inlets.drain(&mut output.commits, &mut output.orders, &mut offers);
@@ -132,21 +138,27 @@ impl Stepped {
     }
 }
 
-fn work(input: Input, output: &Arc<Mutex<Output>>) -> Work {
+/// What an input is for the loop.
+enum Todo {
+    Work(Work),
+    Beat(Waiting),
+}
+
+fn work(input: Input, output: &Arc<Mutex<Output>>) -> Todo {
     let output = Arc::clone(output);
     let put = move |change: &dyn Fn(&mut Output)| change(&mut output.lock().unwrap_or_else(PoisonError::into_inner));
     match input {
-        Input::Command(number, envelope) => Work::Command(
+        Input::Command(number, envelope) => Todo::Work(Work::Command(
             envelope,
             Box::new(move |answer: Answer| put(&|out| out.answers.push((number, answer.clone())))),
-        ),
-        Input::Heartbeat(number, heartbeat) => Work::Heartbeat(
+        )),
+        Input::Heartbeat(number, heartbeat) => Todo::Beat((
             heartbeat,
-            Box::new(move |orders: Vec<NodeOrder>| put(&|out| out.beats.push((number, orders.clone())))),
-        ),
-        Input::RunnerBeat(number, heartbeat) => Work::RunnerBeat(
+            Box::new(move |briefing: Briefing| put(&|out| out.beats.push((number, briefing.clone())))),
+        )),
+        Input::RunnerBeat(number, heartbeat) => Todo::Work(Work::RunnerBeat(
             heartbeat,
             Box::new(move |briefing: RunnerBriefing| put(&|out| out.briefings.push((number, briefing.clone())))),
-        ),
+        )),
     }
 }

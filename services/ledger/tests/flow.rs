@@ -10,7 +10,7 @@ use muster_schemas::{
     event::{Actor, DeliveryResult, EndCause, Event, NodeExit, TraceContext},
     ids::{CommandId, JobId, NodeId, RunId, Sequence},
     job::{ExitStatus, JobSpec, Notification, Occasion, Sink, Usage},
-    node::{CLUSTER_NAME_VARIABLE, Heartbeat, LaunchOrder, NodeOrder},
+    node::{Briefing, CLUSTER_NAME_VARIABLE, Heartbeat, LaunchOrder, Mark, NodeOrder},
     notify::NotifyItem,
     plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
@@ -41,11 +41,17 @@ async fn beat(ledger: &Ledger, runs: &[RunId]) -> Vec<NodeOrder> {
 }
 
 async fn beat_remembering(ledger: &Ledger, runs: &[RunId], highest_run: Option<RunId>) -> Vec<NodeOrder> {
+    beat_as_of(ledger, runs, highest_run, None).await.orders
+}
+
+/// A sign of life whose list of runs is true for a moment.
+async fn beat_as_of(ledger: &Ledger, runs: &[RunId], highest_run: Option<RunId>, as_of: Option<Mark>) -> Briefing {
     let heartbeat = Heartbeat {
         node: "n1".into(),
         boot_id: "boot".into(),
         parts: runs.iter().map(|run| PartId::new(*run, 0)).collect(),
         highest_run,
+        as_of,
     };
     ledger.client.heartbeat(&heartbeat).await.expect("an answer")
 }
@@ -98,7 +104,8 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::start(config(folder.path())).await;
     let mut orders = ledger.bus.subscribe(&subjects::node_orders("n1")).await.unwrap();
-    as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None }).await;
+    as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None })
+        .await;
     let spec = JobSpec { environment: [("KEY".to_owned(), "value".to_owned())].into(), ..job() };
     let job = submit(&ledger, spec.clone()).await;
     start(&ledger, job).await;
@@ -115,10 +122,13 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     assert_eq!(launch(&beat(&ledger, &[]).await), order, "a node that does not know the run is told again");
     assert_eq!(beat(&ledger, &[order.part.run()]).await, [], "one that does is not");
     assert_eq!(ledger.head().await, head, "signs of life are no events");
-    let greeting =
-        as_node(&ledger, Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None }).await;
+    let greeting = as_node(
+        &ledger,
+        Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None },
+    )
+    .await;
     let Reply::NodeOrders(greeted) = greeting else { panic!("{greeting:?}") };
-    assert_eq!(launch(&greeted), order);
+    assert_eq!(launch(&greeted.orders), order);
 
     // The order survives the ledger.
     ledger.stop().await;
@@ -126,6 +136,40 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     assert_eq!(launch(&beat(&ledger, &[]).await), order);
     end(&ledger, order.part.run()).await;
     assert_eq!(beat(&ledger, &[]).await, []);
+    ledger.stop().await;
+}
+
+/// What a node has started and forgotten is over, as its next sign of life tells. A list that was made before the ledger told of the
+/// start, or that is true for a moment of another ledger, tells nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn signs_of_life_tell_what_is_forgotten_and_not_what_is_newer() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
+    as_node(&ledger, hello.clone()).await;
+    let job = submit(&ledger, job()).await;
+    start(&ledger, job).await;
+    let before = beat_as_of(&ledger, &[], None, None).await;
+    let run = launch(&before.orders).part.run();
+    as_node(&ledger, Command::NodeStarted { part: PartId::new(run, 0) }).await;
+    let started = ledger.head().await;
+
+    assert_eq!(beat_as_of(&ledger, &[], None, before.mark).await.orders, []);
+    let stale = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: before.mark };
+    as_node(&ledger, stale).await;
+    let now = beat_as_of(&ledger, &[run], None, before.mark).await.mark.expect("a moment");
+    assert_eq!(now.sequence, started);
+    let of_another = Mark { session: now.session.plus_micros(-1), ..now };
+    beat_as_of(&ledger, &[], None, Some(of_another)).await;
+    as_node(
+        &ledger,
+        Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: Some(of_another) },
+    )
+    .await;
+    assert_eq!(ledger.head().await, started, "nothing is lost");
+
+    beat_as_of(&ledger, &[], None, Some(now)).await;
+    assert!(ledger.head().await > started, "the node has forgotten the run");
     ledger.stop().await;
 }
 

@@ -204,6 +204,7 @@ impl World {
 
     pub(super) fn stop_executor(&mut self, node: usize, aimed_at: Option<Phase>) {
         self.nodes[node].stops();
+        self.drop_waiting(node);
         // Who is gone asks no more; after its return it asks anew, under the same ids.
         self.network.open.retain(|_, (party, _)| *party != Party::Node(node));
         self.count_kill(aimed_at);
@@ -239,7 +240,7 @@ impl World {
             let back_after = self.random.random_range(SECOND / 10..40 * SECOND);
             self.stop_runner(runner, back_after);
         }
-        match self.random.random_range(0..10) {
+        match self.random.random_range(0..14) {
             0..=2 => self.stop_planner(None, back_after),
             3..=6 => {
                 let node = self.random.random_range(0..self.nodes.len());
@@ -253,6 +254,7 @@ impl World {
                 // Some nodes stay away for longer than the ledger waits.
                 self.agenda.after(back_after * 3, Happening::ExecutorReturns(node));
             }
+            8..=11 => self.stand_still(),
             _ => self.network.cut_until = self.agenda.now + back_after,
         }
         let pause = self.random.random_range(SECOND..6 * SECOND);

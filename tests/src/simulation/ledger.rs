@@ -1,7 +1,7 @@
 //! The real ledger, stopped at the worst moments: its decide loop driven by hand, its log in a real folder whose last
 //! write is torn.
 
-use super::network::Parcel;
+use super::{network::Parcel, node};
 use muster_ledger::stepped::{Input, Stepped};
 use muster_schemas::{
     Sequence, Timestamp, codec, command::Command, event::Record, filter::CallId, filter_order::FilterOrder,
@@ -144,16 +144,16 @@ impl LedgerHost {
         round.calls = output.calls;
         round.parcels.extend(output.commits.into_iter().map(Parcel::Commit));
         round.parcels.extend(output.orders.into_iter().filter_map(|(name, order)| {
-            Some(Parcel::Orders { node: node_number(&name)?, orders: Arc::new(vec![order]) })
+            Some(Parcel::Orders { node: node::number(&name)?, orders: Arc::new(vec![order]) })
         }));
         for (at, answer) in output.answers {
             if let Parcel::Command { from, envelope } = &inbox[at] {
                 round.parcels.push(Parcel::Answer { to: *from, id: envelope.id, answer: Arc::new(answer) });
             }
         }
-        for (at, orders) in output.beats {
+        for (at, briefing) in output.beats {
             if let Parcel::Heartbeat { node, .. } = inbox[at] {
-                round.parcels.push(Parcel::Orders { node, orders: Arc::new(orders) });
+                round.parcels.push(Parcel::Briefed { node, briefing: Arc::new(briefing) });
             }
         }
         if let Some(crash) = crash {
@@ -241,10 +241,6 @@ fn read(ledger: &Stepped, from: Sequence) -> Result<Vec<StoredRecord>, String> {
         })
         .map_err(text)?;
     fault.map_or(Ok(records), Err)
-}
-
-fn node_number(name: &str) -> Option<usize> {
-    name.strip_prefix("node")?.parse::<usize>().ok()?.checked_sub(1)
 }
 
 fn text(error: impl std::fmt::Display) -> String {

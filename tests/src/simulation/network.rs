@@ -5,7 +5,7 @@ use muster_schemas::{
     command::{Answer, CommandEnvelope},
     event::Commit,
     filter_order::FilterOrder,
-    node::{Heartbeat, NodeOrder},
+    node::{Briefing, Heartbeat, NodeOrder},
 };
 use rand::{Rng, rngs::SmallRng};
 use std::{collections::BTreeMap, sync::Arc};
@@ -35,6 +35,10 @@ pub(super) enum Parcel {
     Heartbeat {
         node: usize,
         heartbeat: Heartbeat,
+    },
+    Briefed {
+        node: usize,
+        briefing: Arc<Briefing>,
     },
     Orders {
         node: usize,

@@ -7,7 +7,7 @@ use muster_schemas::{
     command::{Answer, Command, Refusal, RefusalCode, Reply},
     event::{EndCause, NodeExit},
     job::{ExitStatus, Program, Usage},
-    node::{Heartbeat, LaunchOrder, NodeOrder},
+    node::{Briefing, Heartbeat, LaunchOrder, Mark, NodeOrder},
 };
 use rand::{Rng, rngs::SmallRng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,11 @@ const WHOLE: StepId = StepId(0);
 
 /// A part of a run on the node: its own, or that of a step.
 pub(super) type Key = (PartId, StepId);
+
+/// The number of the node of a name.
+pub(super) fn number(name: &str) -> Option<usize> {
+    name.strip_prefix("node")?.parse::<usize>().ok()?.checked_sub(1)
+}
 
 /// The name of a node.
 pub(super) fn name(number: usize) -> String {
@@ -30,6 +35,8 @@ pub(super) struct NodeHost {
     disk: Disk,
     boot: u32,
     up: bool,
+    /// The last moment that the executor was told of.
+    mark: Option<Mark>,
     /// What the executor has asked and not been answered, and what of.
     asked: BTreeMap<CommandId, Asked>,
 }
@@ -95,7 +102,7 @@ pub(super) enum End {
 
 impl NodeHost {
     pub(super) fn new(number: usize) -> Self {
-        Self { number, disk: Disk::default(), boot: 1, up: false, asked: BTreeMap::new() }
+        Self { number, disk: Disk::default(), boot: 1, up: false, mark: None, asked: BTreeMap::new() }
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -113,6 +120,7 @@ impl NodeHost {
 
     pub(super) fn stops(&mut self) {
         self.up = false;
+        self.mark = None;
         self.asked.clear();
     }
 
@@ -134,16 +142,25 @@ impl NodeHost {
                 run.status = Status::Ended(lost("the executor stopped during the launch", now));
             }
         }
-        let hello =
-            Command::NodeHello { boot_id: self.boot_id(), parts: self.parts(), highest_run: self.highest_run() };
-        let id = self.id(&[b"hello", &now.0.to_le_bytes()]);
-        self.asked.insert(id, Asked::Hello);
-        let mut commands = vec![(id, hello)];
+        let mut commands = vec![self.greets(now)];
         let known: Vec<Key> = self.disk.runs.keys().copied().collect();
         for key in known {
             commands.extend(self.start_report(key).or_else(|| self.end_report(key)));
         }
         commands
+    }
+
+    /// It says what it knows, and waits for what it has to do.
+    pub(super) fn greets(&mut self, now: Timestamp) -> (CommandId, Command) {
+        let id = self.id(&[b"hello", &now.0.to_le_bytes()]);
+        self.asked.insert(id, Asked::Hello);
+        (id, self.hello())
+    }
+
+    /// Whether processes of a run are there, or its resources are held.
+    pub(super) fn runs(&self, run: RunId) -> bool {
+        let is_its = |(part, step): &Key| part.run() == run && *step == WHOLE;
+        self.disk.runs.iter().any(|(key, known)| is_its(key) && matches!(known.status, Status::Running { .. }))
     }
 
     pub(super) fn heartbeat(&self) -> Option<Heartbeat> {
@@ -153,7 +170,13 @@ impl NodeHost {
             boot_id: self.boot_id(),
             parts: self.parts(),
             highest_run,
+            as_of: self.mark,
         })
+    }
+
+    fn hello(&self) -> Command {
+        let (boot_id, parts, highest_run) = (self.boot_id(), self.parts(), self.highest_run());
+        Command::NodeHello { boot_id, parts, highest_run, as_of: self.mark }
     }
 
     fn parts(&self) -> Vec<PartId> {
@@ -323,9 +346,17 @@ impl NodeHost {
                 self.disk.runs.remove(&key);
                 Vec::new()
             }
-            (Some(Asked::Hello), Ok(Reply::NodeOrders(orders))) => orders.clone(),
+            (Some(Asked::Hello), Ok(Reply::NodeOrders(briefing))) => self.briefed(briefing),
             _ => Vec::new(),
         }
+    }
+
+    /// Takes the moment that an answer tells of; the orders that came with it.
+    pub(super) fn briefed(&mut self, briefing: &Briefing) -> Vec<NodeOrder> {
+        if self.up && briefing.mark.is_some() {
+            self.mark = briefing.mark;
+        }
+        briefing.orders.clone()
     }
 
     /// The report that the run's own part has begun.

@@ -46,7 +46,8 @@ impl Site {
         site.ask(administrator(), Command::Configure { change: Box::new(config.into()), keep_unnamed: true })?;
         site.ask(administrator(), Command::SetPolicy { policy: Box::new(policy.clone()) })?;
         for executor in executors {
-            let hello = Command::NodeHello { boot_id: "first".to_owned(), parts: Vec::new(), highest_run: None };
+            let hello =
+                Command::NodeHello { boot_id: "first".to_owned(), parts: Vec::new(), highest_run: None, as_of: None };
             site.ask(executor, hello)?;
         }
         Ok(site)

@@ -74,6 +74,7 @@ impl State {
             node.condition = NodeCondition::Up;
             node.condition_since = now;
             node.boot_id = boot_id.to_owned();
+            node.greeted = self.core.sequence;
         }
         self.note_freed();
     }

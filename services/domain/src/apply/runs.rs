@@ -2,7 +2,7 @@
 
 use crate::state::{Job, Part, PartState, Phase, Run, RunSummary, State, Step, StepPart};
 use muster_schemas::{
-    JobId, NodeId, RunId, StepId, Timestamp,
+    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     event::{Event, NodeExit, NodeTasks},
     job::{Outcome, Usage},
     resources::Placement,
@@ -34,7 +34,7 @@ impl State {
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
         let timeout = self.core.settings.launch_timeout_seconds;
-        let run = Run::new(run, id, placement, now, timeout);
+        let run = Run::new(run, id, placement, (now, self.core.sequence), timeout);
         self.index.move_run(run.id, None, run.due());
         self.core.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
@@ -131,14 +131,16 @@ impl State {
     }
 
     pub(super) fn part_started(&mut self, run: RunId, node: NodeId) {
-        self.change_run(run, |run| set_started(run.only_part_mut(node)));
+        let sequence = self.core.sequence;
+        self.change_run(run, |run| set_started(run.only_part_mut(node), sequence));
     }
 
     /// What a record about a part says on a node that components share (SL-P-07); other records mean nothing here.
     pub(super) fn shared_part_changed(&mut self, event: &Event) {
+        let sequence = self.core.sequence;
         match event {
             Event::RunPartStarted { run, node, component, .. } => {
-                self.change_run(*run, |run| set_started(run.part_of_mut(*node, *component)));
+                self.change_run(*run, |run| set_started(run.part_of_mut(*node, *component), sequence));
             }
             Event::RunPartEnded { run, node, component, exit, .. } => {
                 self.change_run(*run, |run| set_ended(run.part_of_mut(*node, *component), exit));
@@ -153,8 +155,9 @@ impl State {
     }
 
     pub(super) fn run_started(&mut self, job: JobId, run: RunId, node: NodeId, now: Timestamp) {
+        let sequence = self.core.sequence;
         self.change_run(run, |run| {
-            set_started(run.only_part_mut(node));
+            set_started(run.only_part_mut(node), sequence);
             run.started = Some(now);
         });
         self.refresh_dependents(job, now);
@@ -215,11 +218,12 @@ impl State {
     }
 }
 
-fn set_started(part: Option<&mut Part>) {
+fn set_started(part: Option<&mut Part>, sequence: Sequence) {
     if let Some(part) = part
-        && !part.has_ended()
+        && part.state == PartState::Launching
     {
         part.state = PartState::Started;
+        part.since = sequence;
     }
 }
 

@@ -45,13 +45,13 @@ impl State {
                 node.take(run, share);
             }
         }
-        let now = self.core.time;
+        let (now, since) = (self.core.time, self.core.sequence);
         let (mut resized, mut joined) = (Vec::new(), Vec::new());
         self.change_run(run, |run| {
             for share in added.shares() {
                 let nodes = if run.part(share.node).is_some() { &mut resized } else { &mut joined };
                 nodes.push(share.node);
-                add_share(run, share);
+                add_share(run, share, since);
             }
         });
         self.change_tasks(id, |tasks| {
@@ -163,7 +163,7 @@ pub(crate) fn task_keys(state: &State, id: JobId) -> TaskKeys {
     TaskKeys { is_ready, due: next.later.filter(|_| !is_ready) }
 }
 
-fn add_share(run: &mut Run, added: &NodeShare) {
+fn add_share(run: &mut Run, added: &NodeShare, since: Sequence) {
     let placement = Arc::make_mut(&mut run.placement);
     if let Some(held) =
         placement.components.iter_mut().flat_map(|placed| &mut placed.shares).find(|s| s.node == added.node)
@@ -179,7 +179,7 @@ fn add_share(run: &mut Run, added: &NodeShare) {
     placed.shares.push(added.clone());
     let component = u32::try_from(placement.components.len() - 1).unwrap_or(0);
     let mut parts = std::mem::take(&mut run.parts).into_vec();
-    parts.push(Part { node: added.node, component, state: PartState::Launching });
+    parts.push(Part { node: added.node, component, since, state: PartState::Launching });
     run.parts = parts.into();
 }
 

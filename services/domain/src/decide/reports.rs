@@ -1,20 +1,22 @@
 //! What executors report: that a node is there, that parts of runs started and ended.
 
 use super::{Decision, access::Access, components};
+use crate::orders;
 use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
 use muster_schemas::{
-    NodeId, PartId, RunId, Timestamp,
+    NodeId, PartId, RunId, Sequence, Timestamp,
     cluster::NodeCondition,
     command::{Refusal, Reply},
     event::{EndCause, Event, NodeExit, NodePart, StopReason},
     job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage},
+    node::Briefing,
 };
 
 /// The node is there. What it has to do about its runs is [`crate::orders::reconcile`], which the ledger adds.
 pub(super) fn hello(
     access: &Access,
     boot_id: &str,
-    parts: &[PartId],
+    known: Known<'_>,
     highest_run: Option<RunId>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
@@ -22,16 +24,30 @@ pub(super) fn hello(
     crate::validate::name("boot_id", boot_id)?;
     let is_up = node.condition == NodeCondition::Up;
     let mut events = Vec::new();
-    if is_up && node.boot_id != boot_id {
-        events.extend(node_lost(access.state, node, "it was booted again", now));
-    } else if is_up {
-        events.extend(forgotten_parts(access.state, node, parts, now));
-    }
-    if !is_up || node.boot_id != boot_id {
-        events.push(Event::NodeUp { node: node.id, boot_id: boot_id.to_owned() });
+    let up = || Event::NodeUp { node: node.id, boot_id: boot_id.to_owned() };
+    match known.as_of {
+        _ if !is_up => events.push(up()),
+        Some(as_of) if node.boot_id == boot_id => {
+            events.extend(forgotten_parts(access.state, node, known.parts, as_of, now));
+        }
+        Some(as_of) if node.greeted <= as_of => {
+            events.extend(booted_again(access.state, node, known.parts, as_of, now));
+            events.push(up());
+        }
+        // Nothing can be said yet. The answer brings a mark, and the node's next report is with it.
+        _ => {}
     }
     events.extend(highest_run.and_then(|highest| numbers_raised(access.state, highest)));
-    Ok(Decision { events, reply: Reply::NodeOrders(Vec::new()) })
+    Ok(Decision { events, reply: Reply::NodeOrders(Briefing::default()) })
+}
+
+/// What a node says that it knows.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// The parts of runs.
+    pub(super) parts: &'a [PartId],
+    /// Up to which record the list can be relied on; see [`muster_schemas::node::Mark`].
+    pub(super) as_of: Option<Sequence>,
 }
 
 /// Run numbers that are passed over at once at most, so that no node can use them up.
@@ -48,10 +64,20 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
 }
 
 /// Parts of runs that the node had started and does not know any more are over: they cannot be started a second time.
-fn forgotten_parts(state: &State, node: &Node, known: &[PartId], now: Timestamp) -> Vec<Event> {
-    let forgotten =
-        |run: &Run, part: &Part| part.state == PartState::Started && !known.contains(&state.part_id(run, part));
-    parts_lost(state, node, forgotten, "the node knows it no more", now)
+fn forgotten_parts(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
+    let forgotten = |run: &Run, part: &Part| orders::is_forgotten(state, run, part, known, as_of);
+    parts_lost(state, node, forgotten, "the node had started it and does not know it any more", now)
+}
+
+/// What ran there before is gone. Of the parts that the node names it tells itself how they ended; what was ordered or started after
+/// the moment that its list is true for was so since it is up again.
+fn booted_again(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
+    let reason = "it was booted again";
+    let is_lost =
+        |run: &Run, part: &Part| !part.has_ended() && part.since <= as_of && !known.contains(&state.part_id(run, part));
+    let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
+    events.extend(parts_lost(state, node, is_lost, reason, now));
+    events
 }
 
 /// The node is lost, and with it the parts of runs there.
@@ -283,7 +309,7 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) ->
         Some(StopReason::Cancelled | StopReason::CancelledAtOnce) => Outcome::Cancelled,
         Some(StopReason::Requeued) => Outcome::Requeued,
         Some(StopReason::Preempted) => Outcome::Preempted,
-        Some(StopReason::NodeLost) => Outcome::NodeLost,
+        Some(StopReason::NodeLost) => Outcome::NodeLost(how_lost(state, run, exits)),
         Some(StopReason::LaunchTimeout) => {
             let seconds = state.settings().launch_timeout_seconds;
             Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
@@ -292,11 +318,27 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) ->
         Some(StopReason::Concluded(status)) if status.is_success() => Outcome::Completed,
         Some(StopReason::Concluded(status)) => Outcome::Failed(status),
         Some(StopReason::Walltime) => Outcome::TimedOut,
-        Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => match outcome_of_exits(job, run, exits) {
+        Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => match outcome_of_exits(state, job, run, exits) {
             Outcome::Completed => outcome_of_tasks(job),
             outcome => outcome,
         },
     }
+}
+
+/// Which node of a run was lost, and how: as the first part that was lost with it says, else as whoever took the node down.
+fn how_lost(state: &State, run: &Run, exits: &[(&Part, &NodeExit)]) -> String {
+    let name = |node: NodeId| state.node(node).map_or("a node that was removed", |node| &node.spec.name);
+    let lost = exits.iter().find_map(|(part, exit)| match &exit.cause {
+        EndCause::Lost(why) => Some(format!("{}: {why}", name(part.node))),
+        _ => None,
+    });
+    let taken_down = || {
+        let down = |part: &&Part| state.taken_out(part.node).is_some_and(|taken| taken.is_down);
+        let node = run.parts.iter().find(down)?.node;
+        let reason = state.node(node)?.drained.as_deref()?;
+        Some(format!("{} was taken down: {reason}", name(node)))
+    };
+    lost.or_else(taken_down).unwrap_or_else(|| "a node of the run was lost".to_owned())
 }
 
 /// A job that is a list of tasks has failed if one of them has (HPC-J-21).
@@ -304,7 +346,7 @@ fn outcome_of_tasks(job: &Job) -> Outcome {
     job.tasks.as_ref().and_then(|tasks| tasks.failure.clone()).unwrap_or(Outcome::Completed)
 }
 
-fn outcome_of_exits(job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
+fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
     let has = |cause: EndCause| exits.iter().any(|(_, exit)| exit.cause == cause);
     if has(EndCause::Walltime) {
         return Outcome::TimedOut;
@@ -318,7 +360,7 @@ fn outcome_of_exits(job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outco
         }
     }
     if exits.iter().any(|(_, exit)| matches!(exit.cause, EndCause::Lost(_))) {
-        return Outcome::NodeLost;
+        return Outcome::NodeLost(how_lost(state, run, exits));
     }
     // A script speaks for its whole run; the other nodes only hold resources.
     let speaks = |part: &Part| match job.lead().program {
@@ -355,7 +397,7 @@ fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {
         return None;
     }
     match outcome {
-        Outcome::NodeLost if policy.on_node_lost => Some(StopReason::NodeLost),
+        Outcome::NodeLost(_) if policy.on_node_lost => Some(StopReason::NodeLost),
         Outcome::Preempted if job.types().contains(&JobType::BestEffort { requeue: true }) => {
             Some(StopReason::Preempted)
         }

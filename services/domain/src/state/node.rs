@@ -1,7 +1,7 @@
 //! Nodes, queues and licences, with what is free of them.
 
 use muster_schemas::{
-    NodeId, RunId, Timestamp,
+    NodeId, RunId, Sequence, Timestamp,
     cluster::{NodeCondition, QueueSpec},
     plan::NodeClosure,
     resources::{IndexSet, NodeShare, NodeSpec},
@@ -25,6 +25,8 @@ pub struct Node {
     pub condition_since: Timestamp,
     /// The boot that it last reported; empty before its first report.
     pub boot_id: String,
+    /// The record that says so: a report that was made before it cannot tell of a later boot.
+    pub greeted: Sequence,
     /// Why it takes no new jobs, if an operator drained it.
     pub drained: Option<String>,
     /// Cores that no run has.
@@ -49,6 +51,7 @@ impl Node {
             condition: NodeCondition::Unknown,
             condition_since: now,
             boot_id: String::new(),
+            greeted: Sequence(0),
             drained: None,
             free_cores: IndexSet::first_n(spec.cores),
             free_gpus: IndexSet::first_n(gpu_count(&spec)),

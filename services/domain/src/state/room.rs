@@ -1,6 +1,6 @@
 //! Where in a run there is room for more tasks, and what of it nobody needs.
 
-use super::{Elastic, Job, PartState, Run, State, Task, TaskBook, tasks::count};
+use super::{Elastic, Job, Run, State, Task, TaskBook, tasks::count};
 use muster_schemas::{
     NodeId,
     event::NodeTasks,
@@ -66,7 +66,7 @@ impl Room {
         let shares = run.placement.shares().zip(&run.parts);
         let nodes = shares.filter_map(|(share, part)| {
             let node = share.node;
-            let is_up = part.state == PartState::Started && (!has_prep || book.prepared.contains(&node));
+            let is_up = part.is_up() && (!has_prep || book.prepared.contains(&node));
             (is_up && !book.unusable.contains(&node)).then(|| {
                 let measure = Measure::of(state, book.unit, share);
                 let free = free_cores(book, share);
@@ -162,7 +162,7 @@ pub(super) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> E
 fn coming_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     let has_prep = book.of_kind(TaskKind::NodePrep).is_some();
     let coming = run.placement.shares().zip(&run.parts).filter(|(share, part)| {
-        let is_up = part.state == PartState::Started && (!has_prep || book.prepared.contains(&share.node));
+        let is_up = part.is_up() && (!has_prep || book.prepared.contains(&share.node));
         !is_up && !book.unusable.contains(&share.node)
     });
     let of_share = |(share, _): (&NodeShare, _)| {

@@ -60,6 +60,8 @@ pub struct Part {
     pub node: NodeId,
     /// Which component it belongs to, from 0.
     pub component: u32,
+    /// The record of its launch order; once it has started, of that.
+    pub since: Sequence,
     /// How far it is.
     pub state: PartState,
 }
@@ -96,10 +98,17 @@ pub struct StepPart {
 }
 
 impl Run {
-    pub(crate) fn new(id: RunId, job: JobId, placement: &Arc<Placement>, now: Timestamp, launch_timeout: u32) -> Self {
+    pub(crate) fn new(
+        id: RunId,
+        job: JobId,
+        placement: &Arc<Placement>,
+        (now, since): (Timestamp, Sequence),
+        launch_timeout: u32,
+    ) -> Self {
         let parts = placement.shares_by_component().map(|(component, share)| Part {
             node: share.node,
             component,
+            since,
             state: PartState::Launching,
         });
         Self {
@@ -222,6 +231,11 @@ impl Part {
     /// Whether its start was told.
     pub fn has_begun(&self) -> bool {
         self.state != PartState::Launching
+    }
+
+    /// Whether its processes run.
+    pub fn is_up(&self) -> bool {
+        self.state == PartState::Started
     }
 
     /// Whether it has ended.

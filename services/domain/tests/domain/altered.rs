@@ -48,7 +48,8 @@ fn a_node_that_is_taken_down_stops_its_jobs_and_those_of_others_go_on() {
     assert_eq!((&*taken.by, taken.at, taken.is_down), ("oper", cluster.now, true));
     assert!(cluster.ok(&user("oper"), take_down(&["node1"])).is_empty(), "it is down already");
     cluster.end(narrow, "node1", ExitStatus::Signal(15));
-    assert_eq!(cluster.outcome(once), Some(Outcome::NodeLost));
+    let why = "node1 was taken down: bad disk";
+    assert_eq!(cluster.outcome(once), Some(Outcome::NodeLost(why.into())));
     cluster.end(wide, "node1", ExitStatus::Signal(15));
     cluster.end(wide, "node2", ExitStatus::Signal(15));
     assert!(cluster.is_waiting(both), "it may be started again");

@@ -196,7 +196,7 @@ fn a_node_reports_is_lost_and_reports_again() {
     assert_eq!(cluster.hello("node1", "boot1", &[]).len(), 1);
     assert_eq!(cluster.state.node(node).unwrap().condition, NodeCondition::Up);
     let boot_id = "boot1".into();
-    let unknown = Command::NodeHello { boot_id, parts: Vec::new(), highest_run: None };
+    let unknown = Command::NodeHello { boot_id, parts: Vec::new(), highest_run: None, as_of: None };
     cluster.refused(&executor("node8"), unknown, RefusalCode::NotFound, "not part of the cluster");
 }
 
@@ -205,7 +205,7 @@ fn run_numbers_go_on_above_those_that_a_node_remembers() {
     let mut cluster = Cluster::new();
     let hello = |cluster: &mut Cluster, highest| {
         let (boot_id, highest_run) = ("boot1".into(), Some(RunId(highest)));
-        cluster.ok(&executor("node1"), Command::NodeHello { boot_id, parts: Vec::new(), highest_run })
+        cluster.ok(&executor("node1"), Command::NodeHello { boot_id, parts: Vec::new(), highest_run, as_of: None })
     };
     let id = cluster.submit("ada", job(1, 1));
     let run = cluster.allocate(id, &["node1"], 1);

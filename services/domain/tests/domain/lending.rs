@@ -215,7 +215,8 @@ fn a_lost_node_ends_those_that_lend_and_those_that_borrow() {
     let node = cluster.node_id("node1");
     cluster.ok(&Actor::Ledger, Command::NodeSilent { node, reason: "silence".into() });
     let lost = [lends, borrows].map(|id| cluster.outcome(id));
-    assert_eq!(lost, [Some(Outcome::NodeLost), Some(Outcome::NodeLost)]);
+    let expected = Some(Outcome::NodeLost("node1: silence".into()));
+    assert_eq!(lost, [expected.clone(), expected]);
     assert_eq!(free(&cluster, "node1"), "0-3");
     cluster.assert_replays();
 }

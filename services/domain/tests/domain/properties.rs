@@ -246,7 +246,10 @@ impl Model {
                 let known = state.node_by_name(&name)?;
                 let parts = if forget { Vec::new() } else { parts_on(state, known) };
                 let boot_id = format!("boot{}", boot % 2);
-                (executor(&name), Command::NodeHello { boot_id, parts, highest_run: None })
+                (
+                    executor(&name),
+                    Command::NodeHello { boot_id, parts, highest_run: None, as_of: Some(mark(state.sequence())) },
+                )
             }
             Step::Silent { node } => {
                 let node = state.node_by_name(&self.node(node))?.id;

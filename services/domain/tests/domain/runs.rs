@@ -124,7 +124,7 @@ fn causes_decide_the_outcome() {
         (EndCause::Walltime, Outcome::TimedOut),
         (EndCause::OutOfMemory, Outcome::OutOfMemory),
         (EndCause::LaunchFailed("no such directory".into()), Outcome::LaunchFailed("no such directory".into())),
-        (EndCause::Lost("shim died".into()), Outcome::NodeLost),
+        (EndCause::Lost("shim died".into()), node_lost("node1: shim died")),
         (EndCause::Itself, Outcome::Failed(ExitStatus::Signal(9))),
     ];
     for (cause, outcome) in cases {
@@ -177,10 +177,11 @@ fn a_lost_node_ends_its_parts_and_stops_the_others() {
     cluster.refused(&root(), silent.clone(), RefusalCode::PermissionDenied, "the ledger itself");
     cluster.ok(&Actor::Ledger, silent.clone());
     assert!(cluster.ok(&Actor::Ledger, silent).is_empty(), "it is lost already");
-    assert_eq!(cluster.outcome(single), Some(Outcome::NodeLost));
+    let why = node_lost("node1: no heartbeat for 30 s");
+    assert_eq!(cluster.outcome(single), Some(why.clone()));
     assert_eq!(cluster.state.run(run).unwrap().stopping, Some(StopReason::NodeLost));
     cluster.ok(&executor("node2"), ended(run, exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now)));
-    assert_eq!(cluster.outcome(double), Some(Outcome::NodeLost));
+    assert_eq!(cluster.outcome(double), Some(why));
     // The node was only cut off: it comes back, and its report counts no more.
     let events = cluster.hello("node1", "boot1", &[RunId(1), RunId(2)]);
     assert!(matches!(events.as_slice(), [Event::NodeUp { .. }]), "{events:?}");
@@ -194,7 +195,7 @@ fn a_job_survives_the_loss_of_a_node_if_it_wants_to() {
     let mut spec = job(1, 1);
     spec.requeue = RequeuePolicy { on_node_lost: true, max_runs: 2, ..RequeuePolicy::default() };
     let id = cluster.submit("ada", spec);
-    for (boot, expected) in [("boot2", None), ("boot3", Some(Outcome::NodeLost))] {
+    for (boot, expected) in [("boot2", None), ("boot3", Some(node_lost("node1: it was booted again")))] {
         cluster.start(id, &["node1"], 1);
         let events = cluster.hello("node1", boot, &[]);
         assert!(matches!(events.first(), Some(Event::NodeLost { .. })), "{events:?}");
@@ -225,9 +226,65 @@ fn a_started_run_that_its_node_has_forgotten_is_over() {
     cluster.start(started, &["node1"], 1);
     cluster.allocate(launching, &["node1"], 1);
     cluster.hello("node1", "boot1", &[]);
-    assert_eq!(cluster.outcome(started), Some(Outcome::NodeLost));
+    let why = "node1: the node had started it and does not know it any more";
+    assert_eq!(cluster.outcome(started), Some(node_lost(why)));
     let job = cluster.state.job(launching).unwrap();
     assert_eq!(cluster.state.job_state(job), JobState::Launching, "it was never started, so it can be");
+}
+
+/// A list of parts says nothing about what started after it was made: the node runs that, and its next list has it. The first list
+/// that is true for the start and lacks it tells that it is forgotten.
+#[test]
+fn what_started_after_a_list_was_made_is_not_missing_from_it() {
+    let mut cluster = Cluster::new();
+    let (early, late) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
+    let early_run = cluster.start(early, &["node1"], 1);
+    let late_run = cluster.allocate(late, &["node1"], 1);
+    let made = cluster.state.sequence();
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(late_run, 0) });
+    assert_eq!(cluster.hello_as_of("node1", "boot1", &[early_run], Some(made)), []);
+    assert_eq!(cluster.hello_as_of("node1", "boot1", &[], None), [], "a list for no moment says nothing");
+    assert_eq!((cluster.outcome(early), cluster.outcome(late)), (None, None));
+    cluster.hello_as_of("node1", "boot1", &[], Some(made));
+    assert!(cluster.outcome(early).is_some(), "the list was made after its start");
+    assert_eq!(cluster.outcome(late), None);
+    cluster.hello_as_of("node1", "boot1", &[], Some(made.next()));
+    assert!(cluster.outcome(late).is_some());
+    cluster.assert_replays();
+}
+
+/// A run on several nodes is judged part by part: each by its own start, and by the list of its own node.
+#[test]
+fn each_part_of_a_run_is_judged_by_its_own_start() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", task_job(2));
+    let run = cluster.allocate(id, &["node1", "node2"], 1);
+    cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
+    let made = cluster.state.sequence();
+    cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
+    assert_eq!(cluster.hello_as_of("node2", "boot1", &[], Some(made)), []);
+    let events = cluster.hello_as_of("node1", "boot1", &[], Some(made));
+    assert!(matches!(events.as_slice(), [Event::RunNodeEnded { .. }, Event::RunStopping { .. }]), "{events:?}");
+    cluster.assert_replays();
+}
+
+/// After a boot the node may have been given something before its greeting is decided: what started since, and what the node says
+/// it knows, is not lost. A greeting of an earlier boot that comes late tells of no boot.
+#[test]
+fn a_boot_takes_what_was_there_before_it() {
+    let mut cluster = Cluster::new();
+    let jobs = [(); 3].map(|()| cluster.submit("ada", job(1, 1)));
+    let [before, known, after] = jobs;
+    cluster.start(before, &["node1"], 1);
+    let known_run = cluster.start(known, &["node1"], 1);
+    let made = cluster.state.sequence();
+    cluster.start(after, &["node1"], 1);
+    assert_eq!(cluster.hello_as_of("node1", "boot2", &[known_run], None), [], "it has not been told of a moment");
+    cluster.hello_as_of("node1", "boot2", &[known_run], Some(made));
+    assert_eq!(jobs.map(|id| cluster.outcome(id)), [Some(node_lost("node1: it was booted again")), None, None]);
+    assert_eq!(cluster.hello_as_of("node1", "boot1", &[], Some(made)), [], "it was made before the boot was known");
+    assert_eq!(cluster.outcome(after), None);
+    cluster.assert_replays();
 }
 
 #[test]

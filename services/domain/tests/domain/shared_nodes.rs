@@ -227,7 +227,7 @@ fn a_lost_node_takes_both_parts() {
         };
         let ended: Vec<&Event> = events.iter().filter(|event| matches!(event, Event::RunEnded { .. })).collect();
         assert!(
-            matches!(ended[..], [Event::RunEnded { last: None, outcome: Outcome::NodeLost, .. }]),
+            matches!(ended[..], [Event::RunEnded { last: None, outcome: Outcome::NodeLost(_), .. }]),
             "{how}: {events:?}"
         );
         assert!(cluster.state.run(run).is_none() && cluster.outcome(id).is_some(), "{how}");
@@ -259,11 +259,16 @@ fn a_lost_node_ends_the_steps_of_two_components() {
 fn a_forgotten_part_stops_the_other() {
     let (mut cluster, id, run) = running();
     let boot_id = cluster.state.node_by_name("node1").expect("it is there").boot_id.clone();
-    let hello = Command::NodeHello { boot_id, parts: vec![PartId::new(run, 0)], highest_run: None };
+    let hello = Command::NodeHello {
+        boot_id,
+        parts: vec![PartId::new(run, 0)],
+        highest_run: None,
+        as_of: Some(mark(cluster.state.sequence())),
+    };
     let events = cluster.ok(&executor("node1"), hello);
     assert_eq!(kinds(&events), [("run", "part_ended"), ("job", "stopping")]);
     ends(&mut cluster, PartId::new(run, 0), ExitStatus::Signal(15), EndCause::Killed);
-    assert_eq!(cluster.outcome(id), Some(Outcome::NodeLost));
+    assert!(matches!(cluster.outcome(id), Some(Outcome::NodeLost(_))));
     cluster.assert_replays();
 }
 

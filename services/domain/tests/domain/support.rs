@@ -10,6 +10,7 @@ use muster_schemas::{
         ArraySpec, Component, Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Launch, Outcome, Program,
         Usage,
     },
+    node::Mark,
     plan::ProposedPlan,
     resources::{
         Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, NodeSpec, Placement, Request,
@@ -203,12 +204,19 @@ impl Cluster {
     }
 
     pub fn hello(&mut self, node: &str, boot_id: &str, runs: &[RunId]) -> Vec<Event> {
+        let as_of = self.state.sequence();
+        self.hello_as_of(node, boot_id, runs, Some(as_of))
+    }
+
+    /// A greeting whose list of runs is true for a record.
+    pub fn hello_as_of(&mut self, node: &str, boot_id: &str, runs: &[RunId], as_of: Option<Sequence>) -> Vec<Event> {
         self.ok(
             &executor(node),
             Command::NodeHello {
                 boot_id: boot_id.into(),
                 parts: runs.iter().map(|run| self.part(*run, node)).collect(),
                 highest_run: None,
+                as_of: as_of.map(mark),
             },
         )
     }
@@ -329,4 +337,14 @@ fn assert_transitional(state: &State) {
     for node in state.nodes() {
         assert!(node.free_cores.len() <= u64::from(node.spec.cores));
     }
+}
+
+/// A moment that a node was told of.
+pub fn mark(sequence: Sequence) -> Mark {
+    Mark { session: Timestamp(0), sequence }
+}
+
+/// A node of the job was lost, and how.
+pub fn node_lost(why: &str) -> Outcome {
+    Outcome::NodeLost(why.to_owned())
 }

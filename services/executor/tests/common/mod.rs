@@ -14,7 +14,7 @@ use muster_schemas::{
     command::{Answer, Command, CommandEnvelope, QueryAnswer, Reply},
     event::{NodeExit, Owner, StopReason, TraceContext},
     job::{ExitStatus, Launch, Program},
-    node::{Heartbeat, LaunchOrder, NodeOrder, OrderNode},
+    node::{Briefing, Heartbeat, LaunchOrder, NodeOrder, OrderNode},
     resources::IndexSet,
     subjects,
 };
@@ -273,7 +273,9 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
                     continue;
                 }
                 let reply = match &envelope.command {
-                    Command::NodeHello { .. } => Reply::NodeOrders(std::mem::take(&mut notes.orders)),
+                    Command::NodeHello { .. } => {
+                        Reply::NodeOrders(Briefing { orders: std::mem::take(&mut notes.orders), mark: None })
+                    }
                     _ => Reply::Done,
                 };
                 notes.commands.push(envelope);
@@ -289,7 +291,7 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
             let heartbeat: Heartbeat = request.message.decode().unwrap();
             assert_eq!(heartbeat.node, NODE);
             let orders = std::mem::take(&mut taken.lock().unwrap().orders);
-            request.reply(Message::encode(&orders).unwrap());
+            request.reply(Message::encode(&Briefing { orders, mark: None }).unwrap());
         }
     });
     let mut queries = bus.serve(subjects::HEAD).await.unwrap();

@@ -206,7 +206,7 @@ impl System {
     pub fn hello(&self, name: &str) {
         self.command(
             Actor::Executor(name.into()),
-            Command::NodeHello { boot_id: "boot".into(), parts: vec![], highest_run: None },
+            Command::NodeHello { boot_id: "boot".into(), parts: vec![], highest_run: None, as_of: None },
         );
     }
 

@@ -56,7 +56,8 @@ impl Ledger {
             .command(&Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: false })
             .await;
         for number in 1..=nodes {
-            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
+            let hello =
+                Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
             ledger.command(&Actor::Executor(format!("node{number}")), hello).await;
         }
         ledger

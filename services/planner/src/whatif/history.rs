@@ -234,7 +234,7 @@ impl History {
     fn waits(&self, job: JobId) -> bool {
         let is_array = job.index.is_none() && self.arrays.contains(&job.number);
         let last_run = self.jobs.get(&job).and_then(|past| past.runs.last());
-        !is_array && last_run.is_none_or(|run| matches!(run.ended, Some((_, Outcome::Requeued | Outcome::NodeLost))))
+        !is_array && last_run.is_none_or(|run| matches!(run.ended, Some((_, Outcome::Requeued | Outcome::NodeLost(_)))))
     }
 
     /// Whether the job is put back because a run of it has ended, rather than out of its end.

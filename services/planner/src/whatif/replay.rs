@@ -405,7 +405,7 @@ fn exit_of(outcome: &Outcome, now: Timestamp) -> NodeExit {
         Outcome::TimedOut => (None, EndCause::Walltime),
         Outcome::OutOfMemory => (None, EndCause::OutOfMemory),
         Outcome::LaunchFailed(why) => (None, EndCause::LaunchFailed(why.clone())),
-        Outcome::NodeLost => (None, EndCause::Lost("as it was".into())),
+        Outcome::NodeLost(why) => (None, EndCause::Lost(why.clone())),
         Outcome::Cancelled | Outcome::Requeued | Outcome::Preempted => (None, EndCause::Killed),
         Outcome::Completed
         | Outcome::DeadlineMissed

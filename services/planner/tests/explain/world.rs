@@ -77,7 +77,8 @@ impl World {
         world.must(&Actor::Ledger, Command::Configure { change, keep_unnamed: false });
         world.must(&Actor::Ledger, Command::SetPolicy { policy: Box::new(policy.clone()) });
         for name in names {
-            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
+            let hello =
+                Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
             world.must(&Actor::Executor(name), hello);
         }
         world

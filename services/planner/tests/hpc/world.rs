@@ -98,7 +98,8 @@ impl World {
         };
         world.command(&Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: false });
         for number in 1..=nodes {
-            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
+            let hello =
+                Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
             world.command(&Actor::Executor(format!("n{number}")), hello);
         }
         world.command(&Actor::Ledger, Command::SetScheduling { settings: Box::new(settings) });

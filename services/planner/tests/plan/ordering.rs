@@ -169,7 +169,7 @@ fn a_job_that_can_never_fit_blocks_nobody() {
     assert!(matches!(world.reason(large), Some(WaitReason::NeverFits(_))), "{:?}", world.reason(large));
     world.configure(ClusterConfig { nodes: nodes(4, 2), queues: vec![queue("default")], ..ClusterConfig::default() });
     for name in ["n3", "n4"] {
-        let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
+        let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
         world.command(&Actor::Executor(name.into()), hello).expect("heard");
     }
     world.end(small);

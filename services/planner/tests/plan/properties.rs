@@ -161,7 +161,8 @@ fn happen(world: &mut World, step: &Step) {
         Step::Resume(at) => {
             // A node that was lost comes back, one that was drained takes jobs again.
             let (_, name) = node(world, at);
-            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
+            let hello =
+                Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
             world.command(&Actor::Executor(name.clone()), hello).expect("heard");
             Some(Command::ResumeNodes { nodes: vec![name] })
         }

@@ -30,7 +30,8 @@ impl World {
         let names: Vec<String> = config.nodes.iter().map(|node| node.name.clone()).collect();
         world.configure(config);
         for name in names {
-            let hello = Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None };
+            let hello =
+                Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
             world.command(&Actor::Executor(name), hello).expect("the node is known");
         }
         world

@@ -158,7 +158,7 @@ fn a_lost_node_is_lost_and_comes_back() {
     let mut twice = spec(8, Some(100));
     twice.requeue = RequeuePolicy { on_node_lost: true, ..RequeuePolicy::default() };
     let twice = script.submit_spec(0, "anna", twice);
-    script.takes(twice, 30, Outcome::NodeLost);
+    script.takes(twice, 30, Outcome::NodeLost("lost".into()));
     script.takes(twice, 40, Outcome::Completed);
     let small = script.submit(1, "bert", 4, Some(50));
     script.takes(small, 50, Outcome::Completed);

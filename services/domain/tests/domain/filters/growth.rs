@@ -131,8 +131,7 @@ fn a_run_that_ends_during_the_call_leaves_nothing_set_aside() {
     grow(&mut cluster, j1);
     let run = cluster.run_of(j1).expect("it runs");
     let call = cluster.claim("r1", j1);
-    cluster
-        .ok(&executor("node1"), Command::NodeHello { boot_id: "boot2".into(), parts: Vec::new(), highest_run: None });
+    cluster.hello("node1", "boot2", &[]);
     assert!(cluster.state.run(run).is_none());
     cluster.offer_cores(j2, 2);
     let events = cluster.report("r1", call, CallOutcome::Called(Box::new(code(0))));

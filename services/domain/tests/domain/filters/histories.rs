@@ -220,7 +220,15 @@ impl Model {
                     2 => (root(), Command::ResumeNodes { nodes: vec![name] }),
                     _ => {
                         let parts = known.runs.iter().map(|run| PartId::new(*run, 0)).collect();
-                        (executor(&name), Command::NodeHello { boot_id: "boot1".into(), parts, highest_run: None })
+                        (
+                            executor(&name),
+                            Command::NodeHello {
+                                boot_id: "boot1".into(),
+                                parts,
+                                highest_run: None,
+                                as_of: Some(mark(self.cluster.state.sequence())),
+                            },
+                        )
                     }
                 }
             }
