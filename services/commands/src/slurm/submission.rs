@@ -6,7 +6,7 @@ mod tests;
 use super::{
     limits::own_limits,
     refusals,
-    site::{group_name, host, unreachable, user_name, variable, was_refused},
+    site::{away, group_name, host, unreachable, user_name, variable, was_refused},
 };
 use crate::stderr_line;
 use crate::{caller, connection::ConnectionOptions, verdict::wait_until_decided};
@@ -190,7 +190,7 @@ pub fn fit_to_deadlines(
     if spec.components.iter().all(|component| component.deadline.is_none() && component.reservation.is_none()) {
         return Ok(());
     }
-    let lost = |error: ClientError| Problem::Failed(unreachable(command.name(), &error));
+    let lost = |error: ClientError| unanswered(command, &error);
     let queues = client.queues(Moment::Now).map_err(lost)?.queues;
     let reservations = match spec.components.iter().any(|component| component.reservation.is_some()) {
         true => client.reservations(Moment::Now).map_err(lost)?.reservations,
@@ -243,6 +243,15 @@ pub fn submit(command: Command, client: &mut Client, spec: &mut JobSpec) -> Resu
     }
 }
 
+/// The system does not answer: nothing was submitted.
+pub fn unanswered(command: Command, error: &ClientError) -> Problem {
+    if !error.may_pass() {
+        return Problem::Failed(unreachable(command.name(), error));
+    }
+    refusals::is_known();
+    Problem::Refused(Refusal::Rejected(Rejection::Other(away(error))))
+}
+
 /// The job that a refusal says does not exist.
 fn unknown_job(refused: &ClientError) -> Option<String> {
     let ClientError::Refused(ErrorBody { code: ErrorCode::NotFound, message }) = refused else { return None };
@@ -268,9 +277,10 @@ fn end_of_unknown_job_is_met(spec: &mut JobSpec, unknown: &str) -> bool {
 
 /// A refusal of the system in Slurm's words (SL-C-09).
 pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem {
-    let ClientError::Refused(ErrorBody { code, message }) = error else {
-        return Problem::Failed(unreachable(command.name(), &error));
-    };
+    let ClientError::Refused(ErrorBody { code, message }) = error else { return unanswered(command, &error) };
+    if code == ErrorCode::Unavailable {
+        return unanswered(command, &ClientError::Refused(ErrorBody { code, message }));
+    }
     let says = |text: &str| message.contains(text);
     // The queue that is meant stands in the message: any component can have named it.
     let partition = || message.split('`').nth(1).unwrap_or_default().to_owned();

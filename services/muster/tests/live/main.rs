@@ -10,6 +10,7 @@ mod hpcpack;
 mod reservations;
 mod slurm;
 mod slurm_accounts;
+mod slurm_away;
 mod slurm_changes;
 mod slurm_clients;
 mod slurm_commands;
