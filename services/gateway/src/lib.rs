@@ -15,6 +15,7 @@ mod listen;
 mod listings;
 mod live;
 mod metrics;
+mod own_job;
 mod params;
 mod planning;
 mod reader;

@@ -21,6 +21,7 @@ use crate::{
     service::Opened,
     signing::{self, Signer},
     storage::{StateAfter, Storage},
+    tokens::JobTokens,
 };
 use muster_domain::{
     State,
@@ -119,6 +120,7 @@ struct Round<'log> {
 pub(crate) struct Engine {
     storage: Arc<Storage>,
     signer: Arc<Signer>,
+    tokens: Arc<JobTokens>,
     limits: Arc<dyn TemplateLimits>,
     state: State,
     head: Head,
@@ -137,7 +139,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// A loop that goes on behind the end of the log.
     pub(crate) fn new(opened: Opened, limits: Arc<dyn TemplateLimits>, clock: Clock, outlets: Outlets) -> Self {
-        let Opened { storage, signer, state, head } = opened;
+        let Opened { storage, signer, tokens, state, head } = opened;
         let now = clock.monotonic();
         let liveness = Liveness::new(now);
         let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
@@ -145,6 +147,7 @@ impl Engine {
         Self {
             storage,
             signer,
+            tokens,
             limits,
             state,
             head,
@@ -501,7 +504,7 @@ impl Engine {
         for (node, seed) in orders {
             let order = dispatch::complete(&self.state, node, seed, log, &mut lists);
             if let (Some(order), Some(node)) = (order, self.state.node(node)) {
-                self.outlets.order(node.spec.name.clone(), order);
+                self.outlets.order(node.spec.name.clone(), self.tokens.give(order));
             }
         }
     }
@@ -533,9 +536,11 @@ impl Engine {
         match pending {
             Pending::Answer(reply, answer) => reply(answer),
             Pending::Unknown(reply) => reply(Vec::new()),
-            Pending::Heartbeat(reply, node, parts) => reply(dispatch::reconcile(&self.state, node, &parts, log)),
+            Pending::Heartbeat(reply, node, parts) => {
+                reply(dispatch::reconcile(&self.state, node, &parts, log, &self.tokens))
+            }
             Pending::Hello(reply, sequence, node, runs) => {
-                let orders = dispatch::reconcile(&self.state, node, &runs, log);
+                let orders = dispatch::reconcile(&self.state, node, &runs, log, &self.tokens);
                 reply(Answer { sequence, result: Ok(Reply::NodeOrders(orders)) });
             }
         }

@@ -415,6 +415,12 @@ const LEDGER: Section = Section {
             "",
             "Records older than this are moved to archive files, once they fill one. Without it everything stays in the log.",
         ),
+        key(
+            "public_address",
+            Kind::Text,
+            "",
+            "The address of a gateway that all nodes reach, such as `https://head:7457`. Jobs find it in `MUSTER_SERVER`, and in `MUSTER_TOKEN` a token that is good for their own job while it runs. Without it they call the gateway that their submitter called.",
+        ),
     ],
 };
 
