@@ -11,14 +11,15 @@ mod plans;
 mod query;
 mod reservations;
 mod steps;
+mod tls;
 
-pub use connection::{Endpoint, EndpointError, Response};
+pub use connection::{Endpoint, EndpointError, Response, Tls};
 pub use error::ClientError;
 pub use events::{EventStream, ServerEvent};
 pub use query::{JobQuery, Moment};
 pub use steps::{OutputReader, StepAddress};
 
-use connection::Connection;
+use connection::{Connection, describe};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, StepId,
     cluster::{ClusterChange, ClusterConfig},

@@ -58,6 +58,26 @@ pub struct ConnectionOptions {
         help_heading = "Connection"
     )]
     pub token: Option<String>,
+    /// The certificate, in PEM, of the authority that vouches for an https:// address, if this host does not know it
+    #[arg(
+        long,
+        global = true,
+        env = "MUSTER_CA",
+        hide_env_values = true,
+        value_name = "FILE",
+        help_heading = "Connection"
+    )]
+    pub ca: Option<PathBuf>,
+    /// Send the token to an http:// address of another host, where everybody on the way can read it
+    #[arg(
+        long,
+        global = true,
+        env = "MUSTER_CLEAR_TOKEN",
+        hide_env_values = true,
+        value_parser = clap::builder::FalseyValueParser::new(),
+        help_heading = "Connection"
+    )]
+    pub clear_token: bool,
 }
 
 impl ConnectionOptions {
@@ -85,10 +105,27 @@ impl ConnectionOptions {
             Some(server) => {
                 let endpoint: Endpoint =
                     server.parse().map_err(|error| Failure::usage(format!("--server: {error}")))?;
-                Ok(endpoint.with_token(self.token.clone()))
+                let endpoint = endpoint.with_token(self.token.clone()).with_authority(self.ca.clone());
+                if endpoint.sends_token_in_clear() && !self.clear_token {
+                    return Err(Failure::usage(format!(
+                        "{endpoint} is of another host and not encrypted, so the token is not sent there: use an https:// \
+                         address, or set MUSTER_CLEAR_TOKEN=1 if nobody else can read on the way"
+                    )));
+                }
+                Ok(endpoint)
             }
             None => Ok(Endpoint::Unix(self.data_dir()?.join(SOCKET))),
         }
+    }
+
+    /// The variables by which commands find the same instance, also inside a job.
+    pub fn variables(&self) -> Result<Vec<(&'static str, String)>, Failure> {
+        let Some(server) = &self.server else {
+            return Ok(vec![("MUSTER_DATA", self.data_dir()?.to_string_lossy().into_owned())]);
+        };
+        let authority = self.ca.as_ref().map(|file| ("MUSTER_CA", file.to_string_lossy().into_owned()));
+        let clear = self.clear_token.then(|| ("MUSTER_CLEAR_TOKEN", "1".to_owned()));
+        Ok([("MUSTER_SERVER", server.clone())].into_iter().chain(authority).chain(clear).collect())
     }
 
     /// A client of the gateway; it connects with its first request. It gives up at once if the gateway is away, unless

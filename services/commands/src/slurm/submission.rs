@@ -99,7 +99,7 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
     let process = caller::Caller::this_process(connection).map_err(|error| failed(command, error))?;
     let mut environment = process.environment;
     environment.retain(|(name, _)| !NOT_INHERITED.contains(&name.as_str()));
-    if let Some((name, value)) = process.instance {
+    for (name, value) in process.instance {
         environment.retain(|(known, _)| known != name);
         environment.push((name.to_owned(), value));
     }
@@ -126,11 +126,15 @@ pub fn text_of(path: &str) -> Option<String> {
 
 /// The variables by which commands find an instance. The secret for it is not among them.
 const LEADING: [&str; 2] = ["MUSTER_DATA", "MUSTER_SERVER"];
+/// What else it takes to reach one.
+const REACHING: [&str; 2] = ["MUSTER_CA", "MUSTER_CLEAR_TOKEN"];
 
 /// Has the commands inside a job or step find the instance of their submitter, whatever `--export` leaves of its environment:
 /// Slurm's daemon gives `SLURM_CONF` to each of them (SL-E-13). Who names another instance there gets that one.
 pub fn lead_back(environment: &mut BTreeMap<String, String>, caller: &Caller) {
-    let is_leading = |(name, value): &&(String, String)| LEADING.contains(&name.as_str()) && !value.is_empty();
+    let is_leading = |(name, value): &&(String, String)| {
+        LEADING.iter().chain(&REACHING).any(|known| known == name) && !value.is_empty()
+    };
     let own: BTreeMap<String, String> = caller.environment.iter().filter(is_leading).cloned().collect();
     let named = |name: &&str| environment.get(*name).filter(|value| !value.is_empty());
     let is_another = |name: &&str| named(name).is_some_and(|value| own.get(*name) != Some(value));

@@ -785,7 +785,20 @@ const GATEWAY: Section = Section {
             "listen",
             Kind::Text,
             "",
-            "The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. The connection is not encrypted: put a proxy in front of it where that is needed.",
+            "The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. An address that other hosts reach needs `tls_certificate` and `tls_key`, or `allow_clear_tokens`.",
+        ),
+        key(
+            "tls_certificate",
+            Kind::Path,
+            "",
+            "The gateway's certificate in PEM, followed by those that lead to its authority. Connections over TCP are encrypted then: addresses begin with `https://`. It is read again when it changes.",
+        ),
+        key("tls_key", Kind::Path, "", "The private key of `tls_certificate`, in PEM. Its mode is 0600 or 0640."),
+        key(
+            "allow_clear_tokens",
+            Kind::Boolean,
+            "false",
+            "Listen on an address of other hosts without TLS, where tokens can be read on the way: for a gateway behind a proxy that ends TLS.",
         ),
         key(
             "tokens_file",

@@ -24,4 +24,5 @@ mod slurm_staging;
 mod slurm_steps;
 mod steps;
 mod system;
+mod tcp;
 mod whatif;
