@@ -7,6 +7,7 @@ use crate::{
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Launch, Occasion},
+    job_token::JobToken,
     node::{Briefing, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
@@ -650,6 +651,8 @@ pub enum Query {
         /// Those asked about.
         of: Vec<Sequence>,
     },
+    /// Whether this is the token of a job that the ledger made. It does not say whether the run lasts.
+    JobToken(JobToken),
     /// Which job or task of an array a number means, also of those that the state has forgotten: the number of a component
     /// means its job.
     JobOfNumber {
@@ -708,6 +711,8 @@ pub enum QueryAnswer {
     Causes(Vec<Option<Sequence>>),
     /// What a number means; `None` if it was never given.
     JobOfNumber(Option<JobId>),
+    /// Whether the ledger made the token.
+    JobToken(bool),
 }
 
 /// What a job was described with.

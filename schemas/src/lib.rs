@@ -14,6 +14,7 @@ pub mod filter_order;
 pub mod hosts;
 pub mod ids;
 pub mod job;
+pub mod job_token;
 pub mod node;
 pub mod notify;
 pub mod output;

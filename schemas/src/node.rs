@@ -5,6 +5,7 @@ use crate::{
     event::{Owner, StopReason, TraceContext},
     ids::{JobId, PartId, RunId, Sequence, StepId},
     job::{Checkpoint, Launch},
+    job_token::JobAccess,
     resources::IndexSet,
     steps::StepTasks,
     time::Timestamp,
@@ -159,6 +160,8 @@ pub struct LaunchOrder {
     pub kill_grace_seconds: u32,
     /// The trace of the job.
     pub trace: TraceContext,
+    /// How its processes reach a gateway; `None` until the ledger sends the order.
+    pub access: Option<JobAccess>,
 }
 
 /// What the ledger adds to the submitter's environment: the name of the cluster, under this name.

@@ -3,12 +3,13 @@
 use crate::{
     error::ClientError,
     names::{socket_addresses, unknown_host},
+    tls,
 };
 use muster_schemas::CommandId;
 use std::{
     fmt,
     io::{self, BufRead as _, BufReader, Read, Write},
-    net::TcpStream,
+    net::{IpAddr, TcpStream},
     os::unix::net::UnixStream,
     path::PathBuf,
     str::FromStr,
@@ -32,12 +33,21 @@ pub enum Endpoint {
         address: String,
         /// Sent as bearer token.
         token: Option<String>,
+        /// Whether the connection is encrypted, and how it is told that the gateway is the right one.
+        tls: Option<Tls>,
     },
+}
+
+/// How a gateway is told to be the one that was meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// A file with the certificates, in PEM, of the authorities that may vouch for it; `None` for those that this host trusts.
+    pub authority: Option<PathBuf>,
 }
 
 /// The text is not the address of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not the address of a gateway such as http://host:7457 or unix:/path/muster.sock")]
+#[error("`{0}` is not the address of a gateway such as https://host:7457, http://host:7457 or unix:/path/muster.sock")]
 pub struct EndpointError(String);
 
 impl FromStr for Endpoint {
@@ -49,15 +59,20 @@ impl FromStr for Endpoint {
             let path = path.strip_prefix("//").unwrap_or(path);
             return if path.is_empty() { Err(error()) } else { Ok(Self::Unix(path.into())) };
         }
-        let address = text.strip_prefix("http://").ok_or_else(error)?.trim_end_matches('/');
+        let (address, tls, port) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
+            (Some(address), _) => (address, Some(Tls::default()), 443),
+            (None, Some(address)) => (address, None, 80),
+            (None, None) => return Err(error()),
+        };
+        let address = address.trim_end_matches('/');
         let bad = |c: char| c.is_whitespace() || c.is_control() || "/?#@".contains(c);
         if address.is_empty() || address.contains(bad) {
             return Err(error());
         }
         // A colon inside the brackets of an IPv6 address is no port.
         let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let address = if has_port { address.to_owned() } else { format!("{address}:80") };
-        Ok(Self::Tcp { address, token: None })
+        let address = if has_port { address.to_owned() } else { format!("{address}:{port}") };
+        Ok(Self::Tcp { address, token: None, tls })
     }
 }
 
@@ -65,9 +80,22 @@ impl Endpoint {
     /// The same endpoint with a token; a Unix socket needs none.
     pub fn with_token(self, new: Option<String>) -> Self {
         match self {
-            Self::Tcp { address, token } => Self::Tcp { address, token: new.or(token) },
+            Self::Tcp { address, token, tls } => Self::Tcp { address, token: new.or(token), tls },
             unix @ Self::Unix(_) => unix,
         }
+    }
+
+    /// The same endpoint, whose certificate is checked by the authority in a file; without TLS there is nothing to check.
+    pub fn with_authority(self, authority: Option<PathBuf>) -> Self {
+        match self {
+            Self::Tcp { address, token, tls: Some(_) } => Self::Tcp { address, token, tls: Some(Tls { authority }) },
+            other => other,
+        }
+    }
+
+    /// Whether a token would be sent to another host so that everybody on the way can read it.
+    pub fn sends_token_in_clear(&self) -> bool {
+        matches!(self, Self::Tcp { address, token: Some(_), tls: None } if !is_loopback(address))
     }
 
     fn host(&self) -> &str {
@@ -82,7 +110,8 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unix(path) => write!(f, "{}", path.display()),
-            Self::Tcp { address, .. } => write!(f, "http://{address}"),
+            Self::Tcp { address, tls: None, .. } => write!(f, "http://{address}"),
+            Self::Tcp { address, tls: Some(_), .. } => write!(f, "https://{address}"),
         }
     }
 }
@@ -102,6 +131,7 @@ pub struct Response {
 enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Tls(Box<tls::Stream>),
 }
 
 impl Read for Socket {
@@ -109,6 +139,7 @@ impl Read for Socket {
         match self {
             Self::Unix(socket) => socket.read(buffer),
             Self::Tcp(socket) => socket.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -118,11 +149,15 @@ impl Write for Socket {
         match self {
             Self::Unix(socket) => socket.write(bytes),
             Self::Tcp(socket) => socket.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Self::Unix(_) | Self::Tcp(_) => Ok(()),
+            Self::Tls(stream) => stream.flush(),
+        }
     }
 }
 
@@ -148,13 +183,22 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, ClientError> {
-        let socket = match endpoint {
-            Endpoint::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
-            Endpoint::Tcp { address, .. } => connect_tcp(address).map(Socket::Tcp),
-        };
         let unreachable =
             |error: io::Error| ClientError::Unreachable { endpoint: endpoint.to_string(), reason: describe(&error) };
-        Ok(Self { socket: BufReader::with_capacity(BUFFER_BYTES, socket.map_err(unreachable)?) })
+        let socket = match endpoint {
+            Endpoint::Unix(path) => Socket::Unix(UnixStream::connect(path).map_err(unreachable)?),
+            Endpoint::Tcp { address, tls, .. } => {
+                let socket = connect_tcp(address).map_err(unreachable)?;
+                match tls {
+                    None => Socket::Tcp(socket),
+                    Some(Tls { authority }) => {
+                        socket.set_read_timeout(Some(CONNECT_TIMEOUT)).map_err(unreachable)?;
+                        Socket::Tls(Box::new(tls::connect(socket, address, authority.as_deref())?))
+                    }
+                }
+            }
+        };
+        Ok(Self { socket: BufReader::with_capacity(BUFFER_BYTES, socket) })
     }
 
     /// How long reading may take; `None` means for ever.
@@ -162,6 +206,7 @@ impl Connection {
         let result = match self.socket.get_ref() {
             Socket::Unix(socket) => socket.set_read_timeout(timeout),
             Socket::Tcp(socket) => socket.set_read_timeout(timeout),
+            Socket::Tls(stream) => stream.sock.set_read_timeout(timeout),
         };
         result.map_err(lost)
     }
@@ -196,6 +241,7 @@ impl Connection {
         } else {
             socket.write_all(&request).and_then(|()| socket.write_all(body))
         };
+        let written = written.and_then(|()| socket.flush());
         match written {
             // The gateway may have refused a body that it found too large before it had it all: read what it says.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -397,6 +443,13 @@ fn number(digits: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(text, radix).ok()
 }
 
+/// Whether an address is of this host, so that nobody else can read what goes there.
+fn is_loopback(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 fn lost(error: io::Error) -> ClientError {
     ClientError::AnswerLost(describe(&error))
 }
@@ -406,7 +459,7 @@ fn cut_short() -> ClientError {
 }
 
 /// What the system says, in the words of people where the usual ones mislead.
-fn describe(error: &io::Error) -> String {
+pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such socket or host; is muster running?".to_owned(),
         io::ErrorKind::ConnectionRefused => "nobody listens there; is muster running?".to_owned(),
@@ -421,15 +474,35 @@ mod tests {
 
     #[test]
     fn endpoints_are_read_or_refused() {
-        let tcp = |address: &str| Ok(Endpoint::Tcp { address: address.into(), token: None });
+        let tcp = |address: &str| Ok(Endpoint::Tcp { address: address.into(), token: None, tls: None });
+        let tls = |address: &str| Ok(Endpoint::Tcp { address: address.into(), token: None, tls: Some(Tls::default()) });
+        assert_eq!("https://host:7457/".parse(), tls("host:7457"));
+        assert_eq!("https://[::1]".parse(), tls("[::1]:443"));
         assert_eq!("http://host:7457/".parse(), tcp("host:7457"));
         assert_eq!("http://host".parse(), tcp("host:80"));
         assert_eq!("http://[::1]:8".parse(), tcp("[::1]:8"));
         assert_eq!("unix:/a/b".parse(), Ok(Endpoint::Unix("/a/b".into())));
         assert_eq!("unix:///a/b".parse(), Ok(Endpoint::Unix("/a/b".into())));
-        for bad in ["", "host", "https://host", "http://", "http://a/b", "http://a b", "unix:", "http://u@h"] {
+        for bad in ["", "host", "https://", "ftp://host", "http://", "http://a/b", "http://a b", "unix:", "http://u@h"]
+        {
             assert!(bad.parse::<Endpoint>().is_err(), "`{bad}`");
         }
+    }
+
+    #[test]
+    fn a_token_goes_in_clear_only_within_a_host() {
+        let clear = |text: &str, token: Option<&str>| {
+            let endpoint: Endpoint = text.parse().unwrap();
+            endpoint.with_token(token.map(str::to_owned)).sends_token_in_clear()
+        };
+        for local in ["http://localhost:1", "http://127.0.0.1:1", "http://127.9.0.1", "http://[::1]:1", "unix:/a"] {
+            assert!(!clear(local, Some("secret")), "{local}");
+        }
+        for remote in ["http://head:1", "http://10.0.0.1:1", "http://[fd00::1]:1", "http://localhost.example.org:1"] {
+            assert!(clear(remote, Some("secret")), "{remote}");
+            assert!(!clear(remote, None), "{remote}");
+        }
+        assert!(!clear("https://head:1", Some("secret")));
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl ClientError {
         matches!(self, Self::Refused(_))
     }
 
+    /// Whether the gateway or the ledger is away, so that another try may succeed.
+    pub const fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::AnswerLost(_)) || self.is_unavailable()
+    }
+
     /// Whether the same request may succeed later.
     pub const fn is_unavailable(&self) -> bool {
         matches!(self.code(), Some(ErrorCode::Unavailable))

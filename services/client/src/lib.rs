@@ -11,14 +11,15 @@ mod plans;
 mod query;
 mod reservations;
 mod steps;
+mod tls;
 
-pub use connection::{Endpoint, EndpointError, Response};
+pub use connection::{Endpoint, EndpointError, Response, Tls};
 pub use error::ClientError;
 pub use events::{EventStream, ServerEvent};
 pub use query::{JobQuery, Moment};
 pub use steps::{OutputReader, StepAddress};
 
-use connection::Connection;
+use connection::{Connection, describe};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, StepId,
     cluster::{ClusterChange, ClusterConfig},
@@ -42,6 +43,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause before it is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Tries to reach a gateway that is away get this rare: hundreds of commands may wait for the same one.
+const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// So many jobs are asked for at a time with all that is known of them.
 const DETAILS_AT_A_TIME: usize = 500;
 /// How long a request waits for the head of its answer.
@@ -59,13 +62,15 @@ pub struct Client {
     endpoint: Endpoint,
     connection: Option<Connection>,
     patience: Duration,
+    /// How long a gateway that is away is waited for; zero for not at all.
+    reach: Duration,
     on_failure: fn(&ClientError),
 }
 
 impl Client {
     /// A client of the gateway at an endpoint. It connects with the first request.
     pub const fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, connection: None, patience: PATIENCE, on_failure: |_| {} }
+        Self { endpoint, connection: None, patience: PATIENCE, reach: Duration::ZERO, on_failure: |_| {} }
     }
 
     /// The same client, which says so when a command of its is not done.
@@ -73,9 +78,16 @@ impl Client {
         Self { on_failure, ..self }
     }
 
-    /// The same client, which repeats a command whose answer was lost for so long.
+    /// The same client, which repeats a command whose answer was lost for so long. It also waits no longer than this for a
+    /// gateway that is away.
     pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+        Self { patience, reach: self.reach.min(patience), ..self }
+    }
+
+    /// The same client, which waits this long for a gateway that is away or cannot reach the ledger: it asks queries again,
+    /// and sends commands again under the same id. Without this it gives up at once as long as nothing was sent.
+    pub fn waiting(self, reach: Duration) -> Self {
+        Self { reach, patience: self.patience.max(reach), ..self }
     }
 
     /// Submits jobs, all or none. They are on the ledger's disk when this returns.
@@ -256,7 +268,7 @@ impl Client {
         name: Option<&str>,
         with_finished: bool,
     ) -> Result<JobsPage, ClientError> {
-        let body = accepted(self.ask("GET", &query::whole_list_path(user, name, with_finished), &[], None)?)?;
+        let body = self.query(&query::whole_list_path(user, name, with_finished))?;
         // A gateway of another version writes views in another way; JSON both understand.
         codec::decode(&body).or_else(|_| {
             let states = if with_finished { JobState::ALL.to_vec() } else { Vec::new() };
@@ -396,8 +408,7 @@ impl Client {
     /// # Errors
     /// The request was refused or not answered, or the answer is damaged.
     pub fn records(&mut self, from: Sequence, max_bytes: u32) -> Result<Commit, ClientError> {
-        let response = self.ask("GET", &format!("/v1/records?from={from}&max_bytes={max_bytes}"), &[], None)?;
-        let body = accepted(response)?;
+        let body = self.query(&format!("/v1/records?from={from}&max_bytes={max_bytes}"))?;
         codec::decode(&body).map_err(|error| ClientError::Protocol(format!("records are damaged: {error}")))
     }
 
@@ -442,7 +453,7 @@ impl Client {
     /// # Errors
     /// The request was refused or not answered.
     pub fn text(&mut self, path: &str) -> Result<String, ClientError> {
-        let body = accepted(self.ask("GET", path, &[], None)?)?;
+        let body = self.query(path)?;
         String::from_utf8(body).map_err(|_| ClientError::Protocol(format!("{path} is not text")))
     }
 
@@ -451,14 +462,27 @@ impl Client {
     /// # Errors
     /// The request was refused or not answered.
     pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, ClientError> {
-        parse(&accepted(self.ask("GET", path, &[], None)?)?)
+        parse(&self.query(path)?)
+    }
+
+    /// Asks for a resource, again and again for as long as a gateway that is away is waited for.
+    fn query(&mut self, path: &str) -> Result<Vec<u8>, ClientError> {
+        let deadline = Instant::now() + self.reach;
+        let mut pause = RETRY_PAUSE;
+        loop {
+            match self.ask("GET", path, &[], None).and_then(accepted) {
+                Err(error) if error.may_pass() && Instant::now() < deadline => wait_longer(&mut pause),
+                answered => return answered,
+            }
+        }
     }
 
     /// Asks until an answer is final. The gateway may be restarted meanwhile.
     fn poll<T: DeserializeOwned>(&mut self, path: &str, is_final: impl Fn(&T) -> bool) -> Result<T, ClientError> {
         let mut last_contact = Instant::now();
         loop {
-            match self.get::<T>(path) {
+            let answer = self.ask("GET", path, &[], None).and_then(accepted);
+            match answer.and_then(|body| parse::<T>(&body)) {
                 Ok(view) if is_final(&view) => return Ok(view),
                 Ok(_) => last_contact = Instant::now(),
                 Err(error) if error.is_refusal() && !error.is_unavailable() => return Err(error),
@@ -486,26 +510,29 @@ impl Client {
     }
 
     fn repeat(&mut self, id: CommandId, method: &str, path: &str, json: &[u8]) -> Result<Vec<u8>, ClientError> {
-        let deadline = Instant::now() + self.patience;
+        let begin = Instant::now();
         let mut sent_before = false;
+        let mut pause = RETRY_PAUSE;
         loop {
             let result = self.ask(method, path, json, Some(id)).and_then(accepted);
             let error = match result {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
-            let nothing_happened = match &error {
-                ClientError::Unreachable { .. } => !sent_before,
-                ClientError::AnswerLost(_) => false,
-                refusal => !refusal.is_unavailable(),
-            };
-            if nothing_happened {
+            if !error.may_pass() {
                 return Err(error);
             }
-            if Instant::now() >= deadline {
+            sent_before |= !matches!(error, ClientError::Unreachable { .. });
+            if !sent_before {
+                if begin.elapsed() >= self.reach {
+                    return Err(error);
+                }
+                wait_longer(&mut pause);
+                continue;
+            }
+            if begin.elapsed() >= self.patience {
                 return Err(ClientError::AnswerLost(error.to_string()));
             }
-            sent_before = true;
             std::thread::sleep(RETRY_PAUSE);
         }
     }
@@ -535,6 +562,12 @@ impl Client {
         connection.set_timeout(Some(ANSWER_TIMEOUT))?;
         Ok(connection)
     }
+}
+
+/// Pauses before another try to reach a gateway; the next pause is longer.
+fn wait_longer(pause: &mut Duration) {
+    std::thread::sleep(*pause);
+    *pause = (*pause * 2).min(LONGEST_RETRY_PAUSE);
 }
 
 /// The body of an answer, or the error that it tells.

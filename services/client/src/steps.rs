@@ -42,7 +42,7 @@ impl StepAddress {
 impl Client {
     /// A client of the same gateway with a connection of its own: while one waits for output, another sends input.
     pub fn another(&self) -> Self {
-        Self::new(self.endpoint.clone()).with_patience(self.patience).telling(self.on_failure)
+        Self { connection: None, endpoint: self.endpoint.clone(), ..*self }
     }
 
     /// Launches a step inside a running job. For cores that other steps use it waits up to so many seconds, at most 60, and

@@ -12,8 +12,8 @@ pub struct Caller {
     pub environment: Vec<(String, String)>,
     /// Its file mode creation mask.
     pub umask: u32,
-    /// The variable by which `muster` finds this instance, so that it does inside the job too.
-    pub instance: Option<(&'static str, String)>,
+    /// The variables by which `muster` finds this instance, so that it does inside the job too.
+    pub instance: Vec<(&'static str, String)>,
 }
 
 impl Caller {
@@ -35,11 +35,7 @@ impl Caller {
                 }
             }
         }
-        let instance = match &connection.server {
-            Some(server) => ("MUSTER_SERVER", server.clone()),
-            None => ("MUSTER_DATA", connection.data_dir()?.to_string_lossy().into_owned()),
-        };
-        Ok(Self { directory, environment, umask: read_umask(), instance: Some(instance) })
+        Ok(Self { directory, environment, umask: read_umask(), instance: connection.variables()? })
     }
 }
 

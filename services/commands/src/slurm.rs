@@ -74,8 +74,15 @@ pub fn link() -> Option<u8> {
         data: variable("MUSTER_DATA").map(Into::into),
         server: text("MUSTER_SERVER"),
         token: text("MUSTER_TOKEN"),
+        ca: variable("MUSTER_CA").map(Into::into),
+        clear_token: text("MUSTER_CLEAR_TOKEN").is_some_and(|word| is_true(&word)),
     };
     Some(run(&connection, tool, &words))
+}
+
+/// Whether the word of a variable is not one for no, as clap reads them.
+fn is_true(word: &str) -> bool {
+    !["0", "f", "false", "n", "no", "off"].iter().any(|no| word.eq_ignore_ascii_case(no))
 }
 
 /// `muster slurm NAME ...`.

@@ -474,5 +474,6 @@ fn order(
         checkpoint: spec.checkpoint,
         kill_grace_seconds: grace,
         trace: job.trace,
+        access: None,
     })
 }

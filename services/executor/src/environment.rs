@@ -3,6 +3,7 @@
 use crate::{identity::Identity, spool::SpooledOrder};
 use muster_schemas::{
     job::Program,
+    job_token::JobAccess,
     node::LaunchOrder,
     steps::{StepTasks, TaskVariable},
 };
@@ -105,7 +106,32 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, Str
     if let Some(parent) = order.trace.to_traceparent() {
         set("TRACEPARENT", parent);
     }
+    if let Some(access) = &order.access {
+        add_access(&mut variables, access);
+    }
     variables
+}
+
+/// The data folder of an instance on this host.
+const DATA: &str = "MUSTER_DATA";
+/// The gateway's socket in it, where callers show no token and are known for who they are.
+const SOCKET: &str = "muster.sock";
+/// The address of a gateway.
+const SERVER: &str = "MUSTER_SERVER";
+/// What is shown to it.
+const TOKEN: &str = "MUSTER_TOKEN";
+
+/// Where a gateway is called over TCP, the job shows a token of its own there: that of who submitted it is in no log, and on no
+/// node.
+fn add_access(variables: &mut BTreeMap<String, String>, access: &JobAccess) {
+    let has_gateway = || variables.get(DATA).is_some_and(|data| Path::new(data).join(SOCKET).exists());
+    let has_server = variables.get(SERVER).is_some_and(|server| !server.is_empty());
+    if let Some(server) = access.server.as_ref().filter(|_| has_server || !has_gateway()) {
+        variables.insert(SERVER.to_owned(), server.clone());
+    }
+    if variables.get(SERVER).is_some_and(|server| !server.is_empty()) {
+        variables.insert(TOKEN.to_owned(), access.token.to_string());
+    }
 }
 
 /// The variable that has the rank of a task.
@@ -206,7 +232,7 @@ pub fn node_file(order: &LaunchOrder) -> String {
 mod tests {
     use super::*;
     use crate::testing::{order, spooled};
-    use muster_schemas::{JobId, node::OrderNode, resources::IndexSet};
+    use muster_schemas::{JobId, RunId, job_token::JobToken, node::OrderNode, resources::IndexSet};
 
     /// SL-P-07
     #[test]
@@ -219,6 +245,28 @@ mod tests {
             alike_on_node(&order, &StepTasks::default(), TaskVariable::NodeIndex)
         };
         assert_eq!([0, 1, 2, 3].map(|at| index(at).unwrap()), ["0", "1", "0", "2"]);
+    }
+
+    /// D6: what was shown by who submitted is replaced, and a job that calls no gateway over TCP has no token.
+    #[test]
+    fn a_job_that_calls_over_tcp_has_a_token_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().to_str().unwrap();
+        let token = JobToken { job: JobId::job(7), run: RunId(7), proof: [1; 32] };
+        let given = |environment: &[(&str, &str)], server: Option<&str>| {
+            let mut order = order(7);
+            order.environment = environment.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            order.access = Some(JobAccess { token, server: server.map(str::to_owned) });
+            let variables = common(&spooled(order), Path::new("/spool/runs/7"));
+            [SERVER, TOKEN].map(|name| variables.get(name).cloned().unwrap_or_default())
+        };
+        let (own, public) = (token.to_string(), "https://head:7457");
+        assert_eq!(given(&[(DATA, data)], None), ["", ""]);
+        assert_eq!(given(&[(SERVER, "http://h:1"), (TOKEN, "secret")], None), ["http://h:1", own.as_str()]);
+        assert_eq!(given(&[(SERVER, "http://h:1")], Some(public)), [public, own.as_str()]);
+        assert_eq!(given(&[(DATA, data)], Some(public)), [public, own.as_str()], "there is no gateway on this node");
+        std::fs::write(folder.path().join(SOCKET), "").unwrap();
+        assert_eq!(given(&[(DATA, data)], Some(public)), ["", ""], "there is one, which knows its callers");
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub fn order(run: u64) -> LaunchOrder {
         checkpoint: None,
         kill_grace_seconds: 10,
         trace: TraceContext::default(),
+        access: None,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     listings::Listings,
     live::Live,
     metrics::Metrics,
+    own_job::{self, Proofs},
     planning::Planning,
     reader::Reader,
     statistics::Counts,
@@ -23,9 +24,10 @@ use axum::{
 use muster_bus::{LedgerClient, Projection, SharedBus};
 use muster_domain::State as ClusterState;
 use muster_schemas::{
-    CommandId, Timestamp,
+    CommandId, JobId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Reply},
     event::{Actor, Owner, TraceContext},
+    job_token::JobToken,
     views::{CommandAnswer, ErrorCode},
 };
 use muster_telemetry::trace;
@@ -56,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) live: Arc<Live>,
     pub(crate) counts: Counts,
     pub(crate) callers: Callers,
+    pub(crate) proofs: Proofs,
     pub(crate) budgets: Budgets,
     /// Taken by whoever parses a large body: that needs several times its memory.
     pub(crate) large_parsings: Arc<Semaphore>,
@@ -95,6 +98,7 @@ impl App {
             live: Arc::new(Live::new(head)),
             counts: Counts::new(Timestamp::now()),
             callers,
+            proofs: Proofs::default(),
             budgets,
             large_parsings: Arc::new(Semaphore::new(1)),
             verifications: Arc::new(Semaphore::new(1)),
@@ -118,6 +122,9 @@ impl App {
     pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
         let span = tracing::debug_span!("gateway.command", job = tracing::field::Empty);
         let span = trace::in_trace(span, asked.trace);
+        if let Some(job) = asked.own_job {
+            own_job::check(job, &command)?;
+        }
         let envelope = CommandEnvelope {
             id: asked.id,
             actor: Actor::User((*asked.owner).clone()),
@@ -176,17 +183,40 @@ pub(crate) async fn authenticate(
 ) -> Result<Response, ApiError> {
     app.metrics.requests.add(1, &[]);
     let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let owner = app.callers.identify(peer, authorization).await?;
+    let (owner, own_job) = match app.callers.job_token(peer, authorization) {
+        Some(token) => (of_job(&app, peer, &token).await?, Some(token.job)),
+        None => (app.callers.identify(peer, authorization).await?, None),
+    };
+    if let Some(job) = own_job
+        && !own_job::may_ask(job, request.method(), request.uri().path(), request.uri().query())
+    {
+        return Err(own_job::not_its_own(job));
+    }
     if let Some(admission) = request.extensions().get::<Arc<Admission>>() {
         admission.belongs_to(owner.uid)?;
     }
     request.extensions_mut().insert(Caller(owner));
+    if let Some(job) = own_job {
+        request.extensions_mut().insert(OwnJob(job));
+    }
     let response = next.run(request).await;
     if !response.status().is_success() {
         app.metrics.refused_requests.add(1, &[]);
     }
     Ok(response)
 }
+
+/// The owner of the job that shows a token.
+async fn of_job(app: &App, peer: Peer, token: &JobToken) -> Result<Arc<Owner>, ApiError> {
+    match own_job::owner(app, token).await? {
+        Some(owner) => Ok(owner),
+        None => Err(app.callers.refuse(peer, "this is no token of a job that runs").await),
+    }
+}
+
+/// The caller is a process of this job, and may ask for what concerns the job alone.
+#[derive(Clone, Copy, Debug)]
+struct OwnJob(JobId);
 
 /// Who sent the request.
 #[derive(Clone, Debug)]
@@ -207,6 +237,8 @@ pub(crate) struct Asked {
     owner: Arc<Owner>,
     id: CommandId,
     trace: TraceContext,
+    /// Only what concerns this job may be asked for.
+    own_job: Option<JobId>,
 }
 
 impl Asked {
@@ -228,7 +260,8 @@ impl<S: Sync> FromRequestParts<S> for Asked {
         let id = command_id(&parts.headers, &owner)?;
         let given = parts.headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
         let trace = given.and_then(TraceContext::from_traceparent).unwrap_or_default();
-        Ok(Self { owner, id, trace })
+        let own_job = parts.extensions.get::<OwnJob>().map(|own| own.0);
+        Ok(Self { owner, id, trace, own_job })
     }
 }
 

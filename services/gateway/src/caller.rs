@@ -5,7 +5,7 @@ use crate::{
     error::ApiError,
 };
 use anyhow::{Context as _, bail};
-use muster_schemas::{event::Owner, views::ErrorCode};
+use muster_schemas::{event::Owner, job_token::JobToken, views::ErrorCode};
 use nix::unistd::{Uid, User};
 use std::{
     collections::HashMap,
@@ -69,17 +69,24 @@ impl Callers {
         }
     }
 
+    /// The token of a job, if that is what a caller over TCP shows.
+    pub(crate) fn job_token(&self, peer: Peer, authorization: Option<&str>) -> Option<JobToken> {
+        let token = authorization.and_then(bearer).filter(|_| matches!(peer, Peer::Remote { .. }))?;
+        token.parse().ok()
+    }
+
+    /// The error for who shows a token that is not right: whoever tries out tokens gets ever slower answers.
+    pub(crate) async fn refuse(&self, peer: Peer, why: &str) -> ApiError {
+        tokio::time::sleep(self.budgets.guess_penalty(peer.into())).await;
+        unknown(why)
+    }
+
     async fn by_token(&self, peer: Peer, authorization: Option<&str>) -> Result<Arc<Owner>, ApiError> {
-        let token = authorization.and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
+        let token = authorization.and_then(bearer);
         let token = token.ok_or_else(|| unknown("a token is needed: `Authorization: Bearer TOKEN`"))?;
         let user = self.tokens.as_ref().and_then(|tokens| tokens.user(token));
         let Some(user) = user else {
-            // Whoever tries out tokens gets ever slower answers.
-            tokio::time::sleep(self.budgets.guess_penalty(peer.into())).await;
-            return Err(unknown("the token is not known"));
+            return Err(self.refuse(peer, "the token is not known").await);
         };
         let looked_up = tokio::task::spawn_blocking(move || (User::from_name(&user), user)).await;
         match looked_up {
@@ -91,6 +98,12 @@ impl Callers {
             Err(_) => Err(ApiError::unavailable("the gateway is stopping")),
         }
     }
+}
+
+/// What stands behind `Bearer`.
+fn bearer(authorization: &str) -> Option<&str> {
+    let (scheme, token) = authorization.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn unknown(message: impl Into<String>) -> ApiError {

@@ -1,13 +1,14 @@
 //! Serves the connections that a socket accepts, each for as long as it behaves.
 //!
-//! Who connects is counted before anything is read. A connection has a limited time for the head of a request, and to take
-//! in each piece of an answer; one that waits for an answer, or follows a stream, may do so for as long as it lasts.
+//! Who connects is counted before anything is read. A connection has a limited time to agree on keys if it is encrypted, for
+//! the head of a request, and to take in each piece of an answer; one that waits for an answer, or follows a stream, may do so for as long as it lasts.
 
 use crate::{
     budgets::{Account, Admission, Budgets, HeldBytes, Holdings},
     caller::Peer,
     error::ApiError,
     metrics::Metrics,
+    tls::Certificate,
 };
 use axum::{
     Router,
@@ -43,6 +44,7 @@ use tokio::{
     sync::Semaphore,
     time::{Instant, Sleep},
 };
+use tokio_rustls::{TlsAcceptor, rustls};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The head of a request has at most this many bytes: the ids of some thousand jobs go into an address.
@@ -88,15 +90,15 @@ pub(crate) trait Accept {
 }
 
 impl Serving {
-    /// Accepts connections until the gateway stops.
-    pub(crate) async fn accept_all(&self, mut listener: impl Accept) {
+    /// Accepts connections until the gateway stops. With a certificate they are encrypted.
+    pub(crate) async fn accept_all(&self, mut listener: impl Accept, certificate: Option<Arc<Certificate>>) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = self.shutdown.cancelled() => return,
             };
             match accepted {
-                Ok((io, peer)) => self.begin(io, peer),
+                Ok((io, peer)) => self.begin(io, peer, certificate.as_ref().map(|known| known.acceptor())),
                 Err(error) if is_of_connection(&error) => {}
                 Err(error) => {
                     tracing::error!(%error, "a connection cannot be accepted");
@@ -107,10 +109,26 @@ impl Serving {
     }
 
     /// Serves a connection beside the others, or refuses it.
-    fn begin<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, peer: Peer) {
-        match self.budgets.admit(Account::from(peer)) {
-            Ok(admission) => drop(self.tracker.spawn(self.clone().serve(io, peer, admission))),
-            Err(error) => {
+    fn begin<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        io: I,
+        peer: Peer,
+        acceptor: Option<TlsAcceptor>,
+    ) {
+        match (self.budgets.admit(Account::from(peer)), acceptor) {
+            (Ok(admission), None) => drop(self.tracker.spawn(self.clone().serve(io, peer, admission))),
+            (Ok(admission), Some(acceptor)) => {
+                let agreed = agree(acceptor, io, self.head_time);
+                let (serving, shutdown) = (self.clone(), self.shutdown.clone());
+                self.tracker.spawn(async move {
+                    if let Some(Some(io)) = shutdown.run_until_cancelled(agreed).await {
+                        serving.serve(io, peer, admission).await;
+                    }
+                });
+            }
+            // To agree on keys only to say no would cost more than to serve; they see their connection end.
+            (Err(_), Some(_)) => self.metrics.refused_connections.add(1, &[]),
+            (Err(error), None) => {
                 self.metrics.refused_connections.add(1, &[]);
                 // Beyond some at a time they just see their connection end.
                 if let Ok(turn) = self.turned_away.clone().try_acquire_owned() {
@@ -156,6 +174,27 @@ impl Serving {
     }
 }
 
+/// Agrees on keys with a caller, who may take no longer for it than for the head of a request. It counts as a connection meanwhile.
+async fn agree<I: AsyncRead + AsyncWrite + Unpin>(
+    acceptor: TlsAcceptor,
+    io: I,
+    head_time: Duration,
+) -> Option<tokio_rustls::server::TlsStream<I>> {
+    match tokio::time::timeout(head_time, acceptor.accept(io).into_fallible()).await {
+        Ok(Ok(io)) => Some(io),
+        Ok(Err((error, io))) => {
+            tracing::debug!(%error, "a connection was not encrypted");
+            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+            if matches!(inner, Some(rustls::Error::InvalidMessage(_))) {
+                turn_away(io, ApiError::malformed("this gateway speaks TLS only: its address begins with https://"))
+                    .await;
+            }
+            None
+        }
+        Err(_) => None,
+    }
+}
+
 /// Whether an error is that of one connection, which went before it was accepted.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
@@ -184,9 +223,10 @@ async fn end(mut io: impl AsyncRead + AsyncWrite + Unpin, drains: bool) {
 async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, error: ApiError) {
     let body = serde_json::to_string(&error.0).unwrap_or_default();
     let answer = format!(
-        "HTTP/1.1 {} Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
+        "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{body}",
         error.0.code.status(),
+        if error.0.code.status() == 503 { "Service Unavailable" } else { "Bad Request" },
         body.len(),
     );
     let told = tokio::time::timeout(DRAIN_TIME, io.write_all(answer.as_bytes())).await;

@@ -15,12 +15,14 @@ mod listen;
 mod listings;
 mod live;
 mod metrics;
+mod own_job;
 mod params;
 mod planning;
 mod reader;
 mod routes;
 mod statistics;
 mod steps;
+mod tls;
 mod views;
 
 pub use routes::openapi;
@@ -40,9 +42,16 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub struct Config {
     /// The Unix socket to listen on; everybody on the host may connect, and the kernel says who it is.
     pub socket: Option<PathBuf>,
-    /// The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. The connection is not encrypted:
-    /// put a proxy in front of it where that is needed.
+    /// The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token.
     pub listen: Option<SocketAddr>,
+    /// The gateway's certificate in PEM, with those that lead to its authority: connections over TCP are encrypted then. It is
+    /// read again when it changes.
+    pub tls_certificate: Option<PathBuf>,
+    /// The private key of the certificate, in PEM. Its mode is 0600 or 0640.
+    pub tls_key: Option<PathBuf>,
+    /// Whether it may listen on an address of other hosts without TLS, so that tokens can be read on the way: behind a proxy
+    /// that ends TLS.
+    pub allow_clear_tokens: bool,
     /// The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom
     /// it speaks for. Its mode is 0600. It is read again when it changes.
     pub tokens_file: Option<PathBuf>,
@@ -71,6 +80,9 @@ impl Default for Config {
         Self {
             socket: None,
             listen: None,
+            tls_certificate: None,
+            tls_key: None,
+            allow_clear_tokens: false,
             tokens_file: None,
             max_body_bytes: 64 << 20,
             max_connections: None,
@@ -91,6 +103,16 @@ impl Config {
         }
         if self.listen.is_some() && self.tokens_file.is_none() {
             bail!("the gateway listens on TCP and has no `tokens_file`: nobody could use it");
+        }
+        if self.tls_certificate.is_some() != self.tls_key.is_some() {
+            bail!("`tls_certificate` and `tls_key` need each other");
+        }
+        let is_clear = self.tls_certificate.is_none() && !self.allow_clear_tokens;
+        if let Some(address) = self.listen.filter(|address| is_clear && !address.ip().to_canonical().is_loopback()) {
+            bail!(
+                "the gateway would listen on {address} without TLS, where tokens can be read on the way: set \
+                 `tls_certificate` and `tls_key`, or `allow_clear_tokens` behind a proxy that ends TLS"
+            );
         }
         if !(1 << 10..=1 << 30).contains(&self.max_body_bytes) {
             bail!("`max_body_bytes` is {}, and must be 1024 to 1073741824", self.max_body_bytes);

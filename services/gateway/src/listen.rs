@@ -4,9 +4,10 @@ use crate::{
     Config,
     caller::Peer,
     connections::{Accept, Serving},
+    tls::Certificate,
 };
 use anyhow::{Context as _, bail};
-use std::{io, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf, time::Duration};
+use std::{io, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 /// When the gateway stops, requests have so long to end.
@@ -16,6 +17,8 @@ const LAST_REQUESTS: Duration = Duration::from_secs(3);
 pub(crate) struct Listeners {
     unix: Option<(UnixListener, SocketFile)>,
     tcp: Option<Tcp>,
+    /// What connections over TCP are encrypted with, if they are.
+    certificate: Option<Arc<Certificate>>,
 }
 
 /// A TCP socket whose connections send at once: answers are small, and waiting to fill a packet costs more than it saves.
@@ -57,6 +60,7 @@ impl Drop for SocketFile {
 
 /// Takes the addresses.
 pub(crate) async fn bind(config: &Config) -> anyhow::Result<Listeners> {
+    let certificate = Certificate::open(config)?.map(Arc::new);
     let unix = match &config.socket {
         Some(path) => Some(bind_unix(path).await?),
         None => None,
@@ -64,12 +68,13 @@ pub(crate) async fn bind(config: &Config) -> anyhow::Result<Listeners> {
     let tcp = match config.listen {
         Some(address) => {
             let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-            tracing::info!(address = %listener.local_addr()?, "the gateway listens on TCP");
+            let (address, is_encrypted) = (listener.local_addr()?, certificate.is_some());
+            tracing::info!(%address, is_encrypted, "the gateway listens on TCP");
             Some(Tcp(listener))
         }
         None => None,
     };
-    Ok(Listeners { unix, tcp })
+    Ok(Listeners { unix, tcp, certificate })
 }
 
 /// A socket that a gateway left behind when it was killed is taken over; one that is in use is not.
@@ -97,12 +102,12 @@ impl Listeners {
         let (unix, _socket_file) = self.unix.unzip();
         let over_unix = async {
             if let Some(listener) = unix {
-                serving.accept_all(listener).await;
+                serving.accept_all(listener, None).await;
             }
         };
         let over_tcp = async {
             if let Some(listener) = self.tcp {
-                serving.accept_all(listener).await;
+                serving.accept_all(listener, self.certificate).await;
             }
         };
         tokio::join!(over_unix, over_tcp);

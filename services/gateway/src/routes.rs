@@ -3,6 +3,7 @@
 mod accounts;
 mod commands;
 mod described;
+mod document;
 mod events;
 mod filters;
 mod jobs;
@@ -26,6 +27,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post, put},
 };
+use document::Complete;
 use muster_schemas::{
     JobId,
     views::{ErrorBody, ErrorCode},
@@ -134,6 +136,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
+    modifiers(&Complete),
     info(
         title = "muster",
         version = "v1",

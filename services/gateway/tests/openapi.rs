@@ -2,7 +2,7 @@
 
 use muster_schemas::views::ErrorCode;
 use serde_json::Value;
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 fn references(value: &Value, found: &mut Vec<String>) {
     match value {
@@ -51,6 +51,44 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
             assert!(operation["responses"]["200"].is_object(), "{method} {path} has no answer");
         }
     }
+}
+
+/// Each place in a document, with what stands there.
+fn visit(value: &Value, place: &str, look: &mut impl FnMut(&str, &Value)) {
+    look(place, value);
+    match value {
+        Value::Object(entries) => entries.iter().for_each(|(key, entry)| visit(entry, &format!("{place}/{key}"), look)),
+        Value::Array(items) => items.iter().zip(0..).for_each(|(item, at)| visit(item, &format!("{place}/{at}"), look)),
+        _ => {}
+    }
+}
+
+/// D5 of the operators' findings: what validators demand and generators of clients need.
+#[test]
+fn the_document_is_one_that_programs_take() {
+    let document = serde_json::to_value(muster_gateway::openapi()).unwrap();
+    let mut ids = BTreeMap::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let (place, id) = (format!("{method} {path}"), operation["operationId"].as_str().expect("an operationId"));
+            assert_eq!(ids.insert(id.to_owned(), place.clone()), None, "{place} has the id `{id}` of another");
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let description = response["description"].as_str().unwrap_or_default();
+                assert!(!description.is_empty(), "{place}: the response {status} has no description");
+            }
+        }
+    }
+    visit(&document, "", &mut |place, value| {
+        assert!(!(place.ends_with("/items") && value.is_boolean()), "{place} is {value}");
+        let variants = value["oneOf"].as_array().into_iter().flatten();
+        let inline = variants.filter(|variant| variant["properties"].as_object().is_some_and(|known| known.len() == 1));
+        assert_eq!(inline.count(), 0, "{place} has variants without a name");
+    });
+    assert!(document["servers"][0]["url"].is_string());
+    let scheme = document["security"][0].as_object().and_then(|known| known.keys().next()).expect("a scheme");
+    assert_eq!(document["components"]["securitySchemes"][scheme]["scheme"], "bearer");
+    assert_eq!(document["paths"]["/healthz"]["get"]["security"], serde_json::json!([]));
+    assert!(document.pointer("/paths/~1v1~1jobs/post/requestBody/content/application~1json/example").is_some());
 }
 
 /// The page of the book that lists the addresses.

@@ -3,6 +3,7 @@
 use crate::{
     descriptions::{Described, described},
     log::{Log, LogError},
+    tokens::JobTokens,
 };
 use muster_domain::{
     State,
@@ -24,10 +25,17 @@ pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
 }
 
 /// What a node that reports may have missed.
-pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[PartId], log: &Log) -> Vec<NodeOrder> {
+pub(crate) fn reconcile(
+    state: &State,
+    node: NodeId,
+    reported: &[PartId],
+    log: &Log,
+    tokens: &JobTokens,
+) -> Vec<NodeOrder> {
     let seeds = orders::reconcile(state, node, reported);
     let mut lists = Lists::default();
-    seeds.into_iter().filter_map(|seed| complete(state, node, seed, log, &mut lists)).collect()
+    let orders = seeds.into_iter().filter_map(|seed| complete(state, node, seed, log, &mut lists));
+    orders.map(|order| tokens.give(order)).collect()
 }
 
 /// The job that was last asked for. Orders about one mostly come together, to many nodes or of many tasks, and its record can be long:

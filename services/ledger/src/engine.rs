@@ -22,6 +22,7 @@ use crate::{
     service::Opened,
     signing::{self, Signer},
     storage::{StateAfter, Storage},
+    tokens::JobTokens,
 };
 use muster_domain::{
     State,
@@ -122,6 +123,7 @@ struct Round<'log> {
 pub(crate) struct Engine {
     storage: Arc<Storage>,
     signer: Arc<Signer>,
+    tokens: Arc<JobTokens>,
     limits: Arc<dyn TemplateLimits>,
     state: State,
     head: Head,
@@ -149,7 +151,7 @@ impl Engine {
         outlets: Outlets,
         beats: Arc<Beats>,
     ) -> Self {
-        let Opened { storage, signer, state, head } = opened;
+        let Opened { storage, signer, tokens, state, head } = opened;
         let (now, session) = (clock.monotonic(), clock.now());
         let liveness = Liveness::new(now);
         let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
@@ -157,6 +159,7 @@ impl Engine {
         Self {
             storage,
             signer,
+            tokens,
             limits,
             state,
             head,
@@ -538,7 +541,7 @@ impl Engine {
         for (node, seed) in orders {
             let order = dispatch::complete(&self.state, node, seed, log, &mut lists);
             if let (Some(order), Some(node)) = (order, self.state.node(node)) {
-                self.outlets.order(node.spec.name.clone(), order);
+                self.outlets.order(node.spec.name.clone(), self.tokens.give(order));
             }
         }
     }
@@ -581,7 +584,7 @@ impl Engine {
     /// What a node is told that reports: all that is on disk is in it.
     fn brief(&self, node: NodeId, parts: &[PartId], log: &Log) -> Briefing {
         let mark = Mark { session: self.session, sequence: self.head.sequence };
-        Briefing { mark: Some(mark), orders: dispatch::reconcile(&self.state, node, parts, log) }
+        Briefing { mark: Some(mark), orders: dispatch::reconcile(&self.state, node, parts, log, &self.tokens) }
     }
 
     fn is_healthy(&mut self) -> bool {

@@ -31,6 +31,7 @@ pub mod signing;
 pub mod snapshots;
 pub mod stepped;
 pub mod storage;
+mod tokens;
 pub mod verify;
 
 pub use export::export;

@@ -6,6 +6,7 @@ use crate::{
     fence::Fence,
     log::{Head, LogError},
     storage::Storage,
+    tokens::JobTokens,
     verify::Verification,
 };
 use muster_schemas::{
@@ -24,6 +25,7 @@ const AT_A_TIME: usize = 4;
 /// Answers queries.
 pub(crate) struct Queries {
     storage: Arc<Storage>,
+    tokens: Arc<JobTokens>,
     head: watch::Receiver<Head>,
     fence: Fence,
     max_page_bytes: usize,
@@ -35,7 +37,7 @@ pub(crate) struct Queries {
 impl Queries {
     /// Answers with what the storage has; the bus carries at most `max_payload_bytes`.
     pub(crate) fn new(
-        storage: Arc<Storage>,
+        (storage, tokens): (Arc<Storage>, Arc<JobTokens>),
         head: watch::Receiver<Head>,
         fence: Fence,
         max_payload_bytes: usize,
@@ -43,12 +45,12 @@ impl Queries {
         // What carries a page takes some bytes as well.
         let max_page_bytes = MAX_PAGE_BYTES.min(max_payload_bytes - max_payload_bytes / 4);
         let room = Arc::new(Semaphore::new(AT_A_TIME));
-        Self { storage, head, fence, max_page_bytes, room, verification: Mutex::new(None) }
+        Self { storage, tokens, head, fence, max_page_bytes, room, verification: Mutex::new(None) }
     }
 
     /// Answers a query: at once if that takes no time, else from another thread.
     pub(crate) fn answer(self: Arc<Self>, query: Query, reply: impl FnOnce(QueryAnswer) + Send + 'static) {
-        if matches!(query, Query::Head) {
+        if matches!(query, Query::Head | Query::JobToken(_)) {
             return reply(self.answer_now(query));
         }
         tokio::spawn(async move {
@@ -98,6 +100,7 @@ impl Queries {
                 None => QueryAnswer::Causes(causes::of_all(&of, &self.storage)?),
             },
             Query::Verify { from, max_records } => self.verify(from, max_records)?,
+            Query::JobToken(token) => QueryAnswer::JobToken(self.tokens.is_own(&token)),
         })
     }
 

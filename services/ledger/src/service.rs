@@ -15,6 +15,7 @@ use crate::{
     retention,
     signing::Signer,
     storage::{StateAfter, Storage},
+    tokens::JobTokens,
 };
 use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
@@ -63,6 +64,9 @@ pub struct Config {
     /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
     /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
     pub archive_after_days: Option<u32>,
+    /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with a token of
+    /// its own. Without it they call the one that their submitter called.
+    pub public_address: Option<String>,
     /// What the cluster should be: applied at each start. What it does not name stays as it is.
     pub cluster: Option<ClusterChange>,
 }
@@ -76,6 +80,7 @@ impl Default for Config {
             checkpoint_every_records: 10_000,
             command_retention_seconds: 172_800,
             archive_after_days: None,
+            public_address: None,
             cluster: None,
         }
     }
@@ -90,7 +95,12 @@ impl Config {
         at_least("snapshot_every_records", self.snapshot_every_records, 1000)?;
         at_least("keep_snapshots", self.keep_snapshots, 1)?;
         at_least("checkpoint_every_records", self.checkpoint_every_records, 100)?;
-        at_least("command_retention_seconds", self.command_retention_seconds, retention::Commands::LEAST_SECONDS)
+        at_least("command_retention_seconds", self.command_retention_seconds, retention::Commands::LEAST_SECONDS)?;
+        if let Some(address) = &self.public_address {
+            let is_address = address.starts_with("https://") || address.starts_with("http://");
+            ensure!(is_address, "`public_address` is `{address}`, but must be an address such as https://head:7457");
+        }
+        Ok(())
     }
 }
 
@@ -98,6 +108,7 @@ impl Config {
 pub(crate) struct Opened {
     pub(crate) storage: Arc<Storage>,
     pub(crate) signer: Arc<Signer>,
+    pub(crate) tokens: Arc<JobTokens>,
     pub(crate) state: State,
     pub(crate) head: Head,
 }
@@ -120,6 +131,7 @@ pub async fn serve(
     let opening = config.clone();
     let opened = tokio::task::spawn_blocking(move || open(&opening, Timestamp::now())).await??;
     let (storage, signer, head) = (Arc::clone(&opened.storage), Arc::clone(&opened.signer), opened.head);
+    let tokens = Arc::clone(&opened.tokens);
 
     let (guard, stream_end) = Guard::enter(&bus, &storage, head.sequence).await?;
     let fence = guard.fence();
@@ -140,7 +152,8 @@ pub async fn serve(
     configure(&handle, config.cluster.clone()).await?;
 
     let queries =
-        Arc::new(Queries::new(Arc::clone(&storage), head_now.clone(), fence.clone(), bus.max_payload_bytes()));
+        Queries::new((Arc::clone(&storage), tokens), head_now.clone(), fence.clone(), bus.max_payload_bytes());
+    let queries = Arc::new(queries);
     let closing = shutdown.child_token();
     let intake = intake::start(&bus, &handle, &queries, &closing).await?;
     let looking = tokio::spawn({
@@ -215,7 +228,8 @@ pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
     let StateAfter { state, hash } = storage.state_after(head.sequence)?;
     ensure!(hash == head.hash, "record {} is not the one that the records before it lead to", head.sequence);
     storage.bear_witness(head).context("noting the end of the log")?;
-    Ok(Opened { storage: Arc::new(storage), signer: Arc::new(signer), state, head })
+    let tokens = Arc::new(JobTokens::new(&signer, config.public_address.clone()));
+    Ok(Opened { storage: Arc::new(storage), signer: Arc::new(signer), tokens, state, head })
 }
 
 /// The key that an existing log was begun with.

@@ -97,6 +97,11 @@ impl Signer {
         Ok(Self { key })
     }
 
+    /// A key for another use, of which this one cannot be found out. `context` says which use, and nothing else does.
+    pub(crate) fn derived_key(&self, context: &'static str) -> [u8; blake3::KEY_LEN] {
+        blake3::derive_key(context, self.key.as_bytes())
+    }
+
     /// The public half.
     pub fn public_key(&self) -> [u8; 32] {
         self.key.verifying_key().to_bytes()

@@ -5,8 +5,8 @@ use super::{
     forecast,
     interrupts::{Interrupts, is_end},
     refusals,
-    site::{rules, unreachable},
-    submission::{Problem, failed, fit_to_deadlines, lead_back, submit, verdict},
+    site::rules,
+    submission::{Problem, failed, fit_to_deadlines, lead_back, submit, unanswered, verdict},
 };
 use crate::stderr_line;
 use muster_client::{Client, ClientError, Moment, names::User};
@@ -84,7 +84,7 @@ pub struct Allocation {
 /// Submits a job that holds resources, and waits until it has them.
 pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -> Result<Allocation, Problem> {
     let command = wish.command;
-    let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable(command.name(), &error)))?;
+    let info = client.info(Moment::Now).map_err(|error| unanswered(command, &error))?;
     let mut spec = wish.job(&rules(&info))?;
     forecast::settle(command, client, &mut spec)?;
     fit_to_deadlines(client, command, wish.settings, &mut spec, wish.now)?;

@@ -2,7 +2,7 @@
 
 use super::{
     Ended, clusters, forecast, print,
-    site::{self, now, os_text, unreachable, variable},
+    site::{self, now, os_text, variable},
     submission::{
         self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, lead_back, printed_only, tell,
         text_of, verdict,
@@ -50,7 +50,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     forget_outer_job(&mut caller);
     let (program, settings) = read(&line, &caller, &now)?;
     tell(COMMAND, &line, &settings);
-    let mut client = connection.client().map_err(failed)?;
+    let mut client = connection.patient_client().map_err(failed)?;
     let rules = rules(&mut client, &program, &settings)?;
     let submission = Submission { components: &settings, program, caller: &caller, rules: &rules, now: &now };
     let mut spec = lower(&submission)?;
@@ -65,7 +65,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     let cluster = clusters::of_job(connection, COMMAND, &settings, &spec)?;
     if let Some(cluster) = &cluster {
         cluster.lead(&mut spec.environment);
-        client = cluster.connection.client().map_err(failed)?;
+        client = cluster.connection.patient_client().map_err(failed)?;
     }
     forecast::settle(COMMAND, &mut client, &mut spec)?;
     fit_to_deadlines(&mut client, COMMAND, &settings, &mut spec, &now)?;
@@ -100,7 +100,7 @@ fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Resul
     if !has_directives && !settings.iter().any(|settings| settings.is_set("bb")) {
         return Ok(Rules::default());
     }
-    let info = client.info(Moment::Now).map_err(|error| Problem::Failed(unreachable(COMMAND.name(), &error)))?;
+    let info = client.info(Moment::Now).map_err(|error| submission::unanswered(COMMAND, &error))?;
     Ok(site::rules(&info))
 }
 

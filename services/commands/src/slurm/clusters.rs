@@ -65,8 +65,8 @@ fn known(info: &InfoView, connection: &ConnectionOptions) -> BTreeMap<String, Cl
 /// An address is that of a gateway, or a data folder on this host.
 fn reached(address: &str, connection: &ConnectionOptions) -> ConnectionOptions {
     match address.contains("://") {
-        true => ConnectionOptions { data: None, server: Some(address.to_owned()), token: connection.token.clone() },
-        false => ConnectionOptions { data: Some(PathBuf::from(address)), server: None, token: None },
+        true => ConnectionOptions { data: None, server: Some(address.to_owned()), ..connection.clone() },
+        false => ConnectionOptions { data: Some(PathBuf::from(address)), ..ConnectionOptions::default() },
     }
 }
 

@@ -31,7 +31,7 @@ use muster_slurm::{
         step::StepRecord,
     },
 };
-use std::{collections::BTreeMap, io::Write as _};
+use std::{collections::BTreeMap, io::Write as _, time::Duration};
 
 /// A job that was put back into the queue does not start before (SL-C-37).
 const REQUEUE_DELAY_SECONDS: u32 = 120;
@@ -45,12 +45,16 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
             Ok(0)
         }
         Verb::Ping => {
-            let answer = site.client.info(Moment::Now);
+            // What is asked is how it stands at this moment.
+            let answer = site.client.another().waiting(Duration::ZERO).info(Moment::Now);
             print(&scontrol::ping(&super::site::host(), answer.is_ok()));
             Ok(u8::from(answer.is_err()))
         }
         Verb::Act { action, ids, variant } => act(site, *action, ids, *variant),
-        Verb::Update(change) => update::run(site, change),
+        Verb::Update(change) => {
+            site.asks("slurm_update error");
+            update::run(site, change)
+        }
         Verb::WriteScript { id, file } => write_script(site, id, file.as_deref()),
         Verb::WaitJob(id) => wait_job(site, id),
         // The configuration is read when it is applied; there is nothing to do, as there mostly is in Slurm.
@@ -63,6 +67,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
 }
 
 fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -> Result<String, Failure> {
+    site.asks(asking(entity));
     let lines = if command.one_line { Lines::One } else { Lines::Several };
     match entity {
         Entity::Jobs => show_jobs(site, command, id, lines),
@@ -77,6 +82,22 @@ fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -
         Entity::Reservations => show_reservations(site, id, lines),
         Entity::BurstBuffers => show_buffers(site),
         Entity::Federation => Ok("No federation\n".to_owned()),
+    }
+}
+
+/// What `scontrol` of Slurm says before the reason if this cannot be asked for.
+const fn asking(entity: Entity) -> &'static str {
+    match entity {
+        Entity::Nodes => "slurm_load_node error",
+        Entity::Partitions => "slurm_load_partitions error",
+        Entity::Steps => "slurm_get_job_steps error",
+        Entity::Configuration => "slurm_load_ctl_conf error",
+        Entity::Licences => "slurm_load_licenses error",
+        Entity::Reservations => "slurm_load_reservations error",
+        Entity::BurstBuffers => "slurm_load_burst_buffer_info error",
+        Entity::Jobs | Entity::Hostnames | Entity::Hostlist | Entity::SortedHostlist | Entity::Federation => {
+            "slurm_load_jobs error"
+        }
     }
 }
 

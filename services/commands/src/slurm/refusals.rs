@@ -88,6 +88,7 @@ pub fn report(connection: &ConnectionOptions, tool: &str, words: &[String]) {
         return;
     }
     let (Some(what), Ok(client)) = (what(tool, words), connection.client()) else { return };
+    // With no patience it does not wait for a gateway that is away, either.
     let mut client = client.with_patience(Duration::ZERO);
     // SAFETY: to ignore a signal is no code of this program. Who does not read what is written here does not end it.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

@@ -68,7 +68,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
         cluster.lead_beside(&mut caller.environment);
     }
     let wish = Wish { command: COMMAND, by, words: words.clone(), settings: &settings, caller: &caller, now: &now };
-    let mut client = connection.client().map_err(|error| failed(COMMAND, error))?;
+    let mut client = connection.patient_client().map_err(|error| failed(COMMAND, error))?;
     let interrupts = Interrupts::watch();
     let allocation = allocate(&mut client, &wish, &interrupts)?;
     // What fails from here on was not refused.

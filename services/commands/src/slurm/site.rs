@@ -40,6 +40,8 @@ const MIN_JOB_AGE_SECONDS: i64 = 300;
 pub struct Site {
     /// The command, for messages.
     pub tool: &'static str,
+    /// What Slurm's command says before the reason if the system cannot be reached.
+    asking: &'static str,
     /// The gateway's client.
     pub client: Client,
     /// When it was asked, and where.
@@ -55,9 +57,10 @@ pub struct Site {
 impl Site {
     /// The system that a connection leads to.
     pub fn open(tool: &'static str, connection: &ConnectionOptions) -> Result<Self, Failure> {
-        let client = connection.client().map_err(|failure| Failure::error(tool, failure))?;
+        let client = connection.patient_client().map_err(|failure| Failure::error(tool, failure))?;
         Ok(Self {
             tool,
+            asking: asking_by(tool),
             client,
             clock: Clock {
                 now: Timestamp::now(),
@@ -70,6 +73,11 @@ impl Site {
             people: RefCell::default(),
             groups: RefCell::default(),
         })
+    }
+
+    /// From now on this is asked for, in the words that Slurm's command has for it.
+    pub const fn asks(&mut self, asking: &'static str) {
+        self.asking = asking;
     }
 
     /// What command lines are read with.
@@ -111,7 +119,10 @@ impl Site {
     /// Why a request was not done.
     pub fn failure(&self, error: &ClientError) -> Failure {
         match error.code() {
-            None => unreachable(self.tool, error),
+            None | Some(ErrorCode::Unavailable) => {
+                refusals::is_known();
+                Failure { lines: away_lines(self.tool, &format!("{}: {}", self.asking, away(error)), error), code: 1 }
+            }
             Some(ErrorCode::PermissionDenied) => Failure::error(self.tool, "Access/permission denied"),
             Some(_) => Failure::error(self.tool, error),
         }
@@ -353,12 +364,38 @@ pub fn host() -> String {
     nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
 }
 
+/// What Slurm's commands say before the reason why they could not ask. Programs tell by these words that the system is away and
+/// a job only unknown for a while.
+const fn asking_by(tool: &'static str) -> &'static str {
+    match tool.as_bytes() {
+        b"sinfo" => "slurm_load_partitions",
+        b"sdiag" => "slurm_get_statistics",
+        b"sacct" => "sacct: error: Problem talking to the database",
+        b"sacctmgr" => "sacctmgr: error: Problem talking to the database",
+        b"sattach" => "sattach: error: Could not get job step info",
+        b"sbcast" => "sbcast: error: slurm_job_sbcast_lookup",
+        _ => "slurm_load_jobs error",
+    }
+}
+
+/// Why there was no answer, in Slurm's words.
+pub fn away(error: &ClientError) -> String {
+    match error {
+        ClientError::Unreachable { .. } => "Unable to contact slurm controller (connect failure)".to_owned(),
+        ClientError::AnswerLost(_) => "Socket timed out on send/recv operation".to_owned(),
+        refused if refused.is_unavailable() => "Unable to contact slurm controller (connect failure)".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// These words, and what the gateway says if it answers for somebody who is away.
+pub fn away_lines(tool: &str, text: &str, error: &ClientError) -> Vec<String> {
+    let detail = error.is_unavailable().then(|| format!("{tool}: {error}"));
+    [text.to_owned()].into_iter().chain(detail).collect()
+}
+
 /// There is no connection, or an answer that nobody can read.
 pub fn unreachable(tool: &str, error: &ClientError) -> Failure {
     refusals::is_known();
-    let text = match error {
-        ClientError::Unreachable { .. } => "Unable to contact slurm controller (connect failure)".to_owned(),
-        other => other.to_string(),
-    };
-    Failure::error(tool, text)
+    Failure { lines: away_lines(tool, &format!("{tool}: error: {}", away(error)), error), code: 1 }
 }

@@ -12,7 +12,7 @@ use super::{
     forecast,
     interrupts::{self, Interrupts},
     print, refusals,
-    site::{self, Site, os_text, unreachable, variable},
+    site::{self, Site, away, os_text, unreachable, variable},
     submission::{
         self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, lead_back, printed_only, tell, text_of,
     },
@@ -87,7 +87,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
     }
     let mut caller = caller(COMMAND, connection, words)?;
     carry_limits(&mut caller);
-    let client = connection.client().map_err(failed)?;
+    let client = connection.patient_client().map_err(failed)?;
     let interrupts = Interrupts::watch();
     let job = job_of(connection, &line)?;
     if let ([group], None) = (line.groups.as_mut_slice(), job) {
@@ -150,6 +150,11 @@ impl Run<'_> {
     fn running(&self, client: &mut Client, job: JobId) -> Result<JobDetail, Problem> {
         let refused = |error: ClientError| match error.code() {
             Some(ErrorCode::NotFound) => no_job(&job.to_string()),
+            _ if error.may_pass() => {
+                refusals::is_known();
+                let text = format_args!("Unable to confirm allocation for job {job}: {}", away(&error));
+                Problem::Failed(Failure::error(COMMAND.name(), text))
+            }
             _ => Problem::Failed(unreachable(COMMAND.name(), &error)),
         };
         let detail = client.job(job, Moment::Now).map_err(refused)?;
@@ -455,6 +460,7 @@ impl Run<'_> {
             Some(ErrorCode::Conflict) => self.job_is_over(job),
             Some(ErrorCode::PermissionDenied) => no_step(job, "Access/permission denied"),
             Some(ErrorCode::LimitReached) => no_step(job, "More processors requested than permitted"),
+            _ if error.may_pass() => no_step(job, away(error)),
             Some(_) => no_step(job, error),
             None => Problem::Failed(unreachable(COMMAND.name(), error)),
         }

@@ -6,7 +6,7 @@ mod tests;
 use super::{
     limits::own_limits,
     refusals,
-    site::{group_name, host, unreachable, user_name, variable, was_refused},
+    site::{away, group_name, host, unreachable, user_name, variable, was_refused},
 };
 use crate::stderr_line;
 use crate::{caller, connection::ConnectionOptions, verdict::wait_until_decided};
@@ -99,7 +99,7 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
     let process = caller::Caller::this_process(connection).map_err(|error| failed(command, error))?;
     let mut environment = process.environment;
     environment.retain(|(name, _)| !NOT_INHERITED.contains(&name.as_str()));
-    if let Some((name, value)) = process.instance {
+    for (name, value) in process.instance {
         environment.retain(|(known, _)| known != name);
         environment.push((name.to_owned(), value));
     }
@@ -126,11 +126,15 @@ pub fn text_of(path: &str) -> Option<String> {
 
 /// The variables by which commands find an instance. The secret for it is not among them.
 const LEADING: [&str; 2] = ["MUSTER_DATA", "MUSTER_SERVER"];
+/// What else it takes to reach one.
+const REACHING: [&str; 2] = ["MUSTER_CA", "MUSTER_CLEAR_TOKEN"];
 
 /// Has the commands inside a job or step find the instance of their submitter, whatever `--export` leaves of its environment:
 /// Slurm's daemon gives `SLURM_CONF` to each of them (SL-E-13). Who names another instance there gets that one.
 pub fn lead_back(environment: &mut BTreeMap<String, String>, caller: &Caller) {
-    let is_leading = |(name, value): &&(String, String)| LEADING.contains(&name.as_str()) && !value.is_empty();
+    let is_leading = |(name, value): &&(String, String)| {
+        LEADING.iter().chain(&REACHING).any(|known| known == name) && !value.is_empty()
+    };
     let own: BTreeMap<String, String> = caller.environment.iter().filter(is_leading).cloned().collect();
     let named = |name: &&str| environment.get(*name).filter(|value| !value.is_empty());
     let is_another = |name: &&str| named(name).is_some_and(|value| own.get(*name) != Some(value));
@@ -190,7 +194,7 @@ pub fn fit_to_deadlines(
     if spec.components.iter().all(|component| component.deadline.is_none() && component.reservation.is_none()) {
         return Ok(());
     }
-    let lost = |error: ClientError| Problem::Failed(unreachable(command.name(), &error));
+    let lost = |error: ClientError| unanswered(command, &error);
     let queues = client.queues(Moment::Now).map_err(lost)?.queues;
     let reservations = match spec.components.iter().any(|component| component.reservation.is_some()) {
         true => client.reservations(Moment::Now).map_err(lost)?.reservations,
@@ -243,6 +247,15 @@ pub fn submit(command: Command, client: &mut Client, spec: &mut JobSpec) -> Resu
     }
 }
 
+/// The system does not answer: nothing was submitted.
+pub fn unanswered(command: Command, error: &ClientError) -> Problem {
+    if !error.may_pass() {
+        return Problem::Failed(unreachable(command.name(), error));
+    }
+    refusals::is_known();
+    Problem::Refused(Refusal::Rejected(Rejection::Other(away(error))))
+}
+
 /// The job that a refusal says does not exist.
 fn unknown_job(refused: &ClientError) -> Option<String> {
     let ClientError::Refused(ErrorBody { code: ErrorCode::NotFound, message }) = refused else { return None };
@@ -268,9 +281,10 @@ fn end_of_unknown_job_is_met(spec: &mut JobSpec, unknown: &str) -> bool {
 
 /// A refusal of the system in Slurm's words (SL-C-09).
 pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem {
-    let ClientError::Refused(ErrorBody { code, message }) = error else {
-        return Problem::Failed(unreachable(command.name(), &error));
-    };
+    let ClientError::Refused(ErrorBody { code, message }) = error else { return unanswered(command, &error) };
+    if code == ErrorCode::Unavailable {
+        return unanswered(command, &ClientError::Refused(ErrorBody { code, message }));
+    }
     let says = |text: &str| message.contains(text);
     // The queue that is meant stands in the message: any component can have named it.
     let partition = || message.split('`').nth(1).unwrap_or_default().to_owned();

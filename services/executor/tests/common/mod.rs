@@ -215,6 +215,7 @@ impl Node {
             checkpoint: None,
             kill_grace_seconds: 1,
             trace: TraceContext::default(),
+            access: None,
         }
     }
 

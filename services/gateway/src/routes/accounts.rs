@@ -15,7 +15,8 @@ use muster_schemas::{
 };
 
 /// List accounts, users, associations and service classes
-#[utoipa::path(get, path = "/v1/accounts", tag = "cluster", params(MomentParams),
+#[utoipa::path(operation_id = "list_accounts",
+    get, path = "/v1/accounts", tag = "cluster", params(MomentParams),
     responses((status = 200, body = AccountsPage), (status = "default", body = ErrorBody)))]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -25,7 +26,8 @@ pub(crate) async fn list(
 }
 
 /// Change accounts, users, associations and service classes, all of it or nothing
-#[utoipa::path(post, path = "/v1/accounts/actions/change", tag = "cluster", request_body = AccountsRequest,
+#[utoipa::path(operation_id = "change_accounts",
+    post, path = "/v1/accounts/actions/change", tag = "cluster", request_body = AccountsRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn change(State(app): State<App>, asked: Asked, Json(request): Json<AccountsRequest>) -> Answered {

@@ -23,7 +23,8 @@ use utoipa::IntoParams;
 pub(super) type Answered = Result<axum::Json<CommandAnswer>, ApiError>;
 
 /// Submit jobs, all or none
-#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = SubmitRequest,
+#[utoipa::path(operation_id = "submit_jobs",
+    post, path = "/v1/jobs", tag = "jobs", request_body = SubmitRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): Json<SubmitRequest>) -> Answered {
@@ -86,7 +87,8 @@ pub(crate) async fn requeue(State(app): State<App>, asked: Asked, Json(request):
 }
 
 /// Send a signal to the processes of running jobs
-#[utoipa::path(post, path = "/v1/jobs/actions/signal", tag = "jobs", request_body = SignalRequest,
+#[utoipa::path(operation_id = "signal_jobs",
+    post, path = "/v1/jobs/actions/signal", tag = "jobs", request_body = SignalRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn signal(State(app): State<App>, asked: Asked, Json(request): Json<SignalRequest>) -> Answered {
@@ -189,7 +191,8 @@ pub(crate) struct ConfigureParams {
 }
 
 /// Make the cluster's configuration this
-#[utoipa::path(put, path = "/v1/config", tag = "cluster", request_body = ClusterChange,
+#[utoipa::path(operation_id = "configure_cluster",
+    put, path = "/v1/config", tag = "cluster", request_body = ClusterChange,
     params(ConfigureParams,
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

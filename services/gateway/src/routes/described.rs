@@ -35,7 +35,8 @@ use std::{io::Read as _, sync::Arc};
 const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
 /// Submit a job with a description, a template or tasks of its own
-#[utoipa::path(post, path = "/v1/jobs/described", tag = "jobs", request_body = DescribedJobRequest,
+#[utoipa::path(operation_id = "submit_described_job",
+    post, path = "/v1/jobs/described", tag = "jobs", request_body = DescribedJobRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): Json<DescribedJobRequest>) -> Answered {
@@ -44,7 +45,8 @@ pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): 
 }
 
 /// Change a job that is still being made
-#[utoipa::path(put, path = "/v1/jobs/{id}/described", tag = "jobs", request_body = ConfigureJobRequest,
+#[utoipa::path(operation_id = "configure_job",
+    put, path = "/v1/jobs/{id}/described", tag = "jobs", request_body = ConfigureJobRequest,
     params(("id" = String, Path, description = "The job."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -83,7 +85,8 @@ pub(crate) async fn hold_until(
 }
 
 /// End jobs: cancel them or declare them finished, with or without grace
-#[utoipa::path(post, path = "/v1/jobs/actions/end", tag = "jobs", request_body = EndRequest,
+#[utoipa::path(operation_id = "end_jobs",
+    post, path = "/v1/jobs/actions/end", tag = "jobs", request_body = EndRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn end(State(app): State<App>, asked: Asked, Json(request): Json<EndRequest>) -> Answered {

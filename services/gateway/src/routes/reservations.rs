@@ -16,7 +16,8 @@ use muster_schemas::{
 };
 
 /// List reservations
-#[utoipa::path(get, path = "/v1/reservations", tag = "nodes", params(MomentParams),
+#[utoipa::path(operation_id = "list_reservations",
+    get, path = "/v1/reservations", tag = "nodes", params(MomentParams),
     responses((status = 200, body = ReservationsPage), (status = "default", body = ErrorBody)))]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -36,7 +37,8 @@ pub(crate) async fn reserve(State(app): State<App>, asked: Asked, Json(spec): Js
 /// Make a reservation something else
 ///
 /// What runs in it goes on.
-#[utoipa::path(put, path = "/v1/reservations/{name}", tag = "nodes", request_body = ReservationSpec,
+#[utoipa::path(operation_id = "change_reservation",
+    put, path = "/v1/reservations/{name}", tag = "nodes", request_body = ReservationSpec,
     params(("name" = String, Path, description = "The reservation."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

@@ -173,7 +173,8 @@ pub(crate) async fn running(
 }
 
 /// Send a signal to the processes of a step
-#[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/signal", tag = "steps", request_body = StepSignalRequest,
+#[utoipa::path(operation_id = "signal_step",
+    post, path = "/v1/jobs/{id}/steps/{step}/signal", tag = "steps", request_body = StepSignalRequest,
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -188,7 +189,8 @@ pub(crate) async fn signal(
 }
 
 /// End a step
-#[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/end", tag = "steps", request_body = StepEndRequest,
+#[utoipa::path(operation_id = "end_step",
+    post, path = "/v1/jobs/{id}/steps/{step}/end", tag = "steps", request_body = StepEndRequest,
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

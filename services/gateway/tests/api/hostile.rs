@@ -60,7 +60,7 @@ fn connections_without_end_shut_nobody_out() {
     for half in &mut halves {
         until_end(half);
     }
-    let remote = Endpoint::Tcp { address: gateway.tcp.to_string(), token: Some(TOKEN.to_owned()) };
+    let remote = Endpoint::Tcp { address: gateway.tcp.to_string(), token: Some(TOKEN.to_owned()), tls: None };
     Client::new(remote).jobs(&Default::default()).unwrap();
     system.stop(Some(gateway.service));
 }

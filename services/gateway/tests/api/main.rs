@@ -3,6 +3,7 @@
 mod hostile;
 mod planning;
 mod system;
+mod tls;
 
 use muster_client::{Client, ClientError, Endpoint, JobQuery, Moment};
 use muster_schemas::{

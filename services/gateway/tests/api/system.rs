@@ -168,6 +168,26 @@ impl System {
         Ok(Service { task, shutdown })
     }
 
+    /// Why a gateway with this configuration does not start.
+    pub fn refused_gateway(&self, config: muster_gateway::Config) -> String {
+        let (bus, shutdown, (ready, _)) = (self.bus.clone(), CancellationToken::new(), oneshot::channel());
+        let ended = self.runtime.block_on(async {
+            // What should be refused and is not ends all the same.
+            let stop = shutdown.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(std::time::Duration::from_secs(20)).await;
+                stop.cancel();
+            });
+            muster_gateway::serve(bus, config, ready, shutdown).await
+        });
+        format!("{:#}", ended.expect_err("it should be refused"))
+    }
+
+    /// The folder of the system, for files of a test.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     pub fn stop(&self, service: Option<Service>) {
         let Some(service) = service else { return };
         service.shutdown.cancel();
@@ -193,7 +213,7 @@ impl System {
     }
 
     pub fn nobody(&self, token: Option<&str>) -> Client {
-        Client::new(Endpoint::Tcp { address: self.tcp.to_string(), token: token.map(str::to_owned) })
+        Client::new(Endpoint::Tcp { address: self.tcp.to_string(), token: token.map(str::to_owned), tls: None })
     }
 
     pub fn command(&self, actor: Actor, command: Command) -> Answer {

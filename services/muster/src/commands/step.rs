@@ -50,7 +50,8 @@ pub fn run(connection: &ConnectionOptions, command: StepCommand) -> CommandResul
 }
 
 fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> CommandResult {
-    let mut client = connection.client()?;
+    // A script goes on whatever its steps come to: one that could not be launched for a restart would be missing.
+    let mut client = connection.patient_client()?;
     let detail = client.job(options.job, Moment::Now)?;
     let groups = place::groups(&detail, &options)?;
     let size = options.pty.then(|| size().unwrap_or_default());

@@ -101,7 +101,7 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
             .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
         kill_grace_seconds: None,
     };
-    let mut client = connection.client()?;
+    let mut client = connection.patient_client()?;
     let request = StepRequest { launch, tasks: options.ntasks, nodes: options.nodes };
     let step = client.start_step(CommandId::new_now(), options.job, &request)?;
     let view = client.wait_for_step(options.job, step.run, step.step)?;

@@ -415,6 +415,12 @@ const LEDGER: Section = Section {
             "",
             "Records older than this are moved to archive files, once they fill one. Without it everything stays in the log.",
         ),
+        key(
+            "public_address",
+            Kind::Text,
+            "",
+            "The address of a gateway that all nodes reach, such as `https://head:7457`. Jobs find it in `MUSTER_SERVER`, and in `MUSTER_TOKEN` a token that is good for their own job while it runs. Without it they call the gateway that their submitter called.",
+        ),
     ],
 };
 
@@ -779,7 +785,20 @@ const GATEWAY: Section = Section {
             "listen",
             Kind::Text,
             "",
-            "The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. The connection is not encrypted: put a proxy in front of it where that is needed.",
+            "The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token. An address that other hosts reach needs `tls_certificate` and `tls_key`, or `allow_clear_tokens`.",
+        ),
+        key(
+            "tls_certificate",
+            Kind::Path,
+            "",
+            "The gateway's certificate in PEM, followed by those that lead to its authority. Connections over TCP are encrypted then: addresses begin with `https://`. It is read again when it changes.",
+        ),
+        key("tls_key", Kind::Path, "", "The private key of `tls_certificate`, in PEM. Its mode is 0600 or 0640."),
+        key(
+            "allow_clear_tokens",
+            Kind::Boolean,
+            "false",
+            "Listen on an address of other hosts without TLS, where tokens can be read on the way: for a gateway behind a proxy that ends TLS.",
         ),
         key(
             "tokens_file",

@@ -21,7 +21,7 @@ fn spec(options: JobOptions) -> JobSpec {
             ("MUSTER_TOKEN".into(), "s".into()),
         ],
         umask: 0o022,
-        instance: Some(("MUSTER_DATA", "/data".into())),
+        instance: vec![("MUSTER_DATA", "/data".into())],
     };
     options.into_spec(Program::Tasks { argv: vec!["true".into()] }, "true", &caller)
 }

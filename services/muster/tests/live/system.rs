@@ -31,12 +31,17 @@ pub struct System {
     process: Option<Child>,
     /// The TCP address for callers other than the user of the test.
     listens: Option<String>,
+    /// The file of the authority that vouches for it there, if it speaks TLS.
+    authority: Option<PathBuf>,
 }
 
 impl System {
+    /// What `nobody` shows to one that was started for others.
+    pub const TOKEN: &str = TOKEN;
+
     /// A folder in which nothing runs yet.
     pub fn stopped() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None, listens: None }
+        Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None, listens: None, authority: None }
     }
 
     /// A system with so many nodes, which is ready.
@@ -48,15 +53,34 @@ impl System {
 
     /// A system with one node that also answers callers who are not the user of the test.
     pub fn start_for_others() -> Self {
+        Self::stopped().listening("")
+    }
+
+    /// The same over TLS, with a certificate of its own.
+    pub fn start_over_tls() -> Self {
         let mut system = Self::stopped();
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+        system.write("gateway.pem", &made.cert.pem());
+        system.write("gateway.key", &made.signing_key.serialize_pem());
+        let mode = std::os::unix::fs::PermissionsExt::from_mode;
+        std::fs::set_permissions(system.path("gateway.key"), mode(0o600)).expect("its own file");
+        let (chain, key) = (system.path("gateway.pem"), system.path("gateway.key"));
+        system.authority = Some(chain.clone());
+        system.listening(&format!("tls_certificate = \"{}\"\ntls_key = \"{}\"\n", chain.display(), key.display()))
+    }
+
+    fn listening(self, settings: &str) -> Self {
+        let mut system = self;
         let port =
             std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
         system.write("tokens", &format!("{TOKEN} nobody\n"));
         let mode = std::os::unix::fs::PermissionsExt::from_mode;
         std::fs::set_permissions(system.path("tokens"), mode(0o600)).expect("its own file");
         let tokens = system.path("tokens");
-        system
-            .write("others.toml", &format!("[gateway]\nlisten = \"{port}\"\ntokens_file = \"{}\"\n", tokens.display()));
+        system.write(
+            "others.toml",
+            &format!("[gateway]\nlisten = \"{port}\"\ntokens_file = \"{}\"\n{settings}", tokens.display()),
+        );
         let config = system.path("others.toml");
         system.restart(&["--nodes", "1", "--cpus", "4", "--memory", "4G", "--config", &config.display().to_string()]);
         system.listens = Some(port.to_string());
@@ -152,6 +176,7 @@ impl System {
             .env("TZ", "UTC")
             .env_remove("MUSTER_SERVER")
             .env_remove("MUSTER_TOKEN")
+            .env_remove("MUSTER_CA")
             .env_remove("MUSTER_CONFIG")
             .env_remove("MUSTER_JOB_ID")
             .stdin(Stdio::null());
@@ -170,10 +195,16 @@ impl System {
 
     /// Runs a command to its end as a user without any permission of an administrator.
     pub fn run_as_nobody(&self, arguments: &[&str]) -> Output {
-        let server = self.listens.as_ref().expect("it was started for others");
         let mut command = self.command(arguments);
-        command.env("MUSTER_SERVER", format!("http://{server}")).env("MUSTER_TOKEN", TOKEN).env_remove("MUSTER_DATA");
+        command.env("MUSTER_SERVER", self.server()).env("MUSTER_TOKEN", TOKEN).env_remove("MUSTER_DATA");
+        command.envs(self.authority.iter().map(|file| ("MUSTER_CA", file)));
         Self::outcome(command)
+    }
+
+    /// Its address for callers over TCP.
+    pub fn server(&self) -> String {
+        let address = self.listens.as_ref().expect("it was started for others");
+        format!("{}://{address}", if self.authority.is_some() { "https" } else { "http" })
     }
 
     fn outcome(mut command: Command) -> Output {

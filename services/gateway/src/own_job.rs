@@ -1,0 +1,217 @@
+//! Callers that are processes of a job: what they may ask for with the job's token.
+//!
+//! The token speaks for the owner, but only of this one job, and only while the run lasts that it was made for. Two sieves see to
+//! it: [`may_ask`] looks at the address before anything is done, and [`concerns`] at the command that comes of it.
+
+use crate::{app::App, error::ApiError};
+use axum::http::Method;
+use muster_schemas::{
+    JobId, RunId,
+    command::{Command, JobSelection, Query, QueryAnswer},
+    event::Owner,
+    job_token::JobToken,
+    views::ErrorCode,
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Runs whose proof is remembered, so that the ledger is not asked with each request.
+const MAX_PROOFS: usize = 10_000;
+
+/// Tokens that the ledger has known as its own, by hash, so that how long a lookup takes tells nothing of them.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs(Mutex<HashMap<RunId, blake3::Hash>>);
+
+impl Proofs {
+    fn has(&self, token: &JobToken) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&token.run) == Some(&hash(token))
+    }
+
+    fn learn(&self, token: &JobToken) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_PROOFS {
+            known.clear();
+        }
+        known.insert(token.run, hash(token));
+    }
+}
+
+fn hash(token: &JobToken) -> blake3::Hash {
+    blake3::hash(token.to_string().as_bytes())
+}
+
+/// The owner of the job that a token speaks for; `None` if the token is not right, or its run has ended.
+pub(crate) async fn owner(app: &App, token: &JobToken) -> Result<Option<Arc<Owner>>, ApiError> {
+    let look = || {
+        app.reader.projection().read(|state| {
+            let run = state.run(token.run).filter(|run| run.job == token.job)?;
+            Some(state.job(run.job)?.owner.clone())
+        })
+    };
+    let Some(owner) = (match look() {
+        Some(owner) => Some(owner),
+        // A run can be so young that this gateway has not heard of it.
+        None => {
+            app.reader.catch_up(None).await?;
+            look()
+        }
+    }) else {
+        return Ok(None);
+    };
+    if !app.proofs.has(token) {
+        match app.ledger.query(&Query::JobToken(*token)).await? {
+            QueryAnswer::JobToken(true) => app.proofs.learn(token),
+            QueryAnswer::JobToken(false) => return Ok(None),
+            other => return Err(crate::reader::unexpected(&other)),
+        }
+    }
+    Ok(Some(owner))
+}
+
+/// Whether a job may ask for this: to read and change itself, and to run steps.
+pub(crate) fn may_ask(job: JobId, method: &Method, path: &str, query: Option<&str>) -> bool {
+    let own = |text: &str| text.parse() == Ok(job);
+    let words: Vec<&str> = path.split('/').collect();
+    let (reads, writes) = (*method == Method::GET, *method == Method::POST);
+    match words.as_slice() {
+        ["", "v1", "info"] => reads,
+        ["", "v1", "jobs"] | ["", "v1", "jobs", "details"] => reads && names_only(job, query.unwrap_or_default()),
+        // Which jobs are meant stands in the body: the command is looked at.
+        ["", "v1", "jobs", "actions", _] | ["", "v1", "refusals"] => writes,
+        ["", "v1", "jobs", id] => reads && own(id),
+        ["", "v1", "jobs", id, "steps"] => (reads || writes) && own(id),
+        ["", "v1", "jobs", id, "wait" | "events" | "explanation"] => reads && own(id),
+        ["", "v1", "jobs", id, "conclude" | "keep"] => writes && own(id),
+        ["", "v1", "jobs", id, "steps", "launch"] => writes && own(id),
+        ["", "v1", "jobs", id, "steps", _, "output" | "wait"] => reads && own(id),
+        ["", "v1", "jobs", id, "steps", _, "signal" | "end" | "input" | "terminal"] => writes && own(id),
+        _ => false,
+    }
+}
+
+/// Whether the parameters of a list name this job, and no other.
+fn names_only(job: JobId, query: &str) -> bool {
+    // What is written in another way than muster's commands write it could be read in another way than here.
+    if query.contains(['%', '+', ';']) {
+        return false;
+    }
+    let mut ids = query.split('&').filter_map(|pair| pair.strip_prefix("id=")).peekable();
+    ids.peek().is_some() && ids.flat_map(|list| list.split(',')).all(|id| id.parse() == Ok(job))
+}
+
+/// Refuses a command that is not about this job alone.
+pub(crate) fn check(job: JobId, command: &Command) -> Result<(), ApiError> {
+    if concerns(job, command) { Ok(()) } else { Err(not_its_own(job)) }
+}
+
+fn concerns(own: JobId, command: &Command) -> bool {
+    match command {
+        Command::Hold { jobs, .. }
+        | Command::Release { jobs, .. }
+        | Command::Modify { jobs, .. }
+        | Command::Cancel { jobs }
+        | Command::Signal { jobs, .. }
+        | Command::Suspend { jobs }
+        | Command::Resume { jobs }
+        | Command::Requeue { jobs, .. }
+        | Command::HoldUntil { jobs, .. }
+        | Command::EndJobs { jobs, .. }
+        | Command::RequeueLater { jobs, .. }
+        | Command::ChangeClass { jobs, .. }
+        | Command::TellJobs { jobs, .. } => match jobs {
+            JobSelection::Ids(ids) => !ids.is_empty() && ids.iter().all(|id| *id == own),
+            JobSelection::Component { job, .. } => *job == own,
+            JobSelection::Matching(_) => false,
+        },
+        Command::StartStep { job, .. }
+        | Command::LaunchStep { job, .. }
+        | Command::SignalStep { job, .. }
+        | Command::EndStep { job, .. }
+        | Command::ConcludeJob { job, .. }
+        | Command::KeepJob { job, .. } => *job == own,
+        // What its commands refuse is noted as what those of its owner refuse.
+        Command::NoteRefusal { .. } => true,
+        _ => false,
+    }
+}
+
+/// A job wants something that its token does not give.
+pub(crate) fn not_its_own(job: JobId) -> ApiError {
+    let message = format!(
+        "this is the token of job {job}: it is good for that job alone, to read and change it and to run steps"
+    );
+    ApiError::new(ErrorCode::PermissionDenied, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn may(method: Method, address: &str) -> bool {
+        let (path, query) = address.split_once('?').map_or((address, None), |(path, query)| (path, Some(query)));
+        may_ask(JobId::task(12, 3), &method, path, query)
+    }
+
+    #[test]
+    fn a_job_may_ask_about_itself_only() {
+        for address in [
+            "/v1/info",
+            "/v1/jobs/12_3",
+            "/v1/jobs/12_3/wait?until=started",
+            "/v1/jobs/12_3/steps",
+            "/v1/jobs/12_3/steps/2/output?run=1&reader=2",
+            "/v1/jobs?id=12_3&limit=1000",
+            "/v1/jobs/details?id=12_3",
+        ] {
+            assert!(may(Method::GET, address), "{address}");
+            assert!(!may(Method::PUT, address) && !may(Method::DELETE, address), "{address}");
+        }
+        for address in ["/v1/jobs/12_3/steps/launch", "/v1/jobs/12_3/steps/1/end", "/v1/jobs/actions/modify"] {
+            assert!(may(Method::POST, address) && !may(Method::GET, address), "{address}");
+        }
+        for address in [
+            "/v1/jobs",
+            "/v1/jobs?id=",
+            "/v1/jobs?user=me",
+            "/v1/jobs?id=12_3,13",
+            "/v1/jobs?id=12_3&id=13",
+            "/v1/jobs?id=12_3&i%64=13",
+            "/v1/jobs/all",
+            "/v1/jobs/12",
+            "/v1/jobs/12_4",
+            "/v1/jobs/12%5F3",
+            "/v1/jobs/12_3/",
+            "/v1/jobs/12_3/description",
+            "/v1/jobs/12_3/../13",
+            "/v1/nodes",
+            "/v1/config",
+            "/v1/records",
+            "/v1/events",
+            "/v1/audit/verify",
+            "/metrics",
+        ] {
+            assert!(!may(Method::GET, address), "{address}");
+        }
+        for address in ["/v1/jobs", "/v1/jobs/13/steps/launch", "/v1/jobs/described", "/v1/nodes/actions/drain"] {
+            assert!(!may(Method::POST, address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_job_may_change_itself_only() {
+        let own = JobId::job(7);
+        let cancel = |jobs| concerns(own, &Command::Cancel { jobs });
+        assert!(cancel(JobSelection::Ids(vec![own])));
+        assert!(cancel(JobSelection::Component { job: own, component: 1 }));
+        assert!(!cancel(JobSelection::Ids(vec![])));
+        assert!(!cancel(JobSelection::Ids(vec![own, JobId::job(8)])));
+        assert!(!cancel(JobSelection::Component { job: JobId::job(8), component: 0 }));
+        assert!(!cancel(JobSelection::Matching(Default::default())));
+        assert!(!concerns(own, &Command::Submit { jobs: vec![] }));
+        assert!(concerns(own, &Command::KeepJob { job: own, seconds: None }));
+        assert!(!concerns(own, &Command::KeepJob { job: JobId::job(8), seconds: None }));
+    }
+}

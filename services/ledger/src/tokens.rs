@@ -1,0 +1,82 @@
+//! Tokens of jobs: by what the ledger makes them, and tells that it did.
+
+use crate::signing::Signer;
+use muster_schemas::{
+    JobId, RunId,
+    job_token::{JobAccess, JobToken},
+    node::NodeOrder,
+};
+
+/// What the key of tokens is for; no other use of the ledger's key has this text.
+const KEY_CONTEXT: &str = "muster 2026-11-24 tokens of jobs";
+
+/// Makes tokens of jobs. The same run always has the same token, so that an order can be sent again.
+pub(crate) struct JobTokens {
+    key: [u8; blake3::KEY_LEN],
+    server: Option<String>,
+}
+
+impl JobTokens {
+    /// Those of a ledger with this key, whose jobs call the gateway at `server` if the site has named one.
+    pub(crate) fn new(signer: &Signer, server: Option<String>) -> Self {
+        Self { key: signer.derived_key(KEY_CONTEXT), server }
+    }
+
+    fn proof(&self, job: JobId, run: RunId) -> blake3::Hash {
+        let mut text = Vec::with_capacity(24);
+        text.extend(job.number.to_le_bytes());
+        // An index has 32 bits: no job has the text of another.
+        text.extend(job.index.map_or(u64::MAX, u64::from).to_le_bytes());
+        text.extend(run.0.to_le_bytes());
+        blake3::keyed_hash(&self.key, &text)
+    }
+
+    /// Whether this ledger made the token. How long that takes tells nothing of what would be right.
+    pub(crate) fn is_own(&self, token: &JobToken) -> bool {
+        self.proof(token.job, token.run) == blake3::Hash::from_bytes(token.proof)
+    }
+
+    /// The order, with what the processes that it starts show to gateways.
+    pub(crate) fn give(&self, mut order: NodeOrder) -> NodeOrder {
+        let launch = match &mut order {
+            NodeOrder::Launch(launch) | NodeOrder::Hold(launch) => launch,
+            NodeOrder::LaunchTasks(tasks) => &mut tasks.launch,
+            _ => return order,
+        };
+        let (job, run) = (launch.job, launch.part.run());
+        let token = JobToken { job, run, proof: *self.proof(job, run).as_bytes() };
+        launch.access = Some(JobAccess { token, server: self.server.clone() });
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(folder: &tempfile::TempDir, key: &str) -> JobTokens {
+        JobTokens::new(&Signer::load_or_create(&folder.path().join(key)).unwrap(), None)
+    }
+
+    #[test]
+    fn a_token_is_right_for_one_run_of_one_job_and_of_one_ledger() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = tokens(&folder, "own");
+        let (job, run) = (JobId { number: 7, index: Some(2) }, RunId(9));
+        let token = JobToken { job, run, proof: *own.proof(job, run).as_bytes() };
+        assert!(own.is_own(&token));
+        assert!(tokens(&folder, "own").is_own(&token), "a restart makes no difference");
+        assert!(!tokens(&folder, "other").is_own(&token));
+        for (job, run) in [
+            (JobId::job(7), run),
+            (JobId { number: 7, index: Some(3) }, run),
+            (JobId { number: 8, index: Some(2) }, run),
+            (job, RunId(10)),
+        ] {
+            assert!(!own.is_own(&JobToken { job, run, ..token }));
+        }
+        let mut proof = token.proof;
+        proof[31] ^= 1;
+        assert!(!own.is_own(&JobToken { proof, ..token }));
+    }
+}
