@@ -23,4 +23,5 @@ mod slurm_staging;
 mod slurm_steps;
 mod steps;
 mod system;
+mod verbs;
 mod whatif;
