@@ -318,6 +318,14 @@ impl Client {
         self.poll(&path, |view: &JobView| view.outcome.is_some())
     }
 
+    /// Waits until a job is over, but no longer than so many seconds, up to 300.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn wait_for_end(&mut self, job: JobId, limit_seconds: u32) -> Result<JobView, ClientError> {
+        self.get(&format!("/v1/jobs/{job}/wait?timeout_seconds={limit_seconds}"))
+    }
+
     /// Waits until the planner has looked at a job: it has its resources, or a reason why it waits. Or until it is over.
     ///
     /// # Errors

@@ -111,8 +111,8 @@ impl Hierarchies {
         Ok(Self { instance: instance.to_owned(), unit, memory, cpuset })
     }
 
-    /// What was found, for the log.
-    pub fn describe(&self) -> String {
+    /// What was found, for the log; `binds_cpus` says whether this executor makes use of it for CPUs.
+    pub fn describe(&self, binds_cpus: bool) -> String {
         let unit = match &self.unit {
             Unit::Cgroup2 { base } => format!("cgroup 2 in {}", base.display()),
             Unit::Cgroup1 { freezer, .. } => format!("cgroup 1 in {}", freezer.display()),
@@ -123,7 +123,11 @@ impl Hierarchies {
             Some(Controller::Own(_)) => "cgroup 1",
             None => "not enforced",
         };
-        let cpus = if self.cpuset.is_some() { "CPU set" } else { "affinity" };
+        let cpus = match (binds_cpus, self.cpuset.is_some()) {
+            (false, _) => "none",
+            (true, true) => "CPU set",
+            (true, false) => "affinity",
+        };
         format!("{unit}; memory limits: {memory}; CPU binding: {cpus}")
     }
 

@@ -587,7 +587,7 @@ async fn bind_to_cluster(spool: &Spool, ledger: &LedgerClient) -> anyhow::Result
 fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Settings> {
     let hierarchies = Hierarchies::detect(config.containment, &containment::instance(&config.node, spool.root()))
         .with_context(|| format!("containment {:?} is not available", config.containment))?;
-    tracing::info!(node = config.node, containment = hierarchies.describe(), "executor starts");
+    tracing::info!(node = config.node, containment = hierarchies.describe(config.bind_cpus), "executor starts");
     Ok(Settings {
         boot_id: boot_id.to_owned(),
         hierarchies,

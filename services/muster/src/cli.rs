@@ -1,14 +1,20 @@
 //! The grammar of the command line.
 
+mod columns;
 mod filters;
 mod hpcpack;
+mod logs;
+mod overview;
 mod plans;
 mod reservations;
 mod simulations;
 mod steps;
 
+pub use columns::{JobColumn, SortKey};
 pub use filters::{FilterCommand, FilterTestOptions};
 pub use hpcpack::HpcpackVerb;
+pub use logs::LogsOptions;
+pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
@@ -22,8 +28,8 @@ use crate::{
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use muster_client::Moment;
-use muster_schemas::{JobId, Sequence, Timestamp, job::JobState};
-use std::path::PathBuf;
+use muster_schemas::{JobId, Sequence, Timestamp, job::JobState, public::catalogue, views::NodeStateWord};
+use std::{collections::BTreeSet, path::PathBuf};
 
 /// muster, a batch scheduler whose whole history is one event log
 #[derive(Debug, Parser)]
@@ -81,8 +87,19 @@ pub enum Command {
     /// Run commands inside running jobs with their input and output here, list and end them
     #[command(subcommand)]
     Step(StepCommand),
+    /// How the cluster is doing: its nodes, its queues and their jobs; with ids these jobs
+    Status(StatusOptions),
+    /// Nodes, queues and jobs, again and again until Ctrl-C
+    Top(TopOptions),
     /// List jobs
-    Jobs(JobsOptions),
+    #[command(visible_alias = "ps")]
+    Jobs(Box<JobsOptions>),
+    /// Cancel jobs, as `muster job cancel`
+    Cancel(SelectionOptions),
+    /// Show what a job wrote
+    Logs(LogsOptions),
+    /// Open a shell in a running job, or in a job of its own that ends with it
+    Shell(Box<ShellOptions>),
     /// Show or change one job, or several
     #[command(subcommand)]
     Job(JobCommand),
@@ -160,6 +177,8 @@ pub enum Command {
         /// The folder; made if it is missing.
         dir: PathBuf,
     },
+    /// Print the version
+    Version,
 }
 
 /// A moment of the past, and the form of the answer.
@@ -169,7 +188,7 @@ pub struct QueryOptions {
     #[arg(long)]
     pub json: bool,
     /// As it was at this time: `08:30`, `2026-11-20 08:30`, `-10m`, `"2 hours ago"`
-    #[arg(long, value_name = "TIME", value_parser = values::parse_past, allow_hyphen_values = true, conflicts_with = "at_seq")]
+    #[arg(long, value_name = "TIME", value_parser = values::parse_at, allow_hyphen_values = true, conflicts_with = "at_seq")]
     pub at: Option<Timestamp>,
     /// As it was after the record with this sequence
     #[arg(long, value_name = "N")]
@@ -253,6 +272,9 @@ pub struct SubmitOptions {
     /// Wait until the job has ended, and exit with its status (128 + the number of a signal)
     #[arg(long)]
     pub wait: bool,
+    /// Do not wait for what submission filters have to say
+    #[arg(long, conflicts_with = "wait")]
+    pub no_wait: bool,
     /// Print the job's number alone
     #[arg(long)]
     pub parsable: bool,
@@ -321,11 +343,17 @@ pub struct JobsOptions {
     #[command(flatten)]
     pub filter: FilterOptions,
     /// Finished jobs too, as far as they are kept
-    #[arg(short = 'a', long, conflicts_with = "state")]
+    #[arg(short = 'a', long)]
     pub all: bool,
     /// At most so many
     #[arg(long, value_name = "N", value_parser = values::parse_positive)]
     pub limit: Option<u32>,
+    /// These columns, in this order
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "json")]
+    pub columns: Vec<JobColumn>,
+    /// Order the rows by these columns; the greatest first with a `-` in front, such as `-cpus,name`
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
+    pub sort: Vec<SortKey>,
     /// When, and in which form.
     #[command(flatten)]
     pub query: QueryOptions,
@@ -472,6 +500,12 @@ pub struct ModifyOptions {
 /// `muster nodes`.
 #[derive(Debug, Args)]
 pub struct NodesOptions {
+    /// Only nodes in these states: unknown, up, drained, lost
+    #[arg(short = 's', long, value_name = "STATES", value_delimiter = ',', value_parser = parse_node_state)]
+    pub state: Vec<NodeStateWord>,
+    /// A line for all nodes that are alike
+    #[arg(long, conflicts_with = "json")]
+    pub summary: bool,
     /// When, and in which form.
     #[command(flatten)]
     pub query: QueryOptions,
@@ -525,14 +559,14 @@ pub struct EventsOptions {
     /// Only events of this job, array or task
     #[arg(long, value_name = "ID")]
     pub job: Option<JobId>,
-    /// Only events of this kind: job, run, step, node, queue, licence, reservation, policy, cluster, plan, log
-    #[arg(long, value_name = "KIND")]
+    /// Only events of this kind, such as `job` or `job.started`
+    #[arg(long, value_name = "KIND", help = kinds_help())]
     pub kind: Option<String>,
     /// Print CloudEvents in JSON, one a line
     #[arg(long)]
     pub json: bool,
     /// Only what had happened by this time
-    #[arg(long, value_name = "TIME", value_parser = values::parse_past, allow_hyphen_values = true, conflicts_with_all = ["follow", "at_seq"])]
+    #[arg(long, value_name = "TIME", value_parser = values::parse_at, allow_hyphen_values = true, conflicts_with_all = ["follow", "at_seq"])]
     pub at: Option<Timestamp>,
     /// Only up to the record with this sequence
     #[arg(long, value_name = "N", conflicts_with = "follow")]
@@ -601,7 +635,7 @@ pub enum AuditCommand {
         /// End with the record of this sequence [default: the last]
         #[arg(long, value_name = "N")]
         to: Option<u64>,
-        /// The file to write
+        /// The file to write; `-` is standard output
         file: PathBuf,
     },
 }
@@ -665,6 +699,20 @@ pub struct DoctorOptions {
     pub json: bool,
 }
 
+/// The help of `events --kind`, with every kind that there is.
+fn kinds_help() -> String {
+    let kinds: BTreeSet<&str> = catalogue().iter().map(|event| event.kind).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    format!("Only events of this kind ({}), or of this kind and verb, such as `job.started`", kinds.join(", "))
+}
+
+fn parse_node_state(text: &str) -> Result<NodeStateWord, String> {
+    const STATES: [NodeStateWord; 4] =
+        [NodeStateWord::Unknown, NodeStateWord::Up, NodeStateWord::Drained, NodeStateWord::Lost];
+    let known = STATES.into_iter().find(|state| state.word() == text);
+    known.ok_or_else(|| format!("it is one of {}", STATES.map(NodeStateWord::word).join(", ")))
+}
+
 fn parse_state(text: &str) -> Result<JobState, String> {
     const STATES: [JobState; 7] = [
         JobState::Held,
@@ -708,6 +756,41 @@ mod tests {
     fn times_may_begin_with_a_dash() {
         let Command::Jobs(jobs) = parse("muster jobs --at -10s").unwrap().command else { panic!() };
         assert!(jobs.query.at.is_some());
+    }
+
+    /// A kind that exists and stands nowhere cannot be found.
+    #[test]
+    fn the_help_of_events_names_every_kind() {
+        let help = kinds_help();
+        for event in catalogue() {
+            assert!(help.contains(event.kind), "{}: {help}", event.kind);
+        }
+        let events = Cli::command();
+        let events = events.find_subcommand("events").unwrap().clone().render_help().to_string();
+        assert!(["filter", "command", "planner"].iter().all(|kind| events.contains(kind)), "{events}");
+    }
+
+    #[test]
+    fn signals_come_before_what_gets_them_and_a_clear_order_is_taken() {
+        for line in ["muster step signal USR1 12.1", "muster step signal 12.1 USR1", "muster step signal 10 12.1"] {
+            let Command::Step(StepCommand::Signal { words }) = parse(line).unwrap().command else { panic!() };
+            let (signal, step) = words.signal_and_step().unwrap();
+            assert_eq!((signal, step.step.0), (10, 1), "{line}");
+        }
+        for line in ["muster step signal 12.1 13.1", "muster step signal USR1 HUP", "muster step signal 12 USR1"] {
+            let Command::Step(StepCommand::Signal { words }) = parse(line).unwrap().command else { panic!() };
+            assert!(words.signal_and_step().is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn verbs_that_people_type_are_commands() {
+        assert!(matches!(parse("muster ps -u anna").unwrap().command, Command::Jobs(_)));
+        assert!(matches!(parse("muster cancel 7").unwrap().command, Command::Cancel(_)));
+        for line in ["status", "top", "version", "shell 7", "shell -N 1 -t 1h", "jobs -a -s finished"] {
+            assert!(parse(&format!("muster {line}")).is_ok(), "{line}");
+        }
+        assert!(parse("muster cancel").is_err() && parse("muster shell 7 -N 1").is_err());
     }
 
     #[test]

@@ -10,10 +10,13 @@ mod hpcpack;
 mod install;
 mod job;
 mod lists;
+mod logs;
 mod manual;
+mod overview;
 mod plan;
 mod replay;
 mod reservations;
+mod shell;
 mod simulate;
 mod step;
 mod submit;
@@ -23,7 +26,7 @@ mod whatif;
 pub use hpcpack::{is_link, rewritten};
 
 use crate::{
-    cli::{Cli, Command},
+    cli::{Cli, Command, JobCommand},
     roles,
 };
 use muster_commands::{exit::CommandResult, slurm};
@@ -37,7 +40,12 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Submit(options) => submit::submit(connection, *options),
         Command::Run(options) => submit::run_step(connection, options),
         Command::Step(command) => step::run(connection, command),
-        Command::Jobs(options) => lists::jobs(connection, options),
+        Command::Status(options) => overview::status(connection, options),
+        Command::Top(options) => overview::top(connection, &options),
+        Command::Jobs(options) => lists::jobs(connection, *options),
+        Command::Cancel(jobs) => job::run(connection, JobCommand::Cancel(jobs)),
+        Command::Logs(options) => logs::logs(connection, &options),
+        Command::Shell(options) => shell::shell(connection, *options),
         Command::Job(command) => job::run(connection, command),
         Command::Nodes(options) => lists::nodes(connection, &options),
         Command::Node(command) => lists::node(connection, command),
@@ -62,5 +70,6 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::InstallCommands { dir } => install::install(&dir),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::man(&dir),
+        Command::Version => manual::version(),
     }
 }

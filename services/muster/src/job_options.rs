@@ -95,13 +95,13 @@ pub struct JobOptions {
     #[arg(long, help_heading = "When it starts")]
     pub hold: bool,
     /// Not before this time: `22:00`, `2026-11-20 08:30`, `+2h`
-    #[arg(long, value_name = "WHEN", value_parser = values::parse_future, help_heading = "When it starts")]
+    #[arg(long, value_name = "WHEN", value_parser = values::parse_future, allow_hyphen_values = true, help_heading = "When it starts")]
     pub begin: Option<Timestamp>,
     /// Run in this advance reservation
     #[arg(long, value_name = "NAME", help_heading = "When it starts")]
     pub reservation: Option<String>,
     /// Give it up if it has not started by then
-    #[arg(long, value_name = "WHEN", value_parser = values::parse_future, help_heading = "When it starts")]
+    #[arg(long, value_name = "WHEN", value_parser = values::parse_deadline, allow_hyphen_values = true, help_heading = "When it starts")]
     pub deadline: Option<Timestamp>,
 
     /// The job's working directory; default the present one

@@ -5,6 +5,8 @@ mod commands;
 mod config;
 mod descriptions;
 mod job_options;
+mod job_table;
+mod output_files;
 mod picture;
 mod policies;
 mod records;
@@ -19,6 +21,7 @@ mod terminal;
 mod testing;
 mod values;
 mod whole_file;
+mod wrong_line;
 
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
@@ -81,7 +84,10 @@ fn main() -> ExitCode {
 fn finish(result: exit::CommandResult) -> u8 {
     match result {
         Ok(status) => status,
-        Err(failure) => failure.report(),
+        Err(mut failure) => {
+            failure.message = show::with_local_times(&failure.message, &jiff::tz::TimeZone::system());
+            failure.report()
+        }
     }
 }
 
@@ -96,7 +102,10 @@ fn parse() -> Cli {
     let is_submission = is_submission();
     let grammar = if is_submission { SubmitCli::command() } else { Cli::command() };
     let arguments: Vec<_> = std::env::args_os().collect();
-    let matches = grammar.get_matches_from(if is_submission { arguments } else { commands::rewritten(arguments) });
+    let arguments = if is_submission { arguments } else { commands::rewritten(arguments) };
+    let again = || if is_submission { SubmitCli::command() } else { Cli::command() };
+    let read = grammar.try_get_matches_from(&arguments);
+    let matches = read.unwrap_or_else(|error| wrong_line::tell(error, again, &arguments));
     let parsed = if is_submission {
         SubmitCli::from_arg_matches(&matches).map(Cli::from)
     } else {

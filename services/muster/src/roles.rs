@@ -8,13 +8,17 @@ use crate::{
     config::{self, Loaded},
     connection::SOCKET,
     descriptions::Dialect,
-    exit::{CommandResult, Failure},
+    exit::{CommandResult, Failure, Status},
     policies,
 };
 use anyhow::Context as _;
 use group::Group;
 use muster_bus::{LocalBus, NatsBus, SharedBus};
-use muster_commands::slurm::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS};
+use muster_commands::{
+    process::leave_at_once,
+    slurm::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS},
+    stderr_line,
+};
 use muster_filter_runner::RunnerConfig;
 use std::{
     io::Write as _,
@@ -135,6 +139,7 @@ fn in_runtime(
     is_on_nats: bool,
     start: impl AsyncFnOnce(&mut Host, &SharedBus) -> anyhow::Result<String>,
 ) -> CommandResult {
+    speak_when_libraries_give_up();
     let telemetry = muster_telemetry::init(identity, &loaded.configuration.telemetry)?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -148,6 +153,33 @@ fn in_runtime(
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     result?;
     Ok(0)
+}
+
+/// RocksDB, which is C++, ends the process where it gets no memory or no thread: then it is said what to do.
+fn speak_when_libraries_give_up() {
+    unsafe extern "C" {
+        /// `std::set_terminate`
+        #[link_name = "_ZSt13set_terminatePFvvE"]
+        fn set_terminate(handler: extern "C" fn()) -> *const libc::c_void;
+    }
+    extern "C" fn told() {
+        stderr_line!(
+            "muster: the storage got no memory or no thread and cannot go on; look at the limits of address space \
+             (`ulimit -v`) and of processes (`ulimit -u`)"
+        );
+        leave_at_once(Status::Failed as u8)
+    }
+    // SAFETY: the C++ runtime, which RocksDB is linked with, takes a function without arguments that does not return.
+    unsafe { set_terminate(told) };
+}
+
+/// Whether whoever started this process wants the signal ignored.
+fn is_ignored(number: libc::c_int) -> bool {
+    // SAFETY: an action of zeros is one that the call may overwrite, and without a new action it changes nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(number, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// Subscribers, RocksDB's files and shims need more than the usual 1,024.
@@ -282,13 +314,15 @@ impl Host {
     }
 
     /// Starts roles, and stops everything in order on SIGTERM or SIGINT, or when a role fails. SIGHUP reads the
-    /// configuration again.
+    /// configuration again. Without a configuration file it is the hang-up of a terminal, and ends what was started there
+    /// unless it was started to outlive it, as by `nohup`.
     async fn run(
         mut self,
         start: impl AsyncFnOnce(&mut Self, &SharedBus) -> anyhow::Result<String>,
     ) -> anyhow::Result<()> {
         let mut stop =
             StopSignals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
+        let ignores_hangup = is_ignored(libc::SIGHUP);
         let mut hangup = signal(SignalKind::hangup())?;
         let bus = tokio::select! {
             bus = self.bus() => bus?,
@@ -307,7 +341,14 @@ impl Host {
                 loop {
                     tokio::select! {
                         () = stop.received() => break None,
-                        _ = hangup.recv() => self.reload(&bus).await,
+                        _ = hangup.recv() => match self.loaded.path.clone() {
+                            Some(path) => self.reload(&path, &bus).await,
+                            None if ignores_hangup => {}
+                            None => {
+                                tracing::info!("SIGHUP, and there is no configuration file to read again: it ends");
+                                break None;
+                            }
+                        },
                         failure = self.group.failure() => break Some(failure),
                     }
                 }
@@ -328,12 +369,8 @@ impl Host {
 
     /// Reads the configuration again: what can change at once changes, what belongs to the cluster becomes a command, and
     /// the rest is reported.
-    async fn reload(&mut self, bus: &SharedBus) {
-        let Some(path) = self.loaded.path.clone() else {
-            tracing::info!("SIGHUP: there is no configuration file");
-            return;
-        };
-        let loaded = match config::load(Some(&path)) {
+    async fn reload(&mut self, path: &Path, bus: &SharedBus) {
+        let loaded = match config::load(Some(path)) {
             Ok(loaded) => loaded,
             Err(failure) => {
                 tracing::error!(

@@ -18,6 +18,32 @@ const MOST_BYTES: u64 = 4 << 20;
 /// What begins a line of options.
 pub const MARKER: &str = "#MUSTER";
 
+/// Lines of options that the command of another scheduler reads.
+#[derive(PartialEq)]
+struct Stranger {
+    marker: &'static str,
+    command: &'static str,
+    /// What else can be done.
+    advice: &'static str,
+}
+
+const STRANGERS: [Stranger; 3] = [
+    Stranger { marker: "#SBATCH", command: "sbatch", advice: "`muster slurm sbatch` reads them" },
+    Stranger { marker: "#PBS", command: "qsub", advice: "write them as #MUSTER lines" },
+    Stranger { marker: "#BSUB", command: "bsub", advice: "write them as #MUSTER lines" },
+];
+
+impl Stranger {
+    fn begins(&self, line: &str) -> bool {
+        line.strip_prefix(self.marker).is_some_and(|rest| rest.starts_with([' ', '\t']))
+    }
+
+    fn warning(&self) -> String {
+        let Self { marker, command, advice } = self;
+        format!("{marker} lines are options of {command} and are ignored here; {advice}")
+    }
+}
+
 /// A place in a script, counted from 1 in lines and characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -84,6 +110,7 @@ impl Script {
         check_text(name, &text)?;
         let mut script = Self { text: String::new(), option_lines: Vec::new(), warnings: Vec::new() };
         let mut in_head = true;
+        let mut strangers: Vec<&Stranger> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let at = |column| Position { file: name.to_owned(), line: index + 1, column };
             in_head &= line.trim_start().is_empty() || line.trim_start().starts_with('#');
@@ -102,6 +129,14 @@ impl Script {
                 }
                 None if in_head && looks_like_marker(line) => {
                     script.warnings.push(format!("{}: this is a comment; options begin with `{MARKER} `", at(1)));
+                }
+                None if in_head => {
+                    // One line stands for all of its kind.
+                    let stranger = STRANGERS.iter().find(|stranger| stranger.begins(line));
+                    if let Some(stranger) = stranger.filter(|stranger| !strangers.contains(stranger)) {
+                        strangers.push(stranger);
+                        script.warnings.push(format!("{}: {}", at(1), stranger.warning()));
+                    }
                 }
                 None => {}
             }
@@ -239,6 +274,15 @@ mod tests {
             Script::parse("job.sh", b"#!/bin/sh\n# MUSTER -N 2\n#MUSTERING -x\n#muster --hold\n".to_vec()).unwrap();
         assert!(script.option_lines.is_empty());
         assert_eq!(script.warnings.len(), 2);
+    }
+
+    #[test]
+    fn options_of_other_schedulers_are_told_once_with_the_command_that_reads_them() {
+        let text = "#!/bin/sh\n#SBATCH -N 2\n#SBATCH -t 5\n#PBS -l nodes=2\necho\n#SBATCH -n 1\n";
+        let script = Script::parse("job.sh", text.into()).unwrap();
+        assert_eq!(script.warnings.len(), 2, "{:?}", script.warnings);
+        assert!(script.warnings[0].starts_with("job.sh:2:1: #SBATCH lines are options of sbatch and are ignored"));
+        assert!(script.warnings[1].starts_with("job.sh:4:1: #PBS lines are options of qsub and are ignored"));
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! How things are shown to people: times, states, lists of jobs.
 
 use crate::{
-    table::{Cell, Style, Table, left, right},
+    table::{Cell, Style, Table},
     terminal,
-    values::{compress_hosts, format_duration},
 };
 use jiff::tz::TimeZone;
 use muster_commands::stderr_line;
@@ -31,6 +30,32 @@ pub fn local_time(time: Timestamp) -> String {
 /// As [`local_time`], to the millisecond and without the zone, for columns.
 pub fn local_time_column(time: Timestamp, zone: &TimeZone) -> String {
     time.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
+}
+
+/// A text in which points of time in UTC stand in this zone, to the second, as in columns: `2026-11-20 08:30:00`.
+pub fn with_local_times(text: &str, zone: &TimeZone) -> String {
+    const DATE_BYTES: usize = "2026-11-20T".len();
+    let mut local = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|character: char| character.is_ascii_digit()) {
+        let (before, from) = rest.split_at(at);
+        local.push_str(before);
+        let is_part = |byte: &u8| byte.is_ascii_digit() || b"-:.TZ".contains(byte);
+        let word = &from[..from.bytes().take_while(|byte| is_part(byte)).count()];
+        let end = word.rfind('Z').map_or(0, |end| end + 1);
+        match word[..end].parse::<jiff::Timestamp>() {
+            Ok(time) if end > DATE_BYTES => {
+                local.push_str(&time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+                rest = &from[end..];
+            }
+            _ => {
+                local.push_str(word);
+                rest = &from[word.len()..];
+            }
+        }
+    }
+    local.push_str(rest);
+    local
 }
 
 /// So many things: `1 node`, `2 nodes`.
@@ -98,44 +123,15 @@ pub fn elapsed_seconds(job: &JobView, now: Timestamp) -> Option<i64> {
 /// Why a job waits, or what else there is to say of it.
 pub fn remark(job: &JobView) -> String {
     let array = job.array.as_ref().filter(|array| array.waiting < array.total).map(array_text);
-    let reason = job.reason.as_ref().map(|reason| reason.text.clone());
+    let reason = job.reason.as_ref().map(|reason| with_local_times(&reason.text, &TimeZone::system()));
+    let message = job.filtering.as_ref().and_then(|filtering| filtering.message.clone());
     let ended = job.outcome.as_ref().and_then(|outcome| match (&outcome.detail, outcome.exit_status) {
         (Some(detail), _) => Some(detail.clone()),
         (None, Some(status)) if !status.is_success() => Some(status.to_string()),
         _ => None,
     });
-    let parts: Vec<String> = [array, reason, ended].into_iter().flatten().collect();
+    let parts: Vec<String> = [array, reason, ended, message].into_iter().flatten().collect();
     parts.join("; ")
-}
-
-/// The table of jobs, as it was at `now`.
-pub fn jobs_table(jobs: &[JobView], now: Timestamp) -> Table {
-    let mut table = Table::new([
-        right("JOB"),
-        left("NAME"),
-        left("USER"),
-        left("QUEUE"),
-        left("STATE"),
-        right("TIME"),
-        right("CPUS"),
-        left("NODES"),
-        left("REASON"),
-    ]);
-    for job in jobs {
-        let nodes = if job.nodes.is_empty() { job.node_count.to_string() } else { compress_hosts(&job.nodes) };
-        table.push([
-            job_id_text(job).into(),
-            (&job.name).into(),
-            (&job.owner).into(),
-            (&job.queue).into(),
-            state_cell(job),
-            elapsed_seconds(job, now).map(format_duration).unwrap_or_default().into(),
-            job.cores.to_string().into(),
-            nodes.into(),
-            remark(job).into(),
-        ]);
-    }
-    table
 }
 
 /// Prints `KEY  value` lines, keys padded to one width. Lines without a value are left out.
@@ -163,15 +159,11 @@ pub fn print_or_say(table: &Table, empty: &str) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
-    use muster_schemas::{
-        JobId,
-        job::{ExitStatus, Holds},
-        views::{OutcomeView, ReasonView, ReasonWord},
-    };
+    use muster_schemas::{JobId, job::Holds};
 
-    fn job(number: u64) -> JobView {
+    pub fn job(number: u64) -> JobView {
         JobView {
             id: JobId::job(number),
             number,
@@ -217,57 +209,24 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_not_many() {
-        assert_eq!([counted(0, "task"), counted(1, "CPU"), counted(2, "node")], ["0 tasks", "1 CPU", "2 nodes"]);
+    fn times_in_texts_are_those_of_this_zone() {
+        let zone = TimeZone::fixed(jiff::tz::offset(1));
+        let local = |text: &str| with_local_times(text, &zone);
+        assert_eq!(
+            local("has a reservation from 2026-11-23T21:00:03.533979Z, on 4 nodes"),
+            "has a reservation from 2026-11-23 22:00:03, on 4 nodes"
+        );
+        assert_eq!(
+            local("from 2026-11-23T21:00:03Z to 2026-11-24T00:00:00Z."),
+            "from 2026-11-23 22:00:03 to 2026-11-24 01:00:00."
+        );
+        for text in ["", "job 7 is ahead of it", "node1.2Z 2026-11-23", "Z 9", "é2é", "99-99Z", "2026-11-23T"] {
+            assert_eq!(local(text), text);
+        }
     }
 
     #[test]
-    fn the_table_of_jobs_reads_well() {
-        let running = JobView {
-            state: JobState::Running,
-            started: Some(Timestamp::from_unix_seconds(100)),
-            nodes: vec!["node1".into(), "node2".into()],
-            ..job(7)
-        };
-        let waiting = JobView {
-            reason: Some(ReasonView { code: ReasonWord::BehindJob, text: "job 7 is ahead of it".into(), job: None }),
-            ..job(8)
-        };
-        let array = JobView {
-            array: Some(ArrayView {
-                total: 10,
-                remaining: "4-9".parse().unwrap(),
-                waiting: 6,
-                running: 2,
-                finished: [(OutcomeWord::Completed, 2)].into(),
-                max_running: Some(2),
-                ..ArrayView::default()
-            }),
-            ..job(9)
-        };
-        let failed = JobView {
-            state: JobState::Finished,
-            outcome: Some(OutcomeView {
-                outcome: OutcomeWord::Failed,
-                exit_status: Some(ExitStatus::Code(3)),
-                detail: None,
-            }),
-            started: Some(Timestamp::from_unix_seconds(10)),
-            ended: Some(Timestamp::from_unix_seconds(75)),
-            nodes: vec!["node1".into()],
-            ..job(10)
-        };
-        let table = jobs_table(&[running, waiting, array, failed], Timestamp::from_unix_seconds(3800));
-        let mut out = Vec::new();
-        table.write(crate::table::Layout::default(), &mut out).unwrap();
-        let expected = "
-       JOB  NAME   USER  QUEUE    STATE       TIME  CPUS  NODES      REASON
-         7  relax  anna  default  running  1:01:40     8  node[1-2]
-         8  relax  anna  default  queued               8  2          job 7 is ahead of it
-9_[4-9%2]  relax  anna  default  queued               8  2          6 waiting, 2 running, 2 completed
-        10  relax  anna  default  failed      1:05     8  node1      exit status 3
-";
-        let trimmed = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
-        assert_eq!(trimmed(&String::from_utf8(out).unwrap()), trimmed(expected.trim_start_matches('\n')));
+    fn one_thing_is_not_many() {
+        assert_eq!([counted(0, "task"), counted(1, "CPU"), counted(2, "node")], ["0 tasks", "1 CPU", "2 nodes"]);
     }
 }

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 /// So many lines of an output are shown, the last ones; the event has all that were kept.
 const MOST_LINES: usize = 10;
 
+/// The names of so many chains are known; those of older ones, which have ended long since, are forgotten.
+const MOST_CHAINS: usize = 10_000;
+
 /// Tells the events of a job, from its first on.
 #[derive(Debug, Default)]
 pub struct Story {
@@ -22,6 +25,9 @@ impl Story {
         if let (Some(chain), Some(filters)) = (data["chain"].as_u64(), data["filters"].as_array()) {
             let name = |filter: &Value| filter["spec"]["name"].as_str().unwrap_or_default().to_owned();
             self.chains.insert(chain, filters.iter().map(name).collect());
+            if self.chains.len() > MOST_CHAINS {
+                self.chains.pop_first();
+            }
         }
         let sentence = self.named(summary, &data["call"]).unwrap_or_else(|| summary.to_owned());
         let outputs = ["stdout", "stderr"].map(|stream| tail(stream, data[stream].as_str().unwrap_or_default()));

@@ -97,12 +97,19 @@ pub struct Layout {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
+    /// Columns without any text are written, too.
+    has_all_columns: bool,
 }
 
 impl Table {
     /// An empty table.
     pub fn new(columns: impl Into<Vec<Column>>) -> Self {
-        Self { columns: columns.into(), rows: Vec::new() }
+        Self { columns: columns.into(), rows: Vec::new(), has_all_columns: false }
+    }
+
+    /// The same table, from which no column is left out when it is written.
+    pub fn with_all_columns(self) -> Self {
+        Self { has_all_columns: true, ..self }
     }
 
     /// Puts a row at the end. It has a cell for each column.
@@ -117,10 +124,10 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Writes it with its titles. Columns (but the first) in which every cell is empty are left out.
+    /// Writes it with its titles. Columns (but the first) in which every cell is empty are left out, unless all are wanted.
     pub fn write(&self, layout: Layout, out: &mut impl Write) -> std::io::Result<()> {
         let used: Vec<usize> = (0..self.columns.len())
-            .filter(|at| *at == 0 || self.rows.is_empty() || self.rows.iter().any(|row| !row[*at].text.is_empty()))
+            .filter(|at| *at == 0 || self.has_all_columns || self.rows.is_empty() || self.has_text(*at))
             .collect();
         let widths: Vec<usize> = used.iter().map(|at| self.width_of(*at)).collect();
         let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::from(column.title)).collect();
@@ -129,6 +136,10 @@ impl Table {
             writeln!(out, "{line}")?;
         }
         Ok(())
+    }
+
+    fn has_text(&self, column: usize) -> bool {
+        self.rows.iter().any(|row| !row[column].text.is_empty())
     }
 
     fn width_of(&self, column: usize) -> usize {

@@ -9,7 +9,7 @@ mod time;
 
 pub use condition::parse_condition;
 pub use hosts::{compress_hosts, parse_hosts};
-pub use time::{format_duration, parse_future, parse_past, parse_walltime};
+pub use time::{format_duration, parse_at, parse_deadline, parse_future, parse_past, parse_walltime};
 
 use muster_schemas::{
     JobId,
@@ -245,6 +245,10 @@ pub fn parse_environment_entry(text: &str) -> Result<EnvironmentEntry, String> {
     };
     if name.is_empty() || text.contains('\0') {
         return Err(format!("`{}` is not NAME=VALUE or NAME", shorten(text)));
+    }
+    // A shell can neither set nor read such a variable: two were probably meant.
+    if name.contains(|character: char| character.is_whitespace() || character.is_control()) {
+        return Err(format!("the name `{}` has a blank in it; give each variable an --env of its own", shorten(name)));
     }
     Ok(EnvironmentEntry { name: name.to_owned(), value })
 }

@@ -87,7 +87,7 @@ fn rows_go_to_a_file_or_to_standard_output() {
     assert_eq!((output.status, &*output.stderr), (0, ""));
     assert_eq!(folder.read("rows.csv"), ROWS_UNDER_EASY);
     assert!(
-        output.stdout.contains("mean 43.100 s, median 55 s, 95th percentile 110 s, most 110 s"),
+        output.stdout.contains("mean 43.1 s, median 55 s, 95th percentile 1:50 (110 s), most 1:50 (110 s)"),
         "{}",
         output.stdout
     );

@@ -16,12 +16,11 @@ pub enum StepCommand {
     /// Show what the tasks of a running step say, beside the client that runs it
     Attach(StepAttachOptions),
     /// Send a signal to the processes of a step
+    #[command(override_usage = "muster step signal [OPTIONS] SIGNAL STEP")]
     Signal {
-        /// The step, such as `12.1`
-        step: StepName,
-        /// Its name or number
-        #[arg(value_parser = values::parse_signal)]
-        signal: u8,
+        /// The signal and the step.
+        #[command(flatten)]
+        words: StepSignalWords,
     },
     /// End a step: SIGTERM, after its grace SIGKILL
     End {
@@ -49,6 +48,32 @@ impl FromStr for StepName {
         let parts = text.rsplit_once('.').and_then(|(job, step)| Some((job.parse().ok()?, step.parse().ok()?)));
         let (job, step) = parts.ok_or_else(|| format!("`{text}` is not a step such as 12.1"))?;
         Ok(Self { job, step: StepId(step) })
+    }
+}
+
+/// A signal and the step that gets it, in the order of `kill` and `muster job signal`. As a step has a dot and a signal has none,
+/// the other order is clear, too.
+#[derive(Debug, Args)]
+pub struct StepSignalWords {
+    /// The signal: a name such as USR1, or a number
+    #[arg(value_name = "SIGNAL")]
+    first: String,
+    /// The step, such as `12.1`
+    #[arg(value_name = "STEP")]
+    second: String,
+}
+
+impl StepSignalWords {
+    /// The number of the signal, and the step.
+    ///
+    /// # Errors
+    /// One of them is not what it should be; for people.
+    pub fn signal_and_step(&self) -> Result<(u8, StepName), String> {
+        let (signal, step) = match self.first.contains('.') {
+            true => (&self.second, &self.first),
+            false => (&self.first, &self.second),
+        };
+        Ok((values::parse_signal(signal)?, step.parse()?))
     }
 }
 

@@ -81,9 +81,13 @@ fn unreadable(error: &BundleError) -> Failure {
     Failure::failed(error.to_string())
 }
 
+/// Writes a bundle; what is said of it goes to standard error if the bundle itself is standard output.
 fn export(data_dir: &Path, from: Option<u64>, to: Option<u64>, path: &Path) -> CommandResult {
     let cannot = |error: std::io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-    let out = std::io::BufWriter::new(std::fs::File::create(path).map_err(cannot)?);
+    let is_printed = path == Path::new("-");
+    let file: Box<dyn std::io::Write> =
+        if is_printed { Box::new(std::io::stdout()) } else { Box::new(std::fs::File::create(path).map_err(cannot)?) };
+    let out = std::io::BufWriter::new(file);
     let mut progress = Progress::new();
     let (first, last) = (Sequence(from.unwrap_or(1)), Sequence(to.unwrap_or(0)));
     let exported = muster_ledger::export(data_dir, first, last, out, |sequence| {
@@ -91,10 +95,16 @@ fn export(data_dir: &Path, from: Option<u64>, to: Option<u64>, path: &Path) -> C
     });
     drop(progress);
     let exported = exported.map_err(|error| unreadable(&error))?;
-    println!("wrote records {} to {} to {}", exported.first, exported.last, path.display());
+    if is_printed {
+        stderr_line!("muster: wrote records {} to {}", exported.first, exported.last);
+    } else {
+        println!("wrote records {} to {} to {}", exported.first, exported.last, path.display());
+    }
     if !exported.signed {
         stderr_line!("muster: the bundle is not signed: the cluster's key cannot be read");
     }
-    println!("verify it with: ops/verify-bundle {}", path.display());
+    if !is_printed {
+        println!("verify it with: ops/verify-bundle {}", path.display());
+    }
     Ok(0)
 }

@@ -206,7 +206,7 @@ impl Findings {
         hierarchies.leave();
         let verdict = if hierarchies.has_groups() { Verdict::Good } else { Verdict::Warning };
         let whose = if nix::unistd::Uid::effective().is_root() { "" } else { "for executors of this user: " };
-        self.add(WHAT, verdict, format!("{whose}{}", hierarchies.describe().replace(&instance, "NODE")));
+        self.add(WHAT, verdict, format!("{whose}{}", hierarchies.describe(true).replace(&instance, "NODE")));
     }
 
     fn nats(&mut self, bus: NatsConfig) {

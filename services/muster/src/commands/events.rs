@@ -36,7 +36,7 @@ pub fn events(connection: &ConnectionOptions, options: &EventsOptions) -> Comman
     let kinds: Vec<String> = options.kind.iter().cloned().collect();
     let mut stream = client.events(first, options.job, &kinds)?;
     let mut printer = Printer::new(options.json);
-    let mut lost = false;
+    let (mut lost, mut any) = (false, false);
     loop {
         let event = match stream.next_until_caught_up() {
             Ok(Some(event)) => event,
@@ -56,12 +56,17 @@ pub fn events(connection: &ConnectionOptions, options: &EventsOptions) -> Comman
         if past {
             break;
         }
+        any = true;
         printer.print(&event.json)?;
         if options.follow {
             printer.out.flush()?;
         }
     }
     printer.out.flush()?;
+    // Nothing happened to a job that there never was; one that is forgotten has its events.
+    if let Some(job) = options.job.filter(|_| !any) {
+        client.job(job, Moment::Now)?;
+    }
     Ok(0)
 }
 
@@ -100,12 +105,19 @@ fn parse(json: &str) -> Result<Shown, Failure> {
 struct Printer {
     json: bool,
     zone: TimeZone,
+    /// Knows the names of filters, which most events tell by their places.
+    story: Story,
     out: std::io::BufWriter<std::io::Stdout>,
 }
 
 impl Printer {
     fn new(json: bool) -> Self {
-        Self { json, zone: TimeZone::system(), out: std::io::BufWriter::new(std::io::stdout()) }
+        Self {
+            json,
+            zone: TimeZone::system(),
+            story: Story::default(),
+            out: std::io::BufWriter::new(std::io::stdout()),
+        }
     }
 
     fn print(&mut self, json: &str) -> Result<(), Failure> {
@@ -114,7 +126,10 @@ impl Printer {
             return Ok(());
         }
         let shown = parse(json)?;
-        self.line(&shown, &printable(&shown.summary))
+        // Few events are about filters, and all that are name their chain.
+        let told = json.contains("\"chain\"").then(|| serde_json::from_str(json).ok()).flatten();
+        let sentence = told.map_or_else(|| printable(&shown.summary), |event| self.story.tell(&event).0);
+        self.line(&shown, &sentence)
     }
 
     /// The line of an event, with this sentence.

@@ -4,11 +4,13 @@ use crate::{
     cli::{ConnectionOptions, FilterOptions, HoldKinds, JobCommand, ModifyOptions, SelectionOptions},
     commands::{events, hpcpack, submit},
     exit::{CommandResult, Failure},
+    output_files::{self, Stream},
     show,
     table::{Table, left, right},
     terminal::{self, waiting},
     values::{compress_hosts, format_duration, format_size, signal_name},
 };
+use jiff::tz::TimeZone;
 use muster_client::Client;
 use muster_commands::stderr_line;
 use muster_schemas::{
@@ -118,7 +120,8 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         ("Queue", Some(job.queue.clone())),
         ("Priority", Some(job.priority.to_string())),
         ("State", Some(state)),
-        ("Reason", job.reason.as_ref().map(|reason| reason.text.clone())),
+        ("Reason", job.reason.as_ref().map(|reason| show::with_local_times(&reason.text, &TimeZone::system()))),
+        ("Message", job.filtering.as_ref().and_then(|filtering| filtering.message.clone())),
         ("Tasks", job.array.as_ref().map(show::array_text)),
         ("Submitted", time(Some(job.submitted))),
         ("Not before", time(job.begin)),
@@ -134,8 +137,8 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         ("After", dependencies.filter(|text| !text.is_empty())),
         ("Command", launch.and_then(|launch| program_text(&launch.program))),
         ("Directory", Some(spec.working_directory.clone()).filter(|directory| !directory.is_empty())),
-        ("Output", launch.and_then(|launch| launch.stdout.clone())),
-        ("Errors", launch.and_then(|launch| launch.stderr.clone())),
+        ("Output", output_files::path(detail, Stream::Output)),
+        ("Errors", output_files::path(detail, Stream::Errors)),
         (
             "Checkpoint",
             spec.checkpoint.map(|c| format!("{} {} s before the end", signal_name(c.signal), c.seconds_before_end)),

@@ -4,7 +4,7 @@ use super::reservations;
 use crate::{
     cli::{ConnectionOptions, JobsOptions, NodeCommand, NodesOptions, QueryOptions},
     exit::{CommandResult, Failure, Status},
-    show,
+    job_table, show,
     table::{Table, left, right},
     terminal::{self, waiting},
     values::{compress_hosts, format_duration, format_size, parse_hosts},
@@ -31,6 +31,8 @@ const ALL_STATES: [JobState; 7] = [
 /// Lists jobs.
 pub fn jobs(connection: &ConnectionOptions, options: JobsOptions) -> CommandResult {
     let filter = options.filter;
+    // Who names states wants these, whether or not finished jobs are among them.
+    let states = if options.all && filter.state.is_empty() { ALL_STATES.to_vec() } else { filter.state };
     let query = JobQuery {
         moment: options.query.moment(),
         ids: options.ids,
@@ -38,20 +40,25 @@ pub fn jobs(connection: &ConnectionOptions, options: JobsOptions) -> CommandResu
         queue: filter.queue,
         account: filter.account,
         name: filter.name,
-        states: if options.all { ALL_STATES.to_vec() } else { filter.state },
+        states,
         limit: options.limit,
         after: None,
     };
     let mut client = connection.client()?;
     // A limit is for one page; without one every page is wanted.
-    let page =
+    let mut page =
         waiting("reading jobs", || if query.limit.is_some() { client.jobs_page(&query) } else { client.jobs(&query) })?;
+    let past = options.query.at.or(options.query.at_seq.map(|_| page.time));
+    let now = past.unwrap_or_else(Timestamp::now);
+    job_table::sort(&mut page.jobs, &options.sort, now);
     if options.query.json {
         show::print_json(&page)?;
         return Ok(0);
     }
-    let past = options.query.at.or(options.query.at_seq.map(|_| page.time));
-    let table = show::jobs_table(&page.jobs, past.unwrap_or_else(Timestamp::now));
+    let table = match &options.columns[..] {
+        [] => job_table::jobs_table(&page.jobs, now),
+        columns => job_table::chosen_table(&page.jobs, now, columns),
+    };
     show::print_or_say(&table, "no jobs")?;
     Ok(0)
 }
@@ -71,12 +78,60 @@ pub fn nodes(connection: &ConnectionOptions, options: &NodesOptions) -> CommandR
             return Err(Failure::new(Status::NotFound, format!("there is no node `{missing}`")));
         }
     }
+    if !options.state.is_empty() {
+        page.nodes.retain(|node| options.state.contains(&node.state));
+    }
     if options.query.json {
         show::print_json(&page)?;
+    } else if options.summary {
+        show::print_or_say(&nodes_summary(&page.nodes), "no nodes")?;
     } else {
         show::print_or_say(&nodes_table(&page), "no nodes")?;
     }
     Ok(0)
+}
+
+/// A row for all nodes that have the same state, size and properties, in the order of the first of them.
+fn nodes_summary(nodes: &[NodeView]) -> Table {
+    let mut table = Table::new([
+        right("NODES"),
+        left("STATE"),
+        right("CPUS"),
+        right("MEMORY"),
+        right("GPUS"),
+        right("JOBS"),
+        left("LIST"),
+        left("PROPERTIES"),
+    ]);
+    let alike = |one: &NodeView, other: &NodeView| {
+        let size = |node: &NodeView| (node.state, node.spec.cores, node.spec.memory_bytes, node.spec.gpus.len());
+        size(one) == size(other) && one.spec.properties == other.spec.properties
+    };
+    let mut groups: Vec<Vec<&NodeView>> = Vec::new();
+    for node in nodes {
+        match groups.iter_mut().find(|group| alike(group[0], node)) {
+            Some(group) => group.push(node),
+            None => groups.push(vec![node]),
+        }
+    }
+    for group in groups {
+        let sum = |of: &dyn Fn(&NodeView) -> u64| group.iter().fold(0, |sum: u64, node| sum.saturating_add(of(node)));
+        let memory = (sum(&|node| node.memory_used_bytes), sum(&|node| node.spec.memory_bytes));
+        let gpus = (sum(&|node| node.gpus_used.into()), sum(&|node| node.spec.gpus.len() as u64));
+        let jobs: BTreeSet<_> = group.iter().flat_map(|node| &node.jobs).collect();
+        let names: Vec<String> = group.iter().map(|node| node.spec.name.clone()).collect();
+        table.push([
+            group.len().to_string().into(),
+            show::node_state_cell(group[0].state),
+            format!("{}/{}", sum(&|node| node.cores_used.into()), sum(&|node| node.spec.cores.into())).into(),
+            format!("{}/{}", format_size(memory.0), format_size(memory.1)).into(),
+            if gpus.1 == 0 { "".into() } else { format!("{}/{}", gpus.0, gpus.1).into() },
+            jobs.len().to_string().into(),
+            compress_hosts(&names).into(),
+            properties_text(group[0]).into(),
+        ]);
+    }
+    table
 }
 
 fn nodes_table(page: &NodesPage) -> Table {
@@ -192,7 +247,8 @@ pub fn queues(connection: &ConnectionOptions, options: &QueryOptions) -> Command
     Ok(0)
 }
 
-fn queues_table(page: &QueuesPage) -> Table {
+/// The table of queues.
+pub fn queues_table(page: &QueuesPage) -> Table {
     let mut table = Table::new([
         left("QUEUE"),
         left("STATE"),

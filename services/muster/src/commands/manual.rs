@@ -10,6 +10,12 @@ pub fn completions(shell: clap_complete::Shell) -> CommandResult {
     Ok(0)
 }
 
+/// Prints the version.
+pub fn version() -> CommandResult {
+    println!("{}", Cli::command().render_version().trim_end());
+    Ok(0)
+}
+
 /// Writes one manual page for each command.
 pub fn man(dir: &Path) -> CommandResult {
     std::fs::create_dir_all(dir)?;

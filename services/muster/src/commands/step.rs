@@ -22,7 +22,8 @@ use muster_commands::{
 use muster_schemas::{
     CommandId,
     job::ExitStatus,
-    steps::{StepInput, StepOutput, StepSpec, StepStreams},
+    step_io::Content,
+    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
     views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepLaunchRequest, StepSignalRequest},
 };
 use std::collections::BTreeSet;
@@ -36,7 +37,8 @@ pub fn run(connection: &ConnectionOptions, command: StepCommand) -> CommandResul
         StepCommand::Run(options) => run_command(connection, options),
         StepCommand::List(options) => list(connection, &options),
         StepCommand::Attach(options) => attach(connection, &options),
-        StepCommand::Signal { step: StepName { job, step }, signal } => {
+        StepCommand::Signal { words } => {
+            let (signal, StepName { job, step }) = words.signal_and_step().map_err(Failure::usage)?;
             let request = StepSignalRequest { signal, component: None };
             connection.client()?.signal_step(CommandId::new_now(), job, step, &request)?;
             Ok(0)
@@ -49,7 +51,8 @@ pub fn run(connection: &ConnectionOptions, command: StepCommand) -> CommandResul
     }
 }
 
-fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> CommandResult {
+/// Runs a command inside a running job, with its input and output here, and gives its status.
+pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> CommandResult {
     // A script goes on whatever its steps come to: one that could not be launched for a restart would be missing.
     let mut client = connection.patient_client()?;
     let detail = client.job(options.job, Moment::Now)?;
@@ -66,15 +69,7 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
         append_output: false,
         terminal: size,
     };
-    let spec = StepSpec {
-        name: options.name.clone().unwrap_or_else(|| options.words[0].clone()),
-        groups,
-        streams,
-        overlaps: options.overlap,
-        walltime_seconds: options.time,
-        ends_on_failure: options.kill_on_failure,
-        ..StepSpec::default()
-    };
+    let spec = spec(&options, groups, streams);
     let width = options.label.then(|| (spec.total_tasks() - 1).to_string().len());
     let request = StepLaunchRequest::from(spec);
     let spec = &request.spec;
@@ -96,6 +91,63 @@ fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> Comma
     }
     let status = view.exit_status.map_or(1, ExitStatus::shell_code);
     Ok(status.max(lines.highest_status()).max(1))
+}
+
+fn spec(options: &StepRunOptions, groups: Vec<StepGroup>, streams: StepStreams) -> StepSpec {
+    StepSpec {
+        name: options.name.clone().unwrap_or_else(|| options.words[0].clone()),
+        groups,
+        streams,
+        overlaps: options.overlap,
+        walltime_seconds: options.time,
+        ends_on_failure: options.kill_on_failure,
+        ..StepSpec::default()
+    }
+}
+
+/// What a command said that was run inside a job.
+pub struct Said {
+    /// How much, on standard output.
+    pub bytes: u64,
+    /// How it ended.
+    pub status: u8,
+}
+
+/// Runs a command inside a running job without any input, and shows what it says. `None` if the job takes no step: it is over,
+/// or its tasks share its cores out themselves.
+pub fn show_command(client: &mut Client, options: &StepRunOptions) -> Result<Option<Said>, Failure> {
+    let detail = client.job(options.job, Moment::Now)?;
+    let Ok(groups) = place::groups(&detail, options) else { return Ok(None) };
+    let streams = StepStreams {
+        stdin: StepInput::Nothing,
+        stdout: StepOutput::Client,
+        stderr: Some(StepOutput::Client),
+        append_output: false,
+        terminal: None,
+    };
+    let spec = spec(options, groups, streams);
+    let form = Form::of(None, spec.total_tasks(), false);
+    let StepAnswer { run, step, .. } =
+        match client.launch_step(CommandId::new_now(), options.job, &StepLaunchRequest::from(spec), 0) {
+            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Conflict => return Ok(None),
+            answer => answer?,
+        };
+    let mut lines = Lines::new(form);
+    let mut bytes = 0;
+    let mut reader = OutputReader::of(StepAddress { job: options.job, run, step });
+    loop {
+        let has_more = reader.read(client, |frame| {
+            if let Content::Output(content) = frame.content {
+                bytes += content.len() as u64;
+            }
+            lines.take(frame);
+        })?;
+        lines.flush()?;
+        if !has_more {
+            lines.finish()?;
+            return Ok(Some(Said { bytes, status: lines.highest_status() }));
+        }
+    }
 }
 
 fn launch(client: &mut Client, options: &StepRunOptions, request: &StepLaunchRequest) -> Result<StepAnswer, Failure> {

@@ -11,12 +11,12 @@ use crate::{
     values::format_duration,
 };
 use muster_client::{Client, Moment};
-use muster_commands::caller::Caller;
 use muster_commands::stderr_line;
+use muster_commands::{caller::Caller, verdict::wait_until_decided};
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     job::{JobSpec, Launch, Program, WarningSignal},
-    views::{JobView, StepRequest},
+    views::{EntryWord, JobView, StepRequest},
 };
 use std::{
     os::unix::fs::OpenOptionsExt as _,
@@ -25,7 +25,7 @@ use std::{
 
 /// Submits a job and says its number once it is durable.
 pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> CommandResult {
-    let (wait, parsable, dry_run) = (options.wait, options.parsable, options.dry_run);
+    let (wait, parsable, dry_run, no_wait) = (options.wait, options.parsable, options.dry_run, options.no_wait);
     let command_form = is_command_form(std::env::args_os().skip(1), options.words.len());
     let spec = job_spec(connection, options, command_form)?;
     if dry_run {
@@ -40,7 +40,28 @@ pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> Command
     } else {
         println!("submitted job {job}")
     }
+    if answer.is_judged && !no_wait {
+        heed(&wait_until_decided(&mut client, job)?)?;
+    }
     if wait { wait_for(connection, &mut client, job) } else { Ok(0) }
+}
+
+/// Tells what submission filters have to say of a job.
+///
+/// # Errors
+/// They refused it.
+fn heed(job: &JobView) -> Result<(), Failure> {
+    let filtering = job.filtering.as_deref();
+    let message = filtering.and_then(|filtering| filtering.message.as_deref()).map(printable);
+    if filtering.is_none_or(|filtering| filtering.entry != EntryWord::Refused) {
+        if let Some(message) = message {
+            stderr_line!("muster: job {}: {message}", job.id);
+        }
+        return Ok(());
+    }
+    let detail = job.outcome.as_ref().and_then(|outcome| outcome.detail.as_deref()).map(printable);
+    let said: Vec<String> = detail.into_iter().chain(message).collect();
+    Err(Failure::failed(format!("job {} was refused: {}", job.id, said.join("; "))))
 }
 
 /// Whether the words were written after `--`, and so are a command rather than a script. They are the last of the

@@ -64,6 +64,18 @@ pub fn parse_past(text: &str) -> Result<Timestamp, String> {
     parse_when(text, &Zoned::now(), Lean::Past)
 }
 
+/// A moment of the past that something is looked at, for `--at`: as [`parse_past`]; nobody knows what has not been yet.
+pub fn parse_at(text: &str) -> Result<Timestamp, String> {
+    let time = parse_past(text)?;
+    if time > Timestamp::now() { Err(format!("`{}` has not been yet", shorten(text))) } else { Ok(time) }
+}
+
+/// A point in time by which something must be over, for `--deadline`: as [`parse_future`].
+pub fn parse_deadline(text: &str) -> Result<Timestamp, String> {
+    let time = parse_future(text)?;
+    if time < Timestamp::now() { Err(format!("`{}` has passed already", shorten(text))) } else { Ok(time) }
+}
+
 /// A point in the future, for `--begin`: what [`parse_when`] takes, where a clock time is the next such moment.
 pub fn parse_future(text: &str) -> Result<Timestamp, String> {
     parse_when(text, &Zoned::now(), Lean::Future)

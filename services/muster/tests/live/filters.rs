@@ -52,7 +52,8 @@ fn judged_by(system: &System, path: &str) {
 
 /// What became of a job of this name, and all that is shown of it.
 fn outcome(system: &System, name: &str) -> (String, String) {
-    let job = system.submit(&["--name", name, "--", "true"]);
+    let submitted = system.run(&["submit", "--parsable", "--name", name, "--", "true"]);
+    let job = submitted.stdout.trim().to_owned();
     system.wait_for_state(&job, "finished");
     let shown = system.json(&["job", "show", &job, "--json"]);
     let outcome = shown["job"]["outcome"]["outcome"].as_str().unwrap_or_default().to_owned();
@@ -99,12 +100,28 @@ fn who_submits_is_told_what_the_filter_has_to_say_and_need_not_wait_for_it() {
     system.wait_until("its filter was ended", || system.ok(&["job", "view", &id]).contains("SubmissionFilterTimedOut"));
 }
 
+/// HPC-C-03: muster's own commands tell it as well.
+#[test]
+fn muster_s_own_commands_tell_what_a_filter_has_to_say() {
+    let system = system();
+    judged_by(&system, &program(&system, "judge", JUDGE));
+    let refused = system.run(&["submit", "--name", "code-7", "--", "true"]);
+    assert_eq!(refused.status, 1, "{}", refused.stderr);
+    let id = refused.stdout.trim().rsplit(' ').next().unwrap().to_owned();
+    assert!(refused.stderr.starts_with(&format!("muster: job {id} was refused: ")), "{}", refused.stderr);
+    for told in [refused.stderr, system.ok(&["jobs", "-a"]), system.ok(&["job", "show", &id])] {
+        assert!(told.contains("judged 7"), "{told}");
+    }
+    let events = system.ok(&["events", "--kind", "filter"]);
+    assert!(events.contains("submission filter 'judge'") && !events.contains("submission filter 1"), "{events}");
+}
+
 /// HPC-C-07
 #[test]
 fn the_story_of_a_job_names_its_filters_and_shows_what_they_wrote() {
     let system = system();
     judged_by(&system, &program(&system, "judge", "#!/bin/sh\necho 'no seat left' >&2\nexit 9\n"));
-    let job = system.submit(&["--", "true"]);
+    let job = system.submit(&["--no-wait", "--", "true"]);
     system.wait_for_state(&job, "finished");
     for story in [system.ok(&["job", "events", &job]), system.ok(&["job", "view", &job, "/history"])] {
         assert!(story.contains("call of submission filter 'judge' gave exit code 9\n"), "{story}");
@@ -122,7 +139,7 @@ fn a_filter_can_cancel_the_job_that_it_judges() {
     judged_by(&system, &program(&system, "judge", &format!("#!/bin/sh\n{cancel} || exit 3\nexit 0\n")));
     // Longer than it takes to start the command on a busy machine.
     system.ok(&["cluscfg", "setparams", "SubmissionFilterTimeout=60"]);
-    let job = system.submit(&["--", "true"]);
+    let job = system.submit(&["--no-wait", "--", "true"]);
     system.wait_for_state(&job, "finished");
     let shown = system.ok(&["job", "view", &job]);
     assert!(shown.contains("Canceled") && shown.contains("by-filter"), "{shown}");

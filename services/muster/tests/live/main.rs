@@ -26,4 +26,5 @@ mod slurm_steps;
 mod steps;
 mod system;
 mod tcp;
+mod verbs;
 mod whatif;

@@ -5,6 +5,7 @@ use crate::{
     show::counted,
     table::{Table, left, right},
     terminal,
+    values::format_duration,
 };
 use muster_commands::stderr_line;
 use muster_planner::simulate::{Simulation, Stuck, Summary};
@@ -27,12 +28,29 @@ pub fn text(summary: &Summary) -> String {
     }
     line(
         "wait",
-        format!("mean {mean_wait:.3} s, median {median_wait} s, 95th percentile {p95_wait} s, most {max_wait} s"),
+        format!(
+            "mean {}, median {}, 95th percentile {}, most {}",
+            duration(*mean_wait),
+            duration(*median_wait as f64),
+            duration(*p95_wait as f64),
+            duration(*max_wait as f64)
+        ),
     );
     line("bounded slowdown", format!("mean {mean_bsld:.6}, most {max_bsld:.4}"));
-    line("makespan", format!("{makespan} s"));
+    line("makespan", duration(*makespan as f64));
     line("utilization", format!("{utilization:.6}"));
     text
+}
+
+/// Seconds for people: below a minute to the millisecond, else also as hours, minutes and seconds.
+fn duration(seconds: f64) -> String {
+    let exact = format!("{seconds:.3}");
+    let exact = exact.trim_end_matches('0').trim_end_matches('.');
+    if seconds < 60.0 {
+        format!("{exact} s")
+    } else {
+        format!("{} ({exact} s)", format_duration(seconds.round() as i64))
+    }
 }
 
 fn dropped_text(dropped: &Dropped) -> String {
@@ -68,13 +86,13 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
         let never = if summary.never_started == 0 { String::new() } else { summary.never_started.to_string() };
         table.push([
             summary.policy.as_str().into(),
-            format!("{:.1}", summary.mean_wait).into(),
-            summary.median_wait.to_string().into(),
-            summary.p95_wait.to_string().into(),
-            summary.max_wait.to_string().into(),
+            format_duration(summary.mean_wait.round() as i64).into(),
+            format_duration(summary.median_wait as i64).into(),
+            format_duration(summary.p95_wait as i64).into(),
+            format_duration(summary.max_wait as i64).into(),
             format!("{:.4}", summary.mean_bsld).into(),
             format!("{:.2}", summary.max_bsld).into(),
-            summary.makespan.to_string().into(),
+            format_duration(summary.makespan as i64).into(),
             format!("{:.6}", summary.utilization).into(),
             never.into(),
         ]);
@@ -84,12 +102,7 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
     let mut text = String::from_utf8(bytes).map_err(|error| Failure::failed(error.to_string()))?;
     if let Some(summary) = summaries.first() {
         let jobs = counted(summary.jobs, "job");
-        let _ = writeln!(
-            text,
-            "{jobs}{} on {}; waits and makespan in seconds",
-            dropped_text(&summary.dropped),
-            counted(summary.procs, "processor")
-        );
+        let _ = writeln!(text, "{jobs}{} on {}", dropped_text(&summary.dropped), counted(summary.procs, "processor"));
     }
     Ok(text)
 }

@@ -1,0 +1,113 @@
+//! `muster shell`: a terminal in a running job, or in a job that lasts as long as the terminal.
+
+use super::step;
+use crate::{
+    cli::{ConnectionOptions, ShellOptions, StepRunOptions},
+    exit::{CommandResult, Failure},
+    terminal::Ticker,
+};
+use muster_client::Client;
+use muster_commands::{caller::Caller, stderr_line};
+use muster_schemas::{
+    CommandId, JobId,
+    command::JobSelection,
+    job::{ExitStatus, Program},
+    views::JobsRequest,
+};
+use std::{io::IsTerminal as _, sync::mpsc, thread, time::Duration};
+
+/// A shell that is not heard of for so long, and as long again, has lost its job.
+const LEASE_SECONDS: u32 = 60;
+/// So often it says that it lives.
+const RENEWAL: Duration = Duration::from_secs(20);
+
+/// Opens a shell, and gives its status.
+pub fn shell(connection: &ConnectionOptions, options: ShellOptions) -> CommandResult {
+    let ShellOptions { id, words, job } = options;
+    let words = if words.is_empty() { vec![own_shell()] } else { words };
+    if let Some(id) = id {
+        return inside(connection, id, words);
+    }
+    let mut client = connection.client()?;
+    let spec = job.into_spec(Program::None, "shell", &Caller::this_process(connection)?);
+    let answer = client.submit(CommandId::new_now(), &[spec])?;
+    let id = *answer.jobs.first().ok_or_else(|| Failure::failed("the answer names no job"))?;
+    let lease = Lease::of(client.another(), id);
+    let opened = wait_for_start(&mut client, id).and_then(|()| inside(connection, id, words));
+    lease.end();
+    let given_back = match &opened {
+        Ok(status) => client.conclude_job(CommandId::new_now(), id, ExitStatus::Code(*status)).map(drop),
+        Err(_) => client.cancel(CommandId::new_now(), &JobsRequest { jobs: JobSelection::Ids(vec![id]) }).map(drop),
+    };
+    // It can be over by now: its walltime, or somebody who cancelled it. What the shell came to counts more.
+    match given_back {
+        Err(error) if !error.is_refusal() => {
+            stderr_line!("muster: job {id} may hold its nodes for another {} s: {error}", 2 * LEASE_SECONDS);
+        }
+        _ => {}
+    }
+    opened
+}
+
+fn own_shell() -> String {
+    std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())
+}
+
+fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>) -> CommandResult {
+    let step = StepRunOptions {
+        ntasks: Some(1),
+        nodes: None,
+        cpus_per_task: 1,
+        label: false,
+        input_to: None,
+        // In a script it is a command like others.
+        pty: std::io::stdin().is_terminal(),
+        overlap: true,
+        kill_on_failure: false,
+        now: false,
+        time: None,
+        name: None,
+        job,
+        words,
+    };
+    step::run_command(connection, step)
+}
+
+fn wait_for_start(client: &mut Client, job: JobId) -> Result<(), Failure> {
+    stderr_line!("muster: submitted job {job}");
+    let ticker = Ticker::start(move |elapsed| Some(format!("job {job} waits ({} s)", elapsed.as_secs())));
+    let view = client.wait_for_start(job, None)?;
+    drop(ticker);
+    match view.outcome {
+        None => Ok(()),
+        Some(outcome) => Err(Failure::failed(format!("job {job} never ran: {outcome}"))),
+    }
+}
+
+/// Says that this process lives, as long as it does: without it the job would hold its nodes until its walltime is over.
+struct Lease {
+    stop: mpsc::Sender<()>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Lease {
+    fn of(mut client: Client, job: JobId) -> Self {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            loop {
+                // If it is not heard the next one may be.
+                let _ = client.keep_job(CommandId::new_now(), job, Some(LEASE_SECONDS));
+                if stopped.recv_timeout(RENEWAL) != Err(mpsc::RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        });
+        Self { stop, thread }
+    }
+
+    fn end(self) {
+        drop(self.stop);
+        // It asks and ends; a panic has said so.
+        let _ = self.thread.join();
+    }
+}

@@ -1,0 +1,198 @@
+//! Verbs that people type, what a job wrote, and what is said of lines that are wrong.
+
+use crate::system::{Output, System};
+use nix::sys::signal::Signal;
+use std::io::{BufRead as _, BufReader};
+
+#[test]
+fn verbs_that_people_type_have_an_answer() {
+    let system = System::start(2);
+    let job = system.submit(&["-N", "1", "-c", "2", "--name", "long", "--", "sleep", "1000"]);
+    system.wait_for_state(&job, "running");
+    let waiting = system.submit(&["--hold", "--name", "short", "--", "true"]);
+
+    let status = system.ok(&["status"]);
+    for text in ["2 up", "2 of 8 in use", "1 running, 0 queued, 1 held", "default*"] {
+        assert!(status.contains(text), "{text}: {status}");
+    }
+    let overview = system.json(&["status", "--json"]);
+    assert_eq!((&overview["nodes"]["up"], &overview["held"]), (&2.into(), &1.into()));
+    assert!(system.ok(&["status", &waiting]).contains("held"));
+    let top = system.ok(&["top"]);
+    assert!(top.contains("2 of 8 in use") && top.contains("long") && top.contains("short"), "{top}");
+    assert!(system.ok(&["ps"]).contains("long"));
+    assert!(system.ok(&["version"]).starts_with("muster "));
+    system.ok(&["cancel", &job, &waiting]);
+    system.wait_for_state(&job, "finished");
+
+    for (line, command) in [
+        (&["queue"][..], "`muster jobs`"),
+        (&["info"], "`muster status`"),
+        (&["watch"], "`muster top`"),
+        (&["show", "1"], "`muster job show JOB`"),
+        (&["attach", "1"], "`muster shell JOB`"),
+        (&["exec", "1", "--", "ls"], "`muster step run JOB -- COMMAND`"),
+    ] {
+        let Output { status, stderr, .. } = system.run(line);
+        assert!(status == 2 && stderr.contains(command) && stderr.lines().count() == 1, "{line:?}: {stderr}");
+    }
+}
+
+#[test]
+fn lists_have_the_rows_columns_and_order_asked_for() {
+    let system = System::start(3);
+    system.ok(&["node", "drain", "--reason", "disk", "node2"]);
+    let drained = system.ok(&["nodes", "--state", "drained"]);
+    assert!(drained.contains("node2") && !drained.contains("node1"), "{drained}");
+    let summary = system.ok(&["nodes", "--summary"]);
+    assert_eq!(summary.lines().count(), 3, "{summary}");
+    assert!(summary.contains("node[1,3]") && summary.contains("0/8"), "{summary}");
+
+    for (name, cpus) in [("b", "1"), ("a", "1"), ("c", "2")] {
+        system.submit(&["--hold", "--name", name, "-c", cpus, "--", "true"]);
+    }
+    let jobs = system.ok(&["jobs", "--sort", "-cpus,name", "--columns", "name,account,cpus"]);
+    let rows: Vec<Vec<&str>> = jobs.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows, [vec!["NAME", "ACCOUNT", "CPUS"], vec!["c", "2"], vec!["a", "1"], vec!["b", "1"]]);
+    assert_eq!(system.run(&["jobs", "--columns", "size"]).status, 2);
+
+    system.submit(&["--name", "done", "--", "true"]);
+    system.ok(&["job", "wait", "4"]);
+    let finished = system.ok(&["jobs", "-a", "-s", "finished"]);
+    assert!(finished.contains("done") && finished.lines().count() == 2, "{finished}");
+}
+
+#[test]
+fn what_a_job_writes_is_shown_while_it_runs_and_when_it_is_over() {
+    let system = System::start(1);
+    let script = "#!/bin/sh\n#MUSTER --name talk -o %x-%j.out -e talk.err\necho first\necho wrong >&2\n\
+                  while [ ! -e go ]; do sleep 0.05; done\necho last\n";
+    system.write("talk.sh", script);
+    let job = system.submit(&["talk.sh"]);
+    system.wait_until("it has written", || system.read(&format!("talk-{job}.out")) == "first\n");
+    let shown = system.ok(&["job", "show", &job]);
+    let name = system.path(&format!("talk-{job}.out")).canonicalize().unwrap();
+    assert!(shown.contains(&name.display().to_string()) && shown.contains("talk.err"), "{shown}");
+    assert_eq!(system.ok(&["logs", &job]), "first\n");
+    system.wait_until("its errors are there", || system.read("talk.err") == "wrong\n");
+    assert_eq!(system.ok(&["logs", "--stderr", &job]), "wrong\n");
+    assert_eq!(system.ok(&["logs", "--path", &job]).trim(), name.display().to_string());
+    // It is a step of the job, and so it is in its history.
+    assert!(system.ok(&["step", "list", &job]).contains("logs"));
+
+    let mut follower = system.spawn(&["logs", "--follow", &job]);
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "first");
+    system.write("go", "");
+    assert_eq!(lines.next().unwrap().unwrap(), "last");
+    assert!(lines.next().is_none());
+    assert!(follower.wait().unwrap().success());
+    system.ok(&["job", "wait", &job]);
+    assert_eq!(system.ok(&["logs", &job]), "first\nlast\n");
+    assert_eq!(system.ok(&["logs", "-n", "1", &job]), "last\n");
+
+    let held = system.submit(&["--hold", "--", "true"]);
+    let Output { status, stderr, .. } = system.run(&["logs", &held]);
+    assert!(status == 1 && stderr.contains("has not written anything: it is held"), "{stderr}");
+    let array = system.submit(&["--array", "0-1", "--", "echo", "task"]);
+    system.ok(&["job", "wait", &array]);
+    assert!(system.run(&["logs", &array]).stderr.contains(&format!("name one, such as {array}_0")));
+    assert_eq!(system.ok(&["logs", &format!("{array}_1")]), "task\n");
+    system.ok(&["cancel", &held]);
+}
+
+/// What a job writes is its owner's.
+#[test]
+fn others_may_not_read_what_a_job_wrote() {
+    let system = System::start_for_others();
+    let job = system.submit(&["--", "sh", "-c", "echo secret; sleep 1000"]);
+    system.wait_for_state(&job, "running");
+    for line in [&["logs", &job][..], &["logs", "--path", &job], &["shell", &job, "--", "true"]] {
+        let Output { status, stdout, .. } = system.run_as_nobody(line);
+        assert!(status == 3 && stdout.is_empty(), "{line:?}: {status} {stdout}");
+    }
+}
+
+#[test]
+fn a_shell_runs_in_a_job_or_has_a_job_of_its_own() {
+    let system = System::start(1);
+    let job = system.submit(&["-c", "4", "--", "sleep", "1000"]);
+    system.wait_for_state(&job, "running");
+    assert_eq!(system.ok(&["shell", &job, "--", "sh", "-c", "echo in $MUSTER_JOB_ID"]), format!("in {job}\n"));
+    assert_eq!(system.run(&["shell", &job, "--", "sh", "-c", "exit 7"]).status, 7);
+    system.ok(&["cancel", &job]);
+    let said = system.run(&["shell", "-c", "2", "-t", "5", "--", "sh", "-c", "echo in $MUSTER_JOB_ID"]);
+    assert_eq!((said.status, said.stdout.as_str()), (0, "in 2\n"), "{said:?}");
+    system.wait_for_state("2", "finished");
+    assert!(system.ok(&["job", "show", "2"]).contains("completed"));
+}
+
+#[test]
+fn signals_come_first_and_a_clear_order_is_taken() {
+    let system = System::start(1);
+    let job = system.submit(&["--", "sleep", "1000"]);
+    system.wait_for_state(&job, "running");
+    for line in [["USR1", "1.1"], ["1.2", "USR1"]] {
+        let sleep = "echo ready; exec sleep 1000";
+        let mut step = system.spawn(&["step", "run", "-n", "1", "--overlap", &job, "--", "sh", "-c", sleep]);
+        let mut said = BufReader::new(step.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), "ready");
+        system.ok(&["step", "signal", line[0], line[1]]);
+        assert_eq!(step.wait().unwrap().code(), Some(128 + 10));
+    }
+}
+
+#[test]
+fn wrong_lines_are_told_in_words_that_help() {
+    let system = System::start(1);
+    let Output { status, stderr, .. } = system.run(&["jobs", "--nonsense"]);
+    assert!(
+        status == 2 && stderr.contains("Usage: muster jobs [OPTIONS]") && !stderr.contains("--data <DIR>"),
+        "{stderr}"
+    );
+    for (line, told) in [
+        (&["jobs", "--at", "2099-01-01"][..], "has not been yet"),
+        (&["submit", "--deadline", "-1h", "--", "true"], "has passed already"),
+        (&["submit", "--env", "A B=1", "--", "true"], "has a blank in it"),
+    ] {
+        let Output { status, stderr, .. } = system.run(line);
+        assert!(status == 2 && stderr.contains(told), "{line:?}: {stderr}");
+    }
+    assert_eq!(system.run(&["events", "--job", "99999"]).status, 4);
+    system.write("slurm.sh", "#!/bin/sh\n#SBATCH -N 9\ntrue\n");
+    let Output { status, stderr, .. } = system.run(&["submit", "slurm.sh"]);
+    assert!(status == 0 && stderr.contains("options of sbatch and are ignored"), "{stderr}");
+    let Output { status, stderr, .. } = system.run(&["submit", "-C", "gpu", "-N", "1", "--mem", "400G", "--", "true"]);
+    assert!(status == 1 && stderr.contains("match `gpu`"), "{stderr}");
+    let Output { status, stderr, .. } = system.run(&["submit", "--mem", "400G", "--", "true"]);
+    assert!(status == 1 && stderr.contains("400 GiB"), "{stderr}");
+}
+
+#[test]
+fn a_bundle_can_be_written_to_standard_output() {
+    let system = System::start(1);
+    system.ok(&["submit", "--wait", "--", "true"]);
+    let Output { status, stdout, stderr } = system.run(&["audit", "export", "-"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(
+        !stdout.is_empty() && !stdout.contains("wrote records") && stderr.contains("wrote records 1 to"),
+        "{stderr}"
+    );
+    assert!(!system.path("-").exists());
+    system.ok(&["audit", "export", "--to", "5", "bundle"]);
+    let first = |bundle: &str| bundle.lines().next().unwrap().to_owned();
+    let is_json = |line: String| serde_json::from_str::<serde_json::Value>(&line).is_ok();
+    assert!(is_json(first(&stdout)) && is_json(first(&system.read("bundle"))), "{stdout}");
+}
+
+/// What is started at a terminal ends with it; a configuration file makes the signal mean something else.
+#[test]
+fn a_hang_up_without_a_configuration_file_is_the_end() {
+    let mut system = System::start(1);
+    assert!(system.log().contains("CPU binding: none"), "{}", system.log());
+    system.signal(Signal::SIGHUP);
+    system.wait_until("it has ended", || system.run(&["jobs"]).status == 5);
+    system.stop();
+    assert!(system.ok(&["audit", "verify", "--offline"]).starts_with("the history verifies"));
+    system.restart(&[]);
+}
