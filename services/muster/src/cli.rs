@@ -167,7 +167,7 @@ pub enum Command {
         /// The folder; made if it is missing.
         dir: PathBuf,
     },
-    /// Print completions for a shell
+    /// Print what a shell has to run so that it completes commands, options, jobs, nodes, queues and policies
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -272,6 +272,9 @@ pub struct SubmitOptions {
     /// Wait until the job has ended, and exit with its status (128 + the number of a signal)
     #[arg(long)]
     pub wait: bool,
+    /// Wait, and show what it writes meanwhile
+    #[arg(short = 'f', long, conflicts_with_all = ["no_wait", "parsable", "array"])]
+    pub follow: bool,
     /// Do not wait for what submission filters have to say
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,

@@ -27,7 +27,7 @@ pub use hpcpack::{is_link, rewritten};
 
 use crate::{
     cli::{Cli, Command, JobCommand},
-    roles,
+    complete, roles,
 };
 use muster_commands::{exit::CommandResult, slurm};
 
@@ -68,7 +68,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
         Command::Slurm { words } => Ok(slurm::words(connection, words)),
         Command::InstallCommands { dir } => install::install(&dir),
-        Command::Completions { shell } => manual::completions(shell),
+        Command::Completions { shell } => complete::registration(shell),
         Command::Man { dir } => manual::man(&dir),
         Command::Version => manual::version(),
     }

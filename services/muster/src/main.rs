@@ -2,8 +2,10 @@
 
 mod cli;
 mod commands;
+mod complete;
 mod config;
 mod descriptions;
+mod examples;
 mod job_options;
 mod job_table;
 mod output_files;
@@ -72,6 +74,7 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
 static ALLOCATOR: Allocator = Allocator::new();
 
 fn main() -> ExitCode {
+    complete::answer_if_asked();
     let cli = parse();
     if matches!(cli.command, Command::Up(_) | Command::Serve(_)) {
         return ExitCode::from(finish(commands::run(cli)));
@@ -98,14 +101,23 @@ fn is_submission() -> bool {
     !is_link && arguments.next().is_some_and(|first| first == "submit")
 }
 
+/// The grammar of the command line.
+fn grammar() -> clap::Command {
+    examples::added_to(Cli::command())
+}
+
+/// The grammar of `muster submit` alone.
+fn submission() -> clap::Command {
+    examples::added_to(SubmitCli::command())
+}
+
 fn parse() -> Cli {
     let is_submission = is_submission();
-    let grammar = if is_submission { SubmitCli::command() } else { Cli::command() };
     let arguments: Vec<_> = std::env::args_os().collect();
     let arguments = if is_submission { arguments } else { commands::rewritten(arguments) };
-    let again = || if is_submission { SubmitCli::command() } else { Cli::command() };
-    let read = grammar.try_get_matches_from(&arguments);
-    let matches = read.unwrap_or_else(|error| wrong_line::tell(error, again, &arguments));
+    let grammar = if is_submission { submission } else { grammar };
+    let read = grammar().try_get_matches_from(&arguments);
+    let matches = read.unwrap_or_else(|error| wrong_line::tell(error, grammar, &arguments));
     let parsed = if is_submission {
         SubmitCli::from_arg_matches(&matches).map(Cli::from)
     } else {

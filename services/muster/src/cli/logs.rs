@@ -23,3 +23,10 @@ pub struct LogsOptions {
     #[arg(value_name = "JOB[_TASK]")]
     pub job: JobId,
 }
+
+impl LogsOptions {
+    /// Standard output of a job, from its first to its last line.
+    pub const fn following(job: JobId) -> Self {
+        Self { follow: true, stderr: false, lines: None, path: false, job }
+    }
+}

@@ -1,14 +1,21 @@
-//! `muster completions` and `muster man`.
+//! `muster man` and `muster version`.
 
-use crate::{cli::Cli, exit::CommandResult};
+use crate::{cli::Cli, examples, exit::CommandResult};
 use clap::CommandFactory;
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 use std::path::Path;
 
-/// Prints completions for a shell.
-pub fn completions(shell: clap_complete::Shell) -> CommandResult {
-    clap_complete::generate(shell, &mut Cli::command(), "muster", &mut std::io::stdout());
-    Ok(0)
-}
+/// What every command ends with; `docs/reference/exit-status.md` is the contract.
+const STATUSES: [(&str, &str); 6] = [
+    ("0", "Done."),
+    ("1", "Refused or failed; the reason is on standard error."),
+    ("2", "Wrong usage; nothing was asked."),
+    ("3", "No permission."),
+    ("4", "What was named does not exist."),
+    ("5", "The service cannot be reached; nothing changed."),
+];
+/// What these end with is the status of what they stand for.
+const STAND_FOR_OTHERS: [&str; 5] = ["submit", "run", "shell", "step run", "job wait"];
 
 /// Prints the version.
 pub fn version() -> CommandResult {
@@ -21,21 +28,92 @@ pub fn man(dir: &Path) -> CommandResult {
     std::fs::create_dir_all(dir)?;
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
-    let written = write_pages(dir, &command)?;
+    let written = write_pages(dir, &command, "")?;
     println!("wrote {written} pages to {}", dir.display());
     Ok(0)
 }
 
-fn write_pages(dir: &Path, command: &clap::Command) -> std::io::Result<usize> {
+fn write_pages(dir: &Path, command: &clap::Command, words: &str) -> std::io::Result<usize> {
     let page = clap_mangen::Man::new(command.clone());
-    let mut text = Vec::new();
-    page.render(&mut text)?;
-    std::fs::write(dir.join(page.get_filename()), text)?;
+    std::fs::write(dir.join(page.get_filename()), text_of(&page, command, words)?)?;
     let mut written = 1;
-    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        written += write_pages(dir, subcommand)?;
+    for below in shown_below(command) {
+        written += write_pages(dir, below, format!("{words} {}", below.get_name()).trim_start())?;
     }
     Ok(written)
+}
+
+fn shown_below(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    command.get_subcommands().filter(|below| !below.is_hide_set())
+}
+
+/// The page of a command, whose words behind `muster` are these.
+fn text_of(page: &clap_mangen::Man, command: &clap::Command, words: &str) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if shown_below(command).next().is_some() {
+        page.render_subcommands_section(&mut text)?;
+    }
+    further_sections(command, words).to_writer(&mut text)?;
+    Ok(text)
+}
+
+fn further_sections(command: &clap::Command, words: &str) -> Roff {
+    let mut roff = Roff::new();
+    let examples = examples::of(words);
+    if !examples.is_empty() {
+        roff.control("SH", ["EXAMPLES"]);
+        examples.iter().for_each(|(line, what)| entry(&mut roff, bold(*line), &capital(what)));
+    }
+    roff.control("SH", ["EXIT STATUS"]);
+    if STAND_FOR_OTHERS.contains(&words) {
+        roff.text([roman("The status of what it waited for, 128 and the number of a signal; else:")]);
+    }
+    STATUSES.iter().for_each(|(status, what)| entry(&mut roff, bold(*status), what));
+    roff.control("SH", ["ENVIRONMENT"]);
+    for argument in command.get_arguments() {
+        if let Some(variable) = argument.get_env() {
+            let option = argument.get_long().map(|long| format!("As --{long}: ")).unwrap_or_default();
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            entry(&mut roff, bold(variable.to_string_lossy()), &format!("{option}{help}."));
+        }
+    }
+    entry(&mut roff, bold("NO_COLOR"), "If it is not empty nothing is coloured.");
+    entry(&mut roff, bold("TZ"), "The zone of times that are typed and shown.");
+    roff.control("SH", ["SEE ALSO"]);
+    roff.text(see_also(command, words));
+    roff
+}
+
+fn entry(roff: &mut Roff, tag: Inline, text: &str) {
+    roff.control("TP", []);
+    roff.text([tag]);
+    roff.text([roman(text)]);
+}
+
+/// A sentence of a few words.
+fn capital(words: &str) -> String {
+    let mut characters = words.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str())
+}
+
+/// The pages of the commands above and below.
+fn see_also(command: &clap::Command, words: &str) -> Vec<Inline> {
+    let parts: Vec<&str> = words.split_whitespace().collect();
+    let page_of = |parts: &[&str]| std::iter::once(&"muster").chain(parts).copied().collect::<Vec<_>>().join("-");
+    let above = (0..parts.len()).map(|count| page_of(&parts[..count]));
+    let below = shown_below(command).map(|below| format!("{}-{}", page_of(&parts), below.get_name()));
+    let pages: Vec<String> = above.chain(below).collect();
+    let mut inlines = Vec::new();
+    for (at, page) in pages.iter().enumerate() {
+        inlines.extend([italic(page.as_str()), roman(if at + 1 == pages.len() { "(1)" } else { "(1), " })]);
+    }
+    inlines
 }
 
 #[cfg(test)]
@@ -61,8 +139,30 @@ mod tests {
     }
 
     #[test]
+    fn every_page_has_the_sections_that_people_look_for() {
+        let folder = tempfile::tempdir().unwrap();
+        man(folder.path()).unwrap();
+        let pages: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(pages.len() > 60, "{} pages", pages.len());
+        for page in &pages {
+            let text = std::fs::read_to_string(page).unwrap();
+            for section in ["SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"] {
+                assert!(text.contains(section), "{}: {section}", page.display());
+            }
+            // A page that is named is there.
+            let also =
+                text.split("SEE ALSO").nth(1).unwrap().replace("\\fI", " ").replace("\\-", "-").replace("\\fR", "");
+            for named in also.split([' ', ',', '\n']).filter_map(|word| word.strip_suffix("(1)")) {
+                assert!(folder.path().join(format!("{named}.1")).exists(), "{}: {named}", page.display());
+            }
+        }
+        let submit = std::fs::read_to_string(folder.path().join("muster-submit.1")).unwrap();
+        assert!(submit.contains("EXAMPLES") && submit.contains("MUSTER_SERVER"), "{submit}");
+    }
+
+    #[test]
     fn the_commands_in_the_docs_are_these() {
-        let mut command = Cli::command().disable_help_subcommand(true).version("");
+        let mut command = examples::added_to(Cli::command()).disable_help_subcommand(true).version("");
         command.build();
         let mut text = String::from(HEAD);
         write_help(&mut text, &mut command, 0);

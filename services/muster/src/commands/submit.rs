@@ -1,7 +1,8 @@
 //! `muster submit` and `muster run`.
 
+use super::logs;
 use crate::{
-    cli::{ConnectionOptions, RunOptions, SubmitOptions},
+    cli::{ConnectionOptions, LogsOptions, RunOptions, SubmitOptions},
     exit::{CommandResult, Failure},
     job_options::JobOptions,
     script::Script,
@@ -19,13 +20,16 @@ use muster_schemas::{
     views::{EntryWord, JobView, StepRequest},
 };
 use std::{
+    io::IsTerminal as _,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 /// Submits a job and says its number once it is durable.
 pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> CommandResult {
     let (wait, parsable, dry_run, no_wait) = (options.wait, options.parsable, options.dry_run, options.no_wait);
+    let follow = options.follow;
     let command_form = is_command_form(std::env::args_os().skip(1), options.words.len());
     let spec = job_spec(connection, options, command_form)?;
     if dry_run {
@@ -43,7 +47,40 @@ pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> Command
     if answer.is_judged && !no_wait {
         heed(&wait_until_decided(&mut client, job)?)?;
     }
-    if wait { wait_for(connection, &mut client, job) } else { Ok(0) }
+    if !wait && !follow {
+        return Ok(0);
+    }
+    tell_when_interrupted(&[job]);
+    if follow && let Err(failure) = logs::logs(connection, &LogsOptions::following(job)) {
+        // How it ended still counts.
+        failure.report();
+    }
+    wait_for(connection, &mut client, job)
+}
+
+/// Who gives up waiting is told that the jobs go on.
+fn tell_when_interrupted(jobs: &[JobId]) {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    extern "C" fn told(signal: libc::c_int) {
+        let text = TEXT.get().map_or("", String::as_str);
+        // SAFETY: both may be called in a handler, and the text stays as it is.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+            libc::_exit(128 + signal);
+        }
+    }
+    let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+    let ids = ids.join(" ");
+    let go = if jobs.len() == 1 { format!("job {ids} goes") } else { format!("jobs {ids} go") };
+    let text = format!("\nmuster: {go} on: `muster job wait {ids}` waits again, `muster cancel {ids}` cancels\n");
+    let _ = TEXT.set(text);
+    // SAFETY: the handler calls nothing that a handler may not. What is started in the background ignores the signal, and so
+    // does this then.
+    unsafe {
+        if libc::signal(libc::SIGINT, told as *const () as libc::sighandler_t) == libc::SIG_IGN {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+        }
+    }
 }
 
 /// Tells what submission filters have to say of a job.
@@ -93,7 +130,8 @@ fn file_name(path: &str) -> String {
     Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Waits until a job has ended and gives its status. A job that did not end by itself is told on standard error.
+/// Waits until a job has ended and gives its status. How it ended is told on standard error, if it did not end well or a person
+/// is there to read it.
 fn wait_for(connection: &ConnectionOptions, client: &mut Client, job: JobId) -> CommandResult {
     // The wait blocks its connection; what is shown meanwhile is asked on another.
     let mut asking = connection.client()?;
@@ -102,7 +140,7 @@ fn wait_for(connection: &ConnectionOptions, client: &mut Client, job: JobId) -> 
     drop(ticker);
     let view = ended?;
     let Some(outcome) = view.outcome else { return Err(Failure::failed(format!("job {job} has no outcome"))) };
-    if outcome.exit_status.is_none() {
+    if outcome.exit_status.is_none_or(|status| !status.is_success()) || std::io::stderr().is_terminal() {
         stderr_line!("muster: job {job}: {outcome}");
     }
     Ok(outcome.shell_code())
@@ -194,6 +232,7 @@ impl Drop for StepOutput {
 /// Waits for several jobs and gives the first status that is not 0.
 pub fn wait_for_all(connection: &ConnectionOptions, client: &mut Client, jobs: &[JobId]) -> CommandResult {
     let mut status = 0;
+    tell_when_interrupted(jobs);
     for job in jobs {
         let ended = wait_for(connection, client, *job)?;
         status = if status == 0 { ended } else { status };

@@ -196,3 +196,65 @@ fn a_hang_up_without_a_configuration_file_is_the_end() {
     assert!(system.ok(&["audit", "verify", "--offline"]).starts_with("the history verifies"));
     system.restart(&[]);
 }
+
+/// RocksDB is C++, which ended with a line of its runtime.
+#[test]
+fn without_room_for_its_storage_it_says_so() {
+    let system = System::stopped();
+    let Output { status, stderr, .. } = system.shell("ulimit -v 300000; exec muster up --nodes 1");
+    assert!(status == 1 && !stderr.contains("terminate called"), "{status}: {stderr}");
+    assert!(stderr.contains("muster: the storage got no memory or no thread"), "{stderr}");
+}
+
+#[test]
+fn shells_complete_what_the_system_has() {
+    let system = System::start(2);
+    let job = system.submit(&["--hold", "--name", "first", "--", "true"]);
+    let completed = |words: &str| {
+        let last = words.split(' ').next_back().unwrap();
+        let script = format!(
+            "COMP_WORDS=({words} ''); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; _clap_complete_muster muster '' {last}; \
+             printf '%s\n' \"${{COMPREPLY[@]}}\""
+        );
+        system.write("complete.bash", &format!("eval \"$(muster completions bash)\"\n{script}\n"));
+        let output = system.shell("bash complete.bash");
+        assert_eq!(output.status, 0, "{output:?}");
+        output.stdout
+    };
+    for (words, candidate) in [
+        ("muster job show", job.as_str()),
+        ("muster cancel", &job),
+        ("muster jobs --queue", "default"),
+        ("muster submit -q", "default"),
+        ("muster node drain", "node2"),
+        ("muster config apply --policy", "conservative"),
+        ("muster", "submit"),
+    ] {
+        let shown = completed(words);
+        assert!(shown.split_whitespace().any(|word| word == candidate), "{words}: {shown}");
+    }
+    system.ok(&["cancel", &job]);
+}
+
+#[test]
+fn who_waits_sees_what_the_job_writes_how_it_ended_and_that_it_goes_on() {
+    let system = System::start(1);
+    let followed = system.run(&["submit", "--follow", "--", "sh", "-c", "echo one; echo two; exit 3"]);
+    assert_eq!((followed.status, followed.stdout.as_str()), (3, "submitted job 1\none\ntwo\n"));
+    assert!(followed.stderr.contains("job 1: ") && followed.stderr.contains("3"), "{}", followed.stderr);
+
+    let mut waiting = system.spawn(&["submit", "--wait", "--", "sleep", "1000"]);
+    system.wait_until("it is submitted", || system.run(&["job", "show", "2"]).status == 0);
+    system.wait_for_state("2", "running");
+    let id = nix::unistd::Pid::from_raw(waiting.id() as i32);
+    system.wait_until("it waits", || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        // The second bit is that of SIGINT.
+        caught.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 2 != 0)
+    });
+    nix::sys::signal::kill(id, Signal::SIGINT).unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(128 + 2));
+    assert_eq!(system.state("2"), "running");
+    system.ok(&["cancel", "2"]);
+}

@@ -1,0 +1,93 @@
+//! Completion of what is typed: the shell asks this program at each TAB, and it asks the system for jobs, queues and nodes.
+
+use crate::{cli::Cli, grammar, policies::BUILT_IN};
+use clap::{Arg, Command, Parser as _};
+use clap_complete::{
+    CompleteEnv,
+    engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _},
+    env::Shells,
+};
+use muster_client::{Client, ClientError, JobQuery, Moment};
+use muster_commands::exit::{CommandResult, Failure};
+use std::{ffi::OsStr, time::Duration};
+
+/// The variable by which a shell asks. It is not the usual `COMPLETE`, which other programs may set for theirs.
+const VARIABLE: &str = "MUSTER_COMPLETE";
+/// Nobody wants to choose among more.
+const MOST_JOBS: u32 = 200;
+/// Who presses TAB does not wait for a gateway that is away.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Answers a shell that asks, and ends the process then.
+pub fn answer_if_asked() {
+    if std::env::var_os(VARIABLE).is_some() {
+        CompleteEnv::with_factory(|| with_candidates(grammar())).var(VARIABLE).complete();
+    }
+}
+
+/// Prints what a shell has to run to ask this program.
+pub fn registration(shell: clap_complete::Shell) -> CommandResult {
+    let shells = Shells::builtins();
+    let known = shells.completer(&shell.to_string());
+    let known = known.ok_or_else(|| Failure::failed(format!("there are no completions for {shell}")))?;
+    let mut text = Vec::new();
+    known.write_registration(VARIABLE, "muster", "muster", "muster", &mut text)?;
+    std::io::Write::write_all(&mut std::io::stdout().lock(), &text)?;
+    Ok(0)
+}
+
+/// The grammar with candidates for the values of arguments, which are known by what these values are called.
+fn with_candidates(command: Command) -> Command {
+    command.mut_args(|argument| with_candidates_of(argument)).mut_subcommands(with_candidates)
+}
+
+fn with_candidates_of(argument: Arg) -> Arg {
+    let name = argument.get_value_names().and_then(|names| names.first()).map(|name| name.to_string());
+    match name.as_deref() {
+        Some("ID" | "JOB" | "JOB[_TASK]") => argument.add(ArgValueCandidates::new(|| asked(jobs))),
+        Some("STEP") => argument.add(ArgValueCandidates::new(|| asked(steps))),
+        Some("QUEUE") => argument.add(ArgValueCandidates::new(|| asked(queues))),
+        Some("NODE" | "NODES") => argument.add(ArgValueCandidates::new(|| asked(nodes))),
+        Some("NAME|FILE") => argument.add(ArgValueCompleter::new(policies_and_files)),
+        _ => argument,
+    }
+}
+
+/// What a system that can be reached says; nothing of one that cannot.
+fn asked(ask: fn(&mut Client) -> Result<Vec<CompletionCandidate>, ClientError>) -> Vec<CompletionCandidate> {
+    // The options of the line are not known here, what the environment says is.
+    let connection = Cli::try_parse_from(["muster", "status"]).ok().map(|cli| cli.connection);
+    let client = connection.and_then(|connection| connection.client().ok());
+    client.and_then(|client| ask(&mut client.with_patience(PATIENCE)).ok()).unwrap_or_default()
+}
+
+fn candidate(value: impl ToString, help: String) -> CompletionCandidate {
+    CompletionCandidate::new(value.to_string()).help(Some(help.into()))
+}
+
+fn jobs(client: &mut Client) -> Result<Vec<CompletionCandidate>, ClientError> {
+    let page = client.jobs_page(&JobQuery { limit: Some(MOST_JOBS), ..JobQuery::default() })?;
+    Ok(page.jobs.iter().map(|job| candidate(job.id, format!("{}, {}", job.name, job.state.word()))).collect())
+}
+
+fn steps(client: &mut Client) -> Result<Vec<CompletionCandidate>, ClientError> {
+    let page = client.running_steps(Moment::Now)?;
+    Ok(page.steps.iter().map(|step| candidate(format!("{}.{}", step.job, step.step), step.name.clone())).collect())
+}
+
+fn queues(client: &mut Client) -> Result<Vec<CompletionCandidate>, ClientError> {
+    let page = client.queues(Moment::Now)?;
+    let help = |running: u64, queued: u64| format!("{running} running, {queued} queued");
+    Ok(page.queues.iter().map(|queue| candidate(&queue.spec.name, help(queue.running, queue.queued))).collect())
+}
+
+fn nodes(client: &mut Client) -> Result<Vec<CompletionCandidate>, ClientError> {
+    let page = client.nodes(Moment::Now)?;
+    Ok(page.nodes.iter().map(|node| candidate(&node.spec.name, node.state.word().to_owned())).collect())
+}
+
+fn policies_and_files(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    let policies = BUILT_IN.iter().map(|(name, _)| *name).filter(|name| name.starts_with(&*typed));
+    policies.map(CompletionCandidate::new).chain(PathCompleter::file().complete(current)).collect()
+}

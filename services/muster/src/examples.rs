@@ -1,0 +1,207 @@
+//! Examples of each command, for its help and its manual page.
+
+use clap::Command;
+
+/// A line that can be typed, and what it does.
+pub type Example = (&'static str, &'static str);
+
+/// The examples of each command, by its words behind `muster`.
+const EXAMPLES: &[(&str, &[Example])] = &[
+    (
+        "",
+        &[
+            ("muster up --nodes 2", "a whole system here, with two emulated nodes"),
+            ("muster submit -N 2 -t 1h job.sh", "submit a script"),
+            ("muster jobs", "list what waits and runs"),
+            ("muster logs -f 7", "follow what job 7 writes"),
+            ("muster explain 7", "why job 7 waits"),
+        ],
+    ),
+    ("up", &[("muster up --nodes 4 --cpus 8 --memory 16G", "four emulated nodes with eight CPUs each")]),
+    ("serve", &[("muster serve ledger gateway planner", "the head of a cluster"), ("muster serve executor", "a node")]),
+    (
+        "submit",
+        &[
+            ("muster submit job.sh input.dat", "a script with an argument"),
+            ("muster submit -N 2 -n 8 -t 1:30:00 --mem 4G job.sh", "two nodes, eight tasks, an hour and a half"),
+            ("muster submit --array 0-99%10 -- ./step", "a hundred tasks, ten at a time"),
+            ("muster submit --after ok:7 --name report report.sh", "when job 7 has ended well"),
+            ("muster submit --wait -- make test", "wait, and exit with the status of the command"),
+        ],
+    ),
+    ("run", &[("muster run -n 4 -- ./solve", "four tasks, inside the script of a job")]),
+    (
+        "step run",
+        &[
+            ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, each line behind its rank"),
+            ("muster step run -n 1 --overlap --pty 7 -- top", "a terminal in job 7"),
+        ],
+    ),
+    ("step list", &[("muster step list 7", "the steps of job 7")]),
+    ("step attach", &[("muster step attach 7.1", "what step 1 of job 7 says")]),
+    ("step signal", &[("muster step signal USR1 7.1", "SIGUSR1 to step 1 of job 7")]),
+    ("step end", &[("muster step end 7.1", "end step 1 of job 7")]),
+    ("status", &[("muster status", "the cluster in a few lines"), ("muster status 7", "one job")]),
+    ("top", &[("muster top", "until Ctrl-C"), ("muster top --once", "for a script")]),
+    (
+        "jobs",
+        &[
+            ("muster jobs -u ada --state running,queued", "what a user runs and waits for"),
+            ("muster jobs --all --sort -cpus --columns job,user,cpus,ended", "the largest first"),
+            ("muster jobs --at -1h", "as it was an hour ago"),
+        ],
+    ),
+    ("cancel", &[("muster cancel 7 8_3", "a job and a task"), ("muster cancel --matching -q debug", "all of a queue")]),
+    (
+        "logs",
+        &[("muster logs 7", "what job 7 wrote"), ("muster logs -f --stderr 7_3", "errors of a task, as they come")],
+    ),
+    (
+        "shell",
+        &[("muster shell 7", "in a running job"), ("muster shell -N 1 -c 4 -t 1h", "in a job of its own, for an hour")],
+    ),
+    ("job show", &[("muster job show 7", "all that is known of job 7"), ("muster job show --json 7", "for programs")]),
+    ("job events", &[("muster job events 7", "what happened to job 7")]),
+    ("job cancel", &[("muster job cancel 7", "job 7"), ("muster job cancel --matching -J sweep", "all of a name")]),
+    ("job hold", &[("muster job hold --reason 'wrong input' 7", "with a reason for others")]),
+    ("job release", &[("muster job release 7", "job 7 may start")]),
+    ("job suspend", &[("muster job suspend 7", "its processes stop")]),
+    ("job resume", &[("muster job resume 7", "they go on")]),
+    ("job requeue", &[("muster job requeue --hold 7", "back into the queue, and held there")]),
+    ("job signal", &[("muster job signal USR1 7", "SIGUSR1 to job 7")]),
+    ("job modify", &[("muster job modify -t 2h --priority 5 7", "another walltime and priority")]),
+    ("job wait", &[("muster job wait 7 8", "until both have ended")]),
+    (
+        "nodes",
+        &[
+            ("muster nodes --summary", "a line for nodes that are alike"),
+            ("muster nodes --state lost,drained", "what is out of service"),
+        ],
+    ),
+    ("node show", &[("muster node show node1", "all that is known of a node")]),
+    ("node drain", &[("muster node drain --reason 'new disk' node[1-4]", "no new jobs there")]),
+    ("node resume", &[("muster node resume node[1-4]", "they take jobs again")]),
+    ("queues", &[("muster queues", "queues and licences")]),
+    ("explain", &[("muster explain 7", "why job 7 waits and what would start it")]),
+    ("plan", &[("muster plan --svg plan.svg", "a chart of what runs and is foreseen")]),
+    (
+        "events",
+        &[
+            ("muster events --follow --kind job,node", "jobs and nodes, as it happens"),
+            ("muster events --job 7 --json", "a job, for programs"),
+        ],
+    ),
+    (
+        "usage",
+        &[
+            ("muster usage --from '1 month ago' --by user,account", "by user and account"),
+            ("muster usage --csv", "for a spreadsheet"),
+        ],
+    ),
+    (
+        "audit verify",
+        &[
+            ("muster audit verify", "the history of a running system"),
+            ("muster audit verify --offline", "of a data folder"),
+        ],
+    ),
+    ("audit export", &[("muster audit export --from 1 bundle.jsonl", "for a third party")]),
+    ("replay", &[("muster replay --verify", "fold the log anew and compare")]),
+    (
+        "simulate",
+        &[
+            ("muster simulate --policy easy trace.swf", "one policy"),
+            ("muster simulate --compare fcfs easy conservative -- trace.swf", "several"),
+        ],
+    ),
+    ("whatif", &[("muster whatif --policy conservative --from -7d", "the last week under another policy")]),
+    ("config show", &[("muster config show", "in the form that apply takes")]),
+    ("config check", &[("muster config check muster.toml", "without changing anything")]),
+    (
+        "config apply",
+        &[
+            ("muster config apply --keep --dry-run new.toml", "what would change"),
+            ("muster config apply --policy easy", "another policy"),
+        ],
+    ),
+    ("doctor", &[("muster doctor", "what is wrong here")]),
+    ("completions", &[("muster completions bash", "for /etc/bash_completion.d/muster")]),
+    ("man", &[("muster man /usr/local/share/man/man1", "the manual pages")]),
+];
+
+/// The examples of a command by its words behind `muster`, such as `job show`; none if it speaks for itself.
+pub fn of(words: &str) -> &'static [Example] {
+    EXAMPLES.iter().find(|(command, _)| *command == words).map_or(&[], |(_, examples)| examples)
+}
+
+/// The grammar with the examples below the help of each command.
+pub fn added_to(command: Command) -> Command {
+    added_below(command, "")
+}
+
+fn added_below(command: Command, words: &str) -> Command {
+    let command = match of(words) {
+        [] => command,
+        examples => {
+            let width = examples.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
+            let lines: Vec<String> = examples.iter().map(|(line, what)| format!("  {line:width$}  {what}")).collect();
+            command.after_help(format!("Examples:\n{}", lines.join("\n")))
+        }
+    };
+    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        let words = format!("{words} {name}");
+        command.mut_subcommand(&name, |below| added_below(below, words.trim_start()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cli::Cli, script::split_words};
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn every_example_can_be_typed_and_is_of_its_command() {
+        for (command, examples) in EXAMPLES {
+            for (line, what) in *examples {
+                let words = split_words(line, 1).unwrap();
+                // Inside a job the environment names it.
+                let mut words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
+                if *command == "run" {
+                    words.insert(2, "--job=1".to_owned());
+                }
+                let read = Cli::command().try_get_matches_from(words);
+                assert!(read.is_ok(), "{line}: {}", read.unwrap_err());
+                assert!(line.starts_with(format!("muster {command}").trim_end()), "{line}");
+                assert!(!what.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn commands_have_examples_and_their_help_shows_them() {
+        const WITHOUT: [&str; 14] = [
+            "step",
+            "job",
+            "node",
+            "reserve",
+            "unreserve",
+            "reservations",
+            "filter",
+            "audit",
+            "config",
+            "jobtemplate",
+            "cluscfg",
+            "slurm",
+            "install-commands",
+            "version",
+        ];
+        let mut command = added_to(Cli::command());
+        let missing: Vec<&str> =
+            command.get_subcommands().map(Command::get_name).filter(|name| of(name).is_empty()).collect();
+        assert_eq!(missing, WITHOUT);
+        let help = command.find_subcommand_mut("submit").unwrap().render_help().to_string();
+        assert!(help.contains("Examples:\n  muster submit job.sh input.dat"), "{help}");
+    }
+}
