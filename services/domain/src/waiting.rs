@@ -55,9 +55,9 @@ impl State {
     /// job waits no more, the head is looked for anew.
     pub fn wait_reasons_from(&self, known: OrderHead) -> WaitReasons<'_> {
         let still_waits = |head: &Option<(Place, JobId)>| match head {
-            Some((place, id)) => {
-                self.job(*id).is_some_and(|job| job.gates_open() && self.place_in_order(job) == *place)
-            }
+            Some((place, id)) => self
+                .job(*id)
+                .is_some_and(|job| job.is_waiting() && job.gates_open() && self.place_in_order(job) == *place),
             None => false,
         };
         let head = known.0.filter(still_waits).map_or_else(OnceCell::new, OnceCell::from);
@@ -113,7 +113,8 @@ impl<'a> WaitReasons<'a> {
         let reason = state.gate_reason(job).or_else(|| state.limit_reason(job));
         let reason = reason.or_else(|| state.filters_reason(job)).or_else(planned).or_else(promised);
         let behind = || self.blocker(job).or_else(|| self.first_ahead(job)).map(WaitReason::BehindJob);
-        Some(reason.or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
+        let judged = || state.judged_ahead(job).map(WaitReason::BehindJob);
+        Some(reason.or_else(judged).or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
     }
 
     /// The first job of those that lack resources which the planner keeps from this one. It tells each of them so, but not

@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod bundle;
 mod calls;
+mod checks;
 mod causes;
 mod clock;
 mod descriptions;

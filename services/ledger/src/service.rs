@@ -6,6 +6,7 @@ use crate::{
     fence::{FenceError, Guard},
     intake::{self, EngineHandle},
     keeper::Keeper,
+    checks::Checks,
     limits::TemplateLimits,
     log::{Head, Identity, LogError},
     names::Names,
@@ -130,11 +131,12 @@ pub async fn serve(
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
     let handle = EngineHandle::new(inbox, head_now.clone(), fence.clone());
     let clock = Clock::new(head.time);
+    let told = CancellationToken::new();
+    let checks = Checks::new(Arc::clone(&storage), Arc::clone(&limits), handle.clone(), told.clone());
     let engine = Engine::new(opened, limits, clock, outlets);
     let mut engine = run_engine(engine, work)?;
 
-    let told = CancellationToken::new();
-    let outbox = outbox::start(&bus, &storage, inlets, (guard, stream_end), (events_end, names), &told);
+    let outbox = outbox::start(&bus, &storage, inlets, checks, (guard, stream_end), (events_end, names), &told);
     configure(&handle, config.cluster.clone()).await?;
 
     let queries =
