@@ -1163,6 +1163,20 @@ pub enum ShrinkReason {
     Preempted,
     /// As that, and its tasks there are stopped (HPC-S-14).
     TasksPreempted,
+    /// Others are to have a share of them, and its tasks there are stopped (HPC-S-08, HPC-S-14).
+    TasksRebalanced,
+}
+
+impl ShrinkReason {
+    /// Whether tasks are stopped for it, rather than let end by themselves.
+    pub const fn stops_tasks(self) -> bool {
+        matches!(self, Self::TasksPreempted | Self::TasksRebalanced)
+    }
+
+    /// Whether it is that shares are levelled.
+    pub const fn is_rebalancing(self) -> bool {
+        matches!(self, Self::Rebalanced | Self::TasksRebalanced)
+    }
 }
 
 /// A job that waits, and why.

@@ -442,6 +442,8 @@ pub enum FileAfter {
         document: JobDocument,
         /// What is different; may be empty.
         changes: Vec<PropertyChange>,
+        /// The template that the description names now, if it names one.
+        template: Option<String>,
     },
     /// Nothing that can be taken: why (HPC-F-17).
     Bad(String),
@@ -466,9 +468,9 @@ pub struct FilterReport {
     pub hold_until: Option<FilterHold>,
     /// What was left out or not understood.
     pub warnings: Vec<JobWarning>,
-    /// The end of its standard output, as text.
+    /// The beginning of its standard output, as text.
     pub stdout: String,
-    /// The end of its standard error, as text.
+    /// The beginning of its standard error, as text.
     pub stderr: String,
     /// Whether it wrote more than was kept.
     pub is_output_cut: bool,

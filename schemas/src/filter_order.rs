@@ -54,8 +54,9 @@ pub enum FilterWork {
     /// Check the job against its template, as the last call of a submission chain, and make of its description what is
     /// scheduled. No program is run.
     Validate {
-        /// The template that it names now; `None` if there is none of that name.
-        template: Option<Arc<TemplateSpec>>,
+        /// Those of the templates that it names which exist: the one named at submission, and those that filters named. The
+        /// description says which of them counts (HPC-F-18).
+        templates: Vec<Arc<TemplateSpec>>,
         /// The template whose defaults and limits apply where the other has none.
         default_template: Option<Arc<TemplateSpec>>,
         /// The time of the check, which bounds holds.

@@ -261,10 +261,47 @@ pub struct PlanRecord {
     pub left_out: Vec<JobId>,
     /// Jobs whose starts the ledger refused.
     pub refused: Vec<JobId>,
+    /// What else of the plan the ledger refused: the state had moved on.
+    pub refused_changes: Vec<RefusedChange>,
     /// Why jobs wait, where it changed.
     pub reasons: Vec<WaitingJob>,
     /// What jobs are promised, where it changed.
     pub slots: Vec<PlannedSlot>,
     /// When jobs are thought to start, where it changed.
     pub predictions: Vec<PredictedStart>,
+}
+
+/// What a plan asked for, beside starts, that the ledger refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct RefusedChange {
+    /// The job that it was about; of a preemption the one that gains.
+    pub job: JobId,
+    /// What.
+    pub what: PlanChange,
+}
+
+/// What a plan can ask for beside starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanChange {
+    /// A run gets more (HPC-S-09).
+    Growth,
+    /// A run gives something up (HPC-S-08, HPC-S-10, HPC-S-14).
+    Shrink,
+    /// Something is kept for a job that waits (HPC-F-35).
+    Keep,
+    /// Runs make way for a job that waits (HPC-S-12).
+    Preemption,
+}
+
+impl PlanChange {
+    /// As a word for people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Growth => "growth",
+            Self::Shrink => "shrinking",
+            Self::Keep => "reservation by a filter",
+            Self::Preemption => "preemption",
+        }
+    }
 }

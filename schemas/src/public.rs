@@ -1166,10 +1166,12 @@ pub struct FilterResult {
     pub changes: Vec<PropertyChange>,
     /// The text that it wants shown on the job.
     pub message: Option<String>,
-    /// The end of its standard output.
+    /// Its standard output, the first 64 KiB.
     pub stdout: String,
-    /// The end of its standard error.
+    /// Its standard error, the first 64 KiB.
     pub stderr: String,
+    /// Whether it wrote more than that to either (HPC-F-63).
+    pub is_output_cut: bool,
 }
 
 /// A component of a job that was submitted.
@@ -1783,6 +1785,7 @@ impl From<&FilterReport> for FilterResult {
             message: report.message.clone(),
             stdout: report.stdout.clone(),
             stderr: report.stderr.clone(),
+            is_output_cut: report.is_output_cut,
         }
     }
 }

@@ -16,7 +16,10 @@ use muster_schemas::{
         JobType, Launch, Notification, Occasion, Outcome, Program, RequeuePolicy, Sink, Usage, WaitReason,
         WarningSignal,
     },
-    plan::{NodeClosure, PlanRecord, PlannedSlot, PredictedStart, ReservationSpec, ReservedNodes, SlotSpec},
+    plan::{
+        NodeClosure, PlanChange, PlanRecord, PlannedSlot, PredictedStart, RefusedChange, ReservationSpec, ReservedNodes,
+        SlotSpec,
+    },
     policy::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy},
     resources::{
         Alternative, ComponentPlacement, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeFilter, NodeShare,
@@ -183,6 +186,7 @@ fn plan(placement: &Placement) -> PlanRecord {
         at: Timestamp(8_000_000),
         left_out: vec![JobId::job(6)],
         refused: vec![JobId::task(5, 1)],
+        refused_changes: vec![RefusedChange { job: second, what: PlanChange::Preemption }],
         reasons: vec![
             WaitingJob { job: first, reason: WaitReason::Reserved { start: Timestamp(9_000_000) } },
             WaitingJob { job: second, reason: WaitReason::WouldDelay(first) },

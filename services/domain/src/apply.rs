@@ -26,7 +26,7 @@ use crate::state::{
 };
 use muster_schemas::{
     JobId, RunId, Timestamp,
-    event::{Event, Record, ShrinkReason},
+    event::{Event, Record},
 };
 
 impl State {
@@ -131,7 +131,7 @@ impl State {
             Event::SchedulingSet { settings, .. } => self.scheduling = settings.clone(),
             Event::StagingSet { settings, .. } => self.set_staging(settings),
             Event::RunShrinking { reason, .. } => {
-                if *reason == ShrinkReason::Rebalanced {
+                if reason.is_rebalancing() {
                     self.rebalanced = Some(record.time);
                 }
                 self.tasks_changed(record);

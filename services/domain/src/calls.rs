@@ -9,12 +9,15 @@ use crate::{
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{Event, Owner, Record},
-    filter::{CallId, FilterAction, FilterKind},
+    filter::{CallId, FilterAction, FilterKind, TemplateSpec},
     filter_order::{ComponentPart, FilterWork},
     job::JobState,
     resources::Alternative,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// An outstanding call, but for what only the log has: the records that the sequences name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,10 +166,24 @@ fn work(state: &State, filtering: &Filtering, chain: &Chain, call: &OutstandingC
             parameters: chain.spec.offer.as_ref().map(|offer| offer.parameters),
         },
         None => FilterWork::Validate {
-            template: filtering.template.as_deref().and_then(|name| state.template(name)).cloned(),
+            templates: named_templates(state, filtering, chain),
             default_template: state.default_template().cloned(),
             now: state.time(),
         },
+    }
+}
+
+/// The templates that exist of those that the job named when it was submitted and that filters named since (HPC-F-18).
+fn named_templates(state: &State, filtering: &Filtering, chain: &Chain) -> Vec<Arc<TemplateSpec>> {
+    let by_filters = chain.passed.iter().filter_map(|passed| passed.template.as_deref());
+    let names: BTreeSet<String> = filtering.template.as_deref().into_iter().chain(by_filters).map(str::to_lowercase).collect();
+    names.iter().filter_map(|name| state.template(name)).cloned().collect()
+}
+
+impl CallSeed {
+    /// Whether it is the check of a job that no filter judges: it needs no runner, so that a site without filters needs none.
+    pub fn is_lone_check(&self) -> bool {
+        self.call.position == 0 && matches!(self.work, FilterWork::Validate { .. })
     }
 }
 

@@ -132,7 +132,11 @@ fn too_much(
         let left = left_by_wishes(all, request);
         return Some(format!("it asks for {wanted} node{s}, {matching} in queue `{}`{left}", queue.name));
     }
+    let (sockets, sockets_of_one) = sockets(request);
+    let has_sockets = |node: &NodeSpec| u64::from(node.sockets.max(1));
     has("cores", cores, total(&|node| u64::from(node.cores)))
+        .or_else(|| has("sockets", sockets, total(&has_sockets)))
+        .or_else(|| has("sockets on one node", sockets_of_one, largest(nodes, &has_sockets)))
         .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
         .or_else(|| has_memory("", memory_bytes, total(&|node| node.memory_bytes)))
         .or_else(|| {
@@ -145,6 +149,16 @@ fn too_much(
             has("GPUs on one node", gpus_of_one(request), most)
         })
         .or_else(|| too_many_tasks(nodes, queue, request, wanted))
+}
+
+/// How many sockets a request asks for at least, and how many of them on one node (HPC-J-16).
+fn sockets(request: &Request) -> (u64, u64) {
+    let Some(at) = request.path.iter().position(|part| part.level == Level::Socket) else { return (0, 0) };
+    let (above, part) = (&request.path[..at], &request.path[at]);
+    let least = requests::least(part.count);
+    let total = above.iter().fold(least, |product, part| product.saturating_mul(requests::least(part.count)));
+    let is_by_node = above.iter().any(|part| part.level == Level::Node);
+    (total, if is_by_node { least } else { 0 })
 }
 
 /// Two sizes in people's units, in bytes if they would read alike.

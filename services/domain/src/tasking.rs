@@ -12,6 +12,7 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, StepId, Timestamp,
     event::{Event, NodeTasks, ShrinkReason, StopReason},
+    filter::JobWarning,
     resources::{ComponentPlacement, NodeShare, Placement},
     tasks::{TaskInstance, TaskKind},
 };
@@ -72,6 +73,7 @@ impl Next<'_> {
         if let Some(event) = self.preempted() {
             return self.push(event);
         }
+        self.give_back_unusable();
         self.prepare_nodes();
         self.start_work();
         self.give_up();
@@ -80,10 +82,46 @@ impl Next<'_> {
         }
         if self.book.is_done() && !self.book.until_cancelled {
             self.end(StopReason::TasksEnded);
-        } else if !self.has_usable_node() {
-            // What is left are nodes that could not be prepared, and those that served it are gone: it waits for others.
+        } else if !self.has_usable_node() || self.is_too_small() {
+            // What is left are nodes that could not be prepared, or too little without them: it waits for others.
             self.stop(StopReason::Preempted);
         }
+    }
+
+    /// Nodes that could not be prepared do not join: they go back to the cluster, and the job is told (HPC-J-22). The last
+    /// node stays until the run ends.
+    fn give_back_unusable(&mut self) {
+        let (state, book, run) = (self.state, self.book, self.run);
+        if book.shrinking.is_some() || !self.has_usable_node() {
+            return;
+        }
+        let is_free = |share: &&NodeShare| book.unusable.contains(&share.node) && self.uses(share.node) == 0;
+        let shares: Vec<NodeShare> = run.placement.shares().filter(is_free).cloned().collect();
+        if shares.is_empty() {
+            return;
+        }
+        let removed = self.placement_of(shares.clone());
+        self.push(Event::RunShrunk { job: self.job.id, run: run.id, removed });
+        for share in &shares {
+            let node = state.node_name(share.node);
+            let text = format!("node {node} could not be prepared: the job has given it back and does not get it again");
+            let warning = Arc::new(JobWarning { code: "NodePreparationFailed".into(), text });
+            self.push(Event::JobWarned { job: self.job.id, warning });
+        }
+    }
+
+    /// Whether no task that waits can run on what the run has, which is less than its least since nodes of it could not be
+    /// prepared. Nothing of it runs.
+    fn is_too_small(&self) -> bool {
+        let (book, kept) = (self.book, kept_units(self.state, self.book, self.run));
+        let is_ready = |node: NodeId| self.run.part(node).is_some_and(|part| part.state == PartState::Started);
+        let mut waiting = book.tasks.iter().filter(|task| task.is_work() && task.waiting() > 0 && book.is_ready(task));
+        kept < book.min && !book.is_done() && self.run.nodes().all(is_ready) && waiting.all(|task| task.min > kept)
+    }
+
+    fn placement_of(&self, shares: Vec<NodeShare>) -> Arc<Placement> {
+        let alternative = self.run.placement.components.first().map_or(0, |placed| placed.alternative);
+        Arc::new(Placement { components: vec![ComponentPlacement { alternative, shares }] })
     }
 
     /// No task starts any more but those that release nodes, each as soon as nothing else runs on its node.
@@ -145,7 +183,7 @@ impl Next<'_> {
         }
         let (job, run) = (self.job.id, self.run.id);
         match reason {
-            ShrinkReason::Idle | ShrinkReason::Rebalanced => None,
+            ShrinkReason::Idle | ShrinkReason::Rebalanced | ShrinkReason::TasksRebalanced => None,
             ShrinkReason::Preempted => {
                 Some(Event::TasksStopping { job, run, reason: StopReason::Preempted, is_graceful: true })
             }
@@ -259,9 +297,8 @@ impl Next<'_> {
             going.pop();
         }
         if !going.is_empty() {
-            let alternative = self.run.placement.components.first().map_or(0, |placed| placed.alternative);
-            let removed = Placement { components: vec![ComponentPlacement { alternative, shares: going }] };
-            self.push(Event::RunShrunk { job: self.job.id, run: self.run.id, removed: Arc::new(removed) });
+            let removed = self.placement_of(going);
+            self.push(Event::RunShrunk { job: self.job.id, run: self.run.id, removed });
         }
     }
 }

@@ -113,7 +113,8 @@ impl<'a> WaitReasons<'a> {
         let reason = state.gate_reason(job).or_else(|| state.limit_reason(job));
         let reason = reason.or_else(|| state.filters_reason(job)).or_else(planned).or_else(promised);
         let behind = || self.blocker(job).or_else(|| self.first_ahead(job)).map(WaitReason::BehindJob);
-        Some(reason.or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
+        let judged = || state.judged_ahead(job).map(WaitReason::BehindJob);
+        Some(reason.or_else(judged).or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
     }
 
     /// The first job of those that lack resources which the planner keeps from this one. It tells each of them so, but not

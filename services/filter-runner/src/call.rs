@@ -95,4 +95,15 @@ pub struct Answer {
     pub duration: Duration,
     /// BLAKE3 of the program's file in hexadecimal digits; `None` if it is not there or may be executed but not read.
     pub program_hash: Option<String>,
+    /// What a persistent filter answered once more to calls before this one: it counts for nothing (HPC-F-86).
+    pub surplus: Vec<SurplusAnswer>,
+}
+
+/// An answer of a persistent filter to a call that it had answered before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SurplusAnswer {
+    /// The `id` of the call.
+    pub id: String,
+    /// The code.
+    pub code: u8,
 }

@@ -8,6 +8,7 @@ use muster_schemas::{
     filter_order::DescribedJob,
     time::Timestamp,
 };
+use std::sync::Arc;
 
 /// A job as a filter is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,14 +69,14 @@ pub trait Descriptions: Send + Sync + 'static {
     /// What the answer of a filter says that was told this.
     fn judge(&self, kind: FilterKind, action: FilterAction, told: &Description, answer: &Answer) -> Judgement;
 
-    /// Checks a job against its template and makes of it what is scheduled.
+    /// Checks a job against its template and makes of it what is scheduled. `templates` are those that it may name.
     ///
     /// # Errors
     /// Why the job is refused, for people; it begins with a code in brackets.
     fn validate(
         &self,
         job: &DescribedJob,
-        template: Option<&TemplateSpec>,
+        templates: &[Arc<TemplateSpec>],
         default_template: Option<&TemplateSpec>,
         now: Timestamp,
     ) -> Result<Validated, String>;

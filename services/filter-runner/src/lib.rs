@@ -34,7 +34,9 @@ mod service;
 mod supervisor;
 mod trial;
 
-pub use call::{Answer, Call, Captured, FileAfter, MAX_DOCUMENT_BYTES, MAX_OUTPUT_BYTES, MAX_RESULT_FILE_BYTES};
+pub use call::{
+    Answer, Call, Captured, FileAfter, MAX_DOCUMENT_BYTES, MAX_OUTPUT_BYTES, MAX_RESULT_FILE_BYTES, SurplusAnswer,
+};
 pub use config::RunnerConfig;
 pub use descriptions::{Description, Descriptions, Judgement};
 pub use runner::{RunError, Runner, SetupError};

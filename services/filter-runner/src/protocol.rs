@@ -2,7 +2,7 @@
 
 use crate::{
     account::Account,
-    call::{Captured, FileAfter},
+    call::{Captured, FileAfter, SurplusAnswer},
 };
 use bytes::Bytes;
 use muster_schemas::codec;
@@ -81,6 +81,8 @@ pub struct Outcome {
     pub duration_micros: u64,
     /// Of the program's file.
     pub program_hash: Option<String>,
+    /// What a persistent program answered once more to calls before this one.
+    pub surplus: Vec<SurplusAnswer>,
 }
 
 /// The name of the XML document in a call's folder.

@@ -179,5 +179,6 @@ fn answer(call: &Call, outcome: Outcome) -> Answer {
         stderr: outcome.stderr,
         duration: Duration::from_micros(outcome.duration_micros),
         program_hash: outcome.program_hash,
+        surplus: outcome.surplus,
     }
 }

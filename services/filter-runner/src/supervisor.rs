@@ -174,6 +174,7 @@ impl Supervisor {
             stderr: program.stderr.take(),
             duration_micros: micros(duration),
             program_hash,
+            surplus: Vec::new(),
         };
         self.folder = Some(folder);
         Ok(outcome)
@@ -199,6 +200,7 @@ impl Supervisor {
             stderr,
             duration_micros: 0,
             program_hash: self.programs.vet(&order.program, &order.trusted).ok().flatten(),
+            surplus: Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod archive;
 mod beats;
 pub mod bundle;
 mod calls;
+mod checks;
 mod causes;
 mod clock;
 mod descriptions;

@@ -1,15 +1,19 @@
-//! The limits of job templates for changes of jobs. The limits are written in a dialect, which the decide loop knows nothing of:
-//! whoever starts the ledger brings someone who can read them. They are asked here, between a decision and its records, so
-//! that no command of whatever kind and no two of them together lead a job out of its limits (HPC-T-10).
+//! The limits of job templates for changes of jobs, and the check of jobs that no filter judges. Both are written in a dialect,
+//! which the decide loop knows nothing of: whoever starts the ledger brings someone who can read them. Limits are asked here,
+//! between a decision and its records, so that no command of whatever kind and no two of them together lead a job out of its
+//! limits (HPC-T-10). Checks are made beside the decide loop, which goes on meanwhile.
 
 use muster_domain::State;
 use muster_schemas::{
     command::{Refusal, RefusalCode},
-    event::{Actor, Event, JobChange},
+    event::{Actor, Event, JobChange, Validated},
     filter::TemplateSpec,
+    filter_order::DescribedJob,
     ids::JobId,
     resources::Alternative,
+    time::Timestamp,
 };
+use std::sync::Arc;
 
 /// A job that is to be changed, and the templates whose limits it keeps.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +32,28 @@ pub struct ChangedJob<'c> {
     pub default_template: Option<&'c TemplateSpec>,
 }
 
-/// Reads the limits of templates.
+/// Reads descriptions of jobs and the limits of templates.
 pub trait TemplateLimits: Send + Sync {
+    /// Whether it checks jobs that no filter judges; else filter-runners do.
+    fn makes_checks(&self) -> bool {
+        false
+    }
+
+    /// Checks a job that no filter judges against its template, and makes of it what is scheduled: what a filter-runner does
+    /// for jobs that filters have judged (HPC-J-03).
+    ///
+    /// # Errors
+    /// Why the job is refused, for people; it begins with a code in brackets.
+    fn check(
+        &self,
+        _job: &DescribedJob,
+        _templates: &[Arc<TemplateSpec>],
+        _default_template: Option<&TemplateSpec>,
+        _now: Timestamp,
+    ) -> Result<Validated, String> {
+        Err("[JobNotValid] nobody here checks jobs".to_owned())
+    }
+
     /// Why the limits do not allow the change; `None` if they do. The same for the same input, and without waiting for
     /// anything.
     fn refusal(&self, changed: &ChangedJob) -> Option<String>;

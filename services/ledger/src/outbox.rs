@@ -4,6 +4,7 @@
 use crate::{
     calls::{self, Offer},
     causes::CausesInLog,
+    checks::Checks,
     descriptions,
     fence::{Fence, Guard, patiently},
     log::{Head, LogError},
@@ -153,6 +154,7 @@ pub(crate) fn start(
     bus: &SharedBus,
     storage: &Arc<Storage>,
     inlets: Inlets,
+    checks: Checks,
     stream: (Guard, Sequence),
     events: (Sequence, Names),
     shutdown: &CancellationToken,
@@ -169,7 +171,7 @@ pub(crate) fn start(
     let (after, names) = events;
     let events = publish_events(Arc::clone(bus), source(inlets.for_events, after), names);
     let notices = enqueue_notices(Arc::clone(bus), Arc::clone(storage), inlets.notices);
-    let calls = enqueue_calls(Arc::clone(bus), Arc::clone(storage), inlets.calls);
+    let calls = enqueue_calls(Arc::clone(bus), Arc::clone(storage), inlets.calls, checks);
     let orders = send_orders(Arc::clone(bus), inlets.orders);
     tasks.spawn(until(shutdown.clone(), stream));
     tasks.spawn(until(shutdown.clone(), events));
@@ -378,11 +380,13 @@ fn output_of(storage: &Storage, item: &NotifyItem) -> Option<String> {
     Some(if file.starts_with('/') { file } else { format!("{}/{file}", spec.working_directory.trim_end_matches('/')) })
 }
 
-/// Puts calls into their queues. One that gets lost here is offered anew by the decide loop.
-async fn enqueue_calls(bus: SharedBus, storage: Arc<Storage>, mut offers: mpsc::Receiver<Offer>) {
+/// Puts calls into their queues, and has those checked here that need no runner. One that gets lost here is offered anew by
+/// the decide loop.
+async fn enqueue_calls(bus: SharedBus, storage: Arc<Storage>, mut offers: mpsc::Receiver<Offer>, checks: Checks) {
     let mut arrived = Vec::new();
     while offers.recv_many(&mut arrived, CALLS_AT_A_TIME).await > 0 {
-        let (storage, offers) = (Arc::clone(&storage), std::mem::take(&mut arrived));
+        let offers = checks.take(std::mem::take(&mut arrived));
+        let storage = Arc::clone(&storage);
         let read = move || offers.into_iter().filter_map(|offer| item_of(&storage, offer)).collect::<Vec<_>>();
         let items = tokio::task::spawn_blocking(read).await.unwrap_or_default();
         let mut sending = tokio::task::JoinSet::new();

@@ -7,6 +7,7 @@ use crate::{
     fence::{FenceError, Guard},
     intake::{self, EngineHandle},
     keeper::Keeper,
+    checks::Checks,
     limits::TemplateLimits,
     log::{Head, Identity, LogError},
     names::Names,
@@ -144,11 +145,12 @@ pub async fn serve(
     let beats = Arc::new(Beats::new());
     let handle = EngineHandle::new(inbox, Arc::clone(&beats), head_now.clone(), fence.clone());
     let clock = Clock::new(head.time);
+    let told = CancellationToken::new();
+    let checks = Checks::new(Arc::clone(&storage), Arc::clone(&limits), handle.clone(), told.clone());
     let engine = Engine::new(opened, limits, clock, outlets, Arc::clone(&beats));
     let mut engine = run_engine(engine, work)?;
 
-    let told = CancellationToken::new();
-    let outbox = outbox::start(&bus, &storage, inlets, (guard, stream_end), (events_end, names), &told);
+    let outbox = outbox::start(&bus, &storage, inlets, checks, (guard, stream_end), (events_end, names), &told);
     configure(&handle, config.cluster.clone()).await?;
 
     let queries =

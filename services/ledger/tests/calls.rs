@@ -81,7 +81,7 @@ async fn a_call_has_all_that_a_runner_needs_and_the_next_one_what_the_filter_cha
 
     let changed = JobDocument::xml(&b"<Job Name=\"changed\"/>"[..]);
     let change = PropertyChange { property: "Name".into(), old: None, new: Some("changed".into()) };
-    let file = FileAfter::Changed { document: changed.clone(), changes: vec![change] };
+    let file = FileAfter::Changed { document: changed.clone(), changes: vec![change], template: None };
     report(&ledger, "r1", &order, FilterExit::Code(1), file).await;
     // The check behind the filters starts no program.
     let (_, check) = next(&ledger.bus, &WorkQueue::CHECKS).await;

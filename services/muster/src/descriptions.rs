@@ -17,7 +17,7 @@ use muster_schemas::{
     filter_order::DescribedJob,
 };
 use muster_slurm::{burst_buffer, filtered};
-use std::{collections::BTreeMap, ffi::CString};
+use std::{collections::BTreeMap, ffi::CString, sync::Arc};
 
 /// The dialect that descriptions are written in.
 #[derive(Clone, Copy, Debug)]
@@ -57,14 +57,14 @@ impl Descriptions for Dialect {
     fn validate(
         &self,
         job: &DescribedJob,
-        template: Option<&TemplateSpec>,
+        templates: &[Arc<TemplateSpec>],
         default_template: Option<&TemplateSpec>,
         now: Timestamp,
     ) -> Result<Validated, String> {
         // Only an access list that names groups asks for them; it is in the template's text.
-        let has_access_list = |template: Option<&TemplateSpec>| template.is_some_and(|it| it.text.contains("Group="));
-        let groups = if has_access_list(template) { groups_of(&job.owner) } else { Vec::new() };
-        let mut validated = jobs::validate(job, &groups, template, default_template, now)?;
+        let has_access_list = templates.iter().any(|template| template.text.contains("Group="));
+        let groups = if has_access_list { groups_of(&job.owner) } else { Vec::new() };
+        let mut validated = jobs::validate(job, &groups, templates, default_template, now)?;
         if !job.spec.attributes.contains_key(jobs::FORMAT_ATTRIBUTE) {
             take_requests(job, &mut validated)?;
         }
@@ -96,6 +96,20 @@ fn take_requests(job: &DescribedJob, validated: &mut Validated) -> Result<(), St
 
 /// Changes are held against templates by the ledger (HPC-T-10).
 impl TemplateLimits for Dialect {
+    fn makes_checks(&self) -> bool {
+        true
+    }
+
+    fn check(
+        &self,
+        job: &DescribedJob,
+        templates: &[Arc<TemplateSpec>],
+        default_template: Option<&TemplateSpec>,
+        now: Timestamp,
+    ) -> Result<Validated, String> {
+        self.validate(job, templates, default_template, now)
+    }
+
     fn refusal(&self, changed: &ledger::ChangedJob) -> Option<String> {
         let has_limits = |template: Option<&TemplateSpec>| template.is_some_and(|template| !template.text.is_empty());
         let ledger::ChangedJob { change, asked, is_task_list, by_administrator, template, default_template } = *changed;
@@ -168,7 +182,9 @@ fn take(format: Format, before: &Bytes, after: &Left) -> (FileAfter, Vec<JobWarn
         let why = format!("it takes {} bytes compressed, more than are kept", document.bytes.len());
         return (FileAfter::Bad(why), warnings);
     }
-    (FileAfter::Changed { document, changes: taken.differences.into_iter().map(change).collect() }, warnings)
+    let template = taken.description.attributes.job_template.clone();
+    let changes = taken.differences.into_iter().map(change).collect();
+    (FileAfter::Changed { document, changes, template }, warnings)
 }
 
 /// The names of a user's groups, as this host knows them: templates are open to users and to groups (HPC-T-08).

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 /// So many lines of an output are shown, the last ones; the event has all that were kept.
 const MOST_LINES: usize = 10;
+/// So many characters of a line of output are shown.
+const MOST_CHARACTERS: usize = 200;
 
 /// The names of so many chains are known; those of older ones, which have ended long since, are forgotten.
 const MOST_CHAINS: usize = 10_000;
@@ -31,7 +33,9 @@ impl Story {
         }
         let sentence = self.named(summary, &data["call"]).unwrap_or_else(|| summary.to_owned());
         let outputs = ["stdout", "stderr"].map(|stream| tail(stream, data[stream].as_str().unwrap_or_default()));
-        (printable(&sentence), outputs.concat())
+        let is_cut = data["is_output_cut"].as_bool().unwrap_or(false);
+        let cut = is_cut.then(|| "(it wrote more than is kept: 64 KiB of each stream)".to_owned());
+        (printable(&sentence), outputs.concat().into_iter().chain(cut).collect())
     }
 
     /// The sentence of a call with its filter by name; what comes behind the last filter of a chain is the check.
@@ -55,8 +59,20 @@ fn tail(stream: &str, text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let left_out = lines.len().saturating_sub(MOST_LINES);
     let more = (left_out > 0).then(|| format!("{stream} | ({left_out} lines before these are in the event: --json)"));
-    let shown = lines[left_out..].iter().map(|line| format!("{stream} | {}", printable(&line.replace('\t', "    "))));
+    let shown = lines[left_out..].iter().map(|line| format!("{stream} | {}", printable(&shortened(line))));
     more.into_iter().chain(shown).collect()
+}
+
+/// The beginning of a line, and how much longer it is.
+fn shortened(line: &str) -> String {
+    let line = line.replace('\t', "    ");
+    match line.char_indices().nth(MOST_CHARACTERS) {
+        None => line,
+        Some((end, _)) => {
+            let more = line[end..].chars().count();
+            format!("{}... ({more} more characters are in the event: --json)", &line[..end])
+        }
+    }
 }
 
 #[cfg(test)]
@@ -95,5 +111,19 @@ mod tests {
         assert_eq!(below[0], "stderr | (3 lines before these are in the event: --json)");
         assert_eq!(below[1], "stderr | line 4");
         assert!(!below[10].contains('\u{1b}'), "{}", below[10]);
+    }
+
+    /// HPC-F-63
+    #[test]
+    fn a_long_line_is_shortened_and_it_is_said_that_an_output_was_cut() {
+        let line = "\u{e4}".repeat(MOST_CHARACTERS);
+        let event = |is_cut| {
+            json!({"summary": "it said no", "data": {"stdout": format!("{line}xyz"), "stderr": line, "is_output_cut": is_cut}})
+        };
+        let (_, below) = Story::default().tell(&event(true));
+        assert_eq!(below[0], format!("stdout | {line}... (3 more characters are in the event: --json)"));
+        assert_eq!(below[1], format!("stderr | {line}"));
+        assert_eq!(below[2], "(it wrote more than is kept: 64 KiB of each stream)");
+        assert_eq!(Story::default().tell(&event(false)).1.len(), 2);
     }
 }

@@ -220,7 +220,7 @@ impl Projection {
             }
         }
         for job in self.state.jobs() {
-            if let Some(kept) = self.holders.kept(job) {
+            if let Some(kept) = self.holders.kept(&self.state, job) {
                 self.engine.begin(kept);
             }
         }
@@ -353,7 +353,7 @@ impl Projection {
     }
 
     fn kept(&mut self, id: JobId) -> Option<ActiveRun> {
-        self.holders.kept(self.state.job(id)?)
+        self.holders.kept(&self.state, self.state.job(id)?)
     }
 
     /// Tells the engine what a running job can do with more or fewer resources; whether that is something else.

@@ -201,9 +201,9 @@ impl Verifier {
 /// Whether the plan shows that another program made it: by its reasons, or by predictions beside decisions, which the
 /// planner of muster itself makes apart.
 fn is_external(plan: &PlanRecord) -> bool {
-    let PlanRecord { reasons, slots, predictions, refused, .. } = plan;
+    let PlanRecord { reasons, slots, predictions, refused, refused_changes, .. } = plan;
     let speaks =
         |waiting: &WaitingJob| matches!(waiting.reason, WaitReason::ExternalPlanner(_) | WaitReason::PlannerFailed(_));
-    let decides = !(reasons.is_empty() && slots.is_empty() && refused.is_empty());
+    let decides = !(reasons.is_empty() && slots.is_empty() && refused.is_empty() && refused_changes.is_empty());
     reasons.iter().any(speaks) || decides && !predictions.is_empty()
 }

@@ -119,6 +119,7 @@ fn report(random: &mut SmallRng, call: CallId, troubled: bool, now: Timestamp) -
         FileAfter::Changed {
             document: JobDocument::xml(format!("<Job Name=\"{}\"/>", random.random_range(0..100)).into_bytes()),
             changes: vec![PropertyChange { property: "Priority".into(), old: None, new: Some("Lowest".into()) }],
+            template: None,
         }
     } else {
         FileAfter::Unchanged

@@ -75,17 +75,20 @@ fn filter(path: &Option<String>, before: &Option<FilterSpec>) -> Option<FilterSp
     Some(FilterSpec { name, path: path.clone(), form: FilterForm::Exec, revert_on_unknown: false })
 }
 
-/// The scheduling settings of the core with these. If nothing is said of them they stay as they are; as soon as anything is,
-/// the mode decides how resources are given, and not the policy alone.
-pub fn to_scheduling(settings: &Settings, is_mentioned: bool, core: &SchedulingSettings) -> SchedulingSettings {
-    if !is_mentioned {
+/// The scheduling settings of the core with these, of which those of the given names, of any case, were just set. If none of
+/// them is about scheduling they stay as they are. While nobody has named a mode the policy alone decides how resources are
+/// given: what else is set waits for one, so that no parameter turns on more than its name says.
+pub fn to_scheduling(settings: &Settings, names: &[&str], core: &SchedulingSettings) -> SchedulingSettings {
+    if names.iter().all(|name| is_about_filters(name)) {
         return core.clone();
     }
+    let names_mode = names.iter().any(|name| name.trim().eq_ignore_ascii_case("SchedulingMode"));
+    let mode = match settings.scheduling_mode {
+        SchedulingMode::Queued => CoreMode::Queued,
+        SchedulingMode::Balanced => CoreMode::Balanced,
+    };
     SchedulingSettings {
-        mode: Some(match settings.scheduling_mode {
-            SchedulingMode::Queued => CoreMode::Queued,
-            SchedulingMode::Balanced => CoreMode::Balanced,
-        }),
+        mode: if names_mode { Some(mode) } else { core.mode },
         backfill_look_ahead: Some(settings.backfill_look_ahead),
         preemption: Some(to_preemption(settings.preemption_type)),
         balanced_preemption: Some(to_preemption(settings.preemption_balanced_mode)),
@@ -115,6 +118,12 @@ pub fn is_about_filters(name: &str) -> bool {
         "DefaultHoldDuration",
     ];
     ABOUT_FILTERS.iter().any(|known| known.eq_ignore_ascii_case(name.trim()))
+}
+
+/// Whether a setting, of any case, acts only once there is a scheduling mode.
+pub fn needs_mode(name: &str) -> bool {
+    const WITHOUT_MODE: [&str; 2] = ["SchedulingMode", "NodeReleaseTaskTimeout"];
+    !is_about_filters(name) && !WITHOUT_MODE.iter().any(|known| known.eq_ignore_ascii_case(name.trim()))
 }
 
 fn from_preemption(preemption: Preemption) -> PreemptionType {

@@ -7,7 +7,9 @@ use crate::{
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::{Event, HoldBy, Record},
-    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterKind, FilterReport, JobWarning, TemplateSpec},
+    filter::{
+        CallId, ChainSpec, ChainVerdict, FileAfter, FilterAction, FilterKind, FilterReport, JobWarning, TemplateSpec,
+    },
 };
 use std::sync::Arc;
 
@@ -312,7 +314,11 @@ fn take_answer(
     let answer = Answer { filter: &filter.spec, limit_seconds: spec.limit_seconds, report };
     if answer.is_rolled_back(spec.kind) {
         let changed = (spec.kind == FilterKind::Submission && answer.changes()).then_some(at.0);
-        chain.passed.push(Passed { position: call.position, changed });
+        let template = match &report.file {
+            FileAfter::Changed { template, .. } if changed.is_some() => template.as_deref().map(Arc::from),
+            _ => None,
+        };
+        chain.passed.push(Passed { position: call.position, changed, template });
     }
     if !answer.passes(spec.kind) || filtering.ends_after_verdict.is_some() {
         return;

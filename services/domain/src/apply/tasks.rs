@@ -68,7 +68,7 @@ impl State {
         let left: Vec<_> = removed.shares().map(held).collect();
         self.change_tasks(id, |tasks| {
             tasks.shrinking = Some((removed.clone(), reason));
-            if reason == ShrinkReason::TasksPreempted {
+            if reason.stops_tasks() {
                 left.into_iter().for_each(|(node, left)| tasks.stop_beyond(node, left));
             }
         });
@@ -117,7 +117,7 @@ impl State {
         });
         let Some(run) = self.core.runs.get(&run) else { return };
         let Some(tasks) = self.core.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) else { return };
-        let prep_failed = tasks.ended(step, exit.as_ref(), now);
+        let prep_failed = tasks.ended(step, exit.as_ref(), run.stopping, now);
         if prep_failed && run.nodes().all(|node| tasks.unusable.contains(&node)) {
             tasks.cannot_run(exit.as_ref());
         }
@@ -206,7 +206,7 @@ fn gave_up(tasks: &mut TaskBook, share: &NodeShare, keeps_rest: bool) {
     } else {
         tasks.leaving.insert(share.node);
         tasks.joined.remove(&share.node);
-        for nodes in [&mut tasks.prepared, &mut tasks.unusable, &mut tasks.released, &mut tasks.resized] {
+        for nodes in [&mut tasks.prepared, &mut tasks.released, &mut tasks.resized] {
             nodes.remove(&share.node);
         }
     }

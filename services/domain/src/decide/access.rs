@@ -66,6 +66,11 @@ impl<'a> Access<'a> {
         }
     }
 
+    /// Who reports what calls came to: a runner, or the ledger for checks that no filter comes before.
+    pub(super) fn require_caller(&self) -> Result<&'a str, Refusal> {
+        if *self.actor == Actor::Ledger { Ok("ledger") } else { self.require_runner() }
+    }
+
     pub(super) fn require_ledger(&self) -> Result<(), Refusal> {
         self.require(*self.actor == Actor::Ledger, || "only the ledger itself does this".into())
     }

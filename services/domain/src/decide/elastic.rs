@@ -37,9 +37,20 @@ pub(super) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Opt
         let node = state.node_name(share.node);
         return Some(format!("its part on node {node}, which it has given up, has not ended"));
     }
+    if let Some(problem) = unusable_problem(state, job, added) {
+        return Some(problem);
+    }
     let total = kept_units(state, tasks, run).saturating_add(units(state, tasks.unit, added));
     (total > tasks.max)
         .then(|| format!("it would have {total} of its unit, the most that it may have is {}", tasks.max))
+}
+
+/// Why a job cannot get these resources although they may be free: a node of them could not be prepared for it before
+/// (HPC-J-22).
+pub(super) fn unusable_problem(state: &State, job: &Job, placement: &Placement) -> Option<String> {
+    let tasks = job.tasks.as_deref()?;
+    let share = placement.shares().find(|share| tasks.unusable.contains(&share.node))?;
+    Some(format!("node {} could not be prepared for it before", state.node_name(share.node)))
 }
 
 /// A running job is to give up resources.
@@ -62,10 +73,12 @@ pub(super) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
     smaller.shrinking = Some((Arc::new(removed), reason));
     let left = kept_units(state, &smaller, run);
     match reason {
-        ShrinkReason::Idle | ShrinkReason::Rebalanced if left < tasks.min => {
+        ShrinkReason::Idle | ShrinkReason::Rebalanced | ShrinkReason::TasksRebalanced if left < tasks.min => {
             return Err(format!("it would keep {left} of its unit, its least is {}", tasks.min));
         }
-        ShrinkReason::Preempted | ShrinkReason::TasksPreempted if !tasks.preemptable => {
+        ShrinkReason::Preempted | ShrinkReason::TasksPreempted | ShrinkReason::TasksRebalanced
+            if !tasks.preemptable =>
+        {
             return Err("it makes way for no other job".into());
         }
         _ => {}

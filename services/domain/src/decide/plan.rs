@@ -13,7 +13,7 @@ use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
     event::{Event, WaitingJob},
-    plan::{BackfillPass, ComponentMode, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, StartFacts},
+    plan::{BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange, StartFacts},
     resources::Placement,
 };
 use std::{
@@ -34,37 +34,52 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     let mut plan = Plan::new(state, now);
     plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
     (plan.pass, plan.epoch) = (pass, epoch);
-    let mut refused = Vec::new();
+    // `None` is a start.
+    let mut refused: Vec<(Option<PlanChange>, RefusedStart)> = Vec::new();
     events.reserve(starts.len() + 1);
-    let mut take = |job: JobId, follows: Result<Vec<Event>, String>| match follows {
+    let mut take = |what, job: JobId, follows: Result<Vec<Event>, String>| match follows {
         Ok(follows) => events.extend(follows),
-        Err(reason) => refused.push(RefusedStart { job, reason }),
+        Err(reason) => refused.push((what, RefusedStart { job, reason })),
     };
     // What is given up first can be given to others by the next plan; growth goes ahead of starts (HPC-S-03).
-    shrinks.into_iter().for_each(|shrink| take(shrink.job, plan.shrink(shrink)));
-    growths.into_iter().for_each(|growth| take(growth.job, plan.grow(growth)));
-    reserved.into_iter().for_each(|Start { job, placement }| take(job, plan.keep(job, placement)));
-    starts.into_iter().for_each(|Start { job, placement }| take(job, plan.start(job, placement)));
-    preemptions.into_iter().for_each(|preemption| take(preemption.for_job, plan.preempt(preemption)));
+    for shrink in shrinks {
+        take(Some(PlanChange::Shrink), shrink.job, plan.shrink(shrink));
+    }
+    for growth in growths {
+        take(Some(PlanChange::Growth), growth.job, plan.grow(growth));
+    }
+    for Start { job, placement } in reserved {
+        take(Some(PlanChange::Keep), job, plan.keep(job, placement));
+    }
+    for Start { job, placement } in starts {
+        take(None, job, plan.start(job, placement));
+    }
+    for preemption in preemptions {
+        take(Some(PlanChange::Preemption), preemption.for_job, plan.preempt(preemption));
+    }
     let passed = backfill_pass.and_then(|pass| plan.passed(pass));
     events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
     let record = PlanRecord {
         seen,
         at,
         left_out,
-        refused: refused.iter().map(|start| start.job).collect(),
+        refused: refused.iter().filter(|(what, _)| what.is_none()).map(|(_, start)| start.job).collect(),
+        refused_changes: refused
+            .iter()
+            .filter_map(|(what, start)| Some(RefusedChange { job: start.job, what: (*what)? }))
+            .collect(),
         reasons: reasons.into_iter().filter(|waiting| plan.is_news(waiting)).collect(),
         slots: slots.into_iter().filter(|planned| plan.is_new_slot(planned)).collect(),
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
     };
-    let says_something = !(record.refused.is_empty()
+    let says_something = !(refused.is_empty()
         && record.reasons.is_empty()
         && record.slots.is_empty()
         && record.predictions.is_empty());
     if says_something || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }
-    Ok(Decision { events, reply: Reply::Planned(refused) })
+    Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
 
 /// The state with what was accepted so far of the plan on top.

@@ -54,7 +54,7 @@ fn used(job: &Job, tasks: &TaskBook, run: &Run) -> Result<(), String> {
         let holds = run.share(share.node).is_some_and(|held| held.cores.contains_all(&share.cores));
         ensure(holds, || format!("job {id}: it is to give up what it does not have of node {}", share.node))?;
     }
-    let joined = [&tasks.prepared, &tasks.unusable, &tasks.released, &tasks.resized];
+    let joined = [&tasks.prepared, &tasks.released, &tasks.resized];
     let all_here = joined.into_iter().flatten().chain(tasks.joined.keys()).all(|node| run.part(*node).is_some());
     ensure(all_here, || format!("job {id}: it remembers nodes that its run does not have"))?;
     let back = tasks.leaving.iter().find(|node| run.part(**node).is_some());
@@ -67,7 +67,6 @@ fn idle(job: &Job, tasks: &TaskBook) -> Result<(), String> {
         running: BTreeMap::new(),
         used: BTreeMap::new(),
         prepared: Default::default(),
-        unusable: Default::default(),
         released: Default::default(),
         joined: BTreeMap::new(),
         leaving: Default::default(),

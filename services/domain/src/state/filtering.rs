@@ -130,13 +130,15 @@ pub struct Told {
 }
 
 /// A filter that has passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
     /// Its place in the chain.
     pub position: u32,
     /// The record of its verdict if it changed the description: what it gave back is there. Else it gave back what it was
     /// given, which is what the nearest one before gave back.
     pub changed: Option<Sequence>,
+    /// The template that a changed description names, if it names one (HPC-F-18).
+    pub template: Option<Arc<str>>,
 }
 
 /// A call that is outstanding.
@@ -317,6 +319,14 @@ impl super::State {
     pub fn judged_priority(&self) -> Option<i64> {
         let is_strict = self.filters.settings.ordering == ActivationOrdering::Strict;
         self.index.judged.last().map(|(priority, _)| *priority).filter(|_| is_strict)
+    }
+
+    /// With strict ordering a job of this one's priority or above whose verdict is outstanding, which this one waits for
+    /// (HPC-F-82).
+    pub(crate) fn judged_ahead(&self, job: &Job) -> Option<JobId> {
+        let priority = self.judged_priority().filter(|judged| job.lead().priority <= *judged)?;
+        let (_, first) = self.index.judged.range((priority, JobId::job(0))..).next()?;
+        (*first != job.id).then_some(*first)
     }
 
     /// The number of the next chain.

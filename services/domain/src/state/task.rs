@@ -2,6 +2,7 @@
 
 use muster_schemas::{
     Timestamp,
+    event::StopReason,
     job::ExitStatus,
     resources::IndexSet,
     tasks::{TaskKind, TaskSpec},
@@ -108,6 +109,12 @@ impl Task {
         if !self.again.remove(instance) {
             self.next = self.next.max(instance.saturating_add(1));
         }
+    }
+
+    /// Whether an instance that was stopped for a reason is run again: not if it must not run twice, unless somebody asked for
+    /// all of its job to.
+    pub(super) fn runs_again(&self, stopping: Option<StopReason>) -> bool {
+        self.rerunnable || stopping == Some(StopReason::Requeued)
     }
 
     pub(super) fn put_back(&mut self, instance: u32, may_run_again: bool) {

@@ -49,7 +49,8 @@ pub struct TaskBook {
     pub used: BTreeMap<NodeId, u32>,
     /// Nodes of the run whose preparation has ended well.
     pub prepared: BTreeSet<NodeId>,
-    /// Nodes of the run whose preparation has failed: no task runs there (HPC-J-22).
+    /// Nodes whose preparation has failed, in this run or one before: no task runs there, a run gives them back, and the job
+    /// does not get them again unless somebody asks for all of it to run again (HPC-J-22).
     pub unusable: BTreeSet<NodeId>,
     /// Nodes of the run whose release has ended, in whatever way.
     pub released: BTreeSet<NodeId>,
@@ -183,19 +184,32 @@ impl TaskBook {
         self.running.insert(step, RunningTask { instance, cores, started: now, is_stopping: false });
     }
 
-    /// An instance has ended. Whether it was a preparation that failed.
-    pub(crate) fn ended(&mut self, step: StepId, exit: Option<&NodeExit>, now: Timestamp) -> bool {
+    /// An instance has ended. Whether it was a preparation that failed. `stopping` is why its whole run is being stopped, if
+    /// it is: then it has not failed, any more than one that was stopped singly (HPC-S-13).
+    pub(crate) fn ended(
+        &mut self,
+        step: StepId,
+        exit: Option<&NodeExit>,
+        stopping: Option<StopReason>,
+        now: Timestamp,
+    ) -> bool {
         let Some(ended) = self.running.remove(&step) else { return false };
         self.give_back(&ended);
+        let was_stopped = ended.is_stopping || stopping.is_some();
         let TaskInstance { task: place, instance } = ended.instance;
         let Some(task) = self.tasks.get_mut(place as usize) else { return false };
         task.running = task.running.saturating_sub(1);
         let node = ended.cores.first().map(|(node, _)| *node);
         let is_success = task.is_success(exit.and_then(|exit| exit.status));
         match task.kind {
+            // Nothing is known of the node then.
+            TaskKind::NodePrep if was_stopped && !is_success => {}
             TaskKind::NodePrep => {
                 let nodes = if is_success { &mut self.prepared } else { &mut self.unusable };
                 nodes.extend(node);
+                if !is_success {
+                    task.failed.insert(instance);
+                }
                 return !is_success;
             }
             TaskKind::NodeRelease => self.released.extend(node),
@@ -204,7 +218,7 @@ impl TaskBook {
                 task.not_before = (earliest > now).then_some(earliest).max(task.not_before);
             }
             TaskKind::Basic | TaskKind::Sweep { .. } if is_success => task.finished = task.finished.saturating_add(1),
-            TaskKind::Basic | TaskKind::Sweep { .. } if ended.is_stopping && task.rerunnable => {
+            TaskKind::Basic | TaskKind::Sweep { .. } if was_stopped && task.runs_again(stopping) => {
                 task.put_back(instance, true);
             }
             TaskKind::Basic | TaskKind::Sweep { .. } => {
@@ -284,7 +298,8 @@ impl TaskBook {
             if !matches!(task.kind, TaskKind::Basic | TaskKind::Sweep { .. }) {
                 continue;
             }
-            let runs_again = task.rerunnable || *outcome == Outcome::Requeued;
+            let reason = (*outcome == Outcome::Requeued).then_some(StopReason::Requeued);
+            let runs_again = task.runs_again(reason);
             task.put_back(instance.instance, runs_again);
             if !runs_again {
                 self.failure.get_or_insert_with(|| failure(instance.task, None));
@@ -294,7 +309,6 @@ impl TaskBook {
         self.tasks.iter_mut().for_each(|task| task.not_before = None);
         self.used.clear();
         self.prepared.clear();
-        self.unusable.clear();
         self.released.clear();
         self.joined.clear();
         self.leaving.clear();
@@ -306,8 +320,12 @@ impl TaskBook {
     /// Somebody asked for the job to run again: what failed does.
     pub(crate) fn begin_again(&mut self) {
         self.failure = None;
+        self.unusable.clear();
         for task in &mut self.tasks {
-            task.again = task.again.union(&std::mem::take(&mut task.failed));
+            let failed = std::mem::take(&mut task.failed);
+            if task.is_work() {
+                task.again = task.again.union(&failed);
+            }
             task.is_doomed = false;
         }
     }

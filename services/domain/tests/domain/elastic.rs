@@ -191,6 +191,33 @@ fn no_task_starts_on_what_is_to_be_given_up_and_those_that_run_may_end() {
     cluster.assert_replays();
 }
 
+/// HPC-S-08, HPC-S-14: what is above the least of a run, and nothing else, goes to others at once if its tasks are stopped.
+#[test]
+fn tasks_are_stopped_for_the_share_of_others_above_the_least_of_their_job() {
+    let mut cluster = Cluster::new();
+    let (job, run, _) = cluster.start_list(&list(2, 4, vec![sweep(9)]), &["node1"], 4);
+    let three = cluster.part_of("node1", &[1, 2, 3]);
+    assert!(cluster.shrink(job, three, ShrinkReason::TasksRebalanced).unwrap_err().contains("least"));
+    let two = cluster.part_of("node1", &[2, 3]);
+    cluster.shrink(job, two.clone(), ShrinkReason::TasksRebalanced).unwrap();
+    assert_eq!(cluster.state.rebalanced(), Some(cluster.now));
+    let node = cluster.node_id("node1");
+    let stop = |step| (node, OrderSeed::StopStep { part: PartId::new(run, 0), step: StepId(step), grace_seconds: 10 });
+    let shrinking = |event: &Event| matches!(event, Event::RunShrinking { .. });
+    assert_eq!(orders_of_last(&cluster, shrinking), [stop(3), stop(4)]);
+    for step in [3, 4] {
+        let killed = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+        cluster.end_step_with(run, StepId(step), killed);
+    }
+    assert_eq!(held(&cluster, run), [(node, 2)]);
+    assert_eq!(begun(&cluster.end_step(run, StepId(1), OK))[0].instance.instance, 2, "nothing of it is lost");
+    let mut cluster = Cluster::new();
+    let firm = TaskList { preemptable: false, ..list(2, 4, vec![sweep(9)]) };
+    let (job, ..) = cluster.start_list(&firm, &["node1"], 4);
+    assert!(cluster.shrink(job, two, ShrinkReason::TasksRebalanced).is_err(), "it makes way for nobody");
+    cluster.assert_replays();
+}
+
 /// HPC-S-14
 #[test]
 fn preempted_tasks_are_stopped_and_run_again_unless_they_must_not() {
@@ -289,6 +316,45 @@ fn immediate_preemption_stops_without_release_and_requeues() {
     assert_eq!(begun(&events).iter().map(|began| began.instance.instance).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert!(cluster.state.run(run).is_some());
     cluster.assert_replays();
+}
+
+/// HPC-S-13, HPC-S-12: a node may report the ends of tasks before the end of its part of the run.
+#[test]
+fn tasks_that_were_stopped_with_their_run_have_not_failed() {
+    let settings = SchedulingSettings { preemption: Some(Preemption::Immediate), ..SchedulingSettings::default() };
+    let list = TaskList { fail_on_task_failure: true, fail_dependents: true, ..list(1, 4, vec![sweep(6), behind(&[0])]) };
+    let (mut cluster, victim, run, _) = preempted(settings, &list, &[2, 3]);
+    cluster.end_step(run, StepId(1), OK);
+    for step in 2..=4 {
+        let killed = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+        cluster.end_step_with(run, StepId(step), killed);
+    }
+    cluster.end_parts(run);
+    assert!(cluster.is_waiting(victim));
+    let book = cluster.state.job(victim).and_then(|job| job.tasks.as_deref()).expect("a list of tasks");
+    assert_eq!((book.tasks[0].finished, book.tasks[0].failed.len(), &book.failure), (1, 0, &None));
+    let again = cluster.start(victim, &["node2"], 4);
+    let events = cluster.settle();
+    assert_eq!(begun(&events).iter().map(|began| began.instance.instance).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    for step in 1..=6 {
+        cluster.end_step(again, StepId(step), OK);
+    }
+    cluster.end_parts(again);
+    assert_eq!(cluster.outcome(victim), Some(Outcome::Completed));
+    cluster.assert_replays();
+}
+
+/// HPC-J-22, HPC-S-13: a preparation that was stopped with its run says nothing of the node.
+#[test]
+fn a_preparation_that_was_stopped_with_its_run_has_not_failed() {
+    let settings = SchedulingSettings { preemption: Some(Preemption::Immediate), ..SchedulingSettings::default() };
+    let (mut cluster, victim, run, _) = preempted(settings, &list(1, 4, vec![task(TaskKind::NodePrep), basic()]), &[2, 3]);
+    let killed = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
+    cluster.end_step_with(run, StepId(1), killed);
+    cluster.end_parts(run);
+    assert!(cluster.is_waiting(victim), "its only node was being prepared");
+    let book = cluster.state.job(victim).and_then(|job| job.tasks.as_deref()).expect("a list of tasks");
+    assert_eq!((book.unusable.len(), &book.failure), (0, &None));
 }
 
 /// HPC-S-14

@@ -267,6 +267,16 @@ impl Cluster {
         run
     }
 
+    /// Why a start is refused.
+    #[track_caller]
+    pub fn refused_on(&mut self, job: JobId, nodes: &[&str], cores: u32) -> String {
+        let placement = self.placement(nodes, cores);
+        match self.run(&Actor::Planner, commit(vec![Start { job, placement }])) {
+            Ok((_, Reply::Planned(refused))) => refused.into_iter().next().expect("it is refused").reason,
+            other => panic!("plan: {other:?}"),
+        }
+    }
+
     /// A running job with a component of so many cores on each of these nodes.
     #[track_caller]
     pub fn start_on_each(&mut self, nodes: &[&str], cores: u32) -> (JobId, RunId) {

@@ -36,7 +36,8 @@ fn action() -> impl Strategy<Value = Action> {
         Just(ShrinkReason::Idle),
         Just(ShrinkReason::Rebalanced),
         Just(ShrinkReason::Preempted),
-        Just(ShrinkReason::TasksPreempted)
+        Just(ShrinkReason::TasksPreempted),
+        Just(ShrinkReason::TasksRebalanced)
     ];
     prop_oneof![
         8 => (any::<usize>(), prop_oneof![4 => Just(Some(0)), 1 => Just(Some(1)), 1 => Just(None)])

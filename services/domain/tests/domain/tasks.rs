@@ -8,7 +8,7 @@ use muster_domain::{
 use muster_schemas::{
     PartId, StepId,
     command::{Command, RefusalCode},
-    event::{EndCause, Event, StopReason},
+    event::{EndCause, Event, NodeExit, StopReason},
     job::{ExitStatus, Outcome, Program},
     tasks::{SizeUnit, TaskInstance, TaskKind, TaskList, TaskSpec},
 };
@@ -184,16 +184,50 @@ fn a_node_is_prepared_before_and_released_after_all_other_tasks_there() {
 fn a_node_that_cannot_be_prepared_does_not_join() {
     let mut cluster = Cluster::new();
     let tasks = vec![task(TaskKind::NodePrep), basic(), basic(), basic()];
-    let (_, run, _) = cluster.start_list(&list(1, 4, tasks.clone()), &["node1", "node2"], 2);
-    assert!(begun(&cluster.end_step(run, StepId(1), ExitStatus::Code(1))).is_empty());
+    let (job, run, _) = cluster.start_list(&list(1, 4, tasks.clone()), &["node1", "node2"], 2);
+    let events = cluster.end_step(run, StepId(1), ExitStatus::Code(1));
+    assert!(begun(&events).is_empty());
+    let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
+    assert_eq!(cluster.state.run(run).unwrap().nodes().collect::<Vec<_>>(), [node2], "it is given back: {events:?}");
+    assert_eq!(cluster.state.node(node1).unwrap().free_cores.len(), 4);
+    let told = cluster.state.job(job).unwrap().filtering.as_ref().map(|filtering| filtering.warnings.clone());
+    assert!(told.is_some_and(|told| told.len() == 1 && told[0].text.contains("node1")), "the job is told");
+    assert_eq!(cluster.state.job(job).unwrap().tasks.as_ref().unwrap().tasks[0].failed.len(), 1);
     let events = cluster.end_step(run, StepId(2), OK);
-    let node2 = cluster.node_id("node2");
     assert_eq!(begun(&events).iter().map(|began| began.cores[0].0).collect::<Vec<_>>(), [node2, node2]);
+    let end = NodeExit { status: None, started: None, ..exit(OK, EndCause::Itself, cluster.now) };
+    cluster.ok(&executor("node1"), Command::NodeEnded { part: PartId::new(run, 0), exit: end });
+    let again = cluster.grow(job, cluster.placement(&["node1"], 1)).unwrap_err();
+    assert!(again.contains("node1 could not be prepared"), "{again}");
+    cluster.assert_replays();
     let mut cluster = Cluster::new();
     let (job, run, _) = cluster.start_list(&list(1, 4, tasks), &["node1"], 2);
     cluster.end_step(run, StepId(1), ExitStatus::Code(7));
     cluster.end_parts(run);
     assert_eq!(cluster.outcome(job), Some(Outcome::Failed(ExitStatus::Code(7))), "none joined");
+    cluster.assert_replays();
+}
+
+/// HPC-J-22, HPC-S-13: what cannot go on without the nodes that could not be prepared waits for others, and does not get
+/// them again before somebody asks for all of it to run again.
+#[test]
+fn a_job_that_is_left_too_little_waits_for_other_nodes() {
+    let mut cluster = Cluster::new();
+    let wide = TaskSpec { min: 4, max: 4, ..basic() };
+    let list = list(4, 4, vec![task(TaskKind::NodePrep), wide]);
+    let (job, run, _) = cluster.start_list(&list, &["node1", "node2"], 2);
+    cluster.end_step(run, StepId(2), ExitStatus::Code(1));
+    assert_eq!(stops(&cluster.end_step(run, StepId(1), OK)), [StopReason::Preempted]);
+    cluster.end_parts(run);
+    assert!(cluster.is_waiting(job));
+    let refused = cluster.refused_on(job, &["node2"], 4);
+    assert!(refused.contains("node2 could not be prepared"), "{refused}");
+    let run = cluster.start(job, &["node3"], 4);
+    cluster.settle();
+    cluster.end_step(run, StepId(1), OK);
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[job]), hold: false });
+    cluster.end_parts(run);
+    cluster.start(job, &["node2"], 4);
     cluster.assert_replays();
 }
 

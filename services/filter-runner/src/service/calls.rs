@@ -1,7 +1,7 @@
 //! Making the calls that were claimed.
 
 use super::{Service, claims::Room};
-use crate::{Answer, Call, Description, RunError};
+use crate::{Answer, Call, Description, RunError, SurplusAnswer};
 use muster_schemas::{
     command::{CallOutcome, CallReport},
     event::TraceContext,
@@ -13,7 +13,7 @@ use muster_telemetry::{
     trace,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -43,6 +43,8 @@ const SILENCE: Duration = Duration::from_secs(10);
 const ABSENT_FOR: Duration = Duration::from_secs(10);
 /// A slot of a machine that cannot make calls rests for so long, so that its runner does not take the calls of all others.
 const MACHINE_RESTS_FOR: Duration = Duration::from_secs(5);
+/// So many calls of persistent filters are remembered, for answers that come once more.
+const MOST_ANSWERED: usize = 1000;
 /// The number of the signal that ends filters.
 const SIGTERM: u8 = libc::SIGTERM as u8;
 /// Larger descriptions, which may be compressed, are read and written on a thread of their own.
@@ -57,6 +59,8 @@ struct Known {
     in_hand: BTreeMap<CallId, CancellationToken>,
     /// Calls whose program is not here, and since when.
     absent: BTreeMap<CallId, Instant>,
+    /// The last calls that persistent filters answered, with the attempt, the last one last.
+    answered: VecDeque<(CallId, u32)>,
 }
 
 impl Calls {
@@ -106,6 +110,23 @@ impl Calls {
         known.absent.contains_key(&call)
     }
 
+    fn note_answered(&self, call: CallId, attempt: u32) {
+        let mut known = self.known();
+        known.answered.push_back((call, attempt));
+        if known.answered.len() > MOST_ANSWERED {
+            known.answered.pop_front();
+        }
+    }
+
+    /// The report on an answer that came once more, if its call was made here and its first answer has been reported.
+    fn late(&self, surplus: &SurplusAnswer) -> Option<CallReport> {
+        let known = self.known();
+        let (call, attempt) = *known.answered.iter().rev().find(|(call, _)| call.to_string() == surplus.id)?;
+        let report = FilterReport { exit: FilterExit::Code(surplus.code), ..FilterReport::runner_lost() };
+        let outcome = CallOutcome::Called(Box::new(report));
+        (!known.in_hand.contains_key(&call)).then_some(CallReport { call, attempt, outcome })
+    }
+
     fn note_absent(&self, call: CallId) {
         self.known().absent.insert(call, Instant::now());
     }
@@ -129,16 +150,20 @@ pub(super) fn begin(making: &Making, order: FilterOrder, room: Room, asked: Inst
     let span = tracing::debug_span!("filter call", job = %id.job, call = %id, attempt);
     let in_hand = InHand { service: Arc::clone(&service), call: Some(id) };
     let work = async move {
-        let made = make(&service, order, room, asked);
+        let mut late = Vec::new();
+        let made = make(&service, order, room, asked, &mut late);
         // Dropping the call ends its processes (HPC-F-23).
         let report = tokio::select! {
             report = made => report,
             () = stop.cancelled() => None,
             () = given_up.cancelled(), if is_filter => Some(ended(id, attempt)),
         };
+        // The reporter lives as long as anybody has something to report.
+        for report in late {
+            let _ = reports.send(report).await;
+        }
         let Some(report) = report else { return };
         in_hand.until_it_is_reported();
-        // The reporter lives as long as anybody has something to report.
         let _ = reports.send(report).await;
     };
     making.tasks.spawn(work.instrument(trace::in_trace(span, trace)));
@@ -171,19 +196,26 @@ fn ended(call: CallId, attempt: u32) -> CallReport {
     CallReport { call, attempt, outcome: CallOutcome::Called(Box::new(report)) }
 }
 
-/// What a call came to; `None` if nobody knows, and others are to make it.
-async fn make(service: &Arc<Service>, order: FilterOrder, room: Room, asked: Instant) -> Option<CallReport> {
+/// What a call came to; `None` if nobody knows, and others are to make it. What came once more of calls before it goes to
+/// `late`.
+async fn make(
+    service: &Arc<Service>,
+    order: FilterOrder,
+    room: Room,
+    asked: Instant,
+    late: &mut Vec<CallReport>,
+) -> Option<CallReport> {
     let FilterOrder { call, attempt, job, work } = order;
     let outcome = match work {
         FilterWork::Filter { filter, limit_seconds, parameters } => {
             let asked_for = AskedFor { id: call, attempt, filter, limit_seconds, parameters, component: job.component };
-            CallOutcome::Called(Box::new(asked_for.make(service, job, room, asked).await?))
+            CallOutcome::Called(Box::new(asked_for.make(service, job, (room, asked), late).await?))
         }
-        FilterWork::Validate { template, default_template, now } => {
+        FilterWork::Validate { templates, default_template, now } => {
             let size = job.document.as_ref().map_or(0, |document| document.bytes.len());
             let descriptions = Arc::clone(&service.descriptions);
             let checked = off_thread(size, move || {
-                descriptions.validate(&job, template.as_deref(), default_template.as_deref(), now)
+                descriptions.validate(&job, &templates, default_template.as_deref(), now)
             });
             match checked.await? {
                 Ok(validated) => CallOutcome::Validated(Box::new(validated)),
@@ -209,8 +241,8 @@ impl AskedFor {
         &self,
         service: &Arc<Service>,
         job: DescribedJob,
-        mut room: Room,
-        asked: Instant,
+        (mut room, asked): (Room, Instant),
+        late: &mut Vec<CallReport>,
     ) -> Option<FilterReport> {
         let size = job.document.as_ref().map_or(0, |document| document.bytes.len());
         let descriptions = Arc::clone(&service.descriptions);
@@ -251,6 +283,11 @@ impl AskedFor {
         };
         if let Room::Lane(place) = &mut room {
             place.took(answer.duration);
+            service.calls.note_answered(self.id, self.attempt);
+        }
+        for surplus in &answer.surplus {
+            tracing::warn!(filter = self.filter.name, call = surplus.id, "a filter answered a call once more");
+            late.extend(service.calls.late(surplus));
         }
         drop((turn, room));
         self.observe(&answer);

@@ -1,5 +1,6 @@
 //! The answers of persistent filters: a line of JSON each (HPC-F-67).
 
+use crate::call::SurplusAnswer;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,15 +22,27 @@ pub struct Answer {
     pub result_lines: String,
 }
 
-/// Reads the answer to the line with this id.
+/// What a line is that came when the line with an id was asked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Read {
+    /// The answer to it.
+    Answer(Answer),
+    /// One more answer to a line from before.
+    Surplus(SurplusAnswer),
+}
+
+/// Reads a line that came when the line with this id was asked. `was_answered` tells the ids from before.
 ///
 /// # Errors
 /// What is wrong with it, for people.
-pub fn read(line: &[u8], id: &str) -> Result<Answer, String> {
+pub fn read(line: &[u8], id: &str, was_answered: impl Fn(&str) -> bool) -> Result<Read, String> {
     let answer: Line = serde_json::from_slice(line).map_err(|error| {
         let text = String::from_utf8_lossy(line);
         format!("it answered `{}`, not `{{\"id\": ..., \"code\": 0 to 255}}`: {error}", shortened(&text))
     })?;
+    if answer.id != id && was_answered(&answer.id) {
+        return Ok(Read::Surplus(SurplusAnswer { id: answer.id, code: answer.code }));
+    }
     if answer.id != id {
         return Err(format!("it answered to `{}` when `{id}` was asked", shortened(&answer.id)));
     }
@@ -41,7 +54,7 @@ pub fn read(line: &[u8], id: &str) -> Result<Answer, String> {
     });
     let lines = [("hold-until", hold_until), ("message", answer.message)];
     let lines = lines.into_iter().filter_map(|(key, value)| Some(format!("{key}={}\n", in_one_line(&value?))));
-    Ok(Answer { code: answer.code, result_lines: lines.collect() })
+    Ok(Read::Answer(Answer { code: answer.code, result_lines: lines.collect() }))
 }
 
 /// A value with line ends would be read as several keys.
@@ -61,7 +74,10 @@ mod tests {
     /// HPC-F-67
     #[test]
     fn an_answer_has_a_code_and_perhaps_a_message_and_a_hold() {
-        let answer = |line: &str| read(line.as_bytes(), "a").map(|answer| (answer.code, answer.result_lines));
+        let answer = |line: &str| match read(line.as_bytes(), "a", |_| false) {
+            Ok(Read::Answer(answer)) => Ok((answer.code, answer.result_lines)),
+            other => Err(other),
+        };
         assert_eq!(answer(r#"{"id":"a","code":0}"#), Ok((0, String::new())));
         assert_eq!(
             answer(r#"{"id":"a","code":3,"hold_until":"+60","message":"no\nlicence","more":1}"#),
@@ -76,8 +92,17 @@ mod tests {
         for line in
             ["", "0", "{}", r#"{"id":"a","code":256}"#, r#"{"id":"a","code":-1}"#, r#"{"id":"b","code":0}"#, "\u{1}"]
         {
-            assert!(read(line.as_bytes(), "a").is_err(), "{line}");
+            assert!(read(line.as_bytes(), "a", |_| false).is_err(), "{line}");
         }
-        assert!(read(&[0xff; 1000], "a").is_err());
+        assert!(read(&[0xff; 1000], "a", |_| false).is_err());
+    }
+
+    /// HPC-F-86
+    #[test]
+    fn an_answer_to_a_line_from_before_is_told_apart() {
+        let surplus = SurplusAnswer { id: "b".into(), code: 4 };
+        assert_eq!(read(br#"{"id":"b","code":4}"#, "a", |id| id == "b"), Ok(Read::Surplus(surplus)));
+        let Ok(Read::Answer(answer)) = read(br#"{"id":"a","code":4}"#, "a", |_| true) else { panic!("it is asked again") };
+        assert_eq!(answer.code, 4);
     }
 }

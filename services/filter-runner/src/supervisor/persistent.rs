@@ -1,7 +1,8 @@
 //! Filters that stay: one process for many calls (HPC-F-67).
 
 use super::{
-    GRACE, Stop, Supervisor, answer,
+    GRACE, Stop, Supervisor,
+    answer::{self, Read},
     folder::Folder,
     micros,
     program::{Input, Program},
@@ -9,12 +10,12 @@ use super::{
     wait::{Goal, Wake},
 };
 use crate::{
-    call::Captured,
+    call::{Captured, SurplusAnswer},
     contract::LOAD,
     protocol::{Lines, Order, Outcome},
 };
 use muster_schemas::filter::FilterExit;
-use std::time::Instant;
+use std::{collections::VecDeque, time::Instant};
 
 /// A persistent program that has been loaded.
 pub struct Persistent {
@@ -22,8 +23,48 @@ pub struct Persistent {
     path: String,
     hash: Option<String>,
     unload: String,
+    /// The ids of the last lines that it answered, the last one last.
+    answered: VecDeque<String>,
     /// Its working folder; it goes with it.
     _home: Folder,
+}
+
+/// So many ids of lines that were answered are remembered.
+const MOST_ANSWERED: usize = 1000;
+/// More surplus answers than these during one call are a fault of the program.
+const MOST_SURPLUS: usize = 100;
+
+/// A line for a program.
+struct Asked<'a> {
+    line: &'a str,
+    /// The `id` in it.
+    id: &'a str,
+    begun: Instant,
+    /// Lines that were answered before.
+    answered: &'a VecDeque<String>,
+}
+
+impl Persistent {
+    /// What the program has written without being asked: it answers nothing that is asked from now on.
+    fn take_surplus(&mut self) -> Vec<SurplusAnswer> {
+        self.program.stdout.drain();
+        let mut surplus = Vec::new();
+        while let Some(Ok(line)) = self.program.stdout.line() {
+            match answer::read(&line, "", |id| self.answered.iter().any(|known| known == id)) {
+                Ok(Read::Surplus(answer)) if surplus.len() < MOST_SURPLUS => surplus.push(answer),
+                // What belongs to no call is nobody's fault but the program's.
+                _ => {}
+            }
+        }
+        surplus
+    }
+
+    fn note_answered(&mut self, id: &str) {
+        self.answered.push_back(id.to_owned());
+        if self.answered.len() > MOST_ANSWERED {
+            self.answered.pop_front();
+        }
+    }
 }
 
 impl Supervisor {
@@ -61,9 +102,12 @@ impl Supervisor {
     /// `Err` means that the program has to be ended.
     fn ask_running(&mut self, running: &mut Persistent, order: &Order, lines: &Lines) -> Result<Outcome, Stop> {
         let folder = Folder::make(order)?;
+        let mut surplus = running.take_surplus();
         let delivered = Instant::now();
-        let answer = self.exchange(&mut running.program, order, &lines.call, &lines.id, delivered)?;
+        let asked = Asked { line: &lines.call, id: &lines.id, begun: delivered, answered: &running.answered };
+        let answer = self.exchange(&mut running.program, order, &asked, &mut surplus)?;
         let duration = delivered.elapsed();
+        running.note_answered(&lines.id);
         running.program.stderr.drain();
         let outcome = Outcome {
             result: FilterExit::Code(answer.code),
@@ -73,6 +117,7 @@ impl Supervisor {
             stderr: running.program.stderr.take(),
             duration_micros: micros(duration),
             program_hash: running.hash.clone(),
+            surplus,
         };
         self.folder = Some(folder);
         Ok(outcome)
@@ -82,11 +127,12 @@ impl Supervisor {
     fn load(&mut self, order: &Order, lines: &Lines, hash: Option<String>) -> Result<Persistent, Stop> {
         let home = Folder::make_home(order)?;
         let mut program = Program::start(order, &home, Input::Lines)?;
-        let started = program.started;
-        let refused = match self.exchange(&mut program, order, &lines.load, LOAD, started) {
+        let asked = Asked { line: &lines.load, id: LOAD, begun: program.started, answered: &VecDeque::new() };
+        let refused = match self.exchange(&mut program, order, &asked, &mut Vec::new()) {
             Ok(answer) if answer.code == 0 => {
                 let (path, unload) = (order.program.clone(), lines.unload.clone());
-                return Ok(Persistent { program, path, hash, unload, _home: home });
+                let answered = VecDeque::from([LOAD.to_owned()]);
+                return Ok(Persistent { program, path, hash, unload, answered, _home: home });
             }
             Ok(answer) => bad_answer(format!("it refused to load with code {}", answer.code)),
             Err(stop) => stop,
@@ -96,22 +142,35 @@ impl Supervisor {
         Err(refused.with_stderr(program.stderr.take()))
     }
 
-    /// Writes a line and waits for the answer to it.
+    /// Writes a line and waits for the answer to it. What is answered to lines from before goes to `surplus`.
     fn exchange(
         &mut self,
         program: &mut Program,
         order: &Order,
-        line: &str,
-        id: &str,
-        begun: Instant,
+        asked: &Asked,
+        surplus: &mut Vec<SurplusAnswer>,
     ) -> Result<answer::Answer, Stop> {
-        program.stdin.push_line(line);
-        match self.wait(program, Goal::Line, Some(begun + time_limit(order))) {
+        program.stdin.push_line(asked.line);
+        let was_answered = |id: &str| asked.answered.iter().any(|known| known == id);
+        loop {
+            let line = self.next_line(program, asked.begun + time_limit(order))?;
+            match answer::read(&line, asked.id, was_answered).map_err(bad_answer)? {
+                Read::Answer(answer) => return Ok(answer),
+                Read::Surplus(_) if surplus.len() >= MOST_SURPLUS => {
+                    return Err(bad_answer("it answers calls from before again and again".into()));
+                }
+                Read::Surplus(answer) => surplus.push(answer),
+            }
+        }
+    }
+
+    fn next_line(&mut self, program: &mut Program, deadline: Instant) -> Result<Vec<u8>, Stop> {
+        match self.wait(program, Goal::Line, Some(deadline)) {
             Wake::RunnerGone => Err(Stop::RunnerGone),
             Wake::Late => Err(Stop::Result(FilterExit::TimedOut, Captured::default())),
             Wake::Exited => Err(ended(program)),
             Wake::Reached => match program.stdout.line() {
-                Some(Ok(line)) => answer::read(&line, id).map_err(bad_answer),
+                Some(Ok(line)) => Ok(line),
                 // What closes its standard output mostly ends; how it ended tells more.
                 Some(Err(_)) if self.wait(program, Goal::Leave, Some(Instant::now() + GRACE)) == Wake::Reached => {
                     Err(ended(program))

@@ -154,6 +154,27 @@ async fn a_crash_counts_as_an_undefined_exit_code_and_the_program_is_restarted()
     assert!(processes.into_iter().all(|process| !runs(process)));
 }
 
+/// HPC-F-86, HPC-F-67: whatever a program writes to a call that it has answered is no answer to the next one.
+#[tokio::test]
+async fn a_second_answer_is_not_taken_for_the_answer_to_the_next_call() {
+    let mut filter = Filter::new();
+    filter.install(&PROGRAM.replace(
+        "    print(json.dumps(answer), flush=True)\n",
+        "    print(json.dumps(answer), flush=True)\n    print(json.dumps({\"id\": call[\"id\"], \"code\": 7}), flush=True)\n",
+    ));
+    let mut surplus = Vec::new();
+    for number in 0..5 {
+        let call = Call { invocation_id: format!("call-{number}"), ..filter.call("pass") };
+        let answer = filter.site.run(&call).await;
+        assert_eq!(answer.result, FilterExit::Code(0), "{number}");
+        surplus.extend(answer.surplus);
+    }
+    assert!(surplus.iter().all(|answer| answer.code == 7), "{surplus:?}");
+    let calls: Vec<&str> = surplus.iter().map(|answer| &*answer.id).filter(|id| *id != "load").collect();
+    assert_eq!(calls, ["call-0", "call-1", "call-2", "call-3"], "each is told");
+    assert_eq!(filter.types().iter().filter(|kind| *kind == "load").count(), 1, "the program is not restarted");
+}
+
 /// HPC-F-67
 #[tokio::test]
 async fn a_bad_line_counts_as_an_undefined_exit_code_and_the_program_is_restarted() {

@@ -43,7 +43,7 @@ impl Descriptions for Names {
     fn validate(
         &self,
         job: &DescribedJob,
-        _: Option<&TemplateSpec>,
+        _: &[Arc<TemplateSpec>],
         _: Option<&TemplateSpec>,
         _: Timestamp,
     ) -> Result<Validated, String> {
@@ -234,7 +234,7 @@ fn described(job: u64, name: &str) -> DescribedJob {
 }
 
 fn check(job: u64, name: &str) -> FilterOrder {
-    let work = FilterWork::Validate { template: None, default_template: None, now: Timestamp(0) };
+    let work = FilterWork::Validate { templates: Vec::new(), default_template: None, now: Timestamp(0) };
     let order = order(job, Path::new("/"), FilterForm::Exec);
     FilterOrder { job: described(job, name), work, ..order }
 }

@@ -25,7 +25,7 @@ exit 0
 "#;
 
 /// A system whose filters run as `nobody`, if it is root's.
-fn system() -> System {
+pub fn system() -> System {
     let mut system = System::stopped();
     std::fs::set_permissions(system.path(""), Permissions::from_mode(0o755)).unwrap();
     system.write("filters.toml", "[cluster]\noperators = [\"nobody\"]\n[filter_runner]\naccount = \"nobody\"\n");
@@ -34,7 +34,7 @@ fn system() -> System {
     system
 }
 
-fn program(system: &System, name: &str, text: &str) -> String {
+pub fn program(system: &System, name: &str, text: &str) -> String {
     system.write(name, text);
     std::fs::set_permissions(system.path(name), Permissions::from_mode(0o755)).unwrap();
     system.path(name).display().to_string()

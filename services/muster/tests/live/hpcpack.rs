@@ -2,17 +2,17 @@
 
 use crate::system::{Output, System};
 
-fn submitted(told: &str) -> String {
+pub fn submitted(told: &str) -> String {
     let id = told.rsplit("ID: ").next().unwrap_or_default();
     id.trim().trim_end_matches('.').to_owned()
 }
 
-fn submit(system: &System, arguments: &[&str]) -> String {
+pub fn submit(system: &System, arguments: &[&str]) -> String {
     submitted(&system.ok(&[&["job", "submit"], arguments].concat()))
 }
 
 /// The value of a line of `job view`.
-fn shown(system: &System, job: &str, field: &str) -> String {
+pub fn shown(system: &System, job: &str, field: &str) -> String {
     let told = system.ok(&["job", "view", job]);
     let line = told.lines().find_map(|line| line.strip_prefix(field));
     line.unwrap_or_default().trim().to_owned()

@@ -2,7 +2,7 @@
 
 use super::{Cycle, modes::Turns};
 use crate::{engine::Engine, model::ElasticRun, resize};
-use muster_schemas::{event::ShrinkReason, scheduling::PriorityBias, tasks::SizeUnit};
+use muster_schemas::{event::ShrinkReason, scheduling::{Preemption, PriorityBias}, tasks::SizeUnit};
 
 /// So many values of priority make a band.
 const BAND: i64 = 1000;
@@ -108,7 +108,8 @@ impl Engine {
         }
     }
 
-    /// Those above their share give up what is above it, if that was not asked of anybody a short while ago.
+    /// Those above their share give up what is above it, if that was not asked of anybody a short while ago. With immediate
+    /// preemption their tasks there are stopped, unless they make way for nobody (HPC-S-14).
     fn level(&self, cycle: &mut Cycle, above: Vec<(ElasticRun, u32)>) {
         let able = |run: &ElasticRun| run.shrinking.is_none() && !run.is_leaving && run.may_grow;
         if above.is_empty() || !self.scheduling.shrinks() || self.assumes_passes {
@@ -119,7 +120,9 @@ impl Engine {
             return cycle.wake_at(due);
         }
         for (run, units) in above.iter().filter(|(run, _)| able(run)) {
-            self.propose_shrink(cycle, run, *units, ShrinkReason::Rebalanced);
+            let stops = self.scheduling.preemption() == Preemption::Immediate && run.size.preemptable;
+            let reason = if stops { ShrinkReason::TasksRebalanced } else { ShrinkReason::Rebalanced };
+            self.propose_shrink(cycle, run, *units, reason);
         }
     }
 

@@ -50,7 +50,7 @@ impl Holders {
         Some(QueuedJob {
             id: job.id,
             tasks: tasks(state, job)?,
-            demand: Arc::new(demand(job)),
+            demand: Arc::new(demand(state, job)),
             holder: self.of(job),
             priority: priority(state, job),
             arrival: job.queued,
@@ -62,11 +62,11 @@ impl Holders {
 
     /// What is kept for a job that waits, as if it had it: nobody else gets it. It has no end that is known, unless its
     /// start could not be after a time (HPC-B-14, HPC-B-15).
-    pub(super) fn kept(&mut self, job: &Job) -> Option<ActiveRun> {
+    pub(super) fn kept(&mut self, state: &State, job: &Job) -> Option<ActiveRun> {
         let filtering = job.filtering.as_deref().filter(|_| job.is_waiting())?;
         let (_, placement) = filtering.kept().filter(|(_, placement)| placement.shares().next().is_some())?;
         let offer = filtering.chain.as_ref().and_then(|chain| chain.set_aside());
-        let demand = Arc::new(demand(job));
+        let demand = Arc::new(demand(state, job));
         let latest_start = offer.and_then(|offer| offer.latest_start);
         let latest_end = latest_start.map(|start| pass::expected_end(&demand, placement, start));
         Some(ActiveRun {
@@ -84,7 +84,7 @@ impl Holders {
             false => (with_offer(job, run), None),
             true => (state.held_placement(run), Some(run.placement.clone())),
         };
-        let (demand, holder) = (Arc::new(demand(job)), self.of(job));
+        let (demand, holder) = (Arc::new(demand(state, job)), self.of(job));
         let run = ActiveRun { job: run.job, demand, holder, placement, expected_end: expected_end(job, run) };
         Held { run, lends_of }
     }
@@ -169,7 +169,7 @@ fn activation(state: &State, job: &Job) -> Option<Activation> {
 /// place in an order, and goes around nobody.
 pub fn facts_of(state: &State, start: &Start) -> Option<StartFacts> {
     let job = state.job(start.job).or_else(|| state.job(start.job.whole()))?;
-    let unit = job.tasks.as_ref().map_or_else(|| resize::unit_of(&demand(job)), |book| book.unit);
+    let unit = job.tasks.as_ref().map_or_else(|| resize::unit_of(&asked(job)), |book| book.unit);
     let count = resize::units_in(state, unit, &start.placement).into();
     let facts = StartFacts { job: start.job, index: 0, backfill: false, count, latest_start: None };
     state.has_activation_filters(job).then_some(facts)
@@ -245,7 +245,22 @@ fn has_begun_reservations(state: &State, job: &Job) -> bool {
     job.reservations().all(|name| state.reservation(name).is_some_and(|reservation| reservation.begun))
 }
 
-fn demand(job: &Job) -> Demand {
+/// What a job asks for, without the nodes that could not be prepared for it (HPC-J-22).
+fn demand(state: &State, job: &Job) -> Demand {
+    let mut demand = asked(job);
+    let Some(book) = job.tasks.as_deref().filter(|book| !book.unusable.is_empty()) else { return demand };
+    let names: Vec<String> = book.unusable.iter().map(|node| state.node_name(*node).into_owned()).collect();
+    for component in &mut demand.components {
+        let mut alternatives = component.alternatives.to_vec();
+        let requests = alternatives.iter_mut().flat_map(|alternative| &mut alternative.requests);
+        requests.for_each(|request| request.excluded_nodes.extend(names.iter().cloned()));
+        component.alternatives = alternatives.into();
+    }
+    demand
+}
+
+/// What a job asks for, in its own words.
+fn asked(job: &Job) -> Demand {
     let component = |component: &Component| ComponentDemand {
         queue: component.queue.clone(),
         reservation: component.reservation().cloned(),
@@ -261,5 +276,5 @@ pub fn expected_end(job: &Job, run: &Run) -> Timestamp {
     if run.is_suspended() {
         return Timestamp::MAX;
     }
-    pass::expected_end(&demand(job), &run.placement, run.started.unwrap_or(run.allocated))
+    pass::expected_end(&asked(job), &run.placement, run.started.unwrap_or(run.allocated))
 }

@@ -6,7 +6,7 @@ use muster_schemas::{
     command::Start,
     event::{Event, Record},
     filter::ChainSpec,
-    plan::{BackfillPass, PlanRecord, PlannedComponent, PlannedComponents, PredictedStart, ProposedPlan},
+    plan::{BackfillPass, PlanChange, PlanRecord, PlannedComponent, PlannedComponents, PredictedStart, ProposedPlan, RefusedChange},
     resources::Placement,
 };
 use serde::Serialize;
@@ -46,6 +46,8 @@ pub enum What {
     Prediction,
     /// Which nodes a reservation has.
     Reservation,
+    /// Whether a run grows or shrinks, something is kept for a job, or runs make way for it.
+    Change,
     /// What a backfill pass found for the components of a job, or which pass it is.
     Components,
 }
@@ -59,6 +61,7 @@ impl What {
             Self::Slot => "promise",
             Self::Prediction => "prediction",
             Self::Reservation => "reservation",
+            Self::Change => "change",
             Self::Components => "backfill pass",
         }
     }
@@ -82,6 +85,8 @@ pub(super) struct Decision {
     sequence: Sequence,
     /// Jobs whose starts were refused: where they would have started is not recorded.
     refused: BTreeSet<JobId>,
+    /// What else was refused: only that it was asked for is recorded.
+    refused_changes: BTreeSet<RefusedChange>,
     /// Jobs that something happened to between what the plan had seen and its commit. The ledger can have left out what
     /// was said of them.
     touched: BTreeSet<JobId>,
@@ -124,7 +129,13 @@ impl Decision {
                 }
             }
         }
-        Self { content, sequence: record.sequence, refused: plan.refused.iter().copied().collect(), touched }
+        Self {
+            content,
+            sequence: record.sequence,
+            refused: plan.refused.iter().copied().collect(),
+            refused_changes: plan.refused_changes.iter().copied().collect(),
+            touched,
+        }
     }
 
     /// A plan of which nothing was recorded, because it said nothing.
@@ -134,7 +145,8 @@ impl Decision {
 
     /// As planned now.
     pub fn planned(content: ProposedPlan) -> Self {
-        Self { content, sequence: Sequence(0), refused: BTreeSet::new(), touched: BTreeSet::new() }
+        let (refused, refused_changes, touched) = Default::default();
+        Self { content, sequence: Sequence(0), refused, refused_changes, touched }
     }
 
     /// Predictions alone, as made now.
@@ -156,6 +168,7 @@ impl Decision {
             && slots.is_empty()
             && reservations.is_empty()
             && self.refused.is_empty()
+            && self.refused_changes.is_empty()
     }
 
     /// Where the decision made again differs from this one.
@@ -191,9 +204,27 @@ impl Decision {
         };
         let (recorded, planned) = (one.slots.iter().map(slot), other.slots.iter().map(slot));
         self.compare_told(What::Slot, recorded.collect(), planned.collect(), &mut differences);
+        self.compare_refused_changes(again, &mut differences);
         self.compare_reservations(again, state, &mut differences);
         self.compare_passes(again, state, &mut differences);
         differences
+    }
+
+    /// What was refused must have been planned: of a change its job and what it is.
+    fn compare_refused_changes(&self, again: &Self, differences: &mut Vec<Difference>) {
+        let plan = &again.content;
+        for RefusedChange { job, what } in &self.refused_changes {
+            let is_planned = match what {
+                PlanChange::Growth => plan.growths.iter().any(|growth| growth.job == *job),
+                PlanChange::Shrink => plan.shrinks.iter().any(|shrink| shrink.job == *job),
+                PlanChange::Keep => plan.reserved.iter().any(|kept| kept.job == *job),
+                PlanChange::Preemption => plan.preemptions.iter().any(|preemption| preemption.for_job == *job),
+            };
+            if !is_planned {
+                let recorded = format!("a refused {}", what.word());
+                differences.push(self.difference(What::Change, *job, Some(recorded), None));
+            }
+        }
     }
 
     /// What was recorded of a backfill pass must be found; the ledger leaves out jobs that do not wait any more.

@@ -3,10 +3,11 @@
 
 use crate::{
     driver::{balanced, queued},
-    world::{Wanted, World},
+    world::{Wanted, World, cores},
 };
 use muster_schemas::{
     JobId,
+    command::{Command, JobSelection},
     filter::{ActivationOrdering, FilterExit},
     scheduling::{Preemption, SchedulingSettings},
 };
@@ -46,6 +47,23 @@ fn modes() -> impl Strategy<Value = SchedulingSettings> {
             ..settings
         }
     })
+}
+
+/// HPC-F-90: a growth that is refused, because its job was cancelled meanwhile, is recorded as that and not as a start.
+#[test]
+fn a_refused_growth_is_planned_again_by_the_replay() {
+    let mut world = World::new(3, SchedulingSettings { growth: Some(false), ..queued() });
+    world.submit(&Wanted { minutes: 1, ..cores(4, 4) });
+    let low = world.submit(&Wanted { tasks: 24, ..cores(1, 6) });
+    world.to(70);
+    assert_eq!(world.size(low), 2, "it may not grow");
+    world.set(queued());
+    let refused = world.plan_while(Command::Cancel { jobs: JobSelection::Ids(vec![low]) });
+    assert_eq!(refused.iter().map(|refused| refused.job).collect::<Vec<_>>(), [low]);
+    world.to(600);
+    let again = world.verdict();
+    assert!(again.decisions > 0 && again.out_of_reach == 0, "{again:?}");
+    assert_eq!(again.differences, []);
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use crate::driver::{ABOVE_NORMAL, Cluster, balanced, cores, started};
 use muster_schemas::{
     JobId,
     event::ShrinkReason,
-    scheduling::{PriorityBias, SchedulingSettings},
+    scheduling::{Preemption, PriorityBias, SchedulingSettings},
 };
 use std::sync::Arc;
 
@@ -33,14 +33,26 @@ fn what_is_left_is_shared_by_priority() {
     }
 }
 
-/// HPC-S-06, HPC-S-08: who comes later gets his least of what others have above theirs, and then his share.
+/// HPC-S-06, HPC-S-08, HPC-S-14: who comes later gets his least of what others have above theirs, and then his share. Tasks
+/// are stopped for it, unless preemption is graceful.
 #[test]
 fn who_comes_later_gets_his_share_when_shares_are_levelled() {
-    let (mut cluster, a, b) = two_jobs(balanced());
+    for (balanced_preemption, reason) in [
+        (None, ShrinkReason::TasksRebalanced),
+        (Some(Preemption::Immediate), ShrinkReason::TasksRebalanced),
+        (Some(Preemption::Graceful), ShrinkReason::Rebalanced),
+        (Some(Preemption::None), ShrinkReason::Rebalanced),
+    ] {
+        levelled(SchedulingSettings { balanced_preemption, ..balanced() }, reason);
+    }
+}
+
+fn levelled(settings: SchedulingSettings, reason: ShrinkReason) {
+    let (mut cluster, a, b) = two_jobs(settings.clone());
     cluster.settle();
     let c = cluster.wait(cores(4, 4).work(0));
     let last = cluster.now;
-    cluster.engine.set_scheduling(Arc::new(balanced()), Some(last));
+    cluster.engine.set_scheduling(Arc::new(settings), Some(last));
     cluster.pass_seconds(3);
     let plan = cluster.plan();
     assert!(plan.shrinks.is_empty(), "shares were levelled 3 s ago");
@@ -49,7 +61,7 @@ fn who_comes_later_gets_his_share_when_shares_are_levelled() {
     cluster.pass_seconds(7);
     let plan = cluster.go();
     assert!(!plan.shrinks.is_empty());
-    assert!(plan.shrinks.iter().all(|shrink| shrink.reason == ShrinkReason::Rebalanced));
+    assert!(plan.shrinks.iter().all(|shrink| shrink.reason == reason));
     assert_eq!(started(&cluster.go()), [c]);
     cluster.settle();
     assert_eq!((cluster.size(a) + cluster.size(b), cluster.size(c)), (12, 4));

@@ -13,7 +13,7 @@ use muster_planner::{
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, Timestamp,
     cluster::{ClusterChange, ClusterConfig, QueueSpec},
-    command::{CallOutcome, CallReport, Command, Reply},
+    command::{CallOutcome, CallReport, Command, RefusedStart, Reply},
     event::{Actor, EndCause, Event, Intake, NodeExit, Owner, Record, TraceContext},
     filter::{
         ActivationOrdering, ActivationParameters, CallId, FilterExit, FilterForm, FilterReport, FilterSettings,
@@ -367,6 +367,22 @@ impl World {
         let reply = self.command(&Actor::Planner, Command::CommitPlan { plan: plan.clone() });
         assert_eq!(reply, Reply::Planned(Vec::new()), "at second {}: {plan:?}", self.second());
         true
+    }
+
+    /// From here on resources are given in this way.
+    pub fn set(&mut self, settings: SchedulingSettings) {
+        self.command(&Actor::Ledger, Command::SetScheduling { settings: Box::new(settings) });
+    }
+
+    /// Plans, and before the plan is there a user asks for something: what of the plan is refused.
+    pub fn plan_while(&mut self, command: Command) -> Vec<RefusedStart> {
+        let planned = self.projection.plan(self.now, &BTreeSet::new());
+        let owner = Actor::User(Owner { user: "ada".into(), uid: 1000, gid: 100 });
+        self.command(&owner, command);
+        match self.command(&Actor::Planner, Command::CommitPlan { plan: Box::new(planned.plan) }) {
+            Reply::Planned(refused) => refused,
+            other => panic!("unexpected reply {other:?}"),
+        }
     }
 
     pub fn is_running(&self, job: JobId) -> bool {

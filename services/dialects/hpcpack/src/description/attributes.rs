@@ -265,12 +265,22 @@ pub const TERM_LENGTHS: (usize, usize) = (80, 128);
 /// Whether the text may stand in this field.
 ///
 /// # Errors
-/// `ValueTooLong`, naming field and limit (HPC-J-27); `JobXmlNotValid` if it has a character that XML cannot hold.
+/// `ValueTooLong`, naming field and limit (HPC-J-27); `JobXmlNotValid` if it has a character that XML cannot hold, or a name
+/// has a control character.
 pub fn check_text(field: &str, text: &str) -> Result<(), Refusal> {
+    if let Some(control) = text.chars().find(|character| character.is_control()).filter(|_| is_line(field)) {
+        let text = format!("{field} has the control character U+{:04X}", u32::from(control));
+        return Err(Refusal::new(Code::JobXmlNotValid, text));
+    }
     if let Some((_, most)) = LENGTHS.iter().find(|(name, _)| *name == field) {
         check_length(field, text, *most)?;
     }
     check_characters(field, text)
+}
+
+/// Whether the text of a field is a name, which stands in tables and messages.
+fn is_line(field: &str) -> bool {
+    ["Name", "Project"].contains(&field)
 }
 
 /// Whether an environment can hold a variable.

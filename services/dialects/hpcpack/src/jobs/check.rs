@@ -20,25 +20,26 @@ use muster_schemas::{
     filter_order::DescribedJob,
     time::Timestamp,
 };
+use std::sync::Arc;
 
 /// Checks a job that the submission filters have passed, with the values and the template that count now (HPC-T-07), and
-/// makes of its description what is scheduled. `groups` are the names of its owner's groups, `template` is the template that
-/// it names; `None` if there is none of that name.
+/// makes of its description what is scheduled. `groups` are the names of its owner's groups, `candidates` are the templates
+/// that it may name, as far as they exist.
 ///
 /// # Errors
 /// The text that the job is refused with: all that is wrong, each with its code in brackets (HPC-T-05, HPC-E-10).
 pub fn validate(
     job: &DescribedJob,
     groups: &[String],
-    template: Option<&TemplateSpec>,
+    candidates: &[Arc<TemplateSpec>],
     default_template: Option<&TemplateSpec>,
     now: Timestamp,
 ) -> Result<Validated, String> {
     if !job.changed.is_empty() {
-        return validate_components(job, groups, (template, default_template), now);
+        return validate_components(job, groups, (candidates, default_template), now);
     }
     let (format, description) = current(job).map_err(|error| error.to_string())?;
-    let templates = Templates::find(&description, template, default_template).map_err(|refusal| refusal.to_string())?;
+    let templates = Templates::find(&description, candidates, default_template).map_err(|refusal| refusal.to_string())?;
     templates.named.check_access(&job.owner.user, groups).map_err(|refusal| refusal.to_string())?;
     let checked = match job.spec.attributes.contains_key(FORMAT_ATTRIBUTE) {
         true => check_own(job, &description, &templates, now),
@@ -63,7 +64,7 @@ pub fn validate(
 fn validate_components(
     job: &DescribedJob,
     groups: &[String],
-    (template, default_template): (Option<&TemplateSpec>, Option<&TemplateSpec>),
+    (candidates, default_template): (&[Arc<TemplateSpec>], Option<&TemplateSpec>),
     now: Timestamp,
 ) -> Result<Validated, String> {
     let mut whole = Validated { template: job.template.clone(), spec: (*job.spec).clone(), ..Validated::default() };
@@ -71,7 +72,7 @@ fn validate_components(
         let part = job.of_component(*offset).ok_or_else(|| format!("{offset}: there is no such component"))?;
         let part = DescribedJob { document: Some(document.clone()), ..part };
         let prefixed = |why: String| format!("{offset}: {why}");
-        let checked = validate(&part, groups, template, default_template, now).map_err(prefixed)?;
+        let checked = validate(&part, groups, candidates, default_template, now).map_err(prefixed)?;
         let Validated { mut spec, template, revision, hold_until, warnings, .. } = checked;
         let Some(component) = spec.components.pop() else { continue };
         let mut components = std::mem::take(&mut whole.spec.components);
@@ -102,13 +103,13 @@ struct Templates {
 impl Templates {
     fn find(
         description: &JobDescription,
-        template: Option<&TemplateSpec>,
+        candidates: &[Arc<TemplateSpec>],
         default_template: Option<&TemplateSpec>,
     ) -> Result<Self, Refusal> {
         let wanted = description.attributes.job_template.as_deref().unwrap_or(DEFAULT);
         // Case does not matter in names of templates.
         let is_wanted = |template: &&TemplateSpec| template.name.to_lowercase() == wanted.to_lowercase();
-        let found = [template, default_template].into_iter().flatten().find(is_wanted);
+        let found = candidates.iter().map(|candidate| &**candidate).chain(default_template).find(is_wanted);
         let (named, revision) = match found {
             Some(found) => (read(found)?, found.revision),
             None if wanted.eq_ignore_ascii_case(DEFAULT) => (Template::new(DEFAULT), 0),

@@ -19,7 +19,7 @@ use muster_schemas::{
 /// A job in the queue, as it was checked.
 fn queued(description: &JobDescription) -> DescribedJob {
     let job = received(description);
-    let Validated { spec, document, .. } = validate(&job, NO_GROUPS, None, None, NOW).unwrap();
+    let Validated { spec, document, .. } = validate(&job, NO_GROUPS, &[], None, NOW).unwrap();
     DescribedJob { document, is_entering: false, state: JobState::Queued, ..without_description(spec) }
 }
 
@@ -41,7 +41,7 @@ fn what_a_queued_job_was_changed_to_ask_for_is_what_its_description_says() {
     ] {
         let job = DescribedJob { alternatives: asked(changed).into(), ..queued(&job_with_tasks(attributes, TASK)) };
         let text = exported(&job, Shown::Queued, Format::Xml, NOW).unwrap();
-        let again = validate(&with_bytes(text.as_bytes(), Format::Xml), NO_GROUPS, None, None, NOW).unwrap();
+        let again = validate(&with_bytes(text.as_bytes(), Format::Xml), NO_GROUPS, &[], None, NOW).unwrap();
         assert_eq!(again.spec.components[0].alternatives, asked(changed), "{changed}\n{text}");
     }
     let unchanged = queued(&job_with_tasks("SoftwareLicense='cad:*' AutoCalculateMax='1'", TASK));

@@ -66,7 +66,7 @@ pub fn without_description(spec: JobSpec) -> DescribedJob {
 }
 
 fn check(description: &JobDescription) -> Result<Validated, String> {
-    validate(&received(description), NO_GROUPS, None, None, NOW.plus_seconds(5))
+    validate(&received(description), NO_GROUPS, &[], None, NOW.plus_seconds(5))
 }
 
 pub fn checked(attributes: &str, tasks: &str) -> Validated {
@@ -120,7 +120,7 @@ fn a_submission_filter_sees_what_was_specified_and_always_a_template() {
 #[test]
 fn an_activation_filter_sees_effective_values_and_what_was_changed_since() {
     let mut job = received(&job_with_tasks("RunTime='5'", TASK));
-    let validated = validate(&job, NO_GROUPS, None, None, NOW).unwrap();
+    let validated = validate(&job, NO_GROUPS, &[], None, NOW).unwrap();
     job.document = validated.document;
     (job.is_entering, job.state, job.priority, job.walltime_seconds) = (false, JobState::Queued, 3100, Some(90));
     let text = text_of(&describe(&job).unwrap());
@@ -199,7 +199,7 @@ fn the_other_properties_go_where_the_model_has_them() {
          </EnvironmentVariables><Tasks>{TASK}</Tasks></Job>"
     );
     let job = with_bytes(xml.as_bytes(), Format::Xml);
-    let Validated { spec, revision, template, .. } = validate(&job, NO_GROUPS, None, None, NOW).unwrap();
+    let Validated { spec, revision, template, .. } = validate(&job, NO_GROUPS, &[], None, NOW).unwrap();
     assert_eq!((revision, template.as_deref()), (0, Some("Default")));
     let component = &spec.components[0];
     assert_eq!((spec.name.as_str(), component.account.as_deref(), component.priority), ("n", Some("p"), Some(2000)));
@@ -215,7 +215,7 @@ fn the_other_properties_go_where_the_model_has_them() {
         spec: Arc::new(spec),
         ..with_bytes(b"<Job><Tasks><Task CommandLine='a'/></Tasks></Job>", Format::Xml)
     };
-    let again = validate(&again, NO_GROUPS, None, None, NOW).unwrap();
+    let again = validate(&again, NO_GROUPS, &[], None, NOW).unwrap();
     assert_eq!(again.spec.environment, [].into(), "a variable that is not described any more is gone");
 }
 
@@ -263,29 +263,29 @@ fn all_that_is_wrong_with_tasks_is_told_with_their_names() {
 fn a_template_gives_defaults_and_limits_and_tells_every_breach() {
     let limits = "<TemplateItem PropertyName='RuntimeSeconds' MaxVal='60'/>\
                   <TemplateItem PropertyName='MaxCores' MaxVal='4'/><TemplateItem PropertyName='IsExclusive' Default='true'/>";
-    let template = template(limits);
+    let template = Arc::new(template(limits));
     let job = received(&job_with_tasks("JobTemplate='t' MaxCores='8'", TASK));
-    let text = validate(&job, NO_GROUPS, Some(&template), None, NOW).expect_err("two breaches");
+    let text = validate(&job, NO_GROUPS, &[template.clone()], None, NOW).expect_err("two breaches");
     assert!(text.contains("[TemplateValueTooLarge] template 'T': RunTime = none, allowed at most 1"), "{text}");
     assert!(text.contains("[TemplateValueTooLarge] template 'T': MaxCores = 8, allowed at most 4"), "{text}");
     let job = received(&job_with_tasks("JobTemplate='t' RunTime='1'", TASK));
-    let validated = validate(&job, NO_GROUPS, Some(&template), None, NOW).unwrap();
+    let validated = validate(&job, NO_GROUPS, &[template.clone()], None, NOW).unwrap();
     assert_eq!((validated.revision, validated.template.as_deref()), (3, Some("T")));
     assert_eq!(request(&validated).sharing, Sharing::Exclusive);
-    let missing = validate(&job, NO_GROUPS, None, None, NOW).expect_err("no such template");
+    let missing = validate(&job, NO_GROUPS, &[], None, NOW).expect_err("no such template");
     assert_eq!(missing, "[TemplateNotFound] there is no template 't'");
 }
 
 /// HPC-T-08
 #[test]
 fn a_template_can_be_for_groups_and_against_users() {
-    let for_staff = template("<Access><Allow Group='staff'/><Deny User='bob'/></Access>");
+    let for_staff = Arc::new(template("<Access><Allow Group='staff'/><Deny User='bob'/></Access>"));
     let mut job = received(&job_with_tasks("JobTemplate='T'", TASK));
-    let denied = validate(&job, NO_GROUPS, Some(&for_staff), None, NOW).expect_err("not of the group");
+    let denied = validate(&job, NO_GROUPS, &[for_staff.clone()], None, NOW).expect_err("not of the group");
     assert!(denied.starts_with("[TemplateDenied] "), "{denied}");
-    validate(&job, &["staff".into()], Some(&for_staff), None, NOW).unwrap();
+    validate(&job, &["staff".into()], &[for_staff.clone()], None, NOW).unwrap();
     job.owner.user = "bob".into();
-    validate(&job, &["staff".into()], Some(&for_staff), None, NOW).expect_err("denied");
+    validate(&job, &["staff".into()], &[for_staff.clone()], None, NOW).expect_err("denied");
 }
 
 /// HPC-H-07
@@ -303,13 +303,13 @@ fn a_described_hold_keeps_its_bounds() {
 fn what_is_exported_can_be_submitted_again() {
     let tasks = "<Task Name='a' CommandLine='x' MinCores='2' MaxCores='2'/><Task CommandLine='y' DependsOn='a'/>";
     let mut job = received(&job_with_tasks("Name='n' Priority='Highest-1' RunTime='0:90' NodeGroups='A'", tasks));
-    let first = validate(&job, NO_GROUPS, None, None, NOW).unwrap();
+    let first = validate(&job, NO_GROUPS, &[], None, NOW).unwrap();
     (job.document, job.is_entering, job.state) = (first.document.clone(), false, JobState::Queued);
     (job.priority, job.walltime_seconds) = (3999, Some(5400));
     for format in [Format::Xml, Format::Json] {
         let text = exported(&job, values::JobState::Canceled, format, NOW).unwrap();
         assert!(text.contains("Canceled") && !text.contains("\"Queued\""), "{text}");
-        let again = validate(&with_bytes(text.as_bytes(), format), NO_GROUPS, None, None, NOW).unwrap();
+        let again = validate(&with_bytes(text.as_bytes(), format), NO_GROUPS, &[], None, NOW).unwrap();
         assert_eq!((&again.spec.components, &again.tasks), (&first.spec.components, &first.tasks));
         assert_eq!((&again.spec.name, &again.spec.environment), (&first.spec.name, &first.spec.environment));
         let read = |document: &Option<_>| {
@@ -365,7 +365,7 @@ fn changes_of_a_job_of_another_dialect_are_taken_and_the_rest_stays() {
     let taken = changes::judge(input.format, &input.bytes, output.as_bytes()).unwrap();
     let written = taken.description.write(&SystemValues::default());
     job.document = Some(pack(Format::Xml, written.as_bytes()));
-    let validated = validate(&job, NO_GROUPS, None, None, NOW).unwrap();
+    let validated = validate(&job, NO_GROUPS, &[], None, NOW).unwrap();
     let component = &validated.spec.components[0];
     assert_eq!(component.priority, Some(4000));
     assert_eq!(component.alternatives[0].walltime_seconds, Some(60));
@@ -397,7 +397,7 @@ fn changes_of_single_components_are_taken_into_each() {
     let second = changed(1, "Cores=\"2\"", "Cores=\"4\"");
     let validated = |changed| {
         let job = DescribedJob { changed, ..job.clone() };
-        validate(&job, NO_GROUPS, None, None, NOW).unwrap().spec
+        validate(&job, NO_GROUPS, &[], None, NOW).unwrap().spec
     };
     let tasks = |spec: &JobSpec| -> Vec<Option<u32>> {
         spec.components.iter().map(|component| component.alternatives[0].requests[0].tasks).collect()
@@ -429,7 +429,7 @@ proptest! {
         let document = muster_schemas::filter::JobDocument { format: "xml".into(), is_compressed, bytes: bytes.into() };
         let job = DescribedJob { document: Some(document), ..without_description(JobSpec::default()) };
         let _ = describe(&job);
-        let _ = validate(&job, NO_GROUPS, None, None, NOW);
+        let _ = validate(&job, NO_GROUPS, &[], None, NOW);
     }
 
     #[test]
@@ -444,7 +444,7 @@ proptest! {
         let taken = changes::judge(described.format, &described.bytes, &described.bytes).unwrap();
         prop_assert!(taken.differences.is_empty());
         job.document = Some(pack(Format::Xml, taken.description.write(&SystemValues::default()).as_bytes()));
-        let validated = validate(&job, NO_GROUPS, None, None, NOW).unwrap();
+        let validated = validate(&job, NO_GROUPS, &[], None, NOW).unwrap();
         prop_assert_eq!(validated.spec, (*job.spec).clone());
     }
 }

@@ -242,6 +242,20 @@ fn texts_over_their_limits_are_refused_and_never_cut() {
     );
 }
 
+/// HPC-J-06, HPC-E-10: names stand in tables and messages.
+#[test]
+fn a_control_character_in_a_name_is_refused_with_a_code() {
+    for (description, field) in [
+        ("<Job Name='a&#10;b'/>", "Name"),
+        ("<Job Project='a&#x9;b'/>", "Project"),
+        ("<Job><Tasks><Task Name='a&#10;b'/></Tasks></Job>", "Name"),
+    ] {
+        let error = refusal(description);
+        assert_eq!(error.code, Code::JobXmlNotValid);
+        assert!(error.text.contains(&format!("{field} has the control character U+00")), "{}", error.text);
+    }
+}
+
 /// HPC-J-42
 #[test]
 fn lists_numbers_and_times_are_read_or_refused() {

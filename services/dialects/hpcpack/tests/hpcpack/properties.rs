@@ -39,7 +39,8 @@ fn text_for(name: &'static str) -> BoxedStrategy<String> {
         "ParentJobIds" => {
             vec(1..1000u32, 0..4).prop_map(|ids| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")).boxed()
         }
-        "Name" | "Project" | "EmailAddress" | "JobTemplate" | "CommandLine" | "WorkDirectory" | "StdInFilePath"
+        "Name" | "Project" => any_text(60).prop_map(|text| text.replace(char::is_control, "_")).boxed(),
+        "EmailAddress" | "JobTemplate" | "CommandLine" | "WorkDirectory" | "StdInFilePath"
         | "StdOutFilePath" | "StdErrFilePath" => any_text(60),
         name if name.starts_with("Is")
             || name.starts_with("Auto")

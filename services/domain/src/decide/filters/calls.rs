@@ -74,7 +74,7 @@ pub(super) fn report(
     has_others: bool,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    let runner = access.require_runner()?;
+    let runner = access.require_caller()?;
     require_number(reports.len())?;
     let mut batch = Batch::new(access.state, now);
     let mut answered = BTreeSet::new();

@@ -2,6 +2,7 @@
 
 use super::Plan;
 use crate::{
+    decide::elastic,
     requests,
     state::{Component, Job, Licence, Node, Run, State, node::gpu_count},
     validate,
@@ -19,6 +20,7 @@ impl Plan<'_> {
             return Err(format!("{placed} components are placed, the job has {wanted}"));
         }
         self.check_nodes(placement)?;
+        elastic::unusable_problem(self.state, job, placement).map_or(Ok(()), Err)?;
         let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);

@@ -118,6 +118,8 @@ fn the_filter_is_offered_all_that_the_job_can_use_and_holds_up_jobs_of_its_prior
     assert_eq!(example.cluster.kept(example.jobs[0]), 4, "set aside");
     let reason = example.cluster.refused_start(example.jobs[1], 2);
     assert!(reason.contains("have not answered yet"), "{reason}");
+    let behind = WaitReason::BehindJob(example.jobs[0]);
+    assert_eq!(example.cluster.reason(example.jobs[1]), Some(behind), "HPC-J-26: it is told whom it waits for");
     example.at(5);
     assert_eq!(example.row(), ["waits", "waits", "waits", "runs on 2"], "a higher priority starts");
 }

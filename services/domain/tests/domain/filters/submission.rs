@@ -166,9 +166,29 @@ fn after_0_and_after_1_without_a_difference_the_job_goes_on_as_it_was() {
     let (id, _) = cluster.describe("t", job(1, 1));
     cluster.answer(id, FilterReport { file: changed("edited").file, ..code(0) });
     assert_eq!(cluster.asked(id).as_deref(), Some("B submission filter x0"));
-    let same = FileAfter::Changed { document: JobDocument::xml(b"same".as_slice()), changes: Vec::new() };
+    let same = FileAfter::Changed { document: JobDocument::xml(b"same".as_slice()), changes: Vec::new(), template: None };
     cluster.answer(id, FilterReport { file: same, ..code(1) });
     assert_eq!(cluster.asked(id).as_deref(), Some("C submission filter x0"));
+}
+
+/// HPC-F-18, HPC-T-07: the check is made with the template that the description names when all filters have passed.
+#[test]
+fn the_check_gets_the_templates_that_filters_named() {
+    let mut cluster = three();
+    cluster.set_template("Other", &[], &[]);
+    let names = |cluster: &Cluster, id| {
+        let seed = muster_domain::calls::call_seed(&cluster.state, id).expect("a call is outstanding");
+        let muster_schemas::filter_order::FilterWork::Validate { templates, .. } = seed.work else {
+            panic!("it is not checked yet")
+        };
+        templates.iter().map(|template| template.name.clone()).collect::<Vec<_>>()
+    };
+    let (id, _) = cluster.describe("t", job(1, 1));
+    play(&mut cluster, id, &[moved_to("x1", "other"), code(0), code(0)]);
+    assert_eq!(names(&cluster, id), ["Other", "t"], "the description says which of them");
+    let (id, _) = cluster.describe("t", job(1, 1));
+    play(&mut cluster, id, &[changed("x1"), code(0), moved_to("x2", "nosuch")]);
+    assert_eq!(names(&cluster, id), ["t"]);
 }
 
 /// HPC-F-19, HPC-T-08
@@ -279,6 +299,27 @@ fn unknown_nodes_and_groups_are_refused_by_name_and_so_are_too_many_exclusions()
         "{too_small:?}"
     );
     assert_eq!(checked(&mut cluster, asking(4, excluded(&["node1", "node3"]))), None);
+}
+
+/// HPC-J-16: sockets are held against the sockets of the nodes, not against their cores.
+#[test]
+fn more_sockets_than_there_are_never_fit() {
+    let mut nodes = config();
+    nodes.nodes.iter_mut().for_each(|node| node.sockets = 2);
+    let mut cluster = Cluster::with(nodes);
+    let of = |path: &[(Level, u32)]| {
+        let mut spec = asking(1, Request::default());
+        let level = |(level, count): &(Level, u32)| LevelCount { level: level.clone(), count: Count::exactly(*count) };
+        spec.components[0].alternatives[0].requests[0].path = path.iter().map(level).collect();
+        spec
+    };
+    let too_many = "[ClusterTooSmall] the job can never run: it asks for 7 sockets, the nodes of queue `default` have 6";
+    assert_eq!(checked(&mut cluster, of(&[(Level::Socket, 7)])), refused(too_many));
+    assert_eq!(checked(&mut cluster, of(&[(Level::Socket, 6)])), None);
+    let on_one = "[ClusterTooSmall] the job can never run: \
+                  it asks for 3 sockets on one node, the nodes of queue `default` have 2";
+    assert_eq!(checked(&mut cluster, of(&[(Level::Node, 1), (Level::Socket, 3)])), refused(on_one));
+    assert_eq!(checked(&mut cluster, of(&[(Level::Node, 3), (Level::Socket, 2)])), None);
 }
 
 /// HPC-J-17

@@ -48,9 +48,18 @@ pub fn changed(text: &str) -> FilterReport {
     let change =
         PropertyChange { property: "Priority".into(), old: Some("Normal".into()), new: Some("BelowNormal".into()) };
     FilterReport {
-        file: FileAfter::Changed { document: JobDocument::xml(text.as_bytes()), changes: vec![change] },
+        file: FileAfter::Changed { document: JobDocument::xml(text.as_bytes()), changes: vec![change], template: None },
         ..code(1)
     }
+}
+
+/// As [`changed`], and the description names this template.
+pub fn moved_to(text: &str, name: &str) -> FilterReport {
+    let mut report = changed(text);
+    if let FileAfter::Changed { template, .. } = &mut report.file {
+        *template = Some(name.into());
+    }
+    report
 }
 
 /// A script on so many cores, on however many nodes.

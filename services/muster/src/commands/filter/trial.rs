@@ -166,8 +166,8 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
     };
     if kind == FilterKind::Activation {
         let named = job.template.clone().unwrap_or_else(|| "Default".into());
-        let (named, default) = (template(&named), template("Default"));
-        let validated = Dialect.validate(&job, Some(&named), Some(&default), job.submitted).map_err(refused)?;
+        let (named, default) = (Arc::new(template(&named)), template("Default"));
+        let validated = Dialect.validate(&job, &[named], Some(&default), job.submitted).map_err(refused)?;
         let component = validated.spec.components.first();
         let alternative = component.and_then(|component| component.alternatives.first());
         job.walltime_seconds = alternative.and_then(|alternative| alternative.walltime_seconds);

@@ -21,6 +21,7 @@ use muster_schemas::{
     filter::TemplateSpec,
     views::{EntryWord, HoldUntilRequest, JobView, ModifyRequest},
 };
+use std::sync::Arc;
 
 /// Changes a job: one that is being made as a whole, one in the queue or running by what can still be changed.
 pub(super) fn modify(connection: &ConnectionOptions, job: JobId, command: &JobCommand) -> CommandResult {
@@ -87,7 +88,8 @@ fn job_change(client: &mut Client, view: &JobView, edits: &[Edit], now: Timestam
     let check = |job: &_, template: Option<&TemplateSpec>| {
         let [template, default] =
             [template, named(DEFAULT)].map(|template| template.map(|template| for_changes(template, is_administrator)));
-        validate(job, &[], template.as_ref(), default.as_ref(), now).map_err(Failure::failed)
+        let template: Vec<_> = template.into_iter().map(Arc::new).collect();
+        validate(job, &[], &template, default.as_ref(), now).map_err(Failure::failed)
     };
     let (format, mut description) = read(&job)?;
     description.attributes.hold_until = None;

@@ -9,8 +9,9 @@ use crate::{
     terminal,
 };
 use muster_client::{Client, Moment};
+use muster_commands::stderr_line;
 use muster_hpcpack::{
-    core_settings::{is_about_filters, to_filters, to_scheduling, with_core},
+    core_settings::{needs_mode, to_filters, to_scheduling, with_core},
     options::{self, Takes},
     settings::Settings,
 };
@@ -58,13 +59,18 @@ fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
     ] {
         after.iter().filter(|_| before != after).for_each(|program| super::warn_if_missing(program));
     }
-    let name = |assignment: &&str| assignment.split_once('=').map_or("", |(name, _)| name).to_owned();
-    let is_scheduling = assignments.iter().any(|assignment| !is_about_filters(&name(assignment)));
+    let names: Vec<&str> =
+        assignments.iter().map(|assignment| assignment.split_once('=').map_or("", |(name, _)| name)).collect();
     let parameters = ParametersRequest {
         filters: to_filters(&after, &filters),
-        scheduling: to_scheduling(&after, is_scheduling, &scheduling),
+        scheduling: to_scheduling(&after, &names, &scheduling),
     };
     client.set_parameters(CommandId::new_now(), &parameters)?;
+    if parameters.scheduling.mode.is_none() {
+        for name in names.iter().filter(|name| needs_mode(name)) {
+            stderr_line!("warning: {name} has no effect until a SchedulingMode is set");
+        }
+    }
     Ok(0)
 }
 
@@ -76,6 +82,7 @@ fn list(connection: &ConnectionOptions) -> CommandResult {
     for row in settings.list() {
         let value = match row.name {
             "SchedulingMode" if is_by_policy => "(not set: the policy decides)".to_owned(),
+            name if is_by_policy && needs_mode(name) => format!("{} (no effect without a SchedulingMode)", row.value),
             _ => row.value,
         };
         table.push([row.name.to_owned(), value, row.default, row.range.to_owned()].map(Into::into));
