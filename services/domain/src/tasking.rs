@@ -104,7 +104,8 @@ impl Next<'_> {
         self.push(Event::RunShrunk { job: self.job.id, run: run.id, removed });
         for share in &shares {
             let node = state.node_name(share.node);
-            let text = format!("node {node} could not be prepared: the job has given it back and does not get it again");
+            let text =
+                format!("node {node} could not be prepared: the job has given it back and does not get it again");
             let warning = Arc::new(JobWarning { code: "NodePreparationFailed".into(), text });
             self.push(Event::JobWarned { job: self.job.id, warning });
         }
@@ -114,7 +115,7 @@ impl Next<'_> {
     /// prepared. Nothing of it runs.
     fn is_too_small(&self) -> bool {
         let (book, kept) = (self.book, kept_units(self.state, self.book, self.run));
-        let is_ready = |node: NodeId| self.run.part(node).is_some_and(|part| part.state == PartState::Started);
+        let is_ready = |node: NodeId| self.run.part(node).is_some_and(Part::is_up);
         let mut waiting = book.tasks.iter().filter(|task| task.is_work() && task.waiting() > 0 && book.is_ready(task));
         kept < book.min && !book.is_done() && self.run.nodes().all(is_ready) && waiting.all(|task| task.min > kept)
     }

@@ -2,12 +2,12 @@
 
 use crate::{
     beats::{self, Beats},
+    checks::Checks,
     clock::Clock,
     engine::{Engine, Work, own},
     fence::{FenceError, Guard},
     intake::{self, EngineHandle},
     keeper::Keeper,
-    checks::Checks,
     limits::TemplateLimits,
     log::{Head, Identity, LogError},
     names::Names,
