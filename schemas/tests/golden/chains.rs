@@ -116,7 +116,7 @@ fn report() -> FilterReport {
                 old: Some("Normal".into()),
                 new: Some("Lowest".into()),
             }],
-            template: Some("Short".into()),
+            template: Some("night".into()),
         },
         message: Some("no licence".into()),
         hold_until: Some(FilterHold::At(Timestamp(7_000_000))),

@@ -16,7 +16,7 @@ use muster_schemas::{
     tasks::{SizeUnit, TaskKind},
 };
 use proptest::prelude::*;
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 pub const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
 pub const NO_GROUPS: &[String] = &[];
@@ -265,11 +265,11 @@ fn a_template_gives_defaults_and_limits_and_tells_every_breach() {
                   <TemplateItem PropertyName='MaxCores' MaxVal='4'/><TemplateItem PropertyName='IsExclusive' Default='true'/>";
     let template = Arc::new(template(limits));
     let job = received(&job_with_tasks("JobTemplate='t' MaxCores='8'", TASK));
-    let text = validate(&job, NO_GROUPS, &[template.clone()], None, NOW).expect_err("two breaches");
+    let text = validate(&job, NO_GROUPS, slice::from_ref(&template), None, NOW).expect_err("two breaches");
     assert!(text.contains("[TemplateValueTooLarge] template 'T': RunTime = none, allowed at most 1"), "{text}");
     assert!(text.contains("[TemplateValueTooLarge] template 'T': MaxCores = 8, allowed at most 4"), "{text}");
     let job = received(&job_with_tasks("JobTemplate='t' RunTime='1'", TASK));
-    let validated = validate(&job, NO_GROUPS, &[template.clone()], None, NOW).unwrap();
+    let validated = validate(&job, NO_GROUPS, slice::from_ref(&template), None, NOW).unwrap();
     assert_eq!((validated.revision, validated.template.as_deref()), (3, Some("T")));
     assert_eq!(request(&validated).sharing, Sharing::Exclusive);
     let missing = validate(&job, NO_GROUPS, &[], None, NOW).expect_err("no such template");
@@ -281,11 +281,11 @@ fn a_template_gives_defaults_and_limits_and_tells_every_breach() {
 fn a_template_can_be_for_groups_and_against_users() {
     let for_staff = Arc::new(template("<Access><Allow Group='staff'/><Deny User='bob'/></Access>"));
     let mut job = received(&job_with_tasks("JobTemplate='T'", TASK));
-    let denied = validate(&job, NO_GROUPS, &[for_staff.clone()], None, NOW).expect_err("not of the group");
+    let denied = validate(&job, NO_GROUPS, slice::from_ref(&for_staff), None, NOW).expect_err("not of the group");
     assert!(denied.starts_with("[TemplateDenied] "), "{denied}");
-    validate(&job, &["staff".into()], &[for_staff.clone()], None, NOW).unwrap();
+    validate(&job, &["staff".into()], slice::from_ref(&for_staff), None, NOW).unwrap();
     job.owner.user = "bob".into();
-    validate(&job, &["staff".into()], &[for_staff.clone()], None, NOW).expect_err("denied");
+    validate(&job, &["staff".into()], slice::from_ref(&for_staff), None, NOW).expect_err("denied");
 }
 
 /// HPC-H-07
