@@ -20,6 +20,8 @@ use std::{
 const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Bytes that are read at once of what is not taken as a whole. The least that does: they are set to zero first.
 const BUFFER_BYTES: usize = 4 << 10;
+/// What a gateway that speaks TLS begins its answer with where somebody does not.
+const TLS_ALERT: u8 = 0x15;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a gateway is.
@@ -310,6 +312,11 @@ impl Connection {
             let read = self.read_line_into(&mut bytes)?;
             if read == 0 {
                 return Err(cut_short());
+            }
+            if bytes[0] == TLS_ALERT {
+                return Err(ClientError::Protocol(
+                    "the gateway speaks TLS: its address begins with https://".to_owned(),
+                ));
             }
             if matches!(&bytes[line..], b"\r\n" | b"\n") && line > 0 {
                 break;

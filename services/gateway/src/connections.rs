@@ -44,7 +44,7 @@ use tokio::{
     sync::Semaphore,
     time::{Instant, Sleep},
 };
-use tokio_rustls::{TlsAcceptor, rustls};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The head of a request has at most this many bytes: the ids of some thousand jobs go into an address.
@@ -180,15 +180,10 @@ async fn agree<I: AsyncRead + AsyncWrite + Unpin>(
     io: I,
     head_time: Duration,
 ) -> Option<tokio_rustls::server::TlsStream<I>> {
-    match tokio::time::timeout(head_time, acceptor.accept(io).into_fallible()).await {
+    match tokio::time::timeout(head_time, acceptor.accept(io)).await {
         Ok(Ok(io)) => Some(io),
-        Ok(Err((error, io))) => {
+        Ok(Err(error)) => {
             tracing::debug!(%error, "a connection was not encrypted");
-            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-            if matches!(inner, Some(rustls::Error::InvalidMessage(_))) {
-                turn_away(io, ApiError::malformed("this gateway speaks TLS only: its address begins with https://"))
-                    .await;
-            }
             None
         }
         Err(_) => None,
@@ -223,10 +218,9 @@ async fn end(mut io: impl AsyncRead + AsyncWrite + Unpin, drains: bool) {
 async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, error: ApiError) {
     let body = serde_json::to_string(&error.0).unwrap_or_default();
     let answer = format!(
-        "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
+        "HTTP/1.1 {} Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{body}",
         error.0.code.status(),
-        if error.0.code.status() == 503 { "Service Unavailable" } else { "Bad Request" },
         body.len(),
     );
     let told = tokio::time::timeout(DRAIN_TIME, io.write_all(answer.as_bytes())).await;

@@ -79,7 +79,7 @@ fn callers_over_tls_know_the_gateway_by_its_certificate() {
     // Each side says what is wrong when only one of them speaks TLS.
     let clear = Endpoint::Tcp { address: gateway.tcp.to_string(), token: Some(TOKEN.to_owned()), tls: None };
     let told = message(Client::new(clear).info(Moment::Now));
-    assert!(told.contains("speaks TLS only"), "{told}");
+    assert!(told.contains("the gateway speaks TLS"), "{told}");
     system.stop(Some(gateway.service));
     let gateway = system.gateway_with(|_| {});
     let told = message(client(&gateway, &own.certificate).info(Moment::Now));

@@ -38,15 +38,19 @@ fn code<T: std::fmt::Debug>(result: Result<T, ClientError>) -> ErrorCode {
 fn a_job_that_came_over_tcp_starts_steps_with_a_token_of_its_own() {
     let system = System::start_for_others();
     open_folder(&system);
-    let other: JobId = system.submit(&["-n", "1", "--", "sleep", "1000"]).parse().expect("a job");
+    let submitted = |arguments: &[&str]| -> JobId {
+        let arguments: Vec<&str> = ["submit", "--parsable", "-n", "1"].iter().chain(arguments).copied().collect();
+        let Output { status, stdout, stderr } = system.run_as_nobody(&arguments);
+        assert_eq!(status, 0, "{stderr}");
+        stdout.trim().parse().expect("a job")
+    };
+    // Of the same user: it is the token that does not reach it.
+    let other = submitted(&["-o", "/dev/null", "--", "sleep", "1000"]);
     let script = "#!/bin/sh\nprograms/muster run -n 1 -o open/step -- sh -c 'echo a step; echo $MUSTER_TOKEN > open/of-step' || exit 9\n\
         echo $MUSTER_TOKEN > open/token.new; mv open/token.new open/token\n\
         until [ -e open/go ]; do sleep 0.02; done\n";
     system.write("job.sh", script);
-    let Output { status, stdout, stderr } =
-        system.run_as_nobody(&["submit", "--parsable", "-n", "1", "-o", "open/out", "job.sh"]);
-    assert_eq!(status, 0, "{stderr}");
-    let job: JobId = stdout.trim().parse().expect("a job");
+    let job = submitted(&["-o", "open/out", "job.sh"]);
     system.wait_until("its step has run", || {
         system.path("open/token").exists() || system.state(&job.to_string()) == "finished"
     });
