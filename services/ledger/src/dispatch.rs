@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_domain::{
     State,
-    orders::{self, OrderSeed},
+    orders::{self, OrderSeed, RunNodes},
     state::Node,
 };
 use muster_schemas::{
@@ -35,6 +35,7 @@ pub(crate) fn reconcile(state: &State, node: NodeId, reported: &[PartId], log: &
 #[derive(Default)]
 pub(crate) struct Lists {
     last: Option<(Sequence, Described)>,
+    nodes: RunNodes,
 }
 
 impl Lists {
@@ -100,7 +101,7 @@ fn launch(
     submitted: Sequence,
     (log, lists): (&Log, &mut Lists),
 ) -> Result<Option<LaunchOrder>, LogError> {
-    let order = orders::launch_order(state, part, node, &lists.described(log, submitted)?.0);
+    let order = orders::launch_order_among(state, part, node, &lists.described(log, submitted)?.0, &mut lists.nodes);
     Ok(order.map(|order| with_node_cores(state, node, order)))
 }
 
