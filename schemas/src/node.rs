@@ -11,7 +11,7 @@ use crate::{
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// An order to one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ pub struct LaunchOrder {
     pub umask: Option<u32>,
     /// All nodes of the run (of the component that is launched first, then of the others), in order of rank. One that several
     /// components share is named for each of them.
-    pub nodes: Vec<OrderNode>,
+    pub nodes: Arc<Vec<OrderNode>>,
     /// Which of them this order is for.
     pub node_index: u32,
     /// Rank of the first task on this node.

@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 
 use proptest::{prelude::*, test_runner::FileFailurePersistence};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 #[test]
 fn job_ids_are_read_as_they_are_written() {
@@ -131,7 +131,7 @@ fn order_with(cores: &[u64], node_index: u32, told: Option<&str>) -> LaunchOrder
         environment: told.map(|told| (NODE_CORES_VARIABLE.to_owned(), told.to_owned())).into_iter().collect(),
         working_directory: "/".into(),
         umask: None,
-        nodes: cores.iter().map(node).collect(),
+        nodes: Arc::new(cores.iter().map(node).collect()),
         node_index,
         first_rank: 0,
         total_tasks: 1,

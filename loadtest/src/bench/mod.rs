@@ -6,6 +6,7 @@ mod figure;
 mod filters;
 mod history;
 mod memory;
+mod nodes;
 mod planner;
 mod running;
 mod slurm;
@@ -89,6 +90,10 @@ enum Row {
     PastQuery,
     /// From an event to its 1,000 subscribers, over HTTP and over NATS.
     Fanout,
+    /// Submissions beside the signs of life of 100,000 nodes.
+    Heartbeats,
+    /// A job on 10,000 nodes, from the planner's decision to its start on all.
+    WideLaunch,
     /// Memory of an idle system and of waiting jobs.
     Memory,
     /// Full passes of the planner, and passes after one job has ended.
@@ -184,6 +189,8 @@ impl Bench {
             Row::Restart => history::restart(self).await,
             Row::PastQuery => history::past_query(self).await,
             Row::Fanout => fanout::fanout(self).await,
+            Row::Heartbeats => nodes::heartbeats(self).await,
+            Row::WideLaunch => nodes::wide_launch(self).await,
             Row::Memory => memory::memory(self).await,
             Row::Planner => self.compute(planner::planner).await,
             Row::PlannerCurve => self.compute(planner::curve).await,

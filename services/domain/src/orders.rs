@@ -16,6 +16,7 @@ use muster_schemas::{
     node::{CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NodeOrder, OrderNode, RESTART_COUNT_VARIABLE},
     resources::{NodeShare, Placement},
 };
+use std::sync::Arc;
 use tasks::{grown, shrunk, stop_grace, task_stops};
 
 /// An order, but for what only the log knows of a launch.
@@ -382,19 +383,62 @@ fn missed(state: &State, run: &Run, part: &Part, is_known: bool) -> Vec<OrderSee
     orders
 }
 
+/// The nodes of a run as its launch orders name them. They are the same for all of its parts: who makes orders for many parts, of one
+/// and the same state, makes them once.
+#[derive(Debug, Default)]
+pub struct RunNodes {
+    of: Option<(RunId, RunShape)>,
+}
+
+/// The nodes, and how many tasks each part has.
+type RunShape = (Arc<Vec<OrderNode>>, Arc<[u32]>);
+
+impl RunNodes {
+    fn of(&mut self, state: &State, run: &Run) -> RunShape {
+        match &self.of {
+            Some((known, shape)) if *known == run.id => shape.clone(),
+            _ => {
+                let tasks: Arc<[u32]> = run.placement.shares().map(|share| share.tasks).collect();
+                let shape = (order_nodes(state, run, &tasks), tasks);
+                self.of = Some((run.id, shape.clone()));
+                shape
+            }
+        }
+    }
+}
+
+fn order_nodes(state: &State, run: &Run, tasks: &[u32]) -> Arc<Vec<OrderNode>> {
+    let nodes = run.parts.iter().zip(tasks).map(|(part, tasks)| OrderNode {
+        name: state.node_name(part.node).into_owned(),
+        tasks: *tasks,
+        component: part.component,
+    });
+    Arc::new(nodes.collect())
+}
+
 /// Everything that a node needs to start its part of a run. `None` if the run has no such part there, or is not of this job.
 pub fn launch_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    launch_order_among(state, part, node, spec, &mut RunNodes::default())
+}
+
+/// The same for one of many parts.
+pub fn launch_order_among(
+    state: &State,
+    part: PartId,
+    node: NodeId,
+    spec: &JobSpec,
+    nodes: &mut RunNodes,
+) -> Option<LaunchOrder> {
     let (run, part) = state.part_named(node, part)?;
     let component = spec.components.get(part.component as usize)?;
-    let tasks = |at: usize| run.placement.shares().nth(at).map_or(0, |share| share.tasks);
     let mut launch = component.launch.clone();
     let first = run.parts.iter().find(|first| first.component == part.component);
     if matches!(launch.program, Program::Script { .. }) && !first.is_some_and(|first| first.is(part)) {
         // The script runs once; here only the containment is made.
         launch.program = Program::None;
     }
-    let nodes: Vec<u32> = (0..run.parts.len()).map(tasks).collect();
-    order(state, run, part, spec, component, launch, &nodes)
+    let (nodes, tasks) = nodes.of(state, run);
+    order(state, run, part, spec, component, launch, (nodes, &tasks))
 }
 
 /// Everything that a node needs to start its part of a step; `launch` is what the record of its start says.
@@ -412,7 +456,7 @@ pub fn step_order(
     let at = |part: &Part| state.step_position(run, step, part);
     let tasks = run.parts.iter().map(|part| at(part).and_then(|at| parts.get(at)).map_or(0, |part| part.tasks));
     let tasks: Vec<u32> = tasks.collect();
-    let order = order(state, run, part, spec, component, launch.clone(), &tasks)?;
+    let order = order(state, run, part, spec, component, launch.clone(), (order_nodes(state, run, &tasks), &tasks))?;
     Some(LaunchOrder { step, ..order })
 }
 
@@ -424,17 +468,12 @@ fn order(
     spec: &JobSpec,
     component: &Component,
     launch: Launch,
-    tasks: &[u32],
+    (nodes, tasks): (Arc<Vec<OrderNode>>, &[u32]),
 ) -> Option<LaunchOrder> {
     let job = state.job(run.job).filter(|job| !matches!(job.phase, Phase::Finished(_)))?;
     let at = run.parts.iter().position(|other| other.is(part))?;
     let share = run.share_of(part.node, part.component)?;
     let kept = job.components.get(part.component as usize)?;
-    let nodes = run.parts.iter().zip(tasks).map(|(part, tasks)| OrderNode {
-        name: state.node_name(part.node).into_owned(),
-        tasks: *tasks,
-        component: part.component,
-    });
     let sum = |tasks: &[u32]| tasks.iter().fold(0, |sum: u32, tasks| sum.saturating_add(*tasks));
     let placed = run.placement.components.get(part.component as usize)?;
     let alternative = component.alternatives.get(placed.alternative as usize);
@@ -462,7 +501,7 @@ fn order(
         environment,
         working_directory: spec.working_directory.clone(),
         umask: spec.umask,
-        nodes: nodes.collect(),
+        nodes,
         node_index: u32::try_from(at).ok()?,
         first_rank: sum(&tasks[..at]),
         total_tasks: sum(tasks),

@@ -218,7 +218,7 @@ fn add_login_defaults(variables: &mut BTreeMap<String, String>, identity: &Ident
 /// The node file: a line for each task, in order of rank. A script that holds nodes without tasks gets a line for each.
 pub fn node_file(order: &LaunchOrder) -> String {
     let mut text = String::new();
-    for node in &order.nodes {
+    for node in order.nodes.iter() {
         let lines = if matches!(order.launch.program, Program::Tasks { .. }) { node.tasks } else { node.tasks.max(1) };
         for _ in 0..lines {
             text.push_str(&node.name);
@@ -239,7 +239,7 @@ mod tests {
     fn a_node_that_components_share_counts_once() {
         let node = |name: &str, component| OrderNode { name: name.into(), tasks: 1, component };
         let mut order = order(7);
-        order.nodes = vec![node("n1", 0), node("n2", 0), node("n1", 1), node("n3", 1)];
+        order.nodes = vec![node("n1", 0), node("n2", 0), node("n1", 1), node("n3", 1)].into();
         let index = |at| {
             let order = LaunchOrder { node_index: at, ..order.clone() };
             alike_on_node(&order, &StepTasks::default(), TaskVariable::NodeIndex)
@@ -297,7 +297,7 @@ mod tests {
     fn the_node_file_has_a_line_for_each_task() {
         let mut order = order(7);
         let node = |name: &str, tasks| OrderNode { name: name.into(), tasks, component: 0 };
-        order.nodes = vec![node("n1", 2), node("n2", 1)];
+        order.nodes = vec![node("n1", 2), node("n2", 1)].into();
         assert_eq!(node_file(&order), "n1\nn1\nn2\n");
     }
 }

@@ -11,7 +11,7 @@ use muster_schemas::{
     node::{NodeOrder, OrderNode},
     resources::IndexSet,
 };
-use std::{fs, os::unix::fs::MetadataExt, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt, sync::Arc, time::Duration};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_script_runs_and_its_end_is_reported() {
@@ -64,7 +64,7 @@ async fn tasks_have_ranks_and_a_node_file() {
         ],
     );
     let other = |tasks| OrderNode { name: "n0".into(), tasks, component: 0 };
-    order.nodes = vec![other(2), OrderNode { name: NODE.into(), tasks: 3, component: 0 }];
+    order.nodes = vec![other(2), OrderNode { name: NODE.into(), tasks: 3, component: 0 }].into();
     (order.node_index, order.first_rank, order.total_tasks) = (1, 2, 5);
     let exit = node.run(order).await;
     assert_eq!(exit.status, code(2), "the first status by rank that is not 0");
@@ -80,7 +80,7 @@ async fn output_files_follow_their_patterns() {
     let node = Node::start(ContainmentMode::Auto).await;
     let mut order = node.tasks(1, &["sh", "-c", "echo out; echo err >&2"]);
     order.job = JobId::task(12, 3);
-    order.nodes[0].tasks = 2;
+    Arc::make_mut(&mut order.nodes)[0].tasks = 2;
     order.total_tasks = 2;
     order.launch.stdout = Some("%A.%a.%t.%x.%N.%u".into());
     order.launch.stderr = Some("err-%j".into());
@@ -102,7 +102,7 @@ async fn nodes_that_share_an_output_file_empty_it_once() {
     let node = Node::start(ContainmentMode::Auto).await;
     fs::write(node.work("out-1"), "old\n").unwrap();
     let mut order = node.tasks(1, &["sh", "-c", "echo $MUSTER_TASK_RANK"]);
-    order.nodes.push(OrderNode { name: "n2".into(), tasks: 1, component: 0 });
+    Arc::make_mut(&mut order.nodes).push(OrderNode { name: "n2".into(), tasks: 1, component: 0 });
     order.node_index = 1;
     order.first_rank = 1;
     node.run(order.clone()).await;
@@ -118,7 +118,7 @@ async fn nodes_that_share_an_output_file_empty_it_once() {
 async fn a_node_without_tasks_holds_its_place_until_it_is_stopped() {
     let node = Node::start(ContainmentMode::Auto).await;
     let mut order = node.script(1, "echo never");
-    order.nodes.insert(0, OrderNode { name: "n0".into(), tasks: 1, component: 0 });
+    Arc::make_mut(&mut order.nodes).insert(0, OrderNode { name: "n0".into(), tasks: 1, component: 0 });
     order.node_index = 1;
     node.launch(order).await;
     node.started(1).await;

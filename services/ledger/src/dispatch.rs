@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_domain::{
     State,
-    orders::{self, OrderSeed},
+    orders::{self, OrderSeed, RunNodes},
     state::Node,
 };
 use muster_schemas::{
@@ -43,6 +43,7 @@ pub(crate) fn reconcile(
 #[derive(Default)]
 pub(crate) struct Lists {
     last: Option<(Sequence, Described)>,
+    nodes: RunNodes,
 }
 
 impl Lists {
@@ -108,7 +109,7 @@ fn launch(
     submitted: Sequence,
     (log, lists): (&Log, &mut Lists),
 ) -> Result<Option<LaunchOrder>, LogError> {
-    let order = orders::launch_order(state, part, node, &lists.described(log, submitted)?.0);
+    let order = orders::launch_order_among(state, part, node, &lists.described(log, submitted)?.0, &mut lists.nodes);
     Ok(order.map(|order| with_node_cores(state, node, order)))
 }
 

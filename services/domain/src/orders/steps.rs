@@ -8,6 +8,7 @@ use muster_schemas::{
     node::{LaunchOrder, OrderNode, TasksOrder},
     steps::{GroupTerms, StepSpec, StepStreams, StepTasks},
 };
+use std::sync::Arc;
 
 /// An order to the nodes of a step, or to those of one component, where it has not ended.
 pub(super) fn to_parts(
@@ -68,7 +69,7 @@ pub fn tasks_order(
     let argv = programs.first()?.argv.clone();
     let kill_grace_seconds = launched.kill_grace_seconds;
     let launch = Launch { program: Program::Tasks { argv }, kill_grace_seconds, ..Launch::default() };
-    let order = order(state, run, of_run, spec, component, launch, &vec![0; run.parts.len()])?;
+    let order = order(state, run, of_run, spec, component, launch, (Arc::default(), &vec![0; run.parts.len()]))?;
     let nodes = launched.places().map(|(group, place)| OrderNode {
         name: place.node.clone(),
         tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),
@@ -81,7 +82,7 @@ pub fn tasks_order(
         environment,
         working_directory: working_directory.clone(),
         umask: launched.umask.or(spec.umask),
-        nodes: nodes.collect(),
+        nodes: Arc::new(nodes.collect()),
         node_index: u32::try_from(at).ok()?,
         first_rank: place.ranks.first().unwrap_or(0),
         total_tasks: launched.total_tasks(),

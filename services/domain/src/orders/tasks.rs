@@ -13,7 +13,7 @@ use muster_schemas::{
     resources::{IndexSet, NodeShare, Placement},
     tasks::{TaskInstance, TaskKind, TaskList, TaskSpec},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// What is new of a run is to be held, and what is more is to be used.
 pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
@@ -83,7 +83,7 @@ pub fn task_order(
     let task = list.tasks.get(running.instance.task as usize)?;
     let component = spec.components.first()?;
     let launch = task_launch(task, running.instance);
-    let order = order(state, run, part, spec, component, launch, &vec![0; run.parts.len()])?;
+    let order = order(state, run, part, spec, component, launch, (Arc::default(), &vec![0; run.parts.len()]))?;
     let nodes = running.cores.iter().zip(0..).map(|((node, _), at)| OrderNode {
         name: state.node_name(*node).into_owned(),
         tasks: u32::from(at == 0),
@@ -104,7 +104,7 @@ pub fn task_order(
             Some(own) => with_value(own, task.kind, running.instance),
             None => spec.working_directory.clone(),
         },
-        nodes: nodes.collect(),
+        nodes: Arc::new(nodes.collect()),
         node_index: 0,
         first_rank: 0,
         total_tasks: 1,
