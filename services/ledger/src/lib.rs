@@ -20,6 +20,7 @@ mod liveness;
 pub mod log;
 mod metrics;
 mod names;
+mod notary;
 mod outbox;
 mod queries;
 mod refusals;
@@ -31,6 +32,7 @@ pub mod snapshots;
 pub mod stepped;
 pub mod storage;
 pub mod verify;
+pub mod witness;
 
 pub use export::export;
 pub use service::{Config, serve};
