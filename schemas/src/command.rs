@@ -700,6 +700,10 @@ pub enum QueryAnswer {
         complete: bool,
         /// Checkpoints whose signature and digest hold, in this call.
         checkpoints: u64,
+        /// How many records at the end no signature covers; told with the end of the log.
+        unsigned_records: u64,
+        /// The time of the first of them.
+        unsigned_since: Option<Timestamp>,
         /// What is wrong, if something is: the first fault.
         fault: Option<String>,
     },

@@ -192,6 +192,8 @@ pub struct ProposedPlan {
     pub epoch: u64,
     /// What it found for jobs with several components, if it is a pass of backfill that starts those.
     pub backfill_pass: Option<BackfillPass>,
+    /// Whether an external planner made it.
+    pub external: bool,
 }
 
 /// What is known of a start beside its placement.
@@ -269,6 +271,8 @@ pub struct PlanRecord {
     pub slots: Vec<PlannedSlot>,
     /// When jobs are thought to start, where it changed.
     pub predictions: Vec<PredictedStart>,
+    /// Whether an external planner made it, whose decisions cannot be made again.
+    pub external: bool,
 }
 
 /// What a plan asked for, beside starts, that the ledger refused.

@@ -912,6 +912,10 @@ pub struct VerifyProgress {
     pub complete: bool,
     /// Checkpoints so far whose signature and digest hold.
     pub checkpoints: u64,
+    /// How many records at the end no signature covers yet: those of the last second. Told with the last line.
+    pub unsigned_records: u64,
+    /// The time of the first of them.
+    pub unsigned_since: Option<Timestamp>,
     /// What is wrong, if something is: the first fault. It ends the verification.
     pub fault: Option<String>,
 }

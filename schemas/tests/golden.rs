@@ -196,6 +196,7 @@ fn plan(placement: &Placement) -> PlanRecord {
             PredictedStart { job: first, start: Some(Timestamp(9_000_000)) },
             PredictedStart { job: second, start: None },
         ],
+        external: true,
     }
 }
 

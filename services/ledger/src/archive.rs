@@ -67,7 +67,11 @@ impl Archives {
         last: Sequence,
         signer: &Signer,
     ) -> Result<(Archive, Hash), BundleError> {
-        fs::create_dir_all(&self.folder)?;
+        // Not the folders above it: a ledger's folder that was taken away is not made again.
+        match fs::create_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+            _ => {}
+        }
         let path = self.folder.join(format!("{:020}-{:020}.{EXTENSION}", first.0, last.0));
         let draft = path.with_extension("draft");
         let file = io::BufWriter::new(fs::File::create(&draft)?);

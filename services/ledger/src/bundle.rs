@@ -7,10 +7,10 @@
 use crate::{
     from_hex, hex,
     log::{Hash, Identity, LogError, NO_HASH, Stored},
-    signing::{self, Signer},
+    signing::{self, Signer, signature_from_hex, signature_hex},
 };
 use muster_schemas::{
-    event::{Event, Record, SignatureBytes, uuid_bytes::UuidBytes},
+    event::{Event, Record, uuid_bytes::UuidBytes},
     ids::Sequence,
 };
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,16 @@ pub enum BundleError {
     /// The log behind it cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// There is nothing to write.
+    #[error("there is no record from {first} to {last} to export: the log ends at {head}")]
+    NoSuchRange {
+        /// The first that was asked for.
+        first: Sequence,
+        /// The last that was asked for, or the end of the log.
+        last: Sequence,
+        /// The last record of the log.
+        head: Sequence,
+    },
     /// A line is not what it should be.
     #[error("line {line} of the bundle: {detail}")]
     Malformed {
@@ -170,16 +180,6 @@ impl<W: Write> Writer<W> {
         self.output.write_all(&line)?;
         Ok(())
     }
-}
-
-fn signature_hex(signature: &SignatureBytes) -> String {
-    hex(&[signature.r, signature.s].concat())
-}
-
-fn signature_from_hex(text: &str) -> Option<SignatureBytes> {
-    let bytes = from_hex(text)?;
-    let (r, s) = bytes.split_first_chunk::<32>()?;
-    Some(SignatureBytes { r: *r, s: s.try_into().ok()? })
 }
 
 /// Reads a bundle and checks its form, its chain and its checksum on the way.
@@ -331,7 +331,7 @@ mod tests {
 
     fn signer() -> (tempfile::TempDir, Signer) {
         let folder = tempfile::tempdir().unwrap();
-        let signer = Signer::load_or_create(&folder.path().join("key")).unwrap();
+        let signer = Signer::load_or_draft(&folder.path().join("key")).unwrap();
         (folder, signer)
     }
 

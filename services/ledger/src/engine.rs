@@ -14,7 +14,7 @@ use crate::{
     dispatch,
     limits::{self, TemplateLimits},
     liveness::Liveness,
-    log::{Added, Batch, CommandKey, Fingerprint, Head, Log, LogError, Remembered},
+    log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Remembered},
     metrics::Metrics,
     outbox::Outlets,
     refusals::{self, Refusals},
@@ -72,6 +72,8 @@ pub(crate) enum Work {
     Beats,
     /// A filter-runner is alive.
     RunnerBeat(RunnerHeartbeat, ReplyTo<RunnerBriefing>),
+    /// Tell the digest of the state in memory, and the record that it is after.
+    Digest(ReplyTo<(Sequence, Hash)>),
     /// Sign the state and end.
     Stop,
 }
@@ -90,6 +92,7 @@ enum Pending {
     Hello(ReplyTo<Answer>, Sequence, NodeId, Vec<PartId>),
     Heartbeat(ReplyTo<Briefing>, NodeId, Vec<PartId>),
     Unknown(ReplyTo<Briefing>),
+    Digest(ReplyTo<(Sequence, Hash)>),
 }
 
 enum Health {
@@ -278,6 +281,7 @@ impl Engine {
                     self.runners.beat(&heartbeat, self.clock.monotonic(), round.now);
                     reply(runners::briefing(&self.state, &heartbeat.calls));
                 }
+                Work::Digest(reply) => round.pending.push(Pending::Digest(reply)),
             }
             let is_full = taken >= MAX_ROUND || round.bytes >= MAX_ROUND_BYTES;
             next = if is_full { None } else { inbox.try_recv().ok() };
@@ -417,11 +421,13 @@ impl Engine {
         Ok(())
     }
 
-    /// The checkpoint of a clean stop, unless nothing happened since the last one.
+    /// The checkpoint of a clean stop, unless the last record is one that signs all before it.
     fn last_words(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
         let Head { sequence, hash, .. } = round.batch.head();
-        if matches!(round.last_event()?, Some(Event::Checkpoint { .. }) | None) {
-            return Ok(());
+        match round.last_event()? {
+            None => return Ok(()),
+            Some(Event::Checkpoint { of, .. }) if of.next() == sequence => return Ok(()),
+            Some(_) => {}
         }
         let Some(cluster) = self.state.cluster() else { return Ok(()) };
         let cluster_id = muster_schemas::event::uuid_bytes::UuidBytes(cluster.cluster_id);
@@ -573,6 +579,7 @@ impl Engine {
         match pending {
             Pending::Answer(reply, answer) => reply(answer),
             Pending::Unknown(reply) => reply(Briefing::default()),
+            Pending::Digest(reply) => reply((self.head.sequence, self.state.digest())),
             Pending::Heartbeat(reply, node, parts) => reply(self.brief(node, &parts, log)),
             Pending::Hello(reply, sequence, node, runs) => {
                 let briefing = self.brief(node, &runs, log);
@@ -625,7 +632,7 @@ impl Engine {
             }
             Some(Work::Stop) => true,
             // Without a reply the executor sends its next heartbeat when it is time.
-            Some(Work::Beats | Work::RunnerBeat(..)) | None => false,
+            Some(Work::Beats | Work::RunnerBeat(..) | Work::Digest(..)) | None => false,
         }
     }
 

@@ -37,6 +37,9 @@ pub fn export(
     let head = storage.log()?.head()?.sequence;
     let first = Sequence(first.0.max(1));
     let last = if last.0 == 0 { head } else { Sequence(last.0.min(head.0)) };
+    if first > last {
+        return Err(BundleError::NoSuchRange { first, last, head });
+    }
     let identity = storage.identity()?;
     let signer = Signer::load(&storage.layout().key()).ok();
     let previous = hash_of(&storage, Sequence(first.0 - 1))?;

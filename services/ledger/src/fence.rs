@@ -13,7 +13,7 @@ use muster_schemas::{
     ids::Sequence,
     subjects,
 };
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{future::pending, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
@@ -70,6 +70,16 @@ pub enum FenceError {
     AnotherHistory {
         /// The last record that the bus holds.
         record: Sequence,
+    },
+    /// The folder of the log was taken away, or another one is in its place.
+    #[error(
+        "the folder {} was taken away or replaced while the ledger wrote it, so this ledger has stopped to answer. What it \
+         acknowledged since then is not on disk: find out who took it away, and put it back, from a backup if need be",
+        folder.display()
+    )]
+    FolderGone {
+        /// The folder.
+        folder: PathBuf,
     },
     /// The bus cannot be used.
     #[error(transparent)]
@@ -132,8 +142,22 @@ impl Fence {
         }
     }
 
+    /// Ends this ledger, for this reason; the first one stays.
+    pub(crate) fn lose(&self, error: FenceError) {
+        self.set(Standing::Lost(error));
+    }
+
     fn set(&self, standing: Standing) {
-        self.standing.send_replace(standing);
+        self.standing.send_if_modified(|known| {
+            let may_change = !matches!(known, Standing::Lost(_));
+            if may_change {
+                if let Standing::Lost(error) = &standing {
+                    tracing::error!(%error, "this ledger ends");
+                }
+                *known = standing;
+            }
+            may_change
+        });
     }
 }
 
@@ -223,8 +247,7 @@ impl Guard {
                 Some(end)
             }
             Err(error) => {
-                tracing::error!(%error, "this ledger ends");
-                self.fence.set(Standing::Lost(error));
+                self.fence.lose(error);
                 None
             }
         }

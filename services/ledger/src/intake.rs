@@ -4,7 +4,7 @@ use crate::{
     beats::Beats,
     engine::{ReplyTo, Work, refusal},
     fence::Fence,
-    log::Head,
+    log::{Hash, Head},
     queries::Queries,
 };
 use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
@@ -20,15 +20,17 @@ use serde::Serialize;
 use std::{
     sync::{
         Arc,
-        mpsc::{SyncSender, TrySendError},
+        mpsc::{self, SyncSender, TrySendError},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Requests that are taken from the bus at a time.
 const AT_A_TIME: usize = 256;
+/// The digest of a large state takes seconds.
+const DIGEST_WITHIN: Duration = Duration::from_secs(60);
 
 /// The decide loop, as everybody else sees it.
 #[derive(Clone)]
@@ -79,6 +81,16 @@ impl EngineHandle {
     pub(crate) fn runner_beat(&self, heartbeat: RunnerHeartbeat, request: Request) {
         let answer = Box::new(move |briefing| reply(request, &briefing));
         let _ = self.inbox.try_send(Work::RunnerBeat(heartbeat, answer));
+    }
+
+    /// The digest of the state in memory, and the record that it is after; `None` if it is not to be had now.
+    pub(crate) fn digest(&self) -> Option<(Sequence, Hash)> {
+        let (sender, digest) = mpsc::sync_channel(1);
+        let tell = move |found| {
+            let _ = sender.send(found);
+        };
+        self.inbox.try_send(Work::Digest(Box::new(tell))).ok()?;
+        digest.recv_timeout(DIGEST_WITHIN).ok()
     }
 
     /// Lets the loop end when it has done what it has.

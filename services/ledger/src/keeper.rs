@@ -14,11 +14,12 @@ use crate::{
 use muster_domain::{State, state::Job};
 use muster_schemas::{
     command::{Answer, Command},
+    event::Event,
     ids::Sequence,
     time::Timestamp,
 };
 use std::{
-    sync::{Arc, mpsc},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     time::{Duration, Instant},
 };
 use tokio::sync::{oneshot, watch};
@@ -67,6 +68,8 @@ pub(crate) struct Keeper {
     pub(crate) signer: Arc<Signer>,
     pub(crate) engine: EngineHandle,
     pub(crate) config: Config,
+    /// The record that was signed last, and since when it is known that there are others behind it.
+    pub(crate) unsigned: Mutex<Option<(Sequence, Instant)>>,
 }
 
 impl Keeper {
@@ -120,25 +123,51 @@ impl Keeper {
         Ok(())
     }
 
-    /// The places behind the newest snapshot that have none yet, oldest first: a burst of records leaves no gap that a
-    /// query of the past would have to replay.
+    /// The places behind the newest snapshot that have none yet, and those of snapshots that cannot be used, oldest first: a burst of
+    /// records leaves no gap that a query of the past would have to replay.
     fn snapshots_due(&self, last: Sequence) -> Vec<Sequence> {
         let every = self.config.snapshot_every_records.max(1);
-        let newest = self.storage.snapshots().list().last().copied().unwrap_or_default();
-        let places = newest.0 / every + 1..=last.0 / every;
-        let oldest_kept = (last.0 / every).saturating_sub(self.config.keep_snapshots);
-        places.filter(|place| *place > oldest_kept).map(|place| Sequence(place * every)).collect()
+        let snapshots = self.storage.snapshots();
+        let newest = snapshots.list().last().copied().unwrap_or_default();
+        let missing = (newest.0 / every + 1..=last.0 / every).map(|place| place * every);
+        let bad =
+            snapshots.bad().into_iter().map(|sequence| sequence.0).filter(|sequence| sequence.is_multiple_of(every));
+        let oldest_kept = (last.0 / every).saturating_sub(self.config.keep_snapshots) * every;
+        let mut due: Vec<_> =
+            missing.chain(bad).filter(|place| (oldest_kept + 1..=last.0).contains(place)).map(Sequence).collect();
+        due.sort_unstable();
+        due.dedup();
+        due
     }
 
+    /// After so many records, or when there have been records without a signature for so long.
     fn is_checkpoint_due(&self, last: Sequence) -> Result<bool, LogError> {
-        let newest = self.storage.log()?.last_signed()?;
-        Ok(last.0.saturating_sub(newest.0) >= self.config.checkpoint_every_records.max(1))
+        let log = self.storage.log()?;
+        let signed = log.last_signed()?;
+        let behind = last.0.saturating_sub(signed.0);
+        if behind >= self.config.checkpoint_every_records.max(1) {
+            return Ok(true);
+        }
+        let mut unsigned = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
+        // The record of the checkpoint itself needs no other one.
+        let only_itself =
+            || Ok(log.record(last)?.is_some_and(|record| matches!(record.event, Event::Checkpoint { .. })));
+        if behind == 0 || behind == 1 && only_itself()? {
+            *unsigned = None;
+            return Ok(false);
+        }
+        let since = match *unsigned {
+            Some((known, since)) if known == signed => since,
+            _ => unsigned.insert((signed, Instant::now())).1,
+        };
+        Ok(since.elapsed() >= Duration::from_secs(self.config.checkpoint_every_seconds))
     }
 
     fn snapshot(&self, sequence: Sequence, after: &StateAfter) -> Result<(), KeeperError> {
         let snapshots = self.storage.snapshots();
         let body = after.state.to_snapshot_bytes().map_err(LogError::Unencodable)?;
-        snapshots.store(&Snapshot { sequence, record_hash: after.hash, body })?;
+        let cluster_id = self.storage.identity()?.cluster_id;
+        snapshots.store(&Snapshot { sequence, record_hash: after.hash, body }, cluster_id, &self.signer)?;
         snapshots.thin_out(self.config.snapshot_every_records, self.config.keep_snapshots);
         tracing::debug!(%sequence, "snapshot made");
         Ok(())
@@ -164,7 +193,6 @@ impl Keeper {
         let text = signing::checkpoint_text(cluster_id, of, &after.hash, &state_digest);
         let signature = self.signer.sign(text.as_bytes());
         self.ask(Command::Checkpoint { of, state_digest, signature })?;
-        self.storage.bear_witness(head)?;
         tracing::debug!(%of, "checkpoint made");
         Ok(())
     }

@@ -22,6 +22,7 @@ mod liveness;
 pub mod log;
 mod metrics;
 mod names;
+mod notary;
 mod outbox;
 mod queries;
 mod refusals;
@@ -34,6 +35,7 @@ pub mod stepped;
 pub mod storage;
 mod tokens;
 pub mod verify;
+pub mod witness;
 
 pub use export::export;
 pub use service::{Config, serve};

@@ -451,6 +451,28 @@ impl Log {
         }
     }
 
+    /// Reads all that is stored beside the records, so that damage is found that nobody has come across.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`] if a part of it is not what was written.
+    pub fn read_indexes(&self) -> Result<(), LogError> {
+        for family in FAMILIES.iter().filter(|family| **family != RECORDS) {
+            let mut options = ReadOptions::default();
+            options.set_verify_checksums(true);
+            options.fill_cache(false);
+            for entry in self.db.iterator_cf_opt(self.family(family), options, IteratorMode::Start) {
+                let damaged = |error: rocksdb::Error| match self.storage("read", error) {
+                    LogError::Damaged { folder, detail } => {
+                        LogError::Damaged { folder, detail: format!("its index `{family}`: {detail}") }
+                    }
+                    other => other,
+                };
+                entry.map_err(damaged)?;
+            }
+        }
+        Ok(())
+    }
+
     /// At most `count` payloads of notifications that are not done, those of the oldest records first, behind the
     /// one given.
     ///

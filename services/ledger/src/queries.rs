@@ -4,6 +4,7 @@ use crate::{
     bundle::BundleError,
     causes, descriptions,
     fence::Fence,
+    intake::EngineHandle,
     log::{Head, LogError},
     storage::Storage,
     tokens::JobTokens,
@@ -26,6 +27,7 @@ const AT_A_TIME: usize = 4;
 pub(crate) struct Queries {
     storage: Arc<Storage>,
     tokens: Arc<JobTokens>,
+    engine: EngineHandle,
     head: watch::Receiver<Head>,
     fence: Fence,
     max_page_bytes: usize,
@@ -38,6 +40,7 @@ impl Queries {
     /// Answers with what the storage has; the bus carries at most `max_payload_bytes`.
     pub(crate) fn new(
         (storage, tokens): (Arc<Storage>, Arc<JobTokens>),
+        engine: EngineHandle,
         head: watch::Receiver<Head>,
         fence: Fence,
         max_payload_bytes: usize,
@@ -45,7 +48,7 @@ impl Queries {
         // What carries a page takes some bytes as well.
         let max_page_bytes = MAX_PAGE_BYTES.min(max_payload_bytes - max_payload_bytes / 4);
         let room = Arc::new(Semaphore::new(AT_A_TIME));
-        Self { storage, tokens, head, fence, max_page_bytes, room, verification: Mutex::new(None) }
+        Self { storage, tokens, engine, head, fence, max_page_bytes, room, verification: Mutex::new(None) }
     }
 
     /// Answers a query: at once if that takes no time, else from another thread.
@@ -78,7 +81,7 @@ impl Queries {
             }
             Query::Snapshot { at_or_before, offset } => {
                 let at_or_before = at_or_before.unwrap_or(Sequence(u64::MAX));
-                let part = self.storage.snapshots().part(at_or_before, offset, self.max_page_bytes)?;
+                let part = self.storage.snapshot_part(at_or_before, offset, self.max_page_bytes)?;
                 let (sequence, part, total_bytes) = part.unwrap_or_default();
                 QueryAnswer::Snapshot { sequence, part, total_bytes }
             }
@@ -151,17 +154,45 @@ impl Queries {
             _ => Verification::begin(&self.storage, from)?,
         };
         let before = verification.checkpoints();
-        let progress = verification.advance(&self.storage, max_records.max(1), |_| {})?;
+        let mut progress = verification.advance(&self.storage, max_records.max(1), |_| {})?;
         let complete = progress.is_complete();
+        if complete && progress.fault.is_none() && verification.is_from(self.storage.log()?.first()?) {
+            progress.fault = self.compare_live(&mut verification)?;
+        }
+        let (to, checkpoints) = (verification.verified(), verification.checkpoints() - before);
         if !complete {
             *cached = Some(verification);
         }
         Ok(QueryAnswer::Verified {
-            to: progress.verified,
+            to,
             complete,
-            checkpoints: progress.checkpoints - before,
+            checkpoints,
+            unsigned_records: progress.unsigned.records,
+            unsigned_since: progress.unsigned.since,
             fault: progress.fault,
         })
+    }
+
+    /// What is wrong if the state in memory is not the one that the records lead to. Only for who had all records verified: the loop
+    /// computes the digest, and shall not do so for little.
+    fn compare_live(&self, verification: &mut Verification) -> Result<Option<String>, BundleError> {
+        let Some((sequence, digest)) = self.engine.digest() else {
+            return Ok(Some(
+                "the state in memory could not be compared with the log: the ledger is not able to tell it now".into(),
+            ));
+        };
+        let more = sequence.0.saturating_sub(verification.verified().0);
+        let progress = verification.advance(&self.storage, more, |_| {})?;
+        if progress.fault.is_some() {
+            return Ok(progress.fault);
+        }
+        let is_same = verification.verified() == sequence && verification.state_digest() == digest;
+        let fault = || {
+            format!(
+                "the state in memory after record {sequence} is not the one that the records lead to: restart the ledger"
+            )
+        };
+        Ok((!is_same).then(fault))
     }
 }
 

@@ -11,12 +11,14 @@ use crate::{
     limits::TemplateLimits,
     log::{Head, Identity, LogError},
     names::Names,
+    notary::Notary,
     outbox,
     queries::Queries,
     retention,
-    signing::Signer,
-    storage::{StateAfter, Storage},
+    signing::{self, Signer},
+    storage::{Layout, StateAfter, Storage},
     tokens::JobTokens,
+    witness::{self, Unsigned},
 };
 use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
@@ -30,8 +32,8 @@ use muster_schemas::{
 };
 use serde::Deserialize;
 use std::{
-    path::PathBuf,
-    sync::{Arc, mpsc},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, mpsc},
     time::Duration,
 };
 use tokio::sync::oneshot;
@@ -60,6 +62,8 @@ pub struct Config {
     /// A signed checkpoint of log and state is made after so many records, but never so often that it takes more than
     /// a tenth of one processor. At least 100.
     pub checkpoint_every_records: u64,
+    /// A checkpoint is also made when there have been records without one for so long, within the same bound. At least 1.
+    pub checkpoint_every_seconds: u64,
     /// A command that is sent again within this time gets its first answer. At least 86,400.
     pub command_retention_seconds: u64,
     /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
@@ -70,6 +74,15 @@ pub struct Config {
     pub public_address: Option<String>,
     /// What the cluster should be: applied at each start. What it does not name stays as it is.
     pub cluster: Option<ClusterChange>,
+    /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one are there.
+    #[serde(skip)]
+    pub new_log: bool,
+    /// Go on from the end that the log has, although its witness says that it was another, or there is none to be believed.
+    #[serde(skip)]
+    pub accept_log_end: bool,
+    /// Files that a cluster leaves when it has run. Where one of them is and no log, the log was lost.
+    #[serde(skip)]
+    pub traces: Vec<PathBuf>,
 }
 
 impl Default for Config {
@@ -79,10 +92,14 @@ impl Default for Config {
             snapshot_every_records: 20_000,
             keep_snapshots: 64,
             checkpoint_every_records: 10_000,
+            checkpoint_every_seconds: 60,
             command_retention_seconds: 172_800,
             archive_after_days: None,
             public_address: None,
             cluster: None,
+            new_log: false,
+            accept_log_end: false,
+            traces: Vec::new(),
         }
     }
 }
@@ -96,6 +113,7 @@ impl Config {
         at_least("snapshot_every_records", self.snapshot_every_records, 1000)?;
         at_least("keep_snapshots", self.keep_snapshots, 1)?;
         at_least("checkpoint_every_records", self.checkpoint_every_records, 100)?;
+        at_least("checkpoint_every_seconds", self.checkpoint_every_seconds, 1)?;
         at_least("command_retention_seconds", self.command_retention_seconds, retention::Commands::LEAST_SECONDS)?;
         if let Some(address) = &self.public_address {
             let is_address = address.starts_with("https://") || address.starts_with("http://");
@@ -153,8 +171,23 @@ pub async fn serve(
     let outbox = outbox::start(&bus, &storage, inlets, checks, (guard, stream_end), (events_end, names), &told);
     configure(&handle, config.cluster.clone()).await?;
 
-    let queries =
-        Queries::new((Arc::clone(&storage), tokens), head_now.clone(), fence.clone(), bus.max_payload_bytes());
+    let notary = Notary {
+        storage: Arc::clone(&storage),
+        signer: Arc::clone(&signer),
+        cluster_id: storage.identity()?.cluster_id,
+        head: head_now.clone(),
+        fence: fence.clone(),
+        witnessed: head.sequence,
+    };
+    let notary = notary.start().context("starting the ledger's notary")?;
+
+    let queries = Queries::new(
+        (Arc::clone(&storage), tokens),
+        handle.clone(),
+        head_now.clone(),
+        fence.clone(),
+        bus.max_payload_bytes(),
+    );
     let queries = Arc::new(queries);
     let closing = shutdown.child_token();
     let intake = intake::start(&bus, &handle, &queries, &closing).await?;
@@ -162,7 +195,8 @@ pub async fn serve(
         let (bus, closing) = (Arc::clone(&bus), closing.clone());
         async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }
     });
-    let keeper = Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config };
+    let keeper =
+        Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config, unsigned: Mutex::default() };
     let keeper = tokio::spawn(keeper.run(head_now.clone(), closing.clone()));
     // Nobody waits for it any more if the receiver is gone.
     let _ = ready.send(());
@@ -191,13 +225,12 @@ pub async fn serve(
     }
     told.cancel();
     outbox.wait().await;
-    let last = *head_now.borrow();
-    storage.bear_witness(last).context("noting the end of the log")?;
+    let signed = notary.stop().await;
     drop(queries);
     close(storage).await;
     match end {
         End::Fenced(error) => Err(error.into()),
-        End::Asked | End::Unexpected => Ok(()),
+        End::Asked | End::Unexpected => signed.context("signing the end of the log"),
     }
 }
 
@@ -221,22 +254,81 @@ async fn close(storage: Arc<Storage>) {
 
 /// Opens the data folder, with an initialised log, and computes the state at its end.
 pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
-    let storage = Storage::open(&config.data_dir, retention::Commands::seconds(config.command_retention_seconds))?;
+    let layout = Layout::new(&config.data_dir);
+    if is_missing_or_empty(&layout.log()) {
+        // Before anything is made.
+        refuse_beside_old(config, &layout)?;
+    }
+    let kept = retention::Commands::seconds(config.command_retention_seconds);
+    let storage = Storage::open_as_is(&config.data_dir, kept)?;
     let signer = match storage.log()?.identity()? {
-        None => begin(&storage, now)?,
-        Some(identity) => signer_of(&storage, &identity)?,
+        None => begin(&storage, config, now)?,
+        Some(identity) => {
+            if config.new_log {
+                tracing::warn!("there is a log: --new-log has no effect, and is best left out");
+            }
+            signer_of(&storage, &identity)?
+        }
     };
     let head = storage.log()?.head()?;
+    heed_witness(&storage, config, head)?;
     let StateAfter { state, hash } = storage.state_after(head.sequence)?;
     ensure!(hash == head.hash, "record {} is not the one that the records before it lead to", head.sequence);
-    storage.bear_witness(head).context("noting the end of the log")?;
+    storage.bear_witness(storage.identity()?.cluster_id, head, &signer).context("signing the end of the log")?;
     let tokens = Arc::new(JobTokens::new(&signer, config.public_address.clone()));
     Ok(Opened { storage: Arc::new(storage), signer: Arc::new(signer), tokens, state, head })
+}
+
+/// Refuses a log that is not what its witness says, and tells of records that no signature covers.
+fn heed_witness(storage: &Storage, config: &Config, head: Head) -> anyhow::Result<()> {
+    let heeded = storage.witness().and_then(|witness| {
+        let signed = witness.map_or(Sequence(0), |witness| witness.sequence);
+        let log = storage.log()?;
+        let unsigned = witness::unsigned(&log, signed, head.sequence)?;
+        match unsigned.objection(head.time) {
+            Some(detail) => Err(LogError::Witness { folder: log.folder().to_owned(), detail }),
+            None => Ok(unsigned),
+        }
+    });
+    match heeded {
+        Ok(Unsigned { records, since: Some(since) }) => {
+            tracing::warn!(records, %since, "no signature covers the last records, because the ledger was not stopped; going on behind them");
+        }
+        Ok(_) => {}
+        Err(error @ LogError::Witness { .. }) if config.accept_log_end => {
+            tracing::warn!(%error, "going on from the end that the log has, as --accept-log-end says");
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+fn is_missing_or_empty(folder: &Path) -> bool {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+/// Refuses to begin a log where one was: its key, or what a cluster leaves when it has run, is there.
+fn refuse_beside_old(config: &Config, layout: &Layout) -> anyhow::Result<()> {
+    let traces = config.traces.iter().cloned().chain([layout.key()]);
+    let found: Vec<String> = traces.filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
+    if config.new_log || found.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "there is no log in {}, but {} of an earlier one: the log was lost. Put it back from its backup; or, to begin a new cluster \
+         that knows nothing of the old one and numbers its jobs from 1, start the ledger once with --new-log. Nothing was changed",
+        layout.log().display(),
+        found.join(", ")
+    )
 }
 
 /// The key that an existing log was begun with.
 fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
     let (key, log) = (storage.layout().key(), storage.layout().log());
+    signing::adopt(&key, &identity.public_key)?;
     let (key_shown, log_shown) = (key.display(), log.display());
     if !key.try_exists().with_context(|| format!("the ledger's key {key_shown}"))? {
         bail!("the key {key_shown} of the log in {log_shown} is missing: put it back from its backup");
@@ -249,15 +341,22 @@ fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
     Ok(signer)
 }
 
-/// Begins a log.
-fn begin(storage: &Storage, now: Timestamp) -> anyhow::Result<Signer> {
-    let signer = Signer::load_or_create(&storage.layout().key())?;
+/// Begins a log. Its key is put where it belongs when the first record is on disk, and its witness is there before that: where there
+/// is a key, there was a log, and where there is a log, there is a witness.
+fn begin(storage: &Storage, config: &Config, now: Timestamp) -> anyhow::Result<Signer> {
+    refuse_beside_old(config, storage.layout())?;
+    if !config.new_log && !config.accept_log_end {
+        storage.witness()?;
+    }
+    let key = storage.layout().key();
+    let signer = Signer::load_or_draft(&key)?;
     initialise(storage, &signer, now)?;
+    signing::adopt(&key, &signer.public_key())?;
     Ok(signer)
 }
 
 /// Writes the first record.
-fn initialise(storage: &Storage, signer: &Signer, now: Timestamp) -> Result<(), LogError> {
+fn initialise(storage: &Storage, signer: &Signer, now: Timestamp) -> anyhow::Result<()> {
     let log = storage.log()?;
     let cluster_id = UuidBytes(*uuid::Uuid::new_v4().as_bytes());
     let record = Record {
@@ -270,7 +369,9 @@ fn initialise(storage: &Storage, signer: &Signer, now: Timestamp) -> Result<(), 
     };
     let mut batch = log.batch(Head::EMPTY);
     batch.append(&record, None)?;
-    batch.commit().map(drop).map_err(|(error, _)| error)
+    storage.bear_witness(cluster_id, batch.head(), signer).context("signing the end of the log")?;
+    batch.commit().map_err(|(error, _)| error)?;
+    Ok(())
 }
 
 async fn names_at(storage: &Arc<Storage>, state: &State, sequence: Sequence) -> anyhow::Result<Names> {

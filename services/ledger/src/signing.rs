@@ -1,6 +1,6 @@
 //! The ledger's key, and what a checkpoint's signature is of.
 
-use crate::{hex, log::Hash};
+use crate::{from_hex, hex, log::Hash};
 use ed25519_dalek::{
     Signature, Signer as _, SigningKey, VerifyingKey,
     pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, spki::der::pem::LineEnding},
@@ -52,13 +52,16 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The key in a file, which is made if it does not exist: an Ed25519 private key in PKCS 8 PEM, mode 0600.
+    /// The key in a file; if there is none, a new one that stands beside it as a draft until [`adopt`] puts it there: an Ed25519
+    /// private key in PKCS 8 PEM, mode 0600. So the key of a log is where it belongs only once the log has its first record.
     ///
     /// # Errors
     /// If the file cannot be read or made, is not a key, or is open to others.
-    pub fn load_or_create(path: &Path) -> Result<Self, KeyError> {
+    pub fn load_or_draft(path: &Path) -> Result<Self, KeyError> {
         match Self::load(path) {
-            Err(KeyError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => Self::create(path),
+            Err(KeyError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+                Self::draft(&draft_of(path))
+            }
             loaded => loaded,
         }
     }
@@ -79,7 +82,7 @@ impl Signer {
         Ok(Self { key })
     }
 
-    fn create(path: &Path) -> Result<Self, KeyError> {
+    fn draft(path: &Path) -> Result<Self, KeyError> {
         let failed = |error| KeyError::Io { path: path.to_owned(), error };
         let mut seed = [0; 32];
         rand::rng().fill_bytes(&mut seed);
@@ -87,12 +90,10 @@ impl Signer {
         let text = key
             .to_pkcs8_pem(LineEnding::LF)
             .map_err(|error| KeyError::Malformed { path: path.to_owned(), detail: error.to_string() })?;
-        // Whole or not at all: a key cut short by a crash could never be used again.
-        let draft = path.with_extension("key.new");
-        let _ = fs::remove_file(&draft);
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(failed)?;
+        // Of a first start that was interrupted.
+        let _ = fs::remove_file(path);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-        fs::rename(&draft, path).map_err(failed)?;
         crate::sync_folder_of(path).map_err(failed)?;
         Ok(Self { key })
     }
@@ -117,10 +118,52 @@ impl Signer {
     }
 }
 
+/// Puts the draft of a key in its place, if there is one that has this public half and no key is there.
+///
+/// # Errors
+/// If the file cannot be read or moved.
+pub fn adopt(path: &Path, public_key: &[u8; 32]) -> Result<(), KeyError> {
+    let failed = |error| KeyError::Io { path: path.to_owned(), error };
+    let draft = draft_of(path);
+    if path.try_exists().map_err(failed)? || !draft.try_exists().map_err(failed)? {
+        return Ok(());
+    }
+    if Signer::load(&draft)?.public_key() == *public_key {
+        fs::rename(&draft, path).map_err(failed)?;
+        crate::sync_folder_of(path).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn draft_of(path: &Path) -> PathBuf {
+    path.with_extension("key.new")
+}
+
+/// The 64 bytes of a signature as hexadecimal digits.
+pub(crate) fn signature_hex(signature: &SignatureBytes) -> String {
+    hex(&[signature.r, signature.s].concat())
+}
+
+/// A signature from hexadecimal digits.
+pub(crate) fn signature_from_hex(text: &str) -> Option<SignatureBytes> {
+    let bytes = from_hex(text)?;
+    let (r, s) = bytes.split_first_chunk::<32>()?;
+    Some(SignatureBytes { r: *r, s: s.try_into().ok()? })
+}
+
 /// Whether a signature of a text was made with the private half of a key.
 pub fn is_signed(public_key: &[u8; 32], text: &[u8], signature: &SignatureBytes) -> bool {
     let signature = Signature::from_components(signature.r, signature.s);
     VerifyingKey::from_bytes(public_key).is_ok_and(|key| key.verify_strict(text, &signature).is_ok())
+}
+
+/// The text that a snapshot's signature is of: the digest of its bytes, and the record that it is after; `docs/audit.md` describes it.
+pub fn snapshot_text(cluster: UuidBytes, of: Sequence, record_hash: &Hash, body_digest: &Hash) -> String {
+    format!(
+        "muster snapshot 1\ncluster {cluster}\nsequence {of}\nrecord {}\nbody {}\n",
+        hex(record_hash),
+        hex(body_digest)
+    )
 }
 
 /// The text that a checkpoint's signature is of; `docs/audit.md` describes it.
@@ -140,8 +183,12 @@ mod tests {
     fn a_key_is_made_once_and_signs_what_it_says() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.key");
-        let made = Signer::load_or_create(&path).unwrap();
-        let found = Signer::load_or_create(&path).unwrap();
+        let made = Signer::load_or_draft(&path).unwrap();
+        assert!(!path.exists());
+        adopt(&path, &[7; 32]).unwrap();
+        assert!(!path.exists(), "the draft of another key is left where it is");
+        adopt(&path, &made.public_key()).unwrap();
+        let found = Signer::load_or_draft(&path).unwrap();
         assert_eq!(made.public_key(), found.public_key());
         let signature = made.sign(b"text");
         assert!(is_signed(&found.public_key(), b"text", &signature));
@@ -153,11 +200,11 @@ mod tests {
     fn a_key_that_others_can_read_or_that_is_none_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.key");
-        Signer::load_or_create(&path).unwrap();
+        adopt(&path, &Signer::load_or_draft(&path).unwrap().public_key()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(Signer::load(&path), Err(KeyError::Open { mode: 0o644, .. })));
         fs::write(&path, "nonsense").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(matches!(Signer::load_or_create(&path), Err(KeyError::Malformed { .. })));
+        assert!(matches!(Signer::load_or_draft(&path), Err(KeyError::Malformed { .. })));
     }
 }

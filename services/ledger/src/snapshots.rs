@@ -2,20 +2,28 @@
 //!
 //! ```text
 //! bytes 0-7     "MUSTERSN"
-//! bytes 8-11    layout, 1
+//! bytes 8-11    layout, 2
 //! bytes 12-19   sequence of the record that the state is after
 //! bytes 20-51   hash of that record
-//! bytes 52-83   BLAKE3 of bytes 0-51 and the body
-//! bytes 84-91   length of the body
-//! bytes 92-     the body: the domain's snapshot bytes
+//! bytes 52-83   BLAKE3 of the body
+//! bytes 84-147  the ledger's signature of all that is before
+//! bytes 148-155 length of the body
+//! bytes 156-    the body: the domain's snapshot bytes
 //! ```
 //!
-//! Numbers are little endian. A snapshot that is cut short or altered is skipped with a warning.
+//! Numbers are little endian. A snapshot is a state without the records that led to it, so it is believed only if the ledger signed
+//! it. One that is cut short, altered or not signed is skipped with a warning, and made again.
 
-use crate::log::Hash;
-use muster_schemas::ids::Sequence;
+use crate::{
+    log::{Hash, Identity},
+    signing::{self, Signer},
+};
+use muster_schemas::{
+    event::{SignatureBytes, uuid_bytes::UuidBytes},
+    ids::Sequence,
+};
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     fs,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
@@ -23,18 +31,18 @@ use std::{
 };
 
 const MAGIC: &[u8; 8] = b"MUSTERSN";
-const LAYOUT: u32 = 1;
-const HEADER_BYTES: usize = 92;
+const LAYOUT: u32 = 2;
+const HEADER_BYTES: usize = 156;
 const EXTENSION: &str = "snapshot";
 
 /// The snapshots of one log.
 pub struct Snapshots {
     folder: PathBuf,
-    /// Those whose checksum was found to be right since this program started.
-    checked: Mutex<BTreeSet<Sequence>>,
+    /// Those that were looked at since this program started, and whether they can be used.
+    known: Mutex<BTreeMap<Sequence, bool>>,
 }
 
-/// A snapshot that is whole.
+/// A snapshot that is whole and signed.
 pub struct Snapshot {
     /// The state is as after this record.
     pub sequence: Sequence,
@@ -47,106 +55,127 @@ pub struct Snapshot {
 struct Header {
     sequence: Sequence,
     record_hash: Hash,
-    checksum: Hash,
+    body_digest: Hash,
+    signature: SignatureBytes,
     body_bytes: u64,
 }
 
 impl Snapshots {
     /// Those in a folder, which need not exist.
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), checked: Mutex::default() }
+        Self { folder: folder.to_owned(), known: Mutex::default() }
     }
 
-    /// Sequences of all that are there, good or bad, in order.
-    pub fn list(&self) -> BTreeSet<Sequence> {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return BTreeSet::new() };
+    /// Sequences of all that are there and are not known to be bad, in order.
+    pub fn list(&self) -> Vec<Sequence> {
+        let known = self.known();
+        self.all().into_iter().filter(|sequence| known.get(sequence) != Some(&false)).collect()
+    }
+
+    /// Those that were found to be bad, in order.
+    pub fn bad(&self) -> Vec<Sequence> {
+        self.known().iter().filter(|(_, is_good)| !**is_good).map(|(sequence, _)| *sequence).collect()
+    }
+
+    /// Whether one was found to be good.
+    pub fn is_known_good(&self, sequence: Sequence) -> bool {
+        self.known().get(&sequence) == Some(&true)
+    }
+
+    /// Notes whether one can be used.
+    pub fn note(&self, sequence: Sequence, is_good: bool) {
+        self.known().insert(sequence, is_good);
+    }
+
+    fn all(&self) -> Vec<Sequence> {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let sequence = |path: PathBuf| {
             let is_snapshot = path.extension().is_some_and(|extension| extension == EXTENSION);
             is_snapshot.then(|| path.file_stem()?.to_str()?.parse().ok().map(Sequence)).flatten()
         };
-        entries.filter_map(Result::ok).filter_map(|entry| sequence(entry.path())).collect()
+        let mut all: Vec<_> = entries.filter_map(Result::ok).filter_map(|entry| sequence(entry.path())).collect();
+        all.sort_unstable();
+        all
     }
 
-    /// The newest whole snapshot at or before a sequence. Others are skipped with a warning.
-    pub fn newest(&self, at_or_before: Sequence) -> Option<Snapshot> {
-        self.list().range(..=at_or_before).rev().find_map(|&sequence| self.load(sequence))
-    }
-
-    fn load(&self, sequence: Sequence) -> Option<Snapshot> {
-        match self.read(sequence) {
-            Ok(snapshot) => {
-                self.checked().insert(sequence);
-                Some(snapshot)
-            }
-            Err(error) => {
-                tracing::warn!(snapshot = %self.path(sequence).display(), %error, "skipping a snapshot that is not whole");
-                None
-            }
-        }
-    }
-
-    fn read(&self, sequence: Sequence) -> io::Result<Snapshot> {
+    /// Reads a snapshot that the ledger of this log made.
+    ///
+    /// # Errors
+    /// If it cannot be read; [`io::ErrorKind::InvalidData`] or [`io::ErrorKind::UnexpectedEof`] if it is not what the ledger wrote.
+    pub fn read(&self, sequence: Sequence, identity: &Identity) -> io::Result<Snapshot> {
         let mut file = fs::File::open(self.path(sequence))?;
         let header = read_header(&mut file)?;
         let found = file.metadata()?.len().saturating_sub(HEADER_BYTES as u64);
-        if header.sequence != sequence || header.body_bytes != found {
+        if header.sequence != sequence {
+            return Err(invalid(format!("it is of record {}", header.sequence)));
+        }
+        if header.body_bytes != found {
             return Err(invalid(format!("{found} bytes of {}", header.body_bytes)));
+        }
+        let Header { record_hash, body_digest, signature, .. } = header;
+        let text = signing::snapshot_text(identity.cluster_id, sequence, &record_hash, &body_digest);
+        if !signing::is_signed(&identity.public_key, text.as_bytes(), &signature) {
+            return Err(invalid("it is not signed by the key of the log"));
         }
         let mut body = Vec::with_capacity(usize::try_from(found).map_err(io::Error::other)?);
         file.read_to_end(&mut body)?;
-        let snapshot = Snapshot { sequence, record_hash: header.record_hash, body };
-        if checksum(&snapshot) != header.checksum {
+        if *blake3::hash(&body).as_bytes() != body_digest {
             return Err(invalid("wrong checksum"));
         }
-        Ok(snapshot)
+        Ok(Snapshot { sequence, record_hash, body })
     }
 
-    /// Part of the newest whole snapshot at or before a sequence: its sequence, at most `max_bytes` from an offset on,
-    /// and how many bytes it has in all.
+    /// At most `max_bytes` of the body of a snapshot from an offset on, and how many bytes it has in all.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn part(
-        &self,
-        at_or_before: Sequence,
-        offset: u64,
-        max_bytes: usize,
-    ) -> io::Result<Option<(Sequence, Vec<u8>, u64)>> {
-        let listed = self.list();
-        let whole = |sequence: &&Sequence| self.checked().contains(sequence) || self.load(**sequence).is_some();
-        let Some(&sequence) = listed.range(..=at_or_before).rev().find(whole) else { return Ok(None) };
+    pub fn part(&self, sequence: Sequence, offset: u64, max_bytes: usize) -> io::Result<(Vec<u8>, u64)> {
         let mut file = fs::File::open(self.path(sequence))?;
         let header = read_header(&mut file)?;
         file.seek(SeekFrom::Start((HEADER_BYTES as u64).saturating_add(offset)))?;
         let mut part = Vec::new();
         file.take(max_bytes as u64).read_to_end(&mut part)?;
-        Ok(Some((sequence, part, header.body_bytes)))
+        Ok((part, header.body_bytes))
     }
 
-    /// Stores a snapshot: whole or not at all.
+    /// Signs and stores a snapshot: whole or not at all. One that is there already is replaced.
     ///
     /// # Errors
     /// If it cannot be written; a draft may be left, which the next one replaces.
-    pub fn store(&self, snapshot: &Snapshot) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
-        let path = self.path(snapshot.sequence);
+    pub fn store(&self, snapshot: &Snapshot, cluster_id: UuidBytes, signer: &Signer) -> io::Result<()> {
+        let Snapshot { sequence, record_hash, body } = snapshot;
+        // Not the folders above it: a ledger's folder that was taken away is not made again.
+        match fs::create_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let path = self.path(*sequence);
         let draft = path.with_extension("draft");
+        let body_digest = *blake3::hash(body).as_bytes();
+        let text = signing::snapshot_text(cluster_id, *sequence, record_hash, &body_digest);
+        let SignatureBytes { r, s } = signer.sign(text.as_bytes());
         let mut file = fs::File::create(&draft)?;
-        file.write_all(&header_start(snapshot))?;
-        file.write_all(&checksum(snapshot))?;
-        file.write_all(&(snapshot.body.len() as u64).to_le_bytes())?;
-        file.write_all(&snapshot.body)?;
+        file.write_all(MAGIC)?;
+        file.write_all(&LAYOUT.to_le_bytes())?;
+        file.write_all(&sequence.0.to_le_bytes())?;
+        for hash in [record_hash, &body_digest, &r, &s] {
+            file.write_all(hash)?;
+        }
+        file.write_all(&(body.len() as u64).to_le_bytes())?;
+        file.write_all(body)?;
         file.sync_all()?;
         fs::rename(&draft, &path)?;
-        crate::sync_folder_of(&path)
+        crate::sync_folder_of(&path)?;
+        self.note(*sequence, true);
+        Ok(())
     }
 
     /// Removes those that [`is_kept`] does not want.
     pub fn thin_out(&self, every: u64, dense: u64) {
-        let listed = self.list();
-        let Some(&newest) = listed.last() else { return };
-        for sequence in listed.into_iter().filter(|&sequence| !is_kept(sequence, newest, every, dense)) {
-            self.checked().remove(&sequence);
+        let all = self.all();
+        let Some(&newest) = all.last() else { return };
+        for sequence in all.into_iter().filter(|&sequence| !is_kept(sequence, newest, every, dense)) {
+            self.known().remove(&sequence);
             if let Err(error) = fs::remove_file(self.path(sequence)) {
                 tracing::warn!(%sequence, %error, "an old snapshot cannot be removed");
             }
@@ -157,23 +186,9 @@ impl Snapshots {
         self.folder.join(format!("{:020}.{EXTENSION}", sequence.0))
     }
 
-    fn checked(&self) -> std::sync::MutexGuard<'_, BTreeSet<Sequence>> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<Sequence, bool>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The header up to the checksum.
-fn header_start(snapshot: &Snapshot) -> [u8; 52] {
-    let mut header = [0; 52];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&LAYOUT.to_le_bytes());
-    header[12..20].copy_from_slice(&snapshot.sequence.0.to_le_bytes());
-    header[20..].copy_from_slice(&snapshot.record_hash);
-    header
-}
-
-fn checksum(snapshot: &Snapshot) -> Hash {
-    *blake3::Hasher::new().update(&header_start(snapshot)).update(&snapshot.body).finalize().as_bytes()
 }
 
 fn read_header(file: &mut fs::File) -> io::Result<Header> {
@@ -184,7 +199,14 @@ fn read_header(file: &mut fs::File) -> io::Result<Header> {
     if bytes[..8] != *MAGIC || bytes[8..12] != LAYOUT.to_le_bytes() {
         return Err(invalid("not a snapshot of a layout that is known"));
     }
-    Ok(Header { sequence: Sequence(word(12)), record_hash: hash(20), checksum: hash(52), body_bytes: word(84) })
+    let signature = SignatureBytes { r: hash(84), s: hash(116) };
+    Ok(Header {
+        sequence: Sequence(word(12)),
+        record_hash: hash(20),
+        body_digest: hash(52),
+        signature,
+        body_bytes: word(148),
+    })
 }
 
 fn invalid(detail: impl Into<String>) -> io::Error {
@@ -206,51 +228,84 @@ pub fn is_kept(sequence: Sequence, newest: Sequence, every: u64, dense: u64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
-    fn snapshots() -> (tempfile::TempDir, Snapshots) {
+    struct Kept {
+        snapshots: Snapshots,
+        signer: Signer,
+        identity: Identity,
+        _folder: tempfile::TempDir,
+    }
+
+    fn kept() -> Kept {
         let folder = tempfile::tempdir().unwrap();
-        let snapshots = Snapshots::new(&folder.path().join("snapshots"));
-        (folder, snapshots)
+        let signer = Signer::load_or_draft(&folder.path().join("key")).unwrap();
+        let identity = Identity { cluster_id: UuidBytes([5; 16]), public_key: signer.public_key() };
+        Kept { snapshots: Snapshots::new(&folder.path().join("snapshots")), signer, identity, _folder: folder }
     }
 
-    fn store(snapshots: &Snapshots, sequence: u64) {
-        let body = vec![sequence as u8; 1000];
-        snapshots.store(&Snapshot { sequence: Sequence(sequence), record_hash: [7; 32], body }).unwrap();
-    }
-
-    #[test]
-    fn the_newest_before_a_sequence_is_found_whole_and_in_parts() {
-        let (_folder, snapshots) = snapshots();
-        assert!(snapshots.newest(Sequence(u64::MAX)).is_none());
-        for sequence in [10, 20, 30] {
-            store(&snapshots, sequence);
+    impl Kept {
+        fn store(&self, sequence: u64) {
+            let body = vec![sequence as u8; 1000];
+            let snapshot = Snapshot { sequence: Sequence(sequence), record_hash: [7; 32], body };
+            self.snapshots.store(&snapshot, self.identity.cluster_id, &self.signer).unwrap();
         }
-        let found = snapshots.newest(Sequence(29)).unwrap();
-        assert_eq!((found.sequence, found.record_hash, found.body), (Sequence(20), [7; 32], vec![20; 1000]));
-        assert!(snapshots.newest(Sequence(9)).is_none());
-        let (sequence, part, total) = snapshots.part(Sequence(29), 900, 400).unwrap().unwrap();
-        assert_eq!((sequence, part.len(), total), (Sequence(20), 100, 1000));
-        assert!(snapshots.part(Sequence(9), 0, 400).unwrap().is_none());
+
+        fn read(&self, sequence: u64) -> io::Result<Snapshot> {
+            self.snapshots.read(Sequence(sequence), &self.identity)
+        }
     }
 
     /// A snapshot that is cut short is skipped, never trusted (M-LOG-12).
     #[test]
-    fn a_snapshot_cut_short_anywhere_or_altered_is_skipped() {
-        let (_folder, snapshots) = snapshots();
-        store(&snapshots, 10);
-        store(&snapshots, 20);
-        let path = snapshots.path(Sequence(20));
+    fn a_snapshot_is_read_whole_and_in_parts() {
+        let kept = kept();
+        assert!(kept.snapshots.list().is_empty());
+        for sequence in [20, 10] {
+            kept.store(sequence);
+        }
+        assert_eq!(kept.snapshots.list(), [Sequence(10), Sequence(20)]);
+        let found = kept.read(20).unwrap();
+        assert_eq!((found.sequence, found.record_hash, found.body), (Sequence(20), [7; 32], vec![20; 1000]));
+        let (part, total) = kept.snapshots.part(Sequence(20), 900, 400).unwrap();
+        assert_eq!((part.len(), total), (100, 1000));
+        kept.snapshots.note(Sequence(20), false);
+        assert_eq!((kept.snapshots.list(), kept.snapshots.bad()), (vec![Sequence(10)], vec![Sequence(20)]));
+        kept.store(20);
+        assert_eq!((kept.snapshots.list().len(), kept.snapshots.bad().len()), (2, 0), "made again");
+    }
+
+    #[test]
+    fn a_snapshot_cut_short_anywhere_or_altered_is_an_error() {
+        let kept = kept();
+        kept.store(20);
+        let path = kept.snapshots.path(Sequence(20));
         let whole = fs::read(&path).unwrap();
         for length in (0..whole.len()).step_by(13) {
             fs::write(&path, &whole[..length]).unwrap();
-            assert_eq!(snapshots.newest(Sequence(25)).unwrap().sequence, Sequence(10), "cut to {length}");
+            assert!(kept.read(20).is_err(), "cut to {length}");
         }
-        for at in (0..whole.len()).step_by(7) {
+        for at in (0..whole.len()).step_by(7).chain(0..HEADER_BYTES) {
             let mut altered = whole.clone();
             altered[at] ^= 4;
             fs::write(&path, &altered).unwrap();
-            assert_eq!(snapshots.newest(Sequence(25)).unwrap().sequence, Sequence(10), "altered at {at}");
+            assert!(kept.read(20).is_err(), "altered at {at}");
         }
+    }
+
+    /// A state that somebody made up, with its checksum made right: only the key's owner can sign it.
+    #[test]
+    fn a_snapshot_of_another_key_or_cluster_is_an_error() {
+        let kept = kept();
+        kept.store(20);
+        let other = Kept { signer: Signer::load_or_draft(&kept._folder.path().join("other")).unwrap(), ..self::kept() };
+        let path = kept.snapshots.path(Sequence(20));
+        other.store(20);
+        fs::copy(other.snapshots.path(Sequence(20)), &path).unwrap();
+        assert!(kept.read(20).is_err_and(|error| error.to_string().contains("not signed")));
+        let elsewhere = Identity { cluster_id: UuidBytes([6; 16]), ..kept.identity };
+        kept.store(20);
+        assert!(kept.snapshots.read(Sequence(20), &elsewhere).is_err());
     }
 
     #[test]

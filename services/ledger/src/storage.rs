@@ -3,16 +3,17 @@
 use crate::{
     archive::Archives,
     bundle::BundleError,
-    hex,
     log::{Hash, Head, Identity, Log, LogError, NO_HASH, Stored, check_link},
     retention,
+    signing::Signer,
     snapshots::{Snapshot, Snapshots},
+    witness::{self, Witness},
 };
 use muster_domain::State;
-use muster_schemas::ids::Sequence;
+use muster_schemas::{event::uuid_bytes::UuidBytes, ids::Sequence};
 use std::{
     fs, io,
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant},
@@ -64,41 +65,6 @@ impl Layout {
     }
 }
 
-/// A record that was durable once, noted beside the log: a log that does not have it lost its end, or is another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Witness {
-    /// The record.
-    pub sequence: Sequence,
-    /// Its hash.
-    pub hash: Hash,
-}
-
-impl Witness {
-    fn load(path: &Path) -> io::Result<Option<Self>> {
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let parsed = text.trim().split_once(' ').and_then(|(sequence, hash)| {
-            let hash = crate::from_hex(hash)?.try_into().ok()?;
-            Some(Self { sequence: Sequence(sequence.parse().ok()?), hash })
-        });
-        if parsed.is_none() {
-            tracing::warn!(file = %path.display(), "ignoring a witness of the log's end that cannot be read");
-        }
-        Ok(parsed)
-    }
-
-    fn store(&self, path: &Path) -> io::Result<()> {
-        let draft = path.with_extension("draft");
-        fs::write(&draft, format!("{} {}\n", self.sequence, hex(&self.hash)))?;
-        fs::File::open(&draft)?.sync_all()?;
-        fs::rename(&draft, path)?;
-        crate::sync_folder_of(path)
-    }
-}
-
 /// A state, and the record that it is after.
 pub struct StateAfter {
     /// The state.
@@ -111,7 +77,12 @@ pub struct StateAfter {
 pub struct Storage {
     layout: Layout,
     log: RwLock<Option<Arc<Log>>>,
+    /// The folder of the log as it was opened: device and inode.
+    folder: Option<(u64, u64)>,
+    /// None if it was opened for reading.
     retention: Option<retention::Commands>,
+    /// What was there before a log was opened for reading: a running ledger can write it anew meanwhile.
+    witness: Option<Witness>,
     snapshots: Snapshots,
     archives: Archives,
 }
@@ -120,8 +91,18 @@ impl Storage {
     /// Opens a data folder for writing; an empty one gets an empty log.
     ///
     /// # Errors
-    /// As [`Log::open`]; [`LogError::Damaged`] if the log has lost its end.
+    /// As [`Log::open`]; [`LogError::Witness`] if the log is not what it was.
     pub fn open(data_dir: &Path, retention: retention::Commands) -> Result<Self, LogError> {
+        let storage = Self::open_as_is(data_dir, retention)?;
+        storage.witness()?;
+        Ok(storage)
+    }
+
+    /// The same without a question whether the log is what it was.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_as_is(data_dir: &Path, retention: retention::Commands) -> Result<Self, LogError> {
         let layout = Layout::new(data_dir);
         make_private(&layout.own()).map_err(|error| LogError::Storage {
             folder: layout.own(),
@@ -129,24 +110,47 @@ impl Storage {
             detail: error.to_string(),
         })?;
         let log = Log::open(&layout.log(), retention)?;
-        Self::assemble(layout, log, Some(retention))
+        Ok(Self::assemble(layout, log, Some(retention), None))
     }
 
     /// Opens a data folder for reading, beside a ledger that may be writing it.
     ///
     /// # Errors
-    /// As [`Log::open_read_only`].
+    /// As [`Log::open_read_only`]; [`LogError::Witness`] if the log is not what it was.
     pub fn open_read_only(data_dir: &Path) -> Result<Self, LogError> {
         let layout = Layout::new(data_dir);
+        // Before the log, which then has at least what the witness tells of.
+        let found = Witness::load(&layout.witness());
         let log = Log::open_read_only(&layout.log())?;
-        Self::assemble(layout, log, None)
+        let witness = witness::check(found, &log)?;
+        Ok(Self::assemble(layout, log, None, witness))
     }
 
-    fn assemble(layout: Layout, log: Log, retention: Option<retention::Commands>) -> Result<Self, LogError> {
-        check_witness(&layout, &log)?;
+    fn assemble(layout: Layout, log: Log, retention: Option<retention::Commands>, witness: Option<Witness>) -> Self {
+        let folder = fs::metadata(layout.log()).ok().map(|folder| (folder.dev(), folder.ino()));
         let snapshots = Snapshots::new(&layout.snapshots());
         let archives = Archives::new(&layout.archive());
-        Ok(Self { layout, log: RwLock::new(Some(Arc::new(log))), retention, snapshots, archives })
+        Self { layout, log: RwLock::new(Some(Arc::new(log))), folder, retention, witness, snapshots, archives }
+    }
+
+    /// The witness of the log's end; `None` of a log that has no record yet.
+    ///
+    /// # Errors
+    /// [`LogError::Witness`] if the log is not what it was.
+    pub fn witness(&self) -> Result<Option<Witness>, LogError> {
+        match self.retention {
+            None => Ok(self.witness),
+            Some(_) => witness::check(Witness::load(&self.layout.witness()), &*self.log()?),
+        }
+    }
+
+    /// Whether the log's files still are where they were when it was opened. What is written to a folder that was taken away is
+    /// gone with the process.
+    pub fn is_in_place(&self) -> bool {
+        let is_gone = |path: &Path| fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let folder = self.layout.log();
+        let is_another = fs::metadata(&folder).is_ok_and(|found| Some((found.dev(), found.ino())) != self.folder);
+        !(is_another || is_gone(&folder.join("CURRENT")))
     }
 
     /// Where things are.
@@ -178,6 +182,10 @@ impl Storage {
     /// As [`Log::open`]. The log is closed then.
     pub fn reopen(&self) -> Result<Arc<Log>, LogError> {
         let Some(retention) = self.retention else { return self.log() };
+        if !self.is_in_place() {
+            // It would become a new one.
+            return Err(LogError::Missing(self.layout.log()));
+        }
         let mut current = self.log.write().unwrap_or_else(PoisonError::into_inner);
         let deadline = Instant::now() + READERS_LEAVE_WITHIN;
         while current.as_ref().is_some_and(|log| Arc::strong_count(log) > 1) {
@@ -192,12 +200,12 @@ impl Storage {
         Ok(log)
     }
 
-    /// Notes that the log has this record.
+    /// Notes, signed, that the log has this record.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn bear_witness(&self, head: Head) -> io::Result<()> {
-        Witness { sequence: head.sequence, hash: head.hash }.store(&self.layout.witness())
+    pub fn bear_witness(&self, cluster_id: UuidBytes, head: Head, signer: &Signer) -> io::Result<()> {
+        Witness::sign(cluster_id, head, signer).store(&self.layout.witness())
     }
 
     /// Whose log it is.
@@ -228,28 +236,66 @@ impl Storage {
 
     /// The state of the newest usable snapshot at or before a record, or the state before the first.
     fn nearest_snapshot(&self, target: Sequence) -> Result<StateAfter, LogError> {
-        let mut at_or_before = target;
-        while let Some(snapshot) = self.snapshots.newest(at_or_before) {
-            let sequence = snapshot.sequence;
-            match self.restore(&snapshot) {
-                Ok(state) => return Ok(StateAfter { state, hash: snapshot.record_hash }),
-                Err(detail) => tracing::warn!(%sequence, detail, "skipping a snapshot that is not of this log"),
+        for sequence in self.snapshots.list().into_iter().rev().filter(|sequence| *sequence <= target) {
+            if let Some(after) = self.restore(sequence)? {
+                return Ok(after);
             }
-            let Some(before) = sequence.0.checked_sub(1) else { break };
-            at_or_before = Sequence(before);
         }
         Ok(StateAfter { state: State::default(), hash: NO_HASH })
     }
 
-    fn restore(&self, snapshot: &Snapshot) -> Result<State, String> {
-        match self.log().and_then(|log| log.hash_of(snapshot.sequence)) {
-            Ok(hash) if hash != snapshot.record_hash => return Err("its record has another hash".into()),
+    /// The state of a snapshot; `None`, with a warning, if it is not one of this log.
+    fn restore(&self, sequence: Sequence) -> Result<Option<StateAfter>, LogError> {
+        let identity = self.identity()?;
+        let unusable = |detail: &dyn std::fmt::Display| {
+            tracing::warn!(%sequence, %detail, "skipping a snapshot that is not one of this log");
+            Ok(None)
+        };
+        let bad = |detail: &dyn std::fmt::Display| {
+            self.snapshots.note(sequence, false);
+            unusable(detail)
+        };
+        let Snapshot { record_hash, body, .. } = match self.snapshots.read(sequence, &identity) {
+            Ok(snapshot) => snapshot,
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                return bad(&error);
+            }
+            Err(error) => return unusable(&error),
+        };
+        match self.log()?.hash_of(sequence) {
+            Ok(hash) if hash != record_hash => return bad(&"its record has another hash"),
             // An archived record: the snapshot stands for itself, and the records behind it must follow from its hash.
             Ok(_) | Err(LogError::DamagedRecord { .. }) => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error),
         }
-        let state = State::from_snapshot_bytes(&snapshot.body).map_err(|error| error.to_string())?;
-        if state.sequence() == snapshot.sequence { Ok(state) } else { Err("it is of another record".into()) }
+        match State::from_snapshot_bytes(&body) {
+            Ok(state) if state.sequence() == sequence => {
+                self.snapshots.note(sequence, true);
+                Ok(Some(StateAfter { state, hash: record_hash }))
+            }
+            Ok(state) => bad(&format_args!("it is the state after record {}", state.sequence())),
+            Err(error) => bad(&error),
+        }
+    }
+
+    /// Part of the newest usable snapshot at or before a sequence: its sequence, at most `max_bytes` from an offset on,
+    /// and how many bytes it has in all; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn snapshot_part(
+        &self,
+        at_or_before: Sequence,
+        offset: u64,
+        max_bytes: usize,
+    ) -> Result<Option<(Sequence, Vec<u8>, u64)>, BundleError> {
+        for sequence in self.snapshots.list().into_iter().rev().filter(|sequence| *sequence <= at_or_before) {
+            if self.snapshots.is_known_good(sequence) || self.restore(sequence)?.is_some() {
+                let (part, total) = self.snapshots.part(sequence, offset, max_bytes)?;
+                return Ok(Some((sequence, part, total)));
+            }
+        }
+        Ok(None)
     }
 
     /// Shows the records from one to another to `visit`, in order and without a gap, from archives where they have
@@ -308,24 +354,4 @@ fn make_private(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }
-}
-
-fn check_witness(layout: &Layout, log: &Log) -> Result<(), LogError> {
-    let path = layout.witness();
-    let witness = Witness::load(&path).map_err(|error| LogError::Storage {
-        folder: path,
-        action: "opened",
-        detail: error.to_string(),
-    })?;
-    let Some(witness) = witness else { return Ok(()) };
-    let detail = match log.head()? {
-        head if head.sequence < witness.sequence => {
-            format!("it ends at record {}, but record {} was durable once", head.sequence, witness.sequence)
-        }
-        _ if log.hash_of(witness.sequence)? != witness.hash => {
-            format!("record {} is not the one that was durable once", witness.sequence)
-        }
-        _ => return Ok(()),
-    };
-    Err(LogError::Damaged { folder: log.folder().to_owned(), detail })
 }

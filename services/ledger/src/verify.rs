@@ -1,11 +1,12 @@
-//! Verifying the log: that nobody altered, removed or inserted a record, that the checkpoints are signed by the cluster's
-//! key, and that replaying the records gives the states that were signed.
+//! Verifying the log: that nobody altered, removed or inserted a record, that the checkpoints and the witness of the end are signed by
+//! the cluster's key, that replaying the records gives the states that were signed, and that the indexes can be read.
 
 use crate::{
     bundle::BundleError,
     log::{Hash, Identity, LogError, Stored, check_link},
     signing,
     storage::{StateAfter, Storage},
+    witness::{self, Unsigned},
 };
 use muster_domain::State;
 use muster_schemas::{
@@ -24,6 +25,8 @@ pub struct Progress {
     pub last: Sequence,
     /// Checkpoints whose signature and state were found to be right.
     pub checkpoints: u64,
+    /// The records at the end that no signature covers; known when all were verified.
+    pub unsigned: Unsigned,
     /// The first fault, if there is one.
     pub fault: Option<String>,
 }
@@ -48,6 +51,8 @@ pub struct Verification {
     passed: BTreeMap<Sequence, Found>,
     /// Where it began: what was signed before that cannot be compared.
     began_after: Sequence,
+    /// The last record whose signature by a checkpoint was found to be right.
+    signed_to: Sequence,
 }
 
 struct Found {
@@ -72,6 +77,7 @@ impl Verification {
             signed: BTreeSet::new(),
             passed: BTreeMap::new(),
             began_after: before,
+            signed_to: Sequence(0),
         };
         verification.look_ahead(storage)?;
         verification.note_if_signed(before);
@@ -86,6 +92,16 @@ impl Verification {
     /// Checkpoints whose signature and state were found to be right.
     pub fn checkpoints(&self) -> u64 {
         self.checkpoints
+    }
+
+    /// Whether it began with a record, or before it.
+    pub fn is_from(&self, first: Sequence) -> bool {
+        self.began_after < first
+    }
+
+    /// The digest of the state after the last record that was found to be good.
+    pub fn state_digest(&self) -> Hash {
+        self.state.digest()
     }
 
     /// Verifies at most `max_records` more, and calls `progress` now and then.
@@ -118,11 +134,31 @@ impl Verification {
             Err(error) => fault = fault.or(Some(error.to_string())),
             Ok(()) => {}
         }
-        Ok(self.progress(last, fault))
+        let mut progress = self.progress(last, fault);
+        if progress.fault.is_none() && progress.is_complete() {
+            match self.conclude(storage) {
+                Ok(unsigned) => {
+                    progress.fault = unsigned.objection(self.time);
+                    progress.unsigned = unsigned;
+                }
+                Err(error) if is_fault(&error) => progress.fault = Some(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(progress)
+    }
+
+    /// What is not in the records: the witness, which has to be of this log, and the indexes. Tells what no signature covers.
+    fn conclude(&self, storage: &Storage) -> Result<Unsigned, BundleError> {
+        let witnessed = storage.witness()?.map_or(Sequence(0), |witness| witness.sequence);
+        let log = storage.log()?;
+        log.read_indexes()?;
+        Ok(witness::unsigned(&log, witnessed.max(self.signed_to), self.verified())?)
     }
 
     fn progress(&self, last: Sequence, fault: Option<String>) -> Progress {
-        Progress { verified: self.verified(), last, checkpoints: self.checkpoints, fault }
+        let unsigned = Unsigned::default();
+        Progress { verified: self.verified(), last, checkpoints: self.checkpoints, unsigned, fault }
     }
 
     /// Learns which states have been signed by now. A checkpoint that this does not tell of is found to be a fault.
@@ -175,6 +211,7 @@ impl Verification {
             return Err(format!("replaying the log up to record {of} gives another state than the one signed"));
         }
         self.checkpoints += 1;
+        self.signed_to = self.signed_to.max(of);
         Ok(())
     }
 
@@ -189,8 +226,10 @@ impl Verification {
 fn is_fault(error: &BundleError) -> bool {
     match error {
         BundleError::Malformed { .. } => true,
-        BundleError::Log(error) => matches!(error, LogError::DamagedRecord { .. } | LogError::Damaged { .. }),
-        BundleError::Io(_) => false,
+        BundleError::Log(error) => {
+            matches!(error, LogError::DamagedRecord { .. } | LogError::Damaged { .. } | LogError::Witness { .. })
+        }
+        BundleError::Io(_) | BundleError::NoSuchRange { .. } => false,
     }
 }
 

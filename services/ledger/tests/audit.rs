@@ -2,12 +2,14 @@
 
 mod support;
 
-use muster_ledger::{Config, export, storage::Storage, verify_folder};
+use muster_ledger::{Config, export, log::Log, signing::Signer, storage::Storage, verify_folder, witness::Witness};
 use muster_schemas::{
     command::{Command, JobSelection, Query, QueryAnswer},
     event::Event,
     ids::{CommandId, JobId, Sequence},
 };
+use serde_json::Value;
+use sha2::Digest as _;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -37,10 +39,106 @@ fn last_signed(folder: &Path) -> Sequence {
 
 /// A verdict of `ops/verify-bundle`: whether it holds, and what it prints.
 fn verify_bundle(bundle: &Path) -> (bool, String) {
+    let (status, text) = verdict(bundle, &[]);
+    (status == 0, text)
+}
+
+/// The status of `ops/verify-bundle` with these options, and what it prints.
+fn verdict(bundle: &Path, options: &[&str]) -> (i32, String) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ops/verify-bundle");
-    let output = process::Command::new("python3").arg("-B").arg(script).arg(bundle).output().expect("python3 runs");
+    let mut command = process::Command::new("python3");
+    let output = command.arg("-B").arg(script).arg(bundle).args(options).output().expect("python3 runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (output.status.success(), text)
+    (output.status.code().expect("it ends by itself"), text)
+}
+
+/// The lines of a bundle with its chain and its checksum made right, and nothing signed: what somebody can write who knows the
+/// format and has no key.
+fn unsigned_bundle(header: &str, records: &[Value]) -> String {
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let bytes_of = |text: &str| -> Vec<u8> {
+        let pairs = text.as_bytes().chunks(2);
+        pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    };
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    let first = header["first"].as_u64().unwrap();
+    header["last"] = (first + records.len() as u64 - 1).into();
+    let mut hash = bytes_of(header["previous_hash"].as_str().unwrap());
+    let mut text = format!("{header}\n");
+    for (number, record) in records.iter().enumerate() {
+        let mut record = record.clone();
+        record["sequence"] = (first + number as u64).into();
+        hash.extend(bytes_of(record["payload"].as_str().unwrap()));
+        hash = blake3::hash(&hash).as_bytes().to_vec();
+        record["hash"] = digits(&hash).into();
+        text += &format!("{record}\n");
+    }
+    let sha256 = digits(&sha2::Sha256::digest(text.as_bytes()));
+    text + &format!("{{\"records\":{},\"sha256\":\"{sha256}\"}}\n", records.len())
+}
+
+/// F3: four bundles that were forged without the key, each with a right chain and a right checksum.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_that_is_not_signed_proves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    ledger.submit(10).await;
+    ledger.stop().await;
+    let ledger = Ledger::start(config(folder.path())).await;
+    ledger.submit(10).await;
+    ledger.stop().await;
+    let bundle = folder.path().join("bundle");
+    export_to(folder.path(), &bundle, 1, 0);
+    let whole = fs::read_to_string(&bundle).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let header = lines[0];
+    let records: Vec<Value> =
+        lines[1..lines.len() - 1].iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let key = serde_json::from_str::<Value>(header).unwrap()["public_key"].as_str().unwrap().to_owned();
+    let with_key = ["--public-key", &key];
+    assert_eq!(verdict(&bundle, &with_key).0, 0);
+
+    let is_checkpoint = |record: &&Value| record.get("checkpoint").is_some();
+    let altered = |mut record: Value| {
+        record["record"]["actor"] = "mallory".into();
+        record
+    };
+    let at = records.iter().position(|record| !is_checkpoint(&record)).unwrap() + 3;
+    let decoded: Vec<Value> = records
+        .iter()
+        .enumerate()
+        .map(|(n, record)| if n == at { altered(record.clone()) } else { record.clone() })
+        .collect();
+    let cut = &records[..records.len() * 9 / 10];
+    let without: Vec<Value> = records
+        .iter()
+        .enumerate()
+        .filter(|(n, record)| *n != at && !is_checkpoint(record))
+        .map(|(_, record)| record.clone())
+        .collect();
+    let mut replaced = vec![records[0].clone()];
+    replaced.extend(records.iter().filter(|record| !is_checkpoint(record)).skip(1).map(|_| records[at].clone()));
+    for (what, records) in [
+        ("a decoded record altered", &decoded[..]),
+        ("the end cut off", cut),
+        ("a record and all checkpoints taken out", &without),
+        ("every record but the first replaced", &replaced),
+    ] {
+        let forged = folder.path().join("forged");
+        fs::write(&forged, unsigned_bundle(header, records)).unwrap();
+        for options in [&with_key[..], &[]] {
+            let (status, text) = verdict(&forged, options);
+            assert!(status == 3 && text.starts_with("NOT PROVEN"), "{what}: {status} {text}");
+            assert!(text.contains("decoded records are not proven"), "{what}: {text}");
+        }
+        let allowed = ["--public-key", &key, "--allow-unsigned"];
+        let (status, text) = verdict(&forged, &allowed);
+        let has_signature = records.iter().any(|record| is_checkpoint(&record));
+        assert_eq!(status, if has_signature { 0 } else { 3 }, "{what}: {text}");
+        assert!(!text.contains("VALID:"), "{what}: {text}");
+        let tail = format!(" to {}\n", records.len());
+        assert!(text.contains("no signature covers the records ") && text.contains(&tail), "{what}: {text}");
+    }
 }
 
 fn export_to(folder: &Path, bundle: &Path, first: u64, last: u64) -> muster_ledger::export::Exported {
@@ -63,7 +161,7 @@ async fn a_log_with_checkpoints_verifies_at_rest_and_while_it_grows() {
     let (mut from, mut checkpoints, mut calls) = (Sequence(1), 0, 0);
     loop {
         let query = Query::Verify { from, max_records: 400 };
-        let QueryAnswer::Verified { to, complete, checkpoints: more, fault } =
+        let QueryAnswer::Verified { to, complete, checkpoints: more, fault, .. } =
             ledger.client.query(&query).await.unwrap()
         else {
             panic!("not verified");
@@ -187,7 +285,11 @@ async fn a_forged_checkpoint_is_found_by_both() {
     muster_schemas::codec::encode_into(&record, &mut forged).unwrap();
     db.put_cf(records, key, forged).unwrap();
     drop(db);
-    fs::remove_file(folder.path().join("ledger/witness")).unwrap();
+    // By somebody who can have the end signed.
+    let forged = Log::open_read_only(&log).unwrap();
+    let (cluster_id, head) = (forged.identity().unwrap().unwrap().cluster_id, forged.head().unwrap());
+    let key = Signer::load(&folder.path().join("ledger.key")).unwrap();
+    Witness::sign(cluster_id, head, &key).store(&folder.path().join("ledger/witness")).unwrap();
 
     let found = verify_folder(folder.path(), |_| {}).unwrap();
     assert!(found.fault.as_ref().is_some_and(|fault| fault.contains("not the cluster's")), "{found:?}");

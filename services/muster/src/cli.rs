@@ -224,6 +224,20 @@ pub struct UpOptions {
     /// The configuration file [default: /etc/muster/muster.toml if it exists]
     #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG", hide_env_values = true)]
     pub config: Option<PathBuf>,
+    /// What to do without the log that was there.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// What a ledger may do once although the log is not what it was.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct LogOptions {
+    /// Begin a new log although the key, the spool or the books of an earlier one are there: a new cluster, with jobs from 1
+    #[arg(long)]
+    pub new_log: bool,
+    /// Go on from the end that the log has now, although records that were durable are gone or the witness is not to be believed
+    #[arg(long)]
+    pub accept_log_end: bool,
 }
 
 /// `muster serve`.
@@ -238,6 +252,9 @@ pub struct ServeOptions {
     /// The node that the executor serves [default: this host's name]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
+    /// What to do without the log that was there.
+    #[command(flatten)]
+    pub log: LogOptions,
 }
 
 /// A role that a process can have, in the order in which they are started: the executor waits until the cluster has its

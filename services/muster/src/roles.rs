@@ -4,7 +4,7 @@ mod cluster;
 mod group;
 
 use crate::{
-    cli::{ConnectionOptions, Role, ServeOptions, UpOptions},
+    cli::{ConnectionOptions, LogOptions, Role, ServeOptions, UpOptions},
     config::{self, Loaded},
     connection::SOCKET,
     descriptions::Dialect,
@@ -31,12 +31,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Enough for a small cluster and few enough for a small footprint. The decide loop of the ledger has its own thread.
 const WORKER_THREADS: usize = 2;
 
+/// The file of the accounting's books in the data folder.
+const BOOKS: &str = "accounting.books";
+/// The file of a spool that says which cluster's it is.
+const SPOOL_IDENTITY: &str = "cluster";
+
 /// Runs a whole system with emulated nodes until it is told to stop.
 pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult {
     let mut loaded = config::load(options.config.as_deref())?;
     let policy = options.policy.as_deref().map(policies::load).transpose()?;
     let data_dir = connection.data_dir()?;
     make_data_dir(&data_dir)?;
+    heed_log_options(&mut loaded, options.log);
     let nodes = cluster::Emulated::plan(&data_dir, &loaded, options)?;
     let first_start = cluster::is_first_start(&data_dir);
     let describes_cluster = loaded.file.describes_cluster();
@@ -74,6 +80,7 @@ pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandR
     let mut loaded = config::load(options.config.as_deref())?;
     let data_dir = connection.data_dir()?;
     make_data_dir(&data_dir)?;
+    heed_log_options(&mut loaded, options.log);
     let mut roles = options.roles.clone();
     roles.sort();
     roles.dedup();
@@ -102,6 +109,11 @@ pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandR
         }
         Ok(names.join(", "))
     })
+}
+
+fn heed_log_options(loaded: &mut Loaded, options: LogOptions) {
+    let ledger = &mut loaded.configuration.ledger;
+    (ledger.new_log, ledger.accept_log_end) = (options.new_log, options.accept_log_end);
 }
 
 /// What telemetry says of this process.
@@ -227,7 +239,11 @@ impl Host {
         let bus = bus.clone();
         match role {
             Role::Ledger => {
-                let config = muster_ledger::Config { data_dir: self.data_dir.clone(), ..configuration.ledger.clone() };
+                let config = muster_ledger::Config {
+                    data_dir: self.data_dir.clone(),
+                    traces: self.traces(),
+                    ..configuration.ledger.clone()
+                };
                 self.group
                     .start_ledger(|ready, stop| muster_ledger::serve(bus, config, Arc::new(Dialect), ready, stop))
                     .await
@@ -255,7 +271,7 @@ impl Host {
             }
             Role::Accounting => {
                 let mut config = configuration.accounting.clone();
-                config.snapshot_file.get_or_insert_with(|| self.data_dir.join("accounting.books"));
+                config.snapshot_file.get_or_insert_with(|| self.data_dir.join(BOOKS));
                 self.group.start("accounting", |ready, stop| muster_accounting::serve(bus, config, ready, stop)).await
             }
             Role::Gateway => {
@@ -284,6 +300,14 @@ impl Host {
             config.scheduler = self.data_dir.display().to_string();
         }
         config
+    }
+
+    /// Files that a cluster leaves on this host when it has run: the books, and what the spools say whose they are.
+    fn traces(&self) -> Vec<PathBuf> {
+        let configuration = &self.loaded.configuration;
+        let books = configuration.accounting.snapshot_file.clone().unwrap_or_else(|| self.data_dir.join(BOOKS));
+        let spools = std::fs::read_dir(self.data_dir.join(cluster::SPOOLS)).into_iter().flatten().flatten();
+        std::iter::once(books).chain(spools.map(|spool| spool.path().join(SPOOL_IDENTITY))).collect()
     }
 
     fn spool_of(&self, node: &str) -> PathBuf {

@@ -273,7 +273,7 @@ impl<'c> Planner<'c> {
         let told = waiting.iter().take(self.config.max_waiting);
         let told = told.map(|job| WaitingJob { job: job.id, reason: reason.clone() });
         let reasons = told.filter(|waiting| external::is_news(self.state(), waiting)).collect();
-        ProposedPlan { seen: self.state().sequence(), at: now, reasons, ..ProposedPlan::default() }
+        ProposedPlan { seen: self.state().sequence(), at: now, reasons, external: true, ..ProposedPlan::default() }
     }
 
     async fn commit(&mut self, plan: ProposedPlan) -> anyhow::Result<Sequence> {

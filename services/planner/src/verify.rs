@@ -3,7 +3,7 @@
 //!
 //! The log says for every plan what it was made from: the record that was last seen, the time, and the jobs left out. What
 //! a plan says that the ledger knew already is not recorded, so of reasons, promises and predictions those are compared
-//! that were. An external planner does not run again: its plans are told apart where they show it.
+//! that were. An external planner does not run again: its plans say that they are of one.
 
 mod compare;
 
@@ -17,8 +17,7 @@ use compare::Decision;
 use muster_domain::State;
 use muster_schemas::{
     JobId, Sequence, codec,
-    event::{Event, Record, WaitingJob},
-    job::WaitReason,
+    event::{Event, Record},
     plan::PlanRecord,
     policy::Policy,
 };
@@ -42,7 +41,7 @@ pub struct Verdict {
     pub equal: u64,
     /// Those that did not.
     pub differing: u64,
-    /// Plans of an external planner, as far as they show it. They are not made again.
+    /// Plans of an external planner. They are not made again.
     pub external: u64,
     /// Plans made from a state that was not kept: before the first record read, or so many records earlier.
     pub out_of_reach: u64,
@@ -128,7 +127,7 @@ impl Verifier {
     }
 
     fn decide(&mut self, record: &Record, plan: &PlanRecord) {
-        if is_external(plan) {
+        if plan.external {
             self.verdict.external += 1;
             return;
         }
@@ -196,14 +195,4 @@ impl Verifier {
             self.hasher.update(&bytes);
         }
     }
-}
-
-/// Whether the plan shows that another program made it: by its reasons, or by predictions beside decisions, which the
-/// planner of muster itself makes apart.
-fn is_external(plan: &PlanRecord) -> bool {
-    let PlanRecord { reasons, slots, predictions, refused, refused_changes, .. } = plan;
-    let speaks =
-        |waiting: &WaitingJob| matches!(waiting.reason, WaitReason::ExternalPlanner(_) | WaitReason::PlannerFailed(_));
-    let decides = !(reasons.is_empty() && slots.is_empty() && refused.is_empty() && refused_changes.is_empty());
-    reasons.iter().any(speaks) || decides && !predictions.is_empty()
 }

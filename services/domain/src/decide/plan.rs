@@ -28,8 +28,9 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     access.require_planner()?;
     let state = access.state;
     let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
-    let ProposedPlan { start_facts, growths, shrinks, preemptions, reserved, pass, epoch, backfill_pass, .. } =
-        proposed;
+    let ProposedPlan {
+        start_facts, growths, shrinks, preemptions, reserved, pass, epoch, backfill_pass, external, ..
+    } = proposed;
     if seen > state.sequence() {
         return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
     }
@@ -74,6 +75,7 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         reasons: reasons.into_iter().filter(|waiting| plan.is_news(waiting)).collect(),
         slots: slots.into_iter().filter(|planned| plan.is_new_slot(planned)).collect(),
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
+        external,
     };
     let says_something =
         !(refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty());

@@ -116,20 +116,29 @@ impl Verification {
 
     async fn step(&mut self) -> VerifyProgress {
         let query = Query::Verify { from: self.next, max_records: VERIFY_RECORDS };
-        let (to, complete, checkpoints, fault) = match self.app.ledger.query(&query).await {
-            Ok(QueryAnswer::Verified { to, complete, checkpoints, fault }) => (to, complete, checkpoints, fault),
-            Ok(other) => (self.next, false, 0, Some(unexpected(&other).0.message)),
-            Err(error) => (self.next, false, 0, Some(format!("it could not be verified: {error}"))),
-        };
-        let stuck = !complete && fault.is_none() && to < self.next;
-        self.next = to.next();
-        self.checkpoints += checkpoints;
-        VerifyProgress {
+        let (to, head, checkpoints) = (self.next, self.head, self.checkpoints);
+        let unable = |fault: String| VerifyProgress {
             to,
-            head: self.head.max(to),
-            complete,
-            checkpoints: self.checkpoints,
-            fault: fault.or_else(|| stuck.then(|| "the ledger does not come forward".to_owned())),
+            head,
+            complete: false,
+            checkpoints,
+            unsigned_records: 0,
+            unsigned_since: None,
+            fault: Some(fault),
+        };
+        let mut progress = match self.app.ledger.query(&query).await {
+            Ok(QueryAnswer::Verified { to, complete, checkpoints, unsigned_records, unsigned_since, fault }) => {
+                let (head, checkpoints) = (self.head.max(to), self.checkpoints + checkpoints);
+                VerifyProgress { to, head, complete, checkpoints, unsigned_records, unsigned_since, fault }
+            }
+            Ok(other) => unable(unexpected(&other).0.message),
+            Err(error) => unable(format!("it could not be verified: {error}")),
+        };
+        if !progress.complete && progress.fault.is_none() && progress.to < self.next {
+            progress.fault = Some("the ledger does not come forward".to_owned());
         }
+        self.next = progress.to.next();
+        self.checkpoints = progress.checkpoints;
+        progress
     }
 }

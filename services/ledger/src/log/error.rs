@@ -27,6 +27,17 @@ pub enum LogError {
         /// What is wrong, as far as is known.
         detail: String,
     },
+    /// The log is not the one that its witness tells of, or the witness cannot be believed.
+    #[error(
+        "the log in {folder} does not end as it did: {detail}. Restore the folder from a backup; or, to go on from the end that the \
+         log has now, start the ledger once with --accept-log-end. Nothing was changed"
+    )]
+    Witness {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
     /// A record is not what it should be.
     #[error("record {sequence} of the log is damaged: {detail}")]
     DamagedRecord {

@@ -7,8 +7,8 @@ use crate::{
     terminal::Progress,
 };
 use muster_commands::stderr_line;
-use muster_ledger::bundle::BundleError;
-use muster_schemas::Sequence;
+use muster_ledger::{bundle::BundleError, verify, witness::Unsigned};
+use muster_schemas::{Sequence, Timestamp, views::VerifyProgress};
 use serde::Serialize;
 use std::path::Path;
 
@@ -27,10 +27,20 @@ struct Verdict {
     verified_to: Sequence,
     last: Sequence,
     checkpoints: u64,
+    unsigned_records: u64,
+    unsigned_since: Option<Timestamp>,
     fault: Option<String>,
 }
 
 impl Verdict {
+    /// Which records are signed.
+    fn coverage(&self) -> String {
+        match self.unsigned_since {
+            Some(since) => format!("no signature covers the last {} records, since {since}", self.unsigned_records),
+            None => "signatures cover all of them".to_owned(),
+        }
+    }
+
     fn tell(&self, json: bool) -> CommandResult {
         if json {
             show::print_json(self)?;
@@ -46,6 +56,7 @@ impl Verdict {
                         "the history verifies: {} records in one chain, {} signed checkpoints, every digest reached again",
                         self.verified_to, self.checkpoints
                     );
+                    println!("{}", self.coverage());
                 }
                 Ok(0)
             }
@@ -63,7 +74,8 @@ fn verify_running(connection: &ConnectionOptions, json: bool) -> CommandResult {
         return Err(Failure::failed(format!("the verification ended early, after record {}", report.to)));
     }
     let last = Sequence(report.head.0.max(report.to.0));
-    Verdict { verified_to: report.to, last, checkpoints: report.checkpoints, fault: report.fault }.tell(json)
+    let VerifyProgress { to: verified_to, checkpoints, unsigned_records, unsigned_since, fault, .. } = report;
+    Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault }.tell(json)
 }
 
 fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
@@ -73,8 +85,9 @@ fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
     });
     drop(progress);
     let report = report.map_err(|error| unreadable(&error))?;
-    Verdict { verified_to: report.verified, last: report.last, checkpoints: report.checkpoints, fault: report.fault }
-        .tell(json)
+    let verify::Progress { verified: verified_to, last, checkpoints, unsigned, fault } = report;
+    let Unsigned { records: unsigned_records, since: unsigned_since } = unsigned;
+    Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault }.tell(json)
 }
 
 fn unreadable(error: &BundleError) -> Failure {

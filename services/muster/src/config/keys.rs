@@ -404,6 +404,12 @@ const LEDGER: Section = Section {
             "A signed checkpoint of log and state is made after so many records, but never so often that it takes more than a tenth of one processor.",
         ),
         key(
+            "checkpoint_every_seconds",
+            from_to(1, YEAR_SECONDS),
+            "60",
+            "A checkpoint is also made when there have been records without one for so long, within the same bound.",
+        ),
+        key(
             "command_retention_seconds",
             from_to(86_400, YEAR_SECONDS),
             "172800",

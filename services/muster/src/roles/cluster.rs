@@ -171,7 +171,14 @@ mod tests {
     use super::*;
 
     fn options(nodes: Option<u32>, cpus: Option<u32>) -> UpOptions {
-        UpOptions { nodes, cpus, memory: Some(1 << 30), policy: None, config: None }
+        UpOptions {
+            nodes,
+            cpus,
+            memory: Some(1 << 30),
+            policy: None,
+            config: None,
+            log: crate::cli::LogOptions::default(),
+        }
     }
 
     #[test]

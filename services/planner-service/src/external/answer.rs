@@ -63,6 +63,7 @@ pub(crate) fn propose(state: &State, cycle: &Cycle, answer: ExternalPlan) -> Pro
         .collect();
     proposal.plan.seen = cycle.seen;
     proposal.plan.at = cycle.at;
+    proposal.plan.external = true;
     proposal
 }
 

@@ -1,0 +1,202 @@
+//! The signed end of the log: a small file beside it that says, signed by the ledger's key, which record was durable. The hash of
+//! that record covers all before it, so what stands at or before it cannot be altered or taken away unseen without the key.
+
+use crate::{
+    from_hex, hex,
+    log::{Hash, Head, Identity, Log, LogError},
+    signing::{self, Signer},
+};
+use muster_schemas::{
+    event::{SignatureBytes, uuid_bytes::UuidBytes},
+    ids::Sequence,
+    time::Timestamp,
+};
+use std::{fs, io, path::Path, time::Duration};
+
+/// Records that no signature covers can span so much time, and no more: the end is signed each second, and a checkpoint made each
+/// minute. More of them were not written by a ledger that runs as it should.
+pub const LONGEST_UNSIGNED: Duration = Duration::from_secs(60);
+/// No witness is larger.
+const MAX_BYTES: u64 = 4096;
+
+/// A record that was durable once. A log that does not have it lost its end, or is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// The record.
+    pub sequence: Sequence,
+    /// Its hash.
+    pub hash: Hash,
+    cluster_id: UuidBytes,
+    signature: SignatureBytes,
+}
+
+/// Records at the end of a log that no signature covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsigned {
+    /// How many.
+    pub records: u64,
+    /// The time of the first of them.
+    pub since: Option<Timestamp>,
+}
+
+impl Witness {
+    /// The witness of a record, signed.
+    pub fn sign(cluster_id: UuidBytes, head: Head, signer: &Signer) -> Self {
+        let Head { sequence, hash, .. } = head;
+        let signature = signer.sign(text(cluster_id, sequence, &hash).as_bytes());
+        Self { sequence, hash, cluster_id, signature }
+    }
+
+    /// Replaces the file with this one. After a crash of the machine it is this or an earlier one, whole.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn store(&self, path: &Path) -> io::Result<()> {
+        let draft = path.with_extension("draft");
+        fs::write(&draft, self.render())?;
+        fs::File::open(&draft)?.sync_data()?;
+        fs::rename(&draft, path)
+    }
+
+    /// Reads what [`Witness::store`] wrote; `None` if there is no file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is anything else: [`io::ErrorKind::InvalidData`].
+    pub fn load(path: &Path) -> io::Result<Option<Self>> {
+        use io::Read as _;
+        let file = match fs::File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+        let parsed = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
+        parsed.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not what a ledger writes"))
+    }
+
+    fn render(&self) -> String {
+        let signature = hex(&[self.signature.r, self.signature.s].concat());
+        format!("{}signature {signature}\n", text(self.cluster_id, self.sequence, &self.hash))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines().skip(1);
+        let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+        let cluster_id = UuidBytes(*uuid::Uuid::parse_str(field("cluster")?).ok()?.as_bytes());
+        let sequence = Sequence(field("sequence")?.parse().ok()?);
+        let hash = from_hex(field("record")?)?.try_into().ok()?;
+        let signature = signing::signature_from_hex(field("signature")?)?;
+        let witness = Self { sequence, hash, cluster_id, signature };
+        // There is one way to write it, so that no change of the file is without a meaning.
+        (witness.render() == text).then_some(witness)
+    }
+
+    /// Checks that it was signed by the key of a log, and that the log has its record.
+    ///
+    /// # Errors
+    /// [`LogError::Witness`] if not; else as reading the log fails.
+    pub(crate) fn check(&self, log: &Log, identity: &Identity) -> Result<(), LogError> {
+        let objection = |detail: String| Err(LogError::Witness { folder: log.folder().to_owned(), detail });
+        let text = text(self.cluster_id, self.sequence, &self.hash);
+        if self.cluster_id != identity.cluster_id {
+            return objection("its witness is of another cluster".into());
+        }
+        if !signing::is_signed(&identity.public_key, text.as_bytes(), &self.signature) {
+            return objection("its witness is not signed by the key of the log".into());
+        }
+        let (last, durable) = (log.head()?.sequence, self.sequence);
+        if last < durable {
+            let gone = durable.0 - last.0;
+            return objection(format!(
+                "it ends at record {last}, but record {durable} was durable once: {gone} records are gone"
+            ));
+        }
+        if log.hash_of(durable)? != self.hash {
+            return objection(format!("record {durable} is not the one that was durable once: history was rewritten"));
+        }
+        Ok(())
+    }
+}
+
+/// What a witness, or none, says of a log; returns it if it is to be believed. A log without a record needs none.
+///
+/// # Errors
+/// [`LogError::Witness`] if the log is not what it was.
+pub(crate) fn check(found: io::Result<Option<Witness>>, log: &Log) -> Result<Option<Witness>, LogError> {
+    let objection = |detail: String| Err(LogError::Witness { folder: log.folder().to_owned(), detail });
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return objection(format!("its witness cannot be read: {error}")),
+    };
+    match (found, log.identity()?) {
+        (Some(witness), Some(identity)) => witness.check(log, &identity).map(|()| Some(witness)),
+        // The first start was interrupted: a log's witness is there before its first record.
+        (Some(Witness { sequence: Sequence(1), .. }) | None, None) => Ok(None),
+        (Some(witness), None) => {
+            objection(format!("it has no record, but record {} was durable once", witness.sequence))
+        }
+        (None, Some(_)) => objection("its witness is missing".into()),
+    }
+}
+
+/// The records of a log that ends at `last` behind one that is signed.
+///
+/// # Errors
+/// If the log cannot be read.
+pub(crate) fn unsigned(log: &Log, signed: Sequence, last: Sequence) -> Result<Unsigned, LogError> {
+    let records = last.0.saturating_sub(signed.0);
+    let since = if records == 0 { None } else { log.record(signed.next())?.map(|record| record.time) };
+    Ok(Unsigned { records, since })
+}
+
+impl Unsigned {
+    /// What is wrong about so many records without a signature in a log that ends at this time; `None` if it can be.
+    pub fn objection(&self, end: Timestamp) -> Option<String> {
+        let since = self.since?;
+        let longest = i64::try_from(LONGEST_UNSIGNED.as_micros()).unwrap_or(i64::MAX);
+        (end.micros_since(since) > longest).then(|| {
+            format!(
+                "no signature covers its last {} records, since {since}, and a ledger leaves no more than {} s unsigned: its witness \
+                 was put back to an earlier one, or could not be written",
+                self.records,
+                LONGEST_UNSIGNED.as_secs()
+            )
+        })
+    }
+}
+
+/// The text that a witness's signature is of; `docs/audit.md` describes it.
+fn text(cluster_id: UuidBytes, sequence: Sequence, hash: &Hash) -> String {
+    format!("muster end 1\ncluster {cluster_id}\nsequence {sequence}\nrecord {}\n", hex(hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_change_of_the_file_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("witness");
+        assert_eq!(Witness::load(&path).unwrap(), None);
+        let signer = Signer::load_or_draft(&folder.path().join("key")).unwrap();
+        let head = Head { sequence: Sequence(7), hash: [3; 32], time: Timestamp(5) };
+        let witness = Witness::sign(UuidBytes([9; 16]), head, &signer);
+        witness.store(&path).unwrap();
+        assert_eq!(Witness::load(&path).unwrap(), Some(witness));
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            fs::write(&path, &whole[..at]).unwrap();
+            assert!(Witness::load(&path).is_err(), "cut to {at}");
+            let mut altered = whole.clone();
+            altered[at] ^= 1;
+            fs::write(&path, &altered).unwrap();
+            let still = Witness::load(&path).ok().flatten();
+            let is_signed = still.is_some_and(|found| {
+                let text = text(found.cluster_id, found.sequence, &found.hash);
+                signing::is_signed(&signer.public_key(), text.as_bytes(), &found.signature)
+            });
+            assert!(!is_signed, "altered at {at}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! What an attacker without the key, or a clumsy administrator, does to the data folder: the ledger and `audit verify` notice.
+//! M-LOG-9
+
+mod support;
+
+use muster_bus::LocalBus;
+use muster_domain::State;
+use muster_ledger::{
+    Config,
+    signing::Signer,
+    snapshots::{Snapshot, Snapshots},
+    storage::Storage,
+    verify::Progress,
+    verify_folder,
+    witness::Witness,
+};
+use muster_schemas::{
+    codec,
+    command::{Query, QueryAnswer},
+    event::{Actor, Event, Owner, Record},
+    ids::Sequence,
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use support::{Ledger, config, copy, files};
+
+/// Waits until something is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn witness_of(folder: &Path) -> PathBuf {
+    folder.join("ledger/witness")
+}
+
+/// Waits until the end of the log is signed.
+async fn witnessed(ledger: &Ledger, folder: &Path) {
+    let head = ledger.head().await;
+    let is_signed = || Witness::load(&witness_of(folder)).unwrap().is_some_and(|witness| witness.sequence >= head);
+    until("the end was signed", async || is_signed()).await;
+}
+
+/// What is found on disk after everything was killed, with the end of the log signed.
+async fn killed(to: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    for _ in 0..20 {
+        ledger.submit(2).await;
+    }
+    witnessed(&ledger, folder.path()).await;
+    copy(folder.path(), to);
+    ledger.stop().await;
+}
+
+/// Rewrites records as somebody does who knows the format and has no key: with a right chain.
+fn forge(folder: &Path, from: Sequence, change: impl Fn(&mut Record)) {
+    let log = folder.join("ledger/log");
+    let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
+    let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), &log, &families).unwrap();
+    let records = db.cf_handle("records").unwrap();
+    let mut hash: Option<[u8; 32]> = None;
+    let all: Vec<_> = db.iterator_cf(records, rocksdb::IteratorMode::Start).map(Result::unwrap).collect();
+    for (key, value) in all {
+        let mut record: Record = codec::decode(&value[32..]).unwrap();
+        if record.sequence < from {
+            continue;
+        }
+        change(&mut record);
+        let mut forged = hash.map_or_else(|| value[..32].to_vec(), |hash| hash.to_vec());
+        codec::encode_into(&record, &mut forged).unwrap();
+        hash = Some(*blake3::hash(&forged).as_bytes());
+        db.put_cf(records, key, forged).unwrap();
+    }
+    db.flush_cf(records).unwrap();
+}
+
+/// Another user's name on what users did.
+fn of_mallory(record: &mut Record) {
+    let mallory = || Owner { user: "mallory".into(), uid: 4711, gid: 4711 };
+    if let Actor::User(_) = &*record.actor {
+        record.actor = Arc::new(Actor::User(mallory()));
+    }
+    if let Event::JobSubmitted { owner, .. } = &mut record.event {
+        *owner = Arc::new(mallory());
+    }
+}
+
+/// What a verification says that does not pass; `None` if it passes.
+fn objection(folder: &Path) -> Option<String> {
+    match verify_folder(folder, |_| {}) {
+        Ok(Progress { fault, .. }) => fault,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+async fn refusal(config: Config) -> String {
+    match Ledger::try_start_on(LocalBus::new(), config).await {
+        Ok(_) => panic!("it starts"),
+        Err(error) => format!("{error:#}"),
+    }
+}
+
+/// Whether start and verification both object, in these words.
+async fn both_object(folder: &Path, words: &str) {
+    let found = objection(folder).unwrap_or_default();
+    assert!(found.contains(words), "verify says: {found}");
+    let found = refusal(config(folder)).await;
+    assert!(found.contains(words) && found.contains("--accept-log-end"), "start says: {found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_behind_the_last_checkpoint_cannot_be_rewritten() {
+    let folder = tempfile::tempdir().unwrap();
+    killed(folder.path()).await;
+    assert_eq!(objection(folder.path()), None);
+    forge(folder.path(), Sequence(20), of_mallory);
+    both_object(folder.path(), "history was rewritten").await;
+    let witness = fs::read(witness_of(folder.path())).unwrap();
+    fs::remove_file(witness_of(folder.path())).unwrap();
+    both_object(folder.path(), "its witness is missing").await;
+    fs::write(witness_of(folder.path()), &witness[..witness.len() - 3]).unwrap();
+    both_object(folder.path(), "its witness cannot be read").await;
+    // One of a key of the attacker's own.
+    let other = tempfile::tempdir().unwrap();
+    let signer = Signer::load_or_draft(&other.path().join("key")).unwrap();
+    let (cluster_id, head) = {
+        let log = folder.path().join("ledger/log");
+        let log = muster_ledger::log::Log::open_read_only(&log).unwrap();
+        (log.identity().unwrap().unwrap().cluster_id, log.head().unwrap())
+    };
+    Witness::sign(cluster_id, head, &signer).store(&witness_of(folder.path())).unwrap();
+    both_object(folder.path(), "not signed by the key").await;
+
+    let accepting = Config { accept_log_end: true, ..config(folder.path()) };
+    Ledger::start(accepting).await.stop().await;
+    assert_eq!(objection(folder.path()), None, "who accepts it has it signed");
+}
+
+/// The end of the write-ahead log is where a crash leaves half a record: cut off there, the log opens as if nothing had been.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_lost_its_signed_end_is_told_with_the_remedy() {
+    let whole = tempfile::tempdir().unwrap();
+    killed(whole.path()).await;
+    let wal = files(&whole.path().join("ledger/log"), ".log").pop().unwrap();
+    let wal = wal.strip_prefix(whole.path()).unwrap();
+    let length = fs::metadata(whole.path().join(wal)).unwrap().len();
+    for tenths in [10, 50, 90, 99] {
+        let folder = tempfile::tempdir().unwrap();
+        copy(whole.path(), folder.path());
+        let file = fs::File::options().write(true).open(folder.path().join(wal)).unwrap();
+        file.set_len(length * tenths / 100).unwrap();
+        both_object(folder.path(), "was durable once").await;
+        assert!(objection(folder.path()).unwrap().contains("records are gone"));
+    }
+}
+
+/// What is unsigned is told: how many records, and since when. A ledger never leaves a minute of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn records_that_no_signature_covers_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    let early = fs::read(witness_of(folder.path())).unwrap();
+    let before = ledger.head().await;
+    ledger.submit(3).await;
+    let after = ledger.head().await;
+    let copied = tempfile::tempdir().unwrap();
+    copy(folder.path(), copied.path());
+    let first = ledger.records(before.next()).await.remove(0).time;
+    ledger.stop().await;
+    fs::write(witness_of(copied.path()), &early).unwrap();
+    let early = Witness::load(&witness_of(copied.path())).unwrap().unwrap().sequence;
+    let found = verify_folder(copied.path(), |_| {}).unwrap();
+    assert_eq!((found.fault, found.verified), (None, after));
+    assert_eq!(found.unsigned.records, after.0 - early.0);
+    assert!(found.unsigned.since.is_some_and(|since| since <= first), "{:?}", found.unsigned);
+
+    let rewritten = tempfile::tempdir().unwrap();
+    copy(copied.path(), rewritten.path());
+    forge(rewritten.path(), after, |record| record.time = record.time.plus_micros(100_000_000));
+    both_object(rewritten.path(), "no signature covers its last").await;
+
+    Ledger::start(config(copied.path())).await.stop().await;
+    let found = verify_folder(copied.path(), |_| {}).unwrap();
+    assert_eq!((found.fault, found.unsigned.records), (None, 0));
+}
+
+fn busy(folder: &Path) -> Config {
+    Config { snapshot_every_records: 1000, ..config(folder) }
+}
+
+/// A folder with a snapshot, after a clean stop.
+async fn with_snapshot(folder: &Path) -> PathBuf {
+    let ledger = Ledger::start(busy(folder)).await;
+    for _ in 0..11 {
+        ledger.submit(100).await;
+    }
+    ledger.stop().await;
+    let found = files(&folder.join("ledger/snapshots"), ".snapshot");
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+/// A snapshot of a state in which all jobs are of somebody else.
+fn forged_snapshot(folder: &Path) -> Snapshot {
+    let storage = Storage::open_read_only(folder).unwrap();
+    let record_hash = storage.log().unwrap().hash_of(Sequence(1000)).unwrap();
+    let mut state = State::default();
+    let read = storage.read(Sequence(1), Sequence(1000), |stored| {
+        let mut record = stored.record()?;
+        of_mallory(&mut record);
+        state.apply(&record);
+        Ok(())
+    });
+    read.unwrap();
+    let truly = storage.state_after(Sequence(1000)).unwrap().state;
+    assert_ne!(state.digest(), truly.digest());
+    Snapshot { sequence: Sequence(1000), record_hash, body: state.to_snapshot_bytes().unwrap() }
+}
+
+fn store(folder: &Path, snapshot: &Snapshot, signer: &Signer) {
+    let cluster_id = Storage::open_read_only(folder).unwrap().identity().unwrap().cluster_id;
+    Snapshots::new(&folder.join("ledger/snapshots")).store(snapshot, cluster_id, signer).unwrap();
+}
+
+fn state_digest(folder: &Path) -> [u8; 32] {
+    let storage = Storage::open_read_only(folder).unwrap();
+    let head = storage.log().unwrap().head().unwrap();
+    storage.state_after(head.sequence).unwrap().state.digest()
+}
+
+/// A forged state is not believed: it is skipped, and the snapshot made anew. So is one that is signed and yet cannot be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_the_ledger_did_not_sign_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_snapshot(folder.path()).await;
+    let (whole, digest) = (fs::read(&path).unwrap(), state_digest(folder.path()));
+    let forged = forged_snapshot(folder.path());
+    let key = Signer::load(&folder.path().join("ledger.key")).unwrap();
+    let other = Signer::load_or_draft(&folder.path().join("other")).unwrap();
+    let rubbish = Snapshot { body: b"rubbish".to_vec(), ..forged_snapshot(folder.path()) };
+    for (snapshot, signer) in [(&forged, &other), (&rubbish, &key)] {
+        store(folder.path(), snapshot, signer);
+        assert_ne!(fs::read(&path).unwrap(), whole);
+        assert_eq!(state_digest(folder.path()), digest);
+        let ledger = Ledger::start(busy(folder.path())).await;
+        until("a good snapshot was made", async || fs::read(&path).unwrap() == whole).await;
+        let query = Query::Snapshot { at_or_before: None, offset: 0 };
+        let QueryAnswer::Snapshot { sequence, part, total_bytes } = ledger.client.query(&query).await.unwrap() else {
+            panic!("no snapshot");
+        };
+        assert_eq!((sequence, part.len() as u64), (Sequence(1000), total_bytes));
+        assert!(State::from_snapshot_bytes(&part).is_ok());
+        ledger.stop().await;
+        assert_eq!(objection(folder.path()), None);
+    }
+}
+
+/// Whoever has the key can sign a state that the records do not lead to: the verification of a running ledger finds it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_ledger_with_another_state_than_its_log_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    with_snapshot(folder.path()).await;
+    let verified = async |folder: &Path| {
+        let ledger = Ledger::start(config(folder)).await;
+        let query = Query::Verify { from: Sequence(1), max_records: u64::MAX };
+        let QueryAnswer::Verified { fault, complete, .. } = ledger.client.query(&query).await.unwrap() else {
+            panic!("not verified");
+        };
+        assert!(complete);
+        ledger.stop().await;
+        fault
+    };
+    assert_eq!(verified(folder.path()).await, None);
+    let key = Signer::load(&folder.path().join("ledger.key")).unwrap();
+    store(folder.path(), &forged_snapshot(folder.path()), &key);
+    let fault = verified(folder.path()).await;
+    assert!(fault.as_ref().is_some_and(|fault| fault.contains("state in memory")), "{fault:?}");
+}
+
+/// Once for each time that something happened, and not over and over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_is_made_after_a_time_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(Config { checkpoint_every_seconds: 1, ..config(folder.path()) }).await;
+    let count = async || {
+        let records = ledger.records(Sequence(1)).await;
+        records.iter().filter(|record| matches!(record.event, Event::Checkpoint { .. })).count()
+    };
+    for round in 1..=3 {
+        let head = ledger.head().await;
+        ledger.submit(1).await;
+        until("a checkpoint was made", async || {
+            let records = ledger.records(head.next()).await;
+            records.iter().any(|record| matches!(record.event, Event::Checkpoint { of, .. } if of > head))
+        })
+        .await;
+        assert!(count().await <= round + 1, "only what happened is signed");
+    }
+    ledger.stop().await;
+    assert_eq!(objection(folder.path()), None);
+}
+
+/// F11: what is acknowledged must be where a restart finds it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_whose_folder_is_taken_away_stops_to_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    ledger.submit(1).await;
+    fs::rename(folder.path().join("ledger"), folder.path().join("elsewhere")).unwrap();
+    let error = tokio::time::timeout(Duration::from_secs(60), ledger.ended()).await.expect("it ends").unwrap_err();
+    assert!(error.to_string().contains("was taken away"), "{error}");
+    assert!(!folder.path().join("ledger").exists(), "it is not made again");
+    let error = refusal(config(folder.path())).await;
+    assert!(error.contains("the log was lost") && error.contains("--new-log"), "{error}");
+    assert!(!folder.path().join("ledger").exists(), "nothing was changed");
+    fs::rename(folder.path().join("elsewhere"), folder.path().join("ledger")).unwrap();
+    Ledger::start(config(folder.path())).await.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_log_beside_what_is_left_of_an_old_one_has_to_be_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    Ledger::start(config(folder.path())).await.stop().await;
+    fs::remove_dir_all(folder.path().join("ledger")).unwrap();
+    let error = refusal(config(folder.path())).await;
+    assert!(error.contains("ledger.key of an earlier one"), "{error}");
+    fs::remove_file(folder.path().join("ledger.key")).unwrap();
+    let trace = folder.path().join("accounting.books");
+    fs::write(&trace, "books").unwrap();
+    let config = Config { traces: vec![trace], ..config(folder.path()) };
+    let error = refusal(config.clone()).await;
+    assert!(error.contains("accounting.books of an earlier one"), "{error}");
+    Ledger::start(Config { new_log: true, ..config.clone() }).await.stop().await;
+    Ledger::start(config).await.stop().await;
+}
+
+/// A first start that was interrupted leaves nothing that the next one stumbles over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_start_can_be_interrupted_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    Ledger::start(config(folder.path())).await.stop().await;
+    // Behind the first record, before the key was put in its place.
+    fs::rename(folder.path().join("ledger.key"), folder.path().join("ledger.key.new")).unwrap();
+    Ledger::start(config(folder.path())).await.stop().await;
+    assert!(folder.path().join("ledger.key").exists());
+
+    // Before the first record: there is a witness of it, a draft of the key, and a log without records.
+    let other = tempfile::tempdir().unwrap();
+    let empty = Storage::open(other.path(), muster_ledger::retention::Commands::seconds(0)).unwrap();
+    let signer = Signer::load_or_draft(&other.path().join("ledger.key")).unwrap();
+    let head = muster_ledger::log::Head { sequence: Sequence(1), ..muster_ledger::log::Head::EMPTY };
+    empty.bear_witness(muster_schemas::event::uuid_bytes::UuidBytes([1; 16]), head, &signer).unwrap();
+    drop(empty);
+    Ledger::start(config(other.path())).await.stop().await;
+    assert_eq!(objection(other.path()), None);
+}
