@@ -28,8 +28,10 @@ const CUT_NODE: &str = "node4";
 /// Nobody is away for longer: well below the time after which a silent node is lost.
 const LONGEST_MILLIS: u64 = 8_000;
 
-/// Tasks of an array: more than run at once, so that the planner always has something to start.
-const TASKS: &str = "0-15";
+/// Tasks of an array.
+const TASKS: usize = 100;
+/// So many of them wait, so that the planner has something to start as soon as it is in contact again.
+const BACKLOG: usize = 500;
 
 /// What a submitting thread asks for again and again.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,7 @@ struct Kind {
 const KINDS: [Kind; 5] = [
     Kind { name: "plain", options: &[] },
     Kind { name: "requeue", options: &["--requeue"] },
-    Kind { name: "array", options: &["--array", TASKS] },
+    Kind { name: "array", options: &["--array", "0-99"] },
     Kind { name: "two nodes", options: &["-N", "2", "-n", "2"] },
     Kind { name: "steps", options: &["-N", "2", "-n", "2"] },
 ];
@@ -51,7 +53,7 @@ impl Kind {
     /// depends on whether they reach a gateway.
     fn marks(self, job: &str) -> Vec<String> {
         match self.name {
-            "array" => (0..16).map(|index| format!("{job}_{index}/0")).collect(),
+            "array" => (0..TASKS).map(|index| format!("{job}_{index}/0")).collect(),
             "two nodes" => vec![format!("{job}/0"), format!("{job}/1")],
             "steps" => vec![format!("{job}/script")],
             _ => vec![format!("{job}/0")],
@@ -105,6 +107,10 @@ impl Troubled {
         let file = script_file.display().to_string();
         let mut acknowledged = Vec::new();
         while !stop.load(Ordering::Relaxed) {
+            if kind.name == "array" && self.waiting_tasks(&acknowledged) > BACKLOG {
+                thread::sleep(Duration::from_millis(20));
+                continue;
+            }
             let mut words = vec!["submit", "--parsable", "-o", "/dev/null"];
             words.extend(kind.options);
             match kind.name {
@@ -124,6 +130,13 @@ impl Troubled {
         acknowledged
     }
 
+    /// How many tasks of arrays have not run yet, about.
+    fn waiting_tasks(&self, acknowledged: &[String]) -> usize {
+        let marks = fs::read_to_string(self.cluster.markers()).unwrap_or_default();
+        let ran = marks.lines().filter(|line| line.contains("_")).count();
+        (acknowledged.len() * TASKS).saturating_sub(ran)
+    }
+
     fn script_of(&self, kind: Kind, markers: &str) -> String {
         match kind.name {
             "steps" => {
@@ -139,19 +152,28 @@ impl Troubled {
         }
     }
 
+    /// Kills a role that is started again a while later.
+    fn is_gone(&self, role: &str, pause: Duration) {
+        println!("killing {role}, gone for {pause:?}");
+        self.kill(role);
+        thread::sleep(pause);
+        self.restart(role);
+    }
+
+    /// Without NATS for longer than a heartbeat all nodes find the contact lost, and greet when it is back with what they knew before.
+    fn lose_nats(&self, random: &mut SmallRng) {
+        self.is_gone("nats", Duration::from_millis(random.random_range(3_500..LONGEST_MILLIS)));
+    }
+
     /// Lets something happen to somebody for a while.
     fn trouble(&self, random: &mut SmallRng) {
         let pause = Duration::from_millis(random.random_range(50..LONGEST_MILLIS));
         thread::sleep(Duration::from_millis(random.random_range(0..400)));
         match random.random_range(0..10) {
             0..=3 => {
-                // Without NATS for some seconds all nodes find the contact lost, and greet when it is back.
-                let roles = ["ledger", "planner", "gateway", "nats", "nats", "nats", "node1", "node2", CUT_NODE];
+                let roles = ["ledger", "planner", "gateway", "nats", "node1", "node2", "node3", CUT_NODE];
                 let role = roles[random.random_range(0..roles.len())];
-                println!("killing {role}");
-                self.kill(role);
-                thread::sleep(if role == "nats" { pause } else { pause / 8 });
-                self.restart(role);
+                self.is_gone(role, pause / 8);
             }
             4..=6 => {
                 let roles = ["ledger", "gateway", "nats", "node1", "node2", CUT_NODE];
@@ -215,8 +237,11 @@ fn no_job_that_runs_is_lost_whoever_stands_still_or_is_cut_off() {
         let (troubled, stop) = (Arc::clone(&troubled), Arc::clone(&stop));
         (kind, thread::spawn(move || troubled.submit_until(kind, &stop)))
     });
-    for _ in 0..rounds {
-        troubled.trouble(&mut random);
+    for round in 0..rounds {
+        match round % 3 {
+            1 => troubled.lose_nats(&mut random),
+            _ => troubled.trouble(&mut random),
+        }
     }
     stop.store(true, Ordering::Relaxed);
     let mut acknowledged = Vec::new();
