@@ -250,6 +250,45 @@ fn a_job_outlives_the_system_and_the_history_goes_on() {
     assert_eq!(nodes["nodes"].as_array().unwrap().len(), 2, "the nodes of the first start are there again");
 }
 
+/// A log that is gone is told, and not begun anew in silence on what is left of it. M-LOG-9
+#[test]
+fn a_lost_log_does_not_become_a_new_cluster() {
+    let mut system = System::start(1);
+    system.ok(&["submit", "--wait", "--", "true"]);
+    system.stop();
+    std::fs::remove_dir_all(system.path("data/ledger")).expect("a log");
+    for left in ["ledger.key", "accounting.books"] {
+        let refused = system.run(&["up"]);
+        assert_eq!(refused.status, 1, "{}", refused.stderr);
+        let told =
+            refused.stderr.contains("of an earlier one: the log was lost") && refused.stderr.contains("--new-log");
+        assert!(told && refused.stderr.contains(left), "{}", refused.stderr);
+        assert!(!system.path("data/ledger").exists(), "nothing is made");
+        let _ = std::fs::remove_file(system.path("data/ledger.key"));
+    }
+    system.restart(&["--new-log"]);
+    system.ok(&["submit", "--wait", "--", "true"]);
+}
+
+/// What verifies says how much of it is signed, also of a system that was killed. M-LOG-9
+#[test]
+fn verifying_says_what_is_signed() {
+    let mut system = System::start(1);
+    system.ok(&["submit", "--wait", "--", "true"]);
+    system.wait_until("the end is signed", || system.ok(&["audit", "verify"]).contains("signatures cover all of them"));
+    system.stop();
+    assert!(system.ok(&["audit", "verify", "--offline"]).contains("signatures cover all of them"));
+    let export = system.run(&["audit", "export", "--from", "9999", "bundle"]);
+    assert_eq!(export.status, 1);
+    assert!(export.stderr.contains("there is no record from 9999 to "), "{}", export.stderr);
+    std::fs::write(system.path("data/ledger/witness"), "rubbish").expect("written");
+    let verified = system.run(&["audit", "verify", "--offline"]);
+    assert_eq!(verified.status, 1);
+    assert!(verified.stderr.contains("its witness cannot be read"), "{}", verified.stderr);
+    system.restart(&["--accept-log-end"]);
+    assert!(system.ok(&["audit", "verify"]).starts_with("the history verifies"));
+}
+
 #[test]
 fn jobs_run_after_an_older_ledger_was_restored() {
     let mut system = System::start(1);

@@ -25,6 +25,11 @@ fn the_example_of_an_external_planner_runs_jobs() {
     let started = |job: &str| system.json(&["job", "show", job, "--json"])["job"]["started"].to_string();
     assert!(started(&short) < started(&long), "the shorter job is first");
     assert_eq!(system.read(&format!("muster-{short}.out")), "n1,n2\n".repeat(4), "each of the four tasks");
+    let told = system.ok(&["replay", "--verify"]);
+    assert!(
+        told.contains("0 decisions of the planner made again") && told.contains("of an external planner"),
+        "{told}"
+    );
 }
 
 /// A planner that crashes harms nothing, and the reason is shown (M-PLAN-19).
