@@ -55,7 +55,10 @@ mod tests {
     use super::*;
 
     fn tokens(folder: &tempfile::TempDir, key: &str) -> JobTokens {
-        JobTokens::new(&Signer::load_or_create(&folder.path().join(key)).unwrap(), None)
+        let path = folder.path().join(key);
+        let signer = Signer::load_or_draft(&path).unwrap();
+        crate::signing::adopt(&path, &signer.public_key()).unwrap();
+        JobTokens::new(&signer, None)
     }
 
     #[test]
