@@ -77,7 +77,7 @@ fn unsigned_bundle(header: &str, records: &[Value]) -> String {
     text + &format!("{{\"records\":{},\"sha256\":\"{sha256}\"}}\n", records.len())
 }
 
-/// F3: four bundles that were forged without the key, each with a right chain and a right checksum.
+/// Four bundles that were forged without the key, each with a right chain and a right checksum. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_that_is_not_signed_proves_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -116,6 +116,7 @@ async fn both_object(folder: &Path, words: &str) {
     assert!(found.contains(words) && found.contains("--accept-log-end"), "start says: {found}");
 }
 
+/// Without the key, and with the chain made right. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn history_behind_the_last_checkpoint_cannot_be_rewritten() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +145,7 @@ async fn history_behind_the_last_checkpoint_cannot_be_rewritten() {
     assert_eq!(objection(folder.path()), None, "who accepts it has it signed");
 }
 
-/// The end of the write-ahead log is where a crash leaves half a record: cut off there, the log opens as if nothing had been.
+/// The end of the write-ahead log is where a crash leaves half a record: cut off there, the log opens as if nothing had been. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_lost_its_signed_end_is_told_with_the_remedy() {
     let whole = tempfile::tempdir().unwrap();
@@ -162,7 +163,7 @@ async fn a_log_that_lost_its_signed_end_is_told_with_the_remedy() {
     }
 }
 
-/// What is unsigned is told: how many records, and since when. A ledger never leaves a minute of them.
+/// What is unsigned is told: how many records, and since when. A ledger never leaves a minute of them. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn records_that_no_signature_covers_are_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -236,7 +237,8 @@ fn state_digest(folder: &Path) -> [u8; 32] {
     storage.state_after(head.sequence).unwrap().state.digest()
 }
 
-/// A forged state is not believed: it is skipped, and the snapshot made anew. So is one that is signed and yet cannot be read.
+/// A forged state is not believed: it is skipped, and the snapshot made anew. So is one that is signed and yet cannot be
+/// read. M-LOG-12
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_that_the_ledger_did_not_sign_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
@@ -263,7 +265,8 @@ async fn a_snapshot_that_the_ledger_did_not_sign_is_made_anew() {
     }
 }
 
-/// Whoever has the key can sign a state that the records do not lead to: the verification of a running ledger finds it.
+/// Whoever has the key can sign a state that the records do not lead to: the verification of a running ledger finds
+/// it. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_ledger_with_another_state_than_its_log_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -308,7 +311,7 @@ async fn a_checkpoint_is_made_after_a_time_as_well() {
     assert_eq!(objection(folder.path()), None);
 }
 
-/// F11: what is acknowledged must be where a restart finds it.
+/// What is acknowledged must be where a restart finds it. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_whose_folder_is_taken_away_stops_to_answer() {
     let folder = tempfile::tempdir().unwrap();
@@ -325,6 +328,7 @@ async fn a_ledger_whose_folder_is_taken_away_stops_to_answer() {
     Ledger::start(config(folder.path())).await.stop().await;
 }
 
+/// It would be another cluster. M-LOG-8
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_log_beside_what_is_left_of_an_old_one_has_to_be_asked_for() {
     let folder = tempfile::tempdir().unwrap();
