@@ -5,10 +5,11 @@ use muster_schemas::{
     codec::CodecError,
     event::{Event, Owner, TraceContext},
     hosts,
-    job::Launch,
+    job::{Launch, Outcome},
     node::{LaunchOrder, NODE_CORES_VARIABLE, OrderNode, node_cores_text},
     policy::{Backfill, BackfillMode, ComponentPriority, ComponentStart, Components},
     resources::IndexSet,
+    views::OutcomeView,
 };
 
 use proptest::{prelude::*, test_runner::FileFailurePersistence};
@@ -281,4 +282,13 @@ fn sizes_are_told_in_peoples_units() {
     ] {
         assert_eq!(size_text(bytes), text);
     }
+}
+
+/// Whoever looks at a job that was lost with its node sees which node, and how.
+#[test]
+fn a_lost_node_is_told_with_its_reason() {
+    let lost = Outcome::NodeLost("node1: not heard of for 31 seconds".into());
+    let view = OutcomeView::from(&lost);
+    assert_eq!(view.detail.as_deref(), Some("node1: not heard of for 31 seconds"));
+    assert_eq!(view.to_string(), "node_lost (node1: not heard of for 31 seconds)");
 }

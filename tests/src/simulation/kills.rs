@@ -240,7 +240,10 @@ impl World {
             let back_after = self.random.random_range(SECOND / 10..40 * SECOND);
             self.stop_runner(runner, back_after);
         }
-        match self.random.random_range(0..14) {
+        if self.random.random_range(0..3) == 0 {
+            self.stand_still();
+        }
+        match self.random.random_range(0..10) {
             0..=2 => self.stop_planner(None, back_after),
             3..=6 => {
                 let node = self.random.random_range(0..self.nodes.len());
@@ -254,7 +257,6 @@ impl World {
                 // Some nodes stay away for longer than the ledger waits.
                 self.agenda.after(back_after * 3, Happening::ExecutorReturns(node));
             }
-            8..=11 => self.stand_still(),
             _ => self.network.cut_until = self.agenda.now + back_after,
         }
         let pause = self.random.random_range(SECOND..6 * SECOND);
