@@ -17,8 +17,8 @@ use muster_schemas::{
         WarningSignal,
     },
     plan::{
-        NodeClosure, PlanChange, PlanRecord, PlannedSlot, PredictedStart, RefusedChange, ReservationSpec, ReservedNodes,
-        SlotSpec,
+        NodeClosure, PlanChange, PlanRecord, PlannedSlot, PredictedStart, RefusedChange, ReservationSpec,
+        ReservedNodes, SlotSpec,
     },
     policy::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy},
     resources::{

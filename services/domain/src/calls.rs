@@ -176,7 +176,8 @@ fn work(state: &State, filtering: &Filtering, chain: &Chain, call: &OutstandingC
 /// The templates that exist of those that the job named when it was submitted and that filters named since (HPC-F-18).
 fn named_templates(state: &State, filtering: &Filtering, chain: &Chain) -> Vec<Arc<TemplateSpec>> {
     let by_filters = chain.passed.iter().filter_map(|passed| passed.template.as_deref());
-    let names: BTreeSet<String> = filtering.template.as_deref().into_iter().chain(by_filters).map(str::to_lowercase).collect();
+    let names: BTreeSet<String> =
+        filtering.template.as_deref().into_iter().chain(by_filters).map(str::to_lowercase).collect();
     names.iter().filter_map(|name| state.template(name)).cloned().collect()
 }
 

@@ -104,7 +104,8 @@ impl Next<'_> {
         self.push(Event::RunShrunk { job: self.job.id, run: run.id, removed });
         for share in &shares {
             let node = state.node_name(share.node);
-            let text = format!("node {node} could not be prepared: the job has given it back and does not get it again");
+            let text =
+                format!("node {node} could not be prepared: the job has given it back and does not get it again");
             let warning = Arc::new(JobWarning { code: "NodePreparationFailed".into(), text });
             self.push(Event::JobWarned { job: self.job.id, warning });
         }

@@ -3,9 +3,9 @@
 
 use crate::{
     calls::{self, Offer},
+    engine::own,
     intake::EngineHandle,
     limits::TemplateLimits,
-    engine::own,
     storage::Storage,
 };
 use muster_schemas::{

@@ -6,8 +6,8 @@
 pub mod archive;
 pub mod bundle;
 mod calls;
-mod checks;
 mod causes;
+mod checks;
 mod clock;
 mod descriptions;
 mod dispatch;

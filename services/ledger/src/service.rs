@@ -1,12 +1,12 @@
 //! The ledger as a service.
 
 use crate::{
+    checks::Checks,
     clock::Clock,
     engine::{Engine, Work, own},
     fence::{FenceError, Guard},
     intake::{self, EngineHandle},
     keeper::Keeper,
-    checks::Checks,
     limits::TemplateLimits,
     log::{Head, Identity, LogError},
     names::Names,

@@ -111,9 +111,7 @@ mod tests {
     #[test]
     fn a_long_line_is_shortened_and_it_is_said_that_an_output_was_cut() {
         let line = "\u{e4}".repeat(MOST_CHARACTERS);
-        let event = |is_cut| {
-            json!({"summary": "it said no", "data": {"stdout": format!("{line}xyz"), "stderr": line, "is_output_cut": is_cut}})
-        };
+        let event = |is_cut| json!({"summary": "it said no", "data": {"stdout": format!("{line}xyz"), "stderr": line, "is_output_cut": is_cut}});
         let (_, below) = Story::default().tell(&event(true));
         assert_eq!(below[0], format!("stdout | {line}... (3 more characters are in the event: --json)"));
         assert_eq!(below[1], format!("stderr | {line}"));

@@ -13,7 +13,10 @@ use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
     event::{Event, WaitingJob},
-    plan::{BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange, StartFacts},
+    plan::{
+        BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
+        StartFacts,
+    },
     resources::Placement,
 };
 use std::{
@@ -72,10 +75,8 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
         slots: slots.into_iter().filter(|planned| plan.is_new_slot(planned)).collect(),
         predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
     };
-    let says_something = !(refused.is_empty()
-        && record.reasons.is_empty()
-        && record.slots.is_empty()
-        && record.predictions.is_empty());
+    let says_something =
+        !(refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty());
     if says_something || !events.is_empty() {
         events.push(Event::Planned { plan: Arc::new(record) });
     }

@@ -322,7 +322,8 @@ fn immediate_preemption_stops_without_release_and_requeues() {
 #[test]
 fn tasks_that_were_stopped_with_their_run_have_not_failed() {
     let settings = SchedulingSettings { preemption: Some(Preemption::Immediate), ..SchedulingSettings::default() };
-    let list = TaskList { fail_on_task_failure: true, fail_dependents: true, ..list(1, 4, vec![sweep(6), behind(&[0])]) };
+    let list =
+        TaskList { fail_on_task_failure: true, fail_dependents: true, ..list(1, 4, vec![sweep(6), behind(&[0])]) };
     let (mut cluster, victim, run, _) = preempted(settings, &list, &[2, 3]);
     cluster.end_step(run, StepId(1), OK);
     for step in 2..=4 {
@@ -348,7 +349,8 @@ fn tasks_that_were_stopped_with_their_run_have_not_failed() {
 #[test]
 fn a_preparation_that_was_stopped_with_its_run_has_not_failed() {
     let settings = SchedulingSettings { preemption: Some(Preemption::Immediate), ..SchedulingSettings::default() };
-    let (mut cluster, victim, run, _) = preempted(settings, &list(1, 4, vec![task(TaskKind::NodePrep), basic()]), &[2, 3]);
+    let (mut cluster, victim, run, _) =
+        preempted(settings, &list(1, 4, vec![task(TaskKind::NodePrep), basic()]), &[2, 3]);
     let killed = exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now);
     cluster.end_step_with(run, StepId(1), killed);
     cluster.end_parts(run);

@@ -214,9 +214,8 @@ async fn make(
         FilterWork::Validate { templates, default_template, now } => {
             let size = job.document.as_ref().map_or(0, |document| document.bytes.len());
             let descriptions = Arc::clone(&service.descriptions);
-            let checked = off_thread(size, move || {
-                descriptions.validate(&job, &templates, default_template.as_deref(), now)
-            });
+            let checked =
+                off_thread(size, move || descriptions.validate(&job, &templates, default_template.as_deref(), now));
             match checked.await? {
                 Ok(validated) => CallOutcome::Validated(Box::new(validated)),
                 Err(why) => CallOutcome::Refused(why),

@@ -102,7 +102,9 @@ mod tests {
     fn an_answer_to_a_line_from_before_is_told_apart() {
         let surplus = SurplusAnswer { id: "b".into(), code: 4 };
         assert_eq!(read(br#"{"id":"b","code":4}"#, "a", |id| id == "b"), Ok(Read::Surplus(surplus)));
-        let Ok(Read::Answer(answer)) = read(br#"{"id":"a","code":4}"#, "a", |_| true) else { panic!("it is asked again") };
+        let Ok(Read::Answer(answer)) = read(br#"{"id":"a","code":4}"#, "a", |_| true) else {
+            panic!("it is asked again")
+        };
         assert_eq!(answer.code, 4);
     }
 }

@@ -2,7 +2,11 @@
 
 use super::{Cycle, modes::Turns};
 use crate::{engine::Engine, model::ElasticRun, resize};
-use muster_schemas::{event::ShrinkReason, scheduling::{Preemption, PriorityBias}, tasks::SizeUnit};
+use muster_schemas::{
+    event::ShrinkReason,
+    scheduling::{Preemption, PriorityBias},
+    tasks::SizeUnit,
+};
 
 /// So many values of priority make a band.
 const BAND: i64 = 1000;

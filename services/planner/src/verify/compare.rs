@@ -6,7 +6,10 @@ use muster_schemas::{
     command::Start,
     event::{Event, Record},
     filter::ChainSpec,
-    plan::{BackfillPass, PlanChange, PlanRecord, PlannedComponent, PlannedComponents, PredictedStart, ProposedPlan, RefusedChange},
+    plan::{
+        BackfillPass, PlanChange, PlanRecord, PlannedComponent, PlannedComponents, PredictedStart, ProposedPlan,
+        RefusedChange,
+    },
     resources::Placement,
 };
 use serde::Serialize;

@@ -39,7 +39,8 @@ pub fn validate(
         return validate_components(job, groups, (candidates, default_template), now);
     }
     let (format, description) = current(job).map_err(|error| error.to_string())?;
-    let templates = Templates::find(&description, candidates, default_template).map_err(|refusal| refusal.to_string())?;
+    let templates =
+        Templates::find(&description, candidates, default_template).map_err(|refusal| refusal.to_string())?;
     templates.named.check_access(&job.owner.user, groups).map_err(|refusal| refusal.to_string())?;
     let checked = match job.spec.attributes.contains_key(FORMAT_ATTRIBUTE) {
         true => check_own(job, &description, &templates, now),

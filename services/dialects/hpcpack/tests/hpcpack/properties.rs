@@ -40,8 +40,8 @@ fn text_for(name: &'static str) -> BoxedStrategy<String> {
             vec(1..1000u32, 0..4).prop_map(|ids| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")).boxed()
         }
         "Name" | "Project" => any_text(60).prop_map(|text| text.replace(char::is_control, "_")).boxed(),
-        "EmailAddress" | "JobTemplate" | "CommandLine" | "WorkDirectory" | "StdInFilePath"
-        | "StdOutFilePath" | "StdErrFilePath" => any_text(60),
+        "EmailAddress" | "JobTemplate" | "CommandLine" | "WorkDirectory" | "StdInFilePath" | "StdOutFilePath"
+        | "StdErrFilePath" => any_text(60),
         name if name.starts_with("Is")
             || name.starts_with("Auto")
             || name.starts_with("Fail") && !name.ends_with("Count") =>

@@ -151,12 +151,17 @@ fn settings_go_to_the_core_and_come_back() {
         "ReBalancingInterval=60",
     ];
     let settings = Settings::default().with(&changes).unwrap();
-    let (new_filters, new_scheduling) = (to_filters(&settings, &filters), to_scheduling(&settings, &["schedulingmode"], &scheduling));
+    let (new_filters, new_scheduling) =
+        (to_filters(&settings, &filters), to_scheduling(&settings, &["schedulingmode"], &scheduling));
     assert_eq!(with_core(&new_filters, &new_scheduling), settings);
     assert_eq!(new_scheduling.mode, Some(SchedulingMode::Balanced));
     let filter = new_filters.submission.clone().expect("it is set");
     assert_eq!((filter.name.as_str(), filter.form), ("check", FilterForm::Exec));
-    assert_eq!(to_scheduling(&settings, &["FilterRetryInterval"], &scheduling), scheduling, "nothing was said of scheduling");
+    assert_eq!(
+        to_scheduling(&settings, &["FilterRetryInterval"], &scheduling),
+        scheduling,
+        "nothing was said of scheduling"
+    );
     assert_eq!(NAMES.iter().filter(|name| is_about_filters(name)).count(), 7);
 }
 

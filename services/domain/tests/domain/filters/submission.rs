@@ -166,7 +166,8 @@ fn after_0_and_after_1_without_a_difference_the_job_goes_on_as_it_was() {
     let (id, _) = cluster.describe("t", job(1, 1));
     cluster.answer(id, FilterReport { file: changed("edited").file, ..code(0) });
     assert_eq!(cluster.asked(id).as_deref(), Some("B submission filter x0"));
-    let same = FileAfter::Changed { document: JobDocument::xml(b"same".as_slice()), changes: Vec::new(), template: None };
+    let same =
+        FileAfter::Changed { document: JobDocument::xml(b"same".as_slice()), changes: Vec::new(), template: None };
     cluster.answer(id, FilterReport { file: same, ..code(1) });
     assert_eq!(cluster.asked(id).as_deref(), Some("C submission filter x0"));
 }
@@ -313,7 +314,8 @@ fn more_sockets_than_there_are_never_fit() {
         spec.components[0].alternatives[0].requests[0].path = path.iter().map(level).collect();
         spec
     };
-    let too_many = "[ClusterTooSmall] the job can never run: it asks for 7 sockets, the nodes of queue `default` have 6";
+    let too_many =
+        "[ClusterTooSmall] the job can never run: it asks for 7 sockets, the nodes of queue `default` have 6";
     assert_eq!(checked(&mut cluster, of(&[(Level::Socket, 7)])), refused(too_many));
     assert_eq!(checked(&mut cluster, of(&[(Level::Socket, 6)])), None);
     let on_one = "[ClusterTooSmall] the job can never run: \
