@@ -59,7 +59,7 @@ pub struct Lines {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Reply {
     /// The call was made.
-    Done(Outcome),
+    Done(Box<Outcome>),
     /// It could not be made for a reason of this machine, not of the filter: which. Another runner may try.
     Failed(String),
 }

@@ -126,7 +126,7 @@ impl Runner {
             FilterForm::Persistent => self.persistent(&call.filter.name).make(&order).await,
         };
         match reply.map_err(|why| RunError::Supervisor { filter: filter(), why })? {
-            Reply::Done(outcome) => Ok(answer(call, outcome)),
+            Reply::Done(outcome) => Ok(answer(call, *outcome)),
             Reply::Failed(why) => Err(RunError::Machine { filter: filter(), why }),
         }
     }

@@ -121,8 +121,10 @@ impl Supervisor {
                 Some(lines) => self.ask(&order, lines),
             };
             let reply = match outcome {
-                Ok(outcome) => Reply::Done(outcome),
-                Err(Stop::Result(result, stderr)) => Reply::Done(self.without_verdict(&order, result, stderr)),
+                Ok(outcome) => Reply::Done(Box::new(outcome)),
+                Err(Stop::Result(result, stderr)) => {
+                    Reply::Done(Box::new(self.without_verdict(&order, result, stderr)))
+                }
                 Err(Stop::Failed(why)) => Reply::Failed(why),
                 Err(Stop::RunnerGone) => break,
             };
