@@ -38,7 +38,7 @@ pub fn registration(shell: clap_complete::Shell) -> CommandResult {
 
 /// The grammar with candidates for the values of arguments, which are known by what these values are called.
 fn with_candidates(command: Command) -> Command {
-    command.mut_args(|argument| with_candidates_of(argument)).mut_subcommands(with_candidates)
+    command.mut_args(with_candidates_of).mut_subcommands(with_candidates)
 }
 
 fn with_candidates_of(argument: Arg) -> Arg {

@@ -238,7 +238,7 @@ fn policies_are_compared_side_by_side() {
     let output = folder.simulate("example.swf --compare fcfs easy conservative spt");
     assert_eq!((output.status, &*output.stderr), (0, ""));
     let rows: Vec<Vec<&str>> = output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[1][..3], ["fcfs", "59.9", "76"]);
+    assert_eq!(rows[1][..3], ["fcfs", "1:00", "1:16"]);
     assert_eq!((rows[2][0], rows[3][0], rows[4][0]), ("easy", "conservative", "spt"));
     let summaries = folder.json("example.swf --compare fcfs easy");
     assert_eq!((&summaries[0]["makespan"], &summaries[1]["makespan"]), (&196.into(), &166.into()));

@@ -8,6 +8,7 @@ use crate::{
     terminal::waiting,
     values::{format_duration, format_size},
 };
+use jiff::tz::TimeZone;
 use muster_schemas::{
     JobId, Timestamp,
     views::{
@@ -27,7 +28,8 @@ pub fn explain(connection: &ConnectionOptions, options: &ExplainOptions) -> Comm
     if options.query.json {
         show::print_json(&explanation)?;
     } else {
-        std::io::stdout().write_all(text(&explanation, &local_time).as_bytes())?;
+        let text = show::with_local_times(&text(&explanation, &local_time), &TimeZone::system());
+        std::io::stdout().write_all(text.as_bytes())?;
     }
     Ok(0)
 }

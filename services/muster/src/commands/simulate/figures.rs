@@ -87,12 +87,12 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
         table.push([
             summary.policy.as_str().into(),
             format_duration(summary.mean_wait.round() as i64).into(),
-            format_duration(summary.median_wait as i64).into(),
-            format_duration(summary.p95_wait as i64).into(),
-            format_duration(summary.max_wait as i64).into(),
+            format_duration(summary.median_wait).into(),
+            format_duration(summary.p95_wait).into(),
+            format_duration(summary.max_wait).into(),
             format!("{:.4}", summary.mean_bsld).into(),
             format!("{:.2}", summary.max_bsld).into(),
-            format_duration(summary.makespan as i64).into(),
+            format_duration(summary.makespan).into(),
             format!("{:.6}", summary.utilization).into(),
             never.into(),
         ]);
