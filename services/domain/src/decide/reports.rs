@@ -1,8 +1,8 @@
 //! What executors report: that a node is there, that parts of runs started and ended.
 
 use super::{Decision, access::Access, components};
-use crate::orders;
 use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
+use crate::{fits, orders};
 use muster_schemas::{
     NodeId, PartId, RunId, Sequence, Timestamp,
     cluster::NodeCondition,
@@ -291,7 +291,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     // What was ended alone says nothing about the job.
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
-    let next = aftermath(job, &outcome);
+    let next = aftermath(state, job, &outcome);
     let last = (reporter == Reporter::Node).then(|| NodePart { node: last.node, exit: exit.clone() });
     [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
 }
@@ -376,11 +376,30 @@ fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeE
 }
 
 /// What becomes of a job after a run.
-fn aftermath(job: &Job, outcome: &Outcome) -> Event {
+fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
     match requeue_reason(job, outcome) {
+        // It would wait for ever. Who asked for all of it to run again gets all nodes anew.
+        Some(reason)
+            if reason != StopReason::Requeued
+                && let Some(why) = too_few_prepared(state, job) =>
+        {
+            Event::JobFinished { job: job.id, outcome: Outcome::LaunchFailed(why) }
+        }
         Some(reason) => Event::JobRequeued { job: job.id, reason },
         None => Event::JobFinished { job: job.id, outcome: outcome.clone() },
     }
+}
+
+/// Why a job can never run on the nodes that are left without those that could not be prepared for it (HPC-J-22).
+fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
+    let book = job.tasks.as_deref().filter(|book| !book.unusable.is_empty())?;
+    let names: Vec<String> = book.unusable.iter().map(|node| state.node_name(*node).into_owned()).collect();
+    let (lead, mut alternatives) = (job.lead(), job.lead().shape.alternatives.to_vec());
+    let requests = alternatives.iter_mut().flat_map(|alternative| &mut alternative.requests);
+    requests.for_each(|request| request.excluded_nodes.extend(names.iter().cloned()));
+    let queue = state.queue(&lead.queue)?;
+    let why = fits::never_fits(state, &queue.spec, &alternatives)?;
+    Some(format!("{} could not be prepared for it, and without: {why}", names.join(", ")))
 }
 
 fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {

@@ -196,6 +196,7 @@ impl TaskBook {
         let Some(ended) = self.running.remove(&step) else { return false };
         self.give_back(&ended);
         let was_stopped = ended.is_stopping || stopping.is_some();
+        let is_lost = exit.is_some_and(|exit| matches!(exit.cause, EndCause::Lost(_)));
         let TaskInstance { task: place, instance } = ended.instance;
         let Some(task) = self.tasks.get_mut(place as usize) else { return false };
         task.running = task.running.saturating_sub(1);
@@ -203,7 +204,7 @@ impl TaskBook {
         let is_success = task.is_success(exit.and_then(|exit| exit.status));
         match task.kind {
             // Nothing is known of the node then.
-            TaskKind::NodePrep if was_stopped && !is_success => {}
+            TaskKind::NodePrep if (was_stopped || is_lost) && !is_success => {}
             TaskKind::NodePrep => {
                 let nodes = if is_success { &mut self.prepared } else { &mut self.unusable };
                 nodes.extend(node);

@@ -231,6 +231,22 @@ fn a_job_that_is_left_too_little_waits_for_other_nodes() {
     cluster.assert_replays();
 }
 
+/// HPC-J-22: a job that can never run without the nodes that could not be prepared for it does not wait for ever.
+#[test]
+fn a_job_that_too_few_nodes_could_be_prepared_for_has_failed() {
+    let mut cluster = Cluster::new();
+    let wide = TaskSpec { min: 10, max: 10, ..basic() };
+    let list = list(10, 12, vec![task(TaskKind::NodePrep), wide]);
+    let (job, run, _) = cluster.start_list(&list, &["node1", "node2", "node3"], 4);
+    cluster.end_step(run, StepId(2), ExitStatus::Code(1));
+    cluster.end_step(run, StepId(1), OK);
+    assert_eq!(stops(&cluster.end_step(run, StepId(3), OK)), [StopReason::Preempted]);
+    cluster.end_parts(run);
+    let Some(Outcome::LaunchFailed(why)) = cluster.outcome(job) else { panic!("it waits for nodes that never come") };
+    assert!(why.starts_with("node2 could not be prepared for it"), "{why}");
+    cluster.assert_replays();
+}
+
 /// HPC-J-22
 #[test]
 fn a_service_runs_on_all_and_is_started_again_but_not_without_a_pause() {

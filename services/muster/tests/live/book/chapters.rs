@@ -259,6 +259,7 @@ fn the_chapter_for_administrators_is_true() {
                 "the file was checked before, and services of the host are left alone",
             ),
             ("nats-server", OF_THE_HOST),
+            ("ops/nats/make-passwords /etc/nats && systemctl", OF_THE_HOST),
             ("muster nodes", "no service was started"),
             ("su ", OF_THE_HOST),
         ])
