@@ -15,6 +15,7 @@
 
 mod batch;
 mod error;
+mod file_end;
 mod open;
 mod stored;
 

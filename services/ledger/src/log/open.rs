@@ -1,11 +1,11 @@
 //! How the database is opened, and what can be wrong with it.
 
-use super::{COMMANDS, FAMILIES, LogError, RECORDS};
+use super::{COMMANDS, FAMILIES, LogError, RECORDS, file_end};
 use crate::retention;
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, LogLevel, Options,
 };
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 const MIB: usize = 1 << 20;
 
@@ -17,9 +17,10 @@ pub(super) fn check_folder(folder: &Path) -> Result<bool, LogError> {
         Err(error) => return Err(open_error(folder, error)),
     };
     if names.iter().any(|name| name == "CURRENT") {
+        check_ends(folder, &names)?;
         return known_families(folder).map(|()| false);
     }
-    let is_database = |name: &std::ffi::OsString| {
+    let is_database = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with("MANIFEST") || name.ends_with(".sst") || (name.ends_with(".log") && name.len() > 4)
     };
@@ -27,6 +28,21 @@ pub(super) fn check_folder(folder: &Path) -> Result<bool, LogError> {
         return Err(LogError::Damaged { folder: folder.to_owned(), detail: "its file CURRENT is missing".into() });
     }
     Ok(true)
+}
+
+/// Whether RocksDB can read its manifest and its write-ahead log to their ends.
+fn check_ends(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
+    let is_read = |name: &&OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("MANIFEST") || (name.ends_with(".log") && name.len() > 4)
+    };
+    for name in names.iter().filter(is_read) {
+        if file_end::is_damaged(&folder.join(name)).map_err(|error| open_error(folder, error))? {
+            let detail = format!("its file {} ends in records of a kind that is not written here", name.display());
+            return Err(LogError::Damaged { folder: folder.to_owned(), detail });
+        }
+    }
+    Ok(())
 }
 
 fn known_families(folder: &Path) -> Result<(), LogError> {

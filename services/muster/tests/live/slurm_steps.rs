@@ -643,21 +643,17 @@ fn a_command_holds_its_allocation_until_it_or_somebody_else_ends_it() {
     site.is_over("4");
 
     // What is waited for comes.
-    let waits = site.spawn("salloc -w nid00001 echo there");
-    site.system.wait_until("it waits", || site.run("squeue -h -j 5 -o %t").stdout == "PD\n");
+    let mut waits = site.spawn("salloc -w nid00001 echo there");
+    let mut told = BufReader::new(waits.stderr.take().expect("it is piped")).lines();
+    let mut next = || told.next().expect("a line").expect("text");
+    assert_eq!(next(), "salloc: Pending job allocation 5");
+    assert_eq!(next(), "salloc: job 5 queued and waiting for resources");
     site.ok("scancel 2");
+    assert_eq!(next(), "salloc: job 5 has been allocated resources");
+    assert_eq!(next(), "salloc: Granted job allocation 5");
+    assert_eq!(next(), "salloc: Relinquishing job allocation 5");
     let ended = waits.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(0), &b"there\n"[..]));
-    assert_eq!(
-        String::from_utf8_lossy(&ended.stderr),
-        unindented(
-            "salloc: Pending job allocation 5
-             salloc: job 5 queued and waiting for resources
-             salloc: job 5 has been allocated resources
-             salloc: Granted job allocation 5
-             salloc: Relinquishing job allocation 5"
-        )
-    );
     // Somebody else ends it; the command goes on, unless it is to be told.
     let revoked = |job: u32| format!("{}salloc: Job allocation {job} has been revoked.\n", granted(job));
     let waits_for_end = "until [ -e over ]; do sleep 0.05; done; echo on";
