@@ -6,6 +6,7 @@ pub mod allocator;
 pub mod caller;
 pub mod connection;
 pub mod exit;
+pub mod lease;
 mod mathematics;
 pub mod process;
 pub mod slurm;

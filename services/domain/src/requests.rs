@@ -169,3 +169,11 @@ fn compare(found: &PropertyValue, relation: Relation, wanted: &PropertyValue) ->
         Relation::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
     }
 }
+
+/// The same alternatives on other nodes than these.
+pub fn without_nodes(alternatives: &[Alternative], names: &[String]) -> Vec<Alternative> {
+    let mut alternatives = alternatives.to_vec();
+    let requests = alternatives.iter_mut().flat_map(|alternative| &mut alternative.requests);
+    requests.for_each(|request| request.excluded_nodes.extend(names.iter().cloned()));
+    alternatives
+}

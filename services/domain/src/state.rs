@@ -295,6 +295,12 @@ impl State {
         self.core.jobs.get(&id).map(Box::as_ref)
     }
 
+    /// The names of the nodes that could not be prepared for a job, and that it does not get again (HPC-J-22).
+    pub fn unprepared_nodes(&self, job: &Job) -> Vec<String> {
+        let unusable = job.tasks.iter().flat_map(|book| &book.unusable);
+        unusable.map(|node| self.node_name(*node).into_owned()).collect()
+    }
+
     /// The job one of whose components has this number: components have consecutive numbers from the job's own on.
     pub fn job_of_component(&self, number: u64) -> Option<&Job> {
         let (_, before) = self.core.jobs.range(..=JobId::job(number)).next_back()?;

@@ -8,7 +8,7 @@ use super::{
     site::rules,
     submission::{Problem, failed, fit_to_deadlines, lead_back, submit, unanswered, verdict},
 };
-use crate::stderr_line;
+use crate::{lease::Lease, stderr_line};
 use muster_client::{Client, ClientError, Moment, names::User};
 use muster_schemas::{
     CommandId, JobId,
@@ -24,16 +24,8 @@ use muster_slurm::{
     queries::Failure,
     request::{Caller, Interactive, Program, Rules, Settings, Submission, lower},
 };
-use std::{
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-/// A command that is not heard of for so long, and as long again, has lost its allocation.
-const LEASE_SECONDS: u32 = 60;
-/// So often it says that it lives.
-const RENEWAL: Duration = Duration::from_secs(20);
 /// So long a command that has an allocation goes on without an answer of the system.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -212,36 +204,4 @@ pub fn facts(detail: &JobDetail) -> Option<JobFacts> {
     let facts = of_run(detail)?;
     let (uid, gid) = User::named(&detail.job.owner).map_or((0, 0), |owner| (owner.uid, owner.gid));
     Some(JobFacts { uid, gid, ..facts })
-}
-
-/// Says again and again that this command lives.
-struct Lease {
-    /// It stops when this is dropped.
-    stop: mpsc::Sender<()>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Lease {
-    fn of(mut client: Client, job: JobId) -> Self {
-        let (stop, stopped) = mpsc::channel::<()>();
-        let thread = thread::spawn(move || {
-            loop {
-                let kept = client.keep_job(CommandId::new_now(), job, Some(LEASE_SECONDS));
-                // A job that is over needs nobody.
-                if kept.is_err_and(|error| error.is_refusal() && !error.is_unavailable())
-                    || stopped.recv_timeout(RENEWAL) != Err(mpsc::RecvTimeoutError::Timeout)
-                {
-                    return;
-                }
-            }
-        });
-        Self { stop, thread }
-    }
-
-    /// Nothing is said behind this.
-    fn end(self) {
-        drop(self.stop);
-        // It ends at its next word; if it panicked it has said so.
-        let _ = self.thread.join();
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Decision, access::Access, components};
 use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
-use crate::{fits, orders};
+use crate::{fits, orders, requests};
 use muster_schemas::{
     NodeId, PartId, RunId, Sequence, Timestamp,
     cluster::NodeCondition,
@@ -392,11 +392,12 @@ fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
 
 /// Why a job can never run on the nodes that are left without those that could not be prepared for it (HPC-J-22).
 fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
-    let book = job.tasks.as_deref().filter(|book| !book.unusable.is_empty())?;
-    let names: Vec<String> = book.unusable.iter().map(|node| state.node_name(*node).into_owned()).collect();
-    let (lead, mut alternatives) = (job.lead(), job.lead().shape.alternatives.to_vec());
-    let requests = alternatives.iter_mut().flat_map(|alternative| &mut alternative.requests);
-    requests.for_each(|request| request.excluded_nodes.extend(names.iter().cloned()));
+    let names = state.unprepared_nodes(job);
+    if names.is_empty() {
+        return None;
+    }
+    let lead = job.lead();
+    let alternatives = requests::without_nodes(&lead.shape.alternatives, &names);
     let queue = state.queue(&lead.queue)?;
     let why = fits::never_fits(state, &queue.spec, &alternatives)?;
     Some(format!("{} could not be prepared for it, and without: {why}", names.join(", ")))

@@ -7,19 +7,18 @@ use crate::{
     terminal::Ticker,
 };
 use muster_client::Client;
-use muster_commands::{caller::Caller, stderr_line};
+use muster_commands::{
+    caller::Caller,
+    lease::{LEASE_SECONDS, Lease},
+    stderr_line,
+};
 use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,
     job::{ExitStatus, Program},
     views::JobsRequest,
 };
-use std::{io::IsTerminal as _, sync::mpsc, thread, time::Duration};
-
-/// A shell that is not heard of for so long, and as long again, has lost its job.
-const LEASE_SECONDS: u32 = 60;
-/// So often it says that it lives.
-const RENEWAL: Duration = Duration::from_secs(20);
+use std::io::IsTerminal as _;
 
 /// Opens a shell, and gives its status.
 pub fn shell(connection: &ConnectionOptions, options: ShellOptions) -> CommandResult {
@@ -81,33 +80,5 @@ fn wait_for_start(client: &mut Client, job: JobId) -> Result<(), Failure> {
     match view.outcome {
         None => Ok(()),
         Some(outcome) => Err(Failure::failed(format!("job {job} never ran: {outcome}"))),
-    }
-}
-
-/// Says that this process lives, as long as it does: without it the job would hold its nodes until its walltime is over.
-struct Lease {
-    stop: mpsc::Sender<()>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Lease {
-    fn of(mut client: Client, job: JobId) -> Self {
-        let (stop, stopped) = mpsc::channel::<()>();
-        let thread = thread::spawn(move || {
-            loop {
-                // If it is not heard the next one may be.
-                let _ = client.keep_job(CommandId::new_now(), job, Some(LEASE_SECONDS));
-                if stopped.recv_timeout(RENEWAL) != Err(mpsc::RecvTimeoutError::Timeout) {
-                    return;
-                }
-            }
-        });
-        Self { stop, thread }
-    }
-
-    fn end(self) {
-        drop(self.stop);
-        // It asks and ends; a panic has said so.
-        let _ = self.thread.join();
     }
 }

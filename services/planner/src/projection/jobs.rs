@@ -9,7 +9,7 @@ use crate::{
     pass, resize,
 };
 use muster_domain::{
-    State,
+    State, requests,
     state::{Component, Elastic, Entry, Filtering, Job, Run},
 };
 use muster_schemas::{
@@ -248,13 +248,11 @@ fn has_begun_reservations(state: &State, job: &Job) -> bool {
 /// What a job asks for, without the nodes that could not be prepared for it (HPC-J-22).
 fn demand(state: &State, job: &Job) -> Demand {
     let mut demand = asked(job);
-    let Some(book) = job.tasks.as_deref().filter(|book| !book.unusable.is_empty()) else { return demand };
-    let names: Vec<String> = book.unusable.iter().map(|node| state.node_name(*node).into_owned()).collect();
-    for component in &mut demand.components {
-        let mut alternatives = component.alternatives.to_vec();
-        let requests = alternatives.iter_mut().flat_map(|alternative| &mut alternative.requests);
-        requests.for_each(|request| request.excluded_nodes.extend(names.iter().cloned()));
-        component.alternatives = alternatives.into();
+    let names = state.unprepared_nodes(job);
+    if !names.is_empty() {
+        for component in &mut demand.components {
+            component.alternatives = requests::without_nodes(&component.alternatives, &names).into();
+        }
     }
     demand
 }
