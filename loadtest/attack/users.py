@@ -71,6 +71,14 @@ def lines(path):
         return []
 
 
+def fresh(user, name):
+    """The path of a file in the user's home that is not there, whatever an earlier attack left."""
+    path = os.path.join(user.home, name)
+    if os.path.lexists(path):
+        os.unlink(path)
+    return path
+
+
 # Mail
 
 
@@ -182,7 +190,7 @@ def programs(checks, binary, where, a, b):
 
 def notification(checks, system, user):
     """Commands of notifications are the owner's, without groups, capabilities or open files of root."""
-    mark = os.path.join(user.home, "notified")
+    mark = fresh(user, "notified")
     probe = f"(id -u; id -G; grep CapEff /proc/self/status; ls -l /proc/self/fd | grep -c -e ledger -e spool) >{mark}; setsid sleep 4141 &"
     system.wait(system.submit(user, "--notify", f"exec:{probe}", "--notify-on", "ended", "--", "true"))
     seen = until(lambda: len(lines(mark)) >= 4 and lines(mark)) or lines(mark)
@@ -195,7 +203,7 @@ def notification(checks, system, user):
 
 def users_filter(checks, system, user):
     """A filter that an ordinary user can change is not run, and he defines none."""
-    program, book = os.path.join(user.home, "filter"), os.path.join(user.home, "filter.book")
+    program, book = os.path.join(user.home, "filter"), fresh(user, "filter.book")
     user.write("filter", f"#!/bin/sh\nid -u >{book}\n", 0o755)
     os.chmod(user.home, 0o755)
     answer = system.of(user, "cluscfg", "setparams", f"SubmissionFilterProgram={program}")
@@ -209,7 +217,7 @@ def users_filter(checks, system, user):
 
 def prologs(checks, system, user):
     """Task prologs and epilogs are the user's."""
-    mark = os.path.join(user.home, "prolog")
+    mark = fresh(user, "prolog")
     program = user.write("prolog.sh", f"#!/bin/sh\nid -u >>{mark}\n", 0o755)
     script = user.write("steps.sh", f"#!/bin/sh\n{system.binary} slurm srun --task-prolog={program} --task-epilog={program} true\n", 0o755)
     out = os.path.join(user.home, "steps.out")
@@ -601,7 +609,7 @@ def tokens(checks, binary, where, a, b):
     address = f"127.0.0.1:{port}"
     with System(binary, where, f'[gateway]\nlisten = "{address}"\ntokens_file = "{tokens_file}"\n') as system:
         over_tcp = {"MUSTER_SERVER": f"http://{address}", "MUSTER_TOKEN": TOKENS["faa"]}
-        note = os.path.join(a.home, "token")
+        note = fresh(a, "token")
         script = a.write("token.sh", f"#!/bin/sh\numask 077\nprintf %s \"$MUSTER_TOKEN\" >{note}\nexec sleep 600\n", 0o700)
         job = a.run(system.binary, "submit", "--parsable", "-o", "/dev/null", script, **over_tcp).stdout.strip()
         other = a.run(system.binary, "submit", "--parsable", "-o", "/dev/null", "--", "sleep", "600", **over_tcp).stdout.strip()
@@ -646,7 +654,7 @@ def free_port():
 
 def words_of_root(checks, binary, where, a, b):
     """`--uid`, identities in requests, variables that loaders and shells obey: nothing runs as root or as another."""
-    mark = os.path.join(b.home, "as")
+    mark = fresh(b, "as")
     with System(binary, where) as system:
         script = b.write("who.sh", f"#!/bin/sh\nid -u >>{mark}\n", 0o755)
         for option in ("--uid=0", "--uid=root", "--uid=faa", "--gid=0", "--uid=0 --gid=0"):
@@ -668,7 +676,7 @@ def words_of_root(checks, binary, where, a, b):
 
 def loader_variables(user):
     """Variables that a careless program of root would obey; each writes who obeyed."""
-    book = os.path.join(user.home, "loaded")
+    book = fresh(user, "loaded")
     shell = user.write("env.sh", f"/usr/bin/id -u >>{book}\n", 0o755)
     os.makedirs(os.path.join(user.home, "bin"), exist_ok=True)
     for name in ("su", "sh", "id", "getent", "env"):
