@@ -31,11 +31,20 @@ pub(super) fn start(
     access.require_management(known)?;
     let run = known.run().and_then(|run| access.state.run(run)).filter(|run| run.stopping.is_none());
     let run = run.ok_or_else(|| conflict(format!("job {job} does not run")))?;
+    require_start(run)?;
     require_cores(run)?;
     let tasks = lay_out(known, run, tasks, nodes)?;
     let step = run.next_step;
     let event = Event::StepStarted { job, run: run.id, step, launch: Arc::new(launch), tasks };
     Ok(Decision { events: vec![event], reply: Reply::Step { run: run.id, step } })
+}
+
+/// A node on which the run has not started yet has no place for a part of a step.
+fn require_start(run: &Run) -> Result<(), Refusal> {
+    if run.started.is_some() {
+        return Ok(());
+    }
+    Err(Refusal::new(RefusalCode::Busy, format!("job {} has not started on all of its nodes", run.job)))
 }
 
 /// What starts in a run that has lent its cores would run beside others.
@@ -125,8 +134,10 @@ fn exits_with<'a>(step: &'a Step, at: usize, exit: &'a NodeExit) -> impl Iterato
     parts.filter_map(move |(other, part)| if other == at { Some(exit) } else { part.exit.as_ref() })
 }
 
-/// The first status by rank that is not 0, else 0.
+/// The first status by rank that is not 0; else none if a part has none, because its tasks never ran or their node was
+/// lost; else 0.
 pub(super) fn status_that_counts<'a>(exits: impl Iterator<Item = &'a NodeExit>) -> Option<ExitStatus> {
-    let statuses: Vec<_> = exits.filter_map(|exit| exit.status).collect();
-    statuses.iter().find(|status| !status.is_success()).or(statuses.first()).copied()
+    let statuses: Vec<_> = exits.map(|exit| exit.status).collect();
+    let failure = statuses.iter().flatten().find(|status| !status.is_success()).copied();
+    failure.or_else(|| statuses.into_iter().collect::<Option<Vec<_>>>()?.first().copied())
 }

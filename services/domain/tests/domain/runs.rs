@@ -383,6 +383,42 @@ fn steps() {
     assert_eq!(id, JobId::job(1));
 }
 
+#[test]
+fn a_step_waits_until_the_run_has_started_on_all_nodes() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(2, 1));
+    let start = || Command::StartStep { job: id, launch: crate::support::tasks(), tasks: Some(2), nodes: None };
+    let run = cluster.allocate(id, &["node1", "node2"], 1);
+    let part = PartId::new(run, 0);
+    cluster.ok(&executor("node1"), Command::NodeStarted { part });
+    cluster.refused(&user("ada"), start(), RefusalCode::Busy, "has not started on all");
+    cluster.ok(&executor("node2"), Command::NodeStarted { part });
+    cluster.ok(&user("ada"), start());
+}
+
+#[test]
+fn a_step_has_no_success_if_some_of_its_tasks_never_ran() {
+    for failing in ["node1", "node2"] {
+        let mut cluster = Cluster::new();
+        let id = cluster.submit("ada", job(2, 1));
+        let run = cluster.start(id, &["node1", "node2"], 1);
+        let launch = crate::support::tasks();
+        cluster.ok(&user("ada"), Command::StartStep { job: id, launch, tasks: Some(2), nodes: None });
+        let (part, step, now) = (PartId::new(run, 0), StepId(1), cluster.now);
+        let ended = |node| {
+            let mut exit = exit(ExitStatus::Code(0), EndCause::Itself, now);
+            if node == failing {
+                (exit.status, exit.cause) = (None, EndCause::LaunchFailed("no such command".into()));
+            }
+            Command::NodeStepEnded { part, step, exit }
+        };
+        cluster.ok(&executor("node1"), ended("node1"));
+        let events = cluster.ok(&executor("node2"), ended("node2"));
+        assert_eq!(events[1], Event::StepEnded { job: id, run, step, status: None }, "{failing} fails");
+        cluster.assert_replays();
+    }
+}
+
 /// SL-C-37, SL-E-08
 #[test]
 fn a_job_that_is_put_back_for_later_waits_for_its_time_and_knows_how_often_it_started() {

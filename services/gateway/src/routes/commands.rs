@@ -1,6 +1,6 @@
 //! Requests that change something.
 
-use super::job_id;
+use super::{job_id, steps};
 use crate::{
     app::{App, Asked},
     body::Json,
@@ -10,7 +10,7 @@ use crate::{
 use axum::extract::{Path, State};
 use muster_schemas::{
     cluster::ClusterChange,
-    command::{Command, Reply},
+    command::Command,
     policy::Policy,
     views::{
         CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, RefusalNote, ReleaseRequest,
@@ -18,6 +18,7 @@ use muster_schemas::{
     },
 };
 use serde::Deserialize;
+use tokio::time::Instant;
 use utoipa::IntoParams;
 
 pub(super) type Answered = Result<axum::Json<CommandAnswer>, ApiError>;
@@ -134,6 +135,8 @@ pub(crate) async fn note_refusal(State(app): State<App>, asked: Asked, Json(note
 }
 
 /// Start a step inside a running job
+///
+/// Waits up to 60 seconds until the job has started on all of its nodes, and is refused with the code `busy` after that.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps", tag = "jobs", request_body = StepRequest,
     params(("id" = String, Path, description = "The job."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
@@ -145,14 +148,10 @@ pub(crate) async fn start_step(
     Json(request): Json<StepRequest>,
 ) -> Result<axum::Json<StepAnswer>, ApiError> {
     let StepRequest { launch, tasks, nodes } = request;
-    let command = Command::StartStep { job: job_id(&id)?, launch, tasks, nodes };
-    match app.command(asked, command).await? {
-        (answer, Reply::Step { run, step }) => Ok(axum::Json(StepAnswer { sequence: answer.sequence, run, step })),
-        (_, reply) => {
-            tracing::error!(?reply, "the ledger's reply does not fit the command");
-            Err(ApiError::unavailable("the ledger's reply does not fit the command"))
-        }
-    }
+    let job = job_id(&id)?;
+    let command = Command::StartStep { job, launch, tasks, nodes };
+    let deadline = Instant::now() + steps::START_WAIT;
+    steps::when_it_fits(&app, &asked, job, &command, deadline, steps::has_not_started).await.map(axum::Json)
 }
 
 /// Let nodes take no new jobs

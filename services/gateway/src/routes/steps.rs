@@ -34,6 +34,8 @@ use utoipa::IntoParams;
 
 /// How long somebody waits at most.
 const MAX_WAIT_SECONDS: u32 = 300;
+/// So long a step of a script waits until the other nodes of its job have started.
+pub(super) const START_WAIT: Duration = Duration::from_secs(60);
 /// Nobody waits longer for output than this, so that a lost connection is noticed.
 const MAX_READ_SECONDS: u32 = 20;
 
@@ -67,23 +69,36 @@ pub(crate) async fn launch(
 ) -> Result<axum::Json<StepAnswer>, ApiError> {
     let job = job_id(&id)?;
     let deadline = Instant::now() + wait(params.wait_seconds, MAX_WAIT_SECONDS)?;
+    let command = Command::LaunchStep { job, spec: Box::new(spec), terms };
+    when_it_fits(&app, &asked, job, &command, deadline, |_| true).await.map(axum::Json)
+}
+
+/// Starts a step, again and again while it is refused as `busy` and what the job's uses were before says that waiting
+/// helps.
+pub(super) async fn when_it_fits(
+    app: &App,
+    asked: &Asked,
+    job: JobId,
+    command: &Command,
+    deadline: Instant,
+    waiting_helps: impl Fn(Uses) -> bool,
+) -> Result<StepAnswer, ApiError> {
     let mut changes = app.reader.projection().changes();
     for attempt in 0u32.. {
         // Looked at before it is asked: what changes from here on can make the answer another.
-        let before = uses(&app, job);
+        let before = uses(app, job);
         // A refusal is the answer to its command for ever; each attempt is a command of its own, and a client that
         // repeats all of this comes to the same one in the end.
-        let command = Command::LaunchStep { job, spec: Box::new(spec.clone()), terms: terms.clone() };
-        match app.command(asked.attempt(attempt), command).await {
+        match app.command(asked.attempt(attempt), command.clone()).await {
             Ok((answer, Reply::Step { run, step })) => {
-                return Ok(axum::Json(StepAnswer { sequence: answer.sequence, run, step }));
+                return Ok(StepAnswer { sequence: answer.sequence, run, step });
             }
             Ok((_, reply)) => {
                 tracing::error!(?reply, "the ledger's reply does not fit the command");
                 break;
             }
             Err(error) if error.0.code == ErrorCode::Busy => {
-                if !uses_changed(&app, &mut changes, job, before, deadline).await {
+                if !waiting_helps(before) || !uses_changed(app, &mut changes, job, before, deadline).await {
                     return Err(error);
                 }
             }
@@ -95,7 +110,12 @@ pub(crate) async fn launch(
 
 /// What decides whether a step of a job fits: whether its run has started, whether it is being stopped, and how many parts of
 /// steps use cores of it.
-type Uses = Option<(bool, bool, usize)>;
+pub(super) type Uses = Option<(bool, bool, usize)>;
+
+/// Whether a run has not started on all of its nodes, as far as is known.
+pub(super) fn has_not_started(uses: Uses) -> bool {
+    uses.is_none_or(|(has_started, ..)| !has_started)
+}
 
 fn uses(app: &App, job: JobId) -> Uses {
     app.reader.projection().read(|state| {

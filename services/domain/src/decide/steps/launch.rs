@@ -1,6 +1,6 @@
 //! Steps with places of their own: which cores of the job they get, and how they end.
 
-use super::{ends_with, exits_with, open_part, require_cores, status_that_counts};
+use super::{ends_with, exits_with, open_part, require_cores, require_start, status_that_counts};
 use crate::{
     decide::{Decision, access::Access, conflict, invalid, not_found, refuse},
     state::{Job, LaunchedStep, ProgramKind, Run, State},
@@ -25,9 +25,7 @@ pub(in crate::decide) fn launch(
 ) -> Result<Decision, Refusal> {
     validate::step(&spec, &terms)?;
     let run = running(access, job)?;
-    if run.started.is_none() {
-        return Err(refuse(RefusalCode::Busy, format!("job {job} has not started on all of its nodes")));
-    }
+    require_start(run)?;
     require_cores(run)?;
     let shares =
         spec.places().map(|(group, place)| share(access.state, run, &spec, group, place)).collect::<Result<_, _>>()?;
