@@ -151,7 +151,7 @@ pub(crate) async fn start_step(
     let job = job_id(&id)?;
     let command = Command::StartStep { job, launch, tasks, nodes };
     let deadline = Instant::now() + steps::START_WAIT;
-    steps::when_it_fits(&app, &asked, job, &command, deadline, steps::has_not_started).await.map(axum::Json)
+    steps::when_it_fits(&app, &asked, job, &command, deadline, steps::when_started).await.map(axum::Json)
 }
 
 /// Let nodes take no new jobs

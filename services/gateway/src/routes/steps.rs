@@ -70,18 +70,28 @@ pub(crate) async fn launch(
     let job = job_id(&id)?;
     let deadline = Instant::now() + wait(params.wait_seconds, MAX_WAIT_SECONDS)?;
     let command = Command::LaunchStep { job, spec: Box::new(spec), terms };
-    when_it_fits(&app, &asked, job, &command, deadline, |_| true).await.map(axum::Json)
+    when_it_fits(&app, &asked, job, &command, deadline, |_| Again::AfterChange).await.map(axum::Json)
 }
 
-/// Starts a step, again and again while it is refused as `busy` and what the job's uses were before says that waiting
-/// helps.
+/// Whether it makes sense to ask again after `busy`.
+pub(super) enum Again {
+    /// No: somebody else has to do something first.
+    No,
+    /// At once: what stood in the way is gone, and the answer is that to an earlier attempt.
+    AtOnce,
+    /// When the job's uses are others.
+    AfterChange,
+}
+
+/// Starts a step, again and again while it is refused as `busy` and the job's uses, as they were before, say that it makes
+/// sense.
 pub(super) async fn when_it_fits(
     app: &App,
     asked: &Asked,
     job: JobId,
     command: &Command,
     deadline: Instant,
-    waiting_helps: impl Fn(Uses) -> bool,
+    again: impl Fn(Uses) -> Again,
 ) -> Result<StepAnswer, ApiError> {
     let mut changes = app.reader.projection().changes();
     for attempt in 0u32.. {
@@ -98,7 +108,12 @@ pub(super) async fn when_it_fits(
                 break;
             }
             Err(error) if error.0.code == ErrorCode::Busy => {
-                if !waiting_helps(before) || !uses_changed(app, &mut changes, job, before, deadline).await {
+                let asks_again = match again(before) {
+                    Again::No => false,
+                    Again::AtOnce => Instant::now() < deadline,
+                    Again::AfterChange => uses_changed(app, &mut changes, job, before, deadline).await,
+                };
+                if !asks_again {
                     return Err(error);
                 }
             }
@@ -108,21 +123,38 @@ pub(super) async fn when_it_fits(
     Err(ApiError::unavailable("the ledger's reply does not fit the command"))
 }
 
-/// What decides whether a step of a job fits: whether its run has started, whether it is being stopped, and how many parts of
-/// steps use cores of it.
-pub(super) type Uses = Option<(bool, bool, usize)>;
+/// What decides whether a step of a job fits; nothing of a job that has no run.
+pub(super) type Uses = Option<RunUses>;
 
-/// Whether a run has not started on all of its nodes, as far as is known.
-pub(super) fn has_not_started(uses: Uses) -> bool {
-    uses.is_none_or(|(has_started, ..)| !has_started)
+/// What decides whether a step of a run fits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct RunUses {
+    has_started: bool,
+    is_stopping: bool,
+    has_lent: bool,
+    /// How many parts of steps use cores of it.
+    open_parts: usize,
+}
+
+/// A step of a script waits for the other nodes of its job, but not for the end of a suspension.
+pub(super) fn when_started(uses: Uses) -> Again {
+    match uses {
+        Some(run) if run.has_lent => Again::No,
+        Some(run) if run.has_started => Again::AtOnce,
+        _ => Again::AfterChange,
+    }
 }
 
 fn uses(app: &App, job: JobId) -> Uses {
     app.reader.projection().read(|state| {
         let run = state.job(job).and_then(|job| job.run()).and_then(|run| state.run(run))?;
         let parts = run.steps.values().flat_map(|step| &step.parts);
-        let unended = parts.filter(|part| part.exit.is_none()).count();
-        Some((run.started.is_some(), run.stopping.is_some(), unended))
+        Some(RunUses {
+            has_started: run.started.is_some(),
+            is_stopping: run.stopping.is_some(),
+            has_lent: run.has_lent(),
+            open_parts: parts.filter(|part| part.exit.is_none()).count(),
+        })
     })
 }
 

@@ -196,9 +196,7 @@ impl StepOutput {
         {
             return Ok(Self::Inherited(path));
         }
-        let path = std::env::current_dir()?.join(format!(".muster-run-{}.out", std::process::id()));
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Self::Copied(path))
+        Ok(Self::Copied(own_file(&std::env::current_dir()?)?))
     }
 
     fn appends(&self) -> bool {
@@ -229,6 +227,13 @@ impl Drop for StepOutput {
     }
 }
 
+/// A new file in a folder that other hosts may share.
+fn own_file(folder: &Path) -> std::io::Result<PathBuf> {
+    let path = folder.join(format!(".muster-run-{}.out", CommandId::new_now()));
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    Ok(path)
+}
+
 /// Waits for several jobs and gives the first status that is not 0.
 pub fn wait_for_all(connection: &ConnectionOptions, client: &mut Client, jobs: &[JobId]) -> CommandResult {
     let mut status = 0;
@@ -252,6 +257,15 @@ fn progress_text(job: JobView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Another host has a process of the same number, or one that was killed has left its file.
+    #[test]
+    fn the_file_of_a_step_is_new_whoever_has_made_one_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = own_file(folder.path()).unwrap();
+        let second = own_file(folder.path()).unwrap();
+        assert_ne!(first, second);
+    }
 
     #[test]
     fn words_after_two_dashes_are_a_command() {
