@@ -13,6 +13,7 @@ import sys
 import time
 
 import attack
+import cluster
 
 SMALL_FILE_SYSTEM_MIB = 48
 # The witness of the log's end is written each second: what is older than that is not lost unnoticed.
@@ -27,6 +28,7 @@ class Site:
         folder.mkdir(parents=True, exist_ok=True)
         self.system = attack.System(binary, folder / "data")
         self.process, self.acknowledged = None, []
+        self.log = folder.parent / f"{folder.name}.log"
 
     def start(self, *more, limits=()):
         def limit():
@@ -34,10 +36,8 @@ class Site:
                 resource.setrlimit(kind, (value, value))
 
         words = [self.binary, "--data", self.system.data, "up", "--nodes", "2", "--cpus", "8", "--memory", "4G", *more]
-        log = self.folder.parent / f"{self.folder.name}.log"
-        with open(log, "ab") as out:
+        with open(self.log, "ab") as out:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=limit)
-        self.log = log
         return self
 
     def is_ready(self, seconds=30):
@@ -105,8 +105,11 @@ class Cases:
             filler = site.folder / "filler"
             fill(filler)
             refused = 0
-            for _ in range(6):
-                refused += site.submit(20, "--env", "A=" + self.choices.randbytes(50_000).hex())
+            # The log has room set aside, which has to be used up first.
+            for _ in range(800):
+                refused += site.submit(1, "--env", "A=" + self.choices.randbytes(50_000).hex())
+                if refused >= 5:
+                    break
                 fill(filler)
             site.kill()
             site.start()
@@ -217,6 +220,40 @@ class Cases:
         return f"the last {cut} of {size} bytes cut off; up again: {is_up} ({said}); lost {lost}", not lost
 
 
+    def copied_folder(self, site):
+        """A ledger on a copy of the folder, on the same NATS server, does not answer beside the first one (F10)."""
+        both = cluster.Cluster(self.options, attack.new_folder(site.folder))
+        site.process = None
+        both.start()
+        try:
+            site.submit(20)
+            both.kill("ledger")
+            copy = site.folder / "copy"
+            copy.mkdir()
+            shutil.copytree(both.system.data / "ledger", copy / "ledger")
+            shutil.copy2(both.system.data / "ledger.key", copy)
+            both.restart("ledger")
+            both.wait_until_ready()
+            site.submit(5)
+            words = [self.options.binary, "--data", copy, "serve", "ledger", "--config", site.folder / "etc/ledger.toml"]
+            with open(site.log, "ab") as out:
+                second = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            refused = 0
+            end = time.monotonic() + 20
+            while second.poll() is None and time.monotonic() < end:
+                refused += site.submit(10)
+            status, said = second.poll(), site.last_words()
+            second.kill()
+            second.wait()
+            refused_after = site.submit(10)
+            lost = site.lost()
+        finally:
+            both.control("stop")
+        twice = len(site.acknowledged) - len(set(site.acknowledged))
+        seen = f"{twice} numbers twice, lost {lost}, of {len(site.acknowledged)}, {refused} refused beside it, {refused_after} of 10 after it; second: {status}"
+        return f"{seen} ({said})", status and not twice and not lost and not refused_after
+
+
 class small_file_system:
     """A tmpfs that is gone with the block."""
 
@@ -250,7 +287,7 @@ def main():
         names = [sys.argv[at + 1]]
         del sys.argv[at : at + 2]
     else:
-        names = [*ALL, "lost_wal", "cut_wal"]
+        names = [*ALL, "copied_folder", "lost_wal", "cut_wal"]
     options = attack.arguments(__doc__, 3)
     folder = attack.new_folder(options.folder)
     cases, failures, results = Cases(options, folder), 0, []
