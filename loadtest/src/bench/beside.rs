@@ -3,7 +3,7 @@
 //! time.
 
 use super::{
-    Bench, Running,
+    Bench, Running, elsewhere,
     figure::{Figure, Target, quantile},
 };
 use crate::{
@@ -57,12 +57,11 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
         api::submit_body(&mut connection, body.clone()).await?;
     }
     let (go, read) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let mut readers = JoinSet::new();
+    let (mut readers, elsewhere) = (JoinSet::new(), elsewhere()?);
     for reader in 0..READERS {
-        let connection = running.system.connect().await?;
         // They do not all ask at the same moment.
         let first = READ_EVERY * reader as u32 / READERS as u32;
-        readers.spawn(read_lists(connection, first, go.clone(), read.clone()));
+        readers.spawn_on(read_lists(running.system.endpoint(), first, go.clone(), read.clone()), elsewhere);
     }
     let (mut alone, mut beside, elapsed) = turns(bench, &running.system, &go).await?;
     readers.abort_all();
@@ -75,12 +74,8 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-async fn read_lists(
-    mut connection: Connection,
-    first: Duration,
-    go: Arc<AtomicBool>,
-    read: Arc<AtomicU64>,
-) -> Result<()> {
+async fn read_lists(endpoint: Endpoint, first: Duration, go: Arc<AtomicBool>, read: Arc<AtomicU64>) -> Result<()> {
+    let mut connection = Connection::open(&endpoint).await?;
     tokio::time::sleep(first).await;
     let mut clock = tokio::time::interval(READ_EVERY);
     loop {

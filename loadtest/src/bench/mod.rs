@@ -26,6 +26,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use tokio::runtime::{Builder, Handle};
 
 /// Which benchmark, and on what.
 #[derive(clap::Args, Debug)]
@@ -243,4 +244,17 @@ fn raise_open_files() -> Result<()> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
     Ok(())
+}
+
+/// A thread for those who would be on other machines. Here they share the processors with what is measured, and must not
+/// take one from it whenever they have something to do.
+/// It lives as long as this program, as a runtime cannot be dropped amid the work of another.
+fn elsewhere() -> Result<&'static Handle> {
+    let give_way = || {
+        let usual = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the call reads `usual` and nothing else; 0 is this thread. If it is refused, a figure is only worse.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const usual) };
+    };
+    let runtime = Builder::new_multi_thread().worker_threads(1).on_thread_start(give_way).enable_all().build()?;
+    Ok(Box::leak(Box::new(runtime)).handle())
 }

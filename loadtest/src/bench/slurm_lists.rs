@@ -1,7 +1,7 @@
 //! What lists of users' jobs do to the planner.
 
 use super::{
-    Bench, Running,
+    Bench, Running, elsewhere,
     figure::{Figure, Target, quantile},
     filters,
     running::TRIVIAL,
@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    runtime::{Builder, Handle},
+    runtime::Handle,
     sync::watch,
     task::JoinSet,
 };
@@ -55,7 +55,7 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     let others = bench.count(WAITING).next_multiple_of(BULK);
     let running_job = submit_waiting(system, others).await?;
     submit_as_listing_user(&running)?;
-    let callers = callers()?;
+    let callers = elsewhere()?;
     let starts = bench.count(STARTS);
     let mut passing = api::command_job("passing", &[TRIVIAL]);
     passing.components[0].priority = Some(1);
@@ -184,19 +184,6 @@ fn submit_as_listing_user(running: &Running) -> Result<()> {
         ensure!(command.status()?.success(), "{command:?} failed as {LISTING_USER}; this benchmark is for root");
     }
     Ok(())
-}
-
-/// A thread for those who list. In a cluster they are on other machines; here they share the cores with the planner, and
-/// must not take one from it whenever a list is due or has come.
-/// It lives as long as this program, as a runtime cannot be dropped amid the work of another.
-fn callers() -> Result<&'static Handle> {
-    let give_way = || {
-        let usual = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the call reads `usual` and nothing else; 0 is this thread. If it is refused, a figure is only worse.
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const usual) };
-    };
-    let runtime = Builder::new_multi_thread().worker_threads(1).on_thread_start(give_way).enable_all().build()?;
-    Ok(Box::leak(Box::new(runtime)).handle())
 }
 
 /// Lists that are asked for again and again until it is ended.

@@ -5,10 +5,8 @@ use muster_schemas::{
     event::Commit,
     ids::Sequence,
 };
-use std::{
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use parking_lot::RwLock;
+use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -53,9 +51,15 @@ impl Projection {
         Ok(Self { shared, _stop: Arc::new(stop.drop_guard()) })
     }
 
-    /// Looks at the state. Nothing is applied meanwhile, so look shortly, and do not wait for anything.
+    /// Looks at the state. Nothing is applied meanwhile, so look shortly, and do not wait for anything. Waits for no
+    /// [long look](Self::read_long), also not behind a change that waits for one.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
-        look(&self.shared.state.read().unwrap_or_else(PoisonError::into_inner))
+        look(&self.shared.state.read_recursive())
+    }
+
+    /// Looks at the state for up to a millisecond, on a thread that may wait: changes that are due come first.
+    pub fn read_long<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.shared.state.read())
     }
 
     /// The last record that the state includes.
@@ -110,14 +114,20 @@ impl Follower {
     /// Applies the next records. If they were archived meanwhile, jumps to a snapshot that includes them.
     async fn advance(&mut self) -> Result<(), BusError> {
         match self.feed.next().await {
-            Ok(commit) => self.shared.apply(&commit),
+            Ok(commit) => {
+                let last = commit.last();
+                self.shared.change(move |shared| shared.apply(&commit)).await;
+                self.shared.applied.send_replace(last);
+            }
             Err(BusError::Refused(refusal)) => {
                 let state = load_snapshot(&self.ledger, None).await?;
-                if state.sequence() < self.feed.position() {
+                let sequence = state.sequence();
+                if sequence < self.feed.position() {
                     return Err(BusError::Refused(refusal));
                 }
-                self.feed.skip_to(state.sequence().next());
-                self.shared.replace(state);
+                self.feed.skip_to(sequence.next());
+                self.shared.change(move |shared| *shared.state.write() = state).await;
+                self.shared.applied.send_replace(sequence);
             }
             Err(error) => return Err(error),
         }
@@ -126,20 +136,27 @@ impl Follower {
 }
 
 impl Shared {
+    /// Changes the state: here if nobody looks at it, else on a thread that may wait for those who do.
+    async fn change(self: &Arc<Self>, change: impl FnOnce(&Self) + Send + 'static) {
+        if !self.state.is_locked() {
+            return change(self);
+        }
+        let shared = self.clone();
+        // A runtime that ends takes no more work, and nobody reads this state any more.
+        if let Err(error) = tokio::task::spawn_blocking(move || change(&shared)).await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+
     fn apply(&self, commit: &Commit) {
         for records in commit.records.chunks(RECORDS_AT_A_TIME) {
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.write();
             for record in records {
                 state.apply(record);
             }
         }
-        self.applied.send_replace(commit.last());
-    }
-
-    fn replace(&self, state: State) {
-        let sequence = state.sequence();
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
-        self.applied.send_replace(sequence);
     }
 }
 
@@ -203,5 +220,51 @@ async fn find_head(ledger: &LedgerClient) -> Result<Sequence, BusError> {
             Err(error) => return Err(error),
         }
         tokio::time::sleep(RETRY_PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::mpsc, time::Instant};
+
+    const DEADLINE: Duration = Duration::from_secs(20);
+
+    /// Whoever looks shortly waits for no list, also when a change waits for that list; and a change that waits keeps no
+    /// thread of the runtime, of which there is one here.
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_short_look_passes_a_change_that_waits_for_a_long_one() {
+        let shared = Arc::new(Shared { state: RwLock::new(State::new()), applied: watch::Sender::default() });
+        let projection =
+            Projection { shared: shared.clone(), _stop: Arc::new(CancellationToken::new().drop_guard()) };
+        let ((looking, is_looking), (release, is_released)) = (mpsc::channel(), mpsc::channel::<()>());
+        let long = std::thread::spawn({
+            let projection = projection.clone();
+            move || {
+                projection.read_long(|_| {
+                    looking.send(()).unwrap();
+                    is_released.recv_timeout(DEADLINE).is_ok()
+                })
+            }
+        });
+        is_looking.recv_timeout(DEADLINE).unwrap();
+        let (changed, mut is_changed) = tokio::sync::oneshot::channel();
+        let change = tokio::spawn({
+            let shared = shared.clone();
+            async move {
+                shared.change(|shared| drop(shared.state.write())).await;
+                changed.send(()).unwrap();
+            }
+        });
+        let end = Instant::now() + DEADLINE;
+        while shared.state.try_read().is_some() {
+            assert!(Instant::now() < end, "the change waits for the look");
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(projection.read(State::sequence), Sequence::default());
+        assert!(is_changed.try_recv().is_err());
+        release.send(()).unwrap();
+        change.await.unwrap();
+        assert!(long.join().unwrap(), "it was released in time");
     }
 }

@@ -252,10 +252,10 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Looks at it.
+    /// Looks at it, on a thread that may wait.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         match self {
-            Self::Now(projection) => projection.read(look),
+            Self::Now(projection) => projection.read_long(look),
             Self::Past(state) => look(state),
         }
     }
