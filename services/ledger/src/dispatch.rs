@@ -358,12 +358,7 @@ mod tests {
         },
         steps::{StepGroup, StepPlace, StepProgram, StepSpec},
     };
-    use std::{
-        cell::RefCell,
-        collections::BTreeMap,
-        rc::Rc,
-        sync::Mutex,
-    };
+    use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Mutex};
 
     const NODES: u32 = 3;
 
@@ -505,7 +500,8 @@ mod tests {
             };
             sent.push((node.to_owned(), kind));
         });
-        let all = ["run", "step"].iter().flat_map(|kind| (0..NODES).map(move |at| (format!("n{at}"), (*kind, at, true))));
+        let all =
+            ["run", "step"].iter().flat_map(|kind| (0..NODES).map(move |at| (format!("n{at}"), (*kind, at, true))));
         assert_eq!(sent, all.collect::<Vec<_>>());
         let once = [(submitted, 1), (launched, 1), (launched.next(), 1)];
         assert_eq!(*log.reads.borrow(), BTreeMap::from(once));

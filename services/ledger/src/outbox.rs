@@ -419,7 +419,9 @@ fn write_orders(
     let (ended, end) = oneshot::channel::<()>();
     let runtime = tokio::runtime::Handle::current();
     std::thread::Builder::new().name("muster-orders".into()).spawn(move || {
-        writer.run(|node, order| runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, &order))).is_some());
+        writer.run(|node, order| {
+            runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, &order))).is_some()
+        });
         drop(ended);
     })?;
     Ok(async move {

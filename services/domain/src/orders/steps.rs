@@ -69,7 +69,8 @@ impl StepRecord {
             component: group.component,
         });
         let nodes = Arc::new(nodes.collect());
-        let places = step.groups.iter().enumerate().flat_map(|(at, group)| (0..group.places.len()).map(move |of| (at, of)));
+        let places =
+            step.groups.iter().enumerate().flat_map(|(at, group)| (0..group.places.len()).map(move |of| (at, of)));
         Self { places: places.collect(), nodes, total_tasks: step.total_tasks(), terms, step }
     }
 }

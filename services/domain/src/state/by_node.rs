@@ -162,7 +162,8 @@ mod tests {
     }
 
     fn changes() -> impl Strategy<Value = Vec<Change>> {
-        let change = prop_oneof![(0..20_u32).prop_map(Change::Push), any::<prop::sample::Index>().prop_map(Change::Remove)];
+        let change =
+            prop_oneof![(0..20_u32).prop_map(Change::Push), any::<prop::sample::Index>().prop_map(Change::Remove)];
         prop::collection::vec(change, 0..60)
     }
 

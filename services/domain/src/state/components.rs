@@ -99,11 +99,7 @@ pub(crate) struct PartNames {
 }
 
 impl PartNames {
-    fn of<'a>(
-        run: RunId,
-        placement: &'a Placement,
-        over: impl Iterator<Item = (u32, &'a ComponentOver)>,
-    ) -> Self {
+    fn of<'a>(run: RunId, placement: &'a Placement, over: impl Iterator<Item = (u32, &'a ComponentOver)>) -> Self {
         let mut components = Vec::new();
         if placement.components.len() > 1 {
             components.extend(placement.shares_by_component().map(|(component, share)| (share.node, component)));

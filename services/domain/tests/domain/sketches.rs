@@ -17,8 +17,8 @@ use muster_schemas::{
     event::{Actor, EndCause, Event},
     job::{ExitStatus, JobSpec, Launch, Program},
     node::{
-        CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, OrderNode, RESTART_COUNT_VARIABLE,
-        node_cores_text,
+        CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, OrderNode,
+        RESTART_COUNT_VARIABLE, node_cores_text,
     },
     policy::Policy,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
@@ -34,9 +34,8 @@ pub fn name_by_look(state: &State, run: &Run, part: &Part) -> PartId {
     let live = (0..).zip(&run.placement.components);
     let over = state.job(run.job).into_iter().flat_map(Job::components_over);
     let mut others = live.chain(over.map(|(number, over)| (number, &over.placement)));
-    let is_shared = others.any(|(number, placed)| {
-        number != part.component && placed.shares.iter().any(|share| share.node == part.node)
-    });
+    let is_shared = others
+        .any(|(number, placed)| number != part.component && placed.shares.iter().any(|share| share.node == part.node));
     PartId::new(run.id, if is_shared { part.component } else { 0 })
 }
 
@@ -51,13 +50,15 @@ fn launch_by_look(
     let job = state.job(run.job)?;
     let component = spec.components.get(part.component as usize)?;
     let at = run.parts.iter().position(|other| other.is(part))?;
-    let share = run.placement.shares_by_component().find(|(of, share)| (*of, share.node) == (part.component, part.node))?.1;
+    let share =
+        run.placement.shares_by_component().find(|(of, share)| (*of, share.node) == (part.component, part.node))?.1;
     let tasks: Vec<u32> = match of_step {
         None => run.placement.shares().map(|share| share.tasks).collect(),
         Some((step, _)) => {
             let parts = &run.steps.get(&step)?.parts;
             let of_node = |part: &Part| parts.iter().find(|of_step| of_step.node == part.node).map_or(0, |of| of.tasks);
-            let is_first = |part: &Part| run.parts.iter().find(|other| other.node == part.node).is_some_and(|o| o.is(part));
+            let is_first =
+                |part: &Part| run.parts.iter().find(|other| other.node == part.node).is_some_and(|o| o.is(part));
             run.parts.iter().map(|part| if is_first(part) { of_node(part) } else { 0 }).collect()
         }
     };

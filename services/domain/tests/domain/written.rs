@@ -18,12 +18,7 @@ pub fn launch_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -
     launch_order_of(&mut Sketches::new(state), part, node, spec)
 }
 
-pub fn launch_order_of(
-    sketches: &mut Sketches<'_>,
-    part: PartId,
-    node: NodeId,
-    spec: &JobSpec,
-) -> Option<LaunchOrder> {
+pub fn launch_order_of(sketches: &mut Sketches<'_>, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
     match sketches.sketch(node, OrderSeed::Launch { part, submitted_sequence: NOWHERE })? {
         Sketch::Launch { part, nodes, .. } => part.launch_order(&nodes, spec),
         other => panic!("{other:?}"),
