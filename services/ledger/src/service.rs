@@ -4,6 +4,8 @@ use crate::{
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
+    contents::Contents,
+    dispatch::OrderWriter,
     engine::{Engine, Work, own},
     fence::{FenceError, Guard},
     intake::{self, EngineHandle},
@@ -157,7 +159,10 @@ pub async fn serve(
     let events_end = outbox::events_end(&bus, &storage, head.sequence).await?;
     let names = names_at(&storage, &opened.state, events_end).await?;
 
-    let (outlets, inlets) = outbox::channels(head, bus.losses(), fence.clone());
+    let (outlets, inlets, letters) = outbox::channels(head, bus.losses(), fence.clone());
+    let contents = Arc::new(Contents::default());
+    let orders =
+        OrderWriter::new(letters, Arc::clone(&storage), (Arc::clone(&tokens), Arc::clone(&contents)), fence.clone());
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
     let beats = Arc::new(Beats::new());
@@ -168,7 +173,9 @@ pub async fn serve(
     let engine = Engine::new(opened, limits, clock, outlets, Arc::clone(&beats));
     let mut engine = run_engine(engine, work)?;
 
-    let outbox = outbox::start(&bus, &storage, inlets, checks, (guard, stream_end), (events_end, names), &told);
+    let sources = (checks, orders);
+    let outbox = outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
+        .context("starting the ledger's order writer")?;
     configure(&handle, config.cluster.clone()).await?;
 
     let notary = Notary {
@@ -190,7 +197,7 @@ pub async fn serve(
     );
     let queries = Arc::new(queries);
     let closing = shutdown.child_token();
-    let intake = intake::start(&bus, &handle, &queries, &closing).await?;
+    let intake = intake::start(&bus, &handle, &queries, &contents, &closing).await?;
     let looking = tokio::spawn({
         let (bus, closing) = (Arc::clone(&bus), closing.clone());
         async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }
