@@ -97,11 +97,17 @@ fn on_a_new_cluster_lists_make_way_for_lists_and_for_nobody_else() {
         system.ok(&["job", "events", &low]).contains("job.preempted")
     });
     assert_eq!(shown(system, &low, "Tasks"), "2 Queued, 12 Running", "tasks end by themselves");
-    end_tasks(&site, "low", 1..=12);
+    for (task, in_use) in [(12, "15"), (11, "14")] {
+        end_tasks(&site, "low", task..=task);
+        wait_until_cores(system, in_use);
+    }
+    end_tasks(&site, "low", 10..=10);
     wait_for(system, &high, "Tasks", "3 Running");
+    assert_eq!(shown(system, &low, "Tasks"), "2 Queued, 9 Running, 3 Finished", "no task starts on what is given up");
     assert_eq!((system.state(&beside), system.state(&short)), ("running".into(), "queued".into()));
     end_tasks(&site, "high", 1..=3);
     wait_for(system, &high, "State", "Finished");
+    end_tasks(&site, "low", 1..=9);
     end_tasks(&site, "low", 13..=14);
     wait_for(system, &low, "State", "Finished");
     assert_eq!(shown(system, &low, "Tasks"), "14 Finished");
@@ -109,6 +115,15 @@ fn on_a_new_cluster_lists_make_way_for_lists_and_for_nobody_else() {
     system.write("short", "");
     site.is_over(&short);
     verify(system);
+}
+
+fn wait_until_cores(system: &System, in_use: &str) {
+    let told = || system.ok(&["cluscfg", "view"]);
+    let is_so = |told: &str| {
+        let line = told.lines().find_map(|line| line.strip_prefix("Cores in Use"));
+        line.is_some_and(|line| line.trim() == in_use)
+    };
+    system.wait_until(&format!("{in_use} cores are in use"), || is_so(&told()));
 }
 
 /// A job has been looked at by the planner and waits.
