@@ -1,6 +1,7 @@
 //! A new cluster, on which nobody has set a scheduling mode: jobs of the HPC Pack dialect beside those of Slurm's.
 
 use crate::{
+    filters,
     hpcpack::{shown, submit},
     slurm::Site,
     system::{Output, System},
@@ -166,4 +167,23 @@ fn a_parameter_changes_no_other_and_no_mode() {
     system.ok(&["cluscfg", "setparams", "SchedulingMode=Balanced"]);
     told("PreemptionType", "no effect: in Balanced mode PreemptionBalancedMode counts");
     assert!(!line("PriorityBias").contains("no effect"), "{}", line("PriorityBias"));
+}
+
+/// HPC-S-14, HPC-S-11: that a job with an activation filter does not grow by preemption is told where the job is looked at.
+#[test]
+fn a_job_that_does_not_grow_by_preemption_says_so() {
+    let system = filters::system();
+    let pass = filters::program(&system, "pass", "#!/bin/sh\nexit 0\n");
+    system.ok(&["jobtemplate", "new", "T"]);
+    system.ok(&["jobtemplate", "add-filter", "T", "pass", "/kind:activation", &format!("/path:{pass}")]);
+    system.write("two.xml", "<Job MinCores='1' MaxCores='2'><Tasks><Task CommandLine='sleep 600'/></Tasks></Job>");
+    let [filtered, other] = ["/jobtemplate:T", "/jobtemplate:Default"].map(|template| {
+        let job = submit(&system, &["/jobfile:two.xml", template]);
+        wait_for(&system, &job, "State", "Running");
+        job
+    });
+    assert_eq!(shown(&system, &filtered, "Growth"), "", "it is not set");
+    system.ok(&["cluscfg", "setparams", "SchedulingMode=Queued", "GrowByPreemptionEnabled=true"]);
+    assert_eq!(shown(&system, &filtered, "Growth"), "not by preemption, as it has an activation filter");
+    assert_eq!(shown(&system, &other, "Growth"), "");
 }
