@@ -158,7 +158,10 @@ fn a_parameter_changes_no_other_and_no_mode() {
     assert!(after.starts_with("NodeReleaseTaskTimeout") && after.contains("11"), "{after}");
     let warned = system.run(&["cluscfg", "setparams", "GrowByPreemptionEnabled=true"]);
     let Output { status, stderr, .. } = warned;
-    assert!(status == 0 && stderr.contains("GrowByPreemptionEnabled has no effect: it needs a SchedulingMode"), "{stderr}");
+    assert!(
+        status == 0 && stderr.contains("GrowByPreemptionEnabled has no effect: it needs a SchedulingMode"),
+        "{stderr}"
+    );
     system.ok(&["cluscfg", "setparams", "PreemptionType=Immediate"]);
     told("PreemptionType", "Immediate (between jobs with tasks)");
     system.ok(&["cluscfg", "setparams", "SchedulingMode=Queued"]);

@@ -184,7 +184,8 @@ fn a_parameter_changes_itself_alone() {
 /// HPC-S-01, HPC-C-09, HPC-S-14: what is told of a parameter is what it does as things are.
 #[test]
 fn what_a_parameter_does_is_told() {
-    let with_mode = |mode| SchedulingSettings { mode, growth_by_preemption: Some(true), ..SchedulingSettings::default() };
+    let with_mode =
+        |mode| SchedulingSettings { mode, growth_by_preemption: Some(true), ..SchedulingSettings::default() };
     let idle = |mode| {
         let scheduling = with_mode(mode);
         let names = NAMES.iter().filter(|name| no_effect_because(name, &scheduling).is_some());
