@@ -60,13 +60,13 @@ fn a_list_does_not_grow_into_what_a_waiting_job_is_promised() {
     for (minutes, walltime_of_other, grows) in [(30, Some(10), false), (10, Some(10), true), (30, None, false)] {
         let mut cluster = new_cluster(2);
         let other = cluster.wait(Job { minutes: walltime_of_other, ..cores(2, 2).plain() });
+        let small = cluster.wait(cores(1, 1).plain().minutes(1));
         let list = cluster.wait(cores(1, 4).work(3).minutes(minutes));
-        cluster.wait(cores(1, 1).plain().minutes(1));
         cluster.settle();
         assert_eq!(cluster.size(list), 1);
         let waiting = cluster.wait(cores(3, 3).plain().minutes(5).priority(BELOW_NORMAL));
         let before = starts_at(&cluster.go(), waiting);
-        cluster.end(JobId::job(3));
+        cluster.end(small);
         cluster.settle();
         assert_eq!(cluster.size(list) > 1, grows, "{minutes} {walltime_of_other:?}");
         assert_eq!(starts_at(&cluster.plan(), waiting), before);
