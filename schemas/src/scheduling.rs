@@ -7,13 +7,13 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingSettings {
-    /// How jobs get more than their least size. `None` leaves all to the policy: no growth, no preemption, and
-    /// backfill as the policy has it.
+    /// How jobs get more than their least size. `None` leaves all jobs to the policy, as it orders and backfills: lists of
+    /// tasks grow behind all that starts and is promised, shrink, and make way for lists of tasks alone.
     pub mode: Option<SchedulingMode>,
     /// With a mode: so many jobs behind the first that waits are looked at for backfill; 0 for none, negative for all;
     /// `None` means 1,000 (HPC-B-01).
     pub backfill_look_ahead: Option<i64>,
-    /// Preemption in queued mode; `None` means graceful (HPC-S-12).
+    /// Preemption in queued mode, and without a mode between lists of tasks; `None` means graceful (HPC-S-12).
     pub preemption: Option<Preemption>,
     /// Preemption in balanced mode; `None` means immediate (HPC-S-14).
     pub balanced_preemption: Option<Preemption>,
@@ -27,7 +27,7 @@ pub struct SchedulingSettings {
     pub growth: Option<bool>,
     /// Whether running jobs shrink; `None` means yes (HPC-S-10).
     pub shrink: Option<bool>,
-    /// Whether running jobs grow by preemption; `None` means no (HPC-S-14).
+    /// With a mode: whether running jobs grow by preemption; `None` means no (HPC-S-14).
     pub growth_by_preemption: Option<bool>,
     /// Whether immediate preemption stops only as many tasks as needed; `None` means no (HPC-S-14).
     pub task_preemption: Option<bool>,
@@ -39,23 +39,33 @@ impl SchedulingSettings {
         self.mode.map(|_| self.backfill_look_ahead.unwrap_or(1000))
     }
 
-    /// The kind of preemption in effect.
+    /// The kind of preemption in effect; without a mode that of queued mode, by which lists of tasks alone gain (HPC-S-01).
     pub fn preemption(&self) -> Preemption {
         match self.mode {
-            None => Preemption::None,
-            Some(SchedulingMode::Queued) => self.preemption.unwrap_or(Preemption::Graceful),
+            None | Some(SchedulingMode::Queued) => self.preemption.unwrap_or(Preemption::Graceful),
             Some(SchedulingMode::Balanced) => self.balanced_preemption.unwrap_or(Preemption::Immediate),
         }
     }
 
+    /// Whether running jobs make way for a job that waits: without a mode only if that is a list of tasks, as they are, so
+    /// that jobs of other kinds neither gain nor lose (HPC-S-01).
+    pub fn makes_way_for(&self, is_list: bool) -> bool {
+        (is_list || self.mode.is_some()) && self.preemption() != Preemption::None
+    }
+
     /// Whether running jobs grow.
     pub fn grows(&self) -> bool {
-        self.mode.is_some() && self.growth.unwrap_or(true)
+        self.growth.unwrap_or(true)
+    }
+
+    /// Whether running jobs grow by preemption. Without a mode what others give up would first be for the jobs that wait.
+    pub fn grows_by_preemption(&self) -> bool {
+        self.mode.is_some() && self.grows() && self.growth_by_preemption.unwrap_or(false)
     }
 
     /// Whether running jobs shrink when they have no work for what they hold.
     pub fn shrinks(&self) -> bool {
-        self.mode.is_some() && self.shrink.unwrap_or(true)
+        self.shrink.unwrap_or(true)
     }
 }
 

@@ -21,11 +21,7 @@ use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
-use tokio::{
-    runtime::Handle,
-    sync::watch,
-    task::JoinSet,
-};
+use tokio::{runtime::Handle, sync::watch, task::JoinSet};
 
 /// The emulated nodes, and the cores of each.
 const NODES: u32 = 4;

@@ -102,6 +102,9 @@ pub struct ElasticView {
     pub max: u32,
     /// What it holds now; 0 while it waits.
     pub current: u32,
+    /// Running jobs grow by preemption, as is set, but it does not: it has activation filters.
+    #[serde(default)]
+    pub filters_bar_preemption: bool,
     /// Instances of its tasks. Of tasks that run by node or for ever only those that have started are counted.
     pub instances: InstancesView,
 }

@@ -235,8 +235,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_short_look_passes_a_change_that_waits_for_a_long_one() {
         let shared = Arc::new(Shared { state: RwLock::new(State::new()), applied: watch::Sender::default() });
-        let projection =
-            Projection { shared: shared.clone(), _stop: Arc::new(CancellationToken::new().drop_guard()) };
+        let projection = Projection { shared: shared.clone(), _stop: Arc::new(CancellationToken::new().drop_guard()) };
         let ((looking, is_looking), (release, is_released)) = (mpsc::channel(), mpsc::channel::<()>());
         let long = std::thread::spawn({
             let projection = projection.clone();

@@ -500,6 +500,7 @@ impl Engine {
                 demand: self.classes.get(entry.class).demand.clone(),
                 holder: entry.holder.clone(),
                 priority: entry.priority,
+                is_list: entry.is_list,
                 arrival: entry.arrival,
                 attributes: entry.attributes.clone(),
                 slot: entry.slot.clone(),

@@ -44,6 +44,8 @@ pub struct QueuedJob {
     pub holder: Arc<Holder>,
     /// Higher goes first, where the order asks for it.
     pub priority: i64,
+    /// It is a list of tasks, for which others of the kind make way also without a scheduling mode.
+    pub is_list: bool,
     /// When it was put into the queue.
     pub arrival: Timestamp,
     /// Numbers that formulas can use by name, beside those that every job has.

@@ -126,11 +126,12 @@ impl Engine {
             // Jobs made way for starts that were refused.
             self.machine.frees_anything();
         }
-        let cycle = self.cycle(now, left_out);
+        let mut cycle = self.cycle(now, left_out);
+        self.resize_behind(&mut cycle);
         self.finish(cycle)
     }
 
-    /// The stages of a pass. What the cycle took is not given back yet.
+    /// The stages of a pass as far as jobs wait for them. What the cycle took is not given back yet.
     fn cycle<'c>(&mut self, now: Timestamp, left_out: &'c BTreeSet<JobId>) -> Cycle<'c> {
         self.passes += 1;
         self.extend_overdue(now);

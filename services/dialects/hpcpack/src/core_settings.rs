@@ -75,55 +75,89 @@ fn filter(path: &Option<String>, before: &Option<FilterSpec>) -> Option<FilterSp
     Some(FilterSpec { name, path: path.clone(), form: FilterForm::Exec, revert_on_unknown: false })
 }
 
-/// The scheduling settings of the core with these, of which those of the given names, of any case, were just set. If none of
-/// them is about scheduling they stay as they are. While nobody has named a mode the policy alone decides how resources are
-/// given: what else is set waits for one, so that no parameter turns on more than its name says.
+/// The scheduling settings of the core with those of the given names, of any case, as they are here. All else stays as it
+/// is, so that no parameter turns on or changes more than its name says (HPC-C-09).
 pub fn to_scheduling(settings: &Settings, names: &[&str], core: &SchedulingSettings) -> SchedulingSettings {
-    if names.iter().all(|name| is_about_filters(name)) {
-        return core.clone();
+    let mut scheduling = core.clone();
+    for name in names {
+        set_one(&mut scheduling, name, settings);
     }
-    let names_mode = names.iter().any(|name| name.trim().eq_ignore_ascii_case("SchedulingMode"));
-    let mode = match settings.scheduling_mode {
-        SchedulingMode::Queued => CoreMode::Queued,
-        SchedulingMode::Balanced => CoreMode::Balanced,
-    };
-    SchedulingSettings {
-        mode: if names_mode { Some(mode) } else { core.mode },
-        backfill_look_ahead: Some(settings.backfill_look_ahead),
-        preemption: Some(to_preemption(settings.preemption_type)),
-        balanced_preemption: Some(to_preemption(settings.preemption_balanced_mode)),
-        bias: Some(match settings.priority_bias {
-            PriorityBias::NoBias => CoreBias::None,
-            PriorityBias::MediumBias => CoreBias::Medium,
-            PriorityBias::HighBias => CoreBias::High,
-        }),
-        rebalance_seconds: Some(settings.rebalancing_interval_seconds),
-        release_timeout_seconds: Some(settings.node_release_task_timeout_seconds),
-        growth: Some(settings.automatic_growth_enabled),
-        shrink: Some(settings.automatic_shrink_enabled),
-        growth_by_preemption: Some(settings.grow_by_preemption_enabled),
-        task_preemption: Some(settings.task_immediate_preemption_enabled),
+    scheduling
+}
+
+fn set_one(core: &mut SchedulingSettings, name: &str, settings: &Settings) {
+    match plain(name).as_str() {
+        "schedulingmode" => {
+            core.mode = Some(match settings.scheduling_mode {
+                SchedulingMode::Queued => CoreMode::Queued,
+                SchedulingMode::Balanced => CoreMode::Balanced,
+            });
+        }
+        "backfilllookahead" => core.backfill_look_ahead = Some(settings.backfill_look_ahead),
+        "preemptiontype" => core.preemption = Some(to_preemption(settings.preemption_type)),
+        "preemptionbalancedmode" => core.balanced_preemption = Some(to_preemption(settings.preemption_balanced_mode)),
+        "prioritybias" => {
+            core.bias = Some(match settings.priority_bias {
+                PriorityBias::NoBias => CoreBias::None,
+                PriorityBias::MediumBias => CoreBias::Medium,
+                PriorityBias::HighBias => CoreBias::High,
+            });
+        }
+        "rebalancinginterval" => core.rebalance_seconds = Some(settings.rebalancing_interval_seconds),
+        "nodereleasetasktimeout" => core.release_timeout_seconds = Some(settings.node_release_task_timeout_seconds),
+        "automaticgrowthenabled" => core.growth = Some(settings.automatic_growth_enabled),
+        "automaticshrinkenabled" => core.shrink = Some(settings.automatic_shrink_enabled),
+        "growbypreemptionenabled" => core.growth_by_preemption = Some(settings.grow_by_preemption_enabled),
+        "taskimmediatepreemptionenabled" => core.task_preemption = Some(settings.task_immediate_preemption_enabled),
+        _ => {}
     }
 }
 
-/// Whether a setting, of any case, is about filters rather than about how resources are given.
-pub fn is_about_filters(name: &str) -> bool {
-    const ABOUT_FILTERS: [&str; 7] = [
-        "SubmissionFilterProgram",
-        "ActivationFilterProgram",
-        "SubmissionFilterTimeout",
-        "ActivationFilterTimeout",
-        "FilterRetryInterval",
-        "ActivationOrdering",
-        "DefaultHoldDuration",
-    ];
-    ABOUT_FILTERS.iter().any(|known| known.eq_ignore_ascii_case(name.trim()))
+fn plain(name: &str) -> String {
+    name.trim().to_ascii_lowercase()
 }
 
-/// Whether a setting, of any case, acts only once there is a scheduling mode.
-pub fn needs_mode(name: &str) -> bool {
-    const WITHOUT_MODE: [&str; 2] = ["SchedulingMode", "NodeReleaseTaskTimeout"];
-    !is_about_filters(name) && !WITHOUT_MODE.iter().any(|known| known.eq_ignore_ascii_case(name.trim()))
+/// Why a setting, of any case, does nothing as things are; `None` if it acts.
+pub fn no_effect_because(name: &str, scheduling: &SchedulingSettings) -> Option<&'static str> {
+    let mode = scheduling.mode;
+    let is_balanced = mode == Some(CoreMode::Balanced);
+    match plain(name).as_str() {
+        "backfilllookahead" if mode.is_none() => Some("without a SchedulingMode the policy backfills"),
+        "preemptiontype" if is_balanced => Some("in Balanced mode PreemptionBalancedMode counts"),
+        "preemptionbalancedmode" | "prioritybias" | "rebalancinginterval" if !is_balanced => {
+            Some("it is for Balanced mode")
+        }
+        "growbypreemptionenabled" if scheduling.growth_by_preemption == Some(true) => {
+            if mode.is_none() {
+                Some("it needs a SchedulingMode")
+            } else if !scheduling.grows() {
+                Some("AutomaticGrowthEnabled is false")
+            } else {
+                (scheduling.preemption() == Preemption::None).then_some("no job makes way for another")
+            }
+        }
+        "taskimmediatepreemptionenabled" if scheduling.task_preemption == Some(true) => {
+            (scheduling.preemption() != Preemption::Immediate).then_some("preemption is not immediate")
+        }
+        _ => None,
+    }
+}
+
+/// For which jobs a setting, of any case, acts as things are; `None` if that is all of them, or none.
+pub fn acts_for(name: &str, scheduling: &SchedulingSettings) -> Option<&'static str> {
+    if no_effect_because(name, scheduling).is_some() {
+        return None;
+    }
+    match plain(name).as_str() {
+        "preemptiontype" if scheduling.mode.is_none() => Some("between jobs with tasks"),
+        "automaticgrowthenabled" if scheduling.mode.is_none() && scheduling.grows() => {
+            Some("behind all that starts and is promised")
+        }
+        "growbypreemptionenabled" if scheduling.growth_by_preemption == Some(true) => {
+            Some("not for jobs with an activation filter")
+        }
+        _ => None,
+    }
 }
 
 fn from_preemption(preemption: Preemption) -> PreemptionType {

@@ -207,6 +207,8 @@ pub fn fields(
     );
     add("Nodes", (!job.nodes.is_empty()).then(|| job.nodes.join(",")));
     add("Reserved Nodes", filtering.map(|filtering| filtering.kept_nodes.join(",")).filter(|names| !names.is_empty()));
+    let is_barred = job.elastic.as_ref().is_some_and(|elastic| elastic.current > 0 && elastic.filters_bar_preemption);
+    add("Growth", is_barred.then(|| "not by preemption, as it has an activation filter".to_owned()));
     add("Tasks", job.elastic.as_ref().map(|elastic| instances(elastic.instances)));
     fields
 }

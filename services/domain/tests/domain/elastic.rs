@@ -7,7 +7,7 @@ use muster_domain::{
 };
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, StepId,
-    command::{Command, JobSelection, RefusalCode, Reply, Start},
+    command::{Command, JobSelection, RefusalCode, RefusedStart, Reply, Start},
     event::{Actor, EndCause, Event, JobChange, NodeExit, ShrinkReason, StopReason},
     job::{ExitStatus, JobState, Outcome},
     plan::{ProposedPlan, ProposedPreemption, StartFacts},
@@ -251,6 +251,13 @@ fn preempted(settings: SchedulingSettings, list: &TaskList, claim: &[u32]) -> (C
     cluster.in_queued_mode(settings);
     let (victim, run, _) = cluster.start_list(list, &["node1"], 4);
     let gains = cluster.submit("eve", job(1, 2));
+    assert_eq!(claimed(&mut cluster, victim, gains, claim), [], "it is accepted");
+    cluster.settle();
+    (cluster, victim, run, gains)
+}
+
+/// A job that gets a higher priority asks for that of a run on node1: what is refused.
+fn claimed(cluster: &mut Cluster, victim: JobId, gains: JobId, claim: &[u32]) -> Vec<RefusedStart> {
     let higher = JobChange { priority: Some(10), ..JobChange::default() };
     cluster.ok(&root(), Command::Modify { jobs: JobSelection::Ids(vec![gains]), change: higher });
     cluster.pass(5);
@@ -258,11 +265,32 @@ fn preempted(settings: SchedulingSettings, list: &TaskList, claim: &[u32]) -> (C
     let preemption = ProposedPreemption { for_job: gains, victims: vec![victim], claims, index: 1, count: 2 };
     let plan = ProposedPlan { preemptions: vec![preemption], ..ProposedPlan::default() };
     match cluster.run(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) }) {
-        Ok((_, Reply::Planned(refused))) => assert_eq!(refused, [], "it is accepted"),
+        Ok((_, Reply::Planned(refused))) => refused,
         other => panic!("plan: {other:?}"),
     }
-    cluster.settle();
-    (cluster, victim, run, gains)
+}
+
+/// HPC-S-01, HPC-S-12: without a mode a list makes way for a list, and for no job of another kind.
+#[test]
+fn without_a_mode_lists_make_way_for_lists_alone() {
+    for is_list in [true, false] {
+        let mut cluster = Cluster::new();
+        let (victim, run, _) = cluster.start_list(&list(2, 4, vec![sweep(6)]), &["node1"], 4);
+        let gains = match is_list {
+            true => cluster.submit_list(&list(1, 2, vec![sweep(2)])),
+            false => cluster.submit("eve", job(1, 2)),
+        };
+        let refused: Vec<String> =
+            claimed(&mut cluster, victim, gains, &[2, 3]).into_iter().map(|refused| refused.reason).collect();
+        let expected: &[&str] = if is_list { &[] } else { &["jobs do not make way for it here"] };
+        assert_eq!(refused, expected);
+        cluster.settle();
+        for step in [1, 2] {
+            cluster.end_step(run, StepId(step), OK);
+        }
+        let kept = if is_list { 2 } else { 4 };
+        assert_eq!(held(&cluster, run), [(cluster.node_id("node1"), kept)]);
+    }
 }
 
 /// HPC-S-12, HPC-S-13, HPC-J-05

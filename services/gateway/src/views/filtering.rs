@@ -75,6 +75,7 @@ pub(super) fn elastic_view(state: &State, job: &Job, placement: Option<&Placemen
         min: book.min,
         max: book.max,
         current: placement.map_or(0, |placement| units(state, book.unit, placement)),
+        filters_bar_preemption: state.scheduling().grows_by_preemption() && state.has_activation_filters(job),
         instances: instances.fold(InstancesView::default(), sum),
     })
 }

@@ -129,6 +129,24 @@ fn the_story_of_a_job_names_its_filters_and_shows_what_they_wrote() {
     }
 }
 
+/// HPC-F-63, HPC-C-07: an output of which a part is missing says so, to people and to programs.
+#[test]
+fn an_output_that_was_cut_is_told_to_be_cut() {
+    let system = system();
+    let text = "#!/bin/sh\nhead -c 70000 /dev/zero | tr '\\0' x >&2\nexit 9\n";
+    judged_by(&system, &program(&system, "judge", text));
+    let job = system.submit(&["--no-wait", "--", "true"]);
+    system.wait_for_state(&job, "finished");
+    for story in [system.ok(&["job", "events", &job]), system.ok(&["job", "view", &job, "/history"])] {
+        assert!(story.contains("(it wrote more than is kept: 64 KiB of each stream)"), "{story}");
+        assert!(story.lines().all(|line| line.len() < 1000), "a line of it fits on a screen");
+    }
+    let events = system.ok(&["job", "events", &job, "--json"]);
+    let verdict = events.lines().find(|line| line.contains("muster.filter.verdict")).unwrap_or_default();
+    assert!(verdict.contains("\"is_output_cut\":true") && verdict.contains(&"x".repeat(65_536)), "{events}");
+    assert!(!verdict.contains(&"x".repeat(65_537)));
+}
+
 /// HPC-F-68: the command line is called on the very job that is judged.
 #[test]
 fn a_filter_can_cancel_the_job_that_it_judges() {

@@ -169,21 +169,3 @@ fn a_cluster_without_filters_needs_no_filter_runner() {
     let refused = system.run(&["job", "submit", "/jobtemplate:Short", "/runtime:2:0", "true"]);
     assert!(refused.status == 1 && refused.stderr.contains("[TemplateValueTooLarge]"), "{}", refused.stderr);
 }
-
-/// HPC-S-01, HPC-C-09: a parameter does what its name says, and what is shown is what is in force.
-#[test]
-fn only_the_scheduling_mode_itself_turns_a_mode_on() {
-    let system = System::start(1);
-    let line = |name: &str| {
-        let told = system.ok(&["cluscfg", "listparams"]);
-        told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned()
-    };
-    system.ok(&["cluscfg", "setparams", "NodeReleaseTaskTimeout=11"]);
-    assert!(line("SchedulingMode").contains("(not set: the policy decides)"), "{}", line("SchedulingMode"));
-    assert!(line("PreemptionType").contains("no effect without a SchedulingMode"), "{}", line("PreemptionType"));
-    let warned = system.run(&["cluscfg", "setparams", "PreemptionType=Immediate"]);
-    assert!(warned.status == 0 && warned.stderr.contains("PreemptionType has no effect"), "{}", warned.stderr);
-    system.ok(&["cluscfg", "setparams", "SchedulingMode=Queued"]);
-    assert!(line("SchedulingMode").contains("Queued") && !line("PreemptionType").contains("no effect"));
-    assert!(line("PreemptionType").contains("Immediate") && line("NodeReleaseTaskTimeout").contains("11"));
-}

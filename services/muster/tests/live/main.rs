@@ -7,6 +7,7 @@ mod explain;
 mod external_planner;
 mod filters;
 mod hpcpack;
+mod hpcpack_lists;
 mod hpcpack_modes;
 mod openapi;
 mod reservations;

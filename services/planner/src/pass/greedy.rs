@@ -57,8 +57,13 @@ impl Engine {
             if self.is_hopeless(*place) {
                 continue;
             }
+            let claimed = self.claim_as_list(cycle, *place);
             if promises_left > 0 {
+                let taken_before = cycle.taken.len();
                 promises_left -= u32::from(self.promise_for_now(cycle, *place));
+                if let Some(claimed) = claimed {
+                    self.keep_idle(cycle, *place, &claimed, taken_before);
+                }
             } else {
                 self.block(cycle, *place);
                 self.tell_shortage(cycle, *place);

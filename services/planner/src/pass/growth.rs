@@ -1,7 +1,12 @@
 //! Running jobs get more of what they have work for, and give up what they have none for.
 
 use super::{Cycle, modes::Turns};
-use crate::{engine::Engine, limits::Usage, model::ElasticRun, resize};
+use crate::{
+    engine::Engine,
+    limits::{Usage, queues},
+    model::{ActiveRun, ElasticRun},
+    resize,
+};
 use muster_schemas::{
     JobId,
     event::ShrinkReason,
@@ -68,6 +73,25 @@ impl Engine {
         }
     }
 
+    /// Without a mode: what is left behind all that starts and is promised is for the runs that can use more, as if they stood
+    /// at the end of the queue (HPC-S-01).
+    pub(super) fn resize_behind(&mut self, cycle: &mut Cycle) {
+        if self.scheduling.mode.is_some() || self.elastic.is_empty() {
+            return;
+        }
+        self.give_up_idle(cycle);
+        if cycle.plan.is_cut_short {
+            return;
+        }
+        for run in self.elastic_in_order() {
+            let is_blocked = |run: &ActiveRun| queues(&run.demand).any(|name| cycle.blocked.contains_key(name));
+            let has_way = self.run(run.job).is_some_and(|run| !is_blocked(run));
+            if has_way && !self.is_held_back(cycle, run.job, run.priority) {
+                self.grow(cycle, &run, run.size.max);
+            }
+        }
+    }
+
     fn highest_waiting(&self, cycle: &Cycle) -> Option<i64> {
         let waits = |entry: &&crate::queue::Entry| {
             !self.classes.is_hopeless(entry.class) && !cycle.left_out.contains(&entry.id) && !self.is_shut(cycle, entry)
@@ -88,7 +112,7 @@ impl Engine {
             return;
         }
         let got = self.grow_by(cycle, elastic, most);
-        if got < most && self.scheduling.growth_by_preemption == Some(true) && !elastic.is_filtered {
+        if got < most && self.scheduling.grows_by_preemption() && !elastic.is_filtered {
             self.grow_by_preemption(cycle, elastic, most - got);
         }
     }

@@ -135,7 +135,7 @@ impl Engine {
         let Some(entry) = self.queue.get(place).filter(|entry| !cycle.left_out.contains(&entry.id)) else { return };
         let asks_later = entry.activation.as_ref().and_then(|one| one.ask_again).is_some_and(|at| at > cycle.now);
         let class = entry.class;
-        if asks_later && !self.is_held_back(cycle, entry) {
+        if asks_later && !self.is_held_back(cycle, entry.id, entry.priority) {
             let ground = self.ground(turns, class);
             if !turns.fronts.iter().any(|front| front.ground.meets(&ground)) {
                 self.keep_more(cycle, place, kept);
@@ -150,7 +150,7 @@ impl Engine {
         }
         let ground = Ground::clone(&self.ground(turns, class));
         let Some(priority) = self.queue.get(place).map(|entry| entry.priority) else { return };
-        let claims = self.claim(cycle, turns, place);
+        let claims = self.claim(cycle, turns, place).is_some();
         let least_cores = self.classes.get(class).least_cores;
         turns.fronts.push(Front { priority, least_cores, ground, start: None });
         // Running jobs grow before anybody goes around this one (HPC-B-03).

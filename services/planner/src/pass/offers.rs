@@ -54,7 +54,7 @@ impl Engine {
         let asks_later = |at: Timestamp| at > cycle.now;
         let activation = entry.activation.as_ref();
         activation.is_some_and(|activation| activation.is_pending || activation.ask_again.is_some_and(asks_later))
-            || self.is_held_back(cycle, entry)
+            || self.is_held_back(cycle, entry.id, entry.priority)
     }
 
     /// Whether the filters of the job at a place are being asked.
@@ -62,11 +62,11 @@ impl Engine {
         !self.assumes_passes && self.queue.is_pending(place)
     }
 
-    /// Whether the filters of other jobs keep a job from starting.
-    pub(super) fn is_held_back(&self, cycle: &Cycle, entry: &Entry) -> bool {
-        let is_blocked = |(job, priority): (JobId, i64)| entry.priority <= priority && job != entry.id;
+    /// Whether the filters of other jobs keep a job of a priority from starting.
+    pub(super) fn is_held_back(&self, cycle: &Cycle, id: JobId, own_priority: i64) -> bool {
+        let is_blocked = |(job, priority): (JobId, i64)| own_priority <= priority && job != id;
         self.queue_block.is_some_and(is_blocked)
-            || cycle.offers.held_back.is_some_and(|priority| entry.priority <= priority)
+            || cycle.offers.held_back.is_some_and(|priority| own_priority <= priority)
     }
 
     /// The place of a job in the order of this pass, from 1.
@@ -76,15 +76,19 @@ impl Engine {
 
     /// A job starts: tells what its filters are told, and whom their answer holds back.
     pub(super) fn note_offer(&self, cycle: &mut Cycle, place: Place, id: JobId, placement: &Placement) {
-        let Some(entry) = self.queue.get(place).filter(|_| !cycle.offers.ranks.is_empty()) else { return };
+        let Some(entry) = self.queue.get(place).filter(|_| !self.assumes_passes) else { return };
         let activation = entry.activation.as_ref();
         let is_filtered = activation.is_some_and(|activation| activation.is_filtered);
         let goes_around = cycle.offers.goes_around;
-        let is_news = is_filtered || goes_around && self.scheduling.mode.is_some();
-        if !is_news {
+        let class = self.classes.get(entry.class);
+        // Without a mode a list of tasks is marked as in queued mode, and jobs of other kinds are not (HPC-B-12).
+        let is_marked = || match self.scheduling.mode {
+            Some(_) => true,
+            None => entry.is_list && self.is_behind_promise(cycle, &class.demand),
+        };
+        if !is_filtered && !(goes_around && is_marked()) {
             return;
         }
-        let class = self.classes.get(entry.class);
         let walltime = class.size.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
         let until = cycle.offers.around_until.filter(|_| goes_around).zip(walltime);
         let count = resize::units(&self.machine, resize::unit_of(&class.demand), placement);

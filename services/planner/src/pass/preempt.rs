@@ -1,16 +1,21 @@
 //! Running jobs make way for a waiting one of higher priority: no more of them than are needed, the least important first.
 
-use super::{Cycle, modes::Turns};
+use super::{Cycle, expected_end, modes::Turns};
 use crate::{
     engine::{Engine, Run},
+    machine::{Holding, Window},
     model::{Demand, ElasticRun},
     queue::Place,
     resize,
 };
 use muster_schemas::{
-    JobId, event::ShrinkReason, plan::ProposedPreemption, resources::Placement, scheduling::Preemption,
+    JobId, Timestamp,
+    event::ShrinkReason,
+    plan::ProposedPreemption,
+    resources::{Alternative, ComponentPlacement, NodeShare, Placement},
+    scheduling::Preemption,
 };
-use std::cmp::Reverse;
+use std::{cmp::Reverse, sync::Arc};
 
 /// What a job is to give up: all, or a part.
 struct Claim {
@@ -32,32 +37,93 @@ impl Engine {
         victims
     }
 
-    /// A job lacks room: claims what runs of lower priority have, unless enough of it is on its way already. Whether it is
-    /// to have something of what others still hold.
-    pub(super) fn claim(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place) -> bool {
-        let Some(entry) = self.queue.get(place) else { return false };
+    /// A job lacks room: claims what runs of lower priority have, unless enough of it is on its way already. What it is to
+    /// have at least, some of which others still hold, if that is so.
+    pub(super) fn claim(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place) -> Option<Placement> {
+        let entry = self.queue.get(place)?;
         let (id, class, priority) = (entry.id, entry.class, entry.priority);
         let is_filtered = entry.activation.as_ref().is_some_and(|activation| activation.is_filtered);
-        if self.scheduling.preemption() == Preemption::None || self.elastic.is_empty() || self.assumes_passes {
-            return false;
+        if !self.scheduling.makes_way_for(entry.is_list) || self.elastic.is_empty() || self.assumes_passes {
+            return None;
         }
         let demand = self.least_demand(turns, class);
         let mut away = self.set_leaving_aside();
         let is_coming = !away.is_empty() && self.fits(cycle, &demand);
         let claims = if is_coming { Vec::new() } else { self.choose(cycle, &demand, place, &mut away) };
-        let count = self.search(cycle.now).at(&demand, cycle.now).map(|placement| self.units(&demand, &placement));
+        let found = self.search(cycle.now).at(&demand, cycle.now);
         for run in away.into_iter().rev() {
             self.lend_run(run.active().job);
             self.hold_run(run);
         }
         if claims.is_empty() {
-            return is_coming;
+            return found.filter(|_| is_coming);
         }
         if is_filtered {
             self.hold_back(cycle, priority);
         }
-        self.propose_claims(cycle, (id, self.rank(cycle, place)), claims, is_filtered, count.unwrap_or(0));
-        true
+        let count = found.as_ref().map_or(0, |placement| self.units(&demand, placement));
+        self.propose_claims(cycle, (id, self.rank(cycle, place)), claims, is_filtered, count);
+        Some(found.unwrap_or_default())
+    }
+
+    /// Without a mode: a list of tasks lacks room that no job ahead of it waits for, and claims it of lists of tasks. What it is
+    /// to have, as for [`Self::claim`].
+    pub(super) fn claim_as_list(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
+        let entry = self.queue.get(place).filter(|entry| entry.is_list && !self.elastic.is_empty())?;
+        // What others give up would be for the one that waits ahead.
+        if self.is_behind_promise(cycle, &self.classes.get(entry.class).demand) {
+            return None;
+        }
+        self.claim(cycle, &mut Turns::default(), place)
+    }
+
+    /// Whether a job with a promise of this cycle could use the same as a demand.
+    pub(super) fn is_behind_promise(&self, cycle: &Cycle, demand: &Demand) -> bool {
+        let taken = cycle.taken.iter().chain(&cycle.components.taken);
+        let mut promised = taken.filter(|(.., holding)| matches!(holding, Holding::Promise { .. })).peekable();
+        if promised.peek().is_none() {
+            return false;
+        }
+        let ground = self.ground_of(demand);
+        promised.any(|(demand, ..)| self.ground_of(demand).meets(&ground))
+    }
+
+    /// What is free now of what a list is to have is not for those who would go around it: else they would have it whenever
+    /// others give up some. Only until its promise begins, the first one since so many were taken.
+    pub(super) fn keep_idle(&mut self, cycle: &mut Cycle, place: Place, claimed: &Placement, taken_before: usize) {
+        let Some((_, _, Holding::Promise { start })) = cycle.taken.get(taken_before) else { return };
+        let Some(class) = self.queue.class_at(place) else { return };
+        let demand = &self.classes.get(class).demand;
+        let until = expected_end(demand, claimed, cycle.now).min(*start);
+        let idle = self.idle_part(claimed, cycle.now);
+        // Others may still hold the licences.
+        let demand = Arc::new(without_licences(demand));
+        let (idle, holding) = (Arc::new(idle), Holding::Run { until });
+        self.machine.take(&demand, &idle, holding);
+        cycle.index.update(&self.machine, idle.shares().map(|share| share.node), cycle.now);
+        cycle.taken.push((demand, idle, holding));
+    }
+
+    /// What of a placement nobody holds now.
+    fn idle_part(&self, placement: &Placement, now: Timestamp) -> Placement {
+        let window = Window { from: now, until: now.plus_micros(1) };
+        let idle = |share: &NodeShare| {
+            let free = self.machine.node(share.node)?.free_in(window, now, false)?;
+            let cores = share.cores.intersection(&free.cores);
+            (!cores.is_empty()).then(|| NodeShare {
+                node: share.node,
+                cores,
+                gpus: share.gpus.intersection(&free.gpus),
+                memory_bytes: share.memory_bytes.min(free.memory_bytes),
+                tasks: 0,
+                exclusive: false,
+            })
+        };
+        let of_component = |placed: &ComponentPlacement| ComponentPlacement {
+            shares: placed.shares.iter().filter_map(idle).collect(),
+            ..placed.clone()
+        };
+        Placement { components: placement.components.iter().map(of_component).collect() }
     }
 
     fn units(&self, demand: &Demand, placement: &Placement) -> u64 {
@@ -143,6 +209,11 @@ impl Engine {
             chosen.iter().map(|(victim, _)| Claim { units: victim.size.current, victim: victim.clone() }).collect();
         if let Some((claim, (_, run))) = claims.last_mut().zip(chosen.last()) {
             claim.units = self.least_claim(cycle, demand, &claim.victim, run);
+            let removed = self.part(&claim.victim, &run.active().placement, claim.units);
+            let rest = resize::without(&run.active().placement, &removed);
+            if rest.shares().next().is_some() {
+                self.hold_run(run.on(rest));
+            }
         }
         claims
     }
@@ -191,4 +262,14 @@ impl Engine {
             cycle.plan.preemptions.push(ProposedPreemption { for_job: job, victims, claims: parts, index, count });
         }
     }
+}
+
+/// The same demand, but for licences.
+fn without_licences(demand: &Demand) -> Demand {
+    let mut demand = demand.clone();
+    for component in &mut demand.components {
+        let bare = |alternative: &Alternative| Alternative { licences: Default::default(), ..alternative.clone() };
+        component.alternatives = component.alternatives.iter().map(bare).collect();
+    }
+    demand
 }

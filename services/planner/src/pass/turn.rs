@@ -46,7 +46,8 @@ impl Engine {
     pub(crate) fn pass_with_promises(&mut self, now: Timestamp) -> (Plan, Vec<Promise>) {
         let nobody = BTreeSet::new();
         self.queue.forget_known_reasons();
-        let cycle = self.cycle(now, &nobody);
+        let mut cycle = self.cycle(now, &nobody);
+        self.resize_behind(&mut cycle);
         let promises = promises_of(&cycle);
         (self.finish(cycle), promises)
     }

@@ -53,6 +53,7 @@ impl Holders {
             demand: Arc::new(demand(state, job)),
             holder: self.of(job),
             priority: priority(state, job),
+            is_list: job.tasks.is_some(),
             arrival: job.queued,
             attributes: None,
             slot: job.slot.as_deref().map(slot),

@@ -46,6 +46,7 @@ impl SimulatedJob {
             demand: self.demand.clone(),
             holder: self.holder.clone(),
             priority: 0,
+            is_list: false,
             arrival: Timestamp::from_unix_seconds(self.submit_seconds),
             attributes: self.attributes.clone(),
             slot: None,

@@ -42,6 +42,8 @@ pub struct Job {
     /// Instead, only nodes of one of these groups, all of the same.
     pub one_of: &'static [&'static str],
     pub is_filtered: bool,
+    /// Whether it is a list of tasks, as the jobs of the examples are.
+    pub is_list: bool,
 }
 
 /// A job of so many cores.
@@ -57,6 +59,7 @@ pub fn cores(min: u32, max: u32) -> Job {
         group: None,
         one_of: &[],
         is_filtered: false,
+        is_list: true,
     }
 }
 
@@ -80,6 +83,11 @@ impl Job {
 
     pub fn group(self, group: &'static str) -> Self {
         Self { group: Some(group), ..self }
+    }
+
+    /// It is one program and no list of tasks, as jobs of other dialects are.
+    pub fn plain(self) -> Self {
+        Self { is_list: false, ..self }
     }
 
     pub fn filtered(self) -> Self {
@@ -218,6 +226,7 @@ impl Cluster {
             demand: job.demand(),
             holder: Self::holder(),
             priority: job.priority,
+            is_list: job.is_list,
             arrival,
             attributes: None,
             slot: None,
@@ -313,7 +322,9 @@ impl Cluster {
         self.engine.begin(run.clone());
         self.running.insert(id, run);
         self.assert_nothing_is_given_twice();
-        self.tell_elastic(id);
+        if self.jobs[&id].is_list {
+            self.tell_elastic(id);
+        }
     }
 
     fn tell_elastic(&mut self, id: JobId) {

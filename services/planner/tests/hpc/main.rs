@@ -4,6 +4,7 @@ mod driver;
 mod gates;
 mod growth;
 mod histories;
+mod lists;
 mod preemption;
 mod properties;
 mod shares;

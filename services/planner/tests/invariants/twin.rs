@@ -157,6 +157,7 @@ impl Twin {
             demand: draft.demand.clone(),
             holder: draft.holder.clone(),
             priority: draft.priority,
+            is_list: false,
             arrival: self.now,
             attributes: None,
             slot: None,

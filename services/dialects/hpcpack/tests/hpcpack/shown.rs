@@ -1,7 +1,7 @@
 //! Jobs as users read them, and settings and templates as the core keeps them.
 
 use muster_hpcpack::{
-    core_settings::{is_about_filters, to_filters, to_scheduling, with_core},
+    core_settings::{acts_for, no_effect_because, to_filters, to_scheduling, with_core},
     description::values::JobState,
     settings::{NAMES, Settings},
     shown,
@@ -10,7 +10,7 @@ use muster_hpcpack::{
 };
 use muster_schemas::{
     filter::{FilterForm, FilterSettings},
-    scheduling::{SchedulingMode, SchedulingSettings},
+    scheduling::{Preemption, SchedulingMode, SchedulingSettings},
     views::JobView,
 };
 use serde_json::{Value, json};
@@ -151,8 +151,10 @@ fn settings_go_to_the_core_and_come_back() {
         "ReBalancingInterval=60",
     ];
     let settings = Settings::default().with(&changes).unwrap();
+    let names: Vec<String> = NAMES.iter().map(|name| name.to_lowercase()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (new_filters, new_scheduling) =
-        (to_filters(&settings, &filters), to_scheduling(&settings, &["schedulingmode"], &scheduling));
+        (to_filters(&settings, &filters), to_scheduling(&settings, &names, &scheduling));
     assert_eq!(with_core(&new_filters, &new_scheduling), settings);
     assert_eq!(new_scheduling.mode, Some(SchedulingMode::Balanced));
     let filter = new_filters.submission.clone().expect("it is set");
@@ -162,7 +164,46 @@ fn settings_go_to_the_core_and_come_back() {
         scheduling,
         "nothing was said of scheduling"
     );
-    assert_eq!(NAMES.iter().filter(|name| is_about_filters(name)).count(), 7);
+}
+
+/// HPC-S-01, HPC-C-09: a parameter changes what its name says and nothing else.
+#[test]
+fn a_parameter_changes_itself_alone() {
+    let core = SchedulingSettings::default();
+    let settings = Settings::default().with(&["NodeReleaseTaskTimeout=11", "GrowByPreemptionEnabled=true"]).unwrap();
+    let expected = SchedulingSettings { release_timeout_seconds: Some(11), ..core.clone() };
+    assert_eq!(to_scheduling(&settings, &["NodeReleaseTaskTimeout"], &core), expected);
+    let expected = SchedulingSettings { mode: Some(SchedulingMode::Queued), ..core.clone() };
+    assert_eq!(to_scheduling(&settings, &["SchedulingMode"], &core), expected);
+    let expected = SchedulingSettings { growth_by_preemption: Some(true), ..core.clone() };
+    assert_eq!(to_scheduling(&settings, &["GrowByPreemptionEnabled"], &core), expected);
+    let set = |name| to_scheduling(&settings, &[name], &core) != core;
+    assert_eq!(NAMES.iter().filter(|name| !set(name)).count(), 7, "those about filters");
+}
+
+/// HPC-S-01, HPC-C-09, HPC-S-14: what is told of a parameter is what it does as things are.
+#[test]
+fn what_a_parameter_does_is_told() {
+    let with_mode =
+        |mode| SchedulingSettings { mode, growth_by_preemption: Some(true), ..SchedulingSettings::default() };
+    let idle = |mode| {
+        let scheduling = with_mode(mode);
+        let names = NAMES.iter().filter(|name| no_effect_because(name, &scheduling).is_some());
+        names.copied().collect::<Vec<_>>().join(" ")
+    };
+    let of_balanced = "PreemptionBalancedMode PriorityBias ReBalancingInterval";
+    assert_eq!(idle(None), format!("BackfillLookAhead {of_balanced} GrowByPreemptionEnabled"));
+    assert_eq!(idle(Some(SchedulingMode::Queued)), of_balanced);
+    assert_eq!(idle(Some(SchedulingMode::Balanced)), "PreemptionType");
+    let acts = |name, mode| acts_for(name, &with_mode(mode));
+    assert_eq!(acts("preemptionType", None), Some("between jobs with tasks"));
+    assert_eq!(acts("PreemptionType", Some(SchedulingMode::Queued)), None);
+    let growth = acts("GrowByPreemptionEnabled", Some(SchedulingMode::Queued));
+    assert_eq!(growth, Some("not for jobs with an activation filter"));
+    let by_task = SchedulingSettings { task_preemption: Some(true), ..SchedulingSettings::default() };
+    assert!(no_effect_because("TaskImmediatePreemptionEnabled", &by_task).is_some());
+    let immediate = SchedulingSettings { preemption: Some(Preemption::Immediate), ..by_task };
+    assert_eq!(no_effect_because("TaskImmediatePreemptionEnabled", &immediate), None);
 }
 
 /// HPC-T-02

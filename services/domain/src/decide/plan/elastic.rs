@@ -11,7 +11,6 @@ use muster_schemas::{
     filter::Offer,
     plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
     resources::Placement,
-    scheduling::Preemption,
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -68,13 +67,13 @@ impl<'a> Plan<'a> {
     /// Running jobs make way for one of higher priority: at once, or once its filters have passed (HPC-S-12, HPC-S-15).
     pub(super) fn preempt(&mut self, preemption: ProposedPreemption) -> Result<Vec<Event>, String> {
         let ProposedPreemption { for_job: id, victims, claims, index, count } = preemption;
-        if self.state.scheduling().preemption() == Preemption::None {
-            return Err("jobs do not make way for others here".into());
-        }
         if victims.is_empty() || claims.len() != victims.len() {
             return Err("it is not said which jobs make way, and with what".into());
         }
         let job = self.startable(id)?;
+        if !self.state.scheduling().makes_way_for(job.tasks.is_some()) {
+            return Err("jobs do not make way for it here".into());
+        }
         self.may_start(job)?;
         if self.gaining.contains(&id) {
             return Err("the plan has others make way for it already".into());

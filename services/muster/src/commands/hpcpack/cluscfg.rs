@@ -11,11 +11,14 @@ use crate::{
 use muster_client::{Client, Moment};
 use muster_commands::stderr_line;
 use muster_hpcpack::{
-    core_settings::{needs_mode, to_filters, to_scheduling, with_core},
+    core_settings::{acts_for, no_effect_because, to_filters, to_scheduling, with_core},
     options::{self, Takes},
     settings::Settings,
 };
 use muster_schemas::{CommandId, job::JobState, views::ParametersRequest};
+
+/// What is in force while no mode is set.
+const NO_MODE: &str = "(not set: the policy decides; jobs with tasks grow, shrink and make way as in Queued)";
 
 const USAGE: &str = "usage: cluscfg setparams NAME=VALUE ... | listparams | view";
 
@@ -66,9 +69,9 @@ fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
         scheduling: to_scheduling(&after, &names, &scheduling),
     };
     client.set_parameters(CommandId::new_now(), &parameters)?;
-    if parameters.scheduling.mode.is_none() {
-        for name in names.iter().filter(|name| needs_mode(name)) {
-            stderr_line!("warning: {name} has no effect until a SchedulingMode is set");
+    for name in names {
+        if let Some(why) = no_effect_because(name, &parameters.scheduling) {
+            stderr_line!("warning: {name} has no effect: {why}");
         }
     }
     Ok(0)
@@ -77,13 +80,14 @@ fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
 fn list(connection: &ConnectionOptions) -> CommandResult {
     let mut client = connection.client()?;
     let settings = current(&mut client)?;
-    let is_by_policy = client.scheduling(Moment::Now)?.mode.is_none();
+    let scheduling = client.scheduling(Moment::Now)?;
     let mut table = Table::new([left("NAME"), left("VALUE"), left("DEFAULT"), left("RANGE")]);
     for row in settings.list() {
-        let value = match row.name {
-            "SchedulingMode" if is_by_policy => "(not set: the policy decides)".to_owned(),
-            name if is_by_policy && needs_mode(name) => format!("{} (no effect without a SchedulingMode)", row.value),
-            _ => row.value,
+        let value = match (no_effect_because(row.name, &scheduling), acts_for(row.name, &scheduling)) {
+            _ if row.name == "SchedulingMode" && scheduling.mode.is_none() => NO_MODE.to_owned(),
+            (Some(why), _) => format!("{} (no effect: {why})", row.value),
+            (None, Some(whom)) => format!("{} ({whom})", row.value),
+            (None, None) => row.value,
         };
         table.push([row.name.to_owned(), value, row.default, row.range.to_owned()].map(Into::into));
     }
