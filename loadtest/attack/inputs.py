@@ -34,6 +34,7 @@ def main():
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of inputs of each kind (%(default)s)")
+    parser.add_argument("--log", default="/dev/null", help="a file for every input and what came of it")
     parser.add_argument("kinds", nargs="*", help=f"only these: {' '.join(name for name, *_ in KINDS)}")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
@@ -73,14 +74,16 @@ class Run:
         self.counts, self.results, self.faults = Counter(), defaultdict(Counter), []
         self.seen, self.refused, self.last = Counter(), [], 0
         self.name, self.where = "", system.where
+        self.log = open(options.log, "w", encoding="utf-8", errors="replace", buffering=1)
         self.address = ("127.0.0.1", int(re.search(r"TCP.*address=\S*?127\.0\.0\.1:(\d+)", plain(system.said())).group(1)))
         self.memory = [self.resident_mib()]
         self.files = [self.open_files()]
 
     # What is noted
 
-    def note(self, result):
+    def note(self, result, what=""):
         """One input more of the present kind, and what came of it."""
+        self.log.write(f"{self.name}\t{result}\t{what}\n")
         self.counts[self.name] += 1
         self.results[self.name][result] += 1
 

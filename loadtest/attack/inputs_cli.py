@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ LEFT_OUT = {"up", "serve"}
 """Started with a folder of their own in `inputs_files.py`."""
 SERVERS = ["http://127.0.0.1:1", "http://", "", "x://127.0.0.1", "http://127.0.0.1:99999", "https://127.0.0.1:1", "http://[::1", "http://127.0.0.1:1/path?x", "127.0.0.1:1", "http://a b", "http://127.0.0.1:-1"]
 SECONDS = 5
+MOST_MEMORY = 4 << 30
 SCONTROL = [
     "show job", "show node", "show partition", "show hostnames", "show hostlist", "show step", "show config", "show reservation", "show license", "show burstbuffer", "show assoc", "hold", "release", "suspend", "resume",
     "requeue", "requeuehold", "update jobid=", "update nodename=node1 state=", "update partitionname=default maxtime=", "update jobid=2 timelimit=", "update jobid=3 starttime=", "update jobid=3 numnodes=", "update jobid=4 arraytaskthrottle=",
@@ -64,8 +66,8 @@ class Cli:
         return status, out, err
 
     def judge(self, name, line, status, out, err, own):
-        self.run.note(f"status {status}" if status is not None else "lasts")
         what = f"{own or 'muster'} {b' '.join(line)[:700]!r} -> {status} {err[:500]!r} {out[:200]!r}"
+        self.run.note(f"status {status}" if status is not None else "lasts", what)
         if b"panicked" in err + out or b"RUST_BACKTRACE" in err or b"terminate called" in err:
             self.run.fault(f"{name} panics", what)
         if status is None:
@@ -77,7 +79,7 @@ class Cli:
             self.run.fault(f"{name} ends with {status}", what)
         if status and not err.strip() and not out.strip():
             self.run.fault(f"{name} ends with {status} and says nothing", what)
-        if status and not stands and not err.strip():
+        if status and not stands and not err.strip() and name != "doctor":
             self.run.fault(f"{name} ends with {status} and says nothing on standard error", what)
         if b"\x1b" in err + out and any(b"\x1b" in word for word in line):
             self.run.fault(f"{name} writes a control character of its words", what)
@@ -97,16 +99,21 @@ class Cli:
         return mutate.words(self.choices)
 
     def operand(self):
-        return self.choice(self.jobs + ["node1", "default", "job.sh", "--", "easy"]) if self.choices.random() < 0.5 else self.value()
+        return self.choice(self.jobs + ["node1", "default", "job.sh", "--", "easy"]) if self.choices.random() < 0.75 else self.value()
 
     def choice(self, several):
         return self.choices.choice(several)
 
 
+def with_little_memory():
+    """What words make a command take must not endanger the host."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
 def bounded(line, user, environment, data, seconds):
     """Runs a command as a user in a session of its own; `None` as status if it lasted longer and was killed."""
     child = subprocess.Popen(
-        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=user.home, user=user.uid, group=user.gid, extra_groups=[], start_new_session=True,
+        line, preexec_fn=with_little_memory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=user.home, user=user.uid, group=user.gid, extra_groups=[], start_new_session=True,
         env={**user.environment(MUSTER_DATA=data, MUSTER_WAIT_SECONDS="1"), **environment},
     )
     try:
@@ -239,17 +246,30 @@ def hpcpack(run, count):
         cli = Cli(run, user)
         known = {verb: re.findall(r"^  /(\w+)(:?)", run.system.root("job", verb, "/help").stdout, re.M) for verb in HPC_VERBS["job"]}
         for _ in range(part):
-            tool = cli.choice(("job", "job", "jobtemplate", "cluscfg"))
+            tool = cli.choice(("job", "job", "job", "jobtemplate", "cluscfg"))
             verb = cli.choice(HPC_VERBS[tool])
-            words = [verb, *(cli.choice(([], [cli.operand()], [cli.operand(), cli.operand()])))]
-            for _ in range(cli.choice((0, 1, 1, 2, 3))):
-                words.append(option_of_hpcpack(cli, tool, known.get(verb)))
+            words = [verb, *operands_of_hpcpack(cli, tool, verb)]
+            for _ in range(cli.choice((0, 1, 1, 1, 2))):
+                if verb not in ("listparams", "view", "list") or tool == "job":
+                    words.append(option_of_hpcpack(cli, tool, known.get(verb)))
             if tool == "job" and verb in ("submit", "add"):
-                words += cli.choice((["true"], ["/nowait", "true"], []))
+                words += cli.choice((["true"], ["/nowait", "true"], ["/nowait", "true"], []))
             cli.call([tool, *words], name=f"job {verb}" if tool == "job" else tool)
             if tool == "cluscfg" and cli.choices.random() < 0.1:
                 run.restore()
         run.system.root("cancel", "--matching", seconds=120)
+
+
+def operands_of_hpcpack(cli, tool, verb):
+    """What a verb wants beside its options, mostly."""
+    if cli.choices.random() < 0.1:
+        return [cli.operand() for _ in range(cli.choice((1, 2)))]
+    if tool == "job":
+        return [] if verb in ("new", "submit", "list") else [cli.choice(cli.jobs[:7])]
+    if tool == "cluscfg" or verb == "list":
+        return []
+    more = {"set": [cli.choice(["RunTime", "Priority", "NodeGroups", "Project", cli.value()])], "add-filter": ["f", "/kind:submission", "/path:/bin/true"], "remove-filter": ["f"], "copy": ["T2"], "import": [], "export": ["odd-template.xml"]}
+    return [cli.choice(["T", "T", "Default", cli.value()]), *more.get(verb, [])]
 
 
 def option_of_hpcpack(cli, tool, known):

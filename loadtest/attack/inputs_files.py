@@ -133,18 +133,19 @@ def policy_text(run):
     """A policy with odd values, or a formula."""
     choices = run.choices
     formula = choices.choice(FORMULAS) if choices.random() < 0.7 else mutate.words(choices)
+    by_formula = json.dumps([{"formula": formula}]).replace('"formula":', "formula =")
     order = choices.choice([
-        json.dumps([{"formula": formula}]).replace('"formula":', "formula ="), '["fcfs", "fcfs"]', "[]", '"fcfs"', "[1]", json.dumps(["fcfs"] * 40), f"[{choices.choice(TOML_VALUES)}]", '[{ formula = "wait", descending = 1 }]',
+        by_formula, by_formula, by_formula, by_formula, '["fcfs", "fcfs"]', "[]", '"fcfs"', "[1]", json.dumps(["fcfs"] * 40), f"[{choices.choice(TOML_VALUES)}]", '[{ formula = "wait", descending = 1 }]',
     ])
-    lines = [f"version = {choices.choice(['1', '1', '1', '1', *TOML_VALUES])}", f"order = {order}"]
-    if choices.random() < 0.5:
+    lines = [f"version = {1 if choices.random() < 0.93 else choices.choice(TOML_VALUES)}", f"order = {order}"]
+    if choices.random() < 0.2:
         lines.append(f"{choices.choice(['max_starts', 'name', 'unknown', 'version'])} = {choices.choice(TOML_VALUES)}")
-    if choices.random() < 0.5:
+    if choices.random() < 0.3:
         lines += ["[backfill]", 'mode = "easy"', f"{choices.choice(['reservations', 'candidates', 'look_ahead', 'require_walltime', 'components', 'mode'])} = {choices.choice(TOML_VALUES)}"]
-    if choices.random() < 0.4:
+    if choices.random() < 0.25:
         whose = choices.choice(['"user"', '"all"', *TOML_VALUES])
         lines += ["[[limit]]", f"per = {whose}", f"{choices.choice(['name', 'queue', 'max_cores', 'max_gpus', 'max_nodes'])} = {choices.choice(TOML_VALUES)}"]
-    if choices.random() < 0.3:
+    if choices.random() < 0.15:
         queue = choices.choice(["default", '""', "x", "a.b"])
         lines += [f"[queue.{queue}]", f"order = {order}"]
     data = ("\n".join(lines) + "\n").encode("utf-8", "replace")
@@ -427,9 +428,9 @@ def judged(run, count, words):
     while open_ones and time.monotonic() < end:
         for number in list(open_ones):
             shown = json.loads(run.system.root("job", "show", "--json", number).stdout or "[{}]")
-            job = shown[0] if isinstance(shown, list) else shown
+            job = shown.get("job", {})
             if job.get("state") == "finished":
-                run.note((job.get("outcome") or {}).get("kind") if isinstance(job.get("outcome"), dict) else str(job.get("outcome")))
+                run.note(job["outcome"]["outcome"], job["outcome"])
                 open_ones.discard(number)
         time.sleep(0.2)
     for number in sorted(open_ones)[:5]:

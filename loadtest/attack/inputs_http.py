@@ -40,6 +40,7 @@ class Http:
         self.jobs = victims(run)
         self.schemas = mutate.Schemas(document, self.choices, self.bases())
         self.keys = 0
+        run.last = run.sequence()
 
     def bases(self):
         """Good values by schema: those that chance would never make."""
@@ -97,7 +98,7 @@ class Http:
         user = user or self.run.user
         is_waiting = bool(WAITING.search(raw.to_bytes(path).decode(errors="replace")))
         answer = raw.ask(self.run.system.socket, data, user, method, 0.7 if is_waiting else 20)
-        self.run.note(str(answer.status) if answer.status else answer.why.split()[0])
+        self.run.note(str(answer.status) if answer.status else answer.why.split()[0], f"{method} {path[:100]!r} {data[-600:]!r} -> {answer.text[:200]!r}")
         self.judge(answer, method, path, data, is_waiting, is_http)
         if method not in ("GET", "HEAD") and user is self.run.user:
             self.run.was_asked(answer.status >= 400)
@@ -159,10 +160,10 @@ def bodies(run, count):
 def send_changed(http, method, template, operation, user):
     choices = http.choices
     value = http.good_body(operation)
-    for _ in range(choices.choice((0, 1, 1, 1, 2, 3))):
+    for _ in range(choices.choice((0, 1, 1, 1, 1, 2))):
         value = mutate.made_bad(value, choices)
     text = encoded(value)
-    if choices.random() < 0.3:
+    if choices.random() < 0.12:
         text = mutate.text_made_bad(text, choices)
     path = http.path(template, choices.random() < 0.1) + http.parameters(operation, 0.1)
     http.send(method, path, raw.request(method, path, text, [http.key()]), user)
@@ -347,6 +348,6 @@ def at_once(run, spec):
 
 
 KINDS = [
-    ("http-bodies", 2500, bodies), ("http-administrator", 1200, administrators_bodies), ("http-parameters", 1200, parameters), ("http-methods", 800, methods), ("http-paths", 300, paths), ("http-heads", 600, heads),
+    ("http-bodies", 4000, bodies), ("http-administrator", 2000, administrators_bodies), ("http-parameters", 1200, parameters), ("http-methods", 800, methods), ("http-paths", 300, paths), ("http-heads", 600, heads),
     ("http-keys", 200, keys),
 ]

@@ -42,7 +42,7 @@ class Schemas:
     def value(self, schema, depth=0):
         """A value that the schema allows, as far as it says."""
         name = schema.get("$ref", "").rpartition("/")[2]
-        if name in self.bases and self.choices.random() < 0.8:
+        if name in self.bases and self.choices.random() < 0.95:
             return copy.deepcopy(self.choices.choice(self.bases[name]))
         if name:
             return self.value(self.known[name], depth + 1)
@@ -117,17 +117,30 @@ def take(value, path):
     return value
 
 
+def like(value, choices):
+    """An odd value of the same kind as this one, so that it comes further than one of another kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return choices.choice(NUMBERS)
+    if isinstance(value, str):
+        return words(choices)
+    return odd(choices)
+
+
 def made_bad(value, choices):
     """One change of a document."""
     path = choices.choice(list(places(value)))
     kind = choices.randrange(10)
-    if kind < 6:
-        return put(value, path, odd(choices))
-    if kind == 6:
-        return take(value, path)
     inside = value
     for key in path:
         inside = inside[key]
+    if kind < 7:
+        return put(value, path, like(inside, choices))
+    if kind == 7:
+        return put(value, path, odd(choices))
+    if kind == 8:
+        return take(value, path)
     if isinstance(inside, dict):
         inside[choices.choice(WORDS + ["unknown_field", "__proto__"])] = odd(choices)
         return value

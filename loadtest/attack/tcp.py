@@ -60,18 +60,12 @@ class Gateway(System):
     """A system with a port, tokens, and what the attack wants of `[gateway]`."""
 
     def __init__(self, binary, where, more="", files=None, **size):
-        self.tokens, self.files = os.path.join(where, "tokens"), files
+        self.tokens = os.path.join(where, "tokens")
         write_tokens(self.tokens, TOKENS)
-        super().__init__(binary, where, f'[gateway]\nlisten = "127.0.0.1:0"\ntokens_file = "{self.tokens}"\n{more}', **size)
+        super().__init__(with_few_files(binary, where, files) if files else binary, where, f'[gateway]\nlisten = "127.0.0.1:0"\ntokens_file = "{self.tokens}"\n{more}', **size)
 
     def __enter__(self):
-        own = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if self.files:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (self.files, self.files))
-        try:
-            super().__enter__()
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, own)
+        super().__enter__()
         self.port = int(re.search(r"listens on TCP.*127\.0\.0\.1:(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", self.said()))[1])
         self.address = (ATTACKER, self.port)
         self.honest_address = (ATTACKER, self.port, HONEST)
@@ -89,6 +83,15 @@ class Gateway(System):
         """A request; over TCP unless told otherwise."""
         data = raw.request(method, path, b"" if body is None else json.dumps(body).encode(), headers)
         return raw.ask(where or self.address, data, user, method, seconds)
+
+
+def with_few_files(binary, where, files):
+    """A program that is muster with so many open files."""
+    path = os.path.join(where, "muster")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nulimit -n {files}\nexec {os.path.abspath(binary)} "$@"\n')
+    os.chmod(path, 0o755)
+    return path
 
 
 def write_tokens(path, tokens, mode=0o600):
@@ -365,7 +368,7 @@ def many_addresses(checks, binary, where, a, b):
         said = system.root("submit", "--parsable", "--hold", "--", "true")
         checks.check("many addresses: root submits", said.returncode == 0, said)
         other = system.of(a, "submit", "--parsable", "--hold", "--", "true")
-        print(f"        {len(open_ones(several))} are open; another user is told: {other.returncode} {other.stderr.strip()[:150]!r}")
+        print(f"        {len(open_ones(several))} of {len(several)} are open, {system.open_files()} files; another user is told: {other.returncode} {other.stderr.strip()[:150]!r}")
         runs_as_root = system.root("submit", "--wait", "-o", "/dev/null", "--", "true", seconds=60)
         checks.check("many addresses: a job of root runs", runs_as_root.returncode == 0, runs_as_root)
         checks.check("many addresses: all end", until(lambda: not open_ones(several), 30), len(open_ones(several)))
