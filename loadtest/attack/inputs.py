@@ -13,6 +13,7 @@ import random
 import re
 import sys
 import time
+import traceback
 from collections import Counter, defaultdict
 
 import inputs_cli
@@ -72,7 +73,7 @@ class Run:
         self.system, self.administrator, self.user = system, administrator, user
         self.seed, self.choices = options.seed, random.Random(options.seed)
         self.counts, self.results, self.faults = Counter(), defaultdict(Counter), []
-        self.seen, self.refused, self.last = Counter(), [], 0
+        self.seen, self.remarks, self.refused, self.last = Counter(), Counter(), [], 0
         self.name, self.where = "", system.where
         self.log = open(options.log, "w", encoding="utf-8", errors="replace", buffering=1)
         self.address = ("127.0.0.1", int(re.search(r"TCP.*address=\S*?127\.0\.0\.1:(\d+)", plain(system.said())).group(1)))
@@ -94,6 +95,12 @@ class Run:
         if self.seen[like] <= SHOWN_OF_A_FAULT:
             print(f"FAULT   {self.name}: {what}: {str(detail)[:1500]}", flush=True)
             self.faults.append(f"{self.name}: {what}")
+
+    def remark(self, what, detail=""):
+        """Something that breaks no rule but could be better."""
+        self.remarks[f"{self.name}: {what}"] += 1
+        if self.remarks[f"{self.name}: {what}"] <= 2:
+            print(f"remark  {self.name}: {what}: {str(detail)[:500]}", flush=True)
 
     # The system
 
@@ -122,8 +129,8 @@ class Run:
         self.last = self.sequence()
         try:
             attack(self, count)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            self.fault(f"the driver failed: {type(error).__name__}", error)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, SystemExit) as error:
+            self.fault(f"the driver failed: {type(error).__name__} {error}"[:200], traceback.format_exc())
         self.refused_change_nothing()
         self.recover()
         self.memory.append(self.resident_mib())
@@ -178,7 +185,7 @@ class Run:
         path = os.path.join(self.where, "good.toml")
         if not os.path.exists(path):
             with open(path, "w", encoding="utf-8") as file:
-                file.write('[cluster]\nadministrators = ["faa"]\n[[nodes]]\nname = "node[1-2]"\ncores = 8\nmemory = "2G"\n')
+                file.write('[cluster]\nadministrators = ["faa"]\n[[nodes]]\nname = "node[1-2]"\ncores = 8\nmemory = "2G"\n[accounts]\nenforce = []\n')
         return path
 
     # The end
@@ -216,6 +223,8 @@ class Run:
         print(f"\n{sum(self.counts.values())} inputs, seed {self.seed}; memory {self.memory} MiB, files {self.files}")
         for name, count in self.counts.items():
             print(f"  {count:6} {name}: {dict(self.results[name].most_common(14))}")
+        for what, count in self.remarks.most_common():
+            print(f"  remark {count} times: {what}")
         for like, count in self.seen.most_common():
             print(f"  FAULT {count} times: {like}")
         return 1 if self.seen else 0

@@ -348,6 +348,6 @@ def at_once(run, spec):
 
 
 KINDS = [
-    ("http-bodies", 4000, bodies), ("http-administrator", 2000, administrators_bodies), ("http-parameters", 1200, parameters), ("http-methods", 800, methods), ("http-paths", 300, paths), ("http-heads", 600, heads),
+    ("http-bodies", 12000, bodies), ("http-administrator", 6000, administrators_bodies), ("http-parameters", 3000, parameters), ("http-methods", 800, methods), ("http-paths", 300, paths), ("http-heads", 300, heads),
     ("http-keys", 200, keys),
 ]
