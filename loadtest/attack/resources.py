@@ -92,7 +92,7 @@ class Site:
         return lines[-1][:300] if lines else ""
 
     def has_panicked(self):
-        text = self.log.read_text(errors="replace")
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return "panicked" in text or "terminate called" in text
 
 
@@ -191,6 +191,9 @@ class Cases:
         with hostile.two_users() as (user, _):
             os.chmod(self.folder, 0o711)
             os.chown(site.folder, user.uid, user.gid)
+            # Begun without a limit: a first start that fails half way is `first_start_killed`.
+            site.start(user=user).is_ready()
+            site.stop()
             for most in (10, 30, 50, 80, 150):
                 is_up = site.start(limits=[(resource.RLIMIT_NPROC, most)], user=user).is_ready(10)
                 refused = site.submit(20) if is_up else 20
@@ -201,6 +204,27 @@ class Cases:
             lost = site.lost() if site.start(user=user).is_ready() else site.acknowledged
             site.stop()
         return f"{'; '.join(seen)}; lost {lost}", is_right and not lost
+
+    def first_start_killed(self, site):
+        """SIGKILL in the middle of the very first start, when nothing was acknowledged yet: the next start serves. As root and not."""
+        told = []
+        with hostile.two_users() as (user, _):
+            os.chmod(self.folder, 0o711)
+            os.chmod(site.folder, 0o711)
+            for number in range(12):
+                of = user if number % 2 else None
+                one = Site(self.options.binary, site.folder / f"first{number}")
+                if of:
+                    os.chown(one.folder, of.uid, of.gid)
+                one.start(user=of)
+                attack.until((one.system.data / "ledger").exists, "a ledger's folder", 20)
+                time.sleep(self.choices.uniform(0, 0.12))
+                one.process.kill()
+                one.process.wait()
+                if not one.start(user=of).is_ready(20):
+                    told.append(f"{'user' if of else 'root'}: {one.last_words()[-160:]}")
+                one.kill() if one.process.poll() is None else None
+        return f"{len(told)} of 12 do not start again: {told}", not told
 
     def clock_jumps(self, site):
         """The clock of `muster up` alone jumps by days while jobs run (libfaketime): none is lost or ended by its walltime."""
@@ -390,7 +414,7 @@ def fill(path):
 
 
 REPEATED = {"cut_wal", "lost_wal"}
-ALL = ["disk_full", "read_only", "two_on_one", "few_files_64", "few_files_256", "little_memory", "few_processes", "clock_jumps", "permissions", "lost_ledger"]
+ALL = ["disk_full", "read_only", "two_on_one", "few_files_64", "few_files_256", "little_memory", "few_processes", "first_start_killed", "clock_jumps", "permissions", "lost_ledger"]
 
 
 def main():
