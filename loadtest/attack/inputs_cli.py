@@ -17,23 +17,29 @@ STANDS_FOR_ANOTHER = re.compile(r"^(submit|run|step run|job wait|job submit|shel
 MAY_LAST = re.compile(r"^(top|events|logs|shell|run|step|submit|job (wait|submit)|up|serve|simulate|whatif|replay|slurm|doctor|filter|plan|audit|job (modify|new|add))|^(srun|salloc|sbatch|squeue|sinfo|sattach|scontrol|sbcast)")
 LEFT_OUT = {"up", "serve"}
 """Started with a folder of their own in `inputs_files.py`."""
-SERVERS = ["http://127.0.0.1:1", "http://", "", "x://127.0.0.1", "http://127.0.0.1:99999", "https://127.0.0.1:1", "http://[::1", "http://127.0.0.1:1/path?x", "127.0.0.1:1", "http://a b", "http://127.0.0.1:-1"]
+SERVERS = ["http://127.0.0.1:1", "http://", "", "x://127.0.0.1", "http://127.0.0.1:99999", "https://127.0.0.1:1", "http://[::1",
+    "http://127.0.0.1:1/path?x", "127.0.0.1:1", "http://a b", "http://127.0.0.1:-1"]
 SECONDS = 5
 MOST_MEMORY = 4 << 30
 SCONTROL = [
-    "show job", "show node", "show partition", "show hostnames", "show hostlist", "show step", "show config", "show reservation", "show license", "show burstbuffer", "show assoc", "hold", "release", "suspend", "resume",
-    "requeue", "requeuehold", "update jobid=", "update nodename=node1 state=", "update partitionname=default maxtime=", "update jobid=2 timelimit=", "update jobid=3 starttime=", "update jobid=3 numnodes=", "update jobid=4 arraytaskthrottle=",
-    "update jobid=3 dependency=", "update jobid=3 features=", "update jobid=3 nice=", "create reservation", "create reservation nodes=node1 starttime=", "create reservation duration=", "delete reservation", "top", "notify 2",
+    "show job", "show node", "show partition", "show hostnames", "show hostlist", "show step", "show config", "show reservation",
+    "show license", "show burstbuffer", "show assoc", "hold", "release", "suspend", "resume",
+    "requeue", "requeuehold", "update jobid=", "update nodename=node1 state=", "update partitionname=default maxtime=",
+    "update jobid=2 timelimit=", "update jobid=3 starttime=", "update jobid=3 numnodes=", "update jobid=4 arraytaskthrottle=",
+    "update jobid=3 dependency=", "update jobid=3 features=", "update jobid=3 nice=", "create reservation",
+    "create reservation nodes=node1 starttime=", "create reservation duration=", "delete reservation", "top", "notify 2",
     "write batch_script", "wait_job", "ping", "reboot", "cancel_reboot", "setdebug", "show", "update", "",
 ]
-SACCTMGR = ["show assoc", "show user", "show qos format=", "add account", "add user", "add qos", "modify account x set", "modify qos normal set maxwall=", "modify qos normal set grptres=", "delete account", "list", "dump", "load", "archive", "-p show", ""]
+SACCTMGR = ["show assoc", "show user", "show qos format=", "add account", "add user", "add qos", "modify account x set",
+    "modify qos normal set maxwall=", "modify qos normal set grptres=", "delete account", "list", "dump", "load", "archive", "-p show", ""]
 HPC_VERBS = {
     "job": ["new", "add", "submit", "clone", "modify", "view", "list", "listtasks", "cancel", "finish", "requeue"],
     "jobtemplate": ["new", "set", "allow", "add-filter", "remove-filter", "export", "import", "view", "list", "delete", "copy", "x"],
     "cluscfg": ["setparams", "listparams", "view", "x"],
 }
 PARAMETERS = [
-    "SubmissionFilterTimeout", "ActivationFilterTimeout", "FilterRetryInterval", "ActivationOrdering", "DefaultHoldDuration", "SchedulingMode", "PriorityBias", "ReBalancingInterval", "PreemptionBalancedMode", "GrowByPreemptionEnabled", "Nothing",
+    "SubmissionFilterTimeout", "ActivationFilterTimeout", "FilterRetryInterval", "ActivationOrdering", "DefaultHoldDuration",
+    "SchedulingMode", "PriorityBias", "ReBalancingInterval", "PreemptionBalancedMode", "GrowByPreemptionEnabled", "Nothing",
 ]
 
 
@@ -79,7 +85,7 @@ class Cli:
             self.run.fault(f"{name} ends with {status}", what)
         if status and not err.strip() and not out.strip():
             self.run.fault(f"{name} ends with {status} and says nothing", what)
-        if status and not stands and not err.strip() and name != "doctor" and "slurm" not in name:
+        if status and not stands and not err.strip() and name != "doctor" and "sacctmgr" not in name:
             self.run.fault(f"{name} ends with {status} and says nothing on standard error", what)
         if b"\x1b" in err + out and any(b"\x1b" in word for word in line):
             self.run.remark("what it says has a control character of its own words as it came", what)
@@ -113,7 +119,8 @@ def with_little_memory():
 def bounded(line, user, environment, data, seconds):
     """Runs a command as a user in a session of its own; `None` as status if it lasted longer and was killed."""
     child = subprocess.Popen(
-        line, preexec_fn=with_little_memory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=user.home, user=user.uid, group=user.gid, extra_groups=[], start_new_session=True,
+        line, preexec_fn=with_little_memory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=user.home,
+        user=user.uid, group=user.gid, extra_groups=[], start_new_session=True,
         env={**user.environment(MUSTER_DATA=data, MUSTER_WAIT_SECONDS="1"), **environment},
     )
     try:
@@ -190,7 +197,8 @@ def each_option(run, count):
     for number in range(count):
         command, (short, long, takes) = lines[number % len(lines)]
         flag = f"--{long}" if long else f"-{short}"
-        words = [*command.words, *([flag, cli.value(long)] if takes else [flag]), *(["--", "true"] if command.name in ("submit", "shell") else [])]
+        words = [*command.words, *([flag, cli.value(long)] if takes else [flag]),
+            *(["--", "true"] if command.name in ("submit", "shell") else [])]
         status, *_ = cli.call(words, name=command.name)
         run.was_asked(bool(status) and not STANDS_FOR_ANOTHER.search(command.name))
 
@@ -207,7 +215,8 @@ def slurm(run, count):
             if long in ("iterate",):
                 continue
             value = raw.to_bytes(cli.value(long))
-            words.append(b"--" + long.encode() + b"=" + value if takes else f"--{long}") if long and cli.choice((True, True, False)) else words.extend([f"-{short or 'x'}", value])
+            words.append(b"--" + long.encode() + b"=" + value if takes else f"--{long}") if long and cli.choice((True, True,
+                False)) else words.extend([f"-{short or 'x'}", value])
         words += operands_of_slurm(cli, name)
         if cli.choice((True, False)):
             cli.call(words, environment=odd_environment(cli, name), name=name, own=os.path.join(cli.links, name))
@@ -219,11 +228,15 @@ def slurm(run, count):
 
 def operands_of_slurm(cli, name):
     several = {
-        "sbatch": (["job.sh"], ["--wrap", "true"], ["--wrap", "true", ":", "-n1"], ["job.sh", cli.value()], [":", "job.sh"], ["-n1", ":", "-n1", ":", "job.sh"], []),
-        "srun": (["true"], ["-n1", "true", ":", "true"], ["--jobid=2", "true"], [":"], []), "salloc": (["true"], ["-n1", ":", "-n1", "true"], []),
+        "sbatch": (["job.sh"], ["--wrap", "true"], ["--wrap", "true", ":", "-n1"], ["job.sh", cli.value()], [":", "job.sh"],
+        ["-n1", ":", "-n1", ":", "job.sh"], []),
+        "srun": (["true"], ["-n1", "true", ":", "true"], ["--jobid=2", "true"], [":"], []),
+        "salloc": (["true"], ["-n1", ":", "-n1", "true"], []),
         "sbcast": (["--jobid=2", "job.sh", "/tmp/odd-copy"], [cli.value(), cli.value()]),
-        "scontrol": ([*cli.choice(SCONTROL).split(), cli.operand()], [raw.to_bytes(cli.choice(SCONTROL)) + raw.to_bytes(cli.value())], [*cli.choice(SCONTROL).split()[:-1], raw.to_bytes((cli.choice(SCONTROL).split() or [""])[-1]) + raw.to_bytes(cli.value())]),
-        "sacctmgr": (["-i", *cli.choice(SACCTMGR).split(), cli.operand()], [*cli.choice(SACCTMGR).split(), b"name=" + raw.to_bytes(cli.value())]),
+        "scontrol": ([*cli.choice(SCONTROL).split(), cli.operand()], [raw.to_bytes(cli.choice(SCONTROL)) + raw.to_bytes(cli.value())],
+        [*cli.choice(SCONTROL).split()[:-1], raw.to_bytes((cli.choice(SCONTROL).split() or [""])[-1]) + raw.to_bytes(cli.value())]),
+        "sacctmgr": (["-i", *cli.choice(SACCTMGR).split(), cli.operand()],
+        [*cli.choice(SACCTMGR).split(), b"name=" + raw.to_bytes(cli.value())]),
     }
     return list(cli.choice(several.get(name, ([], [cli.operand()], [cli.operand(), cli.operand()]))))
 
@@ -233,8 +246,10 @@ def odd_environment(cli, name):
     if cli.choices.random() > 0.2:
         return {}
     names = {
-        "sbatch": ["SBATCH_TIMELIMIT", "SBATCH_PARTITION", "SBATCH_ARRAY_INX", "SBATCH_EXPORT", "SBATCH_MEM_PER_CPU"], "srun": ["SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_MEM_PER_NODE", "SLURM_DISTRIBUTION", "SLURM_HET_SIZE"],
-        "salloc": ["SALLOC_TIMELIMIT", "SALLOC_PARTITION"], "squeue": ["SQUEUE_FORMAT", "SQUEUE_SORT", "SQUEUE_STATES", "SLURM_TIME_FORMAT"], "sinfo": ["SINFO_FORMAT", "SINFO_SORT"], "sacct": ["SACCT_FORMAT", "SLURM_TIME_FORMAT"],
+        "sbatch": ["SBATCH_TIMELIMIT", "SBATCH_PARTITION", "SBATCH_ARRAY_INX", "SBATCH_EXPORT", "SBATCH_MEM_PER_CPU"],
+        "srun": ["SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_MEM_PER_NODE", "SLURM_DISTRIBUTION", "SLURM_HET_SIZE"],
+        "salloc": ["SALLOC_TIMELIMIT", "SALLOC_PARTITION"], "squeue": ["SQUEUE_FORMAT", "SQUEUE_SORT", "SQUEUE_STATES",
+        "SLURM_TIME_FORMAT"], "sinfo": ["SINFO_FORMAT", "SINFO_SORT"], "sacct": ["SACCT_FORMAT", "SLURM_TIME_FORMAT"],
     }.get(name, ["SLURM_CLUSTERS", "MUSTER_JOB_ID", "COLUMNS"])
     value = mutate.words(cli.choices).replace("\0", "")
     return {cli.choice(names): value}
@@ -268,14 +283,17 @@ def operands_of_hpcpack(cli, tool, verb):
         return [] if verb in ("new", "submit", "list") else [cli.choice(cli.jobs[:7])]
     if tool == "cluscfg" or verb == "list":
         return []
-    more = {"set": [cli.choice(["RunTime", "Priority", "NodeGroups", "Project", cli.value()])], "add-filter": ["f", "/kind:submission", "/path:/bin/true"], "remove-filter": ["f"], "copy": ["T2"], "import": [], "export": ["odd-template.xml"]}
+    more = {"set": [cli.choice(["RunTime", "Priority", "NodeGroups", "Project", cli.value()])],
+        "add-filter": ["f", "/kind:submission", "/path:/bin/true"], "remove-filter": ["f"], "copy": ["T2"], "import": [],
+        "export": ["odd-template.xml"]}
     return [cli.choice(["T", "T", "Default", cli.value()]), *more.get(verb, [])]
 
 
 def option_of_hpcpack(cli, tool, known):
     if tool == "cluscfg":
         return cli.choice(PARAMETERS).encode() + b"=" + raw.to_bytes(cli.value())
-    name, takes = cli.choice(known) if known else (cli.choice(["kind", "path", "mode", "position", "default", "max", "min", "allowed", "group", "only", "revertonunknown", "x"]), ":")
+    name, takes = cli.choice(known) if known else (cli.choice(["kind", "path", "mode", "position", "default", "max", "min", "allowed",
+        "group", "only", "revertonunknown", "x"]), ":")
     style = cli.choice((b"/%s:%s", b"--%s=%s", b"/%s=%s", b"-%s:%s"))
     return style % (name.encode(), raw.to_bytes(cli.value("server" if name == "scheduler" else ""))) if takes else b"/" + name.encode()
 
@@ -284,4 +302,5 @@ def clean(run):
     shutil.rmtree(os.path.join(run.user.home, "links"), ignore_errors=True)
 
 
-KINDS = [("cli-options", 1500, each_option), ("cli-user", 1800, own_commands), ("cli-administrator", 900, administrators_commands), ("cli-slurm", 1800, slurm), ("cli-hpcpack", 900, hpcpack)]
+KINDS = [("cli-options", 1500, each_option), ("cli-user", 1800, own_commands), ("cli-administrator", 900, administrators_commands),
+    ("cli-slurm", 1800, slurm), ("cli-hpcpack", 900, hpcpack)]

@@ -15,22 +15,38 @@ from hostile import until
 from inputs_cli import Cli
 
 TOML_VALUES = [
-    '""', '"x"', "0", "-1", "1", "9223372036854775807", "9223372036854775808", "1e400", "nan", "inf", "true", "[]", "[[]]", "{}", '["a", 1]', '"\\u0000"', '"\\ud800"', '"\\u001b[31m"', "1979-05-27T07:32:00Z", "0x7fffffffffffffff",
-    '"64G"', '"99999999999999T"', '"-1G"', '"node[1-999999999]"', '"node[1-]"', '["node[1-5]", "node[9-1]"]', '"127.0.0.1:99999"', '"/nonexistent/x"', "'''a\nb'''", '"' + "a" * 5000 + '"', "{ a = 1, a = 2 }", "[1, [2, [3, [4]]]]", "65536", "4294967296",
-    "0.0", "-0.0", "1_000", "01", '"a', "", "{ max_age_seconds = -1, max_bytes = 1e9 }", '{ gpu = true, mem = 64, "" = "x" }', '["a100", ""]', '"text\\q"', "tru", '"job.1.1.x"',
+    '""', '"x"', "0", "-1", "1", "9223372036854775807", "9223372036854775808", "1e400", "nan", "inf", "true", "[]", "[[]]", "{}",
+    '["a", 1]', '"\\u0000"', '"\\ud800"', '"\\u001b[31m"', "1979-05-27T07:32:00Z", "0x7fffffffffffffff",
+    '"64G"', '"99999999999999T"', '"-1G"', '"node[1-999999999]"', '"node[1-]"', '["node[1-5]", "node[9-1]"]', '"127.0.0.1:99999"',
+    '"/nonexistent/x"', "'''a\nb'''", '"' + "a" * 5000 + '"', "{ a = 1, a = 2 }", "[1, [2, [3, [4]]]]", "65536", "4294967296",
+    "0.0", "-0.0", "1_000", "01", '"a', "", "{ max_age_seconds = -1, max_bytes = 1e9 }", '{ gpu = true, mem = 64, "" = "x" }',
+    '["a100", ""]', '"text\\q"', "tru", '"job.1.1.x"',
 ]
 FORMULAS = [
-    "wait", "1/0", "ln(-1)", "wait ^ 1e308", "(" * 40 + "1" + ")" * 40, "(" * 5000, "-" * 3000 + "1", "not " * 1000 + "1", "1 +" * 999 + "1", "1 + " * 1200 + "1", "x", "wait walltime", "min()", "min(1)", "max(" + "1," * 900 + "1)", "if(1)", "attribute(\"", "attribute(1)",
-    "attribute(\"" + "a" * 3000 + "\")", "1 < 2 < 3", "2 ^ 3 ^ 2", "1e999", "1e-999", ".5", "5.", "0x1", "\u00e9", "🙂", "nan", "inf", "1 %% 2", "a" * 4097, "\\", "\"", "1;2", "wait\x00", "wait # x", "sqrt(-1)", "pow(0, -1)", "exp(1e9)", "0 % 0", "priority * 1e308 * 1e308 - 1e308 * 1e308",
+    "wait", "1/0", "ln(-1)", "wait ^ 1e308", "(" * 40 + "1" + ")" * 40, "(" * 5000, "-" * 3000 + "1", "not " * 1000 + "1",
+    "1 +" * 999 + "1", "1 + " * 1200 + "1", "x", "wait walltime", "min()", "min(1)", "max(" + "1," * 900 + "1)", "if(1)", "attribute(\"",
+    "attribute(1)",
+    "attribute(\"" + "a" * 3000 + "\")", "1 < 2 < 3", "2 ^ 3 ^ 2", "1e999", "1e-999", ".5", "5.", "0x1", "\u00e9", "🙂", "nan", "inf",
+    "1 %% 2", "a" * 4097, "\\", "\"", "1;2", "wait\x00", "wait # x", "sqrt(-1)", "pow(0, -1)", "exp(1e9)", "0 % 0",
+    "priority * 1e308 * 1e308 - 1e308 * 1e308",
 ]
-SWF_NUMBERS = ["-1", "0", "1", "-2", "99999999999999999999", "1e400", "nan", "inf", "x", "", "2147483648", "9223372036854775807", "0.5", "-0", "1e18"]
-SCRIPT_OPTIONS = ["--nodes", "-N", "--ntasks", "--time", "--mem", "--array", "--after", "--begin", "--deadline", "--constraint", "--gpus", "--licences", "--warn", "--checkpoint", "--notify", "--mail", "--env", "--output", "--name", "--queue", "--nodse", "--max-runs", "--requeue-on-exit"]
+SWF_NUMBERS = ["-1", "0", "1", "-2", "99999999999999999999", "1e400", "nan", "inf", "x", "", "2147483648", "9223372036854775807", "0.5",
+    "-0", "1e18"]
+SCRIPT_OPTIONS = ["--nodes", "-N", "--ntasks", "--time", "--mem", "--array", "--after", "--begin", "--deadline", "--constraint", "--gpus",
+    "--licences", "--warn", "--checkpoint", "--notify", "--mail", "--env", "--output", "--name", "--queue", "--nodse", "--max-runs",
+    "--requeue-on-exit"]
 SBATCH_OPTIONS = [
-    "--nodes", "-N", "--ntasks", "--time", "--mem", "--array", "--dependency", "--begin", "--deadline", "--constraint", "--gres", "--licenses", "--signal", "--mail-type", "--mail-user", "--export", "--output", "--job-name", "--partition", "--nodse", "--time-min", "--switches", "--distribution", "--cpus-per-task", "--bb", "--comment",
-    "--hint", "--core-spec", "--gpus-per-task", "--mem-per-gpu", "--acctg-freq", "--nice", "--priority", "--exclude", "--nodelist", "--nodefile", "--extra-node-info", "--threads-per-core", "hetjob", "packjob",
+    "--nodes", "-N", "--ntasks", "--time", "--mem", "--array", "--dependency", "--begin", "--deadline", "--constraint", "--gres",
+    "--licenses", "--signal", "--mail-type", "--mail-user", "--export", "--output", "--job-name", "--partition", "--nodse", "--time-min",
+    "--switches", "--distribution", "--cpus-per-task", "--bb", "--comment",
+    "--hint", "--core-spec", "--gpus-per-task", "--mem-per-gpu", "--acctg-freq", "--nice", "--priority", "--exclude", "--nodelist",
+    "--nodefile", "--extra-node-info", "--threads-per-core", "hetjob", "packjob",
 ]
-XML_ATTRIBUTES = ["Name", "MinCores", "MaxCores", "MinNodes", "MaxNodes", "RuntimeSeconds", "RunTime", "Priority", "UnitType", "RequestedNodes", "NodeGroups", "ExcludedNodes", "IsExclusive", "RunUntilCanceled", "Project", "SoftwareLicense", "EmailAddress", "HoldUntil", "ParentJobIds", "JobTemplate", "FailOnTaskFailure", "Unknown", "xmlns"]
-TASK_ATTRIBUTES = ["CommandLine", "Name", "MinCores", "MaxCores", "Type", "StartValue", "EndValue", "IncrementValue", "DependsOn", "StdOutFilePath", "WorkDirectory", "RuntimeSeconds", "RequiredNodes", "IsRerunnable", "Parametric", "EnvironmentVariables"]
+XML_ATTRIBUTES = ["Name", "MinCores", "MaxCores", "MinNodes", "MaxNodes", "RuntimeSeconds", "RunTime", "Priority", "UnitType",
+    "RequestedNodes", "NodeGroups", "ExcludedNodes", "IsExclusive", "RunUntilCanceled", "Project", "SoftwareLicense", "EmailAddress",
+    "HoldUntil", "ParentJobIds", "JobTemplate", "FailOnTaskFailure", "Unknown", "xmlns"]
+TASK_ATTRIBUTES = ["CommandLine", "Name", "MinCores", "MaxCores", "Type", "StartValue", "EndValue", "IncrementValue", "DependsOn",
+    "StdOutFilePath", "WorkDirectory", "RuntimeSeconds", "RequiredNodes", "IsRerunnable", "Parametric", "EnvironmentVariables"]
 
 
 def file_in(run, name, data):
@@ -64,7 +80,8 @@ def configuration_text(choices, keys):
         section, key = choices.choice(keys)
         key = key + "x" if choices.random() < 0.1 else key
         line = f"{key} = {choices.choice(TOML_VALUES)}\n"
-        text = text.replace(f"{section}\n", f"{section}\n{line}", 1) if choices.random() < 0.8 and f"{section}\n" in text else f"{text}{section}\n{line}"
+        text = text.replace(f"{section}\n", f"{section}\n{line}",
+            1) if choices.random() < 0.8 and f"{section}\n" in text else f"{text}{section}\n{line}"
     data = text.encode()
     return mutate.text_made_bad(data, choices) if choices.random() < 0.2 else data
 
@@ -98,7 +115,8 @@ def reloads(run, count):
     before = system.root("config", "show").stdout
     for number in range(count):
         with open(own, "wb") as file:
-            file.write(b"[cluster]\nname = 7\n" if number % 5 == 0 else mutate.text_made_bad(configuration_text(run.choices, keys), run.choices))
+            file.write(b"[cluster]\nname = 7\n" if number % 5 == 0 else mutate.text_made_bad(configuration_text(run.choices, keys),
+                run.choices))
         checked = system.root("config", "check", own)
         size = len(system.said())
         os.kill(system.process.pid, signal.SIGHUP)
@@ -135,16 +153,19 @@ def policy_text(run):
     formula = choices.choice(FORMULAS) if choices.random() < 0.7 else mutate.words(choices)
     by_formula = json.dumps([{"formula": formula}]).replace('"formula":', "formula =")
     order = choices.choice([
-        by_formula, by_formula, by_formula, by_formula, '["fcfs", "fcfs"]', "[]", '"fcfs"', "[1]", json.dumps(["fcfs"] * 40), f"[{choices.choice(TOML_VALUES)}]", '[{ formula = "wait", descending = 1 }]',
+        by_formula, by_formula, by_formula, by_formula, '["fcfs", "fcfs"]', "[]", '"fcfs"', "[1]", json.dumps(["fcfs"] * 40),
+        f"[{choices.choice(TOML_VALUES)}]", '[{ formula = "wait", descending = 1 }]',
     ])
     lines = [f"version = {1 if choices.random() < 0.93 else choices.choice(TOML_VALUES)}", f"order = {order}"]
     if choices.random() < 0.2:
         lines.append(f"{choices.choice(['max_starts', 'name', 'unknown', 'version'])} = {choices.choice(TOML_VALUES)}")
     if choices.random() < 0.3:
-        lines += ["[backfill]", 'mode = "easy"', f"{choices.choice(['reservations', 'candidates', 'look_ahead', 'require_walltime', 'components', 'mode'])} = {choices.choice(TOML_VALUES)}"]
+        lines += ["[backfill]", 'mode = "easy"',
+            f"{choices.choice(['reservations', 'candidates', 'look_ahead', 'require_walltime', 'components', 'mode'])} = {choices.choice(TOML_VALUES)}"]
     if choices.random() < 0.25:
         whose = choices.choice(['"user"', '"all"', *TOML_VALUES])
-        lines += ["[[limit]]", f"per = {whose}", f"{choices.choice(['name', 'queue', 'max_cores', 'max_gpus', 'max_nodes'])} = {choices.choice(TOML_VALUES)}"]
+        lines += ["[[limit]]", f"per = {whose}",
+            f"{choices.choice(['name', 'queue', 'max_cores', 'max_gpus', 'max_nodes'])} = {choices.choice(TOML_VALUES)}"]
     if choices.random() < 0.15:
         queue = choices.choice(["default", '""', "x", "a.b"])
         lines += [f"[queue.{queue}]", f"order = {order}"]
@@ -179,7 +200,9 @@ def traces(run, count):
         data = mutate.text_made_bad(data, choices) if choices.random() < 0.3 else data
         data = b"\x1f\x8b" + choices.randbytes(60) if choices.random() < 0.05 else data
         path = file_in(run, "odd.swf", data)
-        cli.call(["simulate", path, "--policy", choice_of_policy(choices), *choices.choice(([], ["--procs", "1"], ["--procs", "99999999999"], ["--limit", "0"], ["--skip", "18446744073709551615"]))], name="simulate")
+        cli.call(["simulate", path, "--policy", choice_of_policy(choices),
+            *choices.choice(([], ["--procs", "1"], ["--procs", "99999999999"], ["--limit", "0"], ["--skip", "18446744073709551615"]))],
+            name="simulate")
 
 
 def choice_of_policy(choices):
@@ -197,10 +220,15 @@ def xml_text(choices, root="Job"):
     tasks = "".join(f'<Task CommandLine="true"{attributes(TASK_ATTRIBUTES)}/>' for _ in range(choices.choice((0, 1, 1, 2))))
     text = f"<{root}{attributes(XML_ATTRIBUTES)}><Tasks>{tasks}</Tasks></{root}>"
     special = [
-        f'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "{"&a;" * 10}"><!ENTITY c "{"&b;" * 10}">]><Job Name="&c;"/>', '<!DOCTYPE a SYSTEM "file:///etc/passwd"><Job/>', "<Job>" + "<a>" * 20000, "<Job>" + "<a>" * 3000 + "</a>" * 3000 + "</Job>",
-        '<?xml version="1.0" encoding="UTF-16"?><Job/>', '<?xml version="9.9"?><Job/>', "<Job Name='&#0;'/>", "<Job Name='&#x110000;'/>", "<Job Name='&nothing;'/>", "<Job><![CDATA[" + "]]" * 100, "<Job/><Job/>", "<a:Job xmlns:a='x'/>", "<Job Name='a' Name='b'/>", "<Job a" + "a" * 100_000 + "='1'/>", "",
+        f'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "{"&a;" * 10}"><!ENTITY c "{"&b;" * 10}">]><Job Name="&c;"/>',
+        '<!DOCTYPE a SYSTEM "file:///etc/passwd"><Job/>', "<Job>" + "<a>" * 20000, "<Job>" + "<a>" * 3000 + "</a>" * 3000 + "</Job>",
+        '<?xml version="1.0" encoding="UTF-16"?><Job/>', '<?xml version="9.9"?><Job/>', "<Job Name='&#0;'/>", "<Job Name='&#x110000;'/>",
+        "<Job Name='&nothing;'/>", "<Job><![CDATA[" + "]]" * 100, "<Job/><Job/>", "<a:Job xmlns:a='x'/>", "<Job Name='a' Name='b'/>",
+        "<Job a" + "a" * 100_000 + "='1'/>", "",
         "<Job><Tasks><Task CommandLine='true' Type='ParametricSweep' StartValue='0' EndValue='9223372036854775807' IncrementValue='1'/></Tasks></Job>", "<Job><Tasks><Task CommandLine='true' Type='ParametricSweep' StartValue='-9223372036854775808' EndValue='9223372036854775807' IncrementValue='-1'/></Tasks></Job>",
-        "<Job>" + "<Tasks><Task CommandLine='true'/></Tasks>" * 3000 + "</Job>", "<Job><EnvironmentVariables><Variable><Name>=</Name><Value>\t</Value></Variable></EnvironmentVariables></Job>", "<Job><Dependencies><Dependency TaskName='a'/></Dependencies></Job>",
+        "<Job>" + "<Tasks><Task CommandLine='true'/></Tasks>" * 3000 + "</Job>",
+        "<Job><EnvironmentVariables><Variable><Name>=</Name><Value>\t</Value></Variable></EnvironmentVariables></Job>",
+        "<Job><Dependencies><Dependency TaskName='a'/></Dependencies></Job>",
     ]
     data = (choices.choice(special) if choices.random() < 0.25 else text).encode("utf-8", "replace")
     if choices.random() < 0.2:
@@ -214,7 +242,8 @@ def escaped(text):
 
 def json_text(choices):
     """The same in JSON."""
-    value = {"Name": "x", "MinCores": 1, "MaxCores": 1, "Tasks": [{"CommandLine": "true", "Name": "a"}], "Request": {"Partition": "default", "NumTasks": 1}}
+    value = {"Name": "x", "MinCores": 1, "MaxCores": 1, "Tasks": [{"CommandLine": "true", "Name": "a"}],
+        "Request": {"Partition": "default", "NumTasks": 1}}
     for _ in range(choices.choice((1, 2))):
         value = mutate.made_bad(value, choices)
     data = json.dumps(value).encode()
@@ -228,7 +257,8 @@ def descriptions(run, count):
     for number in range(count):
         kind = number % 5
         if kind == 4:
-            path = file_in(run, "odd-template.xml", xml_text(choices, "JobTemplate").replace(b"Tasks", b"Items").replace(b"Task", b"Property"))
+            path = file_in(run, "odd-template.xml", xml_text(choices, "JobTemplate").replace(b"Tasks", b"Items").replace(b"Task",
+                b"Property"))
             administrator.call(["jobtemplate", "import", path], name="jobtemplate import")
         elif kind == 3:
             path = file_in(run, "odd.json", json_text(choices))
@@ -245,7 +275,8 @@ def descriptions(run, count):
 
 def script_text(choices, mark, options):
     """A script with odd lines of options."""
-    lines = [choices.choice(["#!/bin/sh", "#!/bin/sh", "#!/bin/sh", "#!", "", "#!/nonexistent", "#! /bin/sh -e -x", "#!" + "a" * 5000, "\ufeff#!/bin/sh"])]
+    lines = [choices.choice(["#!/bin/sh", "#!/bin/sh", "#!/bin/sh", "#!", "", "#!/nonexistent", "#! /bin/sh -e -x", "#!" + "a" * 5000,
+        "\ufeff#!/bin/sh"])]
     for _ in range(choices.choice((1, 1, 2, 3))):
         option, value = choices.choice(options), mutate.words(choices).replace("\n", choices.choice((" ", "\n")))
         blank = choices.choice((" ", " ", " ", "\t", "", "  ", "\r"))
@@ -287,8 +318,10 @@ def starts(run, count):
         scratch = os.path.join(run.user.home, "odd-data")
         shutil.rmtree(scratch, ignore_errors=True)
         words = choices.choice([
-            ["up", "--nodes", cli.value()], ["up", "--cpus", cli.value()], ["up", "--memory", cli.value()], ["up", "--policy", cli.value()], ["up", "--config", cli.value("config")], ["serve", cli.value()], ["serve", "executor", "--node", cli.value()],
-            ["serve", "ledger", "planner"], ["serve"], ["up", cli.value()], ["up", "--nodes", "0"], ["up", "--nodes", "99999999"], ["up", "--cpus", "65537", "--nodes", "1"], ["up", "--memory", "1"],
+            ["up", "--nodes", cli.value()], ["up", "--cpus", cli.value()], ["up", "--memory", cli.value()], ["up", "--policy", cli.value()],
+            ["up", "--config", cli.value("config")], ["serve", cli.value()], ["serve", "executor", "--node", cli.value()],
+            ["serve", "ledger", "planner"], ["serve"], ["up", cli.value()], ["up", "--nodes", "0"], ["up", "--nodes", "99999999"],
+            ["up", "--cpus", "65537", "--nodes", "1"], ["up", "--memory", "1"],
         ])
         if words[:2] in (["up", "--nodes"], ["up", "--cpus"]) and words[2] in ("7", "1", "00", "+3"):
             continue
@@ -363,25 +396,34 @@ for line in sys.stdin:
 def odd_answer(choices):
     """What a filter does: exit code, result file, changed description, noise."""
     answer = {"code": choices.choice([1, 1, 1, 0, 2, 3, 4, 5, 64, 77, 126, 127, 128, 255])}
-    results = [b"message=" + raw.to_bytes(mutate.words(choices)), b"hold-until=" + raw.to_bytes(mutate.words(choices)), b"\xff\xfe", b"\0" * 100, b"message=" + b"a" * 500_000, b"=\n" * 10000, b"hold-until=+99999999999999999999", b"message=\x1b[31m", b""]
+    results = [b"message=" + raw.to_bytes(mutate.words(choices)), b"hold-until=" + raw.to_bytes(mutate.words(choices)), b"\xff\xfe",
+        b"\0" * 100, b"message=" + b"a" * 500_000, b"=\n" * 10000, b"hold-until=+99999999999999999999", b"message=\x1b[31m", b""]
     if choices.random() < 0.5:
         answer["result"] = choices.choice(results).hex()
     if choices.random() < 0.7:
-        what = choices.choice(["gone", "folder", "fifo", "link:/etc/passwd", "link:/dev/zero", "link:/proc/self/environ", "large:17000000", "large:4000000", "locked", xml_text(choices).hex(), xml_text(choices).hex(), xml_text(choices).hex()])
+        what = choices.choice(["gone", "folder", "fifo", "link:/etc/passwd", "link:/dev/zero", "link:/proc/self/environ", "large:17000000",
+            "large:4000000", "locked", xml_text(choices).hex(), xml_text(choices).hex(), xml_text(choices).hex()])
         answer["files"] = {"job.xml": what}
     elif choices.random() < 0.6:
-        answer["files"] = {"job.json": choices.choice(["gone", "folder", "fifo", "link:/etc/passwd", json_text(choices).hex(), json_text(choices).hex(), json_text(choices).hex()])}
+        answer["files"] = {"job.json": choices.choice(["gone", "folder", "fifo", "link:/etc/passwd", json_text(choices).hex(),
+            json_text(choices).hex(), json_text(choices).hex()])}
         if choices.random() < 0.2:
             answer["files"]["job.xml"] = xml_text(choices).hex()
-    answer |= choices.choice([{}, {}, {}, {}, {"noise": 1}, {"noise": 200_000}, {"signal": 9}, {"signal": 11}, {"sleep": 1.5}, {"child": True}])
+    answer |= choices.choice([{}, {}, {}, {}, {"noise": 1}, {"noise": 200_000}, {"signal": 9}, {"signal": 11}, {"sleep": 1.5},
+        {"child": True}])
     return answer
 
 
 def odd_line(choices):
     """What a persistent filter says to a call."""
     lines = [
-        b'{"id":"@ID@","code":%s}' % raw.to_bytes(json.dumps(mutate.odd(choices))), b'{"id":"@ID@","code":1,"message":%s}' % raw.to_bytes(json.dumps(mutate.odd(choices))), b'{"id":"@ID@","code":0,"hold_until":%s}' % raw.to_bytes(json.dumps(mutate.odd(choices))), b'{"id":"other","code":0}\n{"id":"@ID@","code":0}',
-        b'{"id":"@ID@","code":0}\n{"id":"@ID@","code":1}', b"", b"not json", b"\xff\xfe", b'{"code":0}', b'{"id":"@ID@"}', b'{"id":"@ID@","code":0,"unknown":1}', b"[" * 100_000, b'{"id":"@ID@","code":0,"message":"' + b"a" * 2_000_000 + b'"}', b'{"id":"@ID@","id":"@ID@","code":0}', b'{"id":"@ID@","code":0}' * 2,
+        b'{"id":"@ID@","code":%s}' % raw.to_bytes(json.dumps(mutate.odd(choices))),
+        b'{"id":"@ID@","code":1,"message":%s}' % raw.to_bytes(json.dumps(mutate.odd(choices))),
+        b'{"id":"@ID@","code":0,"hold_until":%s}' % raw.to_bytes(json.dumps(mutate.odd(choices))),
+        b'{"id":"other","code":0}\n{"id":"@ID@","code":0}',
+        b'{"id":"@ID@","code":0}\n{"id":"@ID@","code":1}', b"", b"not json", b"\xff\xfe", b'{"code":0}', b'{"id":"@ID@"}',
+        b'{"id":"@ID@","code":0,"unknown":1}', b"[" * 100_000, b'{"id":"@ID@","code":0,"message":"' + b"a" * 2_000_000 + b'"}',
+        b'{"id":"@ID@","id":"@ID@","code":0}', b'{"id":"@ID@","code":0}' * 2,
     ]
     return {"line": choices.choice(lines).hex()}
 
@@ -417,7 +459,8 @@ def judged(run, count, words):
     """Submits a job for each answer, and waits until each has been judged."""
     numbers = []
     for number in range(count):
-        name = [f"/jobname:answer{number}"] if words[0] == "job" else ["--name", f"answer{number}", "-o", "/dev/null", "-e", "/dev/null", "-t", "1"]
+        name = [f"/jobname:answer{number}"] if words[0] == "job" else ["--name", f"answer{number}", "-o", "/dev/null", "-e", "/dev/null",
+            "-t", "1"]
         said = run.system.of(run.user, *words, *name, *([] if words[0] == "job" else ["--"]), "true")
         found = re.search(r"(\d+)", said.stdout)
         if said.returncode or not found:
@@ -435,11 +478,14 @@ def judged(run, count, words):
                 open_ones.discard(number)
         time.sleep(0.2)
     for number in sorted(open_ones)[:5]:
-        run.fault("a job is never judged, or does not end", (run.system.root("job", "show", number).stdout[-600:], run.system.root("job", "events", number).stdout[-800:]))
+        run.fault("a job is never judged, or does not end", (run.system.root("job", "show", number).stdout[-600:], run.system.root("job",
+            "events", number).stdout[-800:]))
     for _ in open_ones:
         run.note("open")
 
 
 KINDS = [
-    ("configurations", 1200, configurations), ("reloads", 60, reloads), ("applied", 150, applied), ("policies", 800, policies), ("traces", 250, traces), ("descriptions", 700, descriptions), ("scripts", 900, scripts), ("starts", 60, starts), ("filters", 200, filters),
+    ("configurations", 1200, configurations), ("reloads", 60, reloads), ("applied", 150, applied), ("policies", 800, policies),
+    ("traces", 250, traces), ("descriptions", 700, descriptions), ("scripts", 900, scripts), ("starts", 60, starts),
+    ("filters", 200, filters),
 ]
