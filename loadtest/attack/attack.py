@@ -31,6 +31,7 @@ def arguments(description, rounds):
     parser.add_argument("--binary", type=Path, default=shutil.which("muster"), help="the program (default: in the path)")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/muster-attack"), help="is emptied first (%(default)s)")
     parser.add_argument("--clients", type=int, default=6)
+    parser.add_argument("--batch-clients", type=int, default=0, help="besides, clients of `sbatch` whose scripts have `srun` steps (%(default)s)")
     parser.add_argument("--nats-server", type=Path, default=Path("nats-server"), help="if it is not in the path")
     options = parser.parse_args()
     if not options.binary:
@@ -141,6 +142,7 @@ class Kinds:
     """The kinds of jobs in the load. Each gives a specification, its tasks and how many marks each of its runs makes."""
 
     def __init__(self, system, marks):
+        self.system = system
         self.mark = f"echo $MUSTER_JOB_ID $MUSTER_RUN_ID $MUSTER_STEP_ID $MUSTER_TASK_RANK >>{marks}"
         self.step = f"{system.binary} run --data {system.data}"
         self.errors = marks.with_name("errors")
@@ -172,11 +174,17 @@ class Kinds:
         text = f"#!/bin/sh\n{self.mark}\n{self.step} -n 2 -- /bin/sh -c '{self.mark}' 2>>{self.errors} || exit 9\n"
         return job(key, {"script": {"text": text, "args": []}}, nodes=2), 1, 3
 
+    def batch_script(self):
+        """What `sbatch` submits: a mark of the script on the first of two nodes, a step on both and one on one of them."""
+        srun = f"{self.system.binary} slurm srun"
+        steps = [f"{srun} -n {count} /bin/sh -c '{self.mark}' 2>>{self.errors} || exit 9" for count in (2, 1)]
+        return "\n".join(["#!/bin/sh", "#SBATCH -N 2 -n 2 -o /dev/null", self.mark, *steps, ""]), 4
+
 
 class Load:
     """Clients that submit until told to stop, and what was acknowledged to them."""
 
-    def __init__(self, system, marks, seed, clients):
+    def __init__(self, system, marks, seed, clients, batch_clients=0):
         self.system, self.marks, self.seed = system, marks, seed
         self.kinds = Kinds(system, marks)
         self.lock, self.stopping = threading.Lock(), threading.Event()
@@ -186,6 +194,7 @@ class Load:
         marks.touch()
         os.chmod(marks, 0o666)
         self.threads = [threading.Thread(target=self.client, args=(n,), daemon=True) for n in range(clients)]
+        self.threads += [threading.Thread(target=self.batch_client, daemon=True) for _ in range(batch_clients)]
 
     def start(self):
         for thread in self.threads:
@@ -223,6 +232,21 @@ class Load:
                 connection = self.repeat(connection, choices.choice(earlier[-50:]))
         if connection:
             connection.close()
+
+    def batch_client(self):
+        """Submits scripts with `sbatch`, which waits for a system that is away, and asks again by itself."""
+        text, marks = self.kinds.batch_script()
+        environment = {"PATH": "/usr/bin:/bin", "MUSTER_DATA": str(self.system.data), "MUSTER_WAIT_SECONDS": "150"}
+        command = [self.system.binary, "slurm", "sbatch", "--parsable", "-D", str(self.marks.parent)]
+        while not self.stopping.is_set():
+            if self.is_full():
+                time.sleep(0.1)
+                continue
+            answer = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, timeout=180)
+            if answer.returncode:
+                self.faults.append(f"sbatch: status {answer.returncode}: {answer.stderr[-300:]}")
+            else:
+                self.remember([answer.stdout.strip()], "sbatch with srun", 1, marks)
 
     def submit(self, connection, key, body):
         """Asks until there is an answer, always with the same key, as a careful client does."""
@@ -406,5 +430,5 @@ def report(title, blows, load, story, tasks, faults):
         print(f"  FAULT {fault}")
     errors = load.kinds.errors.read_text().splitlines() if load.kinds.errors.exists() else []
     for message, count in Counter(re.sub(r"\d+", "N", line) for line in errors).most_common(10):
-        print(f"  {count} times said by `muster run`: {message}")
+        print(f"  {count} times said by steps: {message}")
     return 1 if faults else 0

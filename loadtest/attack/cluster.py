@@ -242,7 +242,7 @@ def attack_cluster(description, title, rounds, weights):
     cluster, faults = Cluster(options, folder), []
     cluster.start()
     blows, counts, kills = Blows(cluster, options.seed), attack.Counter(), 0
-    load = attack.Load(cluster.system, folder / "marks", options.seed, options.clients)
+    load = attack.Load(cluster.system, folder / "marks", options.seed, options.clients, options.batch_clients)
     load.start()
     for number in range(1, options.rounds + 1):
         time.sleep(blows.choices.uniform(0.1, 0.8))

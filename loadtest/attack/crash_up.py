@@ -89,7 +89,7 @@ def main():
     up, choices, blows, faults = Up(options, folder), random.Random(options.seed), Counter(), []
     up.start()
     up.wait_until_ready()
-    load = attack.Load(up.system, folder / "marks", options.seed, options.clients)
+    load = attack.Load(up.system, folder / "marks", options.seed, options.clients, options.batch_clients)
     load.start()
     for number in range(1, options.rounds + 1):
         blows[blow(up, choices)] += 1

@@ -8,12 +8,15 @@ import random
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import attack
 import cluster
+import hostile
 
 SMALL_FILE_SYSTEM_MIB = 48
 # The witness of the log's end is written each second: what is older than that is not lost unnoticed.
@@ -30,14 +33,20 @@ class Site:
         self.process, self.acknowledged = None, []
         self.log = folder.parent / f"{folder.name}.log"
 
-    def start(self, *more, limits=()):
+    def start(self, *more, limits=(), user=None, environment=None):
         def limit():
             for kind, value in limits:
                 resource.setrlimit(kind, (value, value))
+            if user:
+                os.setgroups([])
+                os.setresgid(user.gid, user.gid, user.gid)
+                os.setresuid(user.uid, user.uid, user.uid)
 
         words = [self.binary, "--data", self.system.data, "up", "--nodes", "2", "--cpus", "8", "--memory", "4G", *more]
         with open(self.log, "ab") as out:
-            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=limit)
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=limit, env=os.environ | (environment or {})
+            )
         return self
 
     def is_ready(self, seconds=30):
@@ -83,7 +92,7 @@ class Site:
         return lines[-1][:300] if lines else ""
 
     def has_panicked(self):
-        text = self.log.read_text(errors="replace")
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return "panicked" in text or "terminate called" in text
 
 
@@ -176,6 +185,113 @@ class Cases:
         seen = f"up: {is_up}, status {status}: {said}; {30 - refused} acknowledged, lost {lost}"
         return seen, not lost and not site.has_panicked()
 
+    def few_processes(self, site):
+        """As an ordinary user who may have few processes and threads: it works, or says in a sentence why not."""
+        seen, is_right = [], True
+        with hostile.two_users() as (user, _):
+            os.chmod(self.folder, 0o711)
+            os.chown(site.folder, user.uid, user.gid)
+            # Begun without a limit: a first start that fails half way is `first_start_killed`.
+            site.start(user=user).is_ready()
+            site.stop()
+            for most in (10, 30, 50, 80, 150):
+                is_up = site.start(limits=[(resource.RLIMIT_NPROC, most)], user=user).is_ready(10)
+                refused = site.submit(20) if is_up else 20
+                said, status = site.last_words(), site.process.poll()
+                site.kill() if status is None else None
+                seen.append(f"{most}: up {is_up}, status {status}, {20 - refused} acknowledged ({said[:160]})")
+                is_right &= not site.has_panicked() and (is_up or bool(said))
+            lost = site.lost() if site.start(user=user).is_ready() else site.acknowledged
+            site.stop()
+        return f"{'; '.join(seen)}; lost {lost}", is_right and not lost
+
+    def first_start_killed(self, site):
+        """SIGKILL in the middle of the very first start, when nothing was acknowledged yet: the next start serves. As root and not."""
+        told = []
+        with hostile.two_users() as (user, _):
+            os.chmod(self.folder, 0o711)
+            os.chmod(site.folder, 0o711)
+            for number in range(12):
+                of = user if number % 2 else None
+                one = Site(self.options.binary, site.folder / f"first{number}")
+                if of:
+                    os.chown(one.folder, of.uid, of.gid)
+                one.start(user=of)
+                attack.until((one.system.data / "ledger").exists, "a ledger's folder", 20)
+                time.sleep(self.choices.uniform(0, 0.12))
+                one.process.kill()
+                one.process.wait()
+                if not one.start(user=of).is_ready(20):
+                    told.append(f"{'user' if of else 'root'}: {one.last_words()[-160:]}")
+                one.kill() if one.process.poll() is None else None
+        return f"{len(told)} of 12 do not start again: {told}", not told
+
+    def clock_jumps(self, site):
+        """The clock of `muster up` alone jumps by days while jobs run (libfaketime): none is lost or ended by its walltime."""
+        library = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
+        if not library:
+            return "not done: Debian's package libfaketime is not installed", True
+        clock = site.folder / "clock"
+        clock.write_text("+0")
+        faked = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        site.start(environment=faked).is_ready()
+        refused, offsets = 0, []
+        for _ in range(4):
+            refused += self.jump(site, clock, offsets)
+        clock.write_text("+0")
+        refused += site.submit(3)
+        ended = [site.system.run("job", "wait", number).returncode for number in site.acknowledged]
+        lost = [event for event in site.system.events() if "node_lost" in json.dumps(event)]
+        steps = {name: site.system.run(*name.split()).returncode for name in ("audit verify", "replay --verify")}
+        stopped = site.stop()
+        bad = sum(1 for status in ended if status)
+        seen = f"offsets {offsets}; {len(ended)} jobs, {bad} did not end well, {refused} refused, {len(lost)} records of node_lost, {steps}, stop {stopped}"
+        return seen, not (bad or refused or lost or any(steps.values()) or stopped)
+
+    def jump(self, site, clock, offsets):
+        """Jobs that run across a jump there, a second one on, and back; how many were refused."""
+        refused = 0
+        for offset in (self.choices.choice(["+1d", "+400d", "+3600", "+30"]), self.choices.choice(["-1d", "-400d", "-3600", "-30"])):
+            refused += site.submit(2, "-t", "1", "--name", "short") + self.long_jobs(site)
+            clock.write_text(offset)
+            offsets.append(offset)
+            time.sleep(1.5)
+            refused += site.submit(2, "-t", "1")
+        return refused
+
+    def long_jobs(self, site):
+        """Two jobs that run for some seconds; how many were refused."""
+        refused = 0
+        for _ in range(2):
+            answer = site.system.run("submit", "--parsable", "-o", "/dev/null", "-D", "/", "-t", "2", "--", "sleep", "6", seconds=60)
+            refused += answer.returncode != 0
+            site.acknowledged += [answer.stdout.strip()] if answer.returncode == 0 else []
+        return refused
+
+    def permissions(self, site):
+        """Nothing in a data folder can be read or changed by others, but the socket, with which everybody talks (F20)."""
+        os.umask(0o022)
+        site.start().is_ready()
+        site.submit(5, "--env", "SECRET=x")
+        site.system.run("run", "--job", "1", "--", "true")
+        told = open_to_others(site.system.data)
+        site.stop()
+        told += [line for line in open_to_others(site.system.data) if line not in told]
+        return f"open to others: {told}", not told
+
+    def cluster_permissions(self, site):
+        """The same of all that `ops/local-cluster` makes."""
+        os.umask(0o022)
+        both = cluster.Cluster(self.options, attack.new_folder(site.folder))
+        site.process = None
+        both.start()
+        try:
+            site.submit(5)
+            told = open_to_others(site.folder / "etc", site.folder / "log", site.folder / "run", site.folder / "nats", site.folder / "data")
+        finally:
+            both.control("stop")
+        return f"open to others: {told}", not told
+
     def lost_ledger(self, site):
         """Without its ledger/ it stops acknowledging, and a start beside the old key makes no new log (F11)."""
         site.start().is_ready()
@@ -254,6 +370,26 @@ class Cases:
         return f"{seen} ({said})", status and not twice and not lost and not refused_after
 
 
+def open_to_others(*folders):
+    """Files and folders that an ordinary user can read or change, as their modes and those of the way to them say."""
+    found = []
+    for folder in folders:
+        is_shut = not folder.stat().st_mode & 0o001
+        for path in [folder, *([] if is_shut else sorted(reachable(folder)))]:
+            mode = path.lstat().st_mode
+            if mode & 0o006 and not stat.S_ISLNK(mode) and path.name != "muster.sock":
+                found.append(f"{path.relative_to(folder.parent)} {stat.filemode(mode)}")
+    return found
+
+
+def reachable(folder):
+    """What is below a folder and can be reached by others."""
+    for path in folder.iterdir():
+        yield path
+        if path.is_dir() and not path.is_symlink() and path.lstat().st_mode & 0o001:
+            yield from reachable(path)
+
+
 class small_file_system:
     """A tmpfs that is gone with the block."""
 
@@ -278,7 +414,7 @@ def fill(path):
 
 
 REPEATED = {"cut_wal", "lost_wal"}
-ALL = ["disk_full", "read_only", "two_on_one", "few_files_64", "few_files_256", "little_memory", "lost_ledger"]
+ALL = ["disk_full", "read_only", "two_on_one", "few_files_64", "few_files_256", "little_memory", "few_processes", "first_start_killed", "clock_jumps", "permissions", "lost_ledger"]
 
 
 def main():
@@ -287,7 +423,7 @@ def main():
         names = [sys.argv[at + 1]]
         del sys.argv[at : at + 2]
     else:
-        names = [*ALL, "copied_folder", "lost_wal", "cut_wal"]
+        names = [*ALL, "cluster_permissions", "copied_folder", "lost_wal", "cut_wal"]
     options = attack.arguments(__doc__, 3)
     folder = attack.new_folder(options.folder)
     cases, failures, results = Cases(options, folder), 0, []
