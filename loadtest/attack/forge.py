@@ -318,8 +318,10 @@ HONEST, FORGED = (b"honest-", b"root"), (b"forged-", b"toor")
 class Forger:
     """Forges copies of one folder. Each method changes the copy and says what it did."""
 
-    def __init__(self, base, data, choices):
+    def __init__(self, base, data, choices, jobs):
         self.base, self.data, self.choices, self.history = base, data, choices, base.history
+        # The numbers of jobs to choose from where only some are attacked, and those that were.
+        self.jobs, self.touched = jobs, []
         self.log = data / "ledger/log"
 
     # -- parts ---------------------------------------------------------------------------------------------------------
@@ -570,8 +572,10 @@ class Forger:
 
     def index_jobs(self):
         """The index of jobs leads to other records, or nowhere."""
-        keys = sorted(self.base.families.get("by_job", {})) or self.made_up_job_keys()
+        keys = sorted(self.base.families.get("by_job", {})) if self.base.name == "killed" else self.made_up_job_keys()
+        keys = [key for key in keys if int.from_bytes(key[:8], "big") in self.jobs]
         key, other = self.choices.choice(keys), self.choices.choice(keys)
+        self.touched = [int.from_bytes(key[:8], "big")]
         how, changes = self.choices.choice([
             ("leads to another job's records", [(key, None), (key[:16] + other[16:], b"\1")]),
             ("lacks a record", [(key, None)]),
@@ -585,14 +589,16 @@ class Forger:
 
     def index_jobs_malformed(self):
         """The index of jobs has a key of another length between those of an array."""
-        number = self.choices.choice([1, 2, 5, 20])
+        number = self.choices.choice(self.jobs)
+        self.touched = [number]
         key = self.choices.choice([b"\0" * 6 + b"\5", b"\0" * 7, b"", b"\0" * 8 + b"x" * 30])
         write(self.log, [("by_job", big(number) + key, b"\1")])
         return f"the index of jobs has a key of {8 + len(key)} bytes for {number}"
 
     def made_up_job_keys(self):
-        """Keys that this index has for whole jobs, as far as a forger can tell from a bundle."""
-        return [big(number + 1) + big(0) + big(at) for number, at in enumerate(self.history.of_kind("job_submitted"))]
+        """Keys that this index has for submissions, as far as a forger can tell from a bundle."""
+        submitted = [line["record"] for line in self.history.lines if "job_submitted" in line["record"]["event"]]
+        return [big(int(record["event"]["job_submitted"]["job"])) + big(0) + big(record["sequence"]) for record in submitted]
 
     def index_commands(self):
         """What a repeated command is answered is another, unreadable or gone."""

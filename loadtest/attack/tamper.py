@@ -30,6 +30,8 @@ CONFIGURATION = """[ledger]
 snapshot_every_records = 1000
 checkpoint_every_records = 100
 """
+# Jobs whose index is attacked, and looked at.
+TOUCHED = (1, 2, 3, 5, 8, 13, 21)
 FOUND, HARMLESS, LIMIT, MISSED, CRASH = "found", "harmless", "limit", "MISSED", "CRASH"
 SAID = ("panicked", "pthread lock", "terminate called", "SIGSEGV", "RUST_BACKTRACE", "overflow", "memory allocation")
 KINDS = ("random", "forge", "events", "keep", "bundle", "forge-bundle", "live")
@@ -122,7 +124,10 @@ class Base:
 
     def __init__(self, name, data, work, run, older=None):
         self.name, self.data, self.older = name, data, older
-        self.told = self.jobs = None
+        self.told = self.jobs = self.documents = None
+        archives = [int(path.name.split("-")[1].split(".")[0]) for path in (data / "ledger/archive").glob("*.gz")]
+        # The first record that is not in an archive.
+        self.first = max(archives, default=0) + 1
         # Whether records may follow: of a folder that is served meanwhile.
         self.grows = False
         self.bundle = work / f"{name}.bundle"
@@ -355,27 +360,28 @@ class Judge:
         at = next((at for at, pair in enumerate(zip(now.hashes, was.hashes)) if pair[0] != pair[1]), None)
         first = (at if at is not None else min(now.last, was.last)) + 1
         what = f"it verifies ({said}), but from record {first} on it is another ({now.last} of {was.last} records, signed to {base.signed})"
-        is_limit = first > base.signed and now.header["public_key"] == was.header["public_key"]
+        # A ledger that was cleanly stopped left nothing unsigned: what stands behind its end was added.
+        is_limit = first > base.signed and base.signed < was.last
         return (LIMIT if is_limit else MISSED), what
 
-    def start(self, base, data, is_expected=False):
+    def start(self, base, data, jobs=()):
         """What `muster up` comes to on a folder: (verdict, what was seen). It serves the genuine records, or does not start."""
         log = self.work / "up.log"
         log.unlink(missing_ok=True)
         up = Up(self.binary, data, log, "--config", self.options.configuration)
         try:
-            return self.judge_start(base, up)
+            return self.judge_start(base, up, jobs)
         finally:
             up.kill()
 
-    def judge_start(self, base, up):
+    def judge_start(self, base, up, jobs):
         is_ready = up.is_ready()
         self.starts[{True: "served", False: "refused", None: "hung"}[is_ready]] += 1
         if is_ready is None:
             return CRASH, f"up: neither serves nor ends within {PATIENCE_SECONDS} s: {up.said()[-600:]}"
         if not is_ready:
             return self.crashed(up, up.process.returncode) or (FOUND, f"up refuses: {up.said().strip()[-400:]}")
-        seen = self.served(base, up)
+        seen = self.served(base, up, jobs)
         verified = self.run(up.system.data, "audit", "verify")
         status = up.stop()
         if crash := self.crashed(up, status):
@@ -397,9 +403,9 @@ class Judge:
             return CRASH, f"up: status {status}: {lines[:5]} {said.strip()[-500:]}"
         return None
 
-    def served(self, base, up):
+    def served(self, base, up, touched):
         """Whether the events that it tells, and all of the jobs that it knows, are those that there were."""
-        answer = self.run(up.system.data, "events", "--json")
+        answer = self.run(up.system.data, "events", "--json", "--from", str(base.first))
         if answer.crash():
             return CRASH, f"events: {answer.crash()}"
         if answer.status:
@@ -408,11 +414,18 @@ class Judge:
         if base.told is None:
             base.told = events
             base.jobs = self.jobs(up)
+            base.documents = {number: self.documents(up, number) for number in TOUCHED}
         if events != base.told:
             wrong = sorted(key for key in events.keys() | base.told.keys() if events.get(key) != base.told.get(key))
             is_limit = int(wrong[0][0]) > base.signed
             what = f"up serves other events: {len(wrong)} of {len(base.told)}, such as {wrong[:3]}"
             return (LIMIT if is_limit else MISSED), what
+        for number in touched:
+            if number not in base.documents:
+                raise SystemExit(f"what job {number} was is not known")
+            answers = self.documents(up, number)
+            if answers != base.documents[number]:
+                return MISSED, f"up serves the same events, but of job {number} it tells {answers}, and told {base.documents[number]}"
         jobs = self.jobs(up)
         if jobs != base.jobs:
             wrong = sorted(number for number in jobs.keys() | base.jobs.keys() if jobs.get(number) != base.jobs.get(number))
@@ -421,18 +434,23 @@ class Judge:
 
     def jobs(self, up):
         """Owner and name of all jobs that are kept, and the documents of a few."""
-        answer = self.run(up.system.data, "jobs", "--all", "--json", "--limit", "100000")
+        answer = self.run(up.system.data, "jobs", "--all", "--json", "--limit", "10000")
         if answer.status:
             return {"": answer.last()}
-        found = {str(job["id"]): (job.get("user"), job.get("name")) for job in json.loads(answer.text)["jobs"]}
-        return found
+        return {str(job["id"]): (job["owner"], job["name"], job["state"]) for job in json.loads(answer.text)["jobs"]}
 
-    def judge(self, kind, base, what, data, starts):
-        """Verifies a folder offline, and starts it too if that says nothing or chance says so."""
+    def documents(self, up, number):
+        """What is told of one job by what the indexes lead to."""
+        answers = [self.run(up.system.data, "job", *words, "--json", str(number)) for words in (["show"], ["events"])]
+        times = re.compile(r'"(now|as_of|at|sequence|end|ended|expires)":[^,}]*')
+        return [(answer.status, times.sub("", answer.text)) for answer in answers]
+
+    def judge(self, kind, base, what, data, starts, jobs=()):
+        """Verifies a folder offline, and starts it too where `starts` says so of what came of that; `jobs` are looked at then."""
         verdict, seen = self.verify(base, data)
-        if starts and verdict != CRASH:
-            started, saw = self.start(base, data)
-            if started == CRASH or verdict in (HARMLESS, LIMIT) and started in (FOUND, MISSED):
+        if verdict != CRASH and starts(verdict):
+            started, saw = self.start(base, data, jobs)
+            if started == CRASH or verdict == HARMLESS and started in (FOUND, MISSED) or verdict == LIMIT and started == FOUND:
                 verdict, seen = started, f"{seen}; {saw}"
             elif verdict == MISSED:
                 seen += f"; start: {started}: {saw}"
@@ -552,7 +570,7 @@ class Attacks:
     def archived(self):
         """A log whose first records are in an archive, cleanly stopped."""
         configuration = self.work / "archive.toml"
-        configuration.write_text(f"{CONFIGURATION}archive_after_days = 0\n")
+        configuration.write_text(f"{CONFIGURATION}archive_after_days = 0\n[cluster]\nfinished_job_retention_seconds = 1\n")
         up = self.ready("archived", configuration)
         archive = up.system.data / "ledger/archive"
         end = time.monotonic() + 120
@@ -599,24 +617,30 @@ class Attacks:
         data, path = self.copy(base), self.choices.choice(paths)
         what = tamper(data / path.relative_to(base.data), [other for other in paths if other != path], self.choices)
         # The log proves itself; of other files only a start says what they do.
-        starts = self.choices.random() < (0.05 if kind in PROVEN else 0.4)
+        starts = self.when(0.05 if kind in PROVEN else 0.4)
         self.judge.judge(f"files: {kind}", base, f"{path.relative_to(base.data)}: {what}", data, starts)
 
     def forge(self):
-        self.forgeries(forge.FORGERIES, self.options.forgeries, 0.25)
+        self.forgeries(forge.FORGERIES, self.options.forgeries, 0.1)
 
     def events(self):
-        self.forgeries(forge.EVENTS, self.options.forgeries * 5, 0.1)
+        self.forgeries(forge.EVENTS, self.options.forgeries * 5, 0.05, 0.3)
 
-    def forgeries(self, names, rounds, starts):
+    def forgeries(self, names, rounds, starts, of_unfound=1):
         """Folders, by somebody who knows the formats."""
         for base in self.bases[:2]:
             for name in names:
                 for _ in range(rounds):
                     data = self.copy(base)
-                    what = getattr(forge.Forger(base, data, self.choices), name)()
+                    forger = forge.Forger(base, data, self.choices, TOUCHED)
+                    what = getattr(forger, name)()
                     if what:
-                        self.judge.judge(f"forged: {name}", base, what, data, self.choices.random() < starts)
+                        self.judge.judge(f"forged: {name}", base, what, data, self.when(starts, self.choices.random() < of_unfound), forger.touched)
+
+    def when(self, chance, is_unfound=False):
+        """A start is made by chance, or of all that was not found."""
+        is_chosen = self.choices.random() < chance
+        return lambda verdict: is_chosen or is_unfound and verdict != FOUND
 
     def bundle(self):
         """Bundles and archives at random."""
@@ -671,7 +695,7 @@ class Attacks:
                 for _ in range(self.options.forgeries * 2 if paths else 0):
                     data, path = self.copy(base), self.choices.choice(paths)
                     what = tamper(data / path.relative_to(base.data), [other for other in paths if other != path], self.choices)
-                    self.judge.judge(f"started: {kind}", base, f"{path.relative_to(base.data)}: {what}", data, True)
+                    self.judge.judge(f"started: {kind}", base, f"{path.relative_to(base.data)}: {what}", data, self.when(1))
 
     def live(self):
         """Files under a system that runs."""
@@ -696,7 +720,9 @@ class Attacks:
         """What past states, a verification, a stop and a look afterwards come to."""
         past = [int(path.stem) for path in (up.system.data / "ledger/snapshots").glob("*.snapshot")]
         # Those whose snapshot has been looked at are what the ledger believes.
-        before = {at: self.past(up, at) for at in (max(past), max(past) + 5, max(past) + 9) if at <= base.history.last}
+        before = {max(past) + more: self.past(up, max(past) + more) for more in (0, 3, 6, 9, 12)}
+        if any(answer.status for answer in before.values()):
+            return CRASH, f"past states are not told: {[answer.last() for answer in before.values()]}"
         time.sleep(self.choices.choice([0, 1.5]))
         what = self.tamper_live(base, up.system.data, kind)
         # The gateway keeps two past states for a while, so that another is asked for.
@@ -720,11 +746,11 @@ class Attacks:
         return verdict, f"{what}: {seen}"
 
     def past(self, up, at):
-        return self.judge.run(up.system.data, "jobs", "--all", "--json", "--limit", "100000", "--at-seq", str(at))
+        return self.judge.run(up.system.data, "jobs", "--all", "--json", "--limit", "10000", "--at-seq", str(at))
 
     def tamper_live(self, base, data, kind):
         if kind == "forged snapshot":
-            return forge.Forger(base, data, self.choices).snapshot_forged()
+            return forge.Forger(base, data, self.choices, TOUCHED).snapshot_forged()
         paths = [path for path in files(data) if kind_of(path.relative_to(data)) == kind]
         if not paths:
             return f"nothing, for there is no {kind}"
