@@ -6,6 +6,7 @@ which RocksDB takes for its own, so there is no need for RocksDB itself.
 """
 
 import base64
+import gzip
 import hashlib
 import itertools
 import json
@@ -745,6 +746,24 @@ class Forger:
             path.symlink_to({"link to nowhere": "/nowhere", "link to itself": path, "device": "/dev/zero"}[how])
         return f"{path.name} is a {how}"
 
+    def archive_forged(self):
+        """Decoded records in an archive say something else, or its bytes do, with a right checksum and without a signature."""
+        archives = sorted((self.data / "ledger/archive").glob("*.gz"))
+        if not archives:
+            return None
+        path = self.choices.choice(archives)
+        plain = path.with_suffix(".plain")
+        plain.write_bytes(gzip.decompress(path.read_bytes()))
+        forger = Counterfeiter(plain, self.choices)
+        plain.unlink()
+        name = self.choices.choice(["decoded_altered", "end_cut", "begin_cut", "record_out", "all_replaced", "own_key", "header_odd", "record_odd", "line_odd", "nothing"])
+        lines, what = getattr(forger, name)()
+        path.write_bytes(gzip.compress(lines))
+        if self.choices.random() < 0.3:
+            path.rename(path.with_name(f"{1:020}-{self.choices.randrange(1, self.history.last):020}.musteraudit.gz"))
+            what += ", under another name"
+        return f"{path.name}: {what}"
+
     # -- events that never happened ------------------------------------------------------------------------------------
 
     def event_noise(self):
@@ -796,8 +815,9 @@ FORGERIES = [
     "record_twice", "records_swapped", "time_moved", "end_cut", "tail_altered", "end_added", "end_added_late", "key_longer", "key_shorter",
     "key_far", "value_odd", "index_checkpoints", "checkpoint_own", "index_jobs", "index_jobs_malformed", "index_commands",
     "notices_forged", "meta_forged", "key_own", "history_own", "snapshot_forged", "snapshot_renamed", "witness_only", "witness_older",
-    "ledger_gone", "special_files",
+    "ledger_gone", "special_files", "archive_forged",
 ]
+FIT_FOR_ARCHIVED = {"end_cut", "end_added", "index_checkpoints", "meta_forged", "snapshot_forged", "snapshot_renamed", "archive_forged", "ledger_gone"}
 EVENTS = ["event_noise", "event_noise", "event_noise", "events_shuffled", "events_noisy"]
 
 # ------------------------------------------------------------------------------------------------- forgeries of bundles

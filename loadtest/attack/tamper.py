@@ -124,12 +124,14 @@ class Base:
 
     def __init__(self, name, data, work, run, older=None):
         self.name, self.data, self.older = name, data, older
-        self.told = self.jobs = self.documents = None
+        self.told = self.jobs = self.past = self.documents = None
         archives = [int(path.name.split("-")[1].split(".")[0]) for path in (data / "ledger/archive").glob("*.gz")]
         # The first record that is not in an archive.
         self.first = max(archives, default=0) + 1
         # Whether records may follow: of a folder that is served meanwhile.
         self.grows = False
+        # Whether what is added behind its end is left out of the count, because something else is asked.
+        self.is_open = False
         self.bundle = work / f"{name}.bundle"
         answer = run(data, "audit", "verify", "--offline", "--json")
         if answer.status:
@@ -138,8 +140,8 @@ class Base:
         if answer.status:
             raise SystemExit(f"no bundle of {data}: {answer.text}")
         self.history = forge.History(self.bundle)
-        witness = dict(line.split(" ", 1) for line in (data / "ledger/witness").read_text().splitlines())
-        self.witnessed = int(witness["sequence"])
+        self.amid = self.history.lines[self.history.last * 3 // 4]["record"]["time"]
+        self.witnessed = witnessed(data)
         signed = [line["checkpoint"]["of"] for line in self.history.lines if "checkpoint" in line]
         self.checkpoint = max(signed, default=0)
         self.signed = max(self.witnessed, self.checkpoint)
@@ -151,6 +153,11 @@ class Base:
             f"{Counter(kind_of(path.relative_to(self.data)) for path in files(self.data))}",
             flush=True,
         )
+
+
+def witnessed(data):
+    """The record that the witness of a folder tells of."""
+    return int((data / "ledger/witness").read_text().split("sequence ")[1].split()[0])
 
 
 def copy_folder(source, target):
@@ -338,8 +345,22 @@ class Judge:
         if crash := answer.crash():
             return CRASH, f"audit verify: {crash}"
         if answer.status:
-            return FOUND, answer.last()
+            return self.proof(base, data, answer.last())
         return self.harm(base, data, answer.last())
+
+    def proof(self, base, data, said):
+        """Whether a history that does not verify can be exported, and so becomes a bundle that proves it."""
+        bundle = self.work / "exported"
+        bundle.unlink(missing_ok=True)
+        answer = self.run(data, "audit", "export", bundle)
+        if crash := answer.crash():
+            return CRASH, f"audit export: {crash}"
+        if answer.status or forge.History(bundle).payloads == base.history.payloads:
+            return FOUND, said
+        proven = Answer([sys.executable, "-B", VERIFY_BUNDLE, bundle, "--public-key", base.history.public_key.hex()])
+        if proven.status == 0:
+            return MISSED, f"it does not verify ({said}), but its export is signed and proven: {proven.text.splitlines()[0]}"
+        return FOUND, said
 
     def harm(self, base, data, said):
         """What is another history now, of a folder that verifies."""
@@ -361,7 +382,7 @@ class Judge:
         first = (at if at is not None else min(now.last, was.last)) + 1
         what = f"it verifies ({said}), but from record {first} on it is another ({now.last} of {was.last} records, signed to {base.signed})"
         # A ledger that was cleanly stopped left nothing unsigned: what stands behind its end was added.
-        is_limit = first > base.signed and base.signed < was.last
+        is_limit = first > base.signed and (base.signed < was.last or base.is_open)
         return (LIMIT if is_limit else MISSED), what
 
     def start(self, base, data, jobs=()):
@@ -413,7 +434,9 @@ class Judge:
         events = told_events(answer.text, base.history.last)
         if base.told is None:
             base.told = events
-            base.jobs = self.jobs(up)
+            base.jobs, base.past = self.jobs(up), self.past(up, base)
+            if "" in base.jobs or "" in base.past:
+                raise SystemExit(f"the jobs of {base.name} are not told: {base.jobs} {base.past}")
             base.documents = {number: self.documents(up, number) for number in TOUCHED}
         if events != base.told:
             wrong = sorted(key for key in events.keys() | base.told.keys() if events.get(key) != base.told.get(key))
@@ -425,16 +448,23 @@ class Judge:
                 raise SystemExit(f"what job {number} was is not known")
             answers = self.documents(up, number)
             if answers != base.documents[number]:
-                return MISSED, f"up serves the same events, but of job {number} it tells {answers}, and told {base.documents[number]}"
+                told = [(was, now) for was, now in zip(base.documents[number], answers) if was != now]
+                return MISSED, f"up serves the same events, but of job {number} it tells otherwise: {str(told)[:400]}"
         jobs = self.jobs(up)
         if jobs != base.jobs:
-            wrong = sorted(number for number in jobs.keys() | base.jobs.keys() if jobs.get(number) != base.jobs.get(number))
-            return MISSED, f"up serves the same events, but other jobs: {len(wrong)} such as {[(n, base.jobs.get(n), jobs.get(n)) for n in wrong[:2]]}"
+            return MISSED, f"up serves the same events, but other jobs: {differences(jobs, base.jobs)}"
+        past = self.past(up, base)
+        if past != base.past:
+            return MISSED, f"up serves the same events, but another past: {differences(past, base.past)}"
         return HARMLESS, "up serves the same history"
 
-    def jobs(self, up):
-        """Owner and name of all jobs that are kept, and the documents of a few."""
-        answer = self.run(up.system.data, "jobs", "--all", "--json", "--limit", "10000")
+    def past(self, up, base):
+        """The jobs of a moment amid the history."""
+        return self.jobs(up, "--at", base.amid)
+
+    def jobs(self, up, *moment):
+        """Owner, name and state of all jobs that are kept."""
+        answer = self.run(up.system.data, "jobs", "--all", "--json", "--limit", "10000", *moment)
         if answer.status:
             return {"": answer.last()}
         return {str(job["id"]): (job["owner"], job["name"], job["state"]) for job in json.loads(answer.text)["jobs"]}
@@ -544,8 +574,7 @@ class Attacks:
         submit(up.system, self.options.jobs // 3, self.choices)
         path = up.system.data / "ledger/witness"
         time.sleep(2)
-        old = path.read_bytes()
-        sequence = int(old.split(b"sequence ")[1].split()[0])
+        old, sequence = path.read_bytes(), witnessed(up.system.data)
         submit(up.system, self.options.jobs // 3, self.choices)
         wait_until_idle(up.system)
         if (status := up.stop()) != 0:
@@ -558,6 +587,7 @@ class Attacks:
             name = f"killed-{attempt}"
             up = self.ready(name)
             submit(up.system, self.options.jobs // 2, self.choices)
+            attack.until(lambda: witnessed(up.system.data) > self.options.jobs, "the end is signed")
             time.sleep(self.choices.random())
             submit(up.system, 12, self.choices)
             up.kill()
@@ -624,12 +654,18 @@ class Attacks:
         self.forgeries(forge.FORGERIES, self.options.forgeries, 0.1)
 
     def events(self):
+        for base in self.bases:
+            base.is_open = True
         self.forgeries(forge.EVENTS, self.options.forgeries * 5, 0.05, 0.3)
+        for base in self.bases:
+            base.is_open = False
 
     def forgeries(self, names, rounds, starts, of_unfound=1):
         """Folders, by somebody who knows the formats."""
-        for base in self.bases[:2]:
-            for name in names:
+        for base in self.bases:
+            # What is in an archive has no place in the write-ahead log.
+            fit = names if base.first == 1 else [name for name in names if name in forge.FIT_FOR_ARCHIVED]
+            for name in fit:
                 for _ in range(rounds):
                     data = self.copy(base)
                     forger = forge.Forger(base, data, self.choices, TOUCHED)
@@ -650,7 +686,7 @@ class Attacks:
             for _ in range(self.options.rounds):
                 target = self.work / f"tampered.{path.suffix}"
                 shutil.copy2(path, target)
-                what = tamper(target, [other for _, other in targets if other != path], self.choices)
+                what = tamper(target, [], self.choices)
                 self.one_bundle("archives: random" if path.suffix == ".gz" else "bundles: random", path, target, what)
 
     def forge_bundle(self):
@@ -673,9 +709,6 @@ class Attacks:
             Answer([sys.executable, "-B", VERIFY_BUNDLE, target, *more]) for more in (["--public-key", key.hex()], [])
         )
         self.judge.slowest = max(self.judge.slowest, (with_key.seconds, str(target)))
-        if not is_same and "has the contents of" in what:
-            # A whole genuine bundle of another cluster is proven to be that.
-            without.status = without.status or 1
         is_own = f"public key {forge.OWN.public.hex()} (from the bundle itself)" in without.text
         seen = f"{what}: with the key {with_key.status} {with_key.last()!r}, without {without.status} {without.last()!r}"
         crashes = [answer.crash() for answer in (with_key, without) if answer.crash()]
@@ -720,14 +753,14 @@ class Attacks:
         """What past states, a verification, a stop and a look afterwards come to."""
         past = [int(path.stem) for path in (up.system.data / "ledger/snapshots").glob("*.snapshot")]
         # Those whose snapshot has been looked at are what the ledger believes.
-        before = {max(past) + more: self.past(up, max(past) + more) for more in (0, 3, 6, 9, 12)}
+        before = {max(past) + more: self.at(up, max(past) + more) for more in (0, 3, 6, 9, 12)}
         if any(answer.status for answer in before.values()):
             return CRASH, f"past states are not told: {[answer.last() for answer in before.values()]}"
         time.sleep(self.choices.choice([0, 1.5]))
         what = self.tamper_live(base, up.system.data, kind)
         # The gateway keeps two past states for a while, so that another is asked for.
         for at, answer in reversed(list(before.items())):
-            now = self.past(up, at)
+            now = self.at(up, at)
             if answer.status == 0 and now.status == 0 and answer.text != now.text:
                 return MISSED, f"{what}: jobs as of record {at} are others"
             if now.crash():
@@ -745,7 +778,7 @@ class Attacks:
             return FOUND, f"{what}: verify {verified.status}, stop {status}, verify afterwards {verdict} {seen}"
         return verdict, f"{what}: {seen}"
 
-    def past(self, up, at):
+    def at(self, up, at):
         return self.judge.run(up.system.data, "jobs", "--all", "--json", "--limit", "10000", "--at-seq", str(at))
 
     def tamper_live(self, base, data, kind):
@@ -760,6 +793,11 @@ class Attacks:
 
 PROVEN = {"sst", "wal", "MANIFEST", "CURRENT", "witness", "gz", "IDENTITY", "OPTIONS"}
 VERIFY_BUNDLE = attack.REPOSITORY / "ops/verify-bundle"
+
+
+def differences(now, was):
+    wrong = sorted(name for name in now.keys() | was.keys() if now.get(name) != was.get(name))
+    return f"{len(wrong)} of {len(was)}, such as {[(name, was.get(name), now.get(name)) for name in wrong[:2]]}"
 
 
 def growing(base):
@@ -812,10 +850,13 @@ def main():
     print(f"seed {options.seed}", flush=True)
     attacks = Attacks(options)
     attacks.reference()
-    for kind in options.kinds.split(","):
-        print(f"-- {kind}", flush=True)
-        getattr(attacks, kind.replace("-", "_"))()
-    return attacks.judge.report()
+    try:
+        for kind in options.kinds.split(","):
+            print(f"-- {kind}", flush=True)
+            getattr(attacks, kind.replace("-", "_"))()
+    finally:
+        status = attacks.judge.report()
+    return status
 
 
 if __name__ == "__main__":
