@@ -414,7 +414,9 @@ class Forger:
     def owner_without_chain(self):
         """The owner of a job, with a right checksum only."""
         at = self.submission(1, self.base.signed)
-        write(self.log, [("records", big(at), self.history.hash_before(at) + self.forged(self.history.payloads[at - 1]))])
+        write(
+            self.log, [("records", big(at), self.history.hash_before(at) + self.forged(self.history.payloads[at - 1]))]
+        )
         return f"owner in record {at}, chain as it was"
 
     def owner_without_witness(self):
@@ -433,7 +435,9 @@ class Forger:
 
     def record_gone(self):
         """A record is deleted, and nothing else."""
-        at = self.choices.choice([self.base.witnessed, self.base.checkpoint, self.choices.randrange(1, self.base.signed)])
+        at = self.choices.choice(
+            [self.base.witnessed, self.base.checkpoint, self.choices.randrange(1, self.base.signed)]
+        )
         write(self.log, [("records", big(at), None)])
         return f"record {at} deleted"
 
@@ -469,7 +473,9 @@ class Forger:
         return f"all behind record {last} deleted, {self.witness_variant(last, self.history.hash_before(last + 1))}"
 
     def without_index_behind(self, last):
-        checkpoints = [(line["sequence"], line["checkpoint"]["of"]) for line in self.history.lines if "checkpoint" in line]
+        checkpoints = [
+            (line["sequence"], line["checkpoint"]["of"]) for line in self.history.lines if "checkpoint" in line
+        ]
         write(self.log, [("checkpoints", big(of), None) for at, of in checkpoints if at > last])
 
     def tail_altered(self):
@@ -513,7 +519,9 @@ class Forger:
 
     def key_longer(self):
         """A second record under a key that begins with the sequence of a first."""
-        at = self.choices.choice([self.submission(1, self.base.signed), self.submission(1, self.base.signed), self.history.last])
+        at = self.choices.choice(
+            [self.submission(1, self.base.signed), self.submission(1, self.base.signed), self.history.last]
+        )
         value = self.history.hash_before(at) + self.forged(self.history.payloads[at - 1])
         write(self.log, [("records", big(at) + self.choices.choice([b"\0", b"x", b"longer"]), value)])
         return f"a second record {at} under a longer key"
@@ -544,16 +552,20 @@ class Forger:
 
     def index_checkpoints(self):
         """The index of checkpoints says something else."""
-        checkpoints = [(line["sequence"], line["checkpoint"]["of"]) for line in self.history.lines if "checkpoint" in line]
+        checkpoints = [
+            (line["sequence"], line["checkpoint"]["of"]) for line in self.history.lines if "checkpoint" in line
+        ]
         at, of = self.choices.choice(checkpoints)
-        how, change = self.choices.choice([
-            ("lacks one", (big(of), None)),
-            ("has one of a record that none signed", (big(of + 1), big(at))),
-            ("has one far behind the end", (big(2**64 - 1), big(at))),
-            ("names another record", (big(of), big(1))),
-            ("has an empty value", (big(of), b"")),
-            ("has a short key", (b"\0", big(at))),
-        ])
+        how, change = self.choices.choice(
+            [
+                ("lacks one", (big(of), None)),
+                ("has one of a record that none signed", (big(of + 1), big(at))),
+                ("has one far behind the end", (big(2**64 - 1), big(at))),
+                ("names another record", (big(of), big(1))),
+                ("has an empty value", (big(of), b"")),
+                ("has a short key", (b"\0", big(at))),
+            ]
+        )
         write(self.log, [("checkpoints", *change)])
         return f"the index of checkpoints {how} ({of})"
 
@@ -577,14 +589,16 @@ class Forger:
         keys = [key for key in keys if int.from_bytes(key[:8], "big") in self.jobs]
         key, other = self.choices.choice(keys), self.choices.choice(keys)
         self.touched = [int.from_bytes(key[:8], "big")]
-        how, changes = self.choices.choice([
-            ("leads to another job's records", [(key, None), (key[:16] + other[16:], b"\1")]),
-            ("lacks a record", [(key, None)]),
-            ("lacks all of them", [(key, None) for key in keys]),
-            ("has a job that nobody submitted", [(big(10**9) + other[8:], b"\1")]),
-            ("has a job with the last of all numbers", [(b"\xff" * 8 + other[8:], b"\1")]),
-            ("has another mark", [(key, b"\2")]),
-        ])
+        how, changes = self.choices.choice(
+            [
+                ("leads to another job's records", [(key, None), (key[:16] + other[16:], b"\1")]),
+                ("lacks a record", [(key, None)]),
+                ("lacks all of them", [(key, None) for key in keys]),
+                ("has a job that nobody submitted", [(big(10**9) + other[8:], b"\1")]),
+                ("has a job with the last of all numbers", [(b"\xff" * 8 + other[8:], b"\1")]),
+                ("has another mark", [(key, b"\2")]),
+            ]
+        )
         write(self.log, [("by_job", key, value) for key, value in changes])
         return f"the index of jobs {how} ({int.from_bytes(key[:8], 'big')})"
 
@@ -599,7 +613,9 @@ class Forger:
     def made_up_job_keys(self):
         """Keys that this index has for submissions, as far as a forger can tell from a bundle."""
         submitted = [line["record"] for line in self.history.lines if "job_submitted" in line["record"]["event"]]
-        return [big(int(record["event"]["job_submitted"]["job"])) + big(0) + big(record["sequence"]) for record in submitted]
+        return [
+            big(int(record["event"]["job_submitted"]["job"])) + big(0) + big(record["sequence"]) for record in submitted
+        ]
 
     def index_commands(self):
         """What a repeated command is answered is another, unreadable or gone."""
@@ -607,7 +623,9 @@ class Forger:
         if len(answers) < 2:
             return None
         key, other = self.choices.sample(sorted(answers), 2)
-        value = self.choices.choice([None, b"", b"short", answers[other], answers[key][:30], self.choices.randbytes(60)])
+        value = self.choices.choice(
+            [None, b"", b"short", answers[other], answers[key][:30], self.choices.randbytes(60)]
+        )
         write(self.log, [("commands", key, value)])
         return f"an answer is {'gone' if value is None else f'another, of {len(value)} bytes'}"
 
@@ -620,11 +638,22 @@ class Forger:
 
     def meta_forged(self):
         """What the log says of itself."""
-        name, value = self.choices.choice([
-            (b"format", b"\0\0\0\2"), (b"format", b""), (b"format", None), (b"published", b"\xff" * 8), (b"published", b""),
-            (b"published", big(1)), (b"published", None), (b"identity", None), (b"identity", b"short"),
-            (b"identity", bytes(48)), (b"identity", bytes(16) + self.history.public_key), (b"other", b"x" * 1000),
-        ])
+        name, value = self.choices.choice(
+            [
+                (b"format", b"\0\0\0\2"),
+                (b"format", b""),
+                (b"format", None),
+                (b"published", b"\xff" * 8),
+                (b"published", b""),
+                (b"published", big(1)),
+                (b"published", None),
+                (b"identity", None),
+                (b"identity", b"short"),
+                (b"identity", bytes(48)),
+                (b"identity", bytes(16) + self.history.public_key),
+                (b"other", b"x" * 1000),
+            ]
+        )
         write(self.log, [("meta", name, value)])
         return f"{name.decode()} is {'gone' if value is None else value.hex()[:20] or 'empty'}"
 
@@ -734,7 +763,13 @@ class Forger:
 
     def special_files(self):
         """A file is a folder, a link to nowhere or to itself, or a pipe that nobody writes to."""
-        targets = [self.data / "ledger/witness", self.log / "CURRENT", self.data / "ledger.key", *self.snapshots(), newest_wal(self.log)]
+        targets = [
+            self.data / "ledger/witness",
+            self.log / "CURRENT",
+            self.data / "ledger.key",
+            *self.snapshots(),
+            newest_wal(self.log),
+        ]
         path = self.choices.choice([path for path in targets if path and path.exists()])
         path.unlink()
         how = self.choices.choice(["folder", "link to nowhere", "link to itself", "pipe", "device"])
@@ -756,7 +791,20 @@ class Forger:
         plain.write_bytes(gzip.decompress(path.read_bytes()))
         forger = Counterfeiter(plain, self.choices)
         plain.unlink()
-        name = self.choices.choice(["decoded_altered", "end_cut", "begin_cut", "record_out", "all_replaced", "own_key", "header_odd", "record_odd", "line_odd", "nothing"])
+        name = self.choices.choice(
+            [
+                "decoded_altered",
+                "end_cut",
+                "begin_cut",
+                "record_out",
+                "all_replaced",
+                "own_key",
+                "header_odd",
+                "record_odd",
+                "line_odd",
+                "nothing",
+            ]
+        )
         lines, what = getattr(forger, name)()
         path.write_bytes(gzip.compress(lines))
         if self.choices.random() < 0.3:
@@ -783,15 +831,23 @@ class Forger:
         for _ in range(self.choices.choice([1, 1, 2, 8])):
             at = self.choices.randrange(len(rest))
             size = self.choices.choice([1, 1, 9])
-            rest[at : at + size] = self.choices.choice([
-                self.choices.randbytes(size), b"\xfd" + b"\xff" * 8, b"\0", b"\xfb\xff\xff", bytes([rest[at] ^ 1 << self.choices.randrange(8)]),
-            ])
+            rest[at : at + size] = self.choices.choice(
+                [
+                    self.choices.randbytes(size),
+                    b"\xfd" + b"\xff" * 8,
+                    b"\0",
+                    b"\xfb\xff\xff",
+                    bytes([rest[at] ^ 1 << self.choices.randrange(8)]),
+                ]
+            )
         record.rest = bytes(rest)
         return record.payload()
 
     def events_shuffled(self):
         """Behind the signed end stand records from elsewhere in the history, in an order in which they never were."""
-        return self.added([self.choices.choice(self.history.payloads[1:]) for _ in range(self.choices.choice([1, 5, 40]))])
+        return self.added(
+            [self.choices.choice(self.history.payloads[1:]) for _ in range(self.choices.choice([1, 5, 40]))]
+        )
 
     def events_noisy(self):
         """Behind the signed end stand records with noise in their events."""
@@ -811,13 +867,51 @@ class Forger:
 
 
 FORGERIES = [
-    "owner_anywhere", "owner_behind_checkpoint", "owners_all", "owner_without_chain", "owner_without_witness", "record_out", "record_gone",
-    "record_twice", "records_swapped", "time_moved", "end_cut", "tail_altered", "end_added", "end_added_late", "key_longer", "key_shorter",
-    "key_far", "value_odd", "index_checkpoints", "checkpoint_own", "index_jobs", "index_jobs_malformed", "index_commands",
-    "notices_forged", "meta_forged", "key_own", "history_own", "snapshot_forged", "snapshot_renamed", "witness_only", "witness_older",
-    "ledger_gone", "special_files", "archive_forged",
+    "owner_anywhere",
+    "owner_behind_checkpoint",
+    "owners_all",
+    "owner_without_chain",
+    "owner_without_witness",
+    "record_out",
+    "record_gone",
+    "record_twice",
+    "records_swapped",
+    "time_moved",
+    "end_cut",
+    "tail_altered",
+    "end_added",
+    "end_added_late",
+    "key_longer",
+    "key_shorter",
+    "key_far",
+    "value_odd",
+    "index_checkpoints",
+    "checkpoint_own",
+    "index_jobs",
+    "index_jobs_malformed",
+    "index_commands",
+    "notices_forged",
+    "meta_forged",
+    "key_own",
+    "history_own",
+    "snapshot_forged",
+    "snapshot_renamed",
+    "witness_only",
+    "witness_older",
+    "ledger_gone",
+    "special_files",
+    "archive_forged",
 ]
-FIT_FOR_ARCHIVED = {"end_cut", "end_added", "index_checkpoints", "meta_forged", "snapshot_forged", "snapshot_renamed", "archive_forged", "ledger_gone"}
+FIT_FOR_ARCHIVED = {
+    "end_cut",
+    "end_added",
+    "index_checkpoints",
+    "meta_forged",
+    "snapshot_forged",
+    "snapshot_renamed",
+    "archive_forged",
+    "ledger_gone",
+}
 EVENTS = ["event_noise", "event_noise", "event_noise", "events_shuffled", "events_noisy"]
 
 # ------------------------------------------------------------------------------------------------- forgeries of bundles
@@ -829,7 +923,11 @@ class Counterfeiter:
     def __init__(self, bundle, choices):
         self.choices = choices
         lines = bundle.read_bytes().splitlines()
-        self.header, self.records, self.trailer = json.loads(lines[0]), [json.loads(line) for line in lines[1:-1]], json.loads(lines[-1])
+        self.header, self.records, self.trailer = (
+            json.loads(lines[0]),
+            [json.loads(line) for line in lines[1:-1]],
+            json.loads(lines[-1]),
+        )
         self.cluster = self.header["cluster_id"]
 
     def bundle(self, signing="none"):
@@ -877,7 +975,10 @@ class Counterfeiter:
     def begin_cut(self):
         """The first records are cut off: the bundle begins later."""
         count = self.choices.randrange(1, len(self.records))
-        self.header["previous_hash"], self.header["first"] = self.records[count - 1]["hash"], self.header["first"] + count
+        self.header["previous_hash"], self.header["first"] = (
+            self.records[count - 1]["hash"],
+            self.header["first"] + count,
+        )
         self.records = self.records[count:]
         signing = self.any_signing()
         return self.bundle(signing), f"the first {count} cut off, signature {signing!r}"
@@ -924,7 +1025,9 @@ class Counterfeiter:
         self.renumber()
         self.chain()
         signing = self.any_signing()
-        return self.bundle(signing), f"own records from {first} on with a genuine checkpoint of {checkpoint['of']}, signature {signing!r}"
+        return self.bundle(
+            signing
+        ), f"own records from {first} on with a genuine checkpoint of {checkpoint['of']}, signature {signing!r}"
 
     def own_key(self):
         """All of it is signed by a key of our own, which the header may name or not."""
@@ -943,22 +1046,61 @@ class Counterfeiter:
         return self.bundle(signing), f"{name} in the header is {value!r}, signature {signing!r}"
 
     def choice_of_header(self):
-        return self.choices.choice([
-            ("first", "1"), ("first", 1.0), ("first", True), ("first", -1), ("first", None), ("last", 10**30), ("last", 0), ("last", -5),
-            ("muster_audit", True), ("muster_audit", 1.0), ("muster_audit", 2), ("cluster_id", 7), ("cluster_id", None), ("cluster_id", ""),
-            ("cluster_id", "{" + self.cluster + "}"), ("cluster_id", "urn:uuid:" + self.cluster.upper()), ("public_key", 5), ("public_key", ""),
-            ("public_key", "01" + "00" * 31), ("public_key", "00" * 32), ("public_key", " " + self.header["public_key"].upper()),
-            ("previous_hash", 5), ("previous_hash", ""), ("previous_hash", "zz"), ("more", "x" * 10**6),
-        ])
+        return self.choices.choice(
+            [
+                ("first", "1"),
+                ("first", 1.0),
+                ("first", True),
+                ("first", -1),
+                ("first", None),
+                ("last", 10**30),
+                ("last", 0),
+                ("last", -5),
+                ("muster_audit", True),
+                ("muster_audit", 1.0),
+                ("muster_audit", 2),
+                ("cluster_id", 7),
+                ("cluster_id", None),
+                ("cluster_id", ""),
+                ("cluster_id", "{" + self.cluster + "}"),
+                ("cluster_id", "urn:uuid:" + self.cluster.upper()),
+                ("public_key", 5),
+                ("public_key", ""),
+                ("public_key", "01" + "00" * 31),
+                ("public_key", "00" * 32),
+                ("public_key", " " + self.header["public_key"].upper()),
+                ("previous_hash", 5),
+                ("previous_hash", ""),
+                ("previous_hash", "zz"),
+                ("more", "x" * 10**6),
+            ]
+        )
 
     def record_odd(self):
         """A record has values of other kinds."""
         at = self.choices.randrange(len(self.records))
-        name, value = self.choices.choice([
-            ("sequence", "1"), ("sequence", float(at + 1)), ("sequence", None), ("payload", 5), ("payload", None), ("payload", ""), ("hash", None),
-            ("record", []), ("record", "text"), ("record", 5), ("record", {"event": []}), ("record", {"event": {"checkpoint": 1}}), ("record", None),
-            ("checkpoint", None), ("checkpoint", {}), ("checkpoint", []), ("checkpoint", {"of": "1"}), ("checkpoint", {"of": -1, "record_hash": "", "state_digest": "", "signature": ""}),
-        ])
+        name, value = self.choices.choice(
+            [
+                ("sequence", "1"),
+                ("sequence", float(at + 1)),
+                ("sequence", None),
+                ("payload", 5),
+                ("payload", None),
+                ("payload", ""),
+                ("hash", None),
+                ("record", []),
+                ("record", "text"),
+                ("record", 5),
+                ("record", {"event": []}),
+                ("record", {"event": {"checkpoint": 1}}),
+                ("record", None),
+                ("checkpoint", None),
+                ("checkpoint", {}),
+                ("checkpoint", []),
+                ("checkpoint", {"of": "1"}),
+                ("checkpoint", {"of": -1, "record_hash": "", "state_digest": "", "signature": ""}),
+            ]
+        )
         self.records[at][name] = value
         if name == "payload":
             self.records[at]["hash"] = ""
@@ -969,22 +1111,41 @@ class Counterfeiter:
         """A line is JSON, but nothing that a bundle has."""
         lines = self.bundle("old").splitlines(keepends=True)
         at = self.choices.randrange(len(lines))
-        lines[at] = self.choices.choice([
-            b"5\n", b"null\n", b"[]\n", b'"sequence hash payload records sha256"\n', b"[" * 200_000 + b"\n", b"1" * 5000 + b"\n", b"\n", b"\xff\xfe\n",
-            b'["sequence","hash","payload","records","sha256"]\n', b"NaN\n", b"{}\n", "{}\n".encode("utf-16"), b"1e999\n", b'{"sequence": Infinity}\n',
-        ])
+        lines[at] = self.choices.choice(
+            [
+                b"5\n",
+                b"null\n",
+                b"[]\n",
+                b'"sequence hash payload records sha256"\n',
+                b"[" * 200_000 + b"\n",
+                b"1" * 5000 + b"\n",
+                b"\n",
+                b"\xff\xfe\n",
+                b'["sequence","hash","payload","records","sha256"]\n',
+                b"NaN\n",
+                b"{}\n",
+                "{}\n".encode("utf-16"),
+                b"1e999\n",
+                b'{"sequence": Infinity}\n',
+            ]
+        )
         return b"".join(lines), f"line {at + 1} of {len(lines)} is {lines[at][:30]!r}"
 
     def trailer_twice(self):
         """The trailer says things twice, or more than it should."""
         lines = self.bundle("old").splitlines(keepends=True)
-        extra = self.choices.choice([b'"records":1,', b'"signature":null,', b'"more":1,', b'"sha256":"00",', b' ', b'\t'])
+        extra = self.choices.choice(
+            [b'"records":1,', b'"signature":null,', b'"more":1,', b'"sha256":"00",', b" ", b"\t"]
+        )
         record = self.choices.choice([True, False])
         if record:
             at = self.choices.randrange(1, len(lines) - 1)
             lines[at] = lines[at].replace(b'"sequence"', b'"sequence":0,"sequence"')
         lines[-1] = lines[-1].replace(b"{", b"{" + extra, 1)
-        return b"".join(lines), f"the trailer has {extra!r} in front, {'a record says its sequence twice' if record else 'the rest as it was'}"
+        return (
+            b"".join(lines),
+            f"the trailer has {extra!r} in front, {'a record says its sequence twice' if record else 'the rest as it was'}",
+        )
 
     def nothing(self):
         """A bundle of no records."""
@@ -994,8 +1155,19 @@ class Counterfeiter:
 
 
 BUNDLE_FORGERIES = [
-    "decoded_altered", "end_cut", "begin_cut", "record_out", "all_replaced", "behind_checkpoint", "checkpoint_moved", "own_key", "header_odd",
-    "record_odd", "line_odd", "trailer_twice", "nothing",
+    "decoded_altered",
+    "end_cut",
+    "begin_cut",
+    "record_out",
+    "all_replaced",
+    "behind_checkpoint",
+    "checkpoint_moved",
+    "own_key",
+    "header_odd",
+    "record_odd",
+    "line_odd",
+    "trailer_twice",
+    "nothing",
 ]
 
 

@@ -2,7 +2,7 @@
 """Tampers with the history of a system: with bundles and archives, and with the files of data folders, at random and as somebody
 who knows the formats and has no key. Each tamper is found, or does no harm, or is missed.
 
-`--kinds` names what is attacked (random, forge, events, keep, bundle, forge-bundle, live), `--rounds` says how many tampers of each kind of file.
+`--kinds` names what is attacked, `--rounds` says how many tampers of each kind of file, `--forgeries` how many of each forgery.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from collections import Counter, defaultdict
@@ -34,7 +35,7 @@ checkpoint_every_records = 100
 TOUCHED = (1, 2, 3, 5, 8, 13, 21)
 FOUND, HARMLESS, LIMIT, MISSED, CRASH = "found", "harmless", "limit", "MISSED", "CRASH"
 SAID = ("panicked", "pthread lock", "terminate called", "SIGSEGV", "RUST_BACKTRACE", "overflow", "memory allocation")
-KINDS = ("random", "forge", "events", "keep", "bundle", "forge-bundle", "live")
+KINDS = ("random", "forge", "events", "keep", "bundle", "forge-bundle", "live", "busy")
 
 
 def limit_memory():
@@ -164,7 +165,9 @@ def copy_folder(source, target):
     """A copy of a data folder without sockets and pipes."""
 
     def special(folder, names):
-        return [name for name in names if not (p := Path(folder, name)).is_symlink() and not (p.is_file() or p.is_dir())]
+        return [
+            name for name in names if not (p := Path(folder, name)).is_symlink() and not (p.is_file() or p.is_dir())
+        ]
 
     shutil.copytree(source, target, symlinks=True, ignore=special)
 
@@ -223,7 +226,23 @@ REUSED = [5, 6, 7, 8, 9, 10, 11, 129, 130, 131, 132]
 def tamper(path, others, choices):
     """One change of a file that changes something; says what it was."""
     whole = path.read_bytes()
-    kinds = ["remove", cut, cut, cut_tail, cut_tail, zeros, noise, insert, append, swap, swap_parts, double, flip, flip, flip]
+    kinds = [
+        "remove",
+        cut,
+        cut,
+        cut_tail,
+        cut_tail,
+        zeros,
+        noise,
+        insert,
+        append,
+        swap,
+        swap_parts,
+        double,
+        flip,
+        flip,
+        flip,
+    ]
     kinds += [reused_kind] * 4 if path.name.startswith("MANIFEST") or path.suffix == ".log" else []
     kinds += ["other"] if others else []
     while True:
@@ -319,7 +338,9 @@ def reused_kind(data, choices):
         data[at + 6] = kind
         return bytes(data), f"kind {kind} at {at}"
     length = choices.choice([0, 1, 4, 7, 300, 32_000, 65_535])
-    data += choices.randbytes(4) + length.to_bytes(2, "little") + bytes([kind]) + choices.randbytes(choices.randrange(12))
+    data += (
+        choices.randbytes(4) + length.to_bytes(2, "little") + bytes([kind]) + choices.randbytes(choices.randrange(12))
+    )
     return bytes(data), f"a record of kind {kind} and length {length} behind it"
 
 
@@ -359,7 +380,10 @@ class Judge:
             return FOUND, said
         proven = Answer([sys.executable, "-B", VERIFY_BUNDLE, bundle, "--public-key", base.history.public_key.hex()])
         if proven.status == 0:
-            return MISSED, f"it does not verify ({said}), but its export is signed and proven: {proven.text.splitlines()[0]}"
+            return (
+                MISSED,
+                f"it does not verify ({said}), but its export is signed and proven: {proven.text.splitlines()[0]}",
+            )
         return FOUND, said
 
     def harm(self, base, data, said):
@@ -480,7 +504,13 @@ class Judge:
         verdict, seen = self.verify(base, data)
         if verdict != CRASH and starts(verdict):
             started, saw = self.start(base, data, jobs)
-            if started == CRASH or verdict == HARMLESS and started in (FOUND, MISSED) or verdict == LIMIT and started == FOUND:
+            if (
+                started == CRASH
+                or verdict == HARMLESS
+                and started in (FOUND, MISSED)
+                or verdict == LIMIT
+                and started == FOUND
+            ):
                 verdict, seen = started, f"{seen}; {saw}"
             elif verdict == MISSED:
                 seen += f"; start: {started}: {saw}"
@@ -502,14 +532,18 @@ class Judge:
             print(self.faults[-1], flush=True)
         self.kept[kind, verdict] += 1
         if keep and self.kept[kind, verdict] <= 3:
-            name = f"{kind}-{verdict}-{self.kept[kind, verdict]}-{self.options.seed}".replace("/", "-").replace(" ", "-")
+            name = f"{kind}-{verdict}-{self.kept[kind, verdict]}-{self.options.seed}".replace("/", "-").replace(
+                " ", "-"
+            )
             target = self.evidence / name
             shutil.rmtree(target, ignore_errors=True)
             copy_folder(keep, target) if keep.is_dir() else shutil.copy2(keep, target)
             (self.evidence / f"{name}.txt").write_text(what + "\n")
 
     def report(self):
-        print(f"\n| kind | rounds | {' | '.join((FOUND, HARMLESS, LIMIT, MISSED, CRASH))} |\n|---|---|---|---|---|---|---|")
+        print(
+            f"\n| kind | rounds | {' | '.join((FOUND, HARMLESS, LIMIT, MISSED, CRASH))} |\n|---|---|---|---|---|---|---|"
+        )
         total = Counter()
         for kind, counts in sorted(self.counts.items()):
             self.row(kind, counts)
@@ -529,7 +563,11 @@ class Judge:
 def told_events(text, last):
     """What is told of the records up to one, by the name of each event."""
     told = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    return {(sequence_of(event), str(event["id"])): json.dumps(event, sort_keys=True) for event in told if sequence_of(event) <= last}
+    return {
+        (sequence_of(event), str(event["id"])): json.dumps(event, sort_keys=True)
+        for event in told
+        if sequence_of(event) <= last
+    }
 
 
 def sequence_of(event):
@@ -600,7 +638,9 @@ class Attacks:
     def archived(self):
         """A log whose first records are in an archive, cleanly stopped."""
         configuration = self.work / "archive.toml"
-        configuration.write_text(f"{CONFIGURATION}archive_after_days = 0\n[cluster]\nfinished_job_retention_seconds = 1\n")
+        configuration.write_text(
+            f"{CONFIGURATION}archive_after_days = 0\n[cluster]\nfinished_job_retention_seconds = 1\n"
+        )
         up = self.ready("archived", configuration)
         archive = up.system.data / "ledger/archive"
         end = time.monotonic() + 120
@@ -671,7 +711,14 @@ class Attacks:
                     forger = forge.Forger(base, data, self.choices, TOUCHED)
                     what = getattr(forger, name)()
                     if what:
-                        self.judge.judge(f"forged: {name}", base, what, data, self.when(starts, self.choices.random() < of_unfound), forger.touched)
+                        self.judge.judge(
+                            f"forged: {name}",
+                            base,
+                            what,
+                            data,
+                            self.when(starts, self.choices.random() < of_unfound),
+                            forger.touched,
+                        )
 
     def when(self, chance, is_unfound=False):
         """A start is made by chance, or of all that was not found."""
@@ -703,14 +750,18 @@ class Attacks:
         """The status is 0 only of what the genuine one says, with the right key; without a key also of another's own."""
         if not target.exists():
             return self.judge.note(kind, FOUND, what)
-        key = self.bases[2 if "archive" in str(genuine) else [base.bundle for base in self.bases].index(genuine)].history.public_key
+        key = self.bases[
+            2 if "archive" in str(genuine) else [base.bundle for base in self.bases].index(genuine)
+        ].history.public_key
         is_same = same_bundle(genuine, target)
         with_key, without = (
             Answer([sys.executable, "-B", VERIFY_BUNDLE, target, *more]) for more in (["--public-key", key.hex()], [])
         )
         self.judge.slowest = max(self.judge.slowest, (with_key.seconds, str(target)))
         is_own = f"public key {forge.OWN.public.hex()} (from the bundle itself)" in without.text
-        seen = f"{what}: with the key {with_key.status} {with_key.last()!r}, without {without.status} {without.last()!r}"
+        seen = (
+            f"{what}: with the key {with_key.status} {with_key.last()!r}, without {without.status} {without.last()!r}"
+        )
         crashes = [answer.crash() for answer in (with_key, without) if answer.crash()]
         if crashes:
             return self.judge.note(kind, CRASH, f"{seen}: {crashes[0]}", target)
@@ -727,8 +778,37 @@ class Attacks:
                 paths = [path for path in files(base.data) if kind_of(path.relative_to(base.data)) == kind]
                 for _ in range(self.options.forgeries * 2 if paths else 0):
                     data, path = self.copy(base), self.choices.choice(paths)
-                    what = tamper(data / path.relative_to(base.data), [other for other in paths if other != path], self.choices)
-                    self.judge.judge(f"started: {kind}", base, f"{path.relative_to(base.data)}: {what}", data, self.when(1))
+                    what = tamper(
+                        data / path.relative_to(base.data), [other for other in paths if other != path], self.choices
+                    )
+                    self.judge.judge(
+                        f"started: {kind}", base, f"{path.relative_to(base.data)}: {what}", data, self.when(1)
+                    )
+
+    def busy(self):
+        """Nothing is tampered with: verifications of a system that works find nothing."""
+        up, done = self.ready("busy"), threading.Event()
+
+        def load(number):
+            choices = random.Random(f"{self.options.seed} {number}")
+            while not done.is_set():
+                submit(up.system, 10, choices)
+
+        threads = [threading.Thread(target=load, args=(number,), daemon=True) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for number in range(self.options.rounds):
+                words = ["audit", "verify"] + ["--offline"] * (number % 2)
+                answer = self.judge.run(up.system.data, *words)
+                verdict = CRASH if answer.crash() else MISSED if answer.status else HARMLESS
+                seen = answer.crash() or answer.last()
+                self.judge.note(f"false alarms: {' '.join(words)}", verdict, seen)
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join(timeout=PATIENCE_SECONDS)
+            up.stop()
 
     def live(self):
         """Files under a system that runs."""
@@ -833,12 +913,18 @@ def meaning(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--binary", type=Path, default=shutil.which("muster"), help="the program (default: in the path)")
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/muster-tamper"), help="is emptied first (%(default)s)")
+    parser.add_argument(
+        "--binary", type=Path, default=shutil.which("muster"), help="the program (default: in the path)"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=Path("/tmp/muster-tamper"), help="is emptied first (%(default)s)"
+    )
     parser.add_argument("--evidence", type=Path, help="what is missed or crashes is kept here (default: in the folder)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--kinds", default=",".join(KINDS), help="%(default)s")
-    parser.add_argument("--rounds", type=int, default=60, help="tampers at random of each kind of file of each folder (%(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=60, help="tampers at random of each kind of file of each folder (%(default)s)"
+    )
     parser.add_argument("--forgeries", type=int, default=6, help="rounds of each forgery (%(default)s)")
     parser.add_argument("--jobs", type=int, default=240, help="requests that make the history (%(default)s)")
     parser.add_argument("--verbose", action="store_true")
