@@ -27,6 +27,7 @@ import attack
 import forge
 
 PATIENCE_SECONDS = 60
+SLOW_SECONDS = 15
 CONFIGURATION = """[ledger]
 snapshot_every_records = 1000
 checkpoint_every_records = 100
@@ -359,12 +360,14 @@ class Judge:
     def run(self, data, *words, seconds=PATIENCE_SECONDS):
         return Answer([self.binary, "--data", data, *words], seconds)
 
-    def verify(self, base, data):
+    def verify(self, base, data, what):
         """What an offline verification comes to: (verdict, what was said)."""
         answer = self.run(data, "audit", "verify", "--offline")
-        self.slowest = max(self.slowest, (answer.seconds, str(data)))
+        self.slowest = max(self.slowest, (answer.seconds, what))
         if crash := answer.crash():
             return CRASH, f"audit verify: {crash}"
+        if answer.seconds > SLOW_SECONDS:
+            self.note("slow verifications", LIMIT, f"{answer.seconds:.1f} s: {base.name}: {what}: {answer.last()}", data)
         if answer.status:
             return self.proof(base, data, answer.last())
         return self.harm(base, data, answer.last())
@@ -501,7 +504,7 @@ class Judge:
 
     def judge(self, kind, base, what, data, starts, jobs=()):
         """Verifies a folder offline, and starts it too where `starts` says so of what came of that; `jobs` are looked at then."""
-        verdict, seen = self.verify(base, data)
+        verdict, seen = self.verify(base, data, what)
         if verdict != CRASH and starts(verdict):
             started, saw = self.start(base, data, jobs)
             if (
@@ -523,12 +526,14 @@ class Judge:
 
     def note(self, kind, verdict, what, keep=None):
         self.counts[kind][verdict] += 1
-        if self.options.verbose:
+        if self.options.verbose and verdict not in (MISSED, CRASH):
             print(f"{verdict} {kind}: {what}", flush=True)
-        if verdict not in (MISSED, CRASH):
+        if kind == "slow verifications":
+            print(f"slow: {what}", flush=True)
+        elif verdict not in (MISSED, CRASH):
             return
-        self.faults.append(f"{verdict} {kind}: {what}")
-        if not self.options.verbose:
+        else:
+            self.faults.append(f"{verdict} {kind}: {what}")
             print(self.faults[-1], flush=True)
         self.kept[kind, verdict] += 1
         if keep and self.kept[kind, verdict] <= 3:
@@ -549,7 +554,7 @@ class Judge:
             self.row(kind, counts)
             total.update(counts)
         self.row("all", total)
-        print(f"starts: {dict(self.starts)}; slowest verification: {self.slowest[0]:.1f} s")
+        print(f"starts: {dict(self.starts)}; slowest verification: {self.slowest[0]:.1f} s, {self.slowest[1]}")
         print(f"tracebacks of verify-bundle: {dict(self.tracebacks)}")
         for fault in self.faults:
             print(fault)
@@ -851,7 +856,7 @@ class Attacks:
             return CRASH, f"{what}: {crash[1]}"
         if verified.crash():
             return CRASH, f"{what}: {verified.crash()}"
-        verdict, seen = self.judge.verify(growing(base), up.system.data)
+        verdict, seen = self.judge.verify(growing(base), up.system.data, what)
         if verdict == CRASH:
             return CRASH, f"{what}: {seen}"
         if verified.status or verdict == FOUND or status:
