@@ -149,7 +149,7 @@ def kind(record):
 
 
 def end_text(cluster, sequence, digest):
-    return f"muster end 1\ncluster {cluster}\nsequence {sequence}\nrecord {digest.hex()}\n"
+    return f"muster end 2\ncluster {cluster}\nsequence {sequence}\nrecord {digest.hex()}\nend open\n"
 
 
 def witness(cluster, sequence, digest, key):
@@ -374,7 +374,7 @@ class Forger:
         if how == "removed":
             path.unlink()
         elif how == "garbled":
-            path.write_text("muster end 1\n")
+            path.write_text("muster end 2\n")
         elif how == "edited":
             old = path.read_text().splitlines()[-1]
             path.write_text(end_text(self.history.cluster, sequence, digest) + old + "\n")

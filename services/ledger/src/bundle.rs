@@ -41,6 +41,12 @@ pub enum BundleError {
         /// The last record of the log.
         head: Sequence,
     },
+    /// A signed bundle would say that the history verifies.
+    #[error("the history does not verify, and nothing of it is signed: {detail}")]
+    Unverified {
+        /// What is wrong.
+        detail: String,
+    },
     /// A line is not what it should be.
     #[error("line {line} of the bundle: {detail}")]
     Malformed {

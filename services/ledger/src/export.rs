@@ -6,6 +6,7 @@ use crate::{
     log::{Hash, LogError, NO_HASH},
     signing::Signer,
     storage::Storage,
+    verify::Verification,
 };
 use muster_schemas::ids::Sequence;
 use std::{io::Write, path::Path};
@@ -22,10 +23,11 @@ pub struct Exported {
 }
 
 /// Writes the records of a data folder from `first` to `last` (0: to the end) as a bundle, also beside a running
-/// ledger. Records that were archived come from the archives.
+/// ledger. Records that were archived come from the archives. What is signed was verified before, from `first` on.
 ///
 /// # Errors
-/// If a record is missing or damaged, or the output fails.
+/// If a record is missing or damaged, or the output fails; [`BundleError::Unverified`] if the bundle would be signed and the
+/// history does not verify.
 pub fn export(
     data_dir: &Path,
     first: Sequence,
@@ -42,6 +44,9 @@ pub fn export(
     }
     let identity = storage.identity()?;
     let signer = Signer::load(&storage.layout().key()).ok();
+    if signer.is_some() {
+        verify(&storage, first)?;
+    }
     let previous = hash_of(&storage, Sequence(first.0 - 1))?;
     let mut writer = Writer::new(output, &identity, first, last, &previous)?;
     storage.read(first, last, |stored| {
@@ -53,6 +58,14 @@ pub fn export(
     })?;
     writer.finish(signer.as_ref())?;
     Ok(Exported { first, last, signed: signer.is_some() })
+}
+
+fn verify(storage: &Storage, first: Sequence) -> Result<(), BundleError> {
+    let verified = Verification::begin(storage, first)?.advance(storage, u64::MAX, |_| {})?;
+    match verified.fault {
+        Some(fault) => Err(BundleError::Unverified { detail: fault.to_string() }),
+        None => Ok(()),
+    }
 }
 
 /// The hash of a record, wherever the record is.

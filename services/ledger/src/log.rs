@@ -331,9 +331,7 @@ impl Log {
         self.db
             .iterator_cf_opt(self.family(BY_JOB), options, IteratorMode::From(&last, Direction::Reverse))
             .filter(|entry| entry.as_ref().map_or(true, |(_, mark)| **mark == *DESCRIBES))
-            .map(|entry| {
-                entry.map(|(key, _)| Sequence(number(&key[16..]))).map_err(|error| self.storage("read", error))
-            })
+            .map(|entry| entry.map_err(|error| self.storage("read", error)).and_then(|(key, _)| self.sequence_in(&key)))
     }
 
     /// Records of a job, oldest first, from a sequence on, as [`Log::page`]. For an array those of its tasks too, for a
@@ -388,7 +386,7 @@ impl Log {
     /// Sequences of the records of exactly this job, array as a whole, or task.
     fn indexed(&self, job: JobId, from: Sequence) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
         self.keys(BY_JOB, job_key(job, from).to_vec(), job_key(job, Sequence(u64::MAX)).to_vec())
-            .map(|key| key.map(|key| Sequence(number(&key[16..]))))
+            .map(|key| self.sequence_in(&key?))
     }
 
     /// Sequences of the records of exactly this job, array as a whole, or task, that stand before another, newest first.
@@ -400,16 +398,23 @@ impl Log {
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(job_key(job, Sequence(0)));
         let last = job_key(job, Sequence(before.0.saturating_sub(1)));
-        self.db.iterator_cf_opt(self.family(BY_JOB), options, IteratorMode::From(&last, Direction::Reverse)).map(
-            |entry| entry.map(|(key, _)| Sequence(number(&key[16..]))).map_err(|error| self.storage("read", error)),
-        )
+        self.db
+            .iterator_cf_opt(self.family(BY_JOB), options, IteratorMode::From(&last, Direction::Reverse))
+            .map(|entry| entry.map_err(|error| self.storage("read", error)).and_then(|(key, _)| self.sequence_in(&key)))
     }
 
     /// Sequences of the records of all tasks of an array, in no order.
     fn indexed_tasks(&self, array: JobId) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
         let first = job_key(JobId::task(array.number, 0), Sequence(0)).to_vec();
         let last = job_key(JobId::task(array.number, u32::MAX), Sequence(u64::MAX)).to_vec();
-        self.keys(BY_JOB, first, last).map(|key| key.map(|key| Sequence(number(&key[16..]))))
+        self.keys(BY_JOB, first, last).map(|key| self.sequence_in(&key?))
+    }
+
+    /// The record that a key of the index by job names.
+    fn sequence_in(&self, key: &[u8]) -> Result<Sequence, LogError> {
+        let sequence = key.get(16..).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+        let sequence = sequence.ok_or_else(|| self.damaged("the index by job has a key of a wrong length"))?;
+        Ok(Sequence(u64::from_be_bytes(sequence)))
     }
 
     /// The keys of a family from `first` up to `last`, which are as long as every key of it.
@@ -440,12 +445,14 @@ impl Log {
             .collect()
     }
 
-    /// The last record that a checkpoint signed; 0 if there is none.
+    /// The last record that a checkpoint signed; 0 if there is none. What the index says of records that are not there does not
+    /// count.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn last_signed(&self) -> Result<Sequence, LogError> {
-        match self.db.iterator_cf(self.family(CHECKPOINTS), IteratorMode::End).next() {
+        let head = self.head()?.sequence.0.to_be_bytes();
+        match self.db.iterator_cf(self.family(CHECKPOINTS), IteratorMode::From(&head, Direction::Reverse)).next() {
             Some(Ok((of, _))) => Ok(Sequence(number(&of))),
             Some(Err(error)) => Err(self.storage("read", error)),
             None => Ok(Sequence(0)),
@@ -621,6 +628,9 @@ impl Entries<'_> {
             self.inner.status().map_err(|error| self.log.storage("read", error))?;
             return Ok(None);
         }
-        Ok(self.inner.item().map(|(key, value)| Stored { sequence: Sequence(number(key)), value }))
+        let Some((key, value)) = self.inner.item() else { return Ok(None) };
+        let sequence = <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes).filter(|number| *number > 0);
+        let sequence = sequence.ok_or_else(|| self.log.damaged("a record stands under a key that is no sequence"))?;
+        Ok(Some(Stored { sequence: Sequence(sequence), value }))
     }
 }

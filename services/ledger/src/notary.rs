@@ -6,6 +6,7 @@ use crate::{
     log::Head,
     signing::Signer,
     storage::Storage,
+    witness::End,
 };
 use muster_schemas::{event::uuid_bytes::UuidBytes, ids::Sequence};
 use std::{
@@ -57,7 +58,7 @@ impl Notary {
                 }
                 is_failing = signed.is_err();
             }
-            self.sign()
+            self.close()
         };
         let thread = std::thread::Builder::new().name("muster-notary".to_owned()).spawn(run)?;
         Ok(RunningNotary { stop, thread })
@@ -73,15 +74,27 @@ impl Notary {
     fn sign(&mut self) -> io::Result<()> {
         let head = *self.head.borrow();
         if head.sequence > self.witnessed {
-            self.storage.bear_witness(self.cluster_id, head, &self.signer)?;
+            self.storage.bear_witness(self.cluster_id, head, End::Open, &self.signer)?;
             self.witnessed = head.sequence;
         }
         Ok(())
     }
+
+    /// Signs that the log ends here. Where the last write failed, what the log has is not known well enough to say that.
+    fn close(&mut self) -> io::Result<()> {
+        let head = *self.head.borrow();
+        let found = self.storage.log().and_then(|log| log.head());
+        match found {
+            Ok(found) if found.sequence == head.sequence && found.hash == head.hash => {
+                self.storage.bear_witness(self.cluster_id, head, End::Closed, &self.signer)
+            }
+            _ => self.sign(),
+        }
+    }
 }
 
 impl RunningNotary {
-    /// Signs the end that the log has now, and ends.
+    /// Signs that the log ends where it does now, and ends.
     pub(crate) async fn stop(self) -> io::Result<()> {
         let Self { stop, thread } = self;
         drop(stop);

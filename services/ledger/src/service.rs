@@ -20,7 +20,7 @@ use crate::{
     signing::{self, Signer},
     storage::{Layout, StateAfter, Storage},
     tokens::JobTokens,
-    witness::{self, Unsigned},
+    witness::{self, End as LogEnd, Unsigned},
 };
 use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
@@ -281,7 +281,9 @@ pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
     heed_witness(&storage, config, head)?;
     let StateAfter { state, hash } = storage.state_after(head.sequence)?;
     ensure!(hash == head.hash, "record {} is not the one that the records before it lead to", head.sequence);
-    storage.bear_witness(storage.identity()?.cluster_id, head, &signer).context("signing the end of the log")?;
+    storage
+        .bear_witness(storage.identity()?.cluster_id, head, LogEnd::Open, &signer)
+        .context("signing the end of the log")?;
     let tokens = Arc::new(JobTokens::new(&signer, config.public_address.clone()));
     Ok(Opened { storage: Arc::new(storage), signer: Arc::new(signer), tokens, state, head })
 }
@@ -376,7 +378,7 @@ fn initialise(storage: &Storage, signer: &Signer, now: Timestamp) -> anyhow::Res
     };
     let mut batch = log.batch(Head::EMPTY);
     batch.append(&record, None)?;
-    storage.bear_witness(cluster_id, batch.head(), signer).context("signing the end of the log")?;
+    storage.bear_witness(cluster_id, batch.head(), LogEnd::Open, signer).context("signing the end of the log")?;
     batch.commit().map_err(|(error, _)| error)?;
     Ok(())
 }

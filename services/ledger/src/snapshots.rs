@@ -23,23 +23,30 @@ use muster_schemas::{
     ids::Sequence,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     fs,
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 const MAGIC: &[u8; 8] = b"MUSTERSN";
 const LAYOUT: u32 = 2;
 const HEADER_BYTES: usize = 156;
 const EXTENSION: &str = "snapshot";
+/// Snapshots whose bodies are kept in memory while they are given part by part.
+const BODIES_IN_PARTS: usize = 2;
+/// Who has not asked for the next part for so long does not want it.
+const BETWEEN_PARTS: Duration = Duration::from_secs(30);
 
 /// The snapshots of one log.
 pub struct Snapshots {
     folder: PathBuf,
     /// Those that were looked at since this program started, and whether they can be used.
     known: Mutex<BTreeMap<Sequence, bool>>,
+    /// Bodies that are being given part by part, and when each was last asked for.
+    in_parts: Mutex<VecDeque<(Sequence, Instant, Arc<Vec<u8>>)>>,
 }
 
 /// A snapshot that is whole and signed.
@@ -63,7 +70,7 @@ struct Header {
 impl Snapshots {
     /// Those in a folder, which need not exist.
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), known: Mutex::default() }
+        Self { folder: folder.to_owned(), known: Mutex::default(), in_parts: Mutex::default() }
     }
 
     /// Sequences of all that are there and are not known to be bad, in order.
@@ -125,17 +132,43 @@ impl Snapshots {
         Ok(Snapshot { sequence, record_hash, body })
     }
 
-    /// At most `max_bytes` of the body of a snapshot from an offset on, and how many bytes it has in all.
+    /// At most `max_bytes` of the body of a snapshot from an offset on, and how many bytes it has in all. The file is read and
+    /// checked once for all parts: it may have been altered since it was found to be good.
     ///
     /// # Errors
-    /// If it cannot be read.
-    pub fn part(&self, sequence: Sequence, offset: u64, max_bytes: usize) -> io::Result<(Vec<u8>, u64)> {
-        let mut file = fs::File::open(self.path(sequence))?;
-        let header = read_header(&mut file)?;
-        file.seek(SeekFrom::Start((HEADER_BYTES as u64).saturating_add(offset)))?;
-        let mut part = Vec::new();
-        file.take(max_bytes as u64).read_to_end(&mut part)?;
-        Ok((part, header.body_bytes))
+    /// As [`Self::read`].
+    pub fn part(
+        &self,
+        sequence: Sequence,
+        identity: &Identity,
+        offset: u64,
+        max_bytes: usize,
+    ) -> io::Result<(Vec<u8>, u64)> {
+        let body = match self.in_parts(sequence) {
+            Some(body) if offset > 0 => body,
+            _ => Arc::new(self.read(sequence, identity)?.body),
+        };
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(body.len());
+        let to = from.saturating_add(max_bytes).min(body.len());
+        if to < body.len() {
+            self.keep_for_parts(sequence, Arc::clone(&body));
+        }
+        Ok((body[from..to].to_vec(), body.len() as u64))
+    }
+
+    /// Takes out a body that is being given. One that nobody asks for any more is dropped.
+    fn in_parts(&self, sequence: Sequence) -> Option<Arc<Vec<u8>>> {
+        let mut bodies = self.in_parts.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.retain(|(_, asked, _)| asked.elapsed() < BETWEEN_PARTS);
+        let at = bodies.iter().position(|(of, ..)| *of == sequence)?;
+        bodies.remove(at).map(|(.., body)| body)
+    }
+
+    fn keep_for_parts(&self, sequence: Sequence, body: Arc<Vec<u8>>) {
+        let mut bodies = self.in_parts.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.retain(|(of, ..)| *of != sequence);
+        bodies.truncate(BODIES_IN_PARTS - 1);
+        bodies.push_front((sequence, Instant::now(), body));
     }
 
     /// Signs and stores a snapshot: whole or not at all. One that is there already is replaced.
@@ -267,7 +300,7 @@ mod tests {
         assert_eq!(kept.snapshots.list(), [Sequence(10), Sequence(20)]);
         let found = kept.read(20).unwrap();
         assert_eq!((found.sequence, found.record_hash, found.body), (Sequence(20), [7; 32], vec![20; 1000]));
-        let (part, total) = kept.snapshots.part(Sequence(20), 900, 400).unwrap();
+        let (part, total) = kept.snapshots.part(Sequence(20), &kept.identity, 900, 400).unwrap();
         assert_eq!((part.len(), total), (100, 1000));
         kept.snapshots.note(Sequence(20), false);
         assert_eq!((kept.snapshots.list(), kept.snapshots.bad()), (vec![Sequence(10)], vec![Sequence(20)]));

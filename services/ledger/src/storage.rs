@@ -7,7 +7,7 @@ use crate::{
     retention,
     signing::Signer,
     snapshots::{Snapshot, Snapshots},
-    witness::{self, Witness},
+    witness::{self, End, Witness},
 };
 use muster_domain::State;
 use muster_schemas::{event::uuid_bytes::UuidBytes, ids::Sequence};
@@ -119,11 +119,18 @@ impl Storage {
     /// As [`Log::open_read_only`]; [`LogError::Witness`] if the log is not what it was.
     pub fn open_read_only(data_dir: &Path) -> Result<Self, LogError> {
         let layout = Layout::new(data_dir);
-        // Before the log, which then has at least what the witness tells of.
-        let found = Witness::load(&layout.witness());
-        let log = Log::open_read_only(&layout.log())?;
-        let witness = witness::check(found, &log)?;
-        Ok(Self::assemble(layout, log, None, witness))
+        loop {
+            // Before the log, which then has at least what the witness tells of.
+            let found = Witness::load(&layout.witness());
+            let log = Log::open_read_only(&layout.log())?;
+            let is_closed = matches!(found, Ok(Some(Witness { end: End::Closed, .. })));
+            match witness::check(found, &log) {
+                Ok(witness) => return Ok(Self::assemble(layout, log, None, witness)),
+                // A ledger has started meanwhile, and writes.
+                Err(_) if is_closed && !is_closed_at(&layout) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn assemble(layout: Layout, log: Log, retention: Option<retention::Commands>, witness: Option<Witness>) -> Self {
@@ -204,8 +211,8 @@ impl Storage {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn bear_witness(&self, cluster_id: UuidBytes, head: Head, signer: &Signer) -> io::Result<()> {
-        Witness::sign(cluster_id, head, signer).store(&self.layout.witness())
+    pub fn bear_witness(&self, cluster_id: UuidBytes, head: Head, end: End, signer: &Signer) -> io::Result<()> {
+        Witness::sign(cluster_id, head, end, signer).store(&self.layout.witness())
     }
 
     /// Whose log it is.
@@ -290,9 +297,16 @@ impl Storage {
         max_bytes: usize,
     ) -> Result<Option<(Sequence, Vec<u8>, u64)>, BundleError> {
         for sequence in self.snapshots.list().into_iter().rev().filter(|sequence| *sequence <= at_or_before) {
-            if self.snapshots.is_known_good(sequence) || self.restore(sequence)?.is_some() {
-                let (part, total) = self.snapshots.part(sequence, offset, max_bytes)?;
-                return Ok(Some((sequence, part, total)));
+            if !self.snapshots.is_known_good(sequence) && self.restore(sequence)?.is_none() {
+                continue;
+            }
+            match self.snapshots.part(sequence, &self.identity()?, offset, max_bytes) {
+                Ok((part, total)) => return Ok(Some((sequence, part, total))),
+                Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                    tracing::warn!(%sequence, %error, "a snapshot is not what it was, and is skipped");
+                    self.snapshots.note(sequence, false);
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(None)
@@ -354,4 +368,9 @@ fn make_private(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }
+}
+
+/// Whether the witness of a folder says that no ledger writes its log.
+fn is_closed_at(layout: &Layout) -> bool {
+    matches!(Witness::load(&layout.witness()), Ok(Some(Witness { end: End::Closed, .. })))
 }

@@ -229,7 +229,7 @@ fn is_fault(error: &BundleError) -> bool {
         BundleError::Log(error) => {
             matches!(error, LogError::DamagedRecord { .. } | LogError::Damaged { .. } | LogError::Witness { .. })
         }
-        BundleError::Io(_) | BundleError::NoSuchRange { .. } => false,
+        BundleError::Io(_) | BundleError::NoSuchRange { .. } | BundleError::Unverified { .. } => false,
     }
 }
 

@@ -26,8 +26,32 @@ pub struct Witness {
     pub sequence: Sequence,
     /// Its hash.
     pub hash: Hash,
+    /// Whether the log may go on behind it.
+    pub end: End,
     cluster_id: UuidBytes,
     signature: SignatureBytes,
+}
+
+/// Whether a log goes on behind the record that a witness tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A ledger is writing it, or was killed.
+    Open,
+    /// The ledger stopped there: nothing can stand behind it until the next start.
+    Closed,
+}
+
+impl End {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        [Self::Open, Self::Closed].into_iter().find(|end| end.word() == word)
+    }
 }
 
 /// Records at the end of a log that no signature covers.
@@ -41,10 +65,10 @@ pub struct Unsigned {
 
 impl Witness {
     /// The witness of a record, signed.
-    pub fn sign(cluster_id: UuidBytes, head: Head, signer: &Signer) -> Self {
+    pub fn sign(cluster_id: UuidBytes, head: Head, end: End, signer: &Signer) -> Self {
         let Head { sequence, hash, .. } = head;
-        let signature = signer.sign(text(cluster_id, sequence, &hash).as_bytes());
-        Self { sequence, hash, cluster_id, signature }
+        let signature = signer.sign(text(cluster_id, sequence, &hash, end).as_bytes());
+        Self { sequence, hash, end, cluster_id, signature }
     }
 
     /// Replaces the file with this one. After a crash of the machine it is this or an earlier one, whole.
@@ -76,7 +100,7 @@ impl Witness {
 
     fn render(&self) -> String {
         let signature = hex(&[self.signature.r, self.signature.s].concat());
-        format!("{}signature {signature}\n", text(self.cluster_id, self.sequence, &self.hash))
+        format!("{}signature {signature}\n", self.text())
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -85,23 +109,27 @@ impl Witness {
         let cluster_id = UuidBytes(*uuid::Uuid::parse_str(field("cluster")?).ok()?.as_bytes());
         let sequence = Sequence(field("sequence")?.parse().ok()?);
         let hash = from_hex(field("record")?)?.try_into().ok()?;
+        let end = End::parse(field("end")?)?;
         let signature = signing::signature_from_hex(field("signature")?)?;
-        let witness = Self { sequence, hash, cluster_id, signature };
+        let witness = Self { sequence, hash, end, cluster_id, signature };
         // There is one way to write it, so that no change of the file is without a meaning.
         (witness.render() == text).then_some(witness)
     }
 
-    /// Checks that it was signed by the key of a log, and that the log has its record.
+    fn text(&self) -> String {
+        text(self.cluster_id, self.sequence, &self.hash, self.end)
+    }
+
+    /// Checks that it was signed by the key of a log, and that the log has its record, and no other behind it if it was closed there.
     ///
     /// # Errors
     /// [`LogError::Witness`] if not; else as reading the log fails.
     pub(crate) fn check(&self, log: &Log, identity: &Identity) -> Result<(), LogError> {
         let objection = |detail: String| Err(LogError::Witness { folder: log.folder().to_owned(), detail });
-        let text = text(self.cluster_id, self.sequence, &self.hash);
         if self.cluster_id != identity.cluster_id {
             return objection("its witness is of another cluster".into());
         }
-        if !signing::is_signed(&identity.public_key, text.as_bytes(), &self.signature) {
+        if !signing::is_signed(&identity.public_key, self.text().as_bytes(), &self.signature) {
             return objection("its witness is not signed by the key of the log".into());
         }
         let (last, durable) = (log.head()?.sequence, self.sequence);
@@ -113,6 +141,12 @@ impl Witness {
         }
         if log.hash_of(durable)? != self.hash {
             return objection(format!("record {durable} is not the one that was durable once: history was rewritten"));
+        }
+        if self.end == End::Closed && last > durable {
+            let added = last.0 - durable.0;
+            return objection(format!(
+                "its ledger stopped at record {durable}, and {added} records were added behind it since"
+            ));
         }
         Ok(())
     }
@@ -166,8 +200,8 @@ impl Unsigned {
 }
 
 /// The text that a witness's signature is of; `docs/audit.md` describes it.
-fn text(cluster_id: UuidBytes, sequence: Sequence, hash: &Hash) -> String {
-    format!("muster end 1\ncluster {cluster_id}\nsequence {sequence}\nrecord {}\n", hex(hash))
+fn text(cluster_id: UuidBytes, sequence: Sequence, hash: &Hash, end: End) -> String {
+    format!("muster end 2\ncluster {cluster_id}\nsequence {sequence}\nrecord {}\nend {}\n", hex(hash), end.word())
 }
 
 #[cfg(test)]
@@ -181,7 +215,7 @@ mod tests {
         assert_eq!(Witness::load(&path).unwrap(), None);
         let signer = Signer::load_or_draft(&folder.path().join("key")).unwrap();
         let head = Head { sequence: Sequence(7), hash: [3; 32], time: Timestamp(5) };
-        let witness = Witness::sign(UuidBytes([9; 16]), head, &signer);
+        let witness = Witness::sign(UuidBytes([9; 16]), head, End::Open, &signer);
         witness.store(&path).unwrap();
         assert_eq!(Witness::load(&path).unwrap(), Some(witness));
         let whole = fs::read(&path).unwrap();
@@ -193,8 +227,7 @@ mod tests {
             fs::write(&path, &altered).unwrap();
             let still = Witness::load(&path).ok().flatten();
             let is_signed = still.is_some_and(|found| {
-                let text = text(found.cluster_id, found.sequence, &found.hash);
-                signing::is_signed(&signer.public_key(), text.as_bytes(), &found.signature)
+                signing::is_signed(&signer.public_key(), found.text().as_bytes(), &found.signature)
             });
             assert!(!is_signed, "altered at {at}");
         }

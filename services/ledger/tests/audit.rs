@@ -289,7 +289,9 @@ async fn a_forged_checkpoint_is_found_by_both() {
     let forged = Log::open_read_only(&log).unwrap();
     let (cluster_id, head) = (forged.identity().unwrap().unwrap().cluster_id, forged.head().unwrap());
     let key = Signer::load(&folder.path().join("ledger.key")).unwrap();
-    Witness::sign(cluster_id, head, &key).store(&folder.path().join("ledger/witness")).unwrap();
+    Witness::sign(cluster_id, head, muster_ledger::witness::End::Open, &key)
+        .store(&folder.path().join("ledger/witness"))
+        .unwrap();
 
     let found = verify_folder(folder.path(), |_| {}).unwrap();
     assert!(found.fault.as_ref().is_some_and(|fault| fault.contains("not the cluster's")), "{found:?}");

@@ -12,7 +12,7 @@ use muster_ledger::{
     storage::Storage,
     verify::Progress,
     verify_folder,
-    witness::Witness,
+    witness::{End, Witness},
 };
 use muster_schemas::{
     codec,
@@ -137,7 +137,7 @@ async fn history_behind_the_last_checkpoint_cannot_be_rewritten() {
         let log = muster_ledger::log::Log::open_read_only(&log).unwrap();
         (log.identity().unwrap().unwrap().cluster_id, log.head().unwrap())
     };
-    Witness::sign(cluster_id, head, &signer).store(&witness_of(folder.path())).unwrap();
+    Witness::sign(cluster_id, head, End::Open, &signer).store(&witness_of(folder.path())).unwrap();
     both_object(folder.path(), "not signed by the key").await;
 
     let accepting = Config { accept_log_end: true, ..config(folder.path()) };
@@ -161,6 +161,136 @@ async fn a_log_that_lost_its_signed_end_is_told_with_the_remedy() {
         both_object(folder.path(), "was durable once").await;
         assert!(objection(folder.path()).unwrap().contains("records are gone"));
     }
+}
+
+/// The log's families, opened as somebody does who knows RocksDB.
+fn in_the_log(folder: &Path, change: impl FnOnce(&rocksdb::DB)) {
+    let log = folder.join("ledger/log");
+    let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
+    let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), &log, &families).unwrap();
+    change(&db);
+}
+
+/// A record behind the last one, with a right chain, and another owner.
+fn add_behind_the_end(folder: &Path) {
+    in_the_log(folder, |db| {
+        let records = db.cf_handle("records").unwrap();
+        let (_, last) = db.iterator_cf(records, rocksdb::IteratorMode::End).next().unwrap().unwrap();
+        let mut record: Record = codec::decode(&last[32..]).unwrap();
+        record.sequence = record.sequence.next();
+        of_mallory(&mut record);
+        let mut added = blake3::hash(&last).as_bytes().to_vec();
+        codec::encode_into(&record, &mut added).unwrap();
+        db.put_cf(records, record.sequence.0.to_be_bytes(), added).unwrap();
+    });
+}
+
+async fn stopped() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(config(folder.path())).await;
+    ledger.submit(3).await;
+    ledger.stop().await;
+    folder
+}
+
+/// Where the ledger stopped cleanly nothing comes behind it. Behind the end of one that was killed it can be a record of the last
+/// moment. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_behind_the_end_of_a_clean_stop_is_told() {
+    let folder = stopped().await;
+    assert_eq!(objection(folder.path()), None);
+    add_behind_the_end(folder.path());
+    both_object(folder.path(), "1 records were added behind it").await;
+
+    let folder = tempfile::tempdir().unwrap();
+    killed(folder.path()).await;
+    add_behind_the_end(folder.path());
+    let found = verify_folder(folder.path(), |_| {}).unwrap();
+    assert_eq!((found.fault, found.unsigned.records), (None, 1));
+}
+
+/// A key that is no sequence is passed over by none of those who read records. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_under_a_key_that_is_no_sequence_is_told() {
+    for key in [&[0; 8][..], &[0, 0, 1], &[0, 0, 0, 0, 0, 0, 0, 2, 0]] {
+        let folder = stopped().await;
+        in_the_log(folder.path(), |db| {
+            let records = db.cf_handle("records").unwrap();
+            let value = db.get_cf(records, 2_u64.to_be_bytes()).unwrap().unwrap();
+            db.put_cf(records, key, value).unwrap();
+        });
+        let found = objection(folder.path()).unwrap_or_default();
+        assert!(found.contains("a key that is no sequence"), "{key:?}: {found}");
+    }
+}
+
+/// What the indexes have under keys of a wrong length is an error for who asks. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_with_a_key_of_a_wrong_length_is_an_error() {
+    let folder = stopped().await;
+    in_the_log(folder.path(), |db| {
+        let by_job = db.cf_handle("by_job").unwrap();
+        let (key, value) = db.iterator_cf(by_job, rocksdb::IteratorMode::Start).next().unwrap().unwrap();
+        db.put_cf(by_job, &key[..15], &value).unwrap();
+        db.put_cf(by_job, &key[..23], &value).unwrap();
+    });
+    let log = muster_ledger::log::Log::open_read_only(&folder.path().join("ledger/log")).unwrap();
+    let found = log.history(muster_schemas::JobId::job(1), Sequence(1), usize::MAX);
+    assert!(found.as_ref().is_err_and(|error| error.to_string().contains("wrong length")), "{found:?}");
+}
+
+/// A checkpoint of a record that is not there is believed by nobody: the next checkpoints are made all the same. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_tells_of_a_checkpoint_to_come_stops_none() {
+    let folder = stopped().await;
+    in_the_log(folder.path(), |db| {
+        let checkpoints = db.cf_handle("checkpoints").unwrap();
+        db.put_cf(checkpoints, [0xff; 8], 5_u64.to_be_bytes()).unwrap();
+    });
+    let found = objection(folder.path()).unwrap_or_default();
+    assert!(found.contains("index of checkpoints"), "{found}");
+    let log = muster_ledger::log::Log::open_read_only(&folder.path().join("ledger/log")).unwrap();
+    let signed = log.last_signed().unwrap();
+    assert!(signed > Sequence(0) && signed < log.head().unwrap().sequence, "{signed}");
+}
+
+/// A bundle that is signed says that the history holds, so nothing is signed that the verification rejects. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_verify_is_not_signed_by_an_export() {
+    let folder = tempfile::tempdir().unwrap();
+    killed(folder.path()).await;
+    let export = || muster_ledger::export(folder.path(), Sequence(1), Sequence(0), Vec::new(), |_| {});
+    assert!(export().unwrap().signed);
+    add_behind_the_end(folder.path());
+    let last = verify_folder(folder.path(), |_| {}).unwrap().verified;
+    forge(folder.path(), last, |record| record.time = record.time.plus_micros(100_000_000));
+    let refused = export().unwrap_err().to_string();
+    assert!(refused.contains("does not verify") && refused.contains("no signature covers"), "{refused}");
+    fs::remove_file(folder.path().join("ledger.key")).unwrap();
+    assert!(!export().unwrap().signed);
+}
+
+/// A snapshot that was good when the ledger looked is looked at again before it is given to anybody. M-LOG-12
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_forged_under_a_running_ledger_is_not_given() {
+    let folder = tempfile::tempdir().unwrap();
+    with_snapshot(folder.path()).await;
+    let forged = forged_snapshot(folder.path());
+    let other = Signer::load_or_draft(&folder.path().join("other")).unwrap();
+    let ledger = Ledger::start(busy(folder.path())).await;
+    let snapshot = async || {
+        let query = Query::Snapshot { at_or_before: Some(Sequence(1000)), offset: 0 };
+        let QueryAnswer::Snapshot { part, .. } = ledger.client.query(&query).await.unwrap() else {
+            panic!("no snapshot")
+        };
+        part
+    };
+    let truly = snapshot().await;
+    assert!(State::from_snapshot_bytes(&truly).is_ok());
+    store(folder.path(), &forged, &other);
+    let given = snapshot().await;
+    assert!(given.is_empty() || given == truly, "what was forged is given");
+    ledger.stop().await;
 }
 
 /// What is unsigned is told: how many records, and since when. A ledger never leaves a minute of them. M-LOG-9
@@ -361,7 +491,7 @@ async fn a_first_start_can_be_interrupted_anywhere() {
     let empty = Storage::open(other.path(), muster_ledger::retention::Commands::seconds(0)).unwrap();
     let signer = Signer::load_or_draft(&other.path().join("ledger.key")).unwrap();
     let head = muster_ledger::log::Head { sequence: Sequence(1), ..muster_ledger::log::Head::EMPTY };
-    empty.bear_witness(muster_schemas::event::uuid_bytes::UuidBytes([1; 16]), head, &signer).unwrap();
+    empty.bear_witness(muster_schemas::event::uuid_bytes::UuidBytes([1; 16]), head, End::Open, &signer).unwrap();
     drop(empty);
     Ledger::start(config(other.path())).await.stop().await;
     assert_eq!(objection(other.path()), None);

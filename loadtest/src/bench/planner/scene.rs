@@ -189,7 +189,18 @@ impl Scene {
 }
 
 fn queued(id: JobId, demand: Arc<Demand>, holder: Arc<Holder>, arrival: Timestamp) -> QueuedJob {
-    QueuedJob { id, tasks: None, demand, holder, priority: 0, arrival, attributes: None, slot: None, activation: None }
+    QueuedJob {
+        id,
+        tasks: None,
+        demand,
+        holder,
+        priority: 0,
+        is_list: false,
+        arrival,
+        attributes: None,
+        slot: None,
+        activation: None,
+    }
 }
 
 fn holder(number: usize) -> Arc<Holder> {
