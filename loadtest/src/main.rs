@@ -74,3 +74,45 @@ async fn interruption() -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a page tells to type of this program: lines of its blocks, and what stands in the text as `muster-loadtest ...` or, in
+    /// its tables, as `bench ...`.
+    fn commands(page: &str) -> Vec<String> {
+        let mut commands = Vec::new();
+        let mut is_block = false;
+        for line in page.lines() {
+            if line.starts_with("```") {
+                is_block = !is_block;
+            } else if is_block {
+                let typed = line.split(" #").next().unwrap_or_default().trim();
+                commands.extend(typed.strip_prefix("muster-loadtest ").map(str::to_owned));
+            } else {
+                let quoted = line.split('`').skip(1).step_by(2);
+                let typed = |quoted: &str| match quoted.strip_prefix("muster-loadtest ") {
+                    Some(typed) => Some(typed.to_owned()),
+                    None => quoted.starts_with("bench ").then(|| quoted.to_owned()),
+                };
+                commands.extend(quoted.filter_map(typed));
+            }
+        }
+        commands
+    }
+
+    #[test]
+    fn the_chapter_on_performance_names_commands_that_there_are() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/performance.md");
+        let page = std::fs::read_to_string(page).expect("a chapter");
+        let commands = commands(&page);
+        assert!(commands.len() > 40, "{commands:?}");
+        for command in commands {
+            let words = ["muster-loadtest"].into_iter().chain(command.split_whitespace());
+            if let Err(error) = Cli::try_parse_from(words) {
+                panic!("docs/performance.md: `{command}`: {error}");
+            }
+        }
+    }
+}

@@ -557,6 +557,18 @@ pub enum Reply {
     Epoch(u64),
 }
 
+/// What kind of fault a verification found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// Something contradicts: it was altered, removed or added.
+    Invalid,
+    /// Something cannot be read any more.
+    Damaged,
+    /// Nothing contradicts, but no signature covers the end, or it could not be compared.
+    Unproven,
+}
+
 /// Why a command was refused. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[error("{message}")]
@@ -706,6 +718,8 @@ pub enum QueryAnswer {
         unsigned_since: Option<Timestamp>,
         /// What is wrong, if something is: the first fault.
         fault: Option<String>,
+        /// What kind of fault it is.
+        fault_kind: Option<FaultKind>,
     },
     /// It cannot be answered.
     Refused(Refusal),

@@ -199,6 +199,12 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
+/// Two sizes that stand beside each other, as [`size_text`]; in bytes if they would read alike.
+pub fn size_texts(one: u64, other: u64) -> (String, String) {
+    let texts = (size_text(one), size_text(other));
+    if texts.0 == texts.1 && one != other { (format!("{one} bytes"), format!("{other} bytes")) } else { texts }
+}
+
 /// How a property stands to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

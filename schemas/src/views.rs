@@ -22,7 +22,7 @@ pub use timetable::*;
 
 use crate::{
     cluster::QueueSpec,
-    command::{JobSelection, Refusal, RefusalCode},
+    command::{FaultKind, JobSelection, Refusal, RefusalCode},
     event::{FurtherChange, JobChange, NodeExit, StopReason},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
@@ -918,6 +918,9 @@ pub struct VerifyProgress {
     pub unsigned_since: Option<Timestamp>,
     /// What is wrong, if something is: the first fault. It ends the verification.
     pub fault: Option<String>,
+    /// What kind of fault it is; left out if it is not known, because the verification could not be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault_kind: Option<FaultKind>,
 }
 
 /// Why a request was not done. Nothing changed.

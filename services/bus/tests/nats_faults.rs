@@ -244,6 +244,18 @@ async fn servers_and_clients_know_each_other_by_certificates() {
     }
 }
 
+/// The certificate of an authority is what one has at hand, and no server's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_authority_that_is_used_as_a_server_is_told_in_words() {
+    let file = |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls").join(name);
+    let (certificate, key) = (file("authority.pem"), file("authority.key"));
+    let server = NatsServer::start_with(&format!("tls {{ cert_file: {certificate:?}, key_file: {key:?} }}"));
+    let trusting =
+        muster_bus::NatsConfig { tls_ca_file: Some(certificate), tls_required: true, ..config(&server) };
+    let error = soon("the refusal", NatsBus::connect(trusting)).await.expect_err("it is no server's");
+    assert!(error.to_string().contains("it shows the certificate of an authority (CA:TRUE)"), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wrong_configurations_are_refused() {
     let server = NatsServer::start();

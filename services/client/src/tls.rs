@@ -43,13 +43,21 @@ fn failed(address: &str, error: io::Error) -> ClientError {
 }
 
 fn untrusted(address: &str, error: rustls::Error) -> ClientError {
-    let remedy = match &error {
+    let why = match &error {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            "; name the site's own authority in MUSTER_CA"
+            format!("{error}; name the site's own authority in MUSTER_CA")
         }
-        _ => "",
+        // The library has no more than a word for it, and no value that could be matched.
+        rustls::Error::InvalidCertificate(CertificateError::Other(other))
+            if other.to_string().contains("CaUsedAsEndEntity") =>
+        {
+            "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it a certificate of \
+             its own (CA:FALSE), signed by that authority"
+                .to_owned()
+        }
+        _ => error.to_string(),
     };
-    ClientError::Protocol(format!("https://{address} is not trusted: {error}{remedy}"))
+    ClientError::Protocol(format!("https://{address} is not trusted: {why}"))
 }
 
 /// The host of a `HOST:PORT`, as its certificate has to name it.

@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{
     NodeId,
     cluster::{ClusterSettings, QueueSpec},
-    resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing, size_text},
+    resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing, size_texts},
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,7 +120,7 @@ fn too_much(
             .then(|| format!("it asks for {wanted} {what}, the nodes {which}of queue `{name}` have {found}"))
     };
     let has_memory = |what: &str, wanted: u64, found: u64| {
-        let (wanted_text, found_text) = sizes(wanted, found);
+        let (wanted_text, found_text) = size_texts(wanted, found);
         let nodes = format!("the nodes {which}of queue `{name}` have {found_text}");
         (wanted > found).then(|| format!("it asks for {wanted_text} of memory{what}, {nodes}"))
     };
@@ -134,9 +134,10 @@ fn too_much(
     }
     let (sockets, sockets_of_one) = sockets(request);
     let has_sockets = |node: &NodeSpec| u64::from(node.sockets.max(1));
-    has("cores", cores, total(&|node| u64::from(node.cores)))
-        .or_else(|| has("sockets", sockets, total(&has_sockets)))
+    // Who asks for sockets is told of sockets: the cores that they come to are no words of his.
+    has("sockets", sockets, total(&has_sockets))
         .or_else(|| has("sockets on one node", sockets_of_one, largest(nodes, &has_sockets)))
+        .or_else(|| has("cores", cores, total(&|node| u64::from(node.cores))))
         .or_else(|| has("GPUs", gpus, total(&|node| u64::from(requests::model_count(node, model)))))
         .or_else(|| has_memory("", memory_bytes, total(&|node| node.memory_bytes)))
         .or_else(|| {
@@ -159,12 +160,6 @@ fn sockets(request: &Request) -> (u64, u64) {
     let total = above.iter().fold(least, |product, part| product.saturating_mul(requests::least(part.count)));
     let is_by_node = above.iter().any(|part| part.level == Level::Node);
     (total, if is_by_node { least } else { 0 })
-}
-
-/// Two sizes in people's units, in bytes if they would read alike.
-fn sizes(one: u64, other: u64) -> (String, String) {
-    let texts = (size_text(one), size_text(other));
-    if texts.0 == texts.1 { (format!("{one} bytes"), format!("{other} bytes")) } else { texts }
 }
 
 /// Why a request's tasks have no room on as many nodes as it may have; `None` if they have, as far as is easily seen.

@@ -5,6 +5,7 @@ use crate::{
     budgets::{Admission, Budgets},
     caller::{Callers, Peer},
     error::ApiError,
+    gauges::Gauges,
     listings::Listings,
     live::Live,
     metrics::Metrics,
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     /// Taken by whoever has something planned: that may take all of a core for a while.
     pub(crate) plannings: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) gauges: Gauges,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -104,6 +106,7 @@ impl App {
             verifications: Arc::new(Semaphore::new(1)),
             plannings: Arc::new(Semaphore::new(MAX_PLANNINGS)),
             metrics: Arc::new(Metrics::new()),
+            gauges: Gauges::new(),
             shutdown,
         })))
     }
@@ -113,7 +116,7 @@ impl App {
         let app = self.clone();
         tokio::spawn(async move {
             let events = app.live.pump(app.bus.clone(), app.reader.clone(), &app.counts);
-            let gauges = crate::gauges::keep(&app.reader);
+            let gauges = app.gauges.keep(&app.reader);
             tokio::join!(events, gauges, app.reader.forget_past_states(), app.planning.forget());
         })
     }

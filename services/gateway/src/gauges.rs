@@ -7,11 +7,16 @@ use muster_schemas::{Sequence, job::JobState, views::NodeStateWord};
 use muster_telemetry::metrics::{Gauge, KeyValue, gauge};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Duration,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
-/// How often the numbers are made, if anything has changed.
+/// How often it is looked whether anything has changed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often the numbers of a large cluster are made, if anything has changed.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
+/// Nodes and jobs that are counted within a few milliseconds, however often that is.
+const FEW: usize = 10_000;
 
 /// A metric with labels that come and go: what is no more is told once more as nothing.
 struct Family {
@@ -88,29 +93,65 @@ impl Numbers {
     }
 }
 
-/// Keeps the numbers up to date, for ever.
-pub(crate) async fn keep(reader: &Reader) {
-    let mut nodes = Family::new("muster_nodes", "Nodes by state.", &["state"]);
-    let mut jobs = Family::new(
-        "muster_jobs",
-        "Jobs that are not over, by queue and state; each task of an array is one.",
-        &["queue", "state"],
-    );
-    let mut cores =
-        Family::new("muster_cores", "Cores: of all nodes, of those that are up, and those that runs have.", &["kind"]);
-    let mut licences =
-        Family::new("muster_licences", "Licences: how many there are, and how many runs have.", &["licence", "kind"]);
-    let mut counted = None::<Sequence>;
-    loop {
+/// The numbers, as they are shown.
+pub(crate) struct Gauges(Mutex<Shown>);
+
+struct Shown {
+    nodes: Family,
+    jobs: Family,
+    cores: Family,
+    licences: Family,
+    /// Up to which record, when, and out of how many nodes and jobs they were made.
+    counted: Option<(Sequence, Instant, usize)>,
+}
+
+impl Gauges {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Shown {
+            nodes: Family::new("muster_nodes", "Nodes by state.", &["state"]),
+            jobs: Family::new(
+                "muster_jobs",
+                "Jobs that are not over, by queue and state; each task of an array is one.",
+                &["queue", "state"],
+            ),
+            cores: Family::new(
+                "muster_cores",
+                "Cores: of all nodes, of those that are up, and those that runs have.",
+                &["kind"],
+            ),
+            licences: Family::new(
+                "muster_licences",
+                "Licences: how many there are, and how many runs have.",
+                &["licence", "kind"],
+            ),
+            counted: None,
+        }))
+    }
+
+    /// Makes the numbers anew if anything has changed. Those of a large cluster may be some seconds old.
+    pub(crate) fn count(&self, reader: &Reader) {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = reader.projection().sequence();
-        if counted != Some(sequence) {
-            counted = Some(sequence);
-            let numbers = reader.projection().read(Numbers::of);
-            nodes.tell(numbers.nodes);
-            jobs.tell(numbers.jobs);
-            cores.tell(numbers.cores);
-            licences.tell(numbers.licences);
+        let is_new_enough = shown.counted.is_some_and(|(of, at, items)| {
+            of == sequence || items > FEW && at.elapsed() < COUNT_EVERY
+        });
+        if is_new_enough {
+            return;
         }
-        tokio::time::sleep(COUNT_EVERY).await;
+        let (numbers, items) =
+            reader.projection().read(|state| (Numbers::of(state), state.nodes().count() + state.jobs().count()));
+        shown.counted = Some((sequence, Instant::now(), items));
+        shown.nodes.tell(numbers.nodes);
+        shown.jobs.tell(numbers.jobs);
+        shown.cores.tell(numbers.cores);
+        shown.licences.tell(numbers.licences);
+    }
+
+    /// Keeps them up to date, for ever: there are others who show them than those that count first.
+    pub(crate) async fn keep(&self, reader: &Reader) {
+        loop {
+            self.count(reader);
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 }

@@ -16,11 +16,13 @@
 mod batch;
 mod error;
 mod file_end;
+mod indexes;
 mod open;
 mod stored;
 
 pub use batch::{Added, Batch, CommandKey, Fingerprint, Remembered};
 pub use error::LogError;
+pub use indexes::{IndexEntry, Mark};
 pub use stored::{Head, Identity, Stored, check_link};
 
 use crate::retention;
@@ -290,10 +292,24 @@ impl Log {
     /// # Errors
     /// If it cannot be read or is damaged.
     pub fn answer(&self, command: &CommandKey) -> Result<Option<Remembered>, LogError> {
+        Ok(self.answer_with_time(command)?.map(|(_, remembered)| remembered))
+    }
+
+    /// The same, and when it was given.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn answer_with_time(&self, command: &CommandKey) -> Result<Option<(Timestamp, Remembered)>, LogError> {
         let found = self.db.get_pinned_cf(self.family(COMMANDS), command.0);
         let Some(value) = found.map_err(|error| self.storage("read", error))? else { return Ok(None) };
-        let payload = value.get(8..).unwrap_or_default();
-        Remembered::decode(payload).map(Some).map_err(|error| self.damaged(format!("the answer to a command: {error}")))
+        self.stored_answer(&value).map(Some)
+    }
+
+    fn stored_answer(&self, value: &[u8]) -> Result<(Timestamp, Remembered), LogError> {
+        let time = Timestamp(value.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes)));
+        let remembered = Remembered::decode(value.get(8..).unwrap_or_default());
+        let remembered = remembered.map_err(|error| self.damaged(format!("the answer to a command: {error}")))?;
+        Ok((time, remembered))
     }
 
     /// The record that a job or array was submitted with.
@@ -457,28 +473,6 @@ impl Log {
             Some(Err(error)) => Err(self.storage("read", error)),
             None => Ok(Sequence(0)),
         }
-    }
-
-    /// Reads all that is stored beside the records, so that damage is found that nobody has come across.
-    ///
-    /// # Errors
-    /// [`LogError::Damaged`] if a part of it is not what was written.
-    pub fn read_indexes(&self) -> Result<(), LogError> {
-        for family in FAMILIES.iter().filter(|family| **family != RECORDS) {
-            let mut options = ReadOptions::default();
-            options.set_verify_checksums(true);
-            options.fill_cache(false);
-            for entry in self.db.iterator_cf_opt(self.family(family), options, IteratorMode::Start) {
-                let damaged = |error: rocksdb::Error| match self.storage("read", error) {
-                    LogError::Damaged { folder, detail } => {
-                        LogError::Damaged { folder, detail: format!("its index `{family}`: {detail}") }
-                    }
-                    other => other,
-                };
-                entry.map_err(damaged)?;
-            }
-        }
-        Ok(())
     }
 
     /// At most `count` payloads of notifications that are not done, those of the oldest records first, behind the

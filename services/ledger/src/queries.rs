@@ -8,7 +8,7 @@ use crate::{
     log::{Head, LogError},
     storage::Storage,
     tokens::JobTokens,
-    verify::Verification,
+    verify::{Fault, Verification},
 };
 use muster_schemas::{
     command::{Query, QueryAnswer, Refusal, RefusalCode},
@@ -169,17 +169,18 @@ impl Queries {
             checkpoints,
             unsigned_records: progress.unsigned.records,
             unsigned_since: progress.unsigned.since,
-            fault: progress.fault,
+            fault_kind: progress.fault.as_ref().map(|fault| fault.kind),
+            fault: progress.fault.map(|fault| fault.detail),
         })
     }
 
     /// What is wrong if the state in memory is not the one that the records lead to. Only for who had all records verified: the loop
     /// computes the digest, and shall not do so for little.
-    fn compare_live(&self, verification: &mut Verification) -> Result<Option<String>, BundleError> {
+    fn compare_live(&self, verification: &mut Verification) -> Result<Option<Fault>, BundleError> {
         let Some((sequence, digest)) = self.engine.digest() else {
-            return Ok(Some(
-                "the state in memory could not be compared with the log: the ledger is not able to tell it now".into(),
-            ));
+            return Ok(Some(Fault::unproven(
+                "the state in memory could not be compared with the log: the ledger is not able to tell it now",
+            )));
         };
         let more = sequence.0.saturating_sub(verification.verified().0);
         let progress = verification.advance(&self.storage, more, |_| {})?;
@@ -188,9 +189,9 @@ impl Queries {
         }
         let is_same = verification.verified() == sequence && verification.state_digest() == digest;
         let fault = || {
-            format!(
+            Fault::invalid(format!(
                 "the state in memory after record {sequence} is not the one that the records lead to: restart the ledger"
-            )
+            ))
         };
         Ok((!is_same).then(fault))
     }

@@ -1,20 +1,27 @@
 //! Verifying the log: that nobody altered, removed or inserted a record, that the checkpoints and the witness of the end are signed by
-//! the cluster's key, that replaying the records gives the states that were signed, and that the indexes can be read.
+//! the cluster's key, that replaying the records gives the states that were signed, and that the indexes say what the records say.
+
+mod indexes;
 
 use crate::{
     bundle::BundleError,
-    log::{Hash, Identity, LogError, Stored, check_link},
+    log::{Hash, Head, Identity, Log, LogError, Stored, check_link},
     signing,
     storage::{StateAfter, Storage},
     witness::{self, Unsigned},
 };
+use indexes::Indexes;
 use muster_domain::State;
 use muster_schemas::{
+    command::FaultKind,
     event::{Event, Record, SignatureBytes},
     ids::Sequence,
     time::Timestamp,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 /// How far a verification came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +35,38 @@ pub struct Progress {
     /// The records at the end that no signature covers; known when all were verified.
     pub unsigned: Unsigned,
     /// The first fault, if there is one.
-    pub fault: Option<String>,
+    pub fault: Option<Fault>,
+}
+
+/// What a verification found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of fault.
+    pub kind: FaultKind,
+    /// What is wrong, for people.
+    pub detail: String,
+}
+
+impl Fault {
+    /// Something contradicts.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self { kind: FaultKind::Invalid, detail: detail.into() }
+    }
+
+    /// Nothing contradicts, but the proof is missing.
+    pub fn unproven(detail: impl Into<String>) -> Self {
+        Self { kind: FaultKind::Unproven, detail: detail.into() }
+    }
+
+    fn of(error: &BundleError) -> Self {
+        Self { kind: kind_of(error), detail: error.to_string() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
 }
 
 impl Progress {
@@ -49,15 +87,26 @@ pub struct Verification {
     signed: BTreeSet<Sequence>,
     /// What was found where a checkpoint will be compared later.
     passed: BTreeMap<Sequence, Found>,
+    /// From which record on it was known which checkpoints there are up to another.
+    known: Vec<(Sequence, Sequence)>,
     /// Where it began: what was signed before that cannot be compared.
     began_after: Sequence,
     /// The last record whose signature by a checkpoint was found to be right.
     signed_to: Sequence,
+    indexes: Indexes,
 }
 
 struct Found {
     hash: Hash,
     digest: Hash,
+}
+
+impl Found {
+    /// What replaying the log up to a record gives.
+    fn by_replay(storage: &Storage, of: Sequence) -> Result<Self, String> {
+        let StateAfter { state, hash } = storage.state_after(of).map_err(|error| error.to_string())?;
+        Ok(Self { hash, digest: state.digest() })
+    }
 }
 
 impl Verification {
@@ -76,8 +125,10 @@ impl Verification {
             checkpoints: 0,
             signed: BTreeSet::new(),
             passed: BTreeMap::new(),
+            known: Vec::new(),
             began_after: before,
             signed_to: Sequence(0),
+            indexes: Indexes::new(before),
         };
         verification.look_ahead(storage)?;
         verification.note_if_signed(before);
@@ -115,33 +166,34 @@ impl Verification {
         mut progress: impl FnMut(&Progress),
     ) -> Result<Progress, BundleError> {
         const REPORT_EVERY_RECORDS: u64 = 10_000;
-        let last = storage.log()?.head()?.sequence;
+        let log = storage.log()?;
+        let head = log.head()?;
+        let last = head.sequence;
         let to = Sequence(last.0.min(self.verified().0.saturating_add(max_records)));
         self.look_ahead(storage)?;
-        let mut fault = None;
+        if self.known.last().is_none_or(|(_, known_to)| *known_to < last) {
+            self.known.push((self.verified().next(), last));
+        }
         let read = storage.read(self.verified().next(), to, |stored| {
-            if let Err(detail) = self.check(stored) {
-                fault = Some(format!("record {}: {detail}", stored.sequence));
-                return Err(BundleError::Malformed { line: 0, detail });
-            }
+            self.check(storage, &log, head, stored)?;
             if stored.sequence.0.is_multiple_of(REPORT_EVERY_RECORDS) {
                 progress(&self.progress(last, None));
             }
             Ok(())
         });
-        match read {
-            Err(error) if fault.is_none() && !is_fault(&error) => return Err(error),
-            Err(error) => fault = fault.or(Some(error.to_string())),
-            Ok(()) => {}
-        }
+        let fault = match read {
+            Err(error) if is_fault(&error) => Some(Fault::of(&error)),
+            Err(error) => return Err(error),
+            Ok(()) => None,
+        };
         let mut progress = self.progress(last, fault);
         if progress.fault.is_none() && progress.is_complete() {
-            match self.conclude(storage) {
+            match self.conclude(storage, &log, head) {
                 Ok(unsigned) => {
-                    progress.fault = unsigned.objection(self.time);
+                    progress.fault = unsigned.objection(self.time).map(Fault::unproven);
                     progress.unsigned = unsigned;
                 }
-                Err(error) if is_fault(&error) => progress.fault = Some(error.to_string()),
+                Err(error) if is_fault(&error) => progress.fault = Some(Fault::of(&error)),
                 Err(error) => return Err(error),
             }
         }
@@ -149,14 +201,13 @@ impl Verification {
     }
 
     /// What is not in the records: the witness, which has to be of this log, and the indexes. Tells what no signature covers.
-    fn conclude(&self, storage: &Storage) -> Result<Unsigned, BundleError> {
+    fn conclude(&mut self, storage: &Storage, log: &Log, head: Head) -> Result<Unsigned, BundleError> {
         let witnessed = storage.witness()?.map_or(Sequence(0), |witness| witness.sequence);
-        let log = storage.log()?;
-        log.read_indexes()?;
-        Ok(witness::unsigned(&log, witnessed.max(self.signed_to), self.verified())?)
+        self.indexes.conclude(log, self.state.sequence(), head.time)?;
+        Ok(witness::unsigned(log, witnessed.max(self.signed_to), self.verified())?)
     }
 
-    fn progress(&self, last: Sequence, fault: Option<String>) -> Progress {
+    fn progress(&self, last: Sequence, fault: Option<Fault>) -> Progress {
         let unsigned = Unsigned::default();
         Progress { verified: self.verified(), last, checkpoints: self.checkpoints, unsigned, fault }
     }
@@ -168,20 +219,22 @@ impl Verification {
         Ok(())
     }
 
-    fn check(&mut self, stored: &Stored<'_>) -> Result<(), String> {
-        check_link(stored, &self.hash).map_err(|error| error.to_string())?;
-        let record = stored.record().map_err(|error| error.to_string())?;
+    fn check(&mut self, storage: &Storage, log: &Log, head: Head, stored: &Stored<'_>) -> Result<(), BundleError> {
+        check_link(stored, &self.hash)?;
+        let record = stored.record()?;
         if record.time < self.time {
-            return Err(format!("its time {} is earlier than that of the record before it", record.time));
+            let detail = format!("its time {} is earlier than that of the record before it", record.time);
+            return Err(contradiction(&record, detail));
         }
-        self.check_event(&record)?;
+        self.check_event(storage, &record).map_err(|detail| contradiction(&record, detail))?;
+        self.indexes.pass(log, &record, head.time)?;
         self.state.apply(&record);
         (self.hash, self.time) = (stored.hash(), record.time);
         self.note_if_signed(record.sequence);
         Ok(())
     }
 
-    fn check_event(&mut self, record: &Record) -> Result<(), String> {
+    fn check_event(&mut self, storage: &Storage, record: &Record) -> Result<(), String> {
         match &record.event {
             Event::ClusterInitialised { cluster_id, public_key } => {
                 let found = Identity { cluster_id: *cluster_id, public_key: *public_key };
@@ -190,19 +243,32 @@ impl Verification {
                 }
                 Ok(())
             }
-            Event::Checkpoint { of, state_digest, signature } => self.check_checkpoint(*of, state_digest, signature),
+            Event::Checkpoint { of, state_digest, signature } => {
+                let found = match self.passed.remove(of) {
+                    Some(found) => found,
+                    None if *of < self.began_after => return Ok(()),
+                    None if self.is_late(*of, record.sequence) => Found::by_replay(storage, *of)?,
+                    None => return Err(format!("it signs record {of}, which the index of checkpoints does not say")),
+                };
+                self.check_checkpoint(*of, &found, state_digest, signature)
+            }
             _ => Ok(()),
         }
     }
 
-    fn check_checkpoint(&mut self, of: Sequence, digest: &Hash, signature: &SignatureBytes) -> Result<(), String> {
-        let Some(found) = self.passed.remove(&of) else {
-            return if of < self.began_after {
-                Ok(())
-            } else {
-                Err(format!("it signs record {of}, which the index of checkpoints does not say"))
-            };
-        };
+    /// Whether a checkpoint was not there yet when the record that it signs was passed: a ledger that runs signs earlier records.
+    fn is_late(&self, of: Sequence, checkpoint: Sequence) -> bool {
+        let known_to = self.known.iter().rfind(|(first, _)| *first <= of);
+        known_to.is_none_or(|(_, known_to)| checkpoint > *known_to)
+    }
+
+    fn check_checkpoint(
+        &mut self,
+        of: Sequence,
+        found: &Found,
+        digest: &Hash,
+        signature: &SignatureBytes,
+    ) -> Result<(), String> {
         let text = signing::checkpoint_text(self.identity.cluster_id, of, &found.hash, digest);
         if !signing::is_signed(&self.identity.public_key, text.as_bytes(), signature) {
             return Err(format!("its signature of record {of} is not the cluster's"));
@@ -222,14 +288,26 @@ impl Verification {
     }
 }
 
+/// A record that is not what it can be.
+fn contradiction(record: &Record, detail: String) -> BundleError {
+    LogError::DamagedRecord { sequence: record.sequence, detail }.into()
+}
+
 /// Whether an error says that the log is not what it should be, rather than that it cannot be read now.
 fn is_fault(error: &BundleError) -> bool {
+    kind_of(error) == FaultKind::Invalid || matches!(error, BundleError::Log(LogError::Damaged { .. }))
+}
+
+/// What an error says of the history: that somebody wrote something else, or that it cannot be read.
+pub fn kind_of(error: &BundleError) -> FaultKind {
     match error {
-        BundleError::Malformed { .. } => true,
-        BundleError::Log(error) => {
-            matches!(error, LogError::DamagedRecord { .. } | LogError::Damaged { .. } | LogError::Witness { .. })
+        BundleError::Malformed { .. }
+        | BundleError::Log(LogError::DamagedRecord { .. } | LogError::Index { .. } | LogError::Witness { .. }) => {
+            FaultKind::Invalid
         }
-        BundleError::Io(_) | BundleError::NoSuchRange { .. } | BundleError::Unverified { .. } => false,
+        BundleError::Log(_) | BundleError::Io(_) | BundleError::NoSuchRange { .. } | BundleError::Unverified { .. } => {
+            FaultKind::Damaged
+        }
     }
 }
 

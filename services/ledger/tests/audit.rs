@@ -294,7 +294,7 @@ async fn a_forged_checkpoint_is_found_by_both() {
         .unwrap();
 
     let found = verify_folder(folder.path(), |_| {}).unwrap();
-    assert!(found.fault.as_ref().is_some_and(|fault| fault.contains("not the cluster's")), "{found:?}");
+    assert!(found.fault.as_ref().is_some_and(|fault| fault.detail.contains("not the cluster's")), "{found:?}");
     let bundle = folder.path().join("bundle");
     export_to(folder.path(), &bundle, 1, 0);
     let (valid, text) = verify_bundle(&bundle);

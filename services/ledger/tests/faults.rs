@@ -138,7 +138,7 @@ async fn damaged_contents() {
         bytes[middle.saturating_sub(20)..middle].fill(0xa5);
         fs::write(&path, bytes).unwrap();
         let told = match verify_folder(broken.path(), |_| {}) {
-            Ok(progress) => progress.fault,
+            Ok(progress) => progress.fault.map(|fault| fault.to_string()),
             Err(error) => Some(error.to_string()),
         };
         if let Some(told) = told {
@@ -188,7 +188,7 @@ async fn damage_in_each_index_is_told_by_verifying() {
         bytes[5] ^= 0x10;
         fs::write(&path, bytes).unwrap();
         let told = match verify_folder(broken.path(), |_| {}) {
-            Ok(progress) => progress.fault,
+            Ok(progress) => progress.fault.map(|fault| fault.to_string()),
             Err(error) => Some(error.to_string()),
         };
         assert!(told.as_ref().is_some_and(|told| told.contains("damaged")), "{}: {told:?}", table.column_family_name);
@@ -287,7 +287,7 @@ async fn an_altered_record() {
         }
         db.flush_cf(records).unwrap();
         let found = verify_folder(folder.path(), |_| {}).unwrap();
-        assert!(found.fault.as_ref().is_some_and(|found| found.contains(fault)), "{found:?}");
+        assert!(found.fault.as_ref().is_some_and(|found| found.detail.contains(fault)), "{found:?}");
     }
 }
 

@@ -16,9 +16,10 @@ use muster_ledger::{
 };
 use muster_schemas::{
     codec,
-    command::{Query, QueryAnswer},
+    command::{Answer, Command, FaultKind, JobFilter, JobSelection, Query, QueryAnswer, Refusal, RefusalCode, Reply},
     event::{Actor, Event, Owner, Record},
-    ids::Sequence,
+    ids::{CommandId, JobId, Sequence},
+    time::Timestamp,
 };
 use std::{
     fs,
@@ -93,10 +94,31 @@ fn of_mallory(record: &mut Record) {
     }
 }
 
+/// Changes entries of an index as somebody does who knows its form: those for which `change` gives another value.
+fn change_index(folder: &Path, index: &str, change: impl Fn(&[u8], &[u8]) -> Option<Vec<u8>>) {
+    let log = folder.join("ledger/log");
+    let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
+    let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), &log, &families).unwrap();
+    let family = db.cf_handle(index).unwrap();
+    let all: Vec<_> = db.iterator_cf(family, rocksdb::IteratorMode::Start).map(Result::unwrap).collect();
+    let changed: Vec<_> = all.iter().filter_map(|(key, value)| Some((key, change(key, value)?))).collect();
+    assert!(!changed.is_empty(), "no entry of {index} was changed");
+    for (key, value) in changed {
+        db.put_cf(family, key, value).unwrap();
+    }
+    db.flush_cf(family).unwrap();
+}
+
+/// The answer in an entry of `commands`.
+fn answer(value: &[u8]) -> Answer {
+    // A time and a fingerprint stand before it.
+    codec::decode(&value[24..]).unwrap()
+}
+
 /// What a verification says that does not pass; `None` if it passes.
 fn objection(folder: &Path) -> Option<String> {
     match verify_folder(folder, |_| {}) {
-        Ok(Progress { fault, .. }) => fault,
+        Ok(Progress { fault, .. }) => fault.map(|fault| fault.to_string()),
         Err(error) => Some(error.to_string()),
     }
 }
@@ -254,6 +276,40 @@ async fn an_index_that_tells_of_a_checkpoint_to_come_stops_none() {
     assert!(signed > Sequence(0) && signed < log.head().unwrap().sequence, "{signed}");
 }
 
+/// A ledger that runs signs records that a verification has passed already. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_comes_after_its_record_was_verified_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(Config { checkpoint_every_seconds: 1, ..config(folder.path()) }).await;
+    let verify = async |from: Sequence, max_records: u64| {
+        let answer = ledger.client.query(&Query::Verify { from, max_records }).await.unwrap();
+        let QueryAnswer::Verified { to, complete, fault, .. } = answer else { panic!("not verified: {answer:?}") };
+        assert_eq!(fault, None);
+        (to, complete)
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        assert!(Instant::now() < deadline, "no checkpoint signed a record that had been verified before it");
+        ledger.submit(5).await;
+        let head = ledger.head().await;
+        let (verified, complete) = verify(Sequence(1), head.0 - 1).await;
+        assert!(!complete && verified.next() == head);
+        let late = || async {
+            let records = ledger.records(head.next()).await;
+            records.into_iter().find_map(|record| match record.event {
+                Event::Checkpoint { of, .. } => Some(of),
+                _ => None,
+            })
+        };
+        until("a checkpoint was made", async || late().await.is_some()).await;
+        verify(verified.next(), u64::MAX).await;
+        if late().await.is_some_and(|of| of <= verified) {
+            break;
+        }
+    }
+    ledger.stop().await;
+}
+
 /// A bundle that is signed says that the history holds, so nothing is signed that the verification rejects. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_verify_is_not_signed_by_an_export() {
@@ -315,8 +371,17 @@ async fn records_that_no_signature_covers_are_told() {
 
     let rewritten = tempfile::tempdir().unwrap();
     copy(copied.path(), rewritten.path());
-    forge(rewritten.path(), after, |record| record.time = record.time.plus_micros(100_000_000));
+    let later = |time: Timestamp| time.plus_micros(100_000_000);
+    forge(rewritten.path(), after, |record| record.time = later(record.time));
+    let last = found.last;
+    change_index(rewritten.path(), "commands", |_, value| {
+        let (time, rest) = value.split_first_chunk().unwrap();
+        let is_of_it = answer(value).sequence == last;
+        is_of_it.then(|| [&later(Timestamp(i64::from_be_bytes(*time))).0.to_be_bytes()[..], rest].concat())
+    });
     both_object(rewritten.path(), "no signature covers its last").await;
+    let kind = verify_folder(rewritten.path(), |_| {}).unwrap().fault.map(|fault| fault.kind);
+    assert_eq!(kind, Some(FaultKind::Unproven));
 
     Ledger::start(config(copied.path())).await.stop().await;
     let found = verify_folder(copied.path(), |_| {}).unwrap();
@@ -495,4 +560,144 @@ async fn a_first_start_can_be_interrupted_anywhere() {
     drop(empty);
     Ledger::start(config(other.path())).await.stop().await;
     assert_eq!(objection(other.path()), None);
+}
+
+/// A small history with a refusal that is recorded, a command that changed nothing, and a checkpoint at its end.
+async fn with_indexes(folder: &Path) {
+    let ledger = Ledger::start(config(folder)).await;
+    ledger.submit(3).await;
+    let unknown = Command::Cancel { jobs: JobSelection::Ids(vec![JobId::job(99)]) };
+    ledger.send(CommandId::new_now(), unknown).await.result.unwrap_err();
+    let jobs = JobSelection::Ids(vec![JobId::job(2)]);
+    ledger.send(CommandId::new_now(), Command::Cancel { jobs }).await.result.unwrap();
+    // It leaves no record, and its answer is remembered.
+    let jobs = JobSelection::Matching(JobFilter { name: Some("nobody's".into()), ..JobFilter::default() });
+    ledger.send(CommandId::new_now(), Command::Cancel { jobs }).await.result.unwrap();
+    ledger.submit(1).await;
+    ledger.stop().await;
+}
+
+/// An entry of an index that is as it can be, and is not what the records say: of each kind one that was altered, one that is gone and
+/// one too many. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_lies_is_told() {
+    let whole = tempfile::tempdir().unwrap();
+    with_indexes(whole.path()).await;
+    assert_eq!(objection(whole.path()), None);
+    let again = |value: &[u8], change: &dyn Fn(&mut Answer)| {
+        let mut answer = answer(value);
+        let before = answer.clone();
+        change(&mut answer);
+        let mut forged = value[..24].to_vec();
+        codec::encode_into(&answer, &mut forged).unwrap();
+        (answer != before).then_some(forged)
+    };
+    type Change<'a> = Box<dyn Fn(&Path) + 'a>;
+    let answers = |change: Box<dyn Fn(&mut Answer)>| -> Change<'_> {
+        Box::new(move |folder| change_index(folder, "commands", |_, value| again(value, &*change)))
+    };
+    let edit = |index: &'static str, edit: fn(&rocksdb::DB, &rocksdb::ColumnFamily, &[u8], &[u8])| -> Change<'_> {
+        Box::new(move |folder| edit_index(folder, index, edit))
+    };
+    let forgeries: Vec<(&str, Change<'_>)> = vec![
+        ("a record of a job is hidden", edit("by_job", |db, family, key, _| db.delete_cf(family, key).unwrap())),
+        (
+            "a record is put under another job",
+            edit("by_job", |db, family, key, value| {
+                let mut forged = key.to_vec();
+                forged[7] ^= 0x40;
+                db.put_cf(family, forged, value).unwrap();
+            }),
+        ),
+        (
+            "a record that has not been yet",
+            edit("by_job", |db, family, key, value| {
+                let mut forged = key.to_vec();
+                forged[16] = 1;
+                db.put_cf(family, forged, value).unwrap();
+            }),
+        ),
+        (
+            "a record is said to have all of a job",
+            Box::new(|folder| change_index(folder, "by_job", |_, value| value.is_empty().then(|| vec![1]))),
+        ),
+        (
+            "what has all of a job is not said to",
+            // The last, for programs of old marked none.
+            Box::new(|folder| {
+                change_index(folder, "by_job", |key, value| (key[7] == 4 && !value.is_empty()).then(Vec::new));
+            }),
+        ),
+        (
+            "another number is told who submits again",
+            answers(Box::new(|answer| {
+                if let Ok(Reply::Submitted(jobs)) = &mut answer.result {
+                    jobs[0] = JobId::job(77);
+                }
+            })),
+        ),
+        (
+            "what was done is refused",
+            answers(Box::new(|answer| {
+                if matches!(answer.result, Ok(Reply::Submitted(_))) {
+                    answer.result = Err(Refusal::new(RefusalCode::Conflict, "no"));
+                }
+            })),
+        ),
+        (
+            "what was refused is done",
+            answers(Box::new(|answer| {
+                if answer.result.is_err() {
+                    answer.result = Ok(Reply::Done);
+                }
+            })),
+        ),
+        (
+            "what changed nothing made a job",
+            answers(Box::new(|answer| {
+                if matches!(&answer.result, Ok(Reply::Jobs(jobs)) if jobs.is_empty()) {
+                    answer.result = Ok(Reply::Submitted(vec![JobId::job(77)]));
+                }
+            })),
+        ),
+        ("an answer is forgotten", edit("commands", |db, family, key, _| db.delete_cf(family, key).unwrap())),
+        (
+            "an answer to a command that never was",
+            edit("commands", |db, family, key, value| {
+                let mut forged = key.to_vec();
+                forged[0] ^= 0x40;
+                db.put_cf(family, forged, value).unwrap();
+            }),
+        ),
+        (
+            "a checkpoint of another record",
+            edit("checkpoints", |db, family, key, value| {
+                let mut forged = key.to_vec();
+                forged[7] = 1;
+                db.put_cf(family, forged, value).unwrap();
+            }),
+        ),
+    ];
+    for (what, forge) in forgeries {
+        let folder = tempfile::tempdir().unwrap();
+        copy(whole.path(), folder.path());
+        forge(folder.path());
+        let fault = verify_folder(folder.path(), |_| {}).unwrap().fault;
+        let is_told = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Invalid);
+        assert!(is_told, "{what}: {fault:?}");
+    }
+}
+
+/// Changes an index by its last entry that tells of what was made, or by its last.
+fn edit_index(folder: &Path, index: &str, edit: fn(&rocksdb::DB, &rocksdb::ColumnFamily, &[u8], &[u8])) {
+    let log = folder.join("ledger/log");
+    let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
+    let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), &log, &families).unwrap();
+    let family = db.cf_handle(index).unwrap();
+    let all: Vec<_> = db.iterator_cf(family, rocksdb::IteratorMode::Start).map(Result::unwrap).collect();
+    let makes = |value: &[u8]| index == "commands" && matches!(answer(value).result, Ok(Reply::Submitted(_)));
+    let chosen = all.iter().rfind(|(_, value)| makes(value)).or(all.last());
+    let (key, value) = chosen.expect("it has entries");
+    edit(&db, family, key, value);
+    db.flush_cf(family).unwrap();
 }

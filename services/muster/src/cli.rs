@@ -690,7 +690,7 @@ pub enum ConfigCommand {
         /// Only show what would change
         #[arg(long, conflicts_with = "policy")]
         dry_run: bool,
-        /// Do not ask
+        /// Do not ask. Where nobody can be asked, lists of users and administrators are only emptied with this
         #[arg(long, short)]
         yes: bool,
         /// Put this policy in force instead: a built-in one by name, or a file

@@ -12,7 +12,7 @@ mod reference;
 
 pub use check::CheckedFile;
 pub use cluster::{ClusterFile, cluster_to_toml};
-pub use difference::{differences, outcome};
+pub use difference::{differences, emptied, outcome};
 pub use reference::reference;
 
 use crate::exit::Failure;

@@ -37,6 +37,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster step run -n 1 --overlap --pty 7 -- top", "a terminal in job 7"),
         ],
     ),
+    (
+        "step",
+        &[("muster step list 7", "the steps of job 7"), ("muster step run -n 4 7 -- hostname", "four tasks in job 7")],
+    ),
     ("step list", &[("muster step list 7", "the steps of job 7")]),
     ("step attach", &[("muster step attach 7.1", "what step 1 of job 7 says")]),
     ("step signal", &[("muster step signal USR1 7.1", "SIGUSR1 to step 1 of job 7")]),
@@ -60,6 +64,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "shell",
         &[("muster shell 7", "in a running job"), ("muster shell -N 1 -c 4 -t 1h", "in a job of its own, for an hour")],
     ),
+    ("job", &[("muster job show 7", "all that is known of job 7"), ("muster job events 7", "what happened to it")]),
     ("job show", &[("muster job show 7", "all that is known of job 7"), ("muster job show --json 7", "for programs")]),
     ("job events", &[("muster job events 7", "what happened to job 7")]),
     ("job cancel", &[("muster job cancel 7", "job 7"), ("muster job cancel --matching -J sweep", "all of a name")]),
@@ -71,6 +76,24 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("job signal", &[("muster job signal USR1 7", "SIGUSR1 to job 7")]),
     ("job modify", &[("muster job modify -t 2h --priority 5 7", "another walltime and priority")]),
     ("job wait", &[("muster job wait 7 8", "until both have ended")]),
+    ("job new", &[("muster job new /numcores:4 /jobname:sweep", "a job that is submitted later")]),
+    ("job add", &[("muster job add 7 /numcores:1 ./step 12", "a task of one core for job 7")]),
+    (
+        "job submit",
+        &[
+            ("muster job submit /numcores:2 /runtime:0:30 hostname", "a job with one task"),
+            ("muster job submit /jobfile:job.xml", "what a file describes"),
+            ("muster job submit /id:7", "what job new and job add have made"),
+        ],
+    ),
+    (
+        "job view",
+        &[("muster job view 7", "how job 7 stands"), ("muster job view 7 /history", "every event of it")],
+    ),
+    ("job list", &[("muster job list /all", "the jobs of everybody")]),
+    ("job listtasks", &[("muster job listtasks 7", "the tasks of job 7")]),
+    ("job clone", &[("muster job clone 7", "a job like job 7, to be submitted later")]),
+    ("job finish", &[("muster job finish 7", "job 7 ends, and counts as finished")]),
     (
         "nodes",
         &[
@@ -78,10 +101,31 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster nodes --state lost,drained", "what is out of service"),
         ],
     ),
+    (
+        "node",
+        &[("muster node show node1", "all that is known of a node"), ("muster node drain node1", "no new jobs there")],
+    ),
     ("node show", &[("muster node show node1", "all that is known of a node")]),
     ("node drain", &[("muster node drain --reason 'new disk' node[1-4]", "no new jobs there")]),
     ("node resume", &[("muster node resume node[1-4]", "they take jobs again")]),
+    (
+        "node close",
+        &[("muster node close --from +2h --until +4h --reason 'new switch' node[1-2]", "no jobs there for two hours")],
+    ),
+    ("node open", &[("muster node open node[1-2]", "they are not closed after all")]),
     ("queues", &[("muster queues", "queues and licences")]),
+    (
+        "reserve",
+        &[
+            ("muster reserve --start +2h --duration 1h --count 2 -A physics course", "two nodes for an account"),
+            ("muster reserve --start now --duration 30m --nodes node1 -u ada test", "one node for a user, at once"),
+        ],
+    ),
+    ("unreserve", &[("muster unreserve course", "give it up")]),
+    ("reservations", &[("muster reservations", "those that are not over")]),
+    ("filter", &[("muster filter list", "which filters there are")]),
+    ("filter list", &[("muster filter list", "which filters there are, and how they did")]),
+    ("filter test", &[("muster filter test /opt/site/quota job.xml", "what a program says of a job")]),
     ("explain", &[("muster explain 7", "why job 7 waits and what would start it")]),
     ("plan", &[("muster plan --svg plan.svg", "a chart of what runs and is foreseen")]),
     (
@@ -98,6 +142,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster usage --csv", "for a spreadsheet"),
         ],
     ),
+    ("audit", &[("muster audit verify", "whether the history is whole"), ("muster audit export bundle", "for others")]),
     (
         "audit verify",
         &[
@@ -115,6 +160,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("whatif", &[("muster whatif --policy conservative --from -7d", "the last week under another policy")]),
+    ("config", &[("muster config show", "what is in force"), ("muster config check muster.toml", "before it is applied")]),
     ("config show", &[("muster config show", "in the form that apply takes")]),
     ("config check", &[("muster config check muster.toml", "without changing anything")]),
     (
@@ -124,9 +170,34 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster config apply --policy easy", "another policy"),
         ],
     ),
+    (
+        "config policies",
+        &[("muster config policies", "the names"), ("muster config policies easy", "one, as a file to begin with")],
+    ),
+    ("config reference", &[("muster config reference", "every key with its range")]),
     ("doctor", &[("muster doctor", "what is wrong here")]),
+    (
+        "jobtemplate",
+        &[
+            ("muster jobtemplate new Short", "a template"),
+            ("muster jobtemplate set Short RunTime /default:10 /max:60", "ten minutes if nothing is said, an hour at most"),
+        ],
+    ),
+    (
+        "cluscfg",
+        &[
+            ("muster cluscfg listparams", "all settings"),
+            ("muster cluscfg setparams SubmissionFilterTimeout=30", "change one"),
+        ],
+    ),
+    (
+        "slurm",
+        &[("muster slurm sbatch job.sh", "as sbatch does"), ("muster slurm squeue --me", "as squeue does")],
+    ),
+    ("install-commands", &[("muster install-commands /usr/local/bin", "sbatch, squeue, job and the others for all")]),
     ("completions", &[("muster completions bash", "for /etc/bash_completion.d/muster")]),
     ("man", &[("muster man /usr/local/share/man/man1", "the manual pages")]),
+    ("version", &[("muster version", "which muster this is")]),
 ];
 
 /// The examples of a command by its words behind `muster`, such as `job show`; none if it speaks for itself.
@@ -181,26 +252,10 @@ mod tests {
 
     #[test]
     fn commands_have_examples_and_their_help_shows_them() {
-        const WITHOUT: [&str; 14] = [
-            "step",
-            "job",
-            "node",
-            "reserve",
-            "unreserve",
-            "reservations",
-            "filter",
-            "audit",
-            "config",
-            "jobtemplate",
-            "cluscfg",
-            "slurm",
-            "install-commands",
-            "version",
-        ];
         let mut command = added_to(Cli::command());
         let missing: Vec<&str> =
             command.get_subcommands().map(Command::get_name).filter(|name| of(name).is_empty()).collect();
-        assert_eq!(missing, WITHOUT);
+        assert_eq!(missing, [""; 0]);
         let help = command.find_subcommand_mut("submit").unwrap().render_help().to_string();
         assert!(help.contains("Examples:\n  muster submit job.sh input.dat"), "{help}");
     }

@@ -34,6 +34,15 @@ pub fn local_time_column(time: Timestamp, zone: &TimeZone) -> String {
 
 /// A text in which points of time in UTC stand in this zone, to the second, as in columns: `2026-11-20 08:30:00`.
 pub fn with_local_times(text: &str, zone: &TimeZone) -> String {
+    with_times(text, zone, "%Y-%m-%d %H:%M:%S")
+}
+
+/// The same, and the zone is told as by [`local_time`]: `2026-11-20 08:30:00 CET`.
+pub fn with_zoned_times(text: &str, zone: &TimeZone) -> String {
+    with_times(text, zone, "%Y-%m-%d %H:%M:%S %Z")
+}
+
+fn with_times(text: &str, zone: &TimeZone, format: &str) -> String {
     const DATE_BYTES: usize = "2026-11-20T".len();
     let mut local = String::with_capacity(text.len());
     let mut rest = text;
@@ -45,7 +54,7 @@ pub fn with_local_times(text: &str, zone: &TimeZone) -> String {
         let end = word.rfind('Z').map_or(0, |end| end + 1);
         match word[..end].parse::<jiff::Timestamp>() {
             Ok(time) if end > DATE_BYTES => {
-                local.push_str(&time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+                local.push_str(&time.to_zoned(zone.clone()).strftime(format).to_string());
                 rest = &from[end..];
             }
             _ => {

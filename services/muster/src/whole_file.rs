@@ -36,12 +36,22 @@ impl WholeFile {
 
     /// Writes all of it and gives it its name.
     pub fn write(self, content: &[u8]) -> Result<(), Failure> {
+        let target = self.target.clone();
+        self.fill(|out| out.write_all(content).map_err(|error| cannot_write(&target, &error)))
+    }
+
+    /// Gives it its name once `write` has written all of it.
+    pub fn fill<T>(self, write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<T, Failure> {
         let Self { target, draft } = self;
         let cannot = |error: std::io::Error| cannot_write(&target, &error);
-        let Some(mut draft) = draft else { return std::fs::write(&target, content).map_err(cannot) };
-        draft.write_all(content).and_then(|()| draft.as_file().sync_all()).map_err(cannot)?;
+        let Some(mut draft) = draft else {
+            let mut device = std::fs::File::options().write(true).open(&target).map_err(cannot)?;
+            return write(&mut device);
+        };
+        let done = write(&mut draft)?;
+        draft.as_file().sync_all().map_err(cannot)?;
         draft.persist(&target).map_err(|error| cannot(error.error))?;
-        Ok(())
+        Ok(done)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{NatsConfig, SERVER_TIMEOUT};
 use crate::BusError;
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use std::{path::Path, time::Duration};
 use tokio::sync::watch;
 
@@ -30,16 +30,30 @@ pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Recei
                 drop(tokio::time::timeout(SERVER_TIMEOUT, first).await);
                 return Ok((client, connections));
             }
-            Err(error) => match error.kind() {
-                ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns => {
-                    attempt += 1;
-                    tracing::warn!(server = config.url, %error, attempt, "waiting for the NATS server");
-                    tokio::time::sleep(pause(attempt)).await;
+            Err(error) => {
+                let server = &config.url;
+                if let Some(mistake) = mistake(&error) {
+                    return Err(BusError::Unusable(format!("the NATS server {server}: {mistake}")));
                 }
-                _ => return Err(BusError::Unusable(format!("the NATS server {}: {error}", config.url))),
-            },
+                match error.kind() {
+                    ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns => {
+                        attempt += 1;
+                        tracing::warn!(server, %error, attempt, "waiting for the NATS server");
+                        tokio::time::sleep(pause(attempt)).await;
+                    }
+                    _ => return Err(BusError::Unusable(format!("the NATS server {server}: {error}"))),
+                }
+            }
         }
     }
+}
+
+/// A mistake that is easily made and does not mend itself, and of which the library has only one word of its own.
+fn mistake(error: &ConnectError) -> Option<&'static str> {
+    error.to_string().contains("CaUsedAsEndEntity").then_some(
+        "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it a certificate \
+         of its own (CA:FALSE), signed by that authority",
+    )
 }
 
 /// The pause before the attempt of this number: doubling from 50 ms, at most [`LONGEST_PAUSE`].

@@ -154,7 +154,9 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
             continue;
         }
         match carry_out(site, command, target, waits) {
-            Ok(()) => {}
+            Ok(Reached::System) => {}
+            Ok(Reached::Nobody) if manages(site, target, records)? => {}
+            Ok(Reached::Nobody) => status = tell(&denied(&shown)),
             // It ended meanwhile.
             Err(error) if matches!(error.code(), Some(ErrorCode::Conflict | ErrorCode::NotFound)) => {
                 if command.verbosity > 0 && !command.quiet {
@@ -208,40 +210,61 @@ fn is_of(target: Target, record: &JobRecord) -> bool {
     }
 }
 
-fn carry_out(site: &mut Site, command: &Scancel, target: Target, waits: bool) -> Result<(), ClientError> {
+/// Whom what was asked for had to do with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// The system was asked, and knows who may do this.
+    System,
+    /// Nobody was there to get the signal, so nobody has looked who sends it.
+    Nobody,
+}
+
+/// Whether the caller may do something to the job that is acted on.
+fn manages(site: &mut Site, target: Target, records: &[JobRecord]) -> Result<bool, Failure> {
+    let number = |record: &JobRecord| record.het.as_ref().map_or_else(|| record.array_number(), |het| het.leader);
+    let caller = site.caller()?;
+    let of_others = records.iter().any(|record| number(record) == target.job.number && record.user != caller);
+    Ok(!of_others || site.is_operator()?)
+}
+
+fn carry_out(site: &mut Site, command: &Scancel, target: Target, waits: bool) -> Result<Reached, ClientError> {
     let id = CommandId::new_now();
     let jobs = match target.component {
         Some(component) => JobSelection::Component { job: target.job, component },
         None => JobSelection::Ids(vec![target.job]),
     };
     match (command.signal, target.component) {
-        (None, _) => site.client.cancel(id, &JobsRequest { jobs }).map(drop),
+        (None, _) => site.client.cancel(id, &JobsRequest { jobs })?,
         // A job without its steps is no job.
         (Some(SIGKILL), _) if waits || command.recipients == Recipients::Steps => {
             let ending = JobEnding { is_forced: true, ..JobEnding::default() };
-            site.client.end_jobs(id, &EndRequest { jobs, ending }).map(drop)
+            site.client.end_jobs(id, &EndRequest { jobs, ending })?
         }
         (Some(signal), component) if command.recipients == Recipients::Steps => {
-            signal_steps(site, target.job, &StepSignalRequest { signal, component })
+            return signal_steps(site, target.job, &StepSignalRequest { signal, component });
         }
         // The script runs in the first component.
-        (Some(_), Some(component)) if command.recipients == Recipients::Script && component > 0 => Ok(()),
+        (Some(_), Some(component)) if command.recipients == Recipients::Script && component > 0 => {
+            return Ok(Reached::Nobody);
+        }
         (Some(signal), _) if command.recipients == Recipients::Script => {
             let request = StepSignalRequest { signal, component: None };
-            site.client.signal_step(id, target.job, SCRIPT, &request).map(drop)
+            site.client.signal_step(id, target.job, SCRIPT, &request)?
         }
         (Some(signal), Some(component)) => {
-            signal_steps(site, target.job, &StepSignalRequest { signal, component: Some(component) })
+            return signal_steps(site, target.job, &StepSignalRequest { signal, component: Some(component) });
         }
-        (Some(signal), None) => site.client.signal(id, &SignalRequest { jobs, signal }).map(drop),
-    }
+        (Some(signal), None) => site.client.signal(id, &SignalRequest { jobs, signal })?,
+    };
+    Ok(Reached::System)
 }
 
-fn signal_steps(site: &mut Site, job: JobId, request: &StepSignalRequest) -> Result<(), ClientError> {
-    for step in running(site, job)? {
+fn signal_steps(site: &mut Site, job: JobId, request: &StepSignalRequest) -> Result<Reached, ClientError> {
+    let steps = running(site, job)?;
+    for step in steps.iter().copied() {
         site.client.signal_step(CommandId::new_now(), job, step, request)?;
     }
-    Ok(())
+    Ok(if steps.is_empty() { Reached::Nobody } else { Reached::System })
 }
 
 fn running(site: &mut Site, job: JobId) -> Result<Vec<StepId>, ClientError> {
@@ -249,12 +272,14 @@ fn running(site: &mut Site, job: JobId) -> Result<Vec<StepId>, ClientError> {
     Ok(steps.into_iter().filter(|step| step.ended.is_none()).map(|step| step.step).collect())
 }
 
+fn denied(shown: &str) -> Failure {
+    Failure::error("scancel", format_args!("Kill job error on job id {shown}: Access/permission denied"))
+}
+
 fn refused(site: &Site, shown: String, error: &ClientError) -> Failure {
     match error.code() {
         None => site.failure(error),
-        Some(ErrorCode::PermissionDenied) => {
-            Failure::error("scancel", format_args!("Kill job error on job id {shown}: Access/permission denied"))
-        }
+        Some(ErrorCode::PermissionDenied) => denied(&shown),
         Some(_) => Failure::error("scancel", format_args!("Kill job error on job id {shown}: {error}")),
     }
 }

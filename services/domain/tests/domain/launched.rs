@@ -138,7 +138,7 @@ fn memory_that_steps_have_is_not_given_twice() {
         spec
     };
     let ada = user("ada");
-    cluster.refused(&ada, launch(id, with(5 * GIB)), RefusalCode::LimitReached, "of memory are wanted");
+    cluster.refused(&ada, launch(id, with(5 * GIB)), RefusalCode::LimitReached, "5 GiB of memory are wanted");
     launched(&mut cluster, id, with(3 * GIB));
     cluster.refused(&ada, launch(id, with(2 * GIB)), RefusalCode::Busy, "other steps have the memory");
     launched(&mut cluster, id, with(GIB));

@@ -12,9 +12,10 @@ use axum::{
     http::header,
     response::IntoResponse,
 };
+use muster_bus::BusError;
 use muster_schemas::{
     Sequence, codec,
-    command::{Query, QueryAnswer},
+    command::{FaultKind, Query, QueryAnswer, RefusalCode},
     event::Commit,
     views::{ErrorBody, ErrorCode, VerifyProgress},
 };
@@ -125,12 +126,25 @@ impl Verification {
             unsigned_records: 0,
             unsigned_since: None,
             fault: Some(fault),
+            fault_kind: None,
         };
         let mut progress = match self.app.ledger.query(&query).await {
-            Ok(QueryAnswer::Verified { to, complete, checkpoints, unsigned_records, unsigned_since, fault }) => {
+            Ok(QueryAnswer::Verified {
+                to,
+                complete,
+                checkpoints,
+                unsigned_records,
+                unsigned_since,
+                fault,
+                fault_kind,
+            }) => {
                 let (head, checkpoints) = (self.head.max(to), self.checkpoints + checkpoints);
-                VerifyProgress { to, head, complete, checkpoints, unsigned_records, unsigned_since, fault }
+                VerifyProgress { to, head, complete, checkpoints, unsigned_records, unsigned_since, fault, fault_kind }
             }
+            Err(BusError::Refused(refusal)) if refusal.code == RefusalCode::StorageFailed => VerifyProgress {
+                fault_kind: Some(FaultKind::Damaged),
+                ..unable(format!("it cannot be read: {refusal}"))
+            },
             Ok(other) => unable(unexpected(&other).0.message),
             Err(error) => unable(format!("it could not be verified: {error}")),
         };

@@ -19,7 +19,8 @@ const HEALTH_PATIENCE: Duration = Duration::from_secs(1);
 /// Show the metrics of this process, in the text format of Prometheus
 #[utoipa::path(get, path = "/metrics", tag = "system",
     responses((status = 200, content_type = "text/plain", body = String), (status = "default", body = ErrorBody)))]
-pub(crate) async fn metrics() -> Response {
+pub(crate) async fn metrics(State(app): State<App>) -> Response {
+    app.gauges.count(&app.reader);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], render_prometheus()).into_response()
 }
 

@@ -23,7 +23,19 @@ struct Identity {
 /// Writes one for these names to files; what was there before is replaced.
 fn identity(folder: &Path, name: &str, hosts: &[&str]) -> Identity {
     let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
-    let made = rcgen::generate_simple_self_signed(hosts).unwrap();
+    written(folder, name, &rcgen::generate_simple_self_signed(hosts).unwrap())
+}
+
+/// The same, but for an authority's, as `openssl req -x509` makes it.
+fn authority(folder: &Path, name: &str, host: &str) -> Identity {
+    let mut parameters = rcgen::CertificateParams::new([host.to_owned()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let signing_key = rcgen::KeyPair::generate().unwrap();
+    let cert = parameters.self_signed(&signing_key).unwrap();
+    written(folder, name, &rcgen::CertifiedKey { cert, signing_key })
+}
+
+fn written(folder: &Path, name: &str, made: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Identity {
     let file = |suffix: &str, text: &str| {
         let path = folder.join(format!("{name}.{suffix}"));
         std::fs::write(&path, text).unwrap();
@@ -75,6 +87,12 @@ fn callers_over_tls_know_the_gateway_by_its_certificate() {
     let gateway = encrypted(&system, &elsewhere, |_| {});
     let wrong = message(client(&gateway, &elsewhere.certificate).info(Moment::Now));
     assert!(wrong.contains("is not trusted") && wrong.contains("not valid for name"), "{wrong}");
+
+    let authority = authority(system.folder(), "authority", "127.0.0.1");
+    system.stop(Some(gateway.service));
+    let gateway = encrypted(&system, &authority, |_| {});
+    let wrong = message(client(&gateway, &authority.certificate).info(Moment::Now));
+    assert!(wrong.contains("is not trusted: it shows the certificate of an authority (CA:TRUE)"), "{wrong}");
 
     // Each side says what is wrong when only one of them speaks TLS.
     let clear = Endpoint::Tcp { address: gateway.tcp.to_string(), token: Some(TOKEN.to_owned()), tls: None };

@@ -38,6 +38,14 @@ pub enum LogError {
         /// What is wrong.
         detail: String,
     },
+    /// An index does not say what the records say.
+    #[error("the log in {folder} was altered: {detail}; restore the folder from a backup, nothing was changed")]
+    Index {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
     /// A record is not what it should be.
     #[error("record {sequence} of the log is damaged: {detail}")]
     DamagedRecord {

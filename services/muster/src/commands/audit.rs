@@ -2,13 +2,20 @@
 
 use crate::{
     cli::{AuditCommand, ConnectionOptions},
-    exit::{CommandResult, Failure},
+    exit::{CommandResult, Failure, Status},
     show,
     terminal::Progress,
+    whole_file::WholeFile,
 };
 use muster_commands::stderr_line;
-use muster_ledger::{bundle::BundleError, verify, witness::Unsigned};
-use muster_schemas::{Sequence, Timestamp, views::VerifyProgress};
+use muster_ledger::{
+    bundle::BundleError,
+    export::Exported,
+    log::LogError,
+    verify::{self, kind_of},
+    witness::Unsigned,
+};
+use muster_schemas::{Sequence, Timestamp, command::FaultKind, views::VerifyProgress};
 use serde::Serialize;
 use std::path::Path;
 
@@ -30,6 +37,18 @@ struct Verdict {
     unsigned_records: u64,
     unsigned_since: Option<Timestamp>,
     fault: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault_kind: Option<FaultKind>,
+}
+
+/// What is said of a fault before what is wrong.
+const fn verdict_on(kind: Option<FaultKind>) -> &'static str {
+    match kind {
+        Some(FaultKind::Invalid) => "the history does not verify, something was altered",
+        Some(FaultKind::Damaged) => "the history cannot be verified, it is damaged or cannot be read",
+        Some(FaultKind::Unproven) => "nothing contradicts in the history, but not all of it is proven",
+        None => "the history could not be verified",
+    }
 }
 
 impl Verdict {
@@ -46,10 +65,10 @@ impl Verdict {
             show::print_json(self)?;
         }
         match &self.fault {
-            Some(fault) => Err(Failure::failed(format!(
-                "the history does not verify: after record {} of {}: {fault}",
-                self.verified_to, self.last
-            ))),
+            Some(fault) => {
+                let words = verdict_on(self.fault_kind);
+                Err(Failure::failed(format!("{words}: after record {} of {}: {fault}", self.verified_to, self.last)))
+            }
             None => {
                 if !json {
                     println!(
@@ -74,8 +93,8 @@ fn verify_running(connection: &ConnectionOptions, json: bool) -> CommandResult {
         return Err(Failure::failed(format!("the verification ended early, after record {}", report.to)));
     }
     let last = Sequence(report.head.0.max(report.to.0));
-    let VerifyProgress { to: verified_to, checkpoints, unsigned_records, unsigned_since, fault, .. } = report;
-    Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault }.tell(json)
+    let VerifyProgress { to: verified_to, checkpoints, unsigned_records, unsigned_since, fault, fault_kind, .. } = report;
+    Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault, fault_kind }.tell(json)
 }
 
 fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
@@ -84,30 +103,28 @@ fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
         progress.show(|| format!("verified {} of {} records", report.verified, report.last));
     });
     drop(progress);
-    let report = report.map_err(|error| unreadable(&error))?;
+    let report = match report {
+        Ok(report) => report,
+        Err(BundleError::Log(missing @ LogError::Missing(_))) => {
+            return Err(Failure::new(Status::NotFound, missing.to_string()));
+        }
+        Err(error) => return Err(Failure::failed(format!("{}: {error}", verdict_on(Some(kind_of(&error)))))),
+    };
     let verify::Progress { verified: verified_to, last, checkpoints, unsigned, fault } = report;
     let Unsigned { records: unsigned_records, since: unsigned_since } = unsigned;
-    Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault }.tell(json)
+    let (fault, fault_kind) = fault.map(|fault| (fault.detail, fault.kind)).unzip();
+    Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault, fault_kind }.tell(json)
 }
 
-fn unreadable(error: &BundleError) -> Failure {
-    Failure::failed(error.to_string())
-}
-
-/// Writes a bundle; what is said of it goes to standard error if the bundle itself is standard output.
+/// Writes a bundle, whole or not at all; what is said of it goes to standard error if the bundle itself is standard output.
 fn export(data_dir: &Path, from: Option<u64>, to: Option<u64>, path: &Path) -> CommandResult {
-    let cannot = |error: std::io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    let range = (Sequence(from.unwrap_or(1)), Sequence(to.unwrap_or(0)));
     let is_printed = path == Path::new("-");
-    let file: Box<dyn std::io::Write> =
-        if is_printed { Box::new(std::io::stdout()) } else { Box::new(std::fs::File::create(path).map_err(cannot)?) };
-    let out = std::io::BufWriter::new(file);
-    let mut progress = Progress::new();
-    let (first, last) = (Sequence(from.unwrap_or(1)), Sequence(to.unwrap_or(0)));
-    let exported = muster_ledger::export(data_dir, first, last, out, |sequence| {
-        progress.show(|| format!("exported up to record {sequence}"));
-    });
-    drop(progress);
-    let exported = exported.map_err(|error| unreadable(&error))?;
+    let exported = if is_printed {
+        write_bundle(data_dir, range, &mut std::io::stdout())
+    } else {
+        WholeFile::create(path)?.fill(|file| write_bundle(data_dir, range, file))
+    }?;
     if is_printed {
         stderr_line!("muster: wrote records {} to {}", exported.first, exported.last);
     } else {
@@ -120,4 +137,17 @@ fn export(data_dir: &Path, from: Option<u64>, to: Option<u64>, path: &Path) -> C
         println!("verify it with: ops/verify-bundle {}", path.display());
     }
     Ok(0)
+}
+
+fn write_bundle(
+    data_dir: &Path,
+    (first, last): (Sequence, Sequence),
+    out: &mut dyn std::io::Write,
+) -> Result<Exported, Failure> {
+    let out = std::io::BufWriter::new(out);
+    let mut progress = Progress::new();
+    let exported = muster_ledger::export(data_dir, first, last, out, |sequence| {
+        progress.show(|| format!("exported up to record {sequence}"));
+    });
+    exported.map_err(|error| Failure::failed(error.to_string()))
 }

@@ -93,7 +93,8 @@ fn apply(connection: &ConnectionOptions, file: &Path, how: &Apply) -> CommandRes
     let change = loaded.configuration.cluster.to_change().map_err(Failure::usage)?;
     let mut client = connection.client()?;
     let from = client.config(Moment::Now)?;
-    let differences = config::differences(&from, &config::outcome(&change, &from, how.keeps_unnamed));
+    let to = config::outcome(&change, &from, how.keeps_unnamed);
+    let differences = config::differences(&from, &to);
     if differences.is_empty() {
         println!("this is in force already");
         return Ok(0);
@@ -108,6 +109,13 @@ fn apply(connection: &ConnectionOptions, file: &Path, how: &Apply) -> CommandRes
     let is_at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if how.asks && is_at_terminal && !confirmed()? {
         return Err(Failure::failed("nothing was changed"));
+    }
+    let emptied = config::emptied(&from, &to);
+    if how.asks && !is_at_terminal && !emptied.is_empty() {
+        let lists = emptied.join(", ");
+        return Err(Failure::failed(format!(
+            "this empties {lists}, and nobody can be asked here: say --yes if that is meant. Nothing was changed"
+        )));
     }
     let answer = client.configure(CommandId::new_now(), &change, how.keeps_unnamed)?;
     println!("applied; in force from sequence {} on", answer.sequence);

@@ -64,7 +64,8 @@ pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> Comman
             findings.nats(loaded.configuration.bus.clone());
         }
     }
-    findings.system(connection);
+    let is_of_several = loaded.as_ref().is_some_and(|loaded| loaded.file.names("bus", "url"));
+    findings.system(connection, is_of_several);
     findings.tell(options.json)
 }
 
@@ -224,7 +225,8 @@ impl Findings {
         }
     }
 
-    fn system(&mut self, connection: &ConnectionOptions) {
+    /// What the gateway says. A host of a cluster whose roles are on several need not have one.
+    fn system(&mut self, connection: &ConnectionOptions, is_of_several: bool) {
         const WHAT: &str = "gateway";
         let endpoint = match connection.endpoint() {
             Ok(endpoint) => endpoint,
@@ -240,8 +242,14 @@ impl Findings {
             Ok(Err(error)) => {
                 let running = connection.server.is_some()
                     || connection.data_dir().is_ok_and(|data_dir| data_dir.join(SOCKET).exists());
-                let hint = if running { "" } else { "; start it with `muster up` or `muster serve gateway`" };
-                self.add(WHAT, Verdict::Bad, format!("{error}{hint}"));
+                match (running, is_of_several) {
+                    (true, _) => self.add(WHAT, Verdict::Bad, error.to_string()),
+                    (false, true) => self.add(WHAT, Verdict::Warning, format!("{endpoint}: none on this host")),
+                    (false, false) => {
+                        let hint = "start it with `muster up` or `muster serve gateway`";
+                        self.add(WHAT, Verdict::Bad, format!("{error}; {hint}"));
+                    }
+                }
             }
             Err(failure) => self.add(WHAT, Verdict::Bad, failure.message),
         }

@@ -135,6 +135,7 @@ impl Printer {
     /// The line of an event, with this sentence.
     fn line(&mut self, event: &Shown, sentence: &str) -> Result<(), Failure> {
         let time = show::local_time_column(event.time, &self.zone);
+        let sentence = show::with_zoned_times(sentence, &self.zone);
         writeln!(self.out, "{:>7}  {time}  {:<14}  {sentence}", event.id, printable(&event.actor))?;
         Ok(())
     }

@@ -17,6 +17,13 @@ const STATUSES: [(&str, &str); 6] = [
 /// What these end with is the status of what they stand for.
 const STAND_FOR_OTHERS: [&str; 5] = ["submit", "run", "shell", "step run", "job wait"];
 
+/// What else the statuses of `audit verify` mean, which are those of `ops/verify-bundle`.
+const OF_VERIFY: [(&str, &str); 3] = [
+    ("1", "Something was altered."),
+    ("2", "The history is damaged, or cannot be read."),
+    ("3", "Nothing contradicts, but not all of it is proven."),
+];
+
 /// Prints the version.
 pub fn version() -> CommandResult {
     println!("{}", Cli::command().render_version().trim_end());
@@ -73,7 +80,8 @@ fn further_sections(command: &clap::Command, words: &str) -> Roff {
     if STAND_FOR_OTHERS.contains(&words) {
         roff.text([roman("The status of what it waited for, 128 and the number of a signal; else:")]);
     }
-    STATUSES.iter().for_each(|(status, what)| entry(&mut roff, bold(*status), what));
+    let own: &[(&str, &str)] = if words == "audit verify" { &OF_VERIFY } else { &[] };
+    own.iter().chain(&STATUSES).for_each(|(status, what)| entry(&mut roff, bold(*status), what));
     roff.control("SH", ["ENVIRONMENT"]);
     for argument in command.get_arguments() {
         if let Some(variable) = argument.get_env() {
@@ -138,6 +146,7 @@ mod tests {
         }
     }
 
+    /// D26
     #[test]
     fn every_page_has_the_sections_that_people_look_for() {
         let folder = tempfile::tempdir().unwrap();
@@ -146,7 +155,7 @@ mod tests {
         assert!(pages.len() > 60, "{} pages", pages.len());
         for page in &pages {
             let text = std::fs::read_to_string(page).unwrap();
-            for section in ["SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"] {
+            for section in ["SYNOPSIS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"] {
                 assert!(text.contains(section), "{}: {section}", page.display());
             }
             // A page that is named is there.
@@ -157,7 +166,7 @@ mod tests {
             }
         }
         let submit = std::fs::read_to_string(folder.path().join("muster-submit.1")).unwrap();
-        assert!(submit.contains("EXAMPLES") && submit.contains("MUSTER_SERVER"), "{submit}");
+        assert!(submit.contains("MUSTER_SERVER"), "{submit}");
     }
 
     #[test]

@@ -30,6 +30,25 @@ pub fn differences(from: &ClusterConfig, to: &ClusterConfig) -> Vec<String> {
     lines
 }
 
+/// The lists of users that have somebody and would have nobody: nobody administers any more, or everybody may use a queue. In
+/// the words of [`differences`].
+pub fn emptied(from: &ClusterConfig, to: &ClusterConfig) -> Vec<String> {
+    let is_emptied = |from: &[String], to: &[String]| !from.is_empty() && to.is_empty();
+    let settings = [
+        ("cluster.administrators", &from.settings.administrators, &to.settings.administrators),
+        ("cluster.operators", &from.settings.operators, &to.settings.operators),
+    ];
+    let mut lists: Vec<String> = Vec::new();
+    lists.extend(settings.iter().filter(|(_, from, to)| is_emptied(from, to)).map(|(name, ..)| (*name).to_owned()));
+    for queue in &to.queues {
+        let before = from.queues.iter().find(|known| known.name == queue.name);
+        if before.is_some_and(|before| is_emptied(&before.users, &queue.users)) {
+            lists.push(format!("the users of queue {}", queue.name));
+        }
+    }
+    lists
+}
+
 type Fields = BTreeMap<String, Value>;
 
 /// What stands for itself, by the names that the file has for it.

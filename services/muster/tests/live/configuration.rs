@@ -83,3 +83,33 @@ fn a_whole_file_is_shown_and_lists_of_users_are_not_forgotten() {
     let applied = system.ok(&["config", "apply", "--yes", "next.toml"]);
     assert!(applied.contains(r#"cluster.administrators: ["ada","ben"] -> []"#), "{applied}");
 }
+
+/// D1: where nobody can be asked, nobody loses a list of users unless it is said.
+#[test]
+fn a_list_of_users_is_emptied_only_if_that_is_said() {
+    let mut system = System::stopped();
+    system.write("muster.toml", CLUSTER);
+    let file = system.path("muster.toml").display().to_string();
+    system.restart(&["--nodes", "1", "--cpus", "2", "--memory", "1G", "--config", &file]);
+    let shown = system.ok(&["config", "show"]);
+    for (text, list, shows) in [
+        ("[cluster]\nadministrators = []\n", "cluster.administrators", "cluster.administrators"),
+        ("[cluster]\noperators = []\n", "cluster.operators", "cluster.operators"),
+        ("[[queues]]\nname = \"default\"\nusers = []\n", "the users of queue default", "queue default: users"),
+    ] {
+        system.write("next.toml", text);
+        let refused = system.run(&["config", "apply", "--keep", "next.toml"]);
+        let told = format!("this empties {list}, and nobody can be asked here: say --yes");
+        assert!(refused.status == 1 && refused.stderr.contains(&told), "{text}: {refused:?}");
+        assert!(refused.stdout.starts_with(shows) && !refused.stdout.contains("applied"), "{refused:?}");
+        assert_eq!(system.ok(&["config", "show"]), shown, "{text}");
+        let dry = system.ok(&["config", "apply", "--keep", "--dry-run", "next.toml"]);
+        assert!(dry.contains("nothing was changed"), "{dry}");
+    }
+    // Others than before are no emptying.
+    system.write("next.toml", "[cluster]\nadministrators = [\"ada\"]\n");
+    system.ok(&["config", "apply", "--keep", "next.toml"]);
+    system.write("next.toml", "[cluster]\nadministrators = []\n");
+    let applied = system.ok(&["config", "apply", "--keep", "--yes", "next.toml"]);
+    assert!(applied.contains(r#"cluster.administrators: ["ada"] -> []"#), "{applied}");
+}

@@ -281,12 +281,44 @@ fn verifying_says_what_is_signed() {
     let export = system.run(&["audit", "export", "--from", "9999", "bundle"]);
     assert_eq!(export.status, 1);
     assert!(export.stderr.contains("there is no record from 9999 to "), "{}", export.stderr);
+    assert!(!system.path("bundle").exists(), "a file is written whole or not at all");
+    system.write("bundle", "an earlier one");
+    assert_eq!(system.run(&["audit", "export", "--from", "9999", "bundle"]).status, 1);
+    assert_eq!(system.read("bundle"), "an earlier one");
     std::fs::write(system.path("data/ledger/witness"), "rubbish").expect("written");
     let verified = system.run(&["audit", "verify", "--offline"]);
     assert_eq!(verified.status, 1);
     assert!(verified.stderr.contains("its witness cannot be read"), "{}", verified.stderr);
     system.restart(&["--accept-log-end"]);
     assert!(system.ok(&["audit", "verify"]).starts_with("the history verifies"));
+}
+
+/// Who watches the history learns from the status what kind of fault there is. M-LOG-9
+#[test]
+fn verifying_ends_with_what_it_found() {
+    let mut system = System::start(1);
+    system.ok(&["submit", "--wait", "--", "true"]);
+    system.stop();
+    let verify = || system.run(&["audit", "verify", "--offline"]);
+    let words = |output: &Output| output.stderr.split(':').nth(1).unwrap_or_default().trim().to_owned();
+    let witness = std::fs::read(system.path("data/ledger/witness")).expect("read");
+    std::fs::remove_file(system.path("data/ledger/witness")).expect("removed");
+    let found = verify();
+    assert_eq!((found.status, words(&found).as_str()), (1, "the history does not verify, something was altered"));
+    std::fs::write(system.path("data/ledger/witness"), witness).expect("written");
+    assert_eq!(verify().status, 0);
+    let files = std::fs::read_dir(system.path("data/ledger/log")).expect("a folder");
+    let paths = files.map(|file| file.expect("a file").path());
+    let wal = paths.filter(|path| path.extension().is_some_and(|end| end == "log")).max().expect("a write-ahead log");
+    let mut bytes = std::fs::read(&wal).expect("read");
+    let middle = bytes.len() / 3;
+    bytes[middle..middle + 8].fill(0xa5);
+    std::fs::write(&wal, bytes).expect("written");
+    let found = verify();
+    let damaged = "the history cannot be verified, it is damaged or cannot be read";
+    assert_eq!((found.status, words(&found).as_str()), (2, damaged), "{}", found.stderr);
+    std::fs::rename(system.path("data/ledger/log"), system.path("elsewhere")).expect("moved");
+    assert_eq!(verify().status, 4);
 }
 
 #[test]

@@ -60,3 +60,20 @@ fn a_closed_node_runs_nothing_until_it_is_opened() {
     system.ok(&["node", "open", "node1"]);
     system.ok(&["job", "wait", &job]);
 }
+
+/// D16: times are those of whoever reads them, in columns as in sentences.
+#[test]
+fn sentences_of_events_have_local_times() {
+    let system = System::start(1);
+    system.ok(&["reserve", "--start", "2099-01-02 22:00", "--duration", "1h", "--nodes", "node1", "course"]);
+    let told = |command: &str| system.shell(&format!("TZ=Asia/Tokyo muster {command}")).stdout;
+    let sentence = "from 2099-01-03 07:00:00 JST to 2099-01-03 08:00:00 JST";
+    let events = told("events --kind reservation");
+    assert!(events.contains(sentence), "{events}");
+    let job = system.submit(&["--begin", "2099-01-02 22:00", "--", "true"]);
+    system.ok(&["job", "hold", &job]);
+    for events in [told("events"), told(&format!("job events {job}"))] {
+        let is_utc = |word: &str| word.ends_with('Z') && word.contains('T') && word.contains(':');
+        assert!(!events.split_whitespace().any(is_utc), "{events}");
+    }
+}

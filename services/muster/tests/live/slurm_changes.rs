@@ -131,6 +131,45 @@ fn jobs_of_others_do_not_stand_in_the_way() {
     assert_eq!(system.ok(&["slurm", "sacct", "-X", "-n", "-P", "-o", "JobID", "-j", &own]), format!("{own}\n"));
 }
 
+/// SL-C-30, SL-M-17: a signal to a job of somebody else is refused, also where no step or script is there to get it.
+#[test]
+fn a_signal_to_the_job_of_another_is_refused_whatever_runs_of_it() {
+    let system = System::start_nodes_for_others(2);
+    let submit = |words: &[&str]| {
+        let line = [&["slurm", "sbatch", "--parsable"], words].concat();
+        system.ok(&line).trim().to_owned()
+    };
+    let plain = submit(&["--wrap", "sleep 1000"]);
+    let array = submit(&["-a", "1-2", "--wrap", "sleep 1000"]);
+    let several = submit(&["-n1", ":", "-n1", "--wrap", "sleep 1000"]);
+    let tasks = [1, 2].map(|index| format!("{array}_{index}"));
+    for job in [&plain, &tasks[0], &tasks[1], &several] {
+        system.wait_for_state(job, "running");
+    }
+    let component = format!("{several}+1");
+    for (options, named) in [
+        (vec!["-s", "CONT"], &plain),
+        (vec!["-s", "CONT"], &array),
+        (vec!["-s", "CONT"], &tasks[0]),
+        (vec!["-s", "CONT"], &several),
+        (vec!["-s", "CONT"], &component),
+        (vec!["-b", "-s", "CONT"], &plain),
+        (vec!["-b", "-s", "CONT"], &component),
+        (vec!["-f", "-s", "CONT"], &plain),
+        (vec!["-f", "-s", "CONT"], &component),
+    ] {
+        let line = [&["slurm", "scancel"], options.as_slice(), &[named.as_str()]].concat();
+        let Output { status, stderr, .. } = system.run_as_nobody(&line);
+        assert_eq!(status, 1, "{line:?}: {stderr}");
+        let denied = |line: &str| {
+            line.starts_with("scancel: error: Kill job error on job id ") && line.ends_with(": Access/permission denied")
+        };
+        assert!(!stderr.is_empty() && stderr.lines().all(denied), "{line:?}: {stderr}");
+        // Nor is its owner told anything if there is no step.
+        assert_eq!(system.run(&line).stderr, "", "{line:?}");
+    }
+}
+
 /// SL-C-12, SL-C-13, SL-O-01
 #[test]
 fn files_name_nodes_and_variables_and_jobs_are_their_submitter_s() {

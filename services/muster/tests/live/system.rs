@@ -53,7 +53,12 @@ impl System {
 
     /// A system with one node that also answers callers who are not the user of the test.
     pub fn start_for_others() -> Self {
-        Self::stopped().listening("")
+        Self::start_nodes_for_others(1)
+    }
+
+    /// A system with so many nodes that also answers callers who are not the user of the test.
+    pub fn start_nodes_for_others(nodes: u32) -> Self {
+        Self::stopped().listening(nodes, "")
     }
 
     /// The same over TLS, with a certificate of its own.
@@ -66,10 +71,10 @@ impl System {
         std::fs::set_permissions(system.path("gateway.key"), mode(0o600)).expect("its own file");
         let (chain, key) = (system.path("gateway.pem"), system.path("gateway.key"));
         system.authority = Some(chain.clone());
-        system.listening(&format!("tls_certificate = \"{}\"\ntls_key = \"{}\"\n", chain.display(), key.display()))
+        system.listening(1, &format!("tls_certificate = \"{}\"\ntls_key = \"{}\"\n", chain.display(), key.display()))
     }
 
-    fn listening(self, settings: &str) -> Self {
+    fn listening(self, nodes: u32, settings: &str) -> Self {
         let mut system = self;
         let port =
             std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
@@ -81,8 +86,8 @@ impl System {
             "others.toml",
             &format!("[gateway]\nlisten = \"{port}\"\ntokens_file = \"{}\"\n{settings}", tokens.display()),
         );
-        let config = system.path("others.toml");
-        system.restart(&["--nodes", "1", "--cpus", "4", "--memory", "4G", "--config", &config.display().to_string()]);
+        let (nodes, config) = (nodes.to_string(), system.path("others.toml").display().to_string());
+        system.restart(&["--nodes", &nodes, "--cpus", "4", "--memory", "4G", "--config", &config]);
         system.listens = Some(port.to_string());
         system
     }

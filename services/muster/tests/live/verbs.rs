@@ -258,3 +258,54 @@ fn who_waits_sees_what_the_job_writes_how_it_ended_and_that_it_goes_on() {
     assert_eq!(system.state("2"), "running");
     system.ok(&["cancel", "2"]);
 }
+
+/// D26: the examples of the manual pages work as they stand there. Those that go on for ever, need another program or change the host
+/// are executed elsewhere or not at all.
+#[test]
+fn examples_of_manual_pages_work() {
+    let system = System::start(4);
+    system.ok(&["man", "pages"]);
+    system.write("job.sh", "#!/bin/sh\ntrue\n");
+    system.write("step", "#!/bin/sh\nexec sleep 1000\n");
+    assert_eq!(system.shell("chmod +x step").status, 0);
+    system.write("muster.toml", "[cluster]\nname = \"alpha\"\n");
+    system.write("job.xml", "<Job><Tasks><Task CommandLine=\"true\"/></Tasks></Job>");
+    for _ in 1..=6 {
+        system.submit(&["--hold", "--", "true"]);
+    }
+    let pages = [
+        "job-new", "job-add", "job-submit", "job-view", "job-list", "job-listtasks", "job-clone", "job-finish",
+        "job", "node-close", "node-open", "reserve", "reservations", "unreserve", "filter", "filter-list", "config",
+        "config-policies", "config-reference", "jobtemplate", "cluscfg", "slurm", "audit", "version", "node",
+    ];
+    for page in pages {
+        let text = system.read(&format!("pages/muster-{page}.1"));
+        let examples = text.split(".SH EXAMPLES").nth(1).and_then(|text| text.split(".SH").next()).unwrap_or_default();
+        let lines: Vec<String> = examples
+            .lines()
+            .filter_map(|line| line.strip_prefix("\\fB")?.strip_suffix("\\fR"))
+            .map(|line| line.replace("\\-", "-").replace("\\*(Aq", "'").replace("\\\\", "\\"))
+            .collect();
+        assert!(!lines.is_empty(), "{page}: {text}");
+        for line in lines {
+            let output = system.shell(&line);
+            assert_eq!(output.status, 0, "{page}: {line}: {output:?}");
+        }
+    }
+}
+
+/// A node of a cluster has an executor and no gateway: nothing is wrong with it.
+#[test]
+fn a_host_without_a_gateway_is_no_fault_where_the_roles_are_on_several() {
+    let system = System::stopped();
+    std::fs::create_dir(system.path("data")).expect("a folder");
+    system.write("node.toml", "[bus]\nurl = \"nats://127.0.0.1:1\"\n[executor]\nnode = \"n001\"\n");
+    let gateway = |arguments: &[&str]| {
+        let findings: serde_json::Value = serde_json::from_str(&system.run(arguments).stdout).expect("JSON");
+        let is_gateway = |finding: &&serde_json::Value| finding["what"] == "gateway";
+        findings.as_array().into_iter().flatten().find(is_gateway).expect("a finding").clone()
+    };
+    let of_node = gateway(&["doctor", "--json", "--config", "node.toml"]);
+    assert_eq!(of_node["verdict"], "warning", "{of_node}");
+    assert_eq!(gateway(&["doctor", "--json"])["verdict"], "bad");
+}

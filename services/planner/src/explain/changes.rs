@@ -13,7 +13,7 @@ use muster_schemas::{
     Timestamp,
     command::{Command, JobSelection},
     event::{Actor, Event, JobChange},
-    resources::{Alternative, Count, Level, Per, Request},
+    resources::{Alternative, Count, Level, Per, Request, size_texts},
     views::{ChangeKind, SuggestedChange},
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -80,7 +80,8 @@ const SHRINKS: [Shrink; 5] = [
         },
         tell: |request, mebibytes| {
             let Some(memory) = request.memory else { return String::new() };
-            format!("{} memory{} instead of {}", size(mebibytes * MIB), per(memory.per), size(memory.bytes))
+            let (new, old) = size_texts(mebibytes * MIB, memory.bytes);
+            format!("{new} memory{} instead of {old}", per(memory.per))
         },
     },
     Shrink {
@@ -334,14 +335,6 @@ fn per(per: Per) -> &'static str {
         Per::Core => " for each core",
         Per::Gpu => " for each GPU",
         Per::Request => "",
-    }
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        bytes if bytes.is_multiple_of(1 << 30) => format!("{} GiB", bytes >> 30),
-        bytes if bytes.is_multiple_of(MIB) => format!("{} MiB", bytes >> 20),
-        bytes => format!("{bytes} bytes"),
     }
 }
 

@@ -77,6 +77,11 @@ fn shortages_are_named_with_what_would_fit() {
     assert_eq!(explanation.ahead, Some(0));
     let texts: Vec<&str> = explanation.changes.iter().map(|change| change.text.as_str()).collect();
     assert_eq!(texts, ["2 GiB memory for each node instead of 4 GiB"]);
+    // Nobody counts in bytes, however the request was written.
+    let odd = Some(Memory { bytes: 4 * GIB + 1, per: Per::Node });
+    let behind = world.run(job(Request { memory: odd, ..Request::default() }, 600));
+    let texts: Vec<String> = world.explain(behind).changes.into_iter().map(|change| change.text).collect();
+    assert_eq!(texts, ["2 GiB memory for each node instead of 4 GiB"]);
     // It is the first in order, so it is promised the place of the run that ends first.
     assert_eq!(explanation.reason.code, ReasonWord::Reserved);
     let promise = explanation.promise.expect("the first job that waits is promised something");

@@ -7,7 +7,7 @@ use super::{
     document::{Document, EXPANDED_PRIORITY, Given, Givens, Kind, RUNTIME_SECONDS, add, task_attributes},
 };
 use crate::{
-    codes::Warnings,
+    codes::{Code, Warnings},
     xml::{self, not_valid},
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -52,7 +52,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, DescriptionError> {
             "ExtendedTerms" => read_terms(&name, value, &mut document.extended_terms)?,
             "Request" => document.request = read_request(value)?,
             "EnvironmentVariables" => read_variables(value, &mut document.environment)?,
-            "Dependencies" => document.dependencies = read_dependencies(value)?,
+            "Dependencies" => document.dependencies = read_dependencies(value, &mut warnings)?,
             "Tasks" => document.tasks = read_tasks(value, &mut warnings)?,
             _ => add_member(&mut document.attributes, &mut warnings, Kind::Job, &name, value)?,
         }
@@ -138,8 +138,13 @@ fn read_variables(value: Value, variables: &mut BTreeMap<String, String>) -> Res
     Ok(())
 }
 
-fn read_dependencies(value: Value) -> Result<Vec<GroupDependency>, DescriptionError> {
+fn read_dependencies(value: Value, warnings: &mut Warnings) -> Result<Vec<GroupDependency>, DescriptionError> {
     let read = |item: Value| {
+        let members = item.as_object().into_iter().flat_map(Map::keys);
+        for unknown in members.filter(|name| !["Parent", "Child"].contains(&name.as_str())) {
+            let shown = muster_schemas::policy::words::shorten(unknown);
+            warnings.push(Code::UnknownJobTerm, format!("unknown member `{shown}` of Dependencies was ignored"));
+        }
         let group = |name: &str| item.get(name)?.as_u64()?.try_into().ok();
         let dependency = group("Parent").zip(group("Child"));
         let dependency = dependency.map(|(parent, child)| GroupDependency { parent, child });

@@ -86,13 +86,32 @@ impl Reader<'_, '_> {
         self.ignored(format!("unknown element `{shown}` in {within}"));
     }
 
+    /// Warns of the attributes of an element but those that it may have.
+    fn only(&mut self, node: Node<'_, '_>, known: &[&str]) {
+        for attribute in node.attributes() {
+            let is_known = known.iter().any(|known| attribute.name().eq_ignore_ascii_case(known));
+            if attribute.namespace().is_some() || !is_known {
+                let shown = muster_schemas::policy::words::shorten(attribute.name());
+                self.ignored(format!("unknown attribute `{shown}` of {}", name(node)));
+            }
+        }
+    }
+
     /// `Name` and `Value` of each element of this name; those that lack one are dropped with a warning (HPC-J-43).
     fn pairs(&mut self, node: Node<'_, '_>, each: &str) -> Vec<(String, String, Place)> {
+        self.only(node, &[]);
         let mut pairs = Vec::new();
         for child in elements(node) {
             if name(child) != each {
                 self.unknown(child, name(node));
                 continue;
+            }
+            self.only(child, &[]);
+            for part in elements(child) {
+                match name(part) {
+                    "Name" | "Value" => self.only(part, &[]),
+                    _ => self.unknown(part, each),
+                }
             }
             let part = |wanted: &str| elements(child).find(|part| name(*part) == wanted).map(text_of);
             match (part("Name").map(|name| name.trim().to_owned()), part("Value")) {
@@ -134,17 +153,21 @@ impl Reader<'_, '_> {
         node: Node<'_, '_>,
         dependencies: &mut Vec<GroupDependency>,
     ) -> Result<(), DescriptionError> {
+        const GROUP: [&str; 1] = ["GroupId"];
+        self.only(node, &[]);
         for parent in elements(node) {
             if name(parent) != "Parent" {
                 self.unknown(parent, "Dependencies");
                 continue;
             }
+            self.only(parent, &GROUP);
             let parent_id = self.group(parent)?;
             for child in elements(parent) {
                 if name(child) != "Child" {
                     self.unknown(child, "Parent");
                     continue;
                 }
+                self.only(child, &GROUP);
                 dependencies.push(GroupDependency { parent: parent_id, child: self.group(child)? });
             }
         }
@@ -161,6 +184,7 @@ impl Reader<'_, '_> {
     }
 
     fn tasks(&mut self, node: Node<'_, '_>, tasks: &mut Vec<TaskDescription>) -> Result<(), DescriptionError> {
+        self.only(node, &[]);
         for child in elements(node) {
             match name(child) {
                 "Task" => tasks.push(self.task(child)?),

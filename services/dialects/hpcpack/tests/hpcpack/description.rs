@@ -120,6 +120,36 @@ fn system_attributes_are_ignored_and_unknown_ones_warned_of() {
     assert!(["Colour", "Wheels", "Sound", "Door"].iter().all(|name| texts.contains(name)), "{texts}");
 }
 
+/// HPC-J-45: whatever element it is that has it.
+#[test]
+fn what_is_unknown_is_told_wherever_it_stands() {
+    let pair = |inside: &str| format!("<Name>a</Name><Value>b</Value>{inside}");
+    for (xml, told) in [
+        ("<Job><Tasks Colour='red'/></Job>".to_owned(), "attribute `Colour` of Tasks"),
+        ("<Job><Dependencies Colour='red'/></Job>".into(), "attribute `Colour` of Dependencies"),
+        ("<Job><Dependencies><Parent groupid='1' Colour='red'/></Dependencies></Job>".into(), "`Colour` of Parent"),
+        (
+            "<Job><Dependencies><Parent GroupId='1'><Child GroupId='2' Colour=''/></Parent></Dependencies></Job>".into(),
+            "attribute `Colour` of Child",
+        ),
+        ("<Job><CustomProperties Colour=''/></Job>".into(), "attribute `Colour` of CustomProperties"),
+        (format!("<Job><ExtendedTerms><Term Colour=''>{}</Term></ExtendedTerms></Job>", pair("")), "`Colour` of Term"),
+        (format!("<Job><ExtendedTerms><Term>{}</Term></ExtendedTerms></Job>", pair("<Door/>")), "`Door` in Term"),
+        (
+            "<Job><EnvironmentVariables><Variable><Name Colour=''>a</Name><Value/></Variable></EnvironmentVariables></Job>"
+                .into(),
+            "attribute `Colour` of Name",
+        ),
+    ] {
+        let (_, warnings) = JobDescription::read(xml.as_bytes()).expect("job XML");
+        assert_eq!(codes(&warnings), [Code::UnknownJobTerm], "{xml}");
+        assert!(warnings[0].text.contains(told), "{}", warnings[0]);
+    }
+    let json = br#"{"Dependencies": [{"Parent": 1, "Child": 2, "Colour": 3}]}"#;
+    let (_, warnings) = JobDescription::read_as(Format::Json, json).expect("JSON");
+    assert_eq!(codes(&warnings), [Code::UnknownJobTerm]);
+}
+
 fn unknown(elements: u32) -> String {
     (0..elements).map(|number| format!("<a{number}/>")).collect()
 }

@@ -11,7 +11,7 @@ use muster_schemas::{
     command::{Refusal, RefusalCode, Reply},
     event::{Event, NodeExit},
     job::ExitStatus,
-    resources::NodeShare,
+    resources::{NodeShare, size_texts},
     steps::{GroupTerms, StepGroup, StepPlace, StepShare, StepSpec, TaskStatus},
 };
 use std::sync::Arc;
@@ -99,8 +99,8 @@ fn within(share: &NodeShare, cores: u64, memory_bytes: u64, node: &str, of_job: 
         return limit(format!("{cores} cores are wanted on node {node}, {of_job} has {has} there"));
     }
     if share.memory_bytes > 0 && memory_bytes > share.memory_bytes {
-        let has = share.memory_bytes;
-        return limit(format!("{memory_bytes} bytes of memory are wanted on node {node}, {of_job} has {has} there"));
+        let (wanted, has) = size_texts(memory_bytes, share.memory_bytes);
+        return limit(format!("{wanted} of memory are wanted on node {node}, {of_job} has {has} there"));
     }
     Ok(())
 }

@@ -317,6 +317,10 @@ fn more_sockets_than_there_are_never_fit() {
     let too_many =
         "[ClusterTooSmall] the job can never run: it asks for 7 sockets, the nodes of queue `default` have 6";
     assert_eq!(checked(&mut cluster, of(&[(Level::Socket, 7)])), refused(too_many));
+    // More than there are cores, too.
+    let far_too_many =
+        "[ClusterTooSmall] the job can never run: it asks for 70 sockets, the nodes of queue `default` have 6";
+    assert_eq!(checked(&mut cluster, of(&[(Level::Socket, 70)])), refused(far_too_many));
     assert_eq!(checked(&mut cluster, of(&[(Level::Socket, 6)])), None);
     let on_one = "[ClusterTooSmall] the job can never run: \
                   it asks for 3 sockets on one node, the nodes of queue `default` have 2";

@@ -253,6 +253,7 @@ fn the_chapter_for_administrators_is_true() {
             ("install -d -o nats", OF_THE_HOST),
             ("install -m 644", OF_THE_HOST),
             ("chown", OF_THE_HOST),
+            ("sed -i", "what it changes was not installed"),
             ("systemctl", OF_THE_HOST),
             (
                 "muster config check /etc/muster/ledger.toml && systemctl",
@@ -303,7 +304,25 @@ fn the_chapter_for_users_of_hpc_pack_is_true() {
 }
 
 #[test]
-fn the_chapters_on_planning_and_slurm_are_true() {
+fn the_chapter_for_users_of_slurm_is_true() {
+    let mut system = System::stopped();
+    system.write("filters.toml", "[filter_runner]\naccount = \"nobody\"\n");
+    let config = system.path("filters.toml").display().to_string();
+    system.restart(&["--nodes", "4", "--cpus", "2", "--memory", "2G", "--config", &config]);
+    let chapter = Chapter::new("docs/slurm.md", system).with_links();
+    chapter.program("job.sh");
+    chapter.program("judge");
+    // What the filter of the chapter says of the second component.
+    let judge = "#!/bin/sh\ngrep -q 'MinCores=\"4\"' \"$1\" || exit 0\n\
+                 echo 'message=too many tasks' >\"$MUSTER_RESULT_FILE\"\nexit 3\n";
+    chapter.system.write("judge", judge);
+    let program = chapter.system.path("judge").display().to_string();
+    chapter.system.ok(&["cluscfg", "setparams", &format!("SubmissionFilterProgram={program}")]);
+    chapter.follow();
+}
+
+#[test]
+fn the_chapters_on_planning_are_true() {
     Chapter::new("docs/planner.md", System::stopped()).follow();
     Chapter::new("docs/external-planner.md", System::stopped()).follow();
     Chapter::new("docs/reference/policy.md", System::stopped()).follow();

@@ -1,0 +1,224 @@
+//! Whether the indexes say what the records say. The history of a job is found by them, and a retry gets the answer that they have:
+//! who can write the folder could lie there without touching a record.
+//!
+//! Each record is looked up in the indexes as it passes, and at the end the entries that are there are counted: if all that there have
+//! to be are there, and there are no more, they are the same. So it needs no room for them.
+
+use crate::{
+    descriptions,
+    log::{CommandKey, IndexEntry, Log, LogError, Mark, Remembered},
+    retention,
+};
+use muster_schemas::{
+    RunId,
+    command::{Answer, RefusalCode, Reply},
+    event::{Event, Record},
+    ids::{JobId, Sequence, StepId},
+    time::Timestamp,
+};
+
+/// What the records that have passed say of the indexes.
+pub(super) struct Indexes {
+    /// Records up to this one are trusted, and what the indexes say of them.
+    after: Sequence,
+    /// Records that belong to a job.
+    of_jobs: u64,
+    /// Whether a description was marked as one. Programs from before there were marks wrote none, later ones all.
+    has_marks: bool,
+    /// Answers that are remembered and tell of what was made: each has records.
+    makers: u64,
+    /// What is known of the command whose records pass now.
+    group: Option<Group>,
+}
+
+/// The records of one command, which stand one behind the other.
+struct Group {
+    key: CommandKey,
+    /// Whether its first record is known.
+    is_whole: bool,
+    time: Timestamp,
+    last: Sequence,
+    jobs: Vec<JobId>,
+    step: Option<(RunId, StepId)>,
+    /// If nothing is recorded but that it was refused.
+    refused: Option<RefusalCode>,
+}
+
+impl Indexes {
+    /// For the records behind one.
+    pub(super) fn new(after: Sequence) -> Self {
+        Self { after, of_jobs: 0, has_marks: false, makers: 0, group: None }
+    }
+
+    /// Compares what the indexes say of the next record of a log that ends at a time.
+    ///
+    /// # Errors
+    /// [`LogError::Index`] if it is something else; else as reading them fails.
+    pub(super) fn pass(&mut self, log: &Log, record: &Record, end: Timestamp) -> Result<(), LogError> {
+        if let Some(job) = record.event.job() {
+            self.of_jobs += 1;
+            let mark = log.mark_of(job, record.sequence)?;
+            if let Some(detail) = self.objection_to_mark(job, &record.event, mark) {
+                return Err(altered(log, format!("of record {}: {detail}", record.sequence)));
+            }
+        }
+        let key = CommandKey::new(&record.actor, record.command);
+        if self.group.as_ref().is_none_or(|group| group.key != key) {
+            self.close(log, end)?;
+            // Nobody asked for the first record of a log.
+            let begins = !matches!(record.event, Event::ClusterInitialised { .. });
+            let is_whole = self.after.0 == 0 || record.sequence != self.after.next();
+            self.group = begins.then(|| Group::new(key, is_whole));
+        }
+        if let Some(group) = &mut self.group {
+            group.add(record);
+        }
+        Ok(())
+    }
+
+    fn objection_to_mark(&mut self, job: JobId, event: &Event, mark: Option<Mark>) -> Option<String> {
+        let describes = descriptions::describes(event);
+        match mark {
+            None => Some(format!("the index by job does not have it for job {job}")),
+            Some(Mark::Describes) if !describes => {
+                Some(format!("the index by job says that it has all of job {job}, and it has not"))
+            }
+            Some(Mark::Concerns) if describes && self.has_marks => {
+                Some(format!("the index by job does not say that it has all of job {job}"))
+            }
+            Some(mark) => {
+                self.has_marks |= mark == Mark::Describes;
+                None
+            }
+        }
+    }
+
+    /// Compares the answer that is remembered of the command whose records have passed. An old one can be forgotten, and of an id
+    /// that was used again after that there is the later answer.
+    fn close(&mut self, log: &Log, end: Timestamp) -> Result<(), LogError> {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        let objection = match log.answer_with_time(&group.key)? {
+            Some((time, remembered)) if time == group.time => {
+                self.makers += u64::from(makes(&remembered.answer));
+                group.objection(&remembered.answer)
+            }
+            Some((time, _)) if is_forgotten(group.time, time) => None,
+            Some((time, _)) => Some(format!("the answer to its command is from {time}, and it is from {}", group.time)),
+            None if is_forgotten(group.time, end.max(Timestamp::now())) => None,
+            None => Some("the answer to its command is missing".into()),
+        };
+        match objection.filter(|_| group.is_whole) {
+            Some(detail) => Err(altered(log, format!("of record {}: {detail}", group.last))),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares what the indexes have in all with what they have to have up to a record, the last that has passed.
+    ///
+    /// # Errors
+    /// [`LogError::Index`] if they have more; else as reading them fails.
+    pub(super) fn conclude(&mut self, log: &Log, last: Sequence, end: Timestamp) -> Result<(), LogError> {
+        self.close(log, end)?;
+        let mut found = Found::default();
+        log.read_indexes(|entry| self.count(log, entry, last, &mut found))?;
+        // Records may have been written meanwhile, but no entry is there before its record.
+        let head = log.head()?.sequence;
+        if found.greatest > head {
+            return Err(altered(log, format!("an index tells of record {}, and the log ends at {head}", found.greatest)));
+        }
+        if found.of_jobs != self.of_jobs {
+            let (found, there) = (found.of_jobs, self.of_jobs);
+            return Err(altered(log, format!("the index by job has {found} records of jobs, and there are {there}")));
+        }
+        // Old answers may have been forgotten meanwhile.
+        if found.makers > self.makers {
+            let more = found.makers - self.makers;
+            return Err(altered(log, format!("{more} answers tell of jobs or steps that no command has made")));
+        }
+        Ok(())
+    }
+
+    fn count(&self, log: &Log, entry: IndexEntry, last: Sequence, found: &mut Found) -> Result<(), LogError> {
+        let is_new = |sequence: Sequence| sequence > self.after && sequence <= last;
+        match entry {
+            IndexEntry::Job(sequence) => {
+                found.of_jobs += u64::from(is_new(sequence));
+                found.greatest = found.greatest.max(sequence);
+            }
+            IndexEntry::Answer(_, remembered) => {
+                let Remembered { answer, .. } = *remembered;
+                found.makers += u64::from(is_new(answer.sequence) && makes(&answer));
+                found.greatest = found.greatest.max(answer.sequence);
+            }
+            IndexEntry::Checkpoint { of, at } => {
+                found.greatest = found.greatest.max(at);
+                let signs = |record: Record| matches!(record.event, Event::Checkpoint { of: signed, .. } if signed == of);
+                if is_new(at) && at >= log.first()? && !log.record(at)?.is_some_and(signs) {
+                    return Err(altered(log, format!("the index of checkpoints says that record {at} signs record {of}")));
+                }
+            }
+            IndexEntry::Other => {}
+        }
+        Ok(())
+    }
+}
+
+/// What the indexes have.
+#[derive(Default)]
+struct Found {
+    of_jobs: u64,
+    makers: u64,
+    /// The last record that an entry tells of.
+    greatest: Sequence,
+}
+
+impl Group {
+    fn new(key: CommandKey, is_whole: bool) -> Self {
+        let (time, last) = (Timestamp::default(), Sequence(0));
+        Self { key, is_whole, time, last, jobs: Vec::new(), step: None, refused: None }
+    }
+
+    fn add(&mut self, record: &Record) {
+        let is_first = self.last == Sequence(0);
+        (self.time, self.last) = (record.time, record.sequence);
+        self.refused = None;
+        match &record.event {
+            Event::JobSubmitted { job, .. } | Event::JobReceived { job, .. } => self.jobs.push(*job),
+            Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => self.step = Some((*run, *step)),
+            Event::CommandRefused { code, .. } if is_first => self.refused = Some(*code),
+            _ => {}
+        }
+    }
+
+    /// What is wrong with the answer, as far as the records tell.
+    fn objection(&self, answer: &Answer) -> Option<String> {
+        if answer.sequence != self.last {
+            return Some(format!("the answer to its command says that it led to record {}", answer.sequence));
+        }
+        let is_right = match (&answer.result, self.refused) {
+            (Err(refusal), Some(code)) => refusal.code == code,
+            (Err(_), None) => false,
+            // What programs refused before they asked is noted like this, and the note is no refusal.
+            (Ok(reply), Some(code)) => *reply == Reply::Done && code == RefusalCode::Invalid,
+            (Ok(Reply::Submitted(jobs)), None) => *jobs == self.jobs,
+            (Ok(Reply::Step { run, step }), None) => self.step == Some((*run, *step)),
+            (Ok(_), None) => self.jobs.is_empty(),
+        };
+        (!is_right).then(|| "the answer to its command is not what the records say".into())
+    }
+}
+
+/// Whether an answer tells of what is made by records only.
+fn makes(answer: &Answer) -> bool {
+    matches!(answer.result, Ok(Reply::Submitted(_) | Reply::Step { .. }))
+}
+
+/// Whether an answer of one time can be forgotten at another.
+fn is_forgotten(time: Timestamp, now: Timestamp) -> bool {
+    let least = i64::try_from(retention::Commands::LEAST_SECONDS).unwrap_or(i64::MAX);
+    now >= time.plus_seconds(least)
+}
+
+fn altered(log: &Log, detail: String) -> LogError {
+    LogError::Index { folder: log.folder().to_owned(), detail }
+}
