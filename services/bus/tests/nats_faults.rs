@@ -250,8 +250,7 @@ async fn an_authority_that_is_used_as_a_server_is_told_in_words() {
     let file = |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls").join(name);
     let (certificate, key) = (file("authority.pem"), file("authority.key"));
     let server = NatsServer::start_with(&format!("tls {{ cert_file: {certificate:?}, key_file: {key:?} }}"));
-    let trusting =
-        muster_bus::NatsConfig { tls_ca_file: Some(certificate), tls_required: true, ..config(&server) };
+    let trusting = muster_bus::NatsConfig { tls_ca_file: Some(certificate), tls_required: true, ..config(&server) };
     let error = soon("the refusal", NatsBus::connect(trusting)).await.expect_err("it is no server's");
     assert!(error.to_string().contains("it shows the certificate of an authority (CA:TRUE)"), "{error}");
 }

@@ -132,9 +132,8 @@ impl Gauges {
     pub(crate) fn count(&self, reader: &Reader) {
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = reader.projection().sequence();
-        let is_new_enough = shown.counted.is_some_and(|(of, at, items)| {
-            of == sequence || items > FEW && at.elapsed() < COUNT_EVERY
-        });
+        let is_new_enough =
+            shown.counted.is_some_and(|(of, at, items)| of == sequence || items > FEW && at.elapsed() < COUNT_EVERY);
         if is_new_enough {
             return;
         }

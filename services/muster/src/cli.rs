@@ -643,6 +643,9 @@ pub enum AuditCommand {
         /// Read the data folder itself, without a running system
         #[arg(long)]
         offline: bool,
+        /// The cluster's key as you know it from elsewhere: a log that was begun with another one is another history
+        #[arg(long, value_name = "HEX", requires = "offline")]
+        public_key: Option<String>,
         /// Print JSON for programs
         #[arg(long)]
         json: bool,

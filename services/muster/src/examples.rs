@@ -86,10 +86,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster job submit /id:7", "what job new and job add have made"),
         ],
     ),
-    (
-        "job view",
-        &[("muster job view 7", "how job 7 stands"), ("muster job view 7 /history", "every event of it")],
-    ),
+    ("job view", &[("muster job view 7", "how job 7 stands"), ("muster job view 7 /history", "every event of it")]),
     ("job list", &[("muster job list /all", "the jobs of everybody")]),
     ("job listtasks", &[("muster job listtasks 7", "the tasks of job 7")]),
     ("job clone", &[("muster job clone 7", "a job like job 7, to be submitted later")]),
@@ -160,7 +157,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("whatif", &[("muster whatif --policy conservative --from -7d", "the last week under another policy")]),
-    ("config", &[("muster config show", "what is in force"), ("muster config check muster.toml", "before it is applied")]),
+    (
+        "config",
+        &[("muster config show", "what is in force"), ("muster config check muster.toml", "before it is applied")],
+    ),
     ("config show", &[("muster config show", "in the form that apply takes")]),
     ("config check", &[("muster config check muster.toml", "without changing anything")]),
     (
@@ -180,7 +180,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "jobtemplate",
         &[
             ("muster jobtemplate new Short", "a template"),
-            ("muster jobtemplate set Short RunTime /default:10 /max:60", "ten minutes if nothing is said, an hour at most"),
+            (
+                "muster jobtemplate set Short RunTime /default:10 /max:60",
+                "ten minutes if nothing is said, an hour at most",
+            ),
         ],
     ),
     (
@@ -190,10 +193,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster cluscfg setparams SubmissionFilterTimeout=30", "change one"),
         ],
     ),
-    (
-        "slurm",
-        &[("muster slurm sbatch job.sh", "as sbatch does"), ("muster slurm squeue --me", "as squeue does")],
-    ),
+    ("slurm", &[("muster slurm sbatch job.sh", "as sbatch does"), ("muster slurm squeue --me", "as squeue does")]),
     ("install-commands", &[("muster install-commands /usr/local/bin", "sbatch, squeue, job and the others for all")]),
     ("completions", &[("muster completions bash", "for /etc/bash_completion.d/muster")]),
     ("man", &[("muster man /usr/local/share/man/man1", "the manual pages")]),

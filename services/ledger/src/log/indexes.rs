@@ -1,8 +1,6 @@
 //! What the indexes beside the records say, entry by entry, for who compares it with the records.
 
-use super::{
-    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, Log, LogError, RECORDS, Remembered, job_key, number,
-};
+use super::{BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, Log, LogError, RECORDS, Remembered, job_key, number};
 use muster_schemas::{
     ids::{JobId, Sequence},
     time::Timestamp,

@@ -124,7 +124,10 @@ impl Indexes {
         // Records may have been written meanwhile, but no entry is there before its record.
         let head = log.head()?.sequence;
         if found.greatest > head {
-            return Err(altered(log, format!("an index tells of record {}, and the log ends at {head}", found.greatest)));
+            return Err(altered(
+                log,
+                format!("an index tells of record {}, and the log ends at {head}", found.greatest),
+            ));
         }
         if found.of_jobs != self.of_jobs {
             let (found, there) = (found.of_jobs, self.of_jobs);
@@ -152,9 +155,13 @@ impl Indexes {
             }
             IndexEntry::Checkpoint { of, at } => {
                 found.greatest = found.greatest.max(at);
-                let signs = |record: Record| matches!(record.event, Event::Checkpoint { of: signed, .. } if signed == of);
+                let signs =
+                    |record: Record| matches!(record.event, Event::Checkpoint { of: signed, .. } if signed == of);
                 if is_new(at) && at >= log.first()? && !log.record(at)?.is_some_and(signs) {
-                    return Err(altered(log, format!("the index of checkpoints says that record {at} signs record {of}")));
+                    return Err(altered(
+                        log,
+                        format!("the index of checkpoints says that record {at} signs record {of}"),
+                    ));
                 }
             }
             IndexEntry::Other => {}
@@ -184,7 +191,9 @@ impl Group {
         self.refused = None;
         match &record.event {
             Event::JobSubmitted { job, .. } | Event::JobReceived { job, .. } => self.jobs.push(*job),
-            Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => self.step = Some((*run, *step)),
+            Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => {
+                self.step = Some((*run, *step))
+            }
             Event::CommandRefused { code, .. } if is_first => self.refused = Some(*code),
             _ => {}
         }

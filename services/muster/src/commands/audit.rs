@@ -11,7 +11,9 @@ use muster_commands::stderr_line;
 use muster_ledger::{
     bundle::BundleError,
     export::Exported,
+    hex,
     log::LogError,
+    storage::Storage,
     verify::{self, kind_of},
     witness::Unsigned,
 };
@@ -22,8 +24,14 @@ use std::path::Path;
 /// Verifies or exports the history.
 pub fn run(connection: &ConnectionOptions, command: &AuditCommand) -> CommandResult {
     match command {
-        AuditCommand::Verify { offline: true, json } => verify_folder(&connection.data_dir()?, *json),
-        AuditCommand::Verify { offline: false, json } => verify_running(connection, *json),
+        AuditCommand::Verify { offline: true, public_key, json } => {
+            let folder = connection.data_dir()?;
+            if let Some(key) = public_key {
+                check_key(&folder, key)?;
+            }
+            verify_folder(&folder, *json)
+        }
+        AuditCommand::Verify { offline: false, json, .. } => verify_running(connection, *json),
         AuditCommand::Export { from, to, file } => export(&connection.data_dir()?, *from, *to, file),
     }
 }
@@ -93,8 +101,29 @@ fn verify_running(connection: &ConnectionOptions, json: bool) -> CommandResult {
         return Err(Failure::failed(format!("the verification ended early, after record {}", report.to)));
     }
     let last = Sequence(report.head.0.max(report.to.0));
-    let VerifyProgress { to: verified_to, checkpoints, unsigned_records, unsigned_since, fault, fault_kind, .. } = report;
+    let VerifyProgress { to: verified_to, checkpoints, unsigned_records, unsigned_since, fault, fault_kind, .. } =
+        report;
     Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault, fault_kind }.tell(json)
+}
+
+/// Refuses a log that was begun with another key than the one that is known, in hexadecimal: it is another history, whoever
+/// signed it.
+fn check_key(data_dir: &Path, known: &str) -> Result<(), Failure> {
+    let identity = Storage::open_read_only(data_dir).and_then(|storage| storage.identity());
+    let found = match identity {
+        Ok(identity) => hex(&identity.public_key),
+        Err(missing @ LogError::Missing(_)) => return Err(Failure::new(Status::NotFound, missing.to_string())),
+        Err(error) => return Err(unreadable(&error.into())),
+    };
+    if found.eq_ignore_ascii_case(known) {
+        return Ok(());
+    }
+    let words = verdict_on(Some(FaultKind::Invalid));
+    Err(Failure::failed(format!("{words}: it was begun with the key {found}, and not with {known}: it is another history")))
+}
+
+fn unreadable(error: &BundleError) -> Failure {
+    Failure::failed(format!("{}: {error}", verdict_on(Some(kind_of(error)))))
 }
 
 fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
@@ -108,7 +137,7 @@ fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
         Err(BundleError::Log(missing @ LogError::Missing(_))) => {
             return Err(Failure::new(Status::NotFound, missing.to_string()));
         }
-        Err(error) => return Err(Failure::failed(format!("{}: {error}", verdict_on(Some(kind_of(&error)))))),
+        Err(error) => return Err(unreadable(&error)),
     };
     let verify::Progress { verified: verified_to, last, checkpoints, unsigned, fault } = report;
     let Unsigned { records: unsigned_records, since: unsigned_since } = unsigned;

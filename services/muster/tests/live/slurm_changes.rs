@@ -162,7 +162,8 @@ fn a_signal_to_the_job_of_another_is_refused_whatever_runs_of_it() {
         let Output { status, stderr, .. } = system.run_as_nobody(&line);
         assert_eq!(status, 1, "{line:?}: {stderr}");
         let denied = |line: &str| {
-            line.starts_with("scancel: error: Kill job error on job id ") && line.ends_with(": Access/permission denied")
+            line.starts_with("scancel: error: Kill job error on job id ")
+                && line.ends_with(": Access/permission denied")
         };
         assert!(!stderr.is_empty() && stderr.lines().all(denied), "{line:?}: {stderr}");
         // Nor is its owner told anything if there is no step.

@@ -274,9 +274,31 @@ fn examples_of_manual_pages_work() {
         system.submit(&["--hold", "--", "true"]);
     }
     let pages = [
-        "job-new", "job-add", "job-submit", "job-view", "job-list", "job-listtasks", "job-clone", "job-finish",
-        "job", "node-close", "node-open", "reserve", "reservations", "unreserve", "filter", "filter-list", "config",
-        "config-policies", "config-reference", "jobtemplate", "cluscfg", "slurm", "audit", "version", "node",
+        "job-new",
+        "job-add",
+        "job-submit",
+        "job-view",
+        "job-list",
+        "job-listtasks",
+        "job-clone",
+        "job-finish",
+        "job",
+        "node-close",
+        "node-open",
+        "reserve",
+        "reservations",
+        "unreserve",
+        "filter",
+        "filter-list",
+        "config",
+        "config-policies",
+        "config-reference",
+        "jobtemplate",
+        "cluscfg",
+        "slurm",
+        "audit",
+        "version",
+        "node",
     ];
     for page in pages {
         let text = system.read(&format!("pages/muster-{page}.1"));
