@@ -119,7 +119,9 @@ fn check_key(data_dir: &Path, known: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let words = verdict_on(Some(FaultKind::Invalid));
-    Err(Failure::failed(format!("{words}: it was begun with the key {found}, and not with {known}: it is another history")))
+    Err(Failure::failed(format!(
+        "{words}: it was begun with the key {found}, and not with {known}: it is another history"
+    )))
 }
 
 fn unreadable(error: &BundleError) -> Failure {
