@@ -180,7 +180,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "jobtemplate",
         &[
             ("muster jobtemplate new Short", "a template"),
-            ("muster jobtemplate set Short RunTime /default:10 /max:60", "ten minutes if nothing is said, an hour at most"),
+            ("muster jobtemplate set Short RunTime /default:10 /max:3600", "ten minutes if nothing is said, an hour at most"),
         ],
     ),
     (
