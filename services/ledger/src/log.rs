@@ -176,8 +176,14 @@ impl Log {
             entries.status().map_err(|error| self.storage("read", error))?;
             return Ok(Head::EMPTY);
         };
-        let stored = Stored { sequence: Sequence(number(key)), value };
+        let stored = Stored { sequence: self.sequence_of(key)?, value };
         Ok(Head { sequence: stored.sequence, hash: stored.hash(), time: stored.record()?.time })
+    }
+
+    /// The sequence that a record stands under.
+    fn sequence_of(&self, key: &[u8]) -> Result<Sequence, LogError> {
+        let sequence = <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes).filter(|number| *number > 0);
+        sequence.map(Sequence).ok_or_else(|| self.damaged("a record stands under a key that is no sequence"))
     }
 
     /// Whose log it is; `None` if it has no first record yet.
@@ -623,8 +629,6 @@ impl Entries<'_> {
             return Ok(None);
         }
         let Some((key, value)) = self.inner.item() else { return Ok(None) };
-        let sequence = <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes).filter(|number| *number > 0);
-        let sequence = sequence.ok_or_else(|| self.log.damaged("a record stands under a key that is no sequence"))?;
-        Ok(Some(Stored { sequence: Sequence(sequence), value }))
+        Ok(Some(Stored { sequence: self.log.sequence_of(key)?, value }))
     }
 }

@@ -296,6 +296,10 @@ async fn a_forged_checkpoint_is_found_by_both() {
     let found = verify_folder(folder.path(), |_| {}).unwrap();
     assert!(found.fault.as_ref().is_some_and(|fault| fault.detail.contains("not the cluster's")), "{found:?}");
     let bundle = folder.path().join("bundle");
+    let refused = export(folder.path(), Sequence(1), Sequence(0), Vec::new(), |_| {}).unwrap_err();
+    assert!(refused.to_string().contains("nothing of it is signed"), "{refused}");
+    // Who has no key writes what is there.
+    fs::remove_file(folder.path().join("ledger.key")).unwrap();
     export_to(folder.path(), &bundle, 1, 0);
     let (valid, text) = verify_bundle(&bundle);
     assert!(!valid && text.contains("not the cluster's"), "{text}");

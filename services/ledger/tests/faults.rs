@@ -279,7 +279,7 @@ async fn an_altered_record() {
     let mut altered = value[..32].to_vec();
     muster_schemas::codec::encode_into(&record, &mut altered).unwrap();
     assert_ne!(altered, value);
-    for (value, fault) in [(Some(altered), "record 21"), (Some(value[..40].to_vec()), "record 20"), (None, "record 20")]
+    for (value, fault) in [(Some(altered), "record 2"), (Some(value[..40].to_vec()), "record 20"), (None, "record 20")]
     {
         match value {
             Some(value) => db.put_cf(records, key, value).unwrap(),

@@ -181,7 +181,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("muster jobtemplate new Short", "a template"),
             (
-                "muster jobtemplate set Short RunTime /default:10 /max:60",
+                "muster jobtemplate set Short RunTime /default:10 /max:3600",
                 "ten minutes if nothing is said, an hour at most",
             ),
         ],

@@ -252,6 +252,8 @@ fn the_chapter_for_administrators_is_true() {
             ("getent", OF_THE_HOST),
             ("install -d -o nats", OF_THE_HOST),
             ("install -m 644", OF_THE_HOST),
+            ("install -m 600 -o muster", OF_THE_HOST),
+            ("echo 'export", OF_THE_HOST),
             ("chown", OF_THE_HOST),
             ("sed -i", "what it changes was not installed"),
             ("systemctl", OF_THE_HOST),
