@@ -370,6 +370,18 @@ impl Placement {
         self.shares().map(|share| share.node).filter(move |node| seen.insert(*node))
     }
 
+    /// The share at a position among those of all components.
+    pub fn share_at(&self, at: usize) -> Option<&NodeShare> {
+        let mut at = at;
+        for component in &self.components {
+            match at.checked_sub(component.shares.len()) {
+                None => return component.shares.get(at),
+                Some(behind) => at = behind,
+            }
+        }
+        None
+    }
+
     /// All shares, each with the component that it serves, from 0.
     pub fn shares_by_component(&self) -> impl Iterator<Item = (u32, &NodeShare)> {
         (0..)

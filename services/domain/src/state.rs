@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod altered;
 pub mod array;
+pub mod by_node;
 pub mod components;
 pub mod filtering;
 pub(crate) mod index;
@@ -26,6 +27,7 @@ pub mod tasks;
 pub use accounts::{Accounts, Amount, Charge, Counter, Rule, Rules, Whose, Within};
 pub use altered::TakenOut;
 pub use array::ArrayState;
+pub use by_node::{ByNode, OnNode};
 pub use components::{ComponentOver, SingleEnd};
 pub use filtering::{Chain, Entry, Filtering, Kept, OutstandingCall, Passed, Refusal, Told};
 pub use job::{Component, Condition, ConditionStatus, Finished, Job, JobExtras, Phase, ProgramKind, RunSummary};

@@ -37,7 +37,15 @@ pub(crate) type Described = (Arc<JobSpec>, Option<Arc<TaskList>>);
 /// # Errors
 /// The record cannot be read, or has no job.
 pub(crate) fn described(log: &Log, sequence: Sequence) -> Result<Described, LogError> {
-    match log.record(sequence)?.map(|record| record.event) {
+    described_by(log.record(sequence)?, sequence)
+}
+
+/// All of a job and its tasks, as the record of this sequence has them.
+///
+/// # Errors
+/// There is no such record, or it has no job.
+pub(crate) fn described_by(record: Option<Record>, sequence: Sequence) -> Result<Described, LogError> {
+    match record.map(|record| record.event) {
         Some(Event::JobSubmitted { spec, .. }) => Ok((spec, None)),
         Some(Event::JobReceived { spec, intake, .. } | Event::JobConfigured { spec, intake, .. }) => {
             Ok((spec, Arc::unwrap_or_clone(intake).tasks.map(Arc::new)))

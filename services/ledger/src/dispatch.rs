@@ -1,168 +1,616 @@
-//! Orders to nodes: the domain says which follow from a record, the log has what they launch.
+//! Orders to nodes: the domain says which follow from a record, the log has what they launch. The decide loop makes sketches of them;
+//! what reads the log, and what takes long for a wide run, is done by the *order writer*, a thread of its own, in the order in which
+//! the loop handed it over. Answers to reports of nodes that hold orders take the same way.
+//!
+//! The loop never waits for the writer. If too many orders wait already, those of a round are dropped: the heartbeats of their nodes
+//! bring them up again, which are left unanswered meanwhile, as greetings are refused.
 
 use crate::{
-    descriptions::{Described, described},
-    log::{Log, LogError},
+    descriptions::{Described, described_by},
+    engine::ReplyTo,
+    fence::Fence,
+    log::LogError,
+    storage::Storage,
     tokens::JobTokens,
 };
 use muster_domain::{
-    State,
-    orders::{self, OrderSeed, RunNodes},
+    orders::{Sketch, StepRecord, StepSketch},
     state::Node,
 };
 use muster_schemas::{
+    PartId,
     cluster::NodeCondition,
-    event::Event,
-    ids::{NodeId, PartId, Sequence, StepId},
-    job::Program,
-    node::{LaunchOrder, NODE_CORES_VARIABLE, NodeOrder, node_cores_text},
+    command::{Answer, Refusal, RefusalCode, Reply},
+    event::{Event, Record},
+    ids::{Sequence, StepId},
+    node::{Briefing, Mark, NodeOrder},
+    resources::NodeSpec,
     steps::GroupTerms,
 };
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+};
+
+/// When so many orders wait the writer is given no more. What a round has is taken or left as a whole, so that a run on very many nodes
+/// can be launched.
+const WAITING_ORDERS: usize = 65_536;
+/// So many records are kept that were read last. Orders about one job mostly come together, and its record can be long.
+const KEPT_RECORDS: usize = 4;
 
 /// Whether the log knows that a node is up since this boot, so that a sign of life is no news.
 pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
     node.condition == NodeCondition::Up && node.boot_id == boot_id
 }
 
-/// What a node that reports may have missed.
-pub(crate) fn reconcile(
-    state: &State,
-    node: NodeId,
-    reported: &[PartId],
-    log: &Log,
-    tokens: &JobTokens,
-) -> Vec<NodeOrder> {
-    let seeds = orders::reconcile(state, node, reported);
-    let mut lists = Lists::default();
-    let orders = seeds.into_iter().filter_map(|seed| complete(state, node, seed, log, &mut lists));
-    orders.map(|order| tokens.give(order)).collect()
+/// Where the answer to a report of a node goes.
+pub(crate) enum ReplyToNode {
+    Heartbeat(ReplyTo<Briefing>),
+    /// It rests on this record.
+    Greeting(ReplyTo<Answer>, Sequence),
 }
 
-/// The job that was last asked for. Orders about one mostly come together, to many nodes or of many tasks, and its record can be long:
-/// it is read once.
-#[derive(Default)]
-pub(crate) struct Lists {
-    last: Option<(Sequence, Described)>,
-    nodes: RunNodes,
-}
-
-impl Lists {
-    fn described(&mut self, log: &Log, sequence: Sequence) -> Result<Described, LogError> {
-        match &self.last {
-            Some((known, found)) if *known == sequence => Ok(found.clone()),
-            _ => {
-                let found = described(log, sequence)?;
-                self.last = Some((sequence, found.clone()));
-                Ok(found)
+impl ReplyToNode {
+    /// What the node has to do.
+    pub(crate) fn brief(self, briefing: Briefing) {
+        match self {
+            Self::Heartbeat(reply) => reply(briefing),
+            Self::Greeting(reply, sequence) => {
+                reply(Answer { sequence, result: Ok(Reply::NodeOrders(briefing)) });
             }
         }
     }
+
+    /// A heartbeat has no answer then: the node sends the next one when it is time.
+    pub(crate) fn refuse(self, refusal: Refusal) {
+        match self {
+            Self::Heartbeat(_) => {}
+            Self::Greeting(reply, sequence) => reply(Answer { sequence, result: Err(refusal) }),
+        }
+    }
 }
 
-/// The order of a seed. `None` if there is nothing to do any more, or the log cannot say what to launch: the node's
-/// heartbeats bring it up again.
-pub(crate) fn complete(
-    state: &State,
-    node: NodeId,
-    seed: OrderSeed,
-    log: &Log,
-    lists: &mut Lists,
-) -> Option<NodeOrder> {
-    let mut kind: fn(Box<LaunchOrder>) -> NodeOrder = NodeOrder::Launch;
-    let order = match seed {
-        OrderSeed::Launch { part, submitted_sequence } => launch(state, part, node, submitted_sequence, (log, lists)),
-        OrderSeed::LaunchStep { part, step, submitted_sequence, started_sequence } => {
-            let records = (submitted_sequence, started_sequence);
-            return given(launch_step(state, part, node, step, records, (log, lists)));
+/// What the decide loop hands to the order writer.
+enum Letter {
+    /// Orders that follow from records.
+    Orders(Vec<(Arc<NodeSpec>, Sketch)>),
+    /// The answer to a report of a node, true at this moment.
+    Briefing(ReplyToNode, Mark, Vec<Sketch>),
+}
+
+impl Letter {
+    fn orders(&self) -> usize {
+        match self {
+            Self::Orders(orders) => orders.len(),
+            Self::Briefing(.., orders) => orders.len(),
         }
-        OrderSeed::Hold { part, submitted_sequence } => {
-            kind = NodeOrder::Hold;
-            lists.described(log, submitted_sequence).map(|(spec, _)| orders::hold_order(state, part, node, &spec))
+    }
+}
+
+/// The decide loop's end.
+pub(crate) struct Desk {
+    letters: mpsc::Sender<Letter>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// The order writer's end.
+pub(crate) struct Letters {
+    letters: mpsc::Receiver<Letter>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Both ends.
+pub(crate) fn desk() -> (Desk, Letters) {
+    let (sender, letters) = mpsc::channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    (Desk { letters: sender, waiting: Arc::clone(&waiting) }, Letters { letters, waiting })
+}
+
+impl Desk {
+    /// Has orders sent.
+    pub(crate) fn order(&self, orders: Vec<(Arc<NodeSpec>, Sketch)>) {
+        let count = orders.len();
+        if count > 0 && self.put(Letter::Orders(orders)).is_err() {
+            tracing::warn!(orders = count, "more orders wait than can be sent; heartbeats will bring them up again");
         }
-        OrderSeed::LaunchTask { part, step, listed_sequence } => {
-            launch_task(state, part, node, step, listed_sequence, (log, lists))
+    }
+
+    /// Has a report of a node answered.
+    pub(crate) fn brief(&self, reply: ReplyToNode, mark: Mark, orders: Vec<Sketch>) {
+        if let Err(Letter::Briefing(reply, ..)) = self.put(Letter::Briefing(reply, mark, orders)) {
+            let message = "more orders wait than the ledger can send; try again";
+            reply.refuse(Refusal::new(RefusalCode::Unavailable, message));
         }
-        OrderSeed::Tell { part, told_sequence } => return given(tell(part, told_sequence, log)),
-        other => return other.to_order(state, node),
+    }
+
+    fn put(&self, letter: Letter) -> Result<(), Letter> {
+        if self.waiting.load(Ordering::Relaxed) >= WAITING_ORDERS {
+            return Err(letter);
+        }
+        let orders = letter.orders();
+        self.waiting.fetch_add(orders, Ordering::Relaxed);
+        self.letters.send(letter).map_err(|mpsc::SendError(letter)| {
+            self.waiting.fetch_sub(orders, Ordering::Relaxed);
+            letter
+        })
+    }
+}
+
+/// Where the order writer reads records. Each read is by itself: nothing is held that keeps the log from being opened anew.
+pub(crate) trait ReadRecord {
+    /// The record of a sequence, if the log has it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn record(&self, sequence: Sequence) -> Result<Option<Record>, LogError>;
+}
+
+impl ReadRecord for Arc<Storage> {
+    fn record(&self, sequence: Sequence) -> Result<Option<Record>, LogError> {
+        self.log()?.record(sequence)
+    }
+}
+
+/// Makes orders of sketches and passes them on, one after the other.
+pub(crate) struct OrderWriter<R = Arc<Storage>> {
+    letters: Letters,
+    records: Records<R>,
+    tokens: Arc<JobTokens>,
+    fence: Fence,
+}
+
+impl<R: ReadRecord> OrderWriter<R> {
+    pub(crate) fn new(letters: Letters, log: R, tokens: Arc<JobTokens>, fence: Fence) -> Self {
+        Self { letters, records: Records::new(log), tokens, fence }
+    }
+
+    /// Waits for what the decide loop hands over, and passes it on: orders to `send`, with the names of their nodes. Returns when the
+    /// loop has ended and all is passed on, or when `send` says that it was enough.
+    pub(crate) fn run(mut self, mut send: impl FnMut(&str, NodeOrder) -> bool) {
+        while let Ok(letter) = self.letters.letters.recv() {
+            if !self.write(letter, &mut send) {
+                return;
+            }
+        }
+    }
+
+    /// Passes on what is there.
+    pub(crate) fn catch_up(&mut self, mut send: impl FnMut(&str, NodeOrder)) {
+        while let Ok(letter) = self.letters.letters.try_recv() {
+            self.write(letter, &mut |node, order| {
+                send(node, order);
+                true
+            });
+        }
+    }
+
+    fn write(&mut self, letter: Letter, send: &mut impl FnMut(&str, NodeOrder) -> bool) -> bool {
+        let waited = letter.orders();
+        let goes_on = match letter {
+            Letter::Orders(orders) => orders.into_iter().all(|(node, sketch)| match self.complete(sketch) {
+                // The fence is asked for each of them: there can be many, and each takes a while.
+                Some(order) if self.fence.objection().is_none() => send(&node.name, order),
+                _ => true,
+            }),
+            Letter::Briefing(reply, mark, orders) => {
+                let orders = orders.into_iter().filter_map(|sketch| self.complete(sketch)).collect();
+                match self.fence.objection() {
+                    None => reply.brief(Briefing { mark: Some(mark), orders }),
+                    Some(refusal) => reply.refuse(refusal),
+                }
+                true
+            }
+        };
+        self.letters.waiting.fetch_sub(waited, Ordering::Relaxed);
+        goes_on
+    }
+
+    /// `None` if there is nothing to do any more, or the log cannot say what to launch: the node's heartbeats bring it up again.
+    fn complete(&mut self, sketch: Sketch) -> Option<NodeOrder> {
+        let order = self.records.complete(sketch).unwrap_or_else(|error| {
+            tracing::error!(%error, "what is to be launched cannot be read");
+            None
+        });
+        Some(self.tokens.give(order?))
+    }
+}
+
+/// What the log has of orders.
+struct Records<R> {
+    log: R,
+    jobs: Kept<Described>,
+    steps: Kept<Arc<Started>>,
+}
+
+/// What the record of a step's start says.
+enum Started {
+    Plain(muster_schemas::job::Launch),
+    Placed(StepRecord),
+}
+
+impl<R: ReadRecord> Records<R> {
+    fn new(log: R) -> Self {
+        Self { log, jobs: Kept::default(), steps: Kept::default() }
+    }
+
+    fn complete(&mut self, sketch: Sketch) -> Result<Option<NodeOrder>, LogError> {
+        Ok(match sketch {
+            Sketch::Ready(order) => Some(order),
+            Sketch::Launch { part, nodes, submitted } => {
+                let (spec, _) = self.job(submitted)?;
+                part.launch_order(&nodes, &spec).map(|order| NodeOrder::Launch(Box::new(order)))
+            }
+            Sketch::Hold { part, nodes, submitted } => {
+                let (spec, _) = self.job(submitted)?;
+                part.hold_order(&nodes, &spec).map(|order| NodeOrder::Hold(Box::new(order)))
+            }
+            Sketch::Step { part, step, submitted, started } => {
+                let (spec, _) = self.job(submitted)?;
+                match (&step, &*self.step(started, step.number())?) {
+                    (StepSketch::Plain(step, nodes), Started::Plain(launch)) => {
+                        let order = part.step_order(*step, nodes, &spec, launch);
+                        order.map(|order| NodeOrder::Launch(Box::new(order)))
+                    }
+                    (StepSketch::Placed { step, at, cores }, Started::Placed(record)) => {
+                        let order = part.tasks_order((*step, *at), cores, &spec, record);
+                        order.map(|order| NodeOrder::LaunchTasks(Box::new(order)))
+                    }
+                    _ => return Err(damaged(started, "it should be the start of another kind of step")),
+                }
+            }
+            Sketch::Task { part, task, listed } => {
+                let (spec, tasks) = self.job(listed)?;
+                let tasks = tasks.ok_or_else(|| damaged(listed, "it should list tasks"))?;
+                task.order(&part, &spec, &tasks).map(|order| NodeOrder::Launch(Box::new(order)))
+            }
+            Sketch::Tell { part, told } => Some(self.tell(part, told)?),
+        })
+    }
+
+    fn job(&mut self, sequence: Sequence) -> Result<Described, LogError> {
+        let log = &self.log;
+        self.jobs.get(sequence, || described_by(log.record(sequence)?, sequence))
+    }
+
+    fn step(&mut self, started: Sequence, number: StepId) -> Result<Arc<Started>, LogError> {
+        let log = &self.log;
+        self.steps.get(started, || {
+            Ok(Arc::new(match log.record(started)?.map(|record| record.event) {
+                Some(Event::StepStarted { launch, .. }) => Started::Plain(launch),
+                Some(Event::StepLaunched { spec, .. }) => {
+                    // What its groups have of their own is in the record behind it, if they have something.
+                    let terms = match log.record(started.next())?.map(|record| record.event) {
+                        Some(Event::StepTermsSet { step, groups, .. }) if step == number => groups,
+                        _ => Vec::<GroupTerms>::new(),
+                    };
+                    Started::Placed(StepRecord::new(spec, terms))
+                }
+                _ => return Err(damaged(started, "it should be the start of a step")),
+            }))
+        })
+    }
+
+    fn tell(&self, part: PartId, told: Sequence) -> Result<NodeOrder, LogError> {
+        match self.log.record(told)?.map(|record| record.event) {
+            Some(Event::JobTold { text, .. }) => Ok(NodeOrder::Tell { part, text }),
+            _ => Err(damaged(told, "it should be something said to a job")),
+        }
+    }
+}
+
+fn damaged(sequence: Sequence, detail: &str) -> LogError {
+    LogError::DamagedRecord { sequence, detail: detail.into() }
+}
+
+/// What was read of the log last, newest first.
+struct Kept<T> {
+    records: VecDeque<(Sequence, T)>,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self { records: VecDeque::new() }
+    }
+}
+
+impl<T: Clone> Kept<T> {
+    fn get(&mut self, sequence: Sequence, read: impl FnOnce() -> Result<T, LogError>) -> Result<T, LogError> {
+        if let Some(at) = self.records.iter().position(|(known, _)| *known == sequence)
+            && let Some(found) = self.records.remove(at)
+        {
+            let record = found.1.clone();
+            self.records.push_front(found);
+            return Ok(record);
+        }
+        let record = read()?;
+        self.records.truncate(KEPT_RECORDS - 1);
+        self.records.push_front((sequence, record.clone()));
+        Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        fence::FenceError,
+        signing::Signer,
+        stepped::{Input, Stepped},
     };
-    given(order.map(|order| order.map(|order| kind(Box::new(order)))))
-}
+    use muster_domain::{
+        State,
+        orders::{Sketches, follow_up},
+    };
+    use muster_schemas::{
+        NodeId, RunId, Timestamp,
+        cluster::{ClusterConfig, QueueSpec},
+        command::{Command, CommandEnvelope, Start},
+        event::{Actor, Owner, TraceContext},
+        ids::CommandId,
+        job::{Component, JobSpec, Launch, Program},
+        plan::ProposedPlan,
+        resources::{
+            Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, Placement, Request,
+        },
+        steps::{StepGroup, StepPlace, StepProgram, StepSpec},
+    };
+    use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Mutex};
 
-fn given(order: Result<Option<NodeOrder>, LogError>) -> Option<NodeOrder> {
-    order.unwrap_or_else(|error| {
-        tracing::error!(%error, "what is to be launched cannot be read");
-        None
-    })
-}
+    const NODES: u32 = 3;
 
-fn tell(part: PartId, told: Sequence, log: &Log) -> Result<Option<NodeOrder>, LogError> {
-    match log.record(told)?.map(|record| record.event) {
-        Some(Event::JobTold { text, .. }) => Ok(Some(NodeOrder::Tell { part, text })),
-        _ => Err(LogError::DamagedRecord { sequence: told, detail: "it should be something said to a job".into() }),
+    /// Records in memory, which count how often each is read.
+    #[derive(Clone)]
+    struct Counted {
+        records: Rc<Vec<Record>>,
+        reads: Rc<RefCell<BTreeMap<Sequence, usize>>>,
     }
-}
 
-fn launch(
-    state: &State,
-    part: PartId,
-    node: NodeId,
-    submitted: Sequence,
-    (log, lists): (&Log, &mut Lists),
-) -> Result<Option<LaunchOrder>, LogError> {
-    let order = orders::launch_order_among(state, part, node, &lists.described(log, submitted)?.0, &mut lists.nodes);
-    Ok(order.map(|order| with_node_cores(state, node, order)))
-}
-
-/// A script is told what the job has on its other nodes; nothing else asks for it (SL-E-03).
-fn with_node_cores(state: &State, node: NodeId, mut order: LaunchOrder) -> LaunchOrder {
-    let is_asked = matches!(order.launch.program, Program::Script { .. }) && order.nodes.len() > 1;
-    if let Some((run, _)) = state.part_named(node, order.part).filter(|_| is_asked) {
-        let cores = node_cores_text(run.placement.shares().map(|share| share.cores.len()));
-        order.environment.insert(NODE_CORES_VARIABLE.to_owned(), cores);
-    }
-    order
-}
-
-fn launch_task(
-    state: &State,
-    part: PartId,
-    node: NodeId,
-    step: StepId,
-    listed: Sequence,
-    (log, lists): (&Log, &mut Lists),
-) -> Result<Option<LaunchOrder>, LogError> {
-    let (spec, tasks) = lists.described(log, listed)?;
-    let no_tasks = || LogError::DamagedRecord { sequence: listed, detail: "it should list tasks".into() };
-    Ok(orders::task_order(state, part, node, step, &spec, &*tasks.ok_or_else(no_tasks)?))
-}
-
-fn launch_step(
-    state: &State,
-    part: PartId,
-    node: NodeId,
-    step: StepId,
-    (submitted, started): (Sequence, Sequence),
-    (log, lists): (&Log, &mut Lists),
-) -> Result<Option<NodeOrder>, LogError> {
-    let (spec, _) = lists.described(log, submitted)?;
-    match log.record(started)?.map(|record| record.event) {
-        Some(Event::StepStarted { launch, .. }) => {
-            let order = orders::step_order(state, part, node, step, &spec, &launch);
-            Ok(order.map(|order| NodeOrder::Launch(Box::new(order))))
+    impl ReadRecord for Counted {
+        fn record(&self, sequence: Sequence) -> Result<Option<Record>, LogError> {
+            *self.reads.borrow_mut().entry(sequence).or_default() += 1;
+            Ok(self.records.iter().find(|record| record.sequence == sequence).cloned())
         }
-        Some(Event::StepLaunched { spec: launched, .. }) => {
-            let terms = terms_of(log, step, started.next())?;
-            let order = orders::tasks_order(state, part, node, step, &spec, (&launched, &terms));
-            Ok(order.map(|order| NodeOrder::LaunchTasks(Box::new(order))))
-        }
-        _ => Err(LogError::DamagedRecord { sequence: started, detail: "it should be the start of a step".into() }),
     }
-}
 
-/// What the groups of a step have of their own: in the record behind that of its launch, if they have something.
-fn terms_of(log: &Log, launched: StepId, behind: Sequence) -> Result<Vec<GroupTerms>, LogError> {
-    match log.record(behind)?.map(|record| record.event) {
-        Some(Event::StepTermsSet { step, groups, .. }) if step == launched => Ok(groups),
-        _ => Ok(Vec::new()),
+    fn tokens(folder: &std::path::Path) -> Arc<JobTokens> {
+        let path = folder.join("key");
+        let signer = Signer::load_or_draft(&path).unwrap();
+        crate::signing::adopt(&path, &signer.public_key()).unwrap();
+        Arc::new(JobTokens::new(&signer, None))
+    }
+
+    fn writer<R: ReadRecord>(log: R) -> (Desk, OrderWriter<R>, Fence, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let (desk, letters) = desk();
+        let fence = Fence::of_the_writer();
+        let writer = OrderWriter::new(letters, log, tokens(folder.path()), fence.clone());
+        (desk, writer, fence, folder)
+    }
+
+    fn empty() -> Counted {
+        Counted { records: Rc::default(), reads: Rc::default() }
+    }
+
+    fn part(run: u64) -> PartId {
+        PartId::new(RunId(run), 0)
+    }
+
+    fn node(name: &str) -> Arc<NodeSpec> {
+        let gpus = Vec::new();
+        let properties = BTreeMap::new();
+        Arc::new(NodeSpec { name: name.into(), cores: 4, sockets: 1, memory_bytes: 1 << 30, gpus, properties })
+    }
+
+    const MARK: Mark = Mark { session: Timestamp::MIN, sequence: Sequence(9) };
+
+    fn user() -> Actor {
+        Actor::User(Owner { user: "root".into(), uid: 0, gid: 0 })
+    }
+
+    /// A log in which a job on all nodes was launched, started, and launched a step of its own there.
+    fn history(folder: &std::path::Path) -> Vec<Record> {
+        let now = Timestamp::from_unix_seconds(1_000_000);
+        let mut ledger = Stepped::open(folder, now).unwrap();
+        let mut ask = |actor: Actor, command: Command| {
+            let trace = TraceContext::default();
+            let envelope = CommandEnvelope { id: CommandId::new_now(), actor, trace, command };
+            let output = ledger.round(vec![Input::Command(0, Box::new(envelope))], now);
+            let [(_, answer)] = <[_; 1]>::try_from(output.answers).expect("one answer");
+            answer.result.expect("accepted")
+        };
+        let names = || (0..NODES).map(|number| format!("n{number}"));
+        let config = ClusterConfig {
+            queues: vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }],
+            nodes: names().map(|name| (*node(&name)).clone()).collect(),
+            ..ClusterConfig::default()
+        };
+        ask(Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: true });
+        for name in names() {
+            let hello = Command::NodeHello { boot_id: "boot".into(), parts: vec![], highest_run: None, as_of: None };
+            ask(Actor::Executor(name), hello);
+        }
+        let count = Count::exactly(NODES);
+        let request = Request { path: vec![LevelCount { level: Level::Node, count }], ..Request::default() };
+        let component = Component {
+            launch: Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() },
+            alternatives: vec![Alternative { requests: vec![request], ..Alternative::default() }],
+            ..Component::default()
+        };
+        ask(user(), Command::Submit { jobs: vec![JobSpec { components: vec![component], ..JobSpec::default() }] });
+        let share = |node| NodeShare {
+            node: NodeId(node),
+            cores: IndexSet::first_n(4),
+            gpus: IndexSet::new(),
+            memory_bytes: 0,
+            tasks: 1,
+            exclusive: false,
+        };
+        let shares = (0..NODES).map(share).collect();
+        let placement = Placement { components: vec![ComponentPlacement { alternative: 0, shares }] };
+        let job = muster_schemas::JobId::job(1);
+        let plan = ProposedPlan { starts: vec![Start { job, placement }], ..ProposedPlan::default() };
+        ask(Actor::Planner, Command::CommitPlan { plan: Box::new(plan) });
+        for name in names() {
+            ask(Actor::Executor(name), Command::NodeStarted { part: part(1) });
+        }
+        let place = |(rank, node)| {
+            let ranks = IndexSet::from_range(rank, rank);
+            StepPlace { node, ranks, cores: None }
+        };
+        let group = StepGroup {
+            places: (0..).zip(names()).map(place).collect(),
+            programs: vec![StepProgram { ranks: IndexSet::from_range(0, NODES - 1), argv: vec!["true".into()] }],
+            ..StepGroup::default()
+        };
+        let spec = StepSpec { groups: vec![group], ..StepSpec::default() };
+        ask(user(), Command::LaunchStep { job, spec: Box::new(spec), terms: Vec::new() });
+        ledger.page(Sequence(1), 1 << 20).unwrap().records
+    }
+
+    /// However many nodes a job or a step is launched on, its record is read and decoded once, and again only when others were launched
+    /// meanwhile.
+    #[test]
+    fn a_record_is_read_once_for_all_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Counted { records: Rc::new(history(&folder.path().join("log"))), reads: Rc::default() };
+        let (desk, mut writer, _fence, _folder) = writer(log.clone());
+        let mut state = State::new();
+        let (mut submitted, mut launched) = (Sequence(0), Sequence(0));
+        for record in &*log.records {
+            state.apply(record);
+            match record.event {
+                Event::JobSubmitted { .. } => submitted = record.sequence,
+                Event::StepLaunched { .. } => launched = record.sequence,
+                _ => {}
+            }
+            let mut sketches = Sketches::new(&state);
+            let sketch = |(node, seed)| Some((state.node(node)?.spec.clone(), sketches.sketch(node, seed)?));
+            desk.order(follow_up(&state, record).into_iter().filter_map(sketch).collect());
+        }
+        let mut sent = Vec::new();
+        writer.catch_up(|node, order| {
+            let kind = match order {
+                NodeOrder::Launch(order) => ("run", order.node_index, order.access.is_some()),
+                NodeOrder::LaunchTasks(order) => ("step", order.launch.node_index, order.launch.access.is_some()),
+                other => panic!("{other:?}"),
+            };
+            sent.push((node.to_owned(), kind));
+        });
+        let all =
+            ["run", "step"].iter().flat_map(|kind| (0..NODES).map(move |at| (format!("n{at}"), (*kind, at, true))));
+        assert_eq!(sent, all.collect::<Vec<_>>());
+        let once = [(submitted, 1), (launched, 1), (launched.next(), 1)];
+        assert_eq!(*log.reads.borrow(), BTreeMap::from(once));
+    }
+
+    #[test]
+    fn what_was_read_last_is_kept() {
+        let mut kept: Kept<u64> = Kept::default();
+        let mut reads = Vec::new();
+        for sequence in [1, 1, 2, 1, 3, 4, 1, 5, 2, 1] {
+            let read = || {
+                reads.push(sequence);
+                Ok(sequence * 10)
+            };
+            assert_eq!(kept.get(Sequence(sequence), read).unwrap(), sequence * 10);
+        }
+        assert_eq!(reads, [1, 2, 3, 4, 5, 2], "the one that was not asked for the longest has gone");
+        assert!(kept.get(Sequence(9), || Err(LogError::Closed)).is_err());
+        assert_eq!(kept.get(Sequence(9), || Ok(90)).unwrap(), 90, "a read that failed is tried again");
+    }
+
+    /// Orders and answers leave in the order in which they were handed over.
+    #[test]
+    fn the_order_is_kept() {
+        let (desk, mut writer, ..) = writer(empty());
+        let out = Arc::new(Mutex::new(Vec::new()));
+        let note = |what: &str| out.lock().unwrap().push(what.to_owned());
+        let order = |node_name: &str, order| desk.order(vec![(node(node_name), Sketch::Ready(order))]);
+        order("n1", NodeOrder::Suspend { part: part(1) });
+        let answers = Arc::clone(&out);
+        let reply = move |briefing: Briefing| {
+            answers.lock().unwrap().push(format!("{:?} {:?}", briefing.mark, briefing.orders));
+        };
+        let resume = NodeOrder::Resume { part: part(1) };
+        desk.brief(ReplyToNode::Heartbeat(Box::new(reply)), MARK, vec![Sketch::Ready(resume.clone())]);
+        order("n2", NodeOrder::Forget { part: part(2) });
+        writer.catch_up(|node, order| note(&format!("{node} {order:?}")));
+        let wanted = [
+            format!("n1 {:?}", NodeOrder::Suspend { part: part(1) }),
+            format!("{:?} {:?}", Some(MARK), [resume]),
+            format!("n2 {:?}", NodeOrder::Forget { part: part(2) }),
+        ];
+        assert_eq!(*out.lock().unwrap(), wanted);
+    }
+
+    fn greeting() -> (ReplyToNode, Arc<Mutex<Option<Answer>>>) {
+        let answer = Arc::new(Mutex::new(None));
+        let note = Arc::clone(&answer);
+        let reply = move |answer| *note.lock().unwrap() = Some(answer);
+        (ReplyToNode::Greeting(Box::new(reply), Sequence(7)), answer)
+    }
+
+    fn refusal(answer: &Mutex<Option<Answer>>) -> Option<RefusalCode> {
+        answer.lock().unwrap().as_ref().and_then(|answer| answer.result.as_ref().err()).map(|refusal| refusal.code)
+    }
+
+    fn many(count: usize) -> Vec<(Arc<NodeSpec>, Sketch)> {
+        let node = node("n1");
+        (0..count).map(|run| (node.clone(), Sketch::Ready(NodeOrder::Forget { part: part(run as u64) }))).collect()
+    }
+
+    /// When too many orders wait, reports are not taken, and orders are dropped; the decide loop does not wait. One launch is taken
+    /// whole, however wide.
+    #[test]
+    fn a_full_desk_takes_nothing_and_waits_for_nobody() {
+        let (desk, mut writer, ..) = writer(empty());
+        desk.order(many(WAITING_ORDERS - 1));
+        desk.order(many(WAITING_ORDERS));
+        desk.order(many(5));
+        let one = || vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })];
+        let (reply, answer) = greeting();
+        desk.brief(reply, MARK, one());
+        assert_eq!(refusal(&answer), Some(RefusalCode::Unavailable));
+        let beaten = Arc::new(Mutex::new(0));
+        let note = Arc::clone(&beaten);
+        desk.brief(ReplyToNode::Heartbeat(Box::new(move |_| *note.lock().unwrap() += 1)), MARK, one());
+        let mut sent = 0;
+        writer.catch_up(|_, _| sent += 1);
+        assert_eq!(sent, 2 * WAITING_ORDERS - 1);
+        assert_eq!(*beaten.lock().unwrap(), 0, "it has no answer");
+        // There is room again.
+        let (reply, answer) = greeting();
+        desk.brief(reply, MARK, one());
+        desk.order(many(5));
+        writer.catch_up(|_, _| sent += 1);
+        assert_eq!(sent, 2 * WAITING_ORDERS + 4);
+        assert!(answer.lock().unwrap().as_ref().is_some_and(|answer| answer.result.is_ok()));
+    }
+
+    /// What was handed over by a ledger that meanwhile may not answer any more is not sent.
+    #[test]
+    fn a_ledger_that_has_lost_its_place_sends_nothing() {
+        let (desk, mut writer, fence, _folder) = writer(empty());
+        let (reply, answer) = greeting();
+        desk.order(many(2));
+        desk.brief(reply, MARK, vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })]);
+        fence.lose(FenceError::AnotherWrites);
+        writer.catch_up(|_, order| panic!("{order:?}"));
+        assert_eq!(refusal(&answer), Some(RefusalCode::Unavailable));
+    }
+
+    /// The decide loop goes on when there is no order writer any more.
+    #[test]
+    fn nobody_waits_for_a_writer_that_has_gone() {
+        let (desk, writer, ..) = writer(empty());
+        drop(writer);
+        let (reply, answer) = greeting();
+        desk.order(many(2));
+        desk.brief(reply, MARK, vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })]);
+        assert_eq!(refusal(&answer), Some(RefusalCode::Unavailable));
     }
 }

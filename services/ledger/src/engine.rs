@@ -11,7 +11,7 @@ use crate::{
     beats::{Beats, Waiting},
     calls::{self, Offers},
     clock::Clock,
-    dispatch,
+    dispatch::{self, ReplyToNode},
     limits::{self, TemplateLimits},
     liveness::Liveness,
     log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Remembered},
@@ -22,11 +22,10 @@ use crate::{
     service::Opened,
     signing::{self, Signer},
     storage::{StateAfter, Storage},
-    tokens::JobTokens,
 };
 use muster_domain::{
     State,
-    orders::{self, OrderSeed},
+    orders::{self, OrderSeed, Sketches},
 };
 use muster_schemas::{
     codec,
@@ -88,7 +87,7 @@ struct AskedBy {
 /// An answer that goes out when the round is on disk.
 enum Pending {
     Answer(ReplyTo<Answer>, Answer),
-    /// The orders are made then, from the state at the end of the round: for whom, and what it said that it runs.
+    /// Its orders follow from the state at the end of the round: for whom, and what it said that it runs.
     Hello(ReplyTo<Answer>, Sequence, NodeId, Vec<PartId>),
     Heartbeat(ReplyTo<Briefing>, NodeId, Vec<PartId>),
     Unknown(ReplyTo<Briefing>),
@@ -126,7 +125,6 @@ struct Round<'log> {
 pub(crate) struct Engine {
     storage: Arc<Storage>,
     signer: Arc<Signer>,
-    tokens: Arc<JobTokens>,
     limits: Arc<dyn TemplateLimits>,
     state: State,
     head: Head,
@@ -154,7 +152,7 @@ impl Engine {
         outlets: Outlets,
         beats: Arc<Beats>,
     ) -> Self {
-        let Opened { storage, signer, tokens, state, head } = opened;
+        let Opened { storage, signer, state, head, .. } = opened;
         let (now, session) = (clock.monotonic(), clock.now());
         let liveness = Liveness::new(now);
         let (runners, offers) = (Runners::new(now, head.time), Offers::new(now));
@@ -162,7 +160,6 @@ impl Engine {
         Self {
             storage,
             signer,
-            tokens,
             limits,
             state,
             head,
@@ -517,7 +514,7 @@ impl Engine {
 
     /// Makes the round durable, then answers, then tells everybody.
     fn finish(&mut self, round: Round<'_>) {
-        let Round { log, batch, records, pending, orders, calls, notices, spans, .. } = round;
+        let Round { batch, records, pending, orders, calls, notices, spans, .. } = round;
         if !batch.is_empty() {
             let started = Instant::now();
             match batch.commit() {
@@ -533,23 +530,19 @@ impl Engine {
         drop(spans);
         // Before the answers: who has one and asks for the end of the log must not be told an earlier one.
         self.outlets.durable(self.head);
+        let mut sketches = Sketches::new(&self.state);
         match self.outlets.objection() {
-            None => pending.into_iter().for_each(|answer| self.answer(answer, log)),
+            None => pending.into_iter().for_each(|answer| self.answer(answer, &mut sketches)),
             // It is in this log; whether it is in the one that counts is not known, so it is not acknowledged.
             Some(refusal) => self.refuse_all(pending, &refusal),
         }
+        let sketch = |(node, seed)| Some((Arc::clone(&self.state.node(node)?.spec), sketches.sketch(node, seed)?));
+        self.outlets.orders.order(orders.into_iter().filter_map(sketch).collect());
         self.offer_calls(calls);
         if records.is_empty() {
             return;
         }
         self.outlets.committed(&Arc::new(Commit { records }), notices);
-        let mut lists = dispatch::Lists::default();
-        for (node, seed) in orders {
-            let order = dispatch::complete(&self.state, node, seed, log, &mut lists);
-            if let (Some(order), Some(node)) = (order, self.state.node(node)) {
-                self.outlets.order(node.spec.name.clone(), self.tokens.give(order));
-            }
-        }
     }
 
     /// Has calls put into their queues: those that this round offered, and those that are in no queue.
@@ -575,23 +568,29 @@ impl Engine {
         }
     }
 
-    fn answer(&self, pending: Pending, log: &Log) {
+    fn answer(&self, pending: Pending, sketches: &mut Sketches<'_>) {
         match pending {
             Pending::Answer(reply, answer) => reply(answer),
             Pending::Unknown(reply) => reply(Briefing::default()),
             Pending::Digest(reply) => reply((self.head.sequence, self.state.digest())),
-            Pending::Heartbeat(reply, node, parts) => reply(self.brief(node, &parts, log)),
-            Pending::Hello(reply, sequence, node, runs) => {
-                let briefing = self.brief(node, &runs, log);
-                reply(Answer { sequence, result: Ok(Reply::NodeOrders(briefing)) });
+            Pending::Heartbeat(reply, node, parts) => {
+                self.brief(ReplyToNode::Heartbeat(reply), node, &parts, sketches);
+            }
+            Pending::Hello(reply, sequence, node, parts) => {
+                self.brief(ReplyToNode::Greeting(reply, sequence), node, &parts, sketches);
             }
         }
     }
 
-    /// What a node is told that reports: all that is on disk is in it.
-    fn brief(&self, node: NodeId, parts: &[PartId], log: &Log) -> Briefing {
+    /// Answers a node that reports: all that is on disk is in it. Mostly there is nothing to do; what there is the order writer tells.
+    fn brief(&self, reply: ReplyToNode, node: NodeId, parts: &[PartId], sketches: &mut Sketches<'_>) {
         let mark = Mark { session: self.session, sequence: self.head.sequence };
-        Briefing { mark: Some(mark), orders: dispatch::reconcile(&self.state, node, parts, log, &self.tokens) }
+        let seeds = orders::reconcile(&self.state, node, parts);
+        let orders: Vec<_> = seeds.into_iter().filter_map(|seed| sketches.sketch(node, seed)).collect();
+        if orders.is_empty() {
+            return reply.brief(Briefing { mark: Some(mark), orders: Vec::new() });
+        }
+        self.outlets.orders.brief(reply, mark, orders);
     }
 
     fn is_healthy(&mut self) -> bool {

@@ -6,6 +6,7 @@ use crate::{
     causes::CausesInLog,
     checks::Checks,
     descriptions,
+    dispatch::{self, Desk, Letters, OrderWriter},
     fence::{Fence, Guard, patiently},
     log::{Head, LogError},
     names::Names,
@@ -24,13 +25,11 @@ use muster_schemas::{
     output, public, subjects,
 };
 use std::{sync::Arc, time::Duration};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Commits that wait for a slow bus; later ones are read from the log.
 const WAITING_COMMITS: usize = 256;
-/// Orders that wait for a slow bus; what is lost the nodes' heartbeats bring to light.
-const WAITING_ORDERS: usize = 65_536;
 /// Calls of filters that wait for a slow bus; later ones are offered anew by the decide loop.
 const WAITING_CALLS: usize = 4096;
 /// Calls that are put into the queues at a time.
@@ -49,7 +48,8 @@ pub(crate) struct Outlets {
     commits: Vec<mpsc::Sender<Arc<Commit>>>,
     notices: watch::Sender<()>,
     calls: mpsc::Sender<Offer>,
-    orders: mpsc::Sender<(String, NodeOrder)>,
+    /// Where orders to nodes are handed in.
+    pub(crate) orders: Desk,
     losses: watch::Receiver<u64>,
     fence: Fence,
 }
@@ -85,11 +85,6 @@ impl Outlets {
     pub(crate) fn losses(&self) -> u64 {
         *self.losses.borrow()
     }
-
-    /// A node has something to do.
-    pub(crate) fn order(&self, node: String, order: NodeOrder) {
-        let _ = self.orders.try_send((node, order));
-    }
 }
 
 /// The other end: what the tasks of the outbox read.
@@ -100,42 +95,35 @@ pub(crate) struct Inlets {
     for_events: mpsc::Receiver<Arc<Commit>>,
     notices: watch::Receiver<()>,
     calls: mpsc::Receiver<Offer>,
-    orders: mpsc::Receiver<(String, NodeOrder)>,
 }
 
 impl Inlets {
     /// Takes what has arrived, without the tasks of the outbox.
-    pub(crate) fn drain(
-        &mut self,
-        commits: &mut Vec<Arc<Commit>>,
-        orders: &mut Vec<(String, NodeOrder)>,
-        calls: &mut Vec<Offer>,
-    ) {
+    pub(crate) fn drain(&mut self, commits: &mut Vec<Arc<Commit>>, calls: &mut Vec<Offer>) {
         commits.extend(std::iter::from_fn(|| self.for_stream.try_recv().ok()));
-        orders.extend(std::iter::from_fn(|| self.orders.try_recv().ok()));
         calls.extend(std::iter::from_fn(|| self.calls.try_recv().ok()));
         while self.for_events.try_recv().is_ok() {}
     }
 }
 
-/// Both ends, for a log that ends at `head`, and a bus that counts what it lost.
-pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>, fence: Fence) -> (Outlets, Inlets) {
+/// Both ends, for a log that ends at `head`, and a bus that counts what it lost. What is for the order writer comes by itself.
+pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>, fence: Fence) -> (Outlets, Inlets, Letters) {
     let (head_sender, head) = watch::channel(head);
     let (stream_sender, for_stream) = mpsc::channel(WAITING_COMMITS);
     let (events_sender, for_events) = mpsc::channel(WAITING_COMMITS);
     let (notices_sender, notices) = watch::channel(());
     let (calls_sender, calls) = mpsc::channel(WAITING_CALLS);
-    let (orders_sender, orders) = mpsc::channel(WAITING_ORDERS);
+    let (desk, orders) = dispatch::desk();
     let outlets = Outlets {
         head: head_sender,
         commits: vec![stream_sender, events_sender],
         notices: notices_sender,
         calls: calls_sender,
-        orders: orders_sender,
+        orders: desk,
         losses,
         fence,
     };
-    (outlets, Inlets { head, for_stream, for_events, notices, calls, orders })
+    (outlets, Inlets { head, for_stream, for_events, notices, calls }, orders)
 }
 
 /// Why the outbox cannot begin.
@@ -150,15 +138,18 @@ pub enum OutboxError {
 }
 
 /// Starts the tasks of the outbox; they end with `shutdown`, or when the decide loop has ended and all is told.
+///
+/// # Errors
+/// If there is no thread for the order writer.
 pub(crate) fn start(
     bus: &SharedBus,
     storage: &Arc<Storage>,
     inlets: Inlets,
-    checks: Checks,
+    (checks, orders): (Checks, OrderWriter),
     stream: (Guard, Sequence),
     events: (Sequence, Names),
     shutdown: &CancellationToken,
-) -> tokio_util::task::TaskTracker {
+) -> std::io::Result<tokio_util::task::TaskTracker> {
     let tasks = tokio_util::task::TaskTracker::new();
     let source = |commits, after: Sequence| Source {
         storage: Arc::clone(storage),
@@ -167,19 +158,18 @@ pub(crate) fn start(
         next: after.next(),
     };
     let (guard, stream_end) = stream;
+    tasks.spawn(write_orders(Arc::clone(bus), orders, shutdown.clone())?);
     let stream = publish_commits(Arc::clone(bus), source(inlets.for_stream, stream_end), guard);
     let (after, names) = events;
     let events = publish_events(Arc::clone(bus), source(inlets.for_events, after), names);
     let notices = enqueue_notices(Arc::clone(bus), Arc::clone(storage), inlets.notices);
     let calls = enqueue_calls(Arc::clone(bus), Arc::clone(storage), inlets.calls, checks);
-    let orders = send_orders(Arc::clone(bus), inlets.orders);
     tasks.spawn(until(shutdown.clone(), stream));
     tasks.spawn(until(shutdown.clone(), events));
     tasks.spawn(until(shutdown.clone(), notices));
     tasks.spawn(until(shutdown.clone(), calls));
-    tasks.spawn(until(shutdown.clone(), orders));
     tasks.close();
-    tasks
+    Ok(tasks)
 }
 
 async fn until(shutdown: CancellationToken, task: impl Future<Output = ()>) {
@@ -420,17 +410,31 @@ fn item_of(storage: &Storage, offer: Offer) -> Option<(WorkQueue, String, Messag
     }
 }
 
-async fn send_orders(bus: SharedBus, mut orders: mpsc::Receiver<(String, NodeOrder)>) {
-    while let Some((node, order)) = orders.recv().await {
-        let message = match Message::encode(&order) {
-            Ok(message) => message,
-            Err(error) => {
-                tracing::error!(%error, node, "an order cannot be sent");
-                continue;
-            }
-        };
-        if let Err(error) = bus.publish(&subjects::node_orders(&node), message).await {
-            tracing::debug!(%error, node, "an order was lost; the node's heartbeat will bring it up");
-        }
+/// Starts the order writer on a thread of its own, because it reads the log; what is returned ends with it.
+fn write_orders(
+    bus: SharedBus,
+    writer: OrderWriter,
+    shutdown: CancellationToken,
+) -> std::io::Result<impl Future<Output = ()>> {
+    let (ended, end) = oneshot::channel::<()>();
+    let runtime = tokio::runtime::Handle::current();
+    std::thread::Builder::new().name("muster-orders".into()).spawn(move || {
+        writer.run(|node, order| {
+            runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, &order))).is_some()
+        });
+        drop(ended);
+    })?;
+    Ok(async move {
+        let _ = end.await;
+    })
+}
+
+async fn send_order(bus: &SharedBus, node: &str, order: &NodeOrder) {
+    let message = match Message::encode(order) {
+        Ok(message) => message,
+        Err(error) => return tracing::error!(%error, node, "an order cannot be sent"),
+    };
+    if let Err(error) = bus.publish(&subjects::node_orders(node), message).await {
+        tracing::debug!(%error, node, "an order was lost; the node's heartbeat will bring it up");
     }
 }

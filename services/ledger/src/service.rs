@@ -4,6 +4,7 @@ use crate::{
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
+    dispatch::OrderWriter,
     engine::{Engine, Work, own},
     fence::{FenceError, Guard},
     intake::{self, EngineHandle},
@@ -157,7 +158,8 @@ pub async fn serve(
     let events_end = outbox::events_end(&bus, &storage, head.sequence).await?;
     let names = names_at(&storage, &opened.state, events_end).await?;
 
-    let (outlets, inlets) = outbox::channels(head, bus.losses(), fence.clone());
+    let (outlets, inlets, letters) = outbox::channels(head, bus.losses(), fence.clone());
+    let orders = OrderWriter::new(letters, Arc::clone(&storage), Arc::clone(&tokens), fence.clone());
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
     let beats = Arc::new(Beats::new());
@@ -168,7 +170,9 @@ pub async fn serve(
     let engine = Engine::new(opened, limits, clock, outlets, Arc::clone(&beats));
     let mut engine = run_engine(engine, work)?;
 
-    let outbox = outbox::start(&bus, &storage, inlets, checks, (guard, stream_end), (events_end, names), &told);
+    let sources = (checks, orders);
+    let outbox = outbox::start(&bus, &storage, inlets, sources, (guard, stream_end), (events_end, names), &told)
+        .context("starting the ledger's order writer")?;
     configure(&handle, config.cluster.clone()).await?;
 
     let notary = Notary {

@@ -5,6 +5,7 @@ use crate::{
     beats::{Beats, Waiting},
     calls::{self, Offer},
     clock::Clock,
+    dispatch::OrderWriter,
     engine::{Engine, Work},
     fence::Fence,
     limits::NoLimits,
@@ -58,6 +59,7 @@ pub struct Stepped {
     storage: Arc<Storage>,
     engine: Engine,
     inlets: Inlets,
+    orders: OrderWriter,
 }
 
 impl Stepped {
@@ -70,10 +72,12 @@ impl Stepped {
         let config = Config { data_dir: data_dir.to_owned(), accept_log_end: true, ..Config::default() };
         let opened = service::open(&config, now)?;
         let (storage, head) = (Arc::clone(&opened.storage), opened.head);
-        let (outlets, inlets) = outbox::channels(head, watch::channel(0).1, Fence::of_the_writer());
+        let fence = Fence::of_the_writer();
+        let (outlets, inlets, letters) = outbox::channels(head, watch::channel(0).1, fence.clone());
+        let orders = OrderWriter::new(letters, Arc::clone(&storage), Arc::clone(&opened.tokens), fence);
         let engine =
             Engine::new(opened, Arc::new(NoLimits), Clock::stepped(head.time, now), outlets, Arc::new(Beats::new()));
-        Ok(Self { storage, engine, inlets })
+        Ok(Self { storage, engine, inlets, orders })
     }
 
     /// One round at this time: everything given is decided together, written, and synced.
@@ -89,9 +93,13 @@ impl Stepped {
             }
         }
         self.engine.step(&inbox, beats, now);
+        let mut sent = Vec::new();
+        // Here the writer has no thread of its own. It answers some of the reports, so it comes before the output is looked at.
+        self.orders.catch_up(|node, order| sent.push((node.to_owned(), order)));
         let mut output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
+        output.orders = sent;
         let mut offers = Vec::new();
-        self.inlets.drain(&mut output.commits, &mut output.orders, &mut offers);
+        self.inlets.drain(&mut output.commits, &mut offers);
         output.calls = offers.into_iter().filter_map(|offer| self.complete(offer)).collect();
         output
     }

@@ -178,9 +178,7 @@ fn add_share(run: &mut Run, added: &NodeShare, since: Sequence) {
     let Some(placed) = placement.components.last_mut() else { return };
     placed.shares.push(added.clone());
     let component = u32::try_from(placement.components.len() - 1).unwrap_or(0);
-    let mut parts = std::mem::take(&mut run.parts).into_vec();
-    parts.push(Part { node: added.node, component, since, state: PartState::Launching });
-    run.parts = parts.into();
+    run.parts.push(Part { node: added.node, component, since, state: PartState::Launching });
 }
 
 fn remove_share(run: &mut Run, component: u32, removed: &NodeShare, keeps_rest: bool) {
@@ -195,9 +193,9 @@ fn remove_share(run: &mut Run, component: u32, removed: &NodeShare, keeps_rest: 
         return;
     }
     placed.shares.retain(|share| share.node != removed.node);
-    let parts = std::mem::take(&mut run.parts).into_vec();
-    let is_gone = |part: &Part| (part.node, part.component) == (removed.node, component);
-    run.parts = parts.into_iter().filter(|part| !is_gone(part)).collect();
+    if let Some(at) = run.position_of(removed.node, component) {
+        run.parts.remove(at);
+    }
 }
 
 fn gave_up(tasks: &mut TaskBook, share: &NodeShare, keeps_rest: bool) {

@@ -1,6 +1,6 @@
 //! Orders about runs of tasks: parts that hold resources, grow and shrink, and the instances of tasks in them.
 
-use super::{OrderSeed, kill_grace, launch, launch_order, order};
+use super::{LaunchSketch, OrderSeed, kill_grace, launch};
 use crate::{
     state::{Part, PartState, Run, RunningTask, State, TaskBook},
     tasking::release_seconds,
@@ -19,9 +19,12 @@ use std::{collections::BTreeMap, sync::Arc};
 pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
     let parts = added.shares().filter_map(|share| run.part(share.node));
-    let order = |part: &Part| match part.state {
-        PartState::Launching => launch(state, run, part),
-        _ => Some(OrderSeed::Resize { part: state.part_id(run, part) }),
+    let order = |of_run: &Part| {
+        let part = state.part_id(run, of_run);
+        match of_run.state {
+            PartState::Launching => launch(state, run, part),
+            _ => Some(OrderSeed::Resize { part }),
+        }
     };
     parts.filter_map(|part| Some((part.node, order(part)?))).collect()
 }
@@ -62,57 +65,80 @@ pub(super) fn stop_grace(state: &State, run: &Run, tasks: &TaskBook) -> u32 {
     kill_grace(state, run).min(most)
 }
 
-/// Everything that a node needs to hold its part of a run of tasks: nothing is started by it.
-pub fn hold_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
-    let order = launch_order(state, part, node, spec)?;
-    Some(LaunchOrder { launch: Launch { program: Program::None, ..order.launch }, ..order })
+/// What a state knows of an instance of a task that is to be started: once, on the first of the instance's nodes.
+#[derive(Clone, Debug)]
+pub struct TaskSketch {
+    step: StepId,
+    instance: TaskInstance,
+    /// The nodes of the instance, by name, with the cores that it has there.
+    cores: Vec<(String, u32)>,
+    cores_here: u32,
+    /// Cores of the node that the run is to give up.
+    given_up: IndexSet,
+    release_seconds: u32,
 }
 
-/// Everything that a node needs to start an instance of a task: once, on the first of the instance's nodes. `list` is what the
-/// record of the job's tasks says.
-pub fn task_order(
-    state: &State,
-    part: PartId,
-    node: NodeId,
-    step: StepId,
-    spec: &JobSpec,
-    list: &TaskList,
-) -> Option<LaunchOrder> {
-    let (run, part) = state.part_named(node, part)?;
-    let running = state.job(run.job)?.tasks.as_ref()?.running.get(&step)?;
-    let task = list.tasks.get(running.instance.task as usize)?;
-    let component = spec.components.first()?;
-    let launch = task_launch(task, running.instance);
-    let order = order(state, run, part, spec, component, launch, (Arc::default(), &vec![0; run.parts.len()]))?;
-    let nodes = running.cores.iter().zip(0..).map(|((node, _), at)| OrderNode {
-        name: state.node_name(*node).into_owned(),
-        tasks: u32::from(at == 0),
-        component: 0,
-    });
-    let cores_here = running.cores.iter().find(|(on, _)| *on == node).map_or(1, |(_, cores)| *cores);
-    let walltime_seconds = match task.kind {
-        TaskKind::NodeRelease => {
-            let most = u64::from(release_seconds(state));
-            Some(task.run_time_seconds.map_or(most, |own| own.min(most)))
-        }
-        _ => task.run_time_seconds,
-    };
-    Some(LaunchOrder {
-        step,
-        environment: task_environment(state, spec, task, running),
-        working_directory: match &task.working_directory {
-            Some(own) => with_value(own, task.kind, running.instance),
-            None => spec.working_directory.clone(),
-        },
-        nodes: Arc::new(nodes.collect()),
-        node_index: 0,
-        first_rank: 0,
-        total_tasks: 1,
-        cpus_per_task: cores_here,
-        cores: order.cores.difference(&given_up(state, run, node)),
-        walltime_seconds,
-        ..order
-    })
+impl TaskSketch {
+    pub(super) fn of(state: &State, run: &Run, node: NodeId, step: StepId) -> Option<Self> {
+        let running = state.job(run.job)?.tasks.as_ref()?.running.get(&step)?;
+        let named = |(node, cores): &(NodeId, u32)| (state.node_name(*node).into_owned(), *cores);
+        Some(Self {
+            step,
+            instance: running.instance,
+            cores: running.cores.iter().map(named).collect(),
+            cores_here: running.cores.iter().find(|(on, _)| *on == node).map_or(1, |(_, cores)| *cores),
+            given_up: given_up(state, run, node),
+            release_seconds: release_seconds(state),
+        })
+    }
+
+    /// Everything that a node needs to start the instance. `list` is what the record of the job's tasks says.
+    pub fn order(&self, part: &LaunchSketch, spec: &JobSpec, list: &TaskList) -> Option<LaunchOrder> {
+        let task = list.tasks.get(self.instance.task as usize)?;
+        let order = part.order(spec, Default::default(), task_launch(task, self.instance))?;
+        let nodes = self.cores.iter().zip(0..).map(|((name, _), at)| OrderNode {
+            name: name.clone(),
+            tasks: u32::from(at == 0),
+            component: 0,
+        });
+        let walltime_seconds = match task.kind {
+            TaskKind::NodeRelease => {
+                let most = u64::from(self.release_seconds);
+                Some(task.run_time_seconds.map_or(most, |own| own.min(most)))
+            }
+            _ => task.run_time_seconds,
+        };
+        Some(LaunchOrder {
+            step: self.step,
+            environment: self.environment(spec, task),
+            working_directory: match &task.working_directory {
+                Some(own) => with_value(own, task.kind, self.instance),
+                None => spec.working_directory.clone(),
+            },
+            nodes: Arc::new(nodes.collect()),
+            node_index: 0,
+            first_rank: 0,
+            total_tasks: 1,
+            cpus_per_task: self.cores_here,
+            cores: order.cores.difference(&self.given_up),
+            walltime_seconds,
+            ..order
+        })
+    }
+
+    /// The job's variables, over them the task's, over them what tells the instance from others.
+    fn environment(&self, spec: &JobSpec, task: &TaskSpec) -> BTreeMap<String, String> {
+        let mut variables = spec.environment.clone();
+        variables.extend(task.environment.clone());
+        let cores = self.cores.iter().map(|(name, cores)| format!("{name}:{cores}"));
+        let own = [
+            ("MUSTER_TASK_NUMBER", (u64::from(self.instance.task) + 1).to_string()),
+            ("MUSTER_TASK_INSTANCE", instance_number(task.kind, self.instance).to_string()),
+            ("MUSTER_TASK_CORES", cores.collect::<Vec<_>>().join(",")),
+        ];
+        variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        variables
+    }
 }
 
 /// Cores of a node that a run is to give up.
@@ -148,20 +174,6 @@ fn with_value(text: &str, kind: TaskKind, instance: TaskInstance) -> String {
     }
     filled.push_str(rest);
     filled
-}
-
-/// The job's variables, over them the task's, over them what tells the instance from others.
-fn task_environment(state: &State, spec: &JobSpec, task: &TaskSpec, running: &RunningTask) -> BTreeMap<String, String> {
-    let mut variables = spec.environment.clone();
-    variables.extend(task.environment.clone());
-    let cores = running.cores.iter().map(|(node, cores)| format!("{}:{cores}", state.node_name(*node)));
-    let own = [
-        ("MUSTER_TASK_NUMBER", (u64::from(running.instance.task) + 1).to_string()),
-        ("MUSTER_TASK_INSTANCE", instance_number(task.kind, running.instance).to_string()),
-        ("MUSTER_TASK_CORES", cores.collect::<Vec<_>>().join(",")),
-    ];
-    variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
-    variables
 }
 
 /// What an instance is known by to its program: the value of a sweep, else which it is, from 0.

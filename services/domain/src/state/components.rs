@@ -1,6 +1,6 @@
 //! Components of a running job that end before the job does.
 
-use super::{Job, Part, Run, State};
+use super::{Job, Part, Run, RunSummary, State};
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, Timestamp,
     event::StopReason,
@@ -56,8 +56,24 @@ impl State {
 
     /// The name by which a node knows, or would know, the part of a run for a component.
     pub fn part_id_at(&self, run: &Run, node: NodeId, component: u32) -> PartId {
+        if component == 0 {
+            return PartId::new(run.id, 0);
+        }
+        let over = || self.job(run.job).into_iter().flat_map(Job::components_over);
+        let is_shared =
+            run.parts_on(node).any(|part| part.component != component) || were_there(over(), node, component);
+        PartId::new(run.id, if is_shared { component } else { 0 })
+    }
+
+    /// The names by which nodes know the parts of a run, for who asks for many.
+    pub(crate) fn part_names(&self, run: &Run) -> PartNames {
         let over = self.job(run.job).into_iter().flat_map(Job::components_over);
-        part_id_in(run.id, &run.placement, over, node, component)
+        PartNames::of(run.id, &run.placement, over)
+    }
+
+    /// The same of the last run of a job, which is over.
+    pub(crate) fn last_part_names(&self, job: &Job, last: &RunSummary) -> PartNames {
+        PartNames::of(last.run, &last.placement, job.components_over())
     }
 
     /// The name by which a node knew the part of the last run of a job for a component.
@@ -73,6 +89,41 @@ impl State {
         let part = run.parts_on(node).find(|part| self.part_id(run, part) == name)?;
         Some((run, part))
     }
+}
+
+/// The names by which nodes know the parts of a run: see [`part_id_in`].
+pub(crate) struct PartNames {
+    run: RunId,
+    /// All nodes with each component that is there or was, in order; empty of a run of one component.
+    components: Vec<(NodeId, u32)>,
+}
+
+impl PartNames {
+    fn of<'a>(run: RunId, placement: &'a Placement, over: impl Iterator<Item = (u32, &'a ComponentOver)>) -> Self {
+        let mut components = Vec::new();
+        if placement.components.len() > 1 {
+            components.extend(placement.shares_by_component().map(|(component, share)| (share.node, component)));
+            for (component, over) in over {
+                components.extend(over.placement.shares.iter().map(|share| (share.node, component)));
+            }
+            components.sort_unstable();
+        }
+        Self { run, components }
+    }
+
+    /// The name of the part on a node for a component.
+    pub(crate) fn of_part(&self, node: NodeId, component: u32) -> PartId {
+        let first = self.components.partition_point(|(other, _)| *other < node);
+        let mut here = self.components[first..].iter().take_while(|(other, _)| *other == node);
+        let is_shared = here.any(|(_, other)| *other != component);
+        PartId::new(self.run, if is_shared { component } else { 0 })
+    }
+}
+
+/// Whether another component was on a node that has ended alone since.
+fn were_there<'a>(over: impl Iterator<Item = (u32, &'a ComponentOver)>, node: NodeId, component: u32) -> bool {
+    let mut others = over.filter(|(number, _)| *number != component);
+    others.any(|(_, over)| over.placement.shares.iter().any(|share| share.node == node))
 }
 
 /// The name of a part has its component only where components share the node, or did before one of them ended alone: what

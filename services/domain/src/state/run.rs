@@ -1,5 +1,6 @@
 //! One attempt to execute a job, from the moment it has its resources until they are free.
 
+use super::by_node::{ByNode, OnNode};
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     event::{NodeExit, StopReason},
@@ -30,7 +31,7 @@ pub struct Run {
     /// Whether its walltime was changed after its launch was ordered.
     pub walltime_changed: bool,
     /// For each share of the placement, in their order, how far it is. A node has one for each component there.
-    pub parts: Box<[Part]>,
+    pub parts: ByNode<Part>,
     /// The number of the next step.
     pub next_step: StepId,
     /// Steps that have not ended.
@@ -83,7 +84,7 @@ pub struct Step {
     /// The record of its start, which has what it launches.
     pub started_sequence: Sequence,
     /// For each node of the step, in order of rank: the node, how many tasks, and how it ended there.
-    pub parts: Vec<StepPart>,
+    pub parts: ByNode<StepPart>,
 }
 
 /// The part of a step on one node.
@@ -129,7 +130,12 @@ impl Run {
 
     /// Its parts on a node.
     pub fn parts_on(&self, node: NodeId) -> impl Iterator<Item = &Part> {
-        self.parts.iter().filter(move |part| part.node == node)
+        self.parts.on(node)
+    }
+
+    /// Where among its parts the one on a node for a component is.
+    pub fn position_of(&self, node: NodeId, component: u32) -> Option<usize> {
+        self.parts.positions_on(node).find(|at| self.parts[*at].component == component)
     }
 
     /// Its part on a node, if it has one there: of the first component, where several share it.
@@ -143,13 +149,16 @@ impl Run {
     }
 
     pub(crate) fn part_of_mut(&mut self, node: NodeId, component: u32) -> Option<&mut Part> {
-        self.parts.iter_mut().find(|part| part.node == node && part.component == component)
+        let at = self.position_of(node, component)?;
+        self.parts.get_mut(at)
     }
 
     /// Its part on a node, unless components share the node: then the node alone does not say which part is meant.
     pub(crate) fn only_part_mut(&mut self, node: NodeId) -> Option<&mut Part> {
-        let mut parts = self.parts.iter_mut().filter(|part| part.node == node);
-        parts.next().filter(|_| parts.next().is_none())
+        let mut positions = self.parts.positions_on(node);
+        let only = positions.next().filter(|_| positions.next().is_none());
+        drop(positions);
+        self.parts.get_mut(only?)
     }
 
     /// Whether components share a node (SL-P-07).
@@ -159,12 +168,24 @@ impl Run {
 
     /// What it has of a node: for the first component, where several share it.
     pub fn share(&self, node: NodeId) -> Option<&NodeShare> {
-        self.placement.shares().find(|share| share.node == node)
+        self.share_at(self.parts.positions_on(node).next()?)
     }
 
     /// What it has of a node for a component.
     pub fn share_of(&self, node: NodeId, component: u32) -> Option<&NodeShare> {
-        self.placement.components.get(component as usize)?.shares.iter().find(|share| share.node == node)
+        self.share_at(self.position_of(node, component)?)
+    }
+
+    /// What it has for the part at a position: shares are in the order of parts.
+    pub fn share_at(&self, at: usize) -> Option<&NodeShare> {
+        self.placement.share_at(at)
+    }
+
+    /// The first part for a component, which runs what runs once.
+    pub fn first_for(&self, component: u32) -> Option<&Part> {
+        let before = self.placement.components.iter().take(component as usize);
+        let at = before.map(|placed| placed.shares.len()).sum::<usize>();
+        self.parts.get(at).filter(|part| part.component == component)
     }
 
     /// The part that runs a script: the first.
@@ -189,7 +210,8 @@ impl Run {
 
     /// The part of a step on a node, unless components share the node, of which no end was told.
     pub(crate) fn open_step_part(&self, step: StepId, node: NodeId) -> Option<usize> {
-        self.steps.get(&step)?.parts.iter().position(|part| part.node == node && part.exit.is_none())
+        let parts = &self.steps.get(&step)?.parts;
+        parts.positions_on(node).find(|at| parts[*at].exit.is_none())
     }
 
     /// A part of a step has ended.
@@ -211,6 +233,18 @@ impl Run {
     /// timeout.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         (self.started.is_none() && self.stopping.is_none()).then_some(self.launch_deadline)
+    }
+}
+
+impl OnNode for Part {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+}
+
+impl OnNode for StepPart {
+    fn node(&self) -> NodeId {
+        self.node
     }
 }
 

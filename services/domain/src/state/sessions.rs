@@ -1,6 +1,6 @@
 //! What clients do inside running jobs: the steps that they have launched, and the jobs that end with them.
 
-use super::{Part, Run, State};
+use super::{ByNode, OnNode, Part, Run, State};
 use muster_schemas::{
     JobId, NodeId, RunId, StepId, Timestamp,
     resources::IndexSet,
@@ -38,7 +38,7 @@ pub struct LaunchedStep {
     /// Since when.
     pub launched: Timestamp,
     /// Its parts, in the order of its places.
-    pub parts: Vec<LaunchedPart>,
+    pub parts: ByNode<LaunchedPart>,
     /// Whether other steps may use its cores.
     pub overlaps: bool,
     /// Whether the first part that fails ends the others.
@@ -88,7 +88,13 @@ impl LaunchedStep {
 
     /// Which of its parts is that on a node for a component.
     pub fn position(&self, node: NodeId, component: u32) -> Option<usize> {
-        self.parts.iter().position(|part| (part.share.node, part.share.component) == (node, component))
+        self.parts.positions_on(node).find(|at| self.parts[*at].share.component == component)
+    }
+}
+
+impl OnNode for LaunchedPart {
+    fn node(&self) -> NodeId {
+        self.share.node
     }
 }
 
@@ -122,7 +128,7 @@ impl State {
         }
         // A step without places of its own is in the first of the parts on a node.
         let is_first = run.part(part.node).is_some_and(|first| first.is(part));
-        run.steps.get(&step)?.parts.iter().position(|of_step| is_first && of_step.node == part.node)
+        run.steps.get(&step)?.parts.positions_on(part.node).next().filter(|_| is_first)
     }
 
     /// What steps of a run have of its part on a node for a component that no other step may use.

@@ -1,8 +1,8 @@
 //! Runs of tasks that grow, shrink and make way for others.
 
-use crate::{lists::*, support::*};
+use crate::{lists::*, support::*, written::hold_order};
 use muster_domain::{
-    orders::{OrderSeed, follow_up, hold_order, reconcile},
+    orders::{OrderSeed, follow_up, reconcile},
     state::Elastic,
 };
 use muster_schemas::{

@@ -1,8 +1,8 @@
 //! Steps with places of their own: cores, numbers, signals, ends; and jobs that end with their clients.
 
-use crate::support::*;
+use crate::{support::*, written::tasks_order};
 use muster_domain::{
-    orders::{OrderSeed, follow_up, reconcile, tasks_order},
+    orders::{OrderSeed, follow_up, reconcile},
     state::AtOnce,
 };
 use muster_schemas::{

@@ -70,7 +70,7 @@ fn what_is_launched_is_told_its_number() {
     let spec = array(indices("7-9"), None);
     cluster.submit("ada", spec.clone());
     let environment = |cluster: &Cluster, run, spec: &JobSpec| {
-        let order = muster_domain::orders::launch_order(&cluster.state, run, cluster.node_id("node1"), spec);
+        let order = crate::written::launch_order(&cluster.state, run, cluster.node_id("node1"), spec);
         let order = order.expect("it was allocated");
         (order.number(), order.environment.get(JOB_NUMBER_VARIABLE).cloned())
     };

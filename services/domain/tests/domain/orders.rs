@@ -1,7 +1,10 @@
 //! What nodes are ordered to do.
 
-use crate::support::*;
-use muster_domain::orders::{OrderSeed, follow_up, launch_order, reconcile, step_order};
+use crate::{
+    support::*,
+    written::{launch_order, step_order},
+};
+use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
     NodeId, PartId, RunId, Sequence, StepId,
     command::Command,

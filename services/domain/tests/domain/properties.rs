@@ -1,6 +1,6 @@
 //! Whatever is asked in whatever order, the invariants hold and the log replays.
 
-use crate::support::*;
+use crate::{sketches::assert_as_by_look, support::*};
 use muster_domain::{
     State,
     state::{Node, Part, PartState, Run},
@@ -487,6 +487,7 @@ fn play(steps: &[Step]) -> Cluster {
         }
         if let Some((actor, command)) = model.command(step) {
             let _accepted_or_refused = model.cluster.run(&actor, command);
+            assert_as_by_look(&model.cluster);
         }
     }
     model.cluster

@@ -1,7 +1,7 @@
 //! Runs: launch, start, stop, end, loss of nodes, steps.
 
-use crate::support::*;
-use muster_domain::orders::{OrderSeed, follow_up, launch_order};
+use crate::{support::*, written::launch_order};
+use muster_domain::orders::{OrderSeed, follow_up};
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},

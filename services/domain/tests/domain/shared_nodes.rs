@@ -1,7 +1,10 @@
 //! Components of a job on one node (SL-P-07): each has a part of its own there, with its own orders, reports and end.
 
-use crate::support::*;
-use muster_domain::orders::{OrderSeed, follow_up, launch_order, reconcile, tasks_order};
+use crate::{
+    support::*,
+    written::{launch_order, tasks_order},
+};
+use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, StepId,
     command::{Command, JobSelection, RefusalCode, Reply, Start},

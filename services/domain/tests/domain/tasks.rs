@@ -1,9 +1,9 @@
 //! Jobs that are lists of tasks: what starts when, and how the job ends.
 
-use crate::{lists::*, support::*};
+use crate::{lists::*, support::*, written::task_order};
 use muster_domain::{
     State,
-    orders::{OrderSeed, follow_up, reconcile, task_order},
+    orders::{OrderSeed, follow_up, reconcile},
 };
 use muster_schemas::{
     PartId, StepId,

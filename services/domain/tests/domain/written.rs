@@ -1,0 +1,83 @@
+//! Orders as nodes get them: of a seed, its sketch, and what the log would have of it.
+
+use muster_domain::{
+    State,
+    orders::{OrderSeed, Sketch, Sketches, StepRecord, StepSketch},
+};
+use muster_schemas::{
+    NodeId, PartId, Sequence, StepId,
+    job::{JobSpec, Launch},
+    node::{LaunchOrder, TasksOrder},
+    steps::{GroupTerms, StepSpec},
+    tasks::TaskList,
+};
+
+const NOWHERE: Sequence = Sequence(0);
+
+pub fn launch_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    launch_order_of(&mut Sketches::new(state), part, node, spec)
+}
+
+pub fn launch_order_of(sketches: &mut Sketches<'_>, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    match sketches.sketch(node, OrderSeed::Launch { part, submitted_sequence: NOWHERE })? {
+        Sketch::Launch { part, nodes, .. } => part.launch_order(&nodes, spec),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn hold_order(state: &State, part: PartId, node: NodeId, spec: &JobSpec) -> Option<LaunchOrder> {
+    match Sketches::new(state).sketch(node, OrderSeed::Hold { part, submitted_sequence: NOWHERE })? {
+        Sketch::Hold { part, nodes, .. } => part.hold_order(&nodes, spec),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn step_sketch(state: &State, part: PartId, node: NodeId, step: StepId) -> Option<Sketch> {
+    let seed = OrderSeed::LaunchStep { part, step, submitted_sequence: NOWHERE, started_sequence: NOWHERE };
+    Sketches::new(state).sketch(node, seed)
+}
+
+pub fn step_order(
+    state: &State,
+    part: PartId,
+    node: NodeId,
+    step: StepId,
+    spec: &JobSpec,
+    launch: &Launch,
+) -> Option<LaunchOrder> {
+    match step_sketch(state, part, node, step)? {
+        Sketch::Step { part, step: StepSketch::Plain(step, nodes), .. } => part.step_order(step, &nodes, spec, launch),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn tasks_order(
+    state: &State,
+    part: PartId,
+    node: NodeId,
+    step: StepId,
+    spec: &JobSpec,
+    (launched, terms): (&StepSpec, &[GroupTerms]),
+) -> Option<TasksOrder> {
+    let record = StepRecord::new(launched.clone(), terms.to_vec());
+    match step_sketch(state, part, node, step)? {
+        Sketch::Step { part, step: StepSketch::Placed { step, at, cores }, .. } => {
+            part.tasks_order((step, at), &cores, spec, &record)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn task_order(
+    state: &State,
+    part: PartId,
+    node: NodeId,
+    step: StepId,
+    spec: &JobSpec,
+    list: &TaskList,
+) -> Option<LaunchOrder> {
+    match Sketches::new(state).sketch(node, OrderSeed::LaunchTask { part, step, listed_sequence: NOWHERE })? {
+        Sketch::Task { part, task, .. } => task.order(&part, spec, list),
+        other => panic!("{other:?}"),
+    }
+}
