@@ -27,6 +27,7 @@ SUBJECTS = (
     "muster.log", "muster.log-stored", "muster.log-claimed", "muster.events.job.started.1", "muster.notify", "muster.filters", "muster.checks",
     "muster.command.user", "muster.command.planner", "muster.command.notifier", "muster.command.query", "muster.command.head",
     "muster.command.node.node1", "muster.command.node.node2", "muster.command.heartbeat.node1", "muster.command.heartbeat.node2",
+    "muster.command.content.node1", "muster.command.content.node2",
     "muster.command.runner.r1", "muster.command.runner-heartbeat.r1", "muster.node.node1.order", "muster.node.node2.order",
     "muster.io.1.0.all.read.node2", "muster.planner.external", "muster.accounting.usage", "muster.integration.STREAM.DELETE.MUSTER_EVENTS",
     "muster.mirror.deliver.x",
@@ -39,7 +40,9 @@ SAYS = {
     "filter-runner": {"muster.command.runner.r1", "muster.command.runner-heartbeat.r1"},
     "accounting": {"muster.command.query"},
     "gateway": {"muster.command.user", "muster.accounting.usage", "muster.io.1.0.all.read.node2", "muster.command.query"},
-    "executor-node1": {"muster.command.node.node1", "muster.command.heartbeat.node1", "muster.command.head"},
+    "executor-node1": {
+        "muster.command.node.node1", "muster.command.heartbeat.node1", "muster.command.content.node1", "muster.command.head"
+    },
     "integration": set(),
 }
 HEARS = {

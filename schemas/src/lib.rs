@@ -7,6 +7,7 @@ pub mod cause;
 pub mod cluster;
 pub mod codec;
 pub mod command;
+pub mod content;
 pub mod event;
 pub mod external_planner;
 pub mod filter;

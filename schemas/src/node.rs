@@ -2,6 +2,7 @@
 //! by part of a run and step.
 
 use crate::{
+    content::ShortOrder,
     event::{Owner, StopReason, TraceContext},
     ids::{JobId, PartId, RunId, Sequence, StepId},
     job::{Checkpoint, Launch},
@@ -98,6 +99,8 @@ pub enum NodeOrder {
         /// The line, without its end.
         text: String,
     },
+    /// A launch some of which is named by its hash.
+    ByHash(Box<ShortOrder>),
 }
 
 /// The node's tasks of a step.

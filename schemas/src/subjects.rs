@@ -68,6 +68,11 @@ pub fn heartbeat(node: &str) -> String {
     format!("muster.command.heartbeat.{}", token(node))
 }
 
+/// What a node asks of contents that its orders name: request/reply.
+pub fn content(node: &str) -> String {
+    format!("muster.command.content.{}", token(node))
+}
+
 /// Orders to a node.
 pub fn node_orders(node: &str) -> String {
     format!("muster.node.{}.order", token(node))

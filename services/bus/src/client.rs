@@ -4,6 +4,7 @@ use crate::{
 };
 use muster_schemas::{
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
+    content::{ContentAnswer, ContentHash, ContentRequest},
     event::{Actor, TraceContext},
     filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::CommandId,
@@ -93,6 +94,28 @@ impl LedgerClient {
         let timeout = ATTEMPT_TIMEOUT.min(self.patience);
         let reply = self.bus.request(&subject, encode(&subject, heartbeat)?, timeout).await?;
         decode(&subject, &reply)
+    }
+
+    /// Fetches a content that an order to a node named. Whether it is the one that was meant says its hash, which is not looked at here.
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] if the ledger does not give it to this node; else there was no answer within this client's patience.
+    pub async fn content(&self, node: &str, hash: ContentHash) -> Result<Vec<u8>, BusError> {
+        let subject = subjects::content(node);
+        let unavailable = |answer: &ContentAnswer| matches!(answer, ContentAnswer::Refused(refusal) if refusal.code == RefusalCode::Unavailable);
+        let mut bytes = Vec::new();
+        loop {
+            let request = ContentRequest { node: node.to_owned(), hash, offset: bytes.len() as u64 };
+            match self.ask(&subject, encode(&subject, &request)?, unavailable).await? {
+                ContentAnswer::Refused(refusal) => return Err(BusError::Refused(refusal)),
+                ContentAnswer::Part { total_bytes, part } => {
+                    bytes.extend_from_slice(&part);
+                    if part.is_empty() || bytes.len() as u64 >= total_bytes {
+                        return Ok(bytes);
+                    }
+                }
+            }
+        }
     }
 
     /// Tells that a filter-runner is alive, and learns what it has to know. It is sent once, as those of nodes are.

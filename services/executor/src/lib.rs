@@ -16,6 +16,7 @@ mod clients;
 pub mod config;
 mod contact;
 pub mod containment;
+mod contents;
 mod end_note;
 pub mod environment;
 pub mod fork_server;

@@ -5,6 +5,7 @@ use crate::{
     clients::{self, Clients},
     contact::{Contact, Moment},
     containment::{self, Hierarchies},
+    contents::{ContentError, Contents},
     fork_server,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
     protocol::{self, Control, News, Notice},
@@ -14,7 +15,8 @@ use crate::{
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
-    PartId, RunId, StepId, Timestamp, command::QueryAnswer, event::StopReason, node::NodeOrder, subjects,
+    PartId, RunId, StepId, Timestamp, command::QueryAnswer, content::ShortOrder, event::StopReason, node::NodeOrder,
+    subjects,
 };
 use muster_telemetry::{
     metrics::{self, Counter, Histogram, UpDownCounter},
@@ -30,6 +32,7 @@ use std::{
 use tokio::{
     io::unix::AsyncFd,
     sync::{mpsc::UnboundedReceiver, oneshot},
+    task::JoinSet,
     time,
 };
 use tokio_util::sync::CancellationToken;
@@ -89,6 +92,9 @@ struct Executor {
     /// The highest run that this node remembers.
     highest_run: Option<RunId>,
     reports: Reports,
+    contents: Arc<Contents>,
+    /// Orders whose contents are being fetched.
+    fetching: JoinSet<(RunKey, Result<NodeOrder, ContentError>)>,
     clients: Arc<Clients>,
     clients_task: tokio::task::JoinHandle<()>,
     /// Steps whose end is on the log and whose output a client may still want, with when they were through here.
@@ -120,6 +126,8 @@ struct Run {
 }
 
 enum Stage {
+    /// What its order names is being fetched: nothing is on the disk, and nothing was started.
+    Fetching,
     Launching,
     Running,
     Ended(End),
@@ -150,7 +158,9 @@ impl Executor {
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
-            reports: Reports::new(ledger, config.node.clone()),
+            reports: Reports::new(ledger.clone(), config.node.clone()),
+            contents: Arc::new(Contents::new(ledger, config.node.clone())),
+            fetching: JoinSet::new(),
             config,
             spool_root,
             steps_share_groups,
@@ -195,6 +205,12 @@ impl Executor {
                 },
                 finding = self.findings.recv() => self.found(finding.context("the launcher thread has failed")?),
                 told = self.reports.next() => self.told(&told),
+                Some(fetched) = self.fetching.join_next() => {
+                    // One that panicked is ordered again, since its launch is not known here after a while.
+                    if let Ok((key, order)) = fetched {
+                        self.fetched(key, order);
+                    }
+                }
                 moment = contact.next() => match moment {
                     Moment::Speak => {
                         self.check_runs();
@@ -259,19 +275,19 @@ impl Executor {
     /// Shims that died without a word and notices that were lost are found here.
     fn check_runs(&self) {
         for (key, run) in &self.runs {
-            if !matches!(run.stage, Stage::Ended(_)) {
+            if matches!(run.stage, Stage::Launching | Stage::Running) {
                 self.ask(Work::Check(*key));
             }
         }
     }
 
     fn obey(&mut self, order: NodeOrder) {
+        if let Some((key, about)) = launched_by(&order) {
+            return self.launch(key, about, order);
+        }
         match order {
-            NodeOrder::Launch(order) => self.launch(RunKey::of(&order), (&*order).into(), Work::Launch(order)),
-            NodeOrder::Hold(order) => self.launch(RunKey::of(&order), (&*order).into(), Work::Hold(order)),
-            NodeOrder::LaunchTasks(order) => {
-                self.launch(RunKey::of(&order.launch), (&*order).into(), Work::LaunchTasks(order));
-            }
+            NodeOrder::Launch(_) | NodeOrder::Hold(_) | NodeOrder::LaunchTasks(_) => {}
+            NodeOrder::ByHash(short) => self.fetch(*short),
             NodeOrder::SignalStep { part, step: StepId(0), signal } => {
                 self.control(RunKey::whole(part), Control::SignalOwn(signal));
             }
@@ -304,14 +320,66 @@ impl Executor {
     }
 
     /// What is known here was ordered before, and is not launched again.
-    fn launch(&mut self, key: RunKey, about: About, work: Work) {
+    fn launch(&mut self, key: RunKey, about: About, order: NodeOrder) {
+        if self.is_new(key, about, Stage::Launching) {
+            self.ask_to_launch(order);
+        }
+    }
+
+    /// Has an order made whole, beside all else, and launched then.
+    fn fetch(&mut self, short: ShortOrder) {
+        let Some((key, about)) = launched_by(&short.order) else { return };
+        if self.is_new(key, about, Stage::Fetching) {
+            let contents = Arc::clone(&self.contents);
+            self.fetching.spawn(async move { (key, contents.fill(short).await) });
+        }
+    }
+
+    fn is_new(&mut self, key: RunKey, about: About, stage: Stage) -> bool {
         if self.runs.contains_key(&key) {
-            return;
+            return false;
         }
         LAUNCHES.add(1, &[]);
         tracing::debug!(job = %about.job, %key, node = self.config.node, "launching");
-        self.add(key, Some(about), Stage::Launching);
-        self.ask(work);
+        self.add(key, Some(about), stage);
+        true
+    }
+
+    fn ask_to_launch(&self, order: NodeOrder) {
+        match order {
+            NodeOrder::Launch(order) => self.ask(Work::Launch(order)),
+            NodeOrder::Hold(order) => self.ask(Work::Hold(order)),
+            NodeOrder::LaunchTasks(order) => self.ask(Work::LaunchTasks(order)),
+            _ => {}
+        }
+    }
+
+    /// What was stopped or forgotten meanwhile is not launched any more.
+    fn fetched(&mut self, key: RunKey, order: Result<NodeOrder, ContentError>) {
+        let Some(run) = self.runs.get_mut(&key).filter(|run| matches!(run.stage, Stage::Fetching)) else { return };
+        match order {
+            Ok(order) => {
+                run.stage = Stage::Launching;
+                self.ask_to_launch(order);
+            }
+            Err(error) => {
+                let node = &self.config.node;
+                tracing::warn!(parent: &run.span, %key, node, %error, "a launch is dropped until the ledger orders it again");
+                self.drop_unstarted(key);
+            }
+        }
+    }
+
+    /// Nothing is left of it, and it can be ordered again.
+    fn drop_unstarted(&mut self, key: RunKey) {
+        if self.runs.remove(&key).is_some() {
+            RUNS.add(-1, &[]);
+            self.undelivered.remove(&key);
+        }
+    }
+
+    fn is_fetching(&self, key: RunKey) -> bool {
+        self.runs.get(&key).is_some_and(|run| matches!(run.stage, Stage::Fetching))
     }
 
     /// The order comes again and again, since nobody says that it was heard.
@@ -345,14 +413,23 @@ impl Executor {
 
     fn stop_run(&mut self, part: PartId, stop: Control) {
         self.stop_one(RunKey::whole(part), stop);
-        self.control_all(part, stop);
+        for key in self.keys_of(part) {
+            self.stop_one(key, stop);
+        }
     }
 
-    /// What is not known here is reported as ended, and never started should its launch still come.
+    /// What is not known here, or of which nothing has begun, is reported as ended, and never started should its launch still come.
     fn stop_one(&mut self, key: RunKey, stop: Control) {
-        if !self.runs.contains_key(&key) {
-            self.add(key, None, Stage::Launching);
-            self.ask(Work::Bury(key));
+        match self.runs.get_mut(&key) {
+            Some(run) if matches!(run.stage, Stage::Fetching) => {
+                run.stage = Stage::Launching;
+                self.ask(Work::Bury(key));
+            }
+            Some(_) => {}
+            None => {
+                self.add(key, None, Stage::Launching);
+                self.ask(Work::Bury(key));
+            }
         }
         self.control(key, stop);
     }
@@ -362,6 +439,8 @@ impl Executor {
         for key in self.keys_of(part) {
             if matches!(self.runs.get(&key), Some(Run { stage: Stage::Ended(_), .. })) {
                 self.forget(key);
+            } else if self.is_fetching(key) {
+                self.drop_unstarted(key);
             } else {
                 let stop = Control::Stop { reason: StopReason::NodeLost, grace_seconds: FORGOTTEN_GRACE_SECONDS };
                 self.control(key, stop);
@@ -473,12 +552,7 @@ impl Executor {
                 self.know(key, about);
                 self.ended(key, end);
             }
-            Finding::Unknown(key) => {
-                if self.runs.remove(&key).is_some() {
-                    RUNS.add(-1, &[]);
-                    self.undelivered.remove(&key);
-                }
-            }
+            Finding::Unknown(key) => self.drop_unstarted(key),
         }
     }
 
@@ -505,7 +579,7 @@ impl Executor {
         let Some(run) = self.runs.get_mut(&key) else { return };
         match run.stage {
             Stage::Ended(_) => return,
-            Stage::Launching => LAUNCH_SECONDS.record(run.ordered.elapsed().as_secs_f64(), &[]),
+            Stage::Fetching | Stage::Launching => LAUNCH_SECONDS.record(run.ordered.elapsed().as_secs_f64(), &[]),
             Stage::Running => {}
         }
         let job = run.about.map(|about| tracing::field::display(about.job));
@@ -549,6 +623,15 @@ impl Executor {
             (false, settled) => run.told_start = settled,
         }
         self.tell(told.key);
+    }
+}
+
+/// What an order launches or holds, if it does and says all of it.
+fn launched_by(order: &NodeOrder) -> Option<(RunKey, About)> {
+    match order {
+        NodeOrder::Launch(order) | NodeOrder::Hold(order) => Some((RunKey::of(order), (&**order).into())),
+        NodeOrder::LaunchTasks(order) => Some((RunKey::of(&order.launch), (&**order).into())),
+        _ => None,
     }
 }
 

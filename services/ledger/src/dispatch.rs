@@ -6,7 +6,8 @@
 //! bring them up again, which are left unanswered meanwhile, as greetings are refused.
 
 use crate::{
-    descriptions::{Described, described_by},
+    contents::{Content, Contents},
+    descriptions::described_by,
     engine::ReplyTo,
     fence::Fence,
     log::LogError,
@@ -21,12 +22,15 @@ use muster_schemas::{
     PartId,
     cluster::NodeCondition,
     command::{Answer, Refusal, RefusalCode, Reply},
+    content::{Missing, ShortOrder},
     event::{Event, Record},
     ids::{Sequence, StepId},
-    node::{Briefing, Mark, NodeOrder},
+    job::{Component, JobSpec, Launch, Program},
+    node::{Briefing, Mark, NodeOrder, OrderNode},
     resources::NodeSpec,
-    steps::GroupTerms,
+    tasks::TaskList,
 };
+use serde::Serialize;
 use std::{
     collections::VecDeque,
     sync::{
@@ -79,7 +83,7 @@ enum Letter {
     /// Orders that follow from records.
     Orders(Vec<(Arc<NodeSpec>, Sketch)>),
     /// The answer to a report of a node, true at this moment.
-    Briefing(ReplyToNode, Mark, Vec<Sketch>),
+    Briefing(ReplyToNode, Arc<NodeSpec>, Mark, Vec<Sketch>),
 }
 
 impl Letter {
@@ -120,8 +124,8 @@ impl Desk {
     }
 
     /// Has a report of a node answered.
-    pub(crate) fn brief(&self, reply: ReplyToNode, mark: Mark, orders: Vec<Sketch>) {
-        if let Err(Letter::Briefing(reply, ..)) = self.put(Letter::Briefing(reply, mark, orders)) {
+    pub(crate) fn brief(&self, reply: ReplyToNode, node: Arc<NodeSpec>, mark: Mark, orders: Vec<Sketch>) {
+        if let Err(Letter::Briefing(reply, ..)) = self.put(Letter::Briefing(reply, node, mark, orders)) {
             let message = "more orders wait than the ledger can send; try again";
             reply.refuse(Refusal::new(RefusalCode::Unavailable, message));
         }
@@ -160,12 +164,19 @@ pub(crate) struct OrderWriter<R = Arc<Storage>> {
     letters: Letters,
     records: Records<R>,
     tokens: Arc<JobTokens>,
+    contents: Arc<Contents>,
     fence: Fence,
 }
 
 impl<R: ReadRecord> OrderWriter<R> {
-    pub(crate) fn new(letters: Letters, log: R, tokens: Arc<JobTokens>, fence: Fence) -> Self {
-        Self { letters, records: Records::new(log), tokens, fence }
+    /// One that puts what orders name by its hash into `contents`.
+    pub(crate) fn new(
+        letters: Letters,
+        log: R,
+        (tokens, contents): (Arc<JobTokens>, Arc<Contents>),
+        fence: Fence,
+    ) -> Self {
+        Self { letters, records: Records::new(log), tokens, contents, fence }
     }
 
     /// Waits for what the decide loop hands over, and passes it on: orders to `send`, with the names of their nodes. Returns when the
@@ -191,13 +202,15 @@ impl<R: ReadRecord> OrderWriter<R> {
     fn write(&mut self, letter: Letter, send: &mut impl FnMut(&str, NodeOrder) -> bool) -> bool {
         let waited = letter.orders();
         let goes_on = match letter {
-            Letter::Orders(orders) => orders.into_iter().all(|(node, sketch)| match self.complete(sketch) {
-                // The fence is asked for each of them: there can be many, and each takes a while.
-                Some(order) if self.fence.objection().is_none() => send(&node.name, order),
-                _ => true,
-            }),
-            Letter::Briefing(reply, mark, orders) => {
-                let orders = orders.into_iter().filter_map(|sketch| self.complete(sketch)).collect();
+            Letter::Orders(orders) => {
+                orders.into_iter().all(|(node, sketch)| match self.complete(&node.name, sketch) {
+                    // The fence is asked for each of them: there can be many, and each takes a while.
+                    Some(order) if self.fence.objection().is_none() => send(&node.name, order),
+                    _ => true,
+                })
+            }
+            Letter::Briefing(reply, node, mark, orders) => {
+                let orders = orders.into_iter().filter_map(|sketch| self.complete(&node.name, sketch)).collect();
                 match self.fence.objection() {
                     None => reply.brief(Briefing { mark: Some(mark), orders }),
                     Some(refusal) => reply.refuse(refusal),
@@ -210,84 +223,191 @@ impl<R: ReadRecord> OrderWriter<R> {
     }
 
     /// `None` if there is nothing to do any more, or the log cannot say what to launch: the node's heartbeats bring it up again.
-    fn complete(&mut self, sketch: Sketch) -> Option<NodeOrder> {
-        let order = self.records.complete(sketch).unwrap_or_else(|error| {
+    fn complete(&mut self, node: &str, sketch: Sketch) -> Option<NodeOrder> {
+        let whole = self.records.complete(sketch).unwrap_or_else(|error| {
             tracing::error!(%error, "what is to be launched cannot be read");
             None
         });
-        Some(self.tokens.give(order?))
+        let Whole { order, contents } = whole?;
+        let order = self.tokens.give(order);
+        let named: Vec<&Content> =
+            [&contents.environment, &contents.script, &contents.nodes].into_iter().flatten().collect();
+        if named.is_empty() {
+            return Some(order);
+        }
+        named.into_iter().for_each(|content| self.contents.offer(content, node));
+        Some(NodeOrder::ByHash(Box::new(ShortOrder { order, missing: contents.missing() })))
+    }
+}
+
+/// An order with what it names by its hash.
+struct Whole {
+    order: NodeOrder,
+    contents: Large,
+}
+
+impl From<NodeOrder> for Whole {
+    fn from(order: NodeOrder) -> Self {
+        Self { order, contents: Large::default() }
+    }
+}
+
+/// What is missing in an order because it is large.
+#[derive(Clone, Debug, Default)]
+struct Large {
+    environment: Option<Content>,
+    script: Option<Content>,
+    nodes: Option<Content>,
+}
+
+impl Large {
+    fn missing(&self) -> Missing {
+        let hash = |content: &Option<Content>| content.as_ref().map(|content| content.hash);
+        Missing { environment: hash(&self.environment), script: hash(&self.script), nodes: hash(&self.nodes) }
     }
 }
 
 /// What the log has of orders.
 struct Records<R> {
     log: R,
-    jobs: Kept<Described>,
-    steps: Kept<Arc<Started>>,
+    jobs: Kept<Sequence, Arc<JobRecord>>,
+    steps: Kept<Sequence, Arc<Started>>,
+    /// Lists of nodes are the same for all parts of a run or step.
+    nodes: Kept<ByAddress, Option<Content>>,
+}
+
+/// A job as a record has it, without what is large.
+struct JobRecord {
+    spec: JobSpec,
+    tasks: Option<Arc<TaskList>>,
+    environment: Option<Content>,
+    /// For each component its script.
+    scripts: Vec<Option<Content>>,
+}
+
+impl JobRecord {
+    fn of(record: Option<Record>, sequence: Sequence) -> Result<Self, LogError> {
+        let (spec, tasks) = described_by(record, sequence)?;
+        let mut spec = Arc::unwrap_or_clone(spec);
+        let environment = taken(&mut spec.environment)?;
+        let script = |component: &mut Component| match &mut component.launch.program {
+            Program::Script { text, .. } => taken(text),
+            _ => Ok(None),
+        };
+        let scripts = spec.components.iter_mut().map(script).collect::<Result<_, _>>()?;
+        Ok(Self { spec, tasks, environment, scripts })
+    }
 }
 
 /// What the record of a step's start says.
 enum Started {
-    Plain(muster_schemas::job::Launch),
-    Placed(StepRecord),
+    Plain(Launch),
+    /// With an environment of its own, if that is large.
+    Placed(StepRecord, Option<Content>),
+}
+
+/// Takes a value away that is large enough to be sent by its hash.
+fn taken<T: Serialize + Default>(value: &mut T) -> Result<Option<Content>, LogError> {
+    let content = Content::of(value).map_err(LogError::Unencodable)?;
+    if content.is_some() {
+        *value = T::default();
+    }
+    Ok(content)
+}
+
+/// A list of nodes, known by where it is: it stays there as long as this is kept.
+#[derive(Clone)]
+struct ByAddress(Arc<Vec<OrderNode>>);
+
+impl PartialEq for ByAddress {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl<R: ReadRecord> Records<R> {
     fn new(log: R) -> Self {
-        Self { log, jobs: Kept::default(), steps: Kept::default() }
+        Self { log, jobs: Kept::default(), steps: Kept::default(), nodes: Kept::default() }
     }
 
-    fn complete(&mut self, sketch: Sketch) -> Result<Option<NodeOrder>, LogError> {
-        Ok(match sketch {
-            Sketch::Ready(order) => Some(order),
+    fn complete(&mut self, sketch: Sketch) -> Result<Option<Whole>, LogError> {
+        match sketch {
+            Sketch::Ready(order) => Ok(Some(order.into())),
             Sketch::Launch { part, nodes, submitted } => {
-                let (spec, _) = self.job(submitted)?;
-                part.launch_order(&nodes, &spec).map(|order| NodeOrder::Launch(Box::new(order)))
+                let job = self.job(submitted)?;
+                let Some(order) = part.launch_order(&nodes, &job.spec) else { return Ok(None) };
+                let component = order.nodes.get(order.node_index as usize).map(|node| node.component as usize);
+                let is_script = matches!(order.launch.program, Program::Script { .. });
+                let script = component.filter(|_| is_script).and_then(|component| job.scripts.get(component)?.clone());
+                let contents = Large { environment: job.environment.clone(), script, nodes: None };
+                self.without_nodes(NodeOrder::Launch(Box::new(order)), contents).map(Some)
             }
             Sketch::Hold { part, nodes, submitted } => {
-                let (spec, _) = self.job(submitted)?;
-                part.hold_order(&nodes, &spec).map(|order| NodeOrder::Hold(Box::new(order)))
+                let job = self.job(submitted)?;
+                let Some(order) = part.hold_order(&nodes, &job.spec) else { return Ok(None) };
+                let contents = Large { environment: job.environment.clone(), ..Large::default() };
+                self.without_nodes(NodeOrder::Hold(Box::new(order)), contents).map(Some)
             }
             Sketch::Step { part, step, submitted, started } => {
-                let (spec, _) = self.job(submitted)?;
-                match (&step, &*self.step(started, step.number())?) {
+                let job = self.job(submitted)?;
+                let (order, environment) = match (&step, &*self.step(started, step.number())?) {
                     (StepSketch::Plain(step, nodes), Started::Plain(launch)) => {
-                        let order = part.step_order(*step, nodes, &spec, launch);
-                        order.map(|order| NodeOrder::Launch(Box::new(order)))
+                        let order = part.step_order(*step, nodes, &job.spec, launch);
+                        (order.map(|order| NodeOrder::Launch(Box::new(order))), job.environment.clone())
                     }
-                    (StepSketch::Placed { step, at, cores }, Started::Placed(record)) => {
-                        let order = part.tasks_order((*step, *at), cores, &spec, record);
-                        order.map(|order| NodeOrder::LaunchTasks(Box::new(order)))
+                    (StepSketch::Placed { step, at, cores }, Started::Placed(record, own)) => {
+                        let order = part.tasks_order((*step, *at), cores, &job.spec, record);
+                        let of_job = || job.environment.clone().filter(|_| !record.has_environment());
+                        (order.map(|order| NodeOrder::LaunchTasks(Box::new(order))), own.clone().or_else(of_job))
                     }
                     _ => return Err(damaged(started, "it should be the start of another kind of step")),
-                }
+                };
+                let contents = Large { environment, ..Large::default() };
+                order.map(|order| self.without_nodes(order, contents)).transpose()
             }
             Sketch::Task { part, task, listed } => {
-                let (spec, tasks) = self.job(listed)?;
-                let tasks = tasks.ok_or_else(|| damaged(listed, "it should list tasks"))?;
-                task.order(&part, &spec, &tasks).map(|order| NodeOrder::Launch(Box::new(order)))
+                let job = self.job(listed)?;
+                let tasks = job.tasks.as_ref().ok_or_else(|| damaged(listed, "it should list tasks"))?;
+                let Some(order) = task.order(&part, &job.spec, tasks) else { return Ok(None) };
+                let contents = Large { environment: job.environment.clone(), ..Large::default() };
+                Ok(Some(Whole { order: NodeOrder::Launch(Box::new(order)), contents }))
             }
-            Sketch::Tell { part, told } => Some(self.tell(part, told)?),
-        })
+            Sketch::Tell { part, told } => Ok(Some(self.tell(part, told)?.into())),
+        }
     }
 
-    fn job(&mut self, sequence: Sequence) -> Result<Described, LogError> {
+    /// Takes the list of nodes out of an order if it is large.
+    fn without_nodes(&mut self, mut order: NodeOrder, contents: Large) -> Result<Whole, LogError> {
+        let mut nodes = None;
+        if let Some(launch) = order.launch_mut() {
+            let list = ByAddress(Arc::clone(&launch.nodes));
+            nodes = self.nodes.get(&list, || Content::of(&*list.0).map_err(LogError::Unencodable))?;
+            if nodes.is_some() {
+                launch.nodes = Arc::default();
+            }
+        }
+        Ok(Whole { order, contents: Large { nodes, ..contents } })
+    }
+
+    fn job(&mut self, sequence: Sequence) -> Result<Arc<JobRecord>, LogError> {
         let log = &self.log;
-        self.jobs.get(sequence, || described_by(log.record(sequence)?, sequence))
+        self.jobs.get(&sequence, || JobRecord::of(log.record(sequence)?, sequence).map(Arc::new))
     }
 
     fn step(&mut self, started: Sequence, number: StepId) -> Result<Arc<Started>, LogError> {
         let log = &self.log;
-        self.steps.get(started, || {
+        self.steps.get(&started, || {
             Ok(Arc::new(match log.record(started)?.map(|record| record.event) {
                 Some(Event::StepStarted { launch, .. }) => Started::Plain(launch),
                 Some(Event::StepLaunched { spec, .. }) => {
                     // What its groups have of their own is in the record behind it, if they have something.
                     let terms = match log.record(started.next())?.map(|record| record.event) {
                         Some(Event::StepTermsSet { step, groups, .. }) if step == number => groups,
-                        _ => Vec::<GroupTerms>::new(),
+                        _ => Vec::new(),
                     };
-                    Started::Placed(StepRecord::new(spec, terms))
+                    let mut spec = Arc::unwrap_or_clone(spec);
+                    let environment = spec.environment.as_mut().map(taken).transpose()?.flatten();
+                    Started::Placed(StepRecord::new(spec, terms), environment)
                 }
                 _ => return Err(damaged(started, "it should be the start of a step")),
             }))
@@ -306,30 +426,28 @@ fn damaged(sequence: Sequence, detail: &str) -> LogError {
     LogError::DamagedRecord { sequence, detail: detail.into() }
 }
 
-/// What was read of the log last, newest first.
-struct Kept<T> {
-    records: VecDeque<(Sequence, T)>,
+/// What was asked for last, newest first.
+struct Kept<K, T> {
+    found: VecDeque<(K, T)>,
 }
 
-impl<T> Default for Kept<T> {
+impl<K, T> Default for Kept<K, T> {
     fn default() -> Self {
-        Self { records: VecDeque::new() }
+        Self { found: VecDeque::new() }
     }
 }
 
-impl<T: Clone> Kept<T> {
-    fn get(&mut self, sequence: Sequence, read: impl FnOnce() -> Result<T, LogError>) -> Result<T, LogError> {
-        if let Some(at) = self.records.iter().position(|(known, _)| *known == sequence)
-            && let Some(found) = self.records.remove(at)
-        {
-            let record = found.1.clone();
-            self.records.push_front(found);
-            return Ok(record);
-        }
-        let record = read()?;
-        self.records.truncate(KEPT_RECORDS - 1);
-        self.records.push_front((sequence, record.clone()));
-        Ok(record)
+impl<K: Clone + PartialEq, T: Clone> Kept<K, T> {
+    fn get(&mut self, key: &K, find: impl FnOnce() -> Result<T, LogError>) -> Result<T, LogError> {
+        let at = self.found.iter().position(|(known, _)| known == key);
+        let found = match at.and_then(|at| self.found.remove(at)) {
+            Some(found) => found,
+            None => (key.clone(), find()?),
+        };
+        let value = found.1.clone();
+        self.found.truncate(KEPT_RECORDS - 1);
+        self.found.push_front(found);
+        Ok(value)
     }
 }
 
@@ -349,6 +467,7 @@ mod tests {
         NodeId, RunId, Timestamp,
         cluster::{ClusterConfig, QueueSpec},
         command::{Command, CommandEnvelope, Start},
+        content::{ContentAnswer, ContentRequest},
         event::{Actor, Owner, TraceContext},
         ids::CommandId,
         job::{Component, JobSpec, Launch, Program},
@@ -387,7 +506,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (desk, letters) = desk();
         let fence = Fence::of_the_writer();
-        let writer = OrderWriter::new(letters, log, tokens(folder.path()), fence.clone());
+        let writer = OrderWriter::new(letters, log, (tokens(folder.path()), Arc::default()), fence.clone());
         (desk, writer, fence, folder)
     }
 
@@ -412,7 +531,7 @@ mod tests {
     }
 
     /// A log in which a job on all nodes was launched, started, and launched a step of its own there.
-    fn history(folder: &std::path::Path) -> Vec<Record> {
+    fn history(folder: &std::path::Path, environment: &BTreeMap<String, String>) -> Vec<Record> {
         let now = Timestamp::from_unix_seconds(1_000_000);
         let mut ledger = Stepped::open(folder, now).unwrap();
         let mut ask = |actor: Actor, command: Command| {
@@ -440,7 +559,9 @@ mod tests {
             alternatives: vec![Alternative { requests: vec![request], ..Alternative::default() }],
             ..Component::default()
         };
-        ask(user(), Command::Submit { jobs: vec![JobSpec { components: vec![component], ..JobSpec::default() }] });
+        let spec =
+            JobSpec { components: vec![component], environment: environment.clone(), ..JobSpec::default() };
+        ask(user(), Command::Submit { jobs: vec![spec] });
         let share = |node| NodeShare {
             node: NodeId(node),
             cores: IndexSet::first_n(4),
@@ -476,21 +597,15 @@ mod tests {
     #[test]
     fn a_record_is_read_once_for_all_nodes() {
         let folder = tempfile::tempdir().unwrap();
-        let log = Counted { records: Rc::new(history(&folder.path().join("log"))), reads: Rc::default() };
+        let records = history(&folder.path().join("log"), &BTreeMap::new());
+        let log = Counted { records: Rc::new(records), reads: Rc::default() };
         let (desk, mut writer, _fence, _folder) = writer(log.clone());
-        let mut state = State::new();
-        let (mut submitted, mut launched) = (Sequence(0), Sequence(0));
-        for record in &*log.records {
-            state.apply(record);
-            match record.event {
-                Event::JobSubmitted { .. } => submitted = record.sequence,
-                Event::StepLaunched { .. } => launched = record.sequence,
-                _ => {}
-            }
-            let mut sketches = Sketches::new(&state);
-            let sketch = |(node, seed)| Some((state.node(node)?.spec.clone(), sketches.sketch(node, seed)?));
-            desk.order(follow_up(&state, record).into_iter().filter_map(sketch).collect());
-        }
+        hand_over(&log, &desk);
+        let sequence = |is_meant: fn(&Event) -> bool| {
+            log.records.iter().find(|record| is_meant(&record.event)).expect("it happened").sequence
+        };
+        let submitted = sequence(|event| matches!(event, Event::JobSubmitted { .. }));
+        let launched = sequence(|event| matches!(event, Event::StepLaunched { .. }));
         let mut sent = Vec::new();
         writer.catch_up(|node, order| {
             let kind = match order {
@@ -507,20 +622,64 @@ mod tests {
         assert_eq!(*log.reads.borrow(), BTreeMap::from(once));
     }
 
+    /// Hands over the orders that follow from each record.
+    fn hand_over(log: &Counted, desk: &Desk) {
+        let mut state = State::new();
+        for record in &*log.records {
+            state.apply(record);
+            let mut sketches = Sketches::new(&state);
+            let sketch = |(node, seed)| Some((state.node(node)?.spec.clone(), sketches.sketch(node, seed)?));
+            desk.order(follow_up(&state, record).into_iter().filter_map(sketch).collect());
+        }
+    }
+
+    /// What is large goes by its hash, the same for all nodes; each node that was sent such an order can fetch it, and no other.
+    #[test]
+    fn what_is_large_goes_by_its_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment: BTreeMap<_, _> = (0..200).map(|at| (format!("LONG_{at}"), "x".repeat(100))).collect();
+        let records = history(&folder.path().join("log"), &environment);
+        let log = Counted { records: Rc::new(records), reads: Rc::default() };
+        let (desk, mut writer, _fence, _folder) = writer(log.clone());
+        hand_over(&log, &desk);
+        let mut sent = Vec::new();
+        writer.catch_up(|node, order| match order {
+            NodeOrder::ByHash(short) => sent.push((node.to_owned(), *short)),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(sent.len(), 2 * NODES as usize, "the run and the step");
+        let hash = sent[0].1.missing.environment.expect("it is large");
+        let fetch = |node: &str| {
+            let request = ContentRequest { node: node.to_owned(), hash, offset: 0 };
+            match writer.contents.answer(&request, usize::MAX) {
+                ContentAnswer::Part { part, .. } => Ok(part),
+                ContentAnswer::Refused(refusal) => Err(refusal.code),
+            }
+        };
+        assert_eq!(fetch("n9"), Err(RefusalCode::NotFound));
+        for (node, short) in sent {
+            assert_eq!(short.missing, Missing { environment: Some(hash), script: None, nodes: None });
+            let bytes = fetch(&node).expect("its order names it");
+            let order = short.fill(|asked| (asked == hash).then_some(&*bytes)).expect("it is what was meant");
+            let launch = order.launch().expect("it launches");
+            assert!(environment.iter().all(|(name, value)| launch.environment.get(name) == Some(value)));
+        }
+    }
+
     #[test]
     fn what_was_read_last_is_kept() {
-        let mut kept: Kept<u64> = Kept::default();
+        let mut kept: Kept<Sequence, u64> = Kept::default();
         let mut reads = Vec::new();
         for sequence in [1, 1, 2, 1, 3, 4, 1, 5, 2, 1] {
             let read = || {
                 reads.push(sequence);
                 Ok(sequence * 10)
             };
-            assert_eq!(kept.get(Sequence(sequence), read).unwrap(), sequence * 10);
+            assert_eq!(kept.get(&Sequence(sequence), read).unwrap(), sequence * 10);
         }
         assert_eq!(reads, [1, 2, 3, 4, 5, 2], "the one that was not asked for the longest has gone");
-        assert!(kept.get(Sequence(9), || Err(LogError::Closed)).is_err());
-        assert_eq!(kept.get(Sequence(9), || Ok(90)).unwrap(), 90, "a read that failed is tried again");
+        assert!(kept.get(&Sequence(9), || Err(LogError::Closed)).is_err());
+        assert_eq!(kept.get(&Sequence(9), || Ok(90)).unwrap(), 90, "a read that failed is tried again");
     }
 
     /// Orders and answers leave in the order in which they were handed over.
@@ -536,7 +695,7 @@ mod tests {
             answers.lock().unwrap().push(format!("{:?} {:?}", briefing.mark, briefing.orders));
         };
         let resume = NodeOrder::Resume { part: part(1) };
-        desk.brief(ReplyToNode::Heartbeat(Box::new(reply)), MARK, vec![Sketch::Ready(resume.clone())]);
+        desk.brief(ReplyToNode::Heartbeat(Box::new(reply)), node("n1"), MARK, vec![Sketch::Ready(resume.clone())]);
         order("n2", NodeOrder::Forget { part: part(2) });
         writer.catch_up(|node, order| note(&format!("{node} {order:?}")));
         let wanted = [
@@ -573,18 +732,18 @@ mod tests {
         desk.order(many(5));
         let one = || vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })];
         let (reply, answer) = greeting();
-        desk.brief(reply, MARK, one());
+        desk.brief(reply, node("n1"), MARK, one());
         assert_eq!(refusal(&answer), Some(RefusalCode::Unavailable));
         let beaten = Arc::new(Mutex::new(0));
         let note = Arc::clone(&beaten);
-        desk.brief(ReplyToNode::Heartbeat(Box::new(move |_| *note.lock().unwrap() += 1)), MARK, one());
+        desk.brief(ReplyToNode::Heartbeat(Box::new(move |_| *note.lock().unwrap() += 1)), node("n1"), MARK, one());
         let mut sent = 0;
         writer.catch_up(|_, _| sent += 1);
         assert_eq!(sent, 2 * WAITING_ORDERS - 1);
         assert_eq!(*beaten.lock().unwrap(), 0, "it has no answer");
         // There is room again.
         let (reply, answer) = greeting();
-        desk.brief(reply, MARK, one());
+        desk.brief(reply, node("n1"), MARK, one());
         desk.order(many(5));
         writer.catch_up(|_, _| sent += 1);
         assert_eq!(sent, 2 * WAITING_ORDERS + 4);
@@ -597,7 +756,7 @@ mod tests {
         let (desk, mut writer, fence, _folder) = writer(empty());
         let (reply, answer) = greeting();
         desk.order(many(2));
-        desk.brief(reply, MARK, vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })]);
+        desk.brief(reply, node("n1"), MARK, vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })]);
         fence.lose(FenceError::AnotherWrites);
         writer.catch_up(|_, order| panic!("{order:?}"));
         assert_eq!(refusal(&answer), Some(RefusalCode::Unavailable));
@@ -610,7 +769,7 @@ mod tests {
         drop(writer);
         let (reply, answer) = greeting();
         desk.order(many(2));
-        desk.brief(reply, MARK, vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })]);
+        desk.brief(reply, node("n1"), MARK, vec![Sketch::Ready(NodeOrder::Resume { part: part(1) })]);
         assert_eq!(refusal(&answer), Some(RefusalCode::Unavailable));
     }
 }

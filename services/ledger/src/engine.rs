@@ -590,7 +590,10 @@ impl Engine {
         if orders.is_empty() {
             return reply.brief(Briefing { mark: Some(mark), orders: Vec::new() });
         }
-        self.outlets.orders.brief(reply, mark, orders);
+        match self.state.node(node) {
+            Some(node) => self.outlets.orders.brief(reply, Arc::clone(&node.spec), mark, orders),
+            None => reply.brief(Briefing::default()),
+        }
     }
 
     fn is_healthy(&mut self) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::{
     beats::Beats,
+    contents::Contents,
     engine::{ReplyTo, Work, refusal},
     fence::Fence,
     log::{Hash, Head},
@@ -10,6 +11,7 @@ use crate::{
 use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
 use muster_schemas::{
     command::{Answer, CommandEnvelope, Query, QueryAnswer, Refusal, RefusalCode},
+    content::{ContentAnswer, ContentRequest},
     event::Actor,
     filter_order::RunnerHeartbeat,
     ids::Sequence,
@@ -134,6 +136,7 @@ pub(crate) async fn start(
     bus: &SharedBus,
     engine: &EngineHandle,
     queries: &Arc<Queries>,
+    contents: &Arc<Contents>,
     shutdown: &CancellationToken,
 ) -> Result<TaskTracker, BusError> {
     let tasks = TaskTracker::new();
@@ -155,6 +158,11 @@ pub(crate) async fn start(
     let requests = bus.serve("muster.command.runner-heartbeat.*").await?;
     let heart = engine.clone();
     tasks.spawn(serve(requests, shutdown.clone(), move |request| runner_heartbeat(&heart, request)));
+    let requests = bus.serve("muster.command.content.*").await?;
+    let (heart, contents) = (engine.clone(), Arc::clone(contents));
+    // What carries a part takes some bytes as well.
+    let max_bytes = bus.max_payload_bytes() / 2;
+    tasks.spawn(serve(requests, shutdown.clone(), move |request| content(&heart, &contents, max_bytes, request)));
     let requests = bus.serve(subjects::QUERY).await?;
     let all = Arc::clone(queries);
     tasks.spawn(serve(requests, shutdown.clone(), move |request| query(&all, request)));
@@ -197,6 +205,20 @@ fn heartbeat(engine: &EngineHandle, request: Request) {
         }
         Ok(heartbeat) => tracing::warn!(node = heartbeat.node, "a heartbeat on another node's subject"),
         Err(error) => tracing::warn!(%error, "a heartbeat that cannot be understood"),
+    }
+}
+
+fn content(engine: &EngineHandle, contents: &Contents, max_bytes: usize, request: Request) {
+    match request.message.decode::<ContentRequest>() {
+        Ok(asked) if subjects::content(&asked.node) == request.subject => {
+            let answer = match engine.fence.objection() {
+                None => contents.answer(&asked, max_bytes),
+                Some(refusal) => ContentAnswer::Refused(refusal),
+            };
+            reply(request, &answer);
+        }
+        Ok(asked) => tracing::warn!(node = asked.node, "a node asks on another node's subject"),
+        Err(error) => tracing::warn!(%error, "a question for a content that cannot be understood"),
     }
 }
 

@@ -10,6 +10,7 @@ mod calls;
 mod causes;
 mod checks;
 mod clock;
+mod contents;
 mod descriptions;
 mod dispatch;
 mod engine;

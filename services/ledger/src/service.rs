@@ -4,6 +4,7 @@ use crate::{
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
+    contents::Contents,
     dispatch::OrderWriter,
     engine::{Engine, Work, own},
     fence::{FenceError, Guard},
@@ -159,7 +160,9 @@ pub async fn serve(
     let names = names_at(&storage, &opened.state, events_end).await?;
 
     let (outlets, inlets, letters) = outbox::channels(head, bus.losses(), fence.clone());
-    let orders = OrderWriter::new(letters, Arc::clone(&storage), Arc::clone(&tokens), fence.clone());
+    let contents = Arc::new(Contents::default());
+    let orders =
+        OrderWriter::new(letters, Arc::clone(&storage), (Arc::clone(&tokens), Arc::clone(&contents)), fence.clone());
     let head_now = inlets.head.clone();
     let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);
     let beats = Arc::new(Beats::new());
@@ -194,7 +197,7 @@ pub async fn serve(
     );
     let queries = Arc::new(queries);
     let closing = shutdown.child_token();
-    let intake = intake::start(&bus, &handle, &queries, &closing).await?;
+    let intake = intake::start(&bus, &handle, &queries, &contents, &closing).await?;
     let looking = tokio::spawn({
         let (bus, closing) = (Arc::clone(&bus), closing.clone());
         async move { closing.run_until_cancelled(beats::look_after_bus(bus, &beats)).await }

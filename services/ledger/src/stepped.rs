@@ -74,7 +74,8 @@ impl Stepped {
         let (storage, head) = (Arc::clone(&opened.storage), opened.head);
         let fence = Fence::of_the_writer();
         let (outlets, inlets, letters) = outbox::channels(head, watch::channel(0).1, fence.clone());
-        let orders = OrderWriter::new(letters, Arc::clone(&storage), Arc::clone(&opened.tokens), fence);
+        let orders =
+            OrderWriter::new(letters, Arc::clone(&storage), (Arc::clone(&opened.tokens), Arc::default()), fence);
         let engine =
             Engine::new(opened, Arc::new(NoLimits), Clock::stepped(head.time, now), outlets, Arc::new(Beats::new()));
         Ok(Self { storage, engine, inlets, orders })

@@ -38,11 +38,7 @@ impl JobTokens {
 
     /// The order, with what the processes that it starts show to gateways.
     pub(crate) fn give(&self, mut order: NodeOrder) -> NodeOrder {
-        let launch = match &mut order {
-            NodeOrder::Launch(launch) | NodeOrder::Hold(launch) => launch,
-            NodeOrder::LaunchTasks(tasks) => &mut tasks.launch,
-            _ => return order,
-        };
+        let Some(launch) = order.launch_mut() else { return order };
         let (job, run) = (launch.job, launch.part.run());
         let token = JobToken { job, run, proof: *self.proof(job, run).as_bytes() };
         launch.access = Some(JobAccess { token, server: self.server.clone() });

@@ -2,15 +2,22 @@
 
 mod support;
 
-use muster_bus::{Feed, NatsBus, NatsConfig, SharedBus, WorkQueue, testing::NatsServer};
+use muster_bus::{Bus as _, BusError, Feed, LedgerClient, NatsBus, NatsConfig, SharedBus, WorkQueue, testing::NatsServer};
 use muster_schemas::{
-    command::{Command, JobSelection},
-    ids::{CommandId, Sequence},
+    cluster::{ClusterConfig, QueueSpec},
+    command::{Answer, Command, CommandEnvelope, JobSelection, RefusalCode, Start},
+    content::ContentHash,
+    event::{Actor, TraceContext},
+    ids::{CommandId, JobId, NodeId, Sequence},
     job::{JobSpec, Notification, Occasion, Sink},
+    node::NodeOrder,
     notify::NotifyItem,
+    plan::ProposedPlan,
+    resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
+    subjects,
 };
-use std::time::Duration;
-use support::{Ledger, config, job, submitted};
+use std::{collections::BTreeMap, time::Duration};
+use support::{Ledger, config, job, root, submitted};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -68,4 +75,87 @@ async fn nothing_is_lost_with_the_store_of_the_bus() {
     let again = Ledger::start_on(connect(&server).await, config(folder.path())).await;
     assert!(again.head().await > head, "it goes on behind the stream that it finds");
     again.stop().await;
+}
+
+const NODES: [&str; 2] = ["node1", "node2"];
+
+fn two_nodes() -> ClusterConfig {
+    let node = |name: &&str| NodeSpec {
+        name: (*name).to_owned(),
+        cores: 4,
+        sockets: 1,
+        memory_bytes: 8 << 30,
+        gpus: Vec::new(),
+        properties: BTreeMap::new(),
+    };
+    let queue = QueueSpec { name: "default".into(), ..QueueSpec::default() };
+    ClusterConfig { queues: vec![queue], nodes: NODES.iter().map(node).collect(), ..ClusterConfig::default() }
+}
+
+/// A client of the user of one role, which does not try for long.
+async fn client(server: &NatsServer, user: &str) -> (SharedBus, LedgerClient) {
+    let bus = NatsBus::connect(server.user(user)).await.expect("connected");
+    (bus.clone(), LedgerClient::new(bus).with_patience(SOON))
+}
+
+async fn ask(client: &LedgerClient, actor: Actor, command: Command) -> Answer {
+    let envelope = CommandEnvelope { id: CommandId::new_now(), actor, trace: TraceContext::default(), command };
+    let answer = client.send(&envelope).await.expect("an answer");
+    assert!(answer.result.is_ok(), "{answer:?}");
+    answer
+}
+
+fn on_node(at: u32, job: JobId) -> Command {
+    let share = NodeShare {
+        node: NodeId(at),
+        cores: IndexSet::first_n(1),
+        gpus: IndexSet::default(),
+        memory_bytes: 0,
+        tasks: 1,
+        exclusive: false,
+    };
+    let placement = Placement { components: vec![ComponentPlacement { alternative: 0, shares: vec![share] }] };
+    let plan = ProposedPlan { starts: vec![Start { job, placement }], ..ProposedPlan::default() };
+    Command::CommitPlan { plan: Box::new(plan) }
+}
+
+/// F8: what an order names by its hash the node of the order fetches; with the credentials of another node nobody gets it, whether he
+/// asks in his own name or in that of the node.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_fetches_what_its_own_orders_name_and_nothing_of_other_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = NatsServer::start_shipped(&NODES, "");
+    let (bus, _) = client(&server, "ledger").await;
+    let config = muster_ledger::Config { cluster: Some(two_nodes().into()), ..config(folder.path()) };
+    let ledger = Ledger::start_on(bus, config).await;
+    let (_, gateway) = client(&server, "gateway").await;
+    let (_, planner) = client(&server, "planner").await;
+    let (bus, first) = client(&server, "executor-node1").await;
+    let (_, second) = client(&server, "executor-node2").await;
+    let mut orders = bus.subscribe(&subjects::node_orders("node1")).await.unwrap();
+    for (node, client) in NODES.iter().zip([&first, &second]) {
+        let hello = Command::NodeHello { boot_id: "boot".into(), parts: vec![], highest_run: None, as_of: None };
+        ask(client, Actor::Executor((*node).to_owned()), hello).await;
+    }
+    let environment: BTreeMap<_, _> = (0..300).map(|at| (format!("LONG_{at}"), "x".repeat(2000))).collect();
+    let spec = JobSpec { environment: environment.clone(), ..job() };
+    let job = submitted(&ask(&gateway, root(), Command::Submit { jobs: vec![spec] }).await)[0];
+    ask(&planner, Actor::Planner, on_node(0, job)).await;
+
+    let order = tokio::time::timeout(SOON, orders.next()).await.expect("in time").expect("an order");
+    let NodeOrder::ByHash(short) = order.message.decode().unwrap() else { panic!("it says all of it") };
+    assert!(order.message.payload.len() < 2000, "{} bytes", order.message.payload.len());
+    let hash = short.missing.environment.expect("it is large");
+    let bytes = first.content("node1", hash).await.expect("its order names it");
+    assert_eq!(ContentHash::of(&bytes), hash);
+    assert_eq!(muster_schemas::codec::decode::<BTreeMap<String, String>>(&bytes).unwrap(), environment);
+
+    match second.content("node2", hash).await {
+        Err(BusError::Refused(refusal)) => assert_eq!(refusal.code, RefusalCode::NotFound),
+        other => panic!("{other:?}"),
+    }
+    let impatient = second.with_patience(Duration::from_secs(2));
+    let in_its_name = impatient.content("node1", hash).await;
+    assert!(in_its_name.is_err() && !matches!(in_its_name, Err(BusError::Refused(_))), "{in_its_name:?}");
+    ledger.stop().await;
 }

@@ -30,7 +30,7 @@ const SECRET: &str = "the-password-of-ann";
 const MARK: &str = "hostile";
 const STREAMS: [&str; 5] = ["MUSTER_LOG", "MUSTER_EVENTS", "MUSTER_NOTIFY", "MUSTER_FILTERS", "MUSTER_CHECKS"];
 /// Subjects that everything is tried on, to listen and to speak.
-const SUBJECTS: [&str; 20] = [
+const SUBJECTS: [&str; 21] = [
     "muster.log",
     "muster.log-stored",
     "muster.log-claimed",
@@ -44,6 +44,7 @@ const SUBJECTS: [&str; 20] = [
     "muster.command.query",
     "muster.command.node.node2",
     "muster.command.heartbeat.node2",
+    "muster.command.content.node2",
     "muster.command.runner.r1",
     "muster.node.node1.order",
     "muster.node.node2.order",

@@ -223,6 +223,8 @@ impl NodeHost {
             // What a part has of the node, signals and words end nothing here.
             NodeOrder::Resize { .. } | NodeOrder::Signal { .. } | NodeOrder::SetWalltime { .. } => {}
             NodeOrder::LaunchTasks(_) | NodeOrder::SignalStep { .. } | NodeOrder::Tell { .. } => {}
+            // Nothing that is submitted here is so large.
+            NodeOrder::ByHash(_) => {}
         }
         effects
     }

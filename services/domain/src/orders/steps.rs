@@ -75,6 +75,13 @@ impl StepRecord {
     }
 }
 
+impl StepRecord {
+    /// Whether the step has an environment of its own, and not that of its job.
+    pub fn has_environment(&self) -> bool {
+        self.step.environment.is_some()
+    }
+}
+
 impl LaunchSketch {
     /// Everything that a node needs to start its tasks of a step with places of its own: of the place `at`, with these cores.
     pub fn tasks_order(

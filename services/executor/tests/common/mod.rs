@@ -11,7 +11,8 @@ use muster_executor::{
 };
 use muster_schemas::{
     JobId, PartId, RunId, Sequence, StepId,
-    command::{Answer, Command, CommandEnvelope, QueryAnswer, Reply},
+    command::{Answer, Command, CommandEnvelope, QueryAnswer, Refusal, RefusalCode, Reply},
+    content::{ContentAnswer, ContentHash, ContentRequest},
     event::{NodeExit, Owner, StopReason, TraceContext},
     job::{ExitStatus, Launch, Program},
     node::{Briefing, Heartbeat, LaunchOrder, NodeOrder, OrderNode},
@@ -30,6 +31,8 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 pub const NODE: &str = "n1";
+/// A content is given in parts of so many bytes.
+pub const PART_BYTES: usize = 1000;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The ways to keep runs together that this host has; the process tree is always one.
@@ -56,6 +59,11 @@ pub struct Notes {
     pub orders: Vec<NodeOrder>,
     /// Commands are not answered while this is set.
     pub silent: bool,
+    /// What can be fetched; of the rest it is said that it is not there, unless nothing is said.
+    pub contents: BTreeMap<ContentHash, Vec<u8>>,
+    pub silent_about_contents: bool,
+    /// What was asked for, from which byte on.
+    pub asked: Vec<(ContentHash, u64)>,
 }
 
 pub struct Node {
@@ -293,6 +301,27 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
             assert_eq!(heartbeat.node, NODE);
             let orders = std::mem::take(&mut taken.lock().unwrap().orders);
             request.reply(Message::encode(&Briefing { orders, mark: None }).unwrap());
+        }
+    });
+    let mut contents = bus.serve("muster.command.content.*").await.unwrap();
+    let taken = notes.clone();
+    tokio::spawn(async move {
+        while let Some(request) = contents.next().await {
+            let ContentRequest { node, hash, offset } = request.message.decode().unwrap();
+            assert_eq!(node, NODE);
+            let mut notes = taken.lock().unwrap();
+            notes.asked.push((hash, offset));
+            if notes.silent_about_contents {
+                continue;
+            }
+            let answer = match notes.contents.get(&hash) {
+                None => ContentAnswer::Refused(Refusal::new(RefusalCode::NotFound, "it is not there")),
+                Some(bytes) => {
+                    let part = bytes[offset as usize..].iter().take(PART_BYTES).copied().collect();
+                    ContentAnswer::Part { total_bytes: bytes.len() as u64, part }
+                }
+            };
+            request.reply(Message::encode(&answer).unwrap());
         }
     });
     let mut queries = bus.serve(subjects::HEAD).await.unwrap();

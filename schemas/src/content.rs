@@ -1,0 +1,148 @@
+//! What many orders have in common and is large: the environment of a job, its script, the nodes of a wide run. An order names it by its
+//! hash, and the node fetches what it does not have yet.
+
+use crate::{
+    codec::{self, CodecError},
+    command::Refusal,
+    job::Program,
+    node::{LaunchOrder, NodeOrder},
+};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a content is known by: the BLAKE3 hash of its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ContentHash([u8; 32]);
+
+impl ContentHash {
+    /// The hash of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// An order some of which is named by its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortOrder {
+    /// The order to launch something, without that. Variables that it has go over those of the environment.
+    pub order: NodeOrder,
+    /// What is missing.
+    pub missing: Missing,
+}
+
+/// What an order names by its hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The environment of the job or step: a map of texts.
+    pub environment: Option<ContentHash>,
+    /// The text of the script.
+    pub script: Option<ContentHash>,
+    /// See [`LaunchOrder::nodes`].
+    pub nodes: Option<ContentHash>,
+}
+
+impl Missing {
+    /// Whether nothing is.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// All of it.
+    pub fn hashes(&self) -> impl Iterator<Item = ContentHash> {
+        [self.environment, self.script, self.nodes].into_iter().flatten()
+    }
+}
+
+/// Why an order cannot be made whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FillError {
+    /// A content has another form.
+    #[error(transparent)]
+    Content(#[from] CodecError),
+    /// A content is not there, or is of no use to this order.
+    #[error("the content {0:?} is missing or of no use to the order")]
+    Unfit(ContentHash),
+}
+
+impl ShortOrder {
+    /// The whole order, with the bytes of each content that is missing.
+    ///
+    /// # Errors
+    /// One is not there, is of another kind, or the order does not launch what it is for.
+    pub fn fill<'a>(self, content: impl Fn(ContentHash) -> Option<&'a [u8]>) -> Result<NodeOrder, FillError> {
+        let Self { mut order, missing } = self;
+        let Some(launch) = order.launch_mut() else {
+            return missing.hashes().next().map_or(Ok(order), |hash| Err(FillError::Unfit(hash)));
+        };
+        if let Some(hash) = missing.environment {
+            let own = std::mem::replace(&mut launch.environment, read(hash, &content)?);
+            launch.environment.extend(own);
+        }
+        if let Some(hash) = missing.script {
+            let Program::Script { text, .. } = &mut launch.launch.program else { return Err(FillError::Unfit(hash)) };
+            *text = read(hash, &content)?;
+        }
+        if let Some(hash) = missing.nodes {
+            launch.nodes = read(hash, &content)?;
+        }
+        Ok(order)
+    }
+}
+
+fn read<'a, T: serde::de::DeserializeOwned>(
+    hash: ContentHash,
+    content: impl Fn(ContentHash) -> Option<&'a [u8]>,
+) -> Result<T, FillError> {
+    Ok(codec::decode(content(hash).ok_or(FillError::Unfit(hash))?)?)
+}
+
+impl NodeOrder {
+    /// What it launches or holds, if it does and says all of it.
+    pub fn launch(&self) -> Option<&LaunchOrder> {
+        match self {
+            Self::Launch(launch) | Self::Hold(launch) => Some(launch),
+            Self::LaunchTasks(tasks) => Some(&tasks.launch),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn launch_mut(&mut self) -> Option<&mut LaunchOrder> {
+        match self {
+            Self::Launch(launch) | Self::Hold(launch) => Some(launch),
+            Self::LaunchTasks(tasks) => Some(&mut tasks.launch),
+            _ => None,
+        }
+    }
+}
+
+/// What a node asks the ledger for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentRequest {
+    /// The node, which was sent an order that names the content.
+    pub node: String,
+    /// The content.
+    pub hash: ContentHash,
+    /// From which byte on.
+    pub offset: u64,
+}
+
+/// What the ledger answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ContentAnswer {
+    /// Part of it.
+    Part {
+        /// How many bytes it has in all.
+        total_bytes: u64,
+        /// Those from the offset on, as many as a message takes.
+        part: Vec<u8>,
+    },
+    /// The node was sent no order that names it, or the ledger does not have it any more: a heartbeat brings the order again.
+    Refused(Refusal),
+}
