@@ -14,6 +14,7 @@ use muster_schemas::{
     NodeId, PartId, RunId,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
     command::{Command, Reply, Start},
+    content::Missing,
     event::{Actor, Owner, TraceContext},
     job::Program,
     node::{Heartbeat, NodeOrder},
@@ -79,6 +80,14 @@ impl Site {
     async fn ask(&self, actor: Actor, command: Command) -> Result<Reply> {
         let answer = self.client.command(actor, TraceContext::default(), command).await?;
         answer.result.map_err(|refusal| anyhow!("refused: {refusal}"))
+    }
+
+    /// What a node fetches that its order names.
+    async fn fetch(&self, number: usize, named: Missing) -> Result<()> {
+        for hash in named.hashes() {
+            self.client.content(&name(number), hash).await?;
+        }
+        Ok(())
     }
 
     /// How long submissions take, one after the other, until `is_over`.
@@ -227,12 +236,16 @@ pub async fn wide_launch(bench: &Bench) -> Result<Vec<Figure>> {
         Placement { components: vec![ComponentPlacement { alternative: 0, shares: (0..nodes).map(share).collect() }] };
     let plan = ProposedPlan { starts: vec![Start { job: ids[0], placement }], ..ProposedPlan::default() };
     let began = Instant::now();
-    let (ordered, started) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let [ordered, complete, started] = [0; 3].map(AtomicU64::new);
     let launch = async {
         let planned = site.ask(Actor::Planner, Command::CommitPlan { plan: Box::new(plan) }).await?;
         ensure!(planned == Reply::Planned(Vec::new()), "the start was refused: {planned:?}");
-        let part = launched(orders, nodes).await?;
+        let (part, named) = launched(orders, nodes).await?;
         ordered.store(began.elapsed().as_micros() as u64, Ordering::Relaxed);
+        let fetches = stream::iter(0..nodes).map(|number| site.fetch(number, named));
+        let fetched: Vec<_> = fetches.buffer_unordered(AT_A_TIME / 2).collect().await;
+        fetched.into_iter().collect::<Result<Vec<()>>>()?;
+        complete.store(began.elapsed().as_micros() as u64, Ordering::Relaxed);
         let starts = stream::iter(0..nodes).map(|number| site.ask(executor(number), Command::NodeStarted { part }));
         let answers: Vec<_> = starts.buffer_unordered(AT_A_TIME / 2).collect().await;
         answers.into_iter().collect::<Result<Vec<Reply>>>()?;
@@ -250,6 +263,7 @@ pub async fn wide_launch(bench: &Bench) -> Result<Vec<Figure>> {
     let of = |time: &AtomicU64| Duration::from_micros(time.load(Ordering::Relaxed));
     let figures = vec![
         told(&format!("launch on {nodes} nodes, to the order at the last"), of(&ordered)),
+        told("the same, to all that the last one names by its hash", of(&complete)),
         told("the same, to the record that it runs on all", of(&started)),
         told("submission meanwhile, longest", quantile(&mut times, 1.0)),
     ];
@@ -268,16 +282,19 @@ fn share(node: usize) -> NodeShare {
     }
 }
 
-/// Waits until each node has its order; the part that they name, which is the same on each.
-async fn launched(mut orders: Subscription, nodes: usize) -> Result<PartId> {
-    let mut part = PartId::new(RunId(0), 0);
+/// Waits until each node has its order; the part that they name and what they name by its hash, which is the same on each.
+async fn launched(mut orders: Subscription, nodes: usize) -> Result<(PartId, Missing)> {
+    let (mut part, mut named) = (PartId::new(RunId(0), 0), Missing::default());
     for _ in 0..nodes {
         let order = orders.next().await.context("the bus is closed")?;
         // Each order says all there is: to read each would be measured too.
         if part.run() == RunId(0) {
-            let NodeOrder::Launch(order) = order.message.decode()? else { bail!("another order than to launch") };
-            part = order.part;
+            let (order, missing) = match order.message.decode()? {
+                NodeOrder::ByHash(short) => (short.order, short.missing),
+                order => (order, Missing::default()),
+            };
+            (part, named) = (order.launch().context("another order than to launch")?.part, missing);
         }
     }
-    Ok(part)
+    Ok((part, named))
 }

@@ -39,9 +39,15 @@ impl Content {
 }
 
 /// The contents that nodes can fetch.
-#[derive(Default)]
 pub(crate) struct Contents {
     inner: Mutex<Inner>,
+    most_bytes: usize,
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), most_bytes: KEPT_BYTES }
+    }
 }
 
 #[derive(Default)]
@@ -64,7 +70,7 @@ impl Contents {
     /// A node is sent an order that names the content.
     pub(crate) fn offer(&self, content: &Content, node: &str) {
         let mut inner = self.inner();
-        inner.keep(content);
+        inner.keep(content, self.most_bytes);
         if let Some(kept) = inner.kept.get_mut(&content.hash)
             && !kept.nodes.contains(node)
         {
@@ -98,7 +104,7 @@ impl Inner {
         Some(bytes)
     }
 
-    fn keep(&mut self, content: &Content) {
+    fn keep(&mut self, content: &Content, most_bytes: usize) {
         if self.kept.contains_key(&content.hash) {
             return self.touch(content.hash);
         }
@@ -106,7 +112,7 @@ impl Inner {
         let kept = Kept { bytes: Arc::clone(&content.bytes), used: 0, nodes: HashSet::new() };
         self.kept.insert(content.hash, kept);
         self.touch(content.hash);
-        while self.bytes > KEPT_BYTES && self.kept.len() > 1 {
+        while self.bytes > most_bytes && self.kept.len() > 1 {
             let Some((_, oldest)) = self.by_use.pop_first() else { return };
             self.bytes -= self.kept.remove(&oldest).map_or(0, |kept| kept.bytes.len());
         }
@@ -180,15 +186,15 @@ mod tests {
     /// What was used the longest ago goes first, and what came last stays, however large.
     #[test]
     fn only_so_much_is_kept() {
-        let contents = Contents::default();
-        let third = KEPT_BYTES / 3 - 100;
+        let contents = Contents { most_bytes: 100_000, ..Contents::default() };
+        let third = 33_000;
         let all: Vec<Content> = (0..3).map(|byte| content(byte, third)).collect();
         all.iter().for_each(|content| contents.offer(content, "n1"));
         assert!(ask(&contents, "n1", all[0].hash, 0).is_some());
         contents.offer(&content(4, third), "n1");
         let kept = |content: &Content| ask(&contents, "n1", content.hash, 0).is_some();
         assert_eq!(all.iter().map(kept).collect::<Vec<_>>(), [true, false, true]);
-        let huge = content(5, KEPT_BYTES + 1);
+        let huge = content(5, 100_001);
         contents.offer(&huge, "n1");
         assert!(kept(&huge) && !all.iter().any(kept));
         assert_eq!(contents.inner().kept.len(), contents.inner().by_use.len());

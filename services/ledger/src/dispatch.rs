@@ -301,7 +301,7 @@ impl JobRecord {
 
 /// What the record of a step's start says.
 enum Started {
-    Plain(Launch),
+    Plain(Arc<Launch>),
     /// With an environment of its own, if that is large.
     Placed(StepRecord, Option<Content>),
 }
@@ -559,8 +559,7 @@ mod tests {
             alternatives: vec![Alternative { requests: vec![request], ..Alternative::default() }],
             ..Component::default()
         };
-        let spec =
-            JobSpec { components: vec![component], environment: environment.clone(), ..JobSpec::default() };
+        let spec = JobSpec { components: vec![component], environment: environment.clone(), ..JobSpec::default() };
         ask(user(), Command::Submit { jobs: vec![spec] });
         let share = |node| NodeShare {
             node: NodeId(node),

@@ -29,7 +29,7 @@ use muster_domain::{
 };
 use muster_schemas::{
     codec,
-    command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode, Reply},
+    command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
     event::{Actor, Commit, Event, Record, TraceContext},
     filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::{CommandId, JobId, NodeId, PartId, Sequence},
@@ -587,12 +587,9 @@ impl Engine {
         let mark = Mark { session: self.session, sequence: self.head.sequence };
         let seeds = orders::reconcile(&self.state, node, parts);
         let orders: Vec<_> = seeds.into_iter().filter_map(|seed| sketches.sketch(node, seed)).collect();
-        if orders.is_empty() {
-            return reply.brief(Briefing { mark: Some(mark), orders: Vec::new() });
-        }
-        match self.state.node(node) {
+        match self.state.node(node).filter(|_| !orders.is_empty()) {
             Some(node) => self.outlets.orders.brief(reply, Arc::clone(&node.spec), mark, orders),
-            None => reply.brief(Briefing::default()),
+            None => reply.brief(Briefing { mark: Some(mark), orders: Vec::new() }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use muster_bus::{Bus as _, BusError, Feed, LedgerClient, NatsBus, NatsConfig, SharedBus, WorkQueue, testing::NatsServer};
+use muster_bus::{BusError, Feed, LedgerClient, NatsBus, NatsConfig, SharedBus, WorkQueue, testing::NatsServer};
 use muster_schemas::{
     cluster::{ClusterConfig, QueueSpec},
     command::{Answer, Command, CommandEnvelope, JobSelection, RefusalCode, Start},

@@ -32,7 +32,7 @@ impl State {
         let Some(launched) = self.sessions.launched.get_mut(&run).and_then(|steps| steps.get_mut(&step)) else {
             return;
         };
-        for part in &mut launched.parts {
+        for part in launched.parts.iter_mut() {
             if component.is_none_or(|component| component == part.share.component) {
                 part.stopping = part.stopping.max(Some(at_once));
             }

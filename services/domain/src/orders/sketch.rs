@@ -1,8 +1,8 @@
 //! What a state knows of orders. A sketch needs neither the state nor the log: it is made in passing by who has the state, and made
 //! into an order by somebody else. What all parts of a run have in common is found once and shared.
 
-use super::{OrderSeed, steps, tasks::TaskSketch, walltime_of_part};
-use crate::state::{Job, Part, Phase, Run, State};
+use super::{OrderSeed, tasks::TaskSketch, walltime_of_part};
+use crate::state::{Component, Job, Part, Phase, Run, State};
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, Sequence, StepId,
     cluster::ClusterSettings,
@@ -12,9 +12,12 @@ use muster_schemas::{
         CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, NodeOrder, OrderNode,
         RESTART_COUNT_VARIABLE, node_cores_text,
     },
-    resources::{IndexSet, Placement},
+    resources::{ComponentPlacement, IndexSet, Placement},
 };
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// An order as far as the state knows it.
 #[derive(Clone, Debug)]
@@ -96,7 +99,7 @@ impl RunSketch {
     fn of(state: &State, run: &Run) -> Option<Self> {
         let job = state.job(run.job).filter(|job| !matches!(job.phase, Phase::Finished(_)))?;
         let mut first = 0;
-        let component = |(kept, placed): (&crate::state::Component, &muster_schemas::resources::ComponentPlacement)| {
+        let component = |(kept, placed): (&Component, &ComponentPlacement)| {
             let sketch = ComponentSketch { account: kept.account.clone(), queue: kept.queue.clone(), first };
             first += placed.shares.len();
             sketch
@@ -228,7 +231,7 @@ impl LaunchSketch {
     pub(super) fn order(
         &self,
         spec: &JobSpec,
-        mut environment: std::collections::BTreeMap<String, String>,
+        mut environment: BTreeMap<String, String>,
         launch: Launch,
     ) -> Option<LaunchOrder> {
         let run = &*self.run;
@@ -271,10 +274,6 @@ impl LaunchSketch {
             trace: run.trace,
             access: None,
         })
-    }
-
-    pub(super) fn component<'a>(&self, spec: &'a JobSpec) -> Option<&'a muster_schemas::job::Component> {
-        spec.components.get(self.component as usize)
     }
 }
 

@@ -281,22 +281,23 @@ fn parts_keep_their_names_when_a_component_ends_alone() {
         let name = cluster.state.node_name(*node).into_owned();
         cluster.ok(&executor(&name), Command::NodeStarted { part: *part });
     }
-    let jobs = JobSelection::Component { job: id, component: 0 };
+    let jobs = JobSelection::Component { job: id, component: 1 };
     cluster.ok(&user("ada"), Command::Cancel { jobs });
     let stops = last_of(&cluster, |event| matches!(event, Event::ComponentStopping { .. }));
-    assert_eq!(stops.iter().map(|(_, seed)| part_in(seed)).collect::<Vec<_>>(), [PartId::new(run, 0); 20]);
+    assert_eq!(stops.iter().map(|(node, seed)| (*node, part_in(seed))).collect::<Vec<_>>(), parts[20..40]);
     let exit = exit(ExitStatus::Signal(15), EndCause::Itself, cluster.now);
-    for (node, part) in &parts[..20] {
+    for (node, part) in &parts[20..40] {
         let name = cluster.state.node_name(*node).into_owned();
         cluster.ok(&executor(&name), Command::NodeEnded { part: *part, exit: exit.clone() });
     }
     let known = cluster.state.run(run).expect("the others run");
-    assert_eq!(parts_of(known, &cluster.state), parts[20..]);
+    let left = [&parts[..20], &parts[40..]].concat();
+    assert_eq!(parts_of(known, &cluster.state), left);
     assert!(known.parts.iter().all(|part| part.state == PartState::Started));
     assert_as_by_look(&cluster);
     cluster.ok(&user("oper"), Command::Suspend { jobs: ids(&[id]) });
     let suspended = last_of(&cluster, |event| matches!(event, Event::JobSuspended { .. }));
-    let wanted: Vec<_> = parts[20..].iter().map(|(node, part)| (*node, OrderSeed::Suspend { part: *part })).collect();
+    let wanted: Vec<_> = left.iter().map(|(node, part)| (*node, OrderSeed::Suspend { part: *part })).collect();
     assert_eq!(suspended, wanted);
     cluster.assert_replays();
 }
