@@ -7,7 +7,7 @@ use crate::{
     job::Program,
     node::{LaunchOrder, NodeOrder},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Visitor};
 use std::fmt;
 
 /// What a content is known by: the BLAKE3 hash of its bytes.
@@ -133,6 +133,38 @@ pub struct ContentRequest {
     pub offset: u64,
 }
 
+/// Bytes that are encoded and decoded as a whole and not one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContentBytes(pub Vec<u8>);
+
+impl Serialize for ContentBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = ContentBytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<ContentBytes, E> {
+                Ok(ContentBytes(bytes.to_vec()))
+            }
+
+            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<ContentBytes, E> {
+                Ok(ContentBytes(bytes))
+            }
+        }
+        deserializer.deserialize_byte_buf(Bytes)
+    }
+}
+
 /// What the ledger answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentAnswer {
@@ -141,8 +173,23 @@ pub enum ContentAnswer {
         /// How many bytes it has in all.
         total_bytes: u64,
         /// Those from the offset on, as many as a message takes.
-        part: Vec<u8>,
+        part: ContentBytes,
     },
     /// The node was sent no order that names it, or the ledger does not have it any more: a heartbeat brings the order again.
     Refused(Refusal),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_back_as_they_were() {
+        for bytes in [Vec::new(), vec![7], (0..=255).cycle().take(100_000).collect()] {
+            let answer = ContentAnswer::Part { total_bytes: 9, part: ContentBytes(bytes) };
+            let encoded = codec::encode(&answer).unwrap();
+            assert_eq!(codec::decode::<ContentAnswer>(&encoded).unwrap(), answer);
+            assert!(codec::decode::<ContentAnswer>(&encoded[..encoded.len() - 1]).is_err());
+        }
+    }
 }

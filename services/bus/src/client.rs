@@ -109,8 +109,8 @@ impl LedgerClient {
             match self.ask(&subject, encode(&subject, &request)?, unavailable).await? {
                 ContentAnswer::Refused(refusal) => return Err(BusError::Refused(refusal)),
                 ContentAnswer::Part { total_bytes, part } => {
-                    bytes.extend_from_slice(&part);
-                    if part.is_empty() || bytes.len() as u64 >= total_bytes {
+                    bytes.extend_from_slice(&part.0);
+                    if part.0.is_empty() || bytes.len() as u64 >= total_bytes {
                         return Ok(bytes);
                     }
                 }

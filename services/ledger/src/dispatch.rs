@@ -651,7 +651,7 @@ mod tests {
         let fetch = |node: &str| {
             let request = ContentRequest { node: node.to_owned(), hash, offset: 0 };
             match writer.contents.answer(&request, usize::MAX) {
-                ContentAnswer::Part { part, .. } => Ok(part),
+                ContentAnswer::Part { part, .. } => Ok(part.0),
                 ContentAnswer::Refused(refusal) => Err(refusal.code),
             }
         };

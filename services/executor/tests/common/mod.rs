@@ -12,7 +12,7 @@ use muster_executor::{
 use muster_schemas::{
     JobId, PartId, RunId, Sequence, StepId,
     command::{Answer, Command, CommandEnvelope, QueryAnswer, Refusal, RefusalCode, Reply},
-    content::{ContentAnswer, ContentHash, ContentRequest},
+    content::{ContentAnswer, ContentBytes, ContentHash, ContentRequest},
     event::{NodeExit, Owner, StopReason, TraceContext},
     job::{ExitStatus, Launch, Program},
     node::{Briefing, Heartbeat, LaunchOrder, NodeOrder, OrderNode},
@@ -318,7 +318,7 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
                 None => ContentAnswer::Refused(Refusal::new(RefusalCode::NotFound, "it is not there")),
                 Some(bytes) => {
                     let part = bytes[offset as usize..].iter().take(PART_BYTES).copied().collect();
-                    ContentAnswer::Part { total_bytes: bytes.len() as u64, part }
+                    ContentAnswer::Part { total_bytes: bytes.len() as u64, part: ContentBytes(part) }
                 }
             };
             request.reply(Message::encode(&answer).unwrap());
