@@ -148,7 +148,7 @@ pub(crate) fn running(state: &State) -> Vec<StepDetail> {
 }
 
 fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> StepDetail {
-    let exits = run.steps.get(&id).map(|step| step.parts.as_slice()).unwrap_or_default();
+    let exits = run.steps.get(&id).map(|step| &*step.parts).unwrap_or_default();
     let nodes = (0..).zip(&launched.parts).map(|(at, part)| StepNodeDetail {
         node: state.node_name(part.share.node).into_owned(),
         component: part.share.component,
