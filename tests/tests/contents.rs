@@ -4,7 +4,7 @@
 mod cluster;
 
 use cluster::{Cluster, assert_history_verifies, text, wait_until_all_finished};
-use std::fs;
+use std::{fs, process::Command};
 
 /// The nodes of a job fetch its environment and its script, and the steps of the job run on all of them with it (F8).
 #[test]
@@ -15,13 +15,16 @@ fn a_large_script_and_environment_reach_all_nodes_of_a_job() {
     let padding = format!("# {}\n", "x".repeat(98)).repeat(1000);
     let script = format!(
         "#!/bin/sh\n{padding}echo script ${{#LONG}} $MUSTER_NNODES >>{0}/said\n\
-         muster run -- sh -c 'echo step $MUSTER_NODE_NAME ${{#LONG}} >>{0}/said'\n",
-        folder.display()
+         {1} run -- sh -c 'echo step $MUSTER_NODE_NAME ${{#LONG}} >>{0}/said'\n",
+        folder.display(),
+        cluster.muster.display()
     );
     fs::write(folder.join("job.sh"), script).expect("written");
     for _ in 0..2 {
-        let mut submit = cluster.muster(&["submit", "--parsable", "-N", "2", "-o", "/dev/null", "job.sh"]);
-        let submitted = submit.env("LONG", &long).output().expect("muster can be run");
+        let mut submit = Command::new(&cluster.muster);
+        submit.args(["submit", "--parsable", "-N", "2", "-o", "/dev/null", "job.sh"]).current_dir(folder);
+        submit.env("LONG", &long).env("MUSTER_DATA", folder.join("data"));
+        let submitted = submit.output().expect("muster can be run");
         assert!(submitted.status.success(), "{}", text(&submitted));
     }
     let finished = wait_until_all_finished(&cluster);

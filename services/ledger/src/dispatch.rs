@@ -303,7 +303,7 @@ impl JobRecord {
 enum Started {
     Plain(Arc<Launch>),
     /// With an environment of its own, if that is large.
-    Placed(StepRecord, Option<Content>),
+    Placed(Box<StepRecord>, Option<Content>),
 }
 
 /// Takes a value away that is large enough to be sent by its hash.
@@ -407,7 +407,7 @@ impl<R: ReadRecord> Records<R> {
                     };
                     let mut spec = Arc::unwrap_or_clone(spec);
                     let environment = spec.environment.as_mut().map(taken).transpose()?.flatten();
-                    Started::Placed(StepRecord::new(spec, terms), environment)
+                    Started::Placed(Box::new(StepRecord::new(spec, terms)), environment)
                 }
                 _ => return Err(damaged(started, "it should be the start of a step")),
             }))
