@@ -3,7 +3,12 @@
 use crate::Books;
 use anyhow::Context as _;
 use muster_schemas::codec;
-use std::{io::Write as _, path::Path};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
 
 /// The books in the file, if it holds any with windows of this length. Anything else is as good as none: the log has it
 /// all.
@@ -22,11 +27,20 @@ pub(crate) fn load(path: &Path, window_seconds: u64) -> Option<Books> {
     }
 }
 
+/// A new file that is for its owner alone: who used what is not for everybody.
+fn private(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// Writes the books to the file, all or nothing.
 pub(crate) fn save(path: &Path, books: &Books) -> anyhow::Result<()> {
     let bytes = codec::encode(books)?;
     let written = path.with_extension("new");
-    let mut file = std::fs::File::create(&written).with_context(|| format!("cannot write {}", written.display()))?;
+    let mut file = private(&written).with_context(|| format!("cannot write {}", written.display()))?;
     file.write_all(&bytes)
         .and_then(|()| file.sync_all())
         .with_context(|| format!("cannot write {}", written.display()))?;

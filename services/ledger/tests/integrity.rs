@@ -24,7 +24,10 @@ use muster_schemas::{
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 use support::{Ledger, config, copy, files};
@@ -296,6 +299,35 @@ async fn a_checkpoint_that_comes_after_its_record_was_verified_is_right() {
     let after = Storage::open_read_only(folder.path()).unwrap();
     let found = verification.advance(&after, u64::MAX, |_| {}).unwrap();
     assert_eq!((found.fault, found.checkpoints), (None, 1));
+}
+
+/// A log is there whole or not at all: a first start that is killed at any moment can be made again. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_being_made_is_there_whole_or_not_at_all() {
+    let kept = muster_ledger::retention::Commands::seconds(0);
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, is_made) = (folder.path().join("ledger/log"), Arc::new(AtomicBool::new(false)));
+        let watch = std::thread::spawn({
+            let (log, is_made) = (log.clone(), Arc::clone(&is_made));
+            move || {
+                while !is_made.load(Ordering::Relaxed) {
+                    assert!(!log.exists() || log.join("CURRENT").exists(), "a part of it is there");
+                }
+            }
+        });
+        drop(Storage::open(folder.path(), kept).unwrap());
+        is_made.store(true, Ordering::Relaxed);
+        watch.join().unwrap();
+    }
+    // What is left of one that was not finished is in nobody's way.
+    let folder = tempfile::tempdir().unwrap();
+    let draft = folder.path().join("ledger/log.draft");
+    fs::create_dir_all(&draft).unwrap();
+    fs::write(draft.join("MANIFEST-000001"), "half").unwrap();
+    Ledger::start(config(folder.path())).await.stop().await;
+    assert!(!draft.exists());
+    assert_eq!(objection(folder.path()), None);
 }
 
 /// A bundle that is signed says that the history holds, so nothing is signed that the verification rejects. M-LOG-9

@@ -38,6 +38,8 @@ const SPOOL_IDENTITY: &str = "cluster";
 
 /// Runs a whole system with emulated nodes until it is told to stop.
 pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult {
+    // Before the log is looked at.
+    speak_when_libraries_give_up();
     let mut loaded = config::load(options.config.as_deref())?;
     let policy = options.policy.as_deref().map(policies::load).transpose()?;
     let data_dir = connection.data_dir()?;
@@ -168,7 +170,7 @@ fn in_runtime(
 }
 
 /// RocksDB, which is C++, ends the process where it gets no memory or no thread: then it is said what to do.
-fn speak_when_libraries_give_up() {
+pub(crate) fn speak_when_libraries_give_up() {
     unsafe extern "C" {
         /// `std::set_terminate`
         #[link_name = "_ZSt13set_terminatePFvvE"]

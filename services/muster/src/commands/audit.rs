@@ -3,6 +3,7 @@
 use crate::{
     cli::{AuditCommand, ConnectionOptions},
     exit::{CommandResult, Failure, Status},
+    roles::speak_when_libraries_give_up,
     show,
     terminal::Progress,
     whole_file::WholeFile,
@@ -23,6 +24,7 @@ use std::path::Path;
 
 /// Verifies or exports the history.
 pub fn run(connection: &ConnectionOptions, command: &AuditCommand) -> CommandResult {
+    speak_when_libraries_give_up();
     match command {
         AuditCommand::Verify { offline: true, public_key, json } => {
             let folder = connection.data_dir()?;

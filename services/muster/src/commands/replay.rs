@@ -130,6 +130,7 @@ impl Replay {
 }
 
 fn replay_folder(data_dir: &Path, options: &ReplayOptions) -> Result<Replay, Failure> {
+    crate::roles::speak_when_libraries_give_up();
     let cannot = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
     let storage = Storage::open_read_only(data_dir).map_err(|error| cannot(&error))?;
     let head = storage.log().and_then(|log| log.head()).map_err(|error| cannot(&error))?.sequence;

@@ -108,7 +108,8 @@ fn spools_in(data_dir: &Path) -> usize {
 pub fn is_first_start(data_dir: &Path) -> bool {
     match Storage::open_read_only(data_dir).and_then(|storage| storage.log()?.head()) {
         Ok(head) => head.sequence <= Sequence(1),
-        Err(_) => !data_dir.join("ledger").exists(),
+        // A log is there whole or not at all; the folder around it may be left of a start that was killed.
+        Err(_) => !data_dir.join("ledger/log").exists(),
     }
 }
 
@@ -212,5 +213,17 @@ mod tests {
     fn an_empty_folder_is_a_first_start() {
         let dir = tempfile::tempdir().unwrap();
         assert!(is_first_start(dir.path()));
+    }
+
+    /// What a first start leaves that was killed before there was a log is no log.
+    #[test]
+    fn a_start_is_the_first_until_there_is_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_first_start(folder.path()));
+        std::fs::create_dir_all(folder.path().join("ledger/log.draft")).unwrap();
+        assert!(is_first_start(folder.path()));
+        std::fs::create_dir_all(folder.path().join("ledger/log")).unwrap();
+        std::fs::write(folder.path().join("ledger/log/CURRENT"), "damaged").unwrap();
+        assert!(!is_first_start(folder.path()));
     }
 }
