@@ -1,6 +1,7 @@
 //! A job on two nodes with a script and an environment that are too large to go with each order, on real processes and a real NATS
 //! server with the permissions of `ops/nats`.
 
+#[expect(dead_code, reason = "the tests of crashes need more of it")]
 mod cluster;
 
 use cluster::{Cluster, assert_history_verifies, text, wait_until_all_finished};
