@@ -144,6 +144,18 @@ fn unfinished_bodies_take_no_more_than_a_part() {
     system.stop(Some(gateway.service));
 }
 
+/// An address with a part that is no text is refused as everything else is.
+#[test]
+fn addresses_that_are_no_text_are_refused_as_json() {
+    let system = System::start();
+    for address in ["/v1/jobs/%ff", "/v1/nodes/%ff", "/v1/jobs/1/steps/%c3%28/wait"] {
+        let answer = system.get(address);
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("content-type: application/json"), "{answer}");
+        let error: serde_json::Value = serde_json::from_str(body_of(&answer)).unwrap();
+        assert_eq!(error["code"], "malformed", "{error}");
+    }
+}
+
 /// F12, F13: a key that was used for another command is refused as such, whatever both commands are.
 #[test]
 fn a_key_of_another_command_is_refused_and_says_so() {
