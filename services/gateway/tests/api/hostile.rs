@@ -166,6 +166,77 @@ fn unfinished_bodies_end_in_time() {
     system.stop(Some(gateway.service));
 }
 
+/// Follows all events from the first on.
+fn follow(gateway: std::net::SocketAddr) -> TcpStream {
+    let mut follower = tcp(gateway);
+    let head = format!("GET /v1/events?from=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
+    follower.write_all(head.as_bytes()).unwrap();
+    follower
+}
+
+/// What followers of events do not take in counts among the bytes of their caller, and no more when they are gone; who reads
+/// beside them and after them has no gap.
+#[test]
+fn events_that_nobody_reads_count() {
+    let system = System::start();
+    let mut client = system.client();
+    for _ in 0..20 {
+        client.submit(CommandId::new_now(), &vec![small("many"); 500]).unwrap();
+    }
+    let gateway = system.gateway_with(|config| {
+        (config.max_body_bytes, config.max_bytes_in_flight_per_caller) = (1 << 20, 1 << 20);
+    });
+    // The gateway takes in a body while the followers leave it the room for it.
+    let wait_for = |wanted: &str| {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            let (_, answer) = announce(tcp(gateway.tcp), 900_000, TOKEN);
+            if answer.contains(wanted) {
+                break;
+            }
+            assert!(std::time::Instant::now() < deadline, "no {wanted:?}, but {answer}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let followers: Vec<TcpStream> = (0..12).map(|_| follow(gateway.tcp)).collect();
+    wait_for("your requests take");
+    drop(followers);
+    wait_for("HTTP/1.1 100 ");
+    let last = client.submit(CommandId::new_now(), &[small("last")]).unwrap().sequence;
+    let mut text = String::new();
+    let mut follower = std::io::BufReader::new(follow(gateway.tcp));
+    let mut sequences = Vec::new();
+    while sequences.last() != Some(&last.0) {
+        text.clear();
+        assert!(std::io::BufRead::read_line(&mut follower, &mut text).unwrap() > 0, "the stream has ended");
+        sequences.extend(text.strip_prefix("id: ").map(|id| id.trim().parse::<u64>().unwrap()));
+    }
+    assert!(sequences.iter().copied().eq(1..=last.0), "each event once, in order");
+    drop(follower);
+    system.stop(Some(gateway.service));
+}
+
+/// Only so many connections of one caller follow events.
+#[test]
+fn too_many_followers_are_refused_early() {
+    let system = System::start();
+    let gateway = system.gateway_with(|config| {
+        (config.max_connections, config.max_connections_per_caller) = (Some(256), Some(128));
+    });
+    let status = |follower: &mut TcpStream| {
+        let mut answer = [0; 512];
+        let read = follower.read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..read]).into_owned()
+    };
+    let mut followers: Vec<TcpStream> = (0..64).map(|_| follow(gateway.tcp)).collect();
+    assert!(followers.iter_mut().all(|follower| status(follower).starts_with("HTTP/1.1 200 ")));
+    let refused = status(&mut follow(gateway.tcp));
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains("64 connections of yours follow events"), "{refused}");
+    drop(followers);
+    system.stop(Some(gateway.service));
+}
+
 /// An address with a part that is no text is refused as everything else is.
 #[test]
 fn addresses_that_are_no_text_are_refused_as_json() {
