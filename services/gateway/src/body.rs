@@ -9,7 +9,6 @@ use axum::{
     body::{Body, Bytes, HttpBody as _},
     extract::{FromRequest, Request},
 };
-use bytes::BytesMut;
 use muster_schemas::{step_io::MAX_WRITE_BYTES, views::ErrorCode};
 use serde::de::DeserializeOwned;
 use std::{future::poll_fn, pin::Pin, sync::Arc, time::Duration};
@@ -24,7 +23,8 @@ const MAX_CONTAINERS: u32 = 4_000_000;
 const MAX_VALUES: u32 = 16_000_000;
 /// What a body has to bring each second on average, beside the time that it may stand still.
 const LEAST_BYTES_PER_SECOND: u64 = 64 << 10;
-/// Room for a body of unknown length is taken in such steps.
+/// Room for a body of unknown length is taken in such steps at least; a larger one grows by a quarter, so that it is not
+/// moved often.
 const ROOM_STEP_BYTES: u64 = 256 << 10;
 
 /// The body of a request as a value.
@@ -71,7 +71,7 @@ async fn read(request: Request, app: &App, max_bytes: usize) -> Result<Bytes, Ap
     let mut room = Room { admission, holdings, max_bytes: max_bytes as u64, bytes: 0, has_turn: false };
     let body = request.into_body();
     room.make(body.size_hint().lower(), patience).await?;
-    read_into(room, body, patience).await
+    read_into(&mut room, body, patience).await.map(Bytes::from)
 }
 
 /// The room that a body has in its caller's budget.
@@ -102,10 +102,10 @@ impl Room {
     }
 }
 
-/// Reads a body into room that grows with it.
-async fn read_into(mut room: Room, mut body: Body, patience: Duration) -> Result<Bytes, ApiError> {
+/// Reads a body into room that grows with it. No more memory is taken than there is room for.
+async fn read_into(room: &mut Room, mut body: Body, patience: Duration) -> Result<Vec<u8>, ApiError> {
     let begun = Instant::now();
-    let mut bytes = BytesMut::with_capacity(usize::try_from(room.bytes).unwrap_or_default());
+    let mut bytes = Vec::with_capacity(usize::try_from(room.bytes).unwrap_or_default());
     loop {
         let earned = Duration::from_secs(bytes.len() as u64 / LEAST_BYTES_PER_SECOND);
         let deadline = (Instant::now() + patience).min(begun + patience * 2 + earned);
@@ -117,14 +117,16 @@ async fn read_into(mut room: Room, mut body: Body, patience: Duration) -> Result
                 bytes.len()
             )));
         };
-        let Some(frame) = frame else { return Ok(bytes.freeze()) };
+        let Some(frame) = frame else { return Ok(bytes) };
         let frame = frame.map_err(|error| ApiError::malformed(format!("the body cannot be read: {error}")))?;
         // Trailers say nothing.
         let Ok(data) = frame.into_data() else { continue };
         let length = bytes.len() as u64 + data.len() as u64;
         if length > room.bytes {
-            let step = room.bytes.saturating_add(ROOM_STEP_BYTES).min(room.max_bytes);
+            let step = room.bytes.saturating_add(ROOM_STEP_BYTES.max(room.bytes / 4)).min(room.max_bytes);
             room.make(step.max(length), patience).await?;
+            let counted = usize::try_from(room.bytes).unwrap_or(usize::MAX);
+            bytes.reserve_exact(counted.saturating_sub(bytes.len()));
         }
         bytes.extend_from_slice(&data);
     }
@@ -194,6 +196,10 @@ fn skip_text<'a>(rest: &mut impl Iterator<Item = &'a u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Config,
+        budgets::{Account, Budgets},
+    };
     use muster_schemas::views::{SignalRequest, SubmitRequest};
 
     fn refusal<T: DeserializeOwned>(json: &str) -> ApiError {
@@ -213,6 +219,24 @@ mod tests {
         assert!(error.0.message.contains("`0` is not a job id"), "{}", error.0.message);
         let error = refusal::<SignalRequest>("{");
         assert_eq!(error.0.code, ErrorCode::Malformed);
+    }
+
+    /// A body that does not say how long it is takes no more memory than counts in the budget of its caller.
+    #[tokio::test]
+    async fn bodies_of_unknown_length_take_the_room_that_is_counted() {
+        let budgets = Budgets::new(&Config::default());
+        let admission = budgets.admit(Account::User(4_000_001)).unwrap();
+        for pieces in [1usize, 9, 40, 130] {
+            let holdings = Holdings::default();
+            let mut room =
+                Room { admission: admission.clone(), holdings, max_bytes: 16 << 20, bytes: 0, has_turn: false };
+            let piece = Bytes::from(vec![b'a'; 50_001]);
+            let stream = futures::stream::iter((0..pieces).map(move |_| Ok::<_, std::io::Error>(piece.clone())));
+            let read = read_into(&mut room, Body::from_stream(stream), Duration::from_secs(20)).await.unwrap();
+            assert_eq!(read.len(), pieces * 50_001);
+            assert!(read.capacity() as u64 <= room.bytes, "{} bytes in room for {}", read.capacity(), room.bytes);
+        }
+        assert_eq!(budgets.bytes(), 0);
     }
 
     #[test]

@@ -25,6 +25,12 @@ const CALLERS_PART: u32 = 8;
 pub(crate) const LARGE_BODY_BYTES: u64 = 1 << 20;
 /// Lists of a caller that are made or wait to be made at a time.
 const LISTS_PER_CALLER: usize = 2;
+/// Parts of the past that are made into events for a caller at a time and are not counted among his bytes.
+const PAST_PARTS_PER_CALLER: usize = 2;
+/// Connections that follow events at a time. Those of root and the user of the gateway do not count.
+const FOLLOWERS: u32 = 512;
+/// Those of one caller.
+const FOLLOWERS_PER_CALLER: u32 = 64;
 /// Large bodies that are taken in at a time, of all callers; one of each caller.
 const LARGE_BODIES: usize = 8;
 /// Wrong tokens of an address that cost it no time.
@@ -107,6 +113,8 @@ struct Shared {
 struct Used {
     connections: u32,
     bytes: u64,
+    /// Connections that follow events, but for those of root and the user of the gateway.
+    followers: u32,
     callers: HashMap<Account, OfCaller>,
 }
 
@@ -117,10 +125,14 @@ struct OfCaller {
     bytes: u64,
     /// Of answers, how many are on their way.
     answers: u32,
+    /// Connections that follow events.
+    followers: u32,
     /// Taken for a large body.
     large_body: Arc<Semaphore>,
     /// Taken for a list.
     lists: Arc<Semaphore>,
+    /// Taken for a part of the past.
+    past_parts: Arc<Semaphore>,
 }
 
 impl Default for OfCaller {
@@ -129,15 +141,17 @@ impl Default for OfCaller {
             connections: 0,
             bytes: 0,
             answers: 0,
+            followers: 0,
             large_body: Arc::new(Semaphore::new(1)),
             lists: Arc::new(Semaphore::new(LISTS_PER_CALLER)),
+            past_parts: Arc::new(Semaphore::new(PAST_PARTS_PER_CALLER)),
         }
     }
 }
 
 impl OfCaller {
     fn is_idle(&self) -> bool {
-        self.connections == 0 && self.bytes == 0
+        self.connections == 0 && self.bytes == 0 && self.followers == 0
     }
 }
 
@@ -206,6 +220,12 @@ impl Budgets {
     #[cfg(test)]
     fn connections(&self) -> u32 {
         self.used().connections
+    }
+
+    /// How many bytes count.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.used().bytes
     }
 
     /// How long an address waits for the answer to a wrong token. It counts this one.
@@ -301,6 +321,38 @@ impl Admission {
         lists.acquire_owned().await.map_err(|_| busy("the gateway is stopping"))
     }
 
+    /// Lets the connection follow events, or says why not. It counts until it is dropped.
+    pub(crate) fn follow(&self) -> Result<Following, ApiError> {
+        let account = *self.account();
+        let mut used = self.budgets.used();
+        let of_caller = used.callers.get(&account).map_or(0, |of_caller| of_caller.followers);
+        if !account.is_own() {
+            if of_caller >= FOLLOWERS_PER_CALLER {
+                return Err(busy(format!(
+                    "{of_caller} connections of yours follow events, as many as of one caller may"
+                )));
+            }
+            if used.followers >= FOLLOWERS {
+                return Err(busy(format!("{FOLLOWERS} connections follow events, as many as may")));
+            }
+            used.followers += 1;
+        }
+        used.callers.entry(account).or_default().followers += 1;
+        Ok(Following { budgets: self.budgets.clone(), account })
+    }
+
+    /// Waits for the turn to have a part of the past made into events.
+    pub(crate) async fn past_part(&self) -> Result<PastPart, ApiError> {
+        let account = *self.account();
+        let parts = self.budgets.used().callers.entry(account).or_default().past_parts.clone();
+        parts.acquire_owned().await.map(PastPart::Turn).map_err(|_| busy("the gateway is stopping"))
+    }
+
+    /// Counts a part of the past that was made, and so gives its turn to the next; without room for it the part keeps its turn.
+    pub(crate) fn count_past_part(&self, turn: PastPart, bytes: u64) -> PastPart {
+        self.hold(bytes).map_or(turn, PastPart::Counted)
+    }
+
     /// Waits for the turn to send a large body.
     pub(crate) async fn large_body(&self, patience: Duration) -> Result<LargeBody, ApiError> {
         let account = *self.account();
@@ -332,6 +384,38 @@ impl<S: Sync> FromRequestParts<S> for Admitted {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let admission = parts.extensions.get::<Arc<Admission>>().cloned();
         admission.map(Self).ok_or_else(|| ApiError::unavailable("it is not known who calls"))
+    }
+}
+
+/// What a part of the past keeps until it has been sent.
+#[derive(Debug)]
+#[expect(dead_code, reason = "they are held, not looked at")]
+pub(crate) enum PastPart {
+    /// One of the few turns of the caller.
+    Turn(OwnedSemaphorePermit),
+    /// Some of his bytes.
+    Counted(HeldBytes),
+}
+
+/// A connection that follows events.
+#[derive(Debug)]
+pub(crate) struct Following {
+    budgets: Budgets,
+    account: Account,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let mut used = self.budgets.used();
+        if !self.account.is_own() {
+            used.followers = used.followers.saturating_sub(1);
+        }
+        if let Some(of_caller) = used.callers.get_mut(&self.account) {
+            of_caller.followers = of_caller.followers.saturating_sub(1);
+            if of_caller.is_idle() {
+                used.callers.remove(&self.account);
+            }
+        }
     }
 }
 
@@ -485,6 +569,42 @@ mod tests {
             drop(first);
             assert!(ada.large_body(Duration::ZERO).await.is_ok());
         });
+    }
+
+    #[test]
+    fn few_follow_events_for_one_caller_and_in_all() {
+        let budgets = budgets(32, 8);
+        let ada = budgets.admit(ADA).unwrap();
+        let following: Vec<_> = (0..FOLLOWERS_PER_CALLER).map(|_| ada.follow().unwrap()).collect();
+        let refused = ada.follow().unwrap_err().0.message;
+        assert!(refused.contains("64 connections of yours follow events"), "{refused}");
+        let others: Vec<_> = (10..).map(|uid| budgets.admit(Account::User(4_000_000 + uid)).unwrap()).take(8).collect();
+        let more: Vec<_> = others.iter().cycle().take(600).filter_map(|other| other.follow().ok()).collect();
+        assert_eq!(following.len() + more.len(), 512);
+        assert!(budgets.admit(Account::User(0)).unwrap().follow().is_ok(), "who runs the system gets in");
+        drop((following, more));
+        assert!(ada.follow().is_ok());
+        drop((ada, others));
+        assert_eq!(budgets.used().followers, 0);
+        assert!(budgets.used().callers.is_empty());
+    }
+
+    /// A part of the past that does not fit among the bytes of its caller keeps its turn until it is sent.
+    #[test]
+    fn parts_of_the_past_are_counted_or_keep_their_turn() {
+        use futures::FutureExt as _;
+        let budgets = budgets(32, 8);
+        let ada = budgets.admit(ADA).unwrap();
+        let part = |bytes| ada.past_part().now_or_never().map(|turn| ada.count_past_part(turn.unwrap(), bytes));
+        let counted: Vec<_> = (0..4).map(|_| part(4 << 20).unwrap()).collect();
+        assert!(counted.iter().all(|part| matches!(part, PastPart::Counted(_))));
+        let turns = [part(1).unwrap(), part(1).unwrap()];
+        assert!(turns.iter().all(|part| matches!(part, PastPart::Turn(_))));
+        assert!(part(1).is_none(), "both turns are taken");
+        drop(turns);
+        assert!(part(1).is_some());
+        drop(counted);
+        assert_eq!(budgets.used().bytes, 0);
     }
 
     #[test]

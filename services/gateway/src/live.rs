@@ -1,6 +1,12 @@
 //! Events for many subscribers: each is made once and shared. Who is slow reads from the log instead, and holds up nobody.
 
-use crate::{error::ApiError, metrics::event_subscribers, reader::Reader, statistics::Counts};
+use crate::{
+    budgets::{Admission, Following, PastPart},
+    error::ApiError,
+    metrics::event_subscribers,
+    reader::Reader,
+    statistics::Counts,
+};
 use axum::body::Bytes;
 use futures::Stream;
 use muster_bus::{Feed, SharedBus};
@@ -28,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Bytes of events that are kept for subscribers who are a little behind.
 const RING_BYTES: usize = 8 << 20;
-/// A subscriber gets at most so many bytes at a time.
-const PIECE_BYTES: u32 = 256 << 10;
+/// A subscriber gets at most so many bytes at a time, of the log so many bytes of records: as events they have several times as many.
+const PIECE_BYTES: u32 = 64 << 10;
 /// Records that are made into events at a time: nothing is applied to the state meanwhile.
 const BATCH_RECORDS: usize = 256;
 /// A comment is sent after so long without an event, so that both ends see a dead connection.
@@ -105,6 +111,11 @@ impl Batch {
         Self { frames, bytes: text.into() }
     }
 
+    /// The same, keeping a part of a budget until all of its pieces are sent.
+    fn keeping(self, part: PastPart) -> Self {
+        Self { bytes: Bytes::from_owner(Kept { bytes: self.bytes, _part: part }), ..self }
+    }
+
     fn last(&self) -> Sequence {
         self.frames.last().map_or(Sequence(0), |frame| frame.sequence)
     }
@@ -119,6 +130,18 @@ impl Batch {
         }
         let wanted = frames.iter().filter(|frame| filter.takes_kind_of(frame) && filter.takes_job_of(frame));
         wanted.map(|frame| self.bytes.slice(frame.bytes.clone())).collect()
+    }
+}
+
+/// Bytes that keep a part of a budget while they are there.
+struct Kept {
+    bytes: Bytes,
+    _part: PastPart,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -286,6 +309,9 @@ struct Subscriber {
     ready: VecDeque<Bytes>,
     ended: bool,
     shutdown: CancellationToken,
+    /// Whose budget its parts of the past count in.
+    admission: Arc<Admission>,
+    _following: Following,
 }
 
 impl Drop for Subscriber {
@@ -302,6 +328,7 @@ pub(crate) fn subscribe(
     filter: Filter,
     from: Sequence,
     known: Sequence,
+    (admission, following): (Arc<Admission>, Following),
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     live.subscribers.fetch_add(1, Ordering::AcqRel);
@@ -316,6 +343,8 @@ pub(crate) fn subscribe(
         ready: VecDeque::from([Bytes::from(format!(": from {from}\n\n"))]),
         ended: false,
         shutdown,
+        admission,
+        _following: following,
     };
     futures::stream::unfold(subscriber, |mut subscriber| async move {
         let piece = subscriber.next().await?;
@@ -363,37 +392,45 @@ impl Subscriber {
 
     /// Reads what is not in the ring, which goes up to `head` at least.
     async fn take_from_log(&mut self, head: Sequence) {
-        let read = match self.filter.job {
-            Some(job) => self.take_history(job, head).await,
-            None => self.take_records().await,
+        // What it does not take in can keep it from its turn for long.
+        let turn = tokio::select! {
+            turn = self.admission.past_part() => turn,
+            () = self.shutdown.cancelled() => return self.ended = true,
+            () = tokio::time::sleep(HEARTBEAT) => return self.ready.push_back(Bytes::from_static(b":\n\n")),
+        };
+        let read = match (turn, self.filter.job) {
+            (Ok(turn), Some(job)) => self.take_history(job, head, turn).await,
+            (Ok(turn), None) => self.take_records(turn).await,
+            (Err(error), _) => Err(error),
         };
         if let Err(error) = read {
             self.end_with(&error);
         }
     }
 
-    async fn take_records(&mut self) -> Result<(), ApiError> {
+    async fn take_records(&mut self, turn: PastPart) -> Result<(), ApiError> {
         let records = self.reader.replay(self.position, PIECE_BYTES).await?;
         if records.is_empty() {
+            drop(turn);
             // The ledger is behind what the bus has brought; it will know soon.
             tokio::time::sleep(LEDGER_PAUSE).await;
             return Ok(());
         }
         let causes = self.reader.causes(records.iter().map(|record| record.sequence)).await?;
-        let batch = self.batch(&records, &causes);
+        let batch = self.batch(&records, &causes, turn);
         self.take(&batch);
         Ok(())
     }
 
     /// The ledger finds the records of a job faster than by reading all.
-    async fn take_history(&mut self, job: JobId, head: Sequence) -> Result<(), ApiError> {
+    async fn take_history(&mut self, job: JobId, head: Sequence, turn: PastPart) -> Result<(), ApiError> {
         let records = self.reader.history_page(job, self.position).await?;
         let Some(last) = records.last().map(|record| record.sequence) else {
             self.position = head.next();
             return Ok(());
         };
         let causes = self.reader.causes(records.iter().map(|record| record.sequence)).await?;
-        let batch = self.batch(&records, &causes);
+        let batch = self.batch(&records, &causes, turn);
         let kinds = Filter { job: None, kinds: self.filter.kinds.clone() };
         let pieces = batch.pieces(self.position, &kinds);
         self.ready.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
@@ -401,8 +438,10 @@ impl Subscriber {
         Ok(())
     }
 
-    fn batch(&self, records: &[Record], causes: &[Option<Sequence>]) -> Batch {
-        self.reader.projection().read(|state| Batch::of(records, causes, state))
+    fn batch(&self, records: &[Record], causes: &[Option<Sequence>], turn: PastPart) -> Batch {
+        let batch = self.reader.projection().read(|state| Batch::of(records, causes, state));
+        let part = self.admission.count_past_part(turn, batch.bytes.len() as u64);
+        batch.keeping(part)
     }
 
     fn end_with(&mut self, error: &ApiError) {

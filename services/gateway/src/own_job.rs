@@ -112,6 +112,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         Command::Hold { jobs, .. }
         | Command::Release { jobs, .. }
         | Command::Modify { jobs, .. }
+        | Command::Alter { jobs, .. }
         | Command::Cancel { jobs }
         | Command::Signal { jobs, .. }
         | Command::Suspend { jobs }
@@ -134,7 +135,42 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::KeepJob { job, .. } => *job == own,
         // What its commands refuse is noted as what those of its owner refuse.
         Command::NoteRefusal { .. } => true,
-        _ => false,
+        // Named one by one, so that whoever adds a command decides about it here.
+        Command::Submit { .. }
+        | Command::SubmitDocument { .. }
+        | Command::ConfigureJob { .. }
+        | Command::EnterJob { .. }
+        | Command::Configure { .. }
+        | Command::DrainNodes { .. }
+        | Command::TakeNodesDown { .. }
+        | Command::ResumeNodes { .. }
+        | Command::SetNodeClosures { .. }
+        | Command::SetPolicy { .. }
+        | Command::SetFilterSettings { .. }
+        | Command::SetScheduling { .. }
+        | Command::SetParameters { .. }
+        | Command::SetTemplate { .. }
+        | Command::RemoveTemplate { .. }
+        | Command::Reserve { .. }
+        | Command::ChangeReservation { .. }
+        | Command::RemoveReservation { .. }
+        | Command::ChangeAccounts { .. }
+        | Command::CommitPlan { .. }
+        | Command::PlannerHello
+        | Command::NodeHello { .. }
+        | Command::NodeStarted { .. }
+        | Command::NodeEnded { .. }
+        | Command::NodeStepEnded { .. }
+        | Command::NodeTasksEnded { .. }
+        | Command::NodeSilent { .. }
+        | Command::NotificationDone { .. }
+        | Command::ClaimCalls { .. }
+        | Command::ReportCalls { .. }
+        | Command::CallsLost { .. }
+        | Command::RunnersMissing { .. }
+        | Command::Checkpoint { .. }
+        | Command::Archived { .. }
+        | Command::Tick => false,
     }
 }
 
@@ -198,6 +234,17 @@ mod tests {
         for address in ["/v1/jobs", "/v1/jobs/13/steps/launch", "/v1/jobs/described", "/v1/nodes/actions/drain"] {
             assert!(!may(Method::POST, address), "{address}");
         }
+    }
+
+    /// What `scontrol update` changes of a job beside its size and its time, such as its comment.
+    #[test]
+    fn a_job_may_alter_itself_only() {
+        let own = JobId::job(7);
+        let alter =
+            |jobs| concerns(own, &Command::Alter { jobs, change: Default::default(), further: Default::default() });
+        assert!(alter(JobSelection::Ids(vec![own])));
+        assert!(!alter(JobSelection::Ids(vec![own, JobId::job(8)])));
+        assert!(!alter(JobSelection::Matching(Default::default())));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::error::ApiError;
 use axum::{
-    extract::{FromRequestParts, Query},
+    extract::{FromRequestParts, Query, rejection::PathRejection},
     http::request::Parts,
 };
 use muster_schemas::{Sequence, Timestamp};
@@ -53,6 +53,19 @@ impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for Params<T
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         check_names(parts, &names::<T>())?;
         read(parts).map(Self)
+    }
+}
+
+/// What stands in an address at the places that vary.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let read = axum::extract::Path::from_request_parts(parts, state).await;
+        let refused = |rejection: PathRejection| ApiError::malformed(format!("the address: {}", rejection.body_text()));
+        read.map(|axum::extract::Path(value)| Self(value)).map_err(refused)
     }
 }
 

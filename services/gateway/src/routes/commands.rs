@@ -5,9 +5,9 @@ use crate::{
     app::{App, Asked},
     body::Json,
     error::ApiError,
-    params::Params,
+    params::{Params, Path},
 };
-use axum::extract::{Path, State};
+use axum::extract::State;
 use muster_schemas::{
     cluster::ClusterChange,
     command::Command,

@@ -9,11 +9,11 @@ use crate::{
     app::{App, Asked, Caller},
     body::Json,
     error::ApiError,
-    params::{At, MomentParams, NoParams},
+    params::{At, MomentParams, NoParams, Path},
     reader::unexpected,
 };
 use axum::{
-    extract::{Path, State},
+    extract::State,
     http::header,
     response::{IntoResponse, Response},
 };

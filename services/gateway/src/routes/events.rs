@@ -2,6 +2,7 @@
 
 use crate::{
     app::App,
+    budgets::Admitted,
     error::ApiError,
     live::{self, Filter},
     params::{Params, list},
@@ -43,9 +44,11 @@ pub(crate) struct EventsParams {
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "default", body = ErrorBody)))]
 pub(crate) async fn stream(
     State(app): State<App>,
+    Admitted(admission): Admitted,
     headers: HeaderMap,
     Params(params): Params<EventsParams>,
 ) -> Result<impl IntoResponse, ApiError> {
+    let following = admission.follow()?;
     app.reader.catch_up(None).await?;
     let known = app.reader.projection().read(|state| state.sequence());
     let from = match headers.get(LAST_EVENT_ID) {
@@ -55,7 +58,8 @@ pub(crate) async fn stream(
     params.kind.iter().try_for_each(|kind| check_kind(kind))?;
     let filter = Filter { job: params.job, kinds: params.kind };
     let from = from.max(Sequence(1));
-    let events = live::subscribe(app.live.clone(), app.reader.clone(), filter, from, known, app.shutdown.clone());
+    let (live, reader) = (app.live.clone(), app.reader.clone());
+    let events = live::subscribe(live, reader, filter, from, known, (admission, following), app.shutdown.clone());
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(events)))
 }

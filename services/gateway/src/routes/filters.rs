@@ -5,10 +5,10 @@ use crate::{
     app::{App, Asked},
     body::Json,
     error::ApiError,
-    params::{At, MomentParams, NoParams},
+    params::{At, MomentParams, NoParams, Path},
     views,
 };
-use axum::extract::{Path, State};
+use axum::extract::State;
 use muster_schemas::{
     command::Command,
     filter::{FilterSettings, TemplateSpec},

@@ -6,13 +6,13 @@ use crate::{
     budgets::Admitted,
     error::ApiError,
     live,
-    params::{At, MomentParams, NoParams, Params, list, words},
+    params::{At, MomentParams, NoParams, Params, Path, list, words},
     reader::{Source, unexpected},
     views::{JobViews, cancels, runs, task_views},
 };
 use axum::{
     body::Bytes,
-    extract::{OriginalUri, Path, State},
+    extract::{OriginalUri, State},
     http::header,
     response::IntoResponse,
 };

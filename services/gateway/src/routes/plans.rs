@@ -5,11 +5,11 @@ use crate::{
     app::{App, Caller},
     body::Json,
     error::ApiError,
-    params::{At, MomentParams, NoParams, Params},
+    params::{At, MomentParams, NoParams, Params, Path},
     planning::work,
     views,
 };
-use axum::extract::{Path, State};
+use axum::extract::State;
 use muster_domain::State as ClusterState;
 use muster_planner::{
     explain::{explain, explain_start, told_from},

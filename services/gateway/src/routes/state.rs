@@ -3,10 +3,10 @@
 use crate::{
     app::{App, Caller},
     error::ApiError,
-    params::{At, MomentParams, NoParams, words},
+    params::{At, MomentParams, NoParams, Path, words},
     views,
 };
-use axum::extract::{Path, State};
+use axum::extract::State;
 use muster_bus::{BusError, Message};
 use muster_schemas::{
     Timestamp,

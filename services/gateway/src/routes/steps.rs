@@ -5,17 +5,13 @@ use crate::{
     app::{App, Asked, Caller},
     body::{Json, Raw},
     error::ApiError,
-    params::{At, MomentParams, NoParams, Params},
+    params::{At, MomentParams, NoParams, Params, Path},
     steps::{
         self, KnownStep,
         streams::{ReadFrom, Said, Streams},
     },
 };
-use axum::{
-    extract::{Path, State},
-    http::header,
-    response::IntoResponse,
-};
+use axum::{extract::State, http::header, response::IntoResponse};
 use muster_schemas::{
     JobId, RunId, StepId, codec,
     command::{Command, Reply},

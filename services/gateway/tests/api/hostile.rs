@@ -119,29 +119,134 @@ fn early_refusals_say_that_they_end_the_connection() {
     assert!(answer.starts_with("HTTP/1.1 400 ") && !answer.contains("connection: close"), "{answer}");
 }
 
-/// F6: unfinished bodies of a caller take no more than his part, end in time, and leave room for what is small.
+/// Announces a body, and waits until the gateway has room for it and asks for it, or refuses it.
+fn announce(mut caller: impl Read + Write, bytes: usize, token: &str) -> (impl Read + Write, String) {
+    let head = "POST /v1/jobs HTTP/1.1\r\nhost: x\r\nexpect: 100-continue";
+    write!(caller, "{head}\r\nauthorization: Bearer {token}\r\ncontent-length: {bytes}\r\n\r\n").unwrap();
+    let mut answer = [0; 4096];
+    let read = caller.read(&mut answer).unwrap();
+    (caller, String::from_utf8_lossy(&answer[..read]).into_owned())
+}
+
+/// F6: unfinished bodies of a caller take no more than his part, and leave room for what is small.
 #[test]
 fn unfinished_bodies_take_no_more_than_a_part() {
     let system = System::start();
     let gateway = system.gateway_with(|config| {
         (config.max_body_bytes, config.max_bytes_in_flight_per_caller) = (8 << 20, 9 << 20);
-        config.body_seconds = 2;
+        config.body_seconds = 600;
     });
-    let announce = |bytes: usize| {
-        let mut caller = unix(&gateway.socket);
-        write!(caller, "POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: {bytes}\r\n\r\n{{").unwrap();
-        caller
-    };
-    let (mut first, mut second) = (announce(8 << 20), announce(8 << 20));
-    let small: Vec<UnixStream> = (0..2).map(|_| announce(600_000)).collect();
-    let answers: Vec<String> = small.into_iter().map(|mut caller| until_end(&mut caller)).collect();
-    let refused = answers.iter().filter(|answer| answer.contains("your requests take")).count();
-    assert_eq!(refused, 1, "9 MiB have room for one of them: {answers:?}");
+    let announce = |bytes: usize| announce(unix(&gateway.socket), bytes, TOKEN);
+    let (large, asked) = announce(8 << 20);
+    assert!(asked.starts_with("HTTP/1.1 100 "), "{asked}");
+    let (small, asked) = announce(600_000);
+    assert!(asked.starts_with("HTTP/1.1 100 "), "{asked}");
+    let (mut refused, answer) = announce(600_000);
+    let answer = answer + &until_end(&mut refused);
+    assert!(answer.contains("your requests take") && answer.contains("connection: close"), "{answer}");
     Client::new(Endpoint::Unix(gateway.socket.clone())).submit(CommandId::new_now(), &[job("small")]).unwrap();
-    let answers = [until_end(&mut first), until_end(&mut second)];
-    assert!(answers.iter().any(|answer| answer.contains("the body has not come in time: 1 bytes")), "{answers:?}");
-    assert!(answers.iter().all(|answer| answer.contains("connection: close")), "{answers:?}");
+    drop((large, small));
     system.stop(Some(gateway.service));
+}
+
+/// F6: a body that does not come ends its request in time.
+#[test]
+fn unfinished_bodies_end_in_time() {
+    let system = System::start();
+    let gateway = system.gateway_with(|config| {
+        config.max_body_bytes = 8 << 20;
+        config.body_seconds = 1;
+    });
+    let (mut large, asked) = announce(unix(&gateway.socket), 8 << 20, TOKEN);
+    assert!(asked.starts_with("HTTP/1.1 100 "), "{asked}");
+    large.write_all(b"{").unwrap();
+    let answer = until_end(&mut large);
+    assert!(answer.contains("the body has not come in time: 1 bytes"), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    system.stop(Some(gateway.service));
+}
+
+/// Follows all events from the first on.
+fn follow(gateway: std::net::SocketAddr) -> TcpStream {
+    let mut follower = tcp(gateway);
+    let head = format!("GET /v1/events?from=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
+    follower.write_all(head.as_bytes()).unwrap();
+    follower
+}
+
+/// What followers of events do not take in counts among the bytes of their caller, and no more when they are gone; who reads
+/// beside them and after them has no gap.
+#[test]
+fn events_that_nobody_reads_count() {
+    let system = System::start();
+    let mut client = system.client();
+    for _ in 0..20 {
+        client.submit(CommandId::new_now(), &vec![small("many"); 500]).unwrap();
+    }
+    let gateway = system.gateway_with(|config| {
+        (config.max_body_bytes, config.max_bytes_in_flight_per_caller) = (1 << 20, 1 << 20);
+    });
+    // The gateway takes in a body while the followers leave it the room for it.
+    let wait_for = |wanted: &str| {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            let (_, answer) = announce(tcp(gateway.tcp), 900_000, TOKEN);
+            if answer.contains(wanted) {
+                break;
+            }
+            assert!(std::time::Instant::now() < deadline, "no {wanted:?}, but {answer}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let followers: Vec<TcpStream> = (0..12).map(|_| follow(gateway.tcp)).collect();
+    wait_for("your requests take");
+    drop(followers);
+    wait_for("HTTP/1.1 100 ");
+    let last = client.submit(CommandId::new_now(), &[small("last")]).unwrap().sequence;
+    let mut text = String::new();
+    let mut follower = std::io::BufReader::new(follow(gateway.tcp));
+    let mut sequences = Vec::new();
+    while sequences.last() != Some(&last.0) {
+        text.clear();
+        assert!(std::io::BufRead::read_line(&mut follower, &mut text).unwrap() > 0, "the stream has ended");
+        sequences.extend(text.strip_prefix("id: ").map(|id| id.trim().parse::<u64>().unwrap()));
+    }
+    assert!(sequences.iter().copied().eq(1..=last.0), "each event once, in order");
+    drop(follower);
+    system.stop(Some(gateway.service));
+}
+
+/// Only so many connections of one caller follow events.
+#[test]
+fn too_many_followers_are_refused_early() {
+    let system = System::start();
+    let gateway = system.gateway_with(|config| {
+        (config.max_connections, config.max_connections_per_caller) = (Some(256), Some(128));
+    });
+    let status = |follower: &mut TcpStream| {
+        let mut answer = [0; 512];
+        let read = follower.read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..read]).into_owned()
+    };
+    let mut followers: Vec<TcpStream> = (0..64).map(|_| follow(gateway.tcp)).collect();
+    assert!(followers.iter_mut().all(|follower| status(follower).starts_with("HTTP/1.1 200 ")));
+    let refused = status(&mut follow(gateway.tcp));
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains("64 connections of yours follow events"), "{refused}");
+    drop(followers);
+    system.stop(Some(gateway.service));
+}
+
+/// An address with a part that is no text is refused as everything else is.
+#[test]
+fn addresses_that_are_no_text_are_refused_as_json() {
+    let system = System::start();
+    for address in ["/v1/jobs/%ff", "/v1/nodes/%ff", "/v1/jobs/1/steps/%c3%28/wait"] {
+        let answer = system.get(address);
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("content-type: application/json"), "{answer}");
+        let error: serde_json::Value = serde_json::from_str(body_of(&answer)).unwrap();
+        assert_eq!(error["code"], "malformed", "{error}");
+    }
 }
 
 /// F12, F13: a key that was used for another command is refused as such, whatever both commands are.
