@@ -86,7 +86,8 @@ impl Engine {
             Some(_) => true,
             None => entry.is_list && self.is_behind_promise(cycle, &class.demand),
         };
-        if !is_filtered && !(goes_around && is_marked()) {
+        let is_told = is_filtered || goes_around && is_marked();
+        if !is_told {
             return;
         }
         let walltime = class.size.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
