@@ -90,11 +90,6 @@ fn number(key: &[u8]) -> u64 {
     key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// Whether a folder is missing, or has nothing in it.
-fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
-}
-
 /// The log of one cluster. All of it can be read from many threads at once; one writes.
 pub struct Log {
     db: DB,
@@ -116,32 +111,13 @@ impl Log {
     /// # Errors
     /// Says why: in use, damaged, written by a newer program, not accessible.
     pub fn open(folder: &Path, retention: retention::Commands) -> Result<Self, LogError> {
-        let is_new = check_folder(folder)?;
-        if is_new && is_empty(folder) {
-            Self::make(folder, retention)?;
-            return Self::open_whole(folder, retention, false);
+        let fresh = check_folder(folder)?;
+        if fresh {
+            std::fs::create_dir_all(folder).map_err(|error| open_error(folder, error))?;
         }
-        Self::open_whole(folder, retention, is_new)
-    }
-
-    /// Makes an empty log beside its place and puts it there: it is there whole or not at all, whenever this program is killed.
-    fn make(folder: &Path, retention: retention::Commands) -> Result<(), LogError> {
-        let draft = folder.with_extension("draft");
-        let cannot = |error| open_error(folder, error);
-        match std::fs::remove_dir_all(&draft) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot(error)),
-            _ => {}
-        }
-        std::fs::create_dir_all(&draft).map_err(cannot)?;
-        drop(Self::open_whole(&draft, retention, true)?);
-        std::fs::rename(&draft, folder).map_err(cannot)?;
-        crate::sync_folder_of(folder).map_err(cannot)
-    }
-
-    fn open_whole(folder: &Path, retention: retention::Commands, is_new: bool) -> Result<Self, LogError> {
         let mut options = database_options();
-        options.create_if_missing(is_new);
-        // A family that is new in this version too.
+        options.create_if_missing(fresh);
+        // Also of a folder whose making was interrupted.
         options.create_missing_column_families(true);
         let db = DB::open_cf_descriptors(&options, folder, families(Some(retention)))
             .map_err(|error| explain_open(folder, error))?;

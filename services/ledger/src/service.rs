@@ -11,7 +11,7 @@ use crate::{
     intake::{self, EngineHandle},
     keeper::Keeper,
     limits::TemplateLimits,
-    log::{Head, Identity, LogError},
+    log::{Head, Identity, Log, LogError},
     names::Names,
     notary::Notary,
     outbox,
@@ -20,7 +20,7 @@ use crate::{
     signing::{self, Signer},
     storage::{Layout, StateAfter, Storage},
     tokens::JobTokens,
-    witness::{self, End as LogEnd, Unsigned},
+    witness::{self, End as LogEnd, Unsigned, Witness},
 };
 use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
@@ -262,21 +262,21 @@ async fn close(storage: Arc<Storage>) {
 /// Opens the data folder, with an initialised log, and computes the state at its end.
 pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
     let layout = Layout::new(&config.data_dir);
-    if is_missing_or_empty(&layout.log()) {
+    let kept = retention::Commands::seconds(config.command_retention_seconds);
+    let is_begun = is_missing_or_empty(&layout.log());
+    if is_begun {
         // Before anything is made.
         refuse_beside_old(config, &layout)?;
+        make_log(config, &layout, kept, now)?;
     }
-    let kept = retention::Commands::seconds(config.command_retention_seconds);
     let storage = Storage::open_as_is(&config.data_dir, kept)?;
-    let signer = match storage.log()?.identity()? {
-        None => begin(&storage, config, now)?,
-        Some(identity) => {
-            if config.new_log {
-                tracing::warn!("there is a log: --new-log has no effect, and is best left out");
-            }
-            signer_of(&storage, &identity)?
-        }
-    };
+    if storage.log()?.identity()?.is_none() {
+        // The first start of an older program was interrupted.
+        begin(&*storage.log()?, config, &layout, now)?;
+    } else if config.new_log && !is_begun {
+        tracing::warn!("there is a log: --new-log has no effect, and is best left out");
+    }
+    let signer = signer_of(&storage, &storage.identity()?)?;
     let head = storage.log()?.head()?;
     heed_witness(&storage, config, head)?;
     let StateAfter { state, hash } = storage.state_after(head.sequence)?;
@@ -350,23 +350,39 @@ fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
     Ok(signer)
 }
 
-/// Begins a log. Its key is put where it belongs when the first record is on disk, and its witness is there before that: where there
-/// is a key, there was a log, and where there is a log, there is a witness.
-fn begin(storage: &Storage, config: &Config, now: Timestamp) -> anyhow::Result<Signer> {
-    refuse_beside_old(config, storage.layout())?;
-    if !config.new_log && !config.accept_log_end {
-        storage.witness()?;
+/// Makes a log under another name, and puts it where it belongs when it has its first record: so a first start that is killed
+/// leaves either no log or a whole one. Its key is put in its place by the [`Storage`]'s first opening.
+fn make_log(config: &Config, layout: &Layout, kept: retention::Commands, now: Timestamp) -> anyhow::Result<()> {
+    let (log, draft) = (layout.log(), layout.log_draft());
+    let in_use = || LogError::InUse(log.clone());
+    // Of two that begin at once only one does: it would remove what the other one makes.
+    let Some(_only) = layout.lock_to_begin()? else { return Err(in_use().into()) };
+    if !is_missing_or_empty(&log) {
+        return Ok(());
     }
-    let key = storage.layout().key();
-    let signer = Signer::load_or_draft(&key)?;
-    initialise(storage, &signer, now)?;
-    signing::adopt(&key, &signer.public_key())?;
-    Ok(signer)
+    let failed = || format!("making the log {}", log.display());
+    match std::fs::remove_dir_all(&draft) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(failed),
+        _ => {}
+    }
+    begin(&Log::open(&draft, kept)?, config, layout, now)?;
+    std::fs::rename(&draft, &log).with_context(failed)?;
+    crate::sync_folder_of(&log).with_context(failed)
+}
+
+/// Begins a log: writes its first record. Its witness is there before that: where there is a log, there is a witness. The key stays
+/// a draft until the log is in its place: where there is a key, there was a log.
+fn begin(log: &Log, config: &Config, layout: &Layout, now: Timestamp) -> anyhow::Result<()> {
+    refuse_beside_old(config, layout)?;
+    if !config.new_log && !config.accept_log_end {
+        witness::check(Witness::load(&layout.witness()), log)?;
+    }
+    let signer = Signer::load_or_draft(&layout.key())?;
+    initialise(log, layout, &signer, now)
 }
 
 /// Writes the first record.
-fn initialise(storage: &Storage, signer: &Signer, now: Timestamp) -> anyhow::Result<()> {
-    let log = storage.log()?;
+fn initialise(log: &Log, layout: &Layout, signer: &Signer, now: Timestamp) -> anyhow::Result<()> {
     let cluster_id = UuidBytes(*uuid::Uuid::new_v4().as_bytes());
     let record = Record {
         sequence: Sequence(1),
@@ -378,7 +394,9 @@ fn initialise(storage: &Storage, signer: &Signer, now: Timestamp) -> anyhow::Res
     };
     let mut batch = log.batch(Head::EMPTY);
     batch.append(&record, None)?;
-    storage.bear_witness(cluster_id, batch.head(), LogEnd::Open, signer).context("signing the end of the log")?;
+    Witness::sign(cluster_id, batch.head(), LogEnd::Open, signer)
+        .store(&layout.witness())
+        .context("signing the end of the log")?;
     batch.commit().map_err(|(error, _)| error)?;
     Ok(())
 }

@@ -100,7 +100,9 @@ impl Snapshots {
             let is_snapshot = path.extension().is_some_and(|extension| extension == EXTENSION);
             is_snapshot.then(|| path.file_stem()?.to_str()?.parse().ok().map(Sequence)).flatten()
         };
-        let mut all: Vec<_> = entries.filter_map(Result::ok).filter_map(|entry| sequence(entry.path())).collect();
+        // Nobody writes to a pipe of that name: reading it would wait for ever.
+        let files = entries.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let mut all: Vec<_> = files.filter_map(|entry| sequence(entry.path())).collect();
         all.sort_unstable();
         all
     }
@@ -261,7 +263,7 @@ pub fn is_kept(sequence: Sequence, newest: Sequence, every: u64, dense: u64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, process};
 
     struct Kept {
         snapshots: Snapshots,
@@ -325,6 +327,17 @@ mod tests {
             fs::write(&path, &altered).unwrap();
             assert!(kept.read(20).is_err(), "altered at {at}");
         }
+    }
+
+    /// What is not a file is no snapshot: reading a pipe would wait for ever.
+    #[test]
+    fn a_pipe_or_folder_is_no_snapshot() {
+        let kept = kept();
+        kept.store(20);
+        let made = process::Command::new("mkfifo").arg(kept.snapshots.path(Sequence(30))).status();
+        assert!(made.expect("there is mkfifo").success());
+        fs::create_dir(kept.snapshots.path(Sequence(40))).unwrap();
+        assert_eq!(kept.snapshots.list(), [Sequence(20)]);
     }
 
     /// A state that somebody made up, with its checksum made right: only the key's owner can sign it.

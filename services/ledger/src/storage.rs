@@ -44,6 +44,27 @@ impl Layout {
         self.own().join("log")
     }
 
+    /// A log that is being made and has no first record yet. What an earlier start left there is worth nothing.
+    pub fn log_draft(&self) -> PathBuf {
+        self.own().join("log.new")
+    }
+
+    /// Makes the ledger's folder, and locks it for whoever begins a log; `None` if somebody else is beginning one.
+    ///
+    /// # Errors
+    /// If the folder cannot be made or locked.
+    pub fn lock_to_begin(&self) -> Result<Option<fs::File>, LogError> {
+        let failed =
+            |error: io::Error| LogError::Storage { folder: self.own(), action: "opened", detail: error.to_string() };
+        make_private(&self.own()).map_err(failed)?;
+        let folder = fs::File::open(self.own()).map_err(failed)?;
+        match folder.try_lock() {
+            Ok(()) => Ok(Some(folder)),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
     /// Snapshots of the state.
     pub fn snapshots(&self) -> PathBuf {
         self.own().join("snapshots")

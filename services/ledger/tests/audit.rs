@@ -352,3 +352,40 @@ async fn archived_records_are_read_on_and_still_verify() {
     assert!(error.to_string().contains("moved to an archive"), "{error}");
     ledger.stop().await;
 }
+
+/// What is no bundle is told as one that does not hold, and not by an error of Python.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_of_another_form_is_not_valid_and_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::start(busy(folder.path())).await;
+    ledger.submit(3).await;
+    ledger.stop().await;
+    let bundle = folder.path().join("bundle");
+    export_to(folder.path(), &bundle, 1, 0);
+    let text = fs::read_to_string(&bundle).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let altered = folder.path().join("altered");
+    let is_told = |line: usize| {
+        let (status, told) = verdict(&altered, &[]);
+        assert!(status == 1 && told.starts_with(&format!("NOT VALID: line {line}: ")), "{status}: {told}");
+    };
+    for (line, field, value) in [
+        (1, "cluster_id", Value::from(7)),
+        (1, "public_key", Value::from(7)),
+        (2, "record", Value::from(vec![1])),
+        (2, "payload", Value::from(vec![1])),
+        (3, "record", Value::from("x")),
+    ] {
+        let mut lines = lines.clone();
+        lines[line - 1][field] = value;
+        fs::write(&altered, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        is_told(line);
+    }
+    for odd in ["7", "[]", "null"] {
+        fs::write(&altered, format!("{odd}\n")).unwrap();
+        is_told(1);
+    }
+    // Compressed, as archives are, and damaged where the data begin: a kind of block that there is not.
+    fs::write(&altered, b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xff\xff\xff\xff").unwrap();
+    is_told(1);
+}

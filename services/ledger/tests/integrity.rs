@@ -24,10 +24,7 @@ use muster_schemas::{
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 use support::{Ledger, config, copy, files};
@@ -301,35 +298,6 @@ async fn a_checkpoint_that_comes_after_its_record_was_verified_is_right() {
     assert_eq!((found.fault, found.checkpoints), (None, 1));
 }
 
-/// A log is there whole or not at all: a first start that is killed at any moment can be made again. M-LOG-9
-#[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_is_being_made_is_there_whole_or_not_at_all() {
-    let kept = muster_ledger::retention::Commands::seconds(0);
-    for _ in 0..10 {
-        let folder = tempfile::tempdir().unwrap();
-        let (log, is_made) = (folder.path().join("ledger/log"), Arc::new(AtomicBool::new(false)));
-        let watch = std::thread::spawn({
-            let (log, is_made) = (log.clone(), Arc::clone(&is_made));
-            move || {
-                while !is_made.load(Ordering::Relaxed) {
-                    assert!(!log.exists() || log.join("CURRENT").exists(), "a part of it is there");
-                }
-            }
-        });
-        drop(Storage::open(folder.path(), kept).unwrap());
-        is_made.store(true, Ordering::Relaxed);
-        watch.join().unwrap();
-    }
-    // What is left of one that was not finished is in nobody's way.
-    let folder = tempfile::tempdir().unwrap();
-    let draft = folder.path().join("ledger/log.draft");
-    fs::create_dir_all(&draft).unwrap();
-    fs::write(draft.join("MANIFEST-000001"), "half").unwrap();
-    Ledger::start(config(folder.path())).await.stop().await;
-    assert!(!draft.exists());
-    assert_eq!(objection(folder.path()), None);
-}
-
 /// A bundle that is signed says that the history holds, so nothing is signed that the verification rejects. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_verify_is_not_signed_by_an_export() {
@@ -569,7 +537,7 @@ async fn a_first_start_can_be_interrupted_anywhere() {
     Ledger::start(config(folder.path())).await.stop().await;
     assert!(folder.path().join("ledger.key").exists());
 
-    // Before the first record: there is a witness of it, a draft of the key, and a log without records.
+    // An older program was stopped before the first record: there is a witness of it, a draft of the key, and a log without records.
     let other = tempfile::tempdir().unwrap();
     let empty = Storage::open(other.path(), muster_ledger::retention::Commands::seconds(0)).unwrap();
     let signer = Signer::load_or_draft(&other.path().join("ledger.key")).unwrap();
@@ -718,4 +686,62 @@ fn edit_index(folder: &Path, index: &str, edit: fn(&rocksdb::DB, &rocksdb::Colum
     let (key, value) = chosen.expect("it has entries");
     edit(&db, family, key, value);
     db.flush_cf(family).unwrap();
+
+/// While a log is being made its folder has another name, so whatever a killed first start leaves there is no log: not with half a
+/// database, not without one, and not with a log whose making had come further than its witness and its key.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_first_start_leaves_of_a_log_is_made_again() {
+    let whole = tempfile::tempdir().unwrap();
+    Ledger::start(config(whole.path())).await.stop().await;
+    let log = whole.path().join("ledger/log");
+    let mut names: Vec<_> = fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    // CURRENT comes last: the state in which RocksDB does not open it.
+    names.sort_by_key(|name| name == "CURRENT");
+    for count in 0..=names.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let draft = folder.path().join("ledger/log.new");
+        fs::create_dir_all(&draft).unwrap();
+        for name in &names[..count] {
+            fs::copy(log.join(name), draft.join(name)).unwrap();
+        }
+        fs::write(folder.path().join("ledger.key.new"), "half a k").unwrap();
+        Ledger::start(config(folder.path())).await.stop().await;
+        assert!(!draft.exists() && folder.path().join("ledger.key").exists(), "{count} of {names:?}");
+        assert_eq!(objection(folder.path()), None);
+        // What is in the way of a log that there is does no harm, and beside a key it stands for no log.
+        fs::create_dir(&draft).unwrap();
+        Ledger::start(config(folder.path())).await.stop().await;
+        fs::remove_dir_all(folder.path().join("ledger/log")).unwrap();
+        let error = refusal(config(folder.path())).await;
+        assert!(error.contains("the log was lost"), "{error}");
+    }
+}
+
+/// The making of the log, seen from outside at each moment that can be caught: what is on disk then starts again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_start_copied_at_any_moment_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let copies = tempfile::tempdir().unwrap();
+    let start = tokio::spawn(Ledger::start(config(folder.path())));
+    let mut count = 0;
+    while !start.is_finished() && count < 12 {
+        let target = copies.path().join(count.to_string());
+        // A file that goes away while it is copied spoils a copy, which a kill does not do.
+        let copied = std::process::Command::new("cp").arg("-a").arg(folder.path()).arg(&target).output().unwrap();
+        if copied.status.success() {
+            count += 1;
+        } else {
+            fs::remove_dir_all(&target).unwrap();
+        }
+        tokio::task::yield_now().await;
+    }
+    start.await.unwrap().stop().await;
+    for number in 0..count {
+        let copied = copies.path().join(number.to_string());
+        if !copied.join("ledger/log").exists() {
+            Ledger::start(config(&copied)).await.stop().await;
+            assert_eq!(objection(&copied), None, "copy {number}");
+        }
+    }
 }
