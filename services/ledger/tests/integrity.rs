@@ -686,6 +686,7 @@ fn edit_index(folder: &Path, index: &str, edit: fn(&rocksdb::DB, &rocksdb::Colum
     let (key, value) = chosen.expect("it has entries");
     edit(&db, family, key, value);
     db.flush_cf(family).unwrap();
+}
 
 /// While a log is being made its folder has another name, so whatever a killed first start leaves there is no log: not with half a
 /// database, not without one, and not with a log whose making had come further than its witness and its key.
