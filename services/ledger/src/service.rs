@@ -351,7 +351,7 @@ fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
 }
 
 /// Makes a log under another name, and puts it where it belongs when it has its first record: so a first start that is killed
-/// leaves either no log or a whole one. Its key is put in its place by the [`Storage`]'s first opening.
+/// leaves either no log or a whole one. [`signer_of`] then puts its key in its place.
 fn make_log(config: &Config, layout: &Layout, kept: retention::Commands, now: Timestamp) -> anyhow::Result<()> {
     let (log, draft) = (layout.log(), layout.log_draft());
     let in_use = || LogError::InUse(log.clone());

@@ -45,8 +45,16 @@ pub struct Snapshots {
     folder: PathBuf,
     /// Those that were looked at since this program started, and whether they can be used.
     known: Mutex<BTreeMap<Sequence, bool>>,
-    /// Bodies that are being given part by part, and when each was last asked for.
-    in_parts: Mutex<VecDeque<(Sequence, Instant, Arc<Vec<u8>>)>>,
+    /// Bodies that are being given part by part.
+    in_parts: Mutex<VecDeque<InParts>>,
+}
+
+/// A body that is being given part by part.
+struct InParts {
+    sequence: Sequence,
+    /// When a part was asked for last.
+    asked: Instant,
+    body: Arc<Vec<u8>>,
 }
 
 /// A snapshot that is whole and signed.
@@ -161,16 +169,16 @@ impl Snapshots {
     /// Takes out a body that is being given. One that nobody asks for any more is dropped.
     fn in_parts(&self, sequence: Sequence) -> Option<Arc<Vec<u8>>> {
         let mut bodies = self.in_parts.lock().unwrap_or_else(PoisonError::into_inner);
-        bodies.retain(|(_, asked, _)| asked.elapsed() < BETWEEN_PARTS);
-        let at = bodies.iter().position(|(of, ..)| *of == sequence)?;
-        bodies.remove(at).map(|(.., body)| body)
+        bodies.retain(|kept| kept.asked.elapsed() < BETWEEN_PARTS);
+        let at = bodies.iter().position(|kept| kept.sequence == sequence)?;
+        bodies.remove(at).map(|kept| kept.body)
     }
 
     fn keep_for_parts(&self, sequence: Sequence, body: Arc<Vec<u8>>) {
         let mut bodies = self.in_parts.lock().unwrap_or_else(PoisonError::into_inner);
-        bodies.retain(|(of, ..)| *of != sequence);
+        bodies.retain(|kept| kept.sequence != sequence);
         bodies.truncate(BODIES_IN_PARTS - 1);
-        bodies.push_front((sequence, Instant::now(), body));
+        bodies.push_front(InParts { sequence, asked: Instant::now(), body });
     }
 
     /// Signs and stores a snapshot: whole or not at all. One that is there already is replaced.
