@@ -112,11 +112,7 @@ fn verify_running(connection: &ConnectionOptions, json: bool) -> CommandResult {
 /// signed it.
 fn check_key(data_dir: &Path, known: &str) -> Result<(), Failure> {
     let identity = Storage::open_read_only(data_dir).and_then(|storage| storage.identity());
-    let found = match identity {
-        Ok(identity) => hex(&identity.public_key),
-        Err(missing @ LogError::Missing(_)) => return Err(Failure::new(Status::NotFound, missing.to_string())),
-        Err(error) => return Err(unreadable(&error.into())),
-    };
+    let found = hex(&identity.map_err(|error| unreadable(&error.into()))?.public_key);
     if found.eq_ignore_ascii_case(known) {
         return Ok(());
     }
@@ -127,7 +123,10 @@ fn check_key(data_dir: &Path, known: &str) -> Result<(), Failure> {
 }
 
 fn unreadable(error: &BundleError) -> Failure {
-    Failure::failed(format!("{}: {error}", verdict_on(Some(kind_of(error)))))
+    match error {
+        BundleError::Log(missing @ LogError::Missing(_)) => Failure::new(Status::NotFound, missing.to_string()),
+        error => Failure::failed(format!("{}: {error}", verdict_on(Some(kind_of(error))))),
+    }
 }
 
 fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
@@ -136,13 +135,7 @@ fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
         progress.show(|| format!("verified {} of {} records", report.verified, report.last));
     });
     drop(progress);
-    let report = match report {
-        Ok(report) => report,
-        Err(BundleError::Log(missing @ LogError::Missing(_))) => {
-            return Err(Failure::new(Status::NotFound, missing.to_string()));
-        }
-        Err(error) => return Err(unreadable(&error)),
-    };
+    let report = report.map_err(|error| unreadable(&error))?;
     let verify::Progress { verified: verified_to, last, checkpoints, unsigned, fault } = report;
     let Unsigned { records: unsigned_records, since: unsigned_since } = unsigned;
     let (fault, fault_kind) = fault.map(|fault| (fault.detail, fault.kind)).unzip();
