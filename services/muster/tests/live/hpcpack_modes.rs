@@ -163,7 +163,7 @@ fn a_cluster_without_filters_needs_no_filter_runner() {
     system.await_ready();
     system.ok(&["jobtemplate", "new", "Short"]);
     system.ok(&["jobtemplate", "set", "Short", "RunTime", "/max:60", "/default:1"]);
-    let job = submit(&system, &["/jobtemplate:Short", "true"]);
+    let job = submit(&system, &["/nowait", "/jobtemplate:Short", "true"]);
     wait_for(&system, &job, "State", "Finished");
     assert_eq!(shown(&system, &job, "Run Time"), "1", "it was checked with its template");
     let refused = system.run(&["job", "submit", "/jobtemplate:Short", "/runtime:2:0", "true"]);
