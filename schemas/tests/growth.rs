@@ -154,8 +154,11 @@ fn record() -> impl Strategy<Value = now::Record> {
         is_urgent,
     });
     let used = prop::collection::btree_map("[a-z]{0,2}", any::<u64>(), 0..3);
-    let ended = (0..300u64, any::<Option<u8>>(), used)
-        .prop_map(|(number, code, used)| now::Event::Ended { number, code, used });
+    let ended = (0..300u64, any::<Option<u8>>(), used).prop_map(|(number, code, used)| now::Event::Ended {
+        number,
+        code,
+        used,
+    });
     let replaced = any::<u64>().prop_map(|number| now::Event::Replaced { number });
     let event = prop_oneof![submitted, ended, Just(now::Event::Idle), replaced];
     let small = || prop_oneof![Just(0u32), 0..3u32, any::<u32>()];

@@ -241,11 +241,7 @@ impl<'de> de::VariantAccess<'de> for Variant<'_, 'de> {
     }
 
     #[inline]
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Failure> {
+    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Failure> {
         self.0.block(fields.len(), visitor)
     }
 }

@@ -25,7 +25,14 @@ pub(crate) fn encode_item<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>)
 pub(crate) fn digest<T: Serialize + ?Sized>(value: &T) -> Result<blake3::Hash, Failure> {
     let (mut bytes, mut hasher) = (Vec::with_capacity(2 * HASHED_AT_ONCE), blake3::Hasher::new());
     let hashing = Some(&mut hasher);
-    value.serialize(&mut Encoder { bytes: &mut bytes, hashed: 0, hasher: hashing, depth: 0, open: 0, is_root: true })?;
+    value.serialize(&mut Encoder {
+        bytes: &mut bytes,
+        hashed: 0,
+        hasher: hashing,
+        depth: 0,
+        open: 0,
+        is_root: true,
+    })?;
     hasher.update(&bytes);
     Ok(hasher.finalize())
 }
