@@ -42,6 +42,12 @@ pub struct JobSpec {
     pub types: Vec<JobType>,
     /// What a dialect wants back as it went in and the model has no place for, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
+    /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
+    /// program of the cluster this is only shown.
+    pub staging: Vec<ComponentStaging>,
+    /// It is cancelled as soon as a job that it depends on has ended so that it can never start; of an array, those of its tasks
+    /// (SL-C-19).
+    pub cancelled_if_never_met: bool,
 }
 
 /// A part of a job with a launch and a request of its own. Everything that decides when and where it runs is kept by
@@ -340,11 +346,6 @@ pub enum JobType {
     Noop,
     /// Starts on the front host named instead of on its nodes.
     FrontHost(String),
-    /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
-    /// program of the cluster this is only shown.
-    Staged(Vec<ComponentStaging>),
-    /// Cancelled as soon as a job that it depends on has ended so that it can never start; an array, those of its tasks (SL-C-19).
-    CancelledIfNeverMet,
 }
 
 /// What is to be staged for one component.

@@ -15,7 +15,10 @@ use crate::{
         FilterReport, PropertyChange,
     },
     ids::{JobId, NodeId, RunId, Sequence, StepId},
-    job::{ArraySpec, Dependencies, ExitStatus, Holds, JobSpec, JobType, Notification, Occasion, Outcome, Sink, Usage},
+    job::{
+        ArraySpec, ComponentStaging, Dependencies, ExitStatus, Holds, JobSpec, JobType, Notification, Occasion,
+        Outcome, Sink, Usage,
+    },
     plan::{BackfillPass, ComponentMode, NodeClosure, PlanRecord, ReservationSpec},
     policy::Policy,
     resources::{Alternative, IndexSet, NodeSpec, Placement},
@@ -287,6 +290,10 @@ public_events! {
         notifications: Vec<SubmittedNotification>,
         /// Kinds of job with rules of their own.
         types: Vec<JobType>,
+        /// What is staged for which of its components.
+        staging: Vec<ComponentStaging>,
+        /// It is cancelled as soon as a job that it depends on has ended so that it can never start.
+        cancelled_if_never_met: bool,
         /// The template that it names.
         template: Option<String>,
         /// Its description as it was received; what it says stays in the log.
@@ -1733,6 +1740,8 @@ fn submitted(job: JobId, owner: &str, spec: &JobSpec, intake: Option<&Intake>) -
         components: components.collect(),
         notifications: spec.notifications.iter().map(SubmittedNotification::from).collect(),
         types: spec.types.clone(),
+        staging: spec.staging.clone(),
+        cancelled_if_never_met: spec.cancelled_if_never_met,
         template: intake.and_then(|intake| intake.template.clone()),
         document: intake.and_then(|intake| intake.document.as_ref()).map(|document| ReceivedDocument {
             format: document.format.clone(),

@@ -12,9 +12,9 @@ use muster_schemas::{
         SignatureBytes, StopReason, TraceContext, WaitingJob, uuid_bytes::UuidBytes,
     },
     job::{
-        ArraySpec, Checkpoint, Component, Dependencies, Dependency, DependencyKind, ExitStatus, Holds, JobSpec,
-        JobType, Launch, Notification, Occasion, Outcome, Program, RequeuePolicy, Sink, Usage, WaitReason,
-        WarningSignal,
+        ArraySpec, Checkpoint, Component, ComponentStaging, Dependencies, Dependency, DependencyKind, ExitStatus,
+        Holds, JobSpec, JobType, Launch, Notification, Occasion, Outcome, Program, RequeuePolicy, Sink, Usage,
+        WaitReason, WarningSignal,
     },
     plan::{
         NodeClosure, PlanChange, PlanRecord, PlannedSlot, PredictedStart, RefusedChange, ReservationSpec,
@@ -129,6 +129,8 @@ fn job() -> JobSpec {
             JobType::FrontHost("front".into()),
         ],
         attributes: [("slurm.comment".to_owned(), "x".to_owned())].into(),
+        staging: vec![ComponentStaging { component: 0, directives: vec!["#DW".into()], ..ComponentStaging::default() }],
+        cancelled_if_never_met: true,
     }
 }
 

@@ -13,7 +13,7 @@ use muster_schemas::{
         ActivationOrdering, CallId, FilterAction, FilterExit, FilterForm, FilterKind, FilterSettings, FilterSpec,
         StagingSettings, TemplateSpec,
     },
-    job::{Component, ComponentStaging, JobSpec, JobType, Launch, Outcome, Program},
+    job::{Component, ComponentStaging, JobSpec, Launch, Outcome, Program},
 };
 use muster_tests::muster_binary;
 use nix::{
@@ -347,8 +347,7 @@ fn staging_goes_on_elsewhere_when_its_runner_is_killed() {
     site.ask(Command::Configure { change, keep_unnamed: true });
     site.run("r1");
     let staged = ComponentStaging { directives: vec!["#DW all".into()], ..ComponentStaging::default() };
-    let types = vec![JobType::Staged(vec![staged])];
-    let job = site.submit_job(JobSpec { types, ..spec("true") }, None);
+    let job = site.submit_job(JobSpec { staging: vec![staged], ..spec("true") }, None);
     site.wait_for_file("state/calls");
     site.kill("r1");
     site.run("r2");

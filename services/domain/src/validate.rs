@@ -170,7 +170,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
-    staging::job_types(&spec.types, spec.components.len().max(1))?;
+    staging::of_job(&spec.staging, spec.components.len().max(1))?;
     attributes(&spec.attributes)?;
     bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
 }

@@ -12,7 +12,7 @@ use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{Command, Refusal, RefusalCode},
     event::{Actor, Event, Owner, Record, TraceContext},
-    job::{Dependencies, Holds, JobSpec, JobType},
+    job::{Dependencies, Holds, JobSpec},
     resources::Placement,
     views::Forecast,
 };
@@ -85,7 +85,7 @@ fn open_gates(spec: &mut JobSpec) {
         component.holds = Holds::default();
         component.dependencies = Dependencies::default();
     }
-    spec.types.retain(|job_type| !matches!(job_type, JobType::Staged(_)));
+    spec.staging.clear();
 }
 
 /// It goes on as if an event had been recorded.

@@ -4,7 +4,7 @@ use crate::{
     attributes::{self, Attributes},
     script::{comment_lines, separates_components},
 };
-use muster_schemas::job::{ComponentStaging, JobSpec, JobType, Program};
+use muster_schemas::job::{ComponentStaging, JobSpec, Program};
 
 /// The words that mark a directive where the site configures no others (SL-B-01).
 pub const DIRECTIVE_WORDS: [&str; 2] = ["BB", "DW"];
@@ -51,10 +51,7 @@ pub fn script_of(job: &JobSpec, offset: usize) -> Option<String> {
 pub fn staged_script(job: &JobSpec, offset: u32) -> String {
     let rebuilt = rebuilt(job, offset as usize).filter(|script| !script.directives.is_empty());
     rebuilt.map(|script| script.text).unwrap_or_else(|| {
-        let staged = job.types.iter().find_map(|job_type| match job_type {
-            JobType::Staged(components) => components.iter().find(|staged| staged.component == offset),
-            _ => None,
-        });
+        let staged = job.staging.iter().find(|staged| staged.component == offset);
         let directives = staged.map_or(&[][..], |staged| &staged.directives);
         lines(std::iter::once("#!/bin/sh").chain(directives.iter().map(String::as_str)).chain(["exit 0"]))
     })

@@ -8,12 +8,7 @@ use super::{
     planning::Reservation,
 };
 use crate::apply::tasks::task_keys;
-use muster_schemas::{
-    JobId, NodeId, RunId, Timestamp,
-    event::Owner,
-    filter::FilterKind,
-    job::{DependencyKind, JobType},
-};
+use muster_schemas::{JobId, NodeId, RunId, Timestamp, event::Owner, filter::FilterKind, job::DependencyKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -110,7 +105,7 @@ impl JobKeys {
             due: job.due(),
             forget_after: None,
             doomed: is_doomed(job),
-            given_up: is_doomed(job) && job.types().contains(&JobType::CancelledIfNeverMet),
+            given_up: is_doomed(job) && job.is_cancelled_if_never_met(),
             targets: targets(job),
             is_singleton: job.is_singleton(),
             blocking,

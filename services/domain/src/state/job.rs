@@ -7,8 +7,8 @@ use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     event::{Owner, TraceContext},
     job::{
-        Checkpoint, Dependency, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program, RequeuePolicy,
-        Usage, WaitReason,
+        Checkpoint, ComponentStaging, Dependency, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome,
+        Program, RequeuePolicy, Usage, WaitReason,
     },
     plan::SlotSpec,
     resources::{Alternative, Placement},
@@ -207,6 +207,10 @@ pub struct JobExtras {
     pub requeue: RequeuePolicy,
     /// Kinds of job with rules of their own.
     pub types: Vec<JobType>,
+    /// What is to be staged for its components.
+    pub staging: Vec<ComponentStaging>,
+    /// It is cancelled as soon as it can never start.
+    pub cancelled_if_never_met: bool,
 }
 
 impl JobExtras {
@@ -215,6 +219,8 @@ impl JobExtras {
         let plain = spec.notifications.is_empty()
             && spec.checkpoint.is_none()
             && spec.types.is_empty()
+            && spec.staging.is_empty()
+            && !spec.cancelled_if_never_met
             && spec.requeue == RequeuePolicy::default();
         (!plain).then(|| {
             Arc::new(Self {
@@ -222,6 +228,8 @@ impl JobExtras {
                 checkpoint: spec.checkpoint,
                 requeue: spec.requeue.clone(),
                 types: spec.types.clone(),
+                staging: spec.staging.clone(),
+                cancelled_if_never_met: spec.cancelled_if_never_met,
             })
         })
     }
@@ -275,6 +283,11 @@ impl Job {
     /// Kinds of job with rules of their own.
     pub fn types(&self) -> &[JobType] {
         self.extras.as_ref().map_or(&[], |extras| &extras.types)
+    }
+
+    /// Whether it is cancelled as soon as it can never start.
+    pub(crate) fn is_cancelled_if_never_met(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.cancelled_if_never_met)
     }
 
     /// The queues of its components, each once.

@@ -4,7 +4,7 @@ use super::{Job, JobExtras, State};
 use muster_schemas::{
     JobId, Timestamp,
     filter::{FilterKind, StagingSettings},
-    job::{ComponentStaging, JobType},
+    job::ComponentStaging,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -59,20 +59,11 @@ pub enum Stage {
     Out,
 }
 
-/// What is to be staged for the components of a job, in their order.
-fn staged(types: &[JobType]) -> impl Iterator<Item = &ComponentStaging> {
-    let staged = types.iter().find_map(|job_type| match job_type {
-        JobType::Staged(components) => Some(components),
-        _ => None,
-    });
-    staged.into_iter().flatten()
-}
-
 impl JobExtras {
     /// The persistent buffers that the job uses and does not make itself.
     pub(crate) fn buffers_used(&self) -> BTreeSet<String> {
-        let made: BTreeSet<&String> = staged(&self.types).flat_map(|component| &component.creates).collect();
-        let used = staged(&self.types).flat_map(|component| &component.uses);
+        let made: BTreeSet<&String> = self.staging.iter().flat_map(|component| &component.creates).collect();
+        let used = self.staging.iter().flat_map(|component| &component.uses);
         used.filter(|name| !made.contains(name)).cloned().collect()
     }
 }
@@ -80,7 +71,7 @@ impl JobExtras {
 impl Job {
     /// What is to be staged for its components, in the order in which that is done: who makes persistent buffers goes first.
     pub fn staged_components(&self) -> Vec<&ComponentStaging> {
-        let mut components: Vec<&ComponentStaging> = staged(self.types()).collect();
+        let mut components: Vec<&ComponentStaging> = self.extras.iter().flat_map(|extras| &extras.staging).collect();
         components.sort_by_key(|component| (component.creates.is_empty(), component.component));
         components
     }

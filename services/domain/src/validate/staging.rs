@@ -4,7 +4,7 @@ use super::{MAX_LIST, bytes, count, filter_spec, identifier, invalid, no_nul, nu
 use muster_schemas::{
     command::Refusal,
     filter::{FilterForm, FilterSpec, StagingSettings},
-    job::{ComponentStaging, JobType},
+    job::ComponentStaging,
 };
 use std::collections::BTreeSet;
 
@@ -14,19 +14,15 @@ const MAX_DIRECTIVE_BYTES: usize = 64 << 10;
 const MAX_TIMEOUT_SECONDS: u64 = 604_800;
 
 /// What is to be staged for a job with so many components.
-pub(super) fn job_types(types: &[JobType], components: usize) -> Result<(), Refusal> {
+pub(super) fn of_job(staging: &[ComponentStaging], components: usize) -> Result<(), Refusal> {
     let mut seen = BTreeSet::new();
-    let staged = types.iter().filter_map(|job_type| match job_type {
-        JobType::Staged(staged) => Some(staged),
-        _ => None,
-    });
-    for staging in staged.flatten() {
+    for staging in staging {
         let number = staging.component;
         if number as usize >= components {
-            return invalid(format!("types.staged: component {number} is named, the job has {components}"));
+            return invalid(format!("staging: component {number} is named, the job has {components}"));
         }
         if !seen.insert(number) {
-            return invalid(format!("types.staged: component {number} is named twice"));
+            return invalid(format!("staging: component {number} is named twice"));
         }
         component(staging)?;
     }
@@ -34,7 +30,7 @@ pub(super) fn job_types(types: &[JobType], components: usize) -> Result<(), Refu
 }
 
 fn component(staging: &ComponentStaging) -> Result<(), Refusal> {
-    let field = format!("types.staged: component {}", staging.component);
+    let field = format!("staging: component {}", staging.component);
     let ComponentStaging { directives, creates, uses, destroys, .. } = staging;
     if directives.is_empty() {
         return invalid(format!("{field}: has no directives"));

@@ -7,7 +7,7 @@ use muster_schemas::{
     cluster::ClusterSettings,
     command::{Command, RefusalCode},
     event::{Event, JobChange},
-    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, JobType, Outcome, WaitReason},
+    job::{Dependencies, Dependency, DependencyKind, ExitStatus, JobSpec, Outcome, WaitReason},
     resources::IndexSet,
 };
 
@@ -126,7 +126,7 @@ fn impossible_jobs_are_cancelled_if_the_site_wants_it() {
 #[test]
 fn a_job_that_gives_up_is_cancelled_when_its_dependency_can_never_be_met() {
     let mut cluster = Cluster::new();
-    let gives_up = |spec: JobSpec| JobSpec { types: vec![JobType::CancelledIfNeverMet], ..spec };
+    let gives_up = |spec: JobSpec| JobSpec { cancelled_if_never_met: true, ..spec };
     let first = cluster.submit("ada", job(1, 1));
     let waits = cluster.submit("ada", after(DependencyKind::Succeeded, first));
     let ends = cluster.submit("ada", gives_up(after(DependencyKind::Succeeded, first)));

@@ -15,7 +15,7 @@ use muster_schemas::{
     event::{Actor, Event, Intake},
     filter::{FilterExit, FilterKind, FilterReport, StagingSettings},
     filter_order::FilterWork,
-    job::{ComponentStaging, DependencyKind, ExitStatus, Holds, JobSpec, JobType, Outcome, WaitReason},
+    job::{ComponentStaging, DependencyKind, ExitStatus, Holds, JobSpec, Outcome, WaitReason},
     resources::Placement,
 };
 
@@ -42,7 +42,7 @@ fn staged(component: u32, creates: &[&str], uses: &[&str], destroys: &[&str]) ->
 }
 
 fn with(spec: JobSpec, components: Vec<ComponentStaging>) -> JobSpec {
-    JobSpec { types: vec![JobType::Staged(components)], ..spec }
+    JobSpec { staging: components, ..spec }
 }
 
 /// Two components, both staged.

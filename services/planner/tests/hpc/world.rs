@@ -19,7 +19,7 @@ use muster_schemas::{
         ActivationOrdering, ActivationParameters, CallId, FilterExit, FilterForm, FilterReport, FilterSettings,
         FilterSpec, StagingSettings, TemplateSpec,
     },
-    job::{Component, ComponentStaging, ExitStatus, JobSpec, JobType, Launch, Program, Usage, WaitReason},
+    job::{Component, ComponentStaging, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
     resources::{Alternative, Count, Level, LevelCount, NodeSpec, Request},
     scheduling::SchedulingSettings,
     tasks::{SizeUnit, TaskKind, TaskList, TaskSpec},
@@ -192,7 +192,7 @@ impl World {
 
     /// A job for which this is staged, and what the staging program answers.
     pub fn submit_staged(&mut self, wanted: &Wanted, staging: ComponentStaging, answers: Vec<Answer>) -> JobId {
-        let job = self.submit_as(wanted, None, vec![JobType::Staged(vec![staging])]);
+        let job = self.submit_as(wanted, None, vec![staging]);
         self.answers.insert(job, answers);
         job
     }
@@ -201,7 +201,7 @@ impl World {
         self.submit_as(wanted, template, Vec::new())
     }
 
-    fn submit_as(&mut self, wanted: &Wanted, template: Option<String>, types: Vec<JobType>) -> JobId {
+    fn submit_as(&mut self, wanted: &Wanted, template: Option<String>, staging: Vec<ComponentStaging>) -> JobId {
         let range = Count::Range { min: wanted.min, max: wanted.max };
         let request = Request { path: vec![LevelCount { level: Level::Core, count: range }], ..Request::default() };
         let walltime_seconds = u64::try_from(60 * wanted.minutes).ok();
@@ -215,7 +215,8 @@ impl World {
             priority: Some(wanted.priority),
             ..Component::default()
         };
-        let spec = JobSpec { components: vec![component], working_directory: "/".into(), types, ..JobSpec::default() };
+        let spec =
+            JobSpec { components: vec![component], working_directory: "/".into(), staging, ..JobSpec::default() };
         let task = TaskSpec {
             name: String::new(),
             kind: TaskKind::Sweep { start: 1, increment: 1, steps: wanted.tasks },

@@ -8,7 +8,7 @@ use muster_schemas::{
     command::{Command, RefusalCode},
     event::Actor,
     filter::StagingSettings,
-    job::{ComponentStaging, Dependencies, Dependency, DependencyKind, Holds, JobSpec, JobType},
+    job::{ComponentStaging, Dependencies, Dependency, DependencyKind, Holds, JobSpec},
     plan::{ReservationSpec, ReservedNodes},
     resources::{Alternative, Request, Sharing},
     views::Forecast,
@@ -79,7 +79,7 @@ fn files_to_be_staged_hold_up_no_forecast() {
     world.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true }).expect("a good configuration");
     let mut spec = whole(1, 60);
     let files = ComponentStaging { directives: vec!["#DW line".into()], ..ComponentStaging::default() };
-    spec.types = vec![JobType::Staged(vec![files])];
+    spec.staging = vec![files];
     assert_eq!(foresee(&world, spec).start, Some(world.state().time()));
 }
 

@@ -12,8 +12,8 @@ use crate::{
 };
 use muster_schemas::{
     job::{
-        self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, JobType, Launch,
-        MailWords, Notification, RequeuePolicy, Sink, WarningSignal,
+        self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, Launch, MailWords,
+        Notification, RequeuePolicy, Sink, WarningSignal,
     },
     time::Timestamp,
 };
@@ -157,7 +157,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         add_attributes(&mut attributes, offset, settings, &name);
     }
     exclude_named_nodes(&mut components);
-    let staged = staged(&mut attributes, submission);
+    let staging = staged(&mut attributes, submission);
     Ok(JobSpec {
         name,
         components,
@@ -167,16 +167,11 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         umask: Some(submission.caller.umask),
         notifications: notifications(submission.caller, leader),
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
-        types: types(leader, staged),
         attributes,
+        staging,
+        cancelled_if_never_met: leader.text("kill-on-invalid-dep").is_some_and(|word| word.eq_ignore_ascii_case("yes")),
         ..JobSpec::default()
     })
-}
-
-fn types(leader: &Settings, staged: Vec<ComponentStaging>) -> Vec<JobType> {
-    let staged = (!staged.is_empty()).then_some(JobType::Staged(staged));
-    let is_given_up = leader.text("kill-on-invalid-dep").is_some_and(|word| word.eq_ignore_ascii_case("yes"));
-    staged.into_iter().chain(is_given_up.then_some(JobType::CancelledIfNeverMet)).collect()
 }
 
 /// What the job takes over of the environment of its submitter.

@@ -1,7 +1,7 @@
 //! Staging directives: one script for each component.
 
 use super::submissions::{submit_script, submit_with};
-use muster_schemas::job::{ComponentStaging, JobSpec, JobType};
+use muster_schemas::job::{ComponentStaging, JobSpec};
 use muster_slurm::{
     attributes::{Attributes, component},
     burst_buffer::{DIRECTIVE_WORDS, may_have_directives, script_of, scripts, staged_script, staging, with_directives},
@@ -141,18 +141,15 @@ fn rules(words: &[&str], persistent_buffers: bool) -> Rules {
 }
 
 fn staged(job: &JobSpec) -> &[ComponentStaging] {
-    match &job.types[..] {
-        [] => &[],
-        [JobType::Staged(components)] => components,
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(job.types, []);
+    &job.staging
 }
 
 /// EX-13, SL-B-01, SL-B-02: the job says what is staged for each component, and which persistent buffers it makes and uses.
 #[test]
 fn a_job_says_what_is_staged_for_each_component() {
     let job = submit_with(Command::Sbatch, "", SUBMITTED, &rules(&DIRECTIVE_WORDS, true)).unwrap();
-    let [first, second] = staged(&job) else { panic!("{:?}", job.types) };
+    let [first, second] = staged(&job) else { panic!("{:?}", job.staging) };
     let alpha = || vec!["alpha".to_owned()];
     assert_eq!((first.component, &first.creates, &first.uses, first.directives.len()), (0, &alpha(), &alpha(), 2));
     assert_eq!((second.component, second.creates.len(), &second.uses), (1, 0, &alpha()));
@@ -194,7 +191,7 @@ fn an_option_says_what_is_staged_where_the_script_does_not() {
     assert_eq!(staged_script(&job, 1), "#!/bin/sh\ncapacity=1G\nexit 0\n", "the program is told what the option says");
     let plain = "#!/bin/sh\ndate\n";
     let job = submit_with(Command::Sbatch, "-n1 : -n1 --bb=capacity=1G", plain, &words).unwrap();
-    let [only] = staged(&job) else { panic!("{:?}", job.types) };
+    let [only] = staged(&job) else { panic!("{:?}", job.staging) };
     assert_eq!((only.component, &only.directives), (1, &vec!["capacity=1G".to_owned()]));
     assert_eq!(staged_script(&job, 1), "#!/bin/sh\ncapacity=1G\nexit 0\n");
     let none = submit_with(Command::Sbatch, "--bb=capacity=1G", plain, &Rules::default()).unwrap();

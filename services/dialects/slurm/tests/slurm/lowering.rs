@@ -2,7 +2,7 @@
 
 use super::submissions::{refusal, request, submit, submit_script, submit_with};
 use muster_schemas::{
-    job::{DependencyKind, Holds, JobType, MailWords, Occasion, Program, Sink, WarningSignal},
+    job::{DependencyKind, Holds, MailWords, Occasion, Program, Sink, WarningSignal},
     resources::{Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing},
 };
 use muster_slurm::{
@@ -202,8 +202,8 @@ fn options_without_effect_are_told() {
         assert_eq!(told(line), [expected], "{line}");
     }
     assert!(told("--kill-on-invalid-dep=yes --no-kill=off --mincpus=2").is_empty());
-    assert_eq!(submit("--kill-on-invalid-dep=yes").types, [JobType::CancelledIfNeverMet]);
-    assert_eq!(submit("--kill-on-invalid-dep=no").types, []);
+    assert!(submit("--kill-on-invalid-dep=yes").cancelled_if_never_met);
+    assert!(!submit("--kill-on-invalid-dep=no").cancelled_if_never_met);
 }
 
 /// SL-C-13: a job is its submitter's.
