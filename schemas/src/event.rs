@@ -294,11 +294,6 @@ pub enum Event {
         /// The job.
         job: JobId,
     },
-    /// The planner's reasons for jobs that wait, where they changed. [`Event::Planned`] has taken its place.
-    JobsWaiting {
-        /// For each job its reason.
-        reasons: Arc<Vec<WaitingJob>>,
-    },
     /// The job, or the task of an array, has its resources. Its launch is ordered.
     RunAllocated {
         /// The job; for an array the task, which comes into being with this.
@@ -1245,7 +1240,6 @@ impl Event {
             Self::JobReleased { .. } => ("job", "released"),
             Self::JobModified { .. } => ("job", "modified"),
             Self::JobEligible { .. } => ("job", "eligible"),
-            Self::JobsWaiting { .. } => ("plan", "waiting"),
             Self::RunAllocated { .. } => ("job", "allocated"),
             Self::RunNodeStarted { .. } => ("run", "node_started"),
             Self::RunStarted { .. } => ("job", "started"),

@@ -36,7 +36,7 @@ mod summary;
 
 /// The version at the end of every event type. A changed shape gets a new one.
 pub const VERSION: &str = "v1";
-/// A `plan.waiting` or `plan.made` event lists at most so many jobs; its counts are of all.
+/// A `plan.made` event lists at most so many jobs; its counts are of all.
 pub const MAX_WAITING_JOBS: usize = 10_000;
 
 /// What the numbers in an event mean. Whoever has the state can say, whenever it is asked: the public form of a record is
@@ -352,13 +352,6 @@ public_events! {
     "job" "eligible" JobEligible {
         /// The job.
         job: JobId,
-    }
-    /// The reasons why jobs wait changed: only in logs of older versions, which had no `plan.made`.
-    "plan" "waiting" PlanWaiting {
-        /// How many jobs there are in this event's record.
-        total: u64,
-        /// The first 10,000 of them.
-        jobs: Vec<WaitingJob>,
     }
     /// A job, or a task of an array, got its resources; its launch is ordered.
     "job" "allocated" JobAllocated {
@@ -1225,15 +1218,6 @@ pub enum SinkKind {
     Exec,
 }
 
-/// A job that waits, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct WaitingJob {
-    /// The job or array.
-    pub job: JobId,
-    /// Why.
-    pub reason: ReasonView,
-}
-
 /// What a plan says of a job that waits. What did not change is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PlannedJob {
@@ -1348,7 +1332,6 @@ impl EventData {
             Event::JobAltered { job, change } => JobAltered { job: *job, change: (&**change).into() }.into(),
             Event::JobTold { job, run, .. } => JobTold { job: *job, run: *run }.into(),
             Event::JobEligible { job } => JobEligible { job: *job }.into(),
-            Event::JobsWaiting { reasons } => waiting(reasons).into(),
             Event::RunAllocated { job, run, placement } => {
                 JobAllocated { job: *job, run: *run, nodes: allocated(placement, names) }.into()
             }
@@ -1606,7 +1589,6 @@ impl EventData {
             | Self::ClusterSettingsChanged(_)
             | Self::ClusterRunNumbersRaised(_)
             | Self::ClusterJobNumbersSet(_)
-            | Self::PlanWaiting(_)
             | Self::PlanMade(_)
             | Self::PlanBackfilled(_)
             | Self::LogCheckpoint(_)
@@ -1811,14 +1793,6 @@ impl From<&Notification> for SubmittedNotification {
             Sink::Exec(_) => SinkKind::Exec,
         };
         Self { on: notification.on.clone(), sink }
-    }
-}
-
-fn waiting(reasons: &[crate::event::WaitingJob]) -> PlanWaiting {
-    let listed = reasons.iter().take(MAX_WAITING_JOBS);
-    PlanWaiting {
-        total: reasons.len() as u64,
-        jobs: listed.map(|entry| WaitingJob { job: entry.job, reason: (&entry.reason).into() }).collect(),
     }
 }
 

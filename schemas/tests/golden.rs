@@ -264,9 +264,6 @@ fn events() -> Vec<Event> {
         Event::JobReleased { job: job_id, holds: Holds { user: true, ..Holds::default() } },
         Event::JobModified { job: job_id, change: Arc::new(change) },
         Event::JobEligible { job: job_id },
-        Event::JobsWaiting {
-            reasons: Arc::new(vec![WaitingJob { job: job_id, reason: WaitReason::Resources("cores".into()) }]),
-        },
         Event::RunAllocated { job: task, run, placement: Arc::new(placement.clone()) },
         Event::RunNodeStarted { job: task, run, node },
         Event::RunStarted { job: task, run, node },

@@ -51,10 +51,6 @@ impl fmt::Display for EventData {
             Self::JobAltered(data) => write!(f, "job {} has another {}", data.job, Named(&data.change)),
             Self::JobTold(data) => write!(f, "something was said to job {}", data.job),
             Self::JobEligible(data) => write!(f, "job {} may start from now on", data.job),
-            Self::PlanWaiting(data) => match data.jobs.as_slice() {
-                [only] if data.total == 1 => write!(f, "job {} waits: {}", only.job, only.reason.text),
-                _ => write!(f, "{} jobs wait for new reasons", data.total),
-            },
             Self::JobAllocated(data) => {
                 write!(f, "job {} was given ", data.job)?;
                 let mut seen = BTreeSet::new();

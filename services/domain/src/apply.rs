@@ -60,7 +60,6 @@ impl State {
             Event::JobReleased { job, holds } => self.holds_changed(*job, |now_held| now_held.without(*holds)),
             Event::JobModified { job, change } => self.job_modified(*job, change, now),
             Event::JobEligible { job } => self.job_eligible(*job, now),
-            Event::JobsWaiting { reasons } => self.jobs_waiting(reasons),
             Event::RunAllocated { job, run, placement } => self.run_allocated(*job, *run, placement, now),
             Event::RunNodeStarted { run, node, .. } => self.part_started(*run, *node),
             Event::RunStarted { job, run, node } => self.run_started(*job, *run, *node, now),

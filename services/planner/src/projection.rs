@@ -315,9 +315,6 @@ impl Projection {
             ids.extend(plan.reasons.iter().map(|waiting| waiting.job));
             ids.extend(plan.slots.iter().map(|planned| planned.job));
         }
-        if let Event::JobsWaiting { reasons } = event {
-            ids.extend(reasons.iter().map(|waiting| waiting.job));
-        }
         for at in 0..ids.len() {
             ids.extend(self.state.dependents(ids[at]));
         }
@@ -493,7 +490,7 @@ fn concerns_filters(event: &Event) -> bool {
 fn can_change_plan(event: &Event) -> bool {
     match event {
         // The planner's own doing.
-        Event::RunAllocated { .. } | Event::JobsWaiting { .. } | Event::Planned { .. } => false,
+        Event::RunAllocated { .. } | Event::Planned { .. } => false,
         Event::BackfillPassed { .. } => false,
         Event::StartRefused { .. } | Event::CommandRefused { .. } => false,
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,

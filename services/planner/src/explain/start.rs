@@ -125,11 +125,7 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
 /// Whether an event can change why the job waits, or bring to light that it did.
 fn can_change_reason(event: &Event, job: JobId) -> bool {
     match event {
-        Event::Planned { .. }
-        | Event::JobsWaiting { .. }
-        | Event::RunEnded { .. }
-        | Event::JobFinished { .. }
-        | Event::QueueSet { .. } => true,
+        Event::Planned { .. } | Event::RunEnded { .. } | Event::JobFinished { .. } | Event::QueueSet { .. } => true,
         other => other.job().is_some_and(|id| id == job || id == job.whole()),
     }
 }
