@@ -96,7 +96,9 @@ fn open_streams(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<Str
 /// The files that the job's processes see: node file, temporary folder, script.
 fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder) -> Result<(), String> {
     let make = || -> io::Result<()> {
-        overwrite(&folder.file(NODE_FILE), 0o644, environment::node_file(&spooled.order).as_bytes())?;
+        let nodes = folder.file(NODE_FILE);
+        overwrite(&nodes, 0o600, environment::node_file(&spooled.order).as_bytes())?;
+        give(&nodes, &spooled.identity)?;
         // A run before may have shut it.
         fs::set_permissions(folder.file(TEMPORARY), fs::Permissions::from_mode(0o700))?;
         if let Some((text, _)) = script_of(&spooled.order) {
