@@ -356,6 +356,15 @@ impl JobView {
         let own = self.own_number();
         number == self.id.number || (own..own + u64::from(self.components)).contains(&number)
     }
+
+    /// Whether nobody has to wait any longer to know whether it is in the queue: submission filters and the check behind them
+    /// have let it in or refused it.
+    pub fn is_decided(&self) -> bool {
+        let entry = self.filtering.as_ref().map(|filtering| filtering.entry);
+        let is_on_its_way =
+            matches!(entry, Some(EntryWord::Configuring | EntryWord::Filtering | EntryWord::Validating));
+        self.outcome.is_some() || !is_on_its_way
+    }
 }
 
 /// One component of a job that has several, as it stands.

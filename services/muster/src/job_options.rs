@@ -6,7 +6,7 @@ use crate::{
     values::{self, EnvironmentEntry, GpuCount, SignalBefore},
 };
 use clap::{CommandFactory, FromArgMatches, Parser, error::ContextKind};
-use muster_commands::caller::Caller;
+use muster_cli::caller::Caller;
 use muster_schemas::{
     Timestamp,
     job::{

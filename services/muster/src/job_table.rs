@@ -1,8 +1,9 @@
 //! Jobs as a table: which columns, in which order of rows.
 
 use crate::{
+    cells::{elapsed_seconds, job_id_text, remark, state_cell},
     cli::{JobColumn, SortKey},
-    show::{elapsed_seconds, job_id_text, local_time_column, remark, state_cell},
+    show::local_time_column,
     table::{Cell, Column, Table, left, right},
     values::{compress_hosts, format_duration},
 };
@@ -116,7 +117,7 @@ fn state_word(job: &JobView) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{show::tests::job, table::Layout};
+    use crate::{cells::tests::job, table::Layout};
     use muster_schemas::{
         job::{ExitStatus, JobState},
         views::{ArrayView, OutcomeView, OutcomeWord, ReasonView, ReasonWord},

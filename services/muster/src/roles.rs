@@ -14,12 +14,9 @@ use crate::{
 use anyhow::Context as _;
 use group::Group;
 use muster_bus::{LocalBus, NatsBus, SharedBus};
-use muster_commands::{
-    process::leave_at_once,
-    slurm::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS},
-    stderr_line,
-};
+use muster_cli::{process::leave_at_once, stderr_line};
 use muster_filter_runner::RunnerConfig;
+use muster_slurm_commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS};
 use std::{
     io::Write as _,
     os::unix::fs::DirBuilderExt as _,

@@ -1,13 +1,13 @@
 //! What a batch script sees of where it runs (SL-E-02 to E-04, SL-E-08, SL-E-10).
 
-use muster_commands::slurm::resource;
-use muster_commands::stderr_line;
+use muster_cli::stderr_line;
 use muster_executor::after_login;
 use muster_schemas::{
     job::Program,
     node::{CLUSTER_NAME_VARIABLE, LaunchOrder, OrderNode, RESTART_COUNT_VARIABLE},
 };
 use muster_slurm::environment::{self, ArrayFacts, ComponentFacts, JobFacts, of_batch_script};
+use muster_slurm_commands::resource;
 use nix::sys::resource::Resource;
 use std::{
     collections::BTreeMap,

@@ -1,18 +1,19 @@
 //! `muster filter test`: one call of a filter under the same account, limits and environment as any other, of a job that does
 //! not exist.
 
-use super::{super::hpcpack, read};
+use super::read;
 use crate::{
     cli::{ConnectionOptions, FilterTestOptions, QueryOptions},
     config,
     descriptions::Dialect,
     exit::{CommandResult, Failure, Status},
 };
+use muster_cli::stderr_line;
 use muster_client::{Moment, names::User};
-use muster_commands::stderr_line;
 use muster_domain::filters::verdict::{self, Attempt};
 use muster_filter_runner::{Answer, Call, Description, Descriptions as _, Runner, RunnerConfig};
 use muster_hpcpack::jobs;
+use muster_hpcpack_commands::read_file;
 use muster_schemas::{
     JobId, Timestamp,
     event::Owner,
@@ -142,7 +143,7 @@ fn template(connection: &ConnectionOptions, name: &str) -> TemplateSpec {
 /// The job of a file as a filter would be told of it: as it was specified, or for an activation with all defaults.
 fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateSpec) -> Result<Description, Failure> {
     let name = file.display();
-    let bytes = hpcpack::read_file(&name.to_string())?;
+    let bytes = read_file(&name.to_string())?;
     let refused = |error: String| Failure::failed(format!("{name}: {error}"));
     let (format, description, _) = jobs::readable(&bytes).map_err(|error| refused(error.to_string()))?;
     let spec = jobs::provisional(&description, format);
