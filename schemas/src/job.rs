@@ -42,6 +42,8 @@ pub struct JobSpec {
     pub types: Vec<JobType>,
     /// What a dialect wants back as it went in and the model has no place for, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
+    /// The dialect whose command or description it was submitted with; `None` for muster's own. It never changes.
+    pub dialect: Option<String>,
 }
 
 /// A part of a job with a launch and a request of its own. Everything that decides when and where it runs is kept by

@@ -343,6 +343,9 @@ pub struct JobView {
     /// Why its run is being stopped, if it is.
     #[serde(default)]
     pub stopping: Option<StopReason>,
+    /// The dialect whose command or description it was submitted with; `None` for muster's own.
+    #[serde(default)]
+    pub dialect: Option<String>,
 }
 
 impl JobView {

@@ -129,6 +129,7 @@ fn job() -> JobSpec {
             JobType::FrontHost("front".into()),
         ],
         attributes: [("slurm.comment".to_owned(), "x".to_owned())].into(),
+        dialect: Some("slurm".into()),
     }
 }
 

@@ -44,6 +44,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 started: run.and_then(|run| run.started),
                 task_outcomes: job.array.as_ref().map(|array| array.outcomes.keys().cloned().collect()),
                 output: None,
+                dialect: job.dialect.as_deref().map(str::to_owned),
             }
         })
         .collect()

@@ -172,6 +172,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     count("types", spec.types.len(), MAX_LIST)?;
     staging::job_types(&spec.types, spec.components.len().max(1))?;
     attributes(&spec.attributes)?;
+    dialect(spec.dialect.as_deref())?;
     bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
 }
 
@@ -211,6 +212,11 @@ fn environment(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
         no_nul("environment: a value", value)?;
     }
     Ok(())
+}
+
+/// The name of a dialect. Which there are is known where the program is put together.
+pub(crate) fn dialect(dialect: Option<&str>) -> Result<(), Refusal> {
+    dialect.map_or(Ok(()), |dialect| identifier("dialect", dialect))
 }
 
 /// Whether attributes are not too many, and their names are names.

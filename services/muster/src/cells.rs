@@ -121,6 +121,7 @@ pub mod tests {
             filtering: None,
             elastic: None,
             by_component: Vec::new(),
+            dialect: None,
         }
     }
 

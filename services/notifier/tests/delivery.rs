@@ -172,6 +172,7 @@ fn item(sink: Sink) -> NotifyItem {
         started: Some(Timestamp::now()),
         task_outcomes: None,
         output: None,
+        dialect: None,
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Nothing here does I/O or looks at a clock. Requirement ids such as HPC-J-06 are those of the dialect's specification.
 
+/// The name of this dialect in the records of jobs.
+pub const NAME: &str = "hpcpack";
+
 pub mod changes;
 pub mod codes;
 pub mod core_settings;

@@ -238,6 +238,7 @@ impl Copy {
             overlaps: true,
             // A check is over at once, and each node is to say what it has found.
             ends_on_failure: has_input,
+            dialect: Some(muster_slurm::NAME.to_owned()),
             ..StepSpec::default()
         }
     }

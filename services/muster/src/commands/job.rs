@@ -120,6 +120,7 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         ("Account", job.account.clone()),
         ("Queue", Some(job.queue.clone())),
         ("Priority", Some(job.priority.to_string())),
+        ("Dialect", job.dialect.clone()),
         ("State", Some(state)),
         ("Reason", job.reason.as_ref().map(|reason| show::with_local_times(&reason.text, &TimeZone::system()))),
         ("Message", job.filtering.as_ref().and_then(|filtering| filtering.message.clone())),

@@ -1,5 +1,6 @@
 //! What a script that `sbatch` submitted has at the end of its output if it was ended (SL-C-30).
 
+use super::variables::is_of_slurm;
 use jiff::tz::TimeZone;
 use muster_executor::Ending;
 use muster_schemas::{event::StopReason, node::LaunchOrder, time::Timestamp};
@@ -7,7 +8,9 @@ use muster_slurm::messages::{EndCause, end_note};
 
 /// The line; `None` if the job is not one of Slurm's, or ended for another reason.
 pub fn note(order: &LaunchOrder, ending: Ending, at: Timestamp) -> Option<String> {
-    order.environment.get("SLURM_SUBMIT_HOST")?;
+    if !is_of_slurm(order) {
+        return None;
+    }
     let cause = match ending {
         Ending::Walltime | Ending::Ordered(StopReason::Walltime) => EndCause::TimeLimit,
         Ending::Ordered(StopReason::Cancelled | StopReason::CancelledAtOnce) => EndCause::Cancelled,

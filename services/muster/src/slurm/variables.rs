@@ -57,13 +57,21 @@ pub fn process_id_variable(order: &LaunchOrder) -> Option<&'static str> {
 
 /// The soft limits of what Slurm's commands launch: those of the command (SL-E-13).
 pub fn soft_limits(order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
+    if !is_of_slurm(order) {
+        return Vec::new();
+    }
     let known = environment::soft_limits(&order.environment);
     known.into_iter().filter_map(|limit| Some((resource(limit.resource)?, limit.most))).collect()
 }
 
+/// Whether a command of Slurm has submitted or launched it.
+pub(super) fn is_of_slurm(order: &LaunchOrder) -> bool {
+    order.dialect.as_deref() == Some(muster_slurm::NAME)
+}
+
 fn is_of_sbatch(order: &LaunchOrder) -> bool {
     let is_script = order.step.0 == 0 && matches!(order.launch.program, Program::Script { .. });
-    is_script && order.environment.contains_key("SLURM_SUBMIT_HOST")
+    is_script && is_of_slurm(order)
 }
 
 fn facts(order: &LaunchOrder) -> JobFacts {

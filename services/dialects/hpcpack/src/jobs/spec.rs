@@ -29,7 +29,7 @@ pub fn provisional(description: &JobDescription, format: Format) -> JobSpec {
         min: 1,
         max: 1,
     });
-    let mut spec = JobSpec::default();
+    let mut spec = JobSpec { dialect: Some(crate::NAME.to_owned()), ..JobSpec::default() };
     spec.attributes.insert(FORMAT_ATTRIBUTE.to_owned(), format.word().to_owned());
     take_properties(&mut spec, &values, "");
     let alternatives = demand::alternatives(&values, size).unwrap_or_default();

@@ -169,6 +169,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
         types: types(leader, staged),
         attributes,
+        dialect: Some(crate::NAME.to_owned()),
         ..JobSpec::default()
     })
 }

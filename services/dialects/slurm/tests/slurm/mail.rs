@@ -31,6 +31,7 @@ fn item(occasion: Occasion, outcome: Option<Outcome>) -> NotifyItem {
         started: Some(started),
         task_outcomes: None,
         output: None,
+        dialect: None,
     }
 }
 
