@@ -228,7 +228,7 @@ pub(crate) fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Re
 
 fn notification(notification: &Notification) -> Result<(), Refusal> {
     match &notification.sink {
-        Sink::Mail(address) | Sink::MailAs { address, .. } => {
+        Sink::Mail(address) => {
             let wrong = |why| format!("notifications.sink.mail: the address `{}` {why}", shown(address));
             address::check(address).or_else(|why| invalid(wrong(why)))
         }

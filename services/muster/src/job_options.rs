@@ -357,7 +357,7 @@ impl JobOptions {
     fn notifications(&self) -> Vec<Notification> {
         let mails = self.mail.iter().map(|address| Sink::Mail(address.clone()));
         let sinks = mails.chain(self.notify.iter().cloned());
-        sinks.map(|sink| Notification { on: self.notify_on.clone(), sink }).collect()
+        sinks.map(|sink| Notification { on: self.notify_on.clone(), sink, spares_cancelled: false }).collect()
     }
 
     fn requeue_policy(&self) -> RequeuePolicy {

@@ -6,6 +6,7 @@ mod commands;
 mod complete;
 mod config;
 mod descriptions;
+mod dialects;
 mod examples;
 mod job_options;
 mod job_table;
@@ -15,7 +16,6 @@ mod policies;
 mod records;
 mod roles;
 mod script;
-mod slurm;
 #[cfg(test)]
 mod testing;
 mod whole_file;
@@ -23,6 +23,7 @@ mod wrong_line;
 
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
+use dialects::DIALECTS;
 use muster_cli::{
     allocator::Allocator,
     connection, exit,
@@ -54,11 +55,7 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
         if let Some(status) = link() {
             leave_at_once(status);
         }
-        muster_executor::add_variables(slurm::variables);
-        muster_executor::add_process_id(slurm::process_id_variable);
-        muster_executor::set_soft_limits(slurm::soft_limits);
-        muster_executor::set_end_note(slurm::end_note);
-        muster_executor::serve_shims_if_asked();
+        muster_executor::serve_shims_if_asked(DIALECTS);
         muster_filter_runner::supervise_filters_if_asked();
         muster_notifier::supervise_commands_if_asked();
         if is_submission() {

@@ -9,6 +9,7 @@ pub mod changes;
 pub mod codes;
 pub mod core_settings;
 pub mod description;
+mod dialect;
 pub mod hold;
 pub mod jobs;
 pub mod options;
@@ -22,3 +23,5 @@ pub mod stored_template;
 pub mod tasks;
 pub mod template;
 mod xml;
+
+pub use dialect::HpcPack;

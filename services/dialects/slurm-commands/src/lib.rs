@@ -26,7 +26,6 @@ mod submission;
 mod update;
 
 pub use clusters::CLUSTERS;
-pub use limits::resource;
 pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
 
 use muster_cli::{connection::ConnectionOptions, stderr_line};

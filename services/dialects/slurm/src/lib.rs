@@ -9,6 +9,7 @@ pub const NAME: &str = "slurm";
 pub mod accounts;
 pub mod attributes;
 pub mod burst_buffer;
+mod dialect;
 pub mod duration;
 pub mod environment;
 pub mod features;
@@ -29,3 +30,5 @@ pub mod show;
 pub mod size;
 pub mod steps;
 pub mod words;
+
+pub use dialect::Slurm;

@@ -410,7 +410,7 @@ impl ComponentExtras {
         self.dependencies.iter_mut().flatten().chain(&mut self.before)
     }
 
-    /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own (PBS `on`).
+    /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own.
     pub(crate) fn counts_before(&self) -> bool {
         self.dependencies
             .iter()

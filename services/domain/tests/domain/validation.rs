@@ -4,7 +4,7 @@ use crate::support::*;
 use muster_schemas::{
     command::{Command, JobSelection, RefusalCode},
     event::JobChange,
-    job::{ArraySpec, Checkpoint, JobSpec, MailWords, Notification, Program, Sink},
+    job::{ArraySpec, Checkpoint, JobSpec, Notification, Program, Sink},
     resources::{Count, IndexSet, Level, LevelCount, Memory, NodeFilter, Per, Request},
 };
 
@@ -68,14 +68,12 @@ fn values_that_no_process_could_have() {
 /// F0: an address is a word of the argument list of a mail program, so it may be no option and nothing else but an address.
 #[test]
 fn mail_goes_to_addresses_and_login_names_only() {
-    let to = |sink: Sink| vec![Notification { on: Vec::new(), sink }];
+    let to = |sink: Sink| vec![Notification { on: Vec::new(), sink, spares_cancelled: false }];
     for address in
         ["--exec=!id>/tmp/ran@x", "-oQ", "a b", "a@b c", "a@b\n", "|id@x", "/etc/passwd@x", "a'b@x", "", "a@"]
     {
         let own = to(Sink::Mail(address.into()));
         refused(|spec| spec.notifications = own.clone(), "notifications.sink.mail: ");
-        let slurm = to(Sink::MailAs { address: address.into(), words: MailWords::Slurm });
-        refused(|spec| spec.notifications = slurm.clone(), "notifications.sink.mail: ");
     }
     for address in ["ada", "ada.l-2_x", "ada@example.org", "ada+jobs@localhost"] {
         let mut spec = job(1, 1);

@@ -102,7 +102,7 @@ fn take_properties(spec: &mut JobSpec, values: &JobAttributes, owner: &str) {
     let address = address.unwrap_or_else(|| owner.to_owned());
     spec.notifications = match on.is_empty() || address.is_empty() {
         true => Vec::new(),
-        false => vec![Notification { on, sink: Sink::Mail(address) }],
+        false => vec![Notification { on, sink: Sink::Mail(address), spares_cancelled: false }],
     };
 }
 

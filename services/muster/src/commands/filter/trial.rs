@@ -5,7 +5,8 @@ use super::read;
 use crate::{
     cli::{ConnectionOptions, FilterTestOptions, QueryOptions},
     config,
-    descriptions::Dialect,
+    descriptions::SiteDescriptions,
+    dialects::DIALECTS,
     exit::{CommandResult, Failure, Status},
 };
 use muster_cli::stderr_line;
@@ -43,7 +44,9 @@ pub fn test(connection: &ConnectionOptions, options: &FilterTestOptions) -> Comm
     let told = described(&options.job, trial.kind, template)?;
     let call = trial.call(&told);
     let answer = run(loaded.configuration.filter_runner, &call)?;
-    let report = Dialect.judge(trial.kind, trial.action, &told, &answer).into_report(&told, answer.clone());
+    let report = SiteDescriptions { dialects: DIALECTS }
+        .judge(trial.kind, trial.action, &told, &answer)
+        .into_report(&told, answer.clone());
     print!("{}", trial.text(&report, &answer, &told));
     Ok(u8::from(!trial.passes(&report)))
 }
@@ -168,7 +171,9 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
     if kind == FilterKind::Activation {
         let named = job.template.clone().unwrap_or_else(|| "Default".into());
         let (named, default) = (Arc::new(template(&named)), template("Default"));
-        let validated = Dialect.validate(&job, &[named], Some(&default), job.submitted).map_err(refused)?;
+        let validated = SiteDescriptions { dialects: DIALECTS }
+            .validate(&job, &[named], Some(&default), job.submitted)
+            .map_err(refused)?;
         let component = validated.spec.components.first();
         let alternative = component.and_then(|component| component.alternatives.first());
         job.walltime_seconds = alternative.and_then(|alternative| alternative.walltime_seconds);
@@ -179,7 +184,7 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
         job.spec = Arc::new(validated.spec);
         (job.is_entering, job.is_as_received) = (false, false);
     }
-    Dialect.describe(&job).map_err(refused)
+    SiteDescriptions { dialects: DIALECTS }.describe(&job).map_err(refused)
 }
 
 fn priority(spec: &JobSpec) -> i64 {
