@@ -59,6 +59,8 @@ fn values_that_no_process_could_have() {
     refused(|spec| spec.working_directory = "/a\0b".into(), "NUL");
     refused(|spec| spec.name = "a\nb".into(), "U+000A");
     refused(|spec| spec.umask = Some(0o1000), "umask");
+    refused(|spec| spec.dialect = Some(String::new()), "dialect: is empty");
+    refused(|spec| spec.dialect = Some("a b".into()), "dialect: `a b`");
     refused(|spec| spec.components[0].launch.program = Program::Tasks { argv: Vec::new() }, "names no command");
     let no_interpreter = Program::Script { text: "echo".into(), args: Vec::new() };
     refused(|spec| spec.components[0].launch.program = no_interpreter.clone(), "interpreter");

@@ -39,6 +39,20 @@ fn a_job_is_of_the_dialect_that_submitted_it_whatever_it_inherits() {
     assert_eq!(system.read("ended"), "ready\n");
 }
 
+/// SL-E-13: a step that `srun` launches is Slurm's, also in a job that is not: its tasks have the limits and variables of one.
+#[test]
+fn a_step_is_of_the_dialect_that_launched_it() {
+    let site = Site::start();
+    let system = &site.system;
+    let srun = system.path("bin/srun").display().to_string();
+    let step = format!("{srun} --jobid=$MUSTER_JOB_ID -n1 sh -c 'ulimit -S -n; env | grep ^SLURM_'");
+    system.write("job.sh", &format!("#!/bin/sh\nenv | grep -c ^SLURM_\nulimit -S -n 77\n{step}\n"));
+    system.ok(&["submit", "--wait", "-o", "said", "job.sh"]);
+    let said = system.read("said");
+    assert_eq!(said.lines().take(2).collect::<Vec<_>>(), ["0", "77"], "{said}");
+    assert!(count_of_slurm(&said) > 25, "{said}");
+}
+
 /// A job says whose it is, in every form of the list.
 #[test]
 fn a_job_shows_its_dialect() {
