@@ -59,7 +59,7 @@ fn decimal(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// A point in the past, for `--at`: what [`parse_when`] takes, where a clock time is the last such moment.
+/// A point in the past, for `--at`: what `parse_when` takes, where a clock time is the last such moment.
 pub fn parse_past(text: &str) -> Result<Timestamp, String> {
     parse_when(text, &Zoned::now(), Lean::Past)
 }
@@ -76,7 +76,7 @@ pub fn parse_deadline(text: &str) -> Result<Timestamp, String> {
     if time < Timestamp::now() { Err(format!("`{}` has passed already", shorten(text))) } else { Ok(time) }
 }
 
-/// A point in the future, for `--begin`: what [`parse_when`] takes, where a clock time is the next such moment.
+/// A point in the future, for `--begin`: what `parse_when` takes, where a clock time is the next such moment.
 pub fn parse_future(text: &str) -> Result<Timestamp, String> {
     parse_when(text, &Zoned::now(), Lean::Future)
 }
