@@ -13,7 +13,7 @@ use crate::{
 use muster_schemas::{
     job::{
         self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, JobType, Launch,
-        MailWords, Notification, RequeuePolicy, Sink, WarningSignal,
+        Notification, RequeuePolicy, Sink, WarningSignal,
     },
     time::Timestamp,
 };
@@ -169,6 +169,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
         types: types(leader, staged),
         attributes,
+        dialect: Some(crate::NAME.to_owned()),
         ..JobSpec::default()
     })
 }
@@ -342,9 +343,9 @@ fn notifications(caller: &Caller, leader: &Settings) -> Vec<Notification> {
     }
     let named = leader.text("mail-user").filter(|user| !user.is_empty());
     let to = named.map_or_else(|| (caller.names.user)(caller.uid), str::to_owned);
-    let sink = |address: &str| Sink::MailAs { address: address.to_owned(), words: MailWords::Slurm };
+    let sink = |address: &str| Sink::Mail(address.to_owned());
     let addresses = to.split(',').map(str::trim).filter(|address| !address.is_empty());
-    addresses.map(|address| Notification { on: on.clone(), sink: sink(address) }).collect()
+    addresses.map(|address| Notification { on: on.clone(), sink: sink(address), spares_cancelled: true }).collect()
 }
 
 fn requeues(leader: &Settings, rules: &Rules) -> bool {
