@@ -30,15 +30,14 @@ pub(super) fn check_folder(folder: &Path) -> Result<bool, LogError> {
     Ok(true)
 }
 
-/// Whether RocksDB can read its manifest and its write-ahead log. Files of another kind than theirs, such as pipes, it would read without end.
+/// Whether RocksDB can read its manifest and its write-ahead log. It would read pipes and endless devices without end.
 fn check_files(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
     let is_read = |name: &&OsString| {
         let name = name.to_string_lossy();
         name.starts_with("MANIFEST") || (name.ends_with(".log") && name.len() > 4)
     };
-    let is_file = |name: &OsString| folder.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
-    let is_one = |name: &&OsString| *name == "CURRENT" || is_read(name);
-    if let Some(name) = names.iter().filter(is_one).find(|name| !is_file(name)) {
+    let is_file = |name: &OsString| std::fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file());
+    if let Some(name) = names.iter().find(|name| !is_file(name)) {
         let detail = format!("its file {} is no regular file", name.display());
         return Err(LogError::Damaged { folder: folder.to_owned(), detail });
     }
