@@ -85,7 +85,7 @@ def split_varint(data):
 
 def sealed(body):
     """The payload of a body: with its right length and checksum."""
-    return b"\1\1" + struct.pack("<II", len(body), zlib.crc32(body)) + body
+    return b"\2\1" + struct.pack("<II", len(body), zlib.crc32(body)) + body
 
 
 def body(payload):

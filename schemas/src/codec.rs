@@ -3,7 +3,7 @@
 //! A payload is a header and a body:
 //!
 //! ```text
-//! byte 0      codec id: 1 = bincode 2, standard configuration
+//! byte 0      codec id: 2 = blocks of bincode's numbers, texts and lists (see below)
 //! byte 1      schema version
 //! bytes 2-5   length of the body, little endian
 //! bytes 6-9   CRC-32 of the body, little endian
@@ -12,11 +12,25 @@
 //!
 //! The checksum is what finds damage: a damaged body mostly still decodes, to something else. Decoding is limited in
 //! size, must consume the whole body, and never panics.
+//!
+//! # Shapes that grow
+//!
+//! A body has every struct as a block of a known length (`codec/framed.rs`). Fields are added at the end of a struct or of a variant
+//! with named fields, and variants at the end of an enum: that is all there is to do. What is not there is read as zeros: `None`,
+//! 0, `false`, an empty text or list, the first variant. So a new field must mean "as before" when it is zero; where zero means
+//! something else it is an `Option`. Fields are never taken away, moved or given another type, and are never skipped now and
+//! then (`skip_serializing_if`): encoding refuses that.
+//!
+//! A change that is none of these gets a new [`SCHEMA_VERSION`]. Then the types of the version before are copied to a module
+//! `stored::vN`, each with a `From` into that of today, and [`decode`] reads a body by the version in its header.
 
+mod framed;
+
+use framed::Failure;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The only codec there is yet.
-const CODEC_BINCODE: u8 = 1;
+/// The only codec there is.
+const CODEC_FRAMED: u8 = 2;
 /// The newest schema version. Older ones are upcast in [`decode`] once there are any.
 pub const SCHEMA_VERSION: u8 = 1;
 /// Bytes of a header.
@@ -62,20 +76,22 @@ pub enum CodecError {
     Unencodable(String),
 }
 
-fn config() -> impl bincode::config::Config {
-    bincode::config::standard().with_limit::<MAX_BODY_BYTES>()
+impl CodecError {
+    fn unencodable(failure: Failure) -> Self {
+        Self::Unencodable(failure.to_string())
+    }
 }
 
 /// Appends the payload of a value to a buffer that can be used again and again.
 ///
 /// # Errors
-/// [`CodecError::Unencodable`] if the value is larger than [`MAX_BODY_BYTES`]; the buffer is then as before.
+/// [`CodecError::Unencodable`] if the value is larger than [`MAX_BODY_BYTES`], or is not of a type that can be stored; the buffer is
+/// then as before.
 pub fn encode_into<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = buffer.len();
-    buffer.extend_from_slice(&[CODEC_BINCODE, SCHEMA_VERSION, 0, 0, 0, 0, 0, 0, 0, 0]);
-    let encoded = bincode::serde::encode_into_std_write(value, buffer, config());
-    let encoded = encoded.map_err(|error| CodecError::Unencodable(error.to_string()));
-    encoded.and_then(|_| seal(buffer, start)).inspect_err(|_| buffer.truncate(start))
+    buffer.extend_from_slice(&[CODEC_FRAMED, SCHEMA_VERSION, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let encoded = framed::encode(value, buffer).map_err(CodecError::unencodable);
+    encoded.and_then(|()| seal(buffer, start)).inspect_err(|_| buffer.truncate(start))
 }
 
 /// Writes length and checksum of the body into the header at `start`; the body goes to the end of the buffer.
@@ -100,7 +116,7 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(buffer)
 }
 
-/// Encodes a value whose first field is a list, item by item: the payload is that of the whole value, which is never in
+/// Encodes a struct whose first field is a list, item by item: the payload is that of the whole struct, which is never in
 /// memory.
 #[derive(Debug, Default)]
 pub struct ListEncoder {
@@ -114,46 +130,36 @@ impl ListEncoder {
     /// # Errors
     /// [`CodecError::Unencodable`] if the list is larger than [`MAX_BODY_BYTES`].
     pub fn push<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), CodecError> {
-        self.append(item)?;
+        framed::encode_item(item, &mut self.bytes).map_err(CodecError::unencodable)?;
         self.items += 1;
-        Ok(())
-    }
-
-    fn append<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CodecError> {
-        let encoded = bincode::serde::encode_into_std_write(value, &mut self.bytes, config());
-        encoded.map_err(|error| CodecError::Unencodable(error.to_string()))?;
         match self.bytes.len() {
             0..=MAX_BODY_BYTES => Ok(()),
             bytes => Err(CodecError::Unencodable(format!("{bytes} bytes, more than {MAX_BODY_BYTES}"))),
         }
     }
 
-    /// The payload of the value that has the list and, behind it, the fields of a tuple.
+    /// The payload of the struct that has the list and, behind it, the fields of another struct.
     ///
     /// # Errors
     /// As [`encode_into`].
     pub fn finish<T: Serialize>(mut self, rest: &T) -> Result<Vec<u8>, CodecError> {
-        self.append(rest)?;
+        framed::encode(rest, &mut self.bytes).map_err(CodecError::unencodable)?;
         let mut buffer = Vec::with_capacity(self.bytes.len() + 2 * HEADER_BYTES);
         encode_into(&self.items, &mut buffer)?;
+        if self.bytes.is_empty() {
+            // A struct of zeros has no bytes.
+            buffer.truncate(HEADER_BYTES);
+        }
         buffer.extend_from_slice(&self.bytes);
         seal(&mut buffer, 0)?;
         Ok(buffer)
     }
 }
 
-/// BLAKE3 digest of the bytes of a value, without a header and whatever its size. Equal bytes mean equal values.
+/// BLAKE3 digest of the body of a value, whatever its size. Equal bytes mean equal values.
 pub fn digest<T: Serialize + ?Sized>(value: &T) -> [u8; 32] {
-    let mut hasher = std::io::BufWriter::with_capacity(64 << 10, blake3::Hasher::new());
-    let encoded = bincode::serde::encode_into_std_write(value, &mut hasher, bincode::config::standard());
-    // Writing to a hasher cannot fail, and no type of ours has a form that the encoder refuses.
-    encoded.expect("every stored type can be encoded");
-    *hasher
-        .into_inner()
-        .map_err(std::io::IntoInnerError::into_error)
-        .expect("a hasher takes all bytes")
-        .finalize()
-        .as_bytes()
+    // No type of ours has a form that the encoder refuses.
+    *framed::digest(value).expect("every stored type can be encoded").as_bytes()
 }
 
 /// The first payload of the input, and what is behind it.
@@ -174,7 +180,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
         return Err(CodecError::CutShort { have: bytes.len(), want: HEADER_BYTES });
     };
-    if header[0] != CODEC_BINCODE || header[1] != SCHEMA_VERSION {
+    if header[0] != CODEC_FRAMED || header[1] != SCHEMA_VERSION {
         return Err(CodecError::UnknownVersion { codec: header[0], version: header[1] });
     }
     let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -189,10 +195,5 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if found != expected {
         return Err(CodecError::Damaged { found, expected });
     }
-    let (value, used) =
-        bincode::serde::decode_from_slice(rest, config()).map_err(|error| CodecError::Malformed(error.to_string()))?;
-    if used != rest.len() {
-        return Err(CodecError::Malformed(format!("{} bytes left over", rest.len() - used)));
-    }
-    Ok(value)
+    framed::decode(rest).map_err(|failure| CodecError::Malformed(failure.to_string()))
 }

@@ -119,7 +119,7 @@ pub enum OrderKey {
 
 /// Whether and how jobs go around one that waits for resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(remote = "Self", default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Backfill {
     /// What is promised to jobs that wait.
     pub mode: BackfillMode,

@@ -397,7 +397,7 @@ fn every_kind_of_event_has_a_sample_and_a_name() {
         assert_eq!(usize::from(bytes[codec::HEADER_BYTES]), at, "{:?} is not in its place", event.kind_verb());
     }
     let one_more = [
-        &[1, codec::SCHEMA_VERSION, 1, 0, 0, 0],
+        &[2, codec::SCHEMA_VERSION, 1, 0, 0, 0],
         &crc32fast::hash(&[events().len() as u8]).to_le_bytes()[..],
         &[events().len() as u8],
     ]

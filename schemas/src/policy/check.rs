@@ -164,7 +164,7 @@ impl Faults {
     }
 
     fn components_of_queue(&mut self, place: &str, backfill: &Backfill, of_policy: Components) {
-        if !backfill.components.is_unset() {
+        if backfill.components != Components::default() {
             let message =
                 "expected none in a queue: jobs can have components in several, so [backfill] says it for all";
             self.add(&format!("{place}.components"), message.into());

@@ -32,21 +32,21 @@ use muster_schemas::{
 impl State {
     /// The state after one more record.
     pub fn apply(&mut self, record: &Record) {
-        self.core.sequence = record.sequence;
-        self.core.time = self.core.time.max(record.time);
+        self.sequence = record.sequence;
+        self.time = self.time.max(record.time);
         self.apply_event(record);
         self.refresh_tasks(record);
         self.forget_finished();
     }
 
     fn apply_event(&mut self, record: &Record) {
-        let now = self.core.time;
+        let now = self.time;
         match &record.event {
             Event::ClusterInitialised { cluster_id, public_key } => self.initialised(cluster_id.0, *public_key),
             Event::SettingsChanged { settings } => self.settings_changed(settings, record.sequence),
             Event::QueueSet { queue } => self.queue_set(queue),
             Event::QueueRemoved { name } => {
-                self.core.queues.remove(name.as_str());
+                self.queues.remove(name.as_str());
             }
             Event::LicenceSet { name, total } => self.licence_set(name, *total),
             Event::NodeAdded { node, spec } => self.node_added(*node, spec, now),
@@ -85,8 +85,8 @@ impl State {
             Event::StepNodeEnded { run, step, node, exit, .. } => self.step_part_ended(*run, *step, *node, exit),
             Event::StepEnded { job, run, step, .. } => self.step_ended(*job, *run, *step, now),
             Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
-            Event::RangeArchived { last, .. } => self.core.archived = self.core.archived.max(*last),
-            Event::RunNumbersRaised { next } => self.core.next_run = self.core.next_run.max(next.0),
+            Event::RangeArchived { last, .. } => self.archived = self.archived.max(*last),
+            Event::RunNumbersRaised { next } => self.next_run = self.next_run.max(next.0),
             Event::JobNumbersSet { first } => self.job_numbers_set(*first),
             Event::PolicySet { policy } => self.policy_set(policy),
             Event::ReservationSet { reservation } => self.reservation_set(reservation),
@@ -168,7 +168,7 @@ impl State {
 
     /// Changes a job, if there is one, and keeps the index in step.
     fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
-        if let Some(job) = self.core.jobs.get_mut(&id) {
+        if let Some(job) = self.jobs.get_mut(&id) {
             let before = JobKeys::of(job);
             let load_before = Submitted::load(&self.accounts, job);
             let name = job.name.clone();
@@ -203,7 +203,7 @@ impl State {
         }
         let id = job.id;
         let is_staged = job.staging.is_some();
-        self.core.jobs.insert(id, Box::new(job));
+        self.jobs.insert(id, Box::new(job));
         if is_staged {
             self.refresh_staging(id);
         }
@@ -211,7 +211,7 @@ impl State {
 
     /// Takes a job out.
     fn remove_job(&mut self, id: JobId) {
-        let Some(job) = self.core.jobs.remove(&id) else { return };
+        let Some(job) = self.jobs.remove(&id) else { return };
         self.index.remove_job(&job);
         if let Some(load) = Submitted::load(&self.accounts, &job) {
             self.index.submitted.subtract(&self.accounts, &load);
@@ -220,14 +220,14 @@ impl State {
             self.altered.attributes.remove(&id);
         }
         for component in &job.components {
-            self.core.shapes.give_back(&component.shape);
+            self.shapes.give_back(&component.shape);
         }
         self.forget_numbers(id.number);
     }
 
     /// Changes a run, if there is one, and keeps the index in step.
     fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
-        if let Some(run) = self.core.runs.get_mut(&id) {
+        if let Some(run) = self.runs.get_mut(&id) {
             let before = run.due();
             change(run);
             self.index.move_run(id, before, run.due());
@@ -237,7 +237,7 @@ impl State {
     /// Finished jobs leave the state when they are old enough. One that waiting jobs depend on, or whose filters have not
     /// all taken back what they did, stays for as long again.
     fn forget_finished(&mut self) {
-        let now = self.core.time;
+        let now = self.time;
         while let Some((time, id)) = self.index.retention.first().copied()
             && time < now
         {

@@ -166,7 +166,7 @@ fn numbers(state: &State) -> Result<(), String> {
         ensure(after <= state.next_job_number(), || {
             format!("array {array}: numbers of its tasks would be given again")
         })?;
-        let between = state.core.jobs.range(JobId::job(array + 1)..JobId::job(after)).next();
+        let between = state.jobs.range(JobId::job(array + 1)..JobId::job(after)).next();
         ensure(between.is_none(), || format!("array {array}: job {between:?} has a number of its tasks"))?;
     }
     let from = state.task_numbers_from().unwrap_or(u64::MAX);

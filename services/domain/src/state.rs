@@ -20,7 +20,6 @@ pub mod run;
 pub mod sessions;
 pub mod shape;
 pub mod staging;
-mod stored;
 pub(crate) mod task;
 pub mod tasks;
 
@@ -41,7 +40,6 @@ pub use task::Task;
 pub use tasks::{Elastic, Ending, RunningTask, TaskBook};
 
 use altered::Altered;
-use components::SingleEnds;
 use filtering::FilterState;
 use index::Index;
 use muster_schemas::{
@@ -56,35 +54,17 @@ use muster_schemas::{
 };
 use names::PastNames;
 use numbers::Numbers;
-use planning::{Additions, Further, Planning};
+use planning::Planning;
 use pool::Pool;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
 use staging::Staging;
 use std::{borrow::Cow, collections::BTreeMap, ops::Bound, sync::Arc};
 
-/// The cluster after some record of its log.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct State {
-    pub(crate) core: Core,
-    pub(crate) planning: Planning,
-    pub(crate) filters: FilterState,
-    pub(crate) scheduling: Arc<SchedulingSettings>,
-    pub(crate) rebalanced: Option<Timestamp>,
-    pub(crate) sessions: Sessions,
-    pub(crate) staging: Staging,
-    pub(crate) passes: Arc<BackfillPasses>,
-    pub(crate) accounts: Accounts,
-    pub(crate) altered: Altered,
-    pub(crate) numbers: Numbers,
-    pub(crate) index: Index,
-    pub(crate) pools: Pools,
-}
-
-/// What cannot be derived from anything else: this is what a snapshot holds and a digest covers. Its shape is that of the
-/// first release; what has come since is in [`Additions`].
+/// The cluster after some record of its log. It is stored as it is, but for what is derived from it: new fields go before the
+/// index, each of them nothing until it is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Core {
+pub struct State {
     pub(crate) sequence: Sequence,
     pub(crate) time: Timestamp,
     pub(crate) cluster: Option<ClusterIdentity>,
@@ -101,6 +81,20 @@ pub(crate) struct Core {
     pub(crate) unfinished_jobs: u64,
     pub(crate) runs: BTreeMap<RunId, Box<Run>>,
     pub(crate) next_run: u64,
+    pub(crate) planning: Planning,
+    pub(crate) filters: FilterState,
+    pub(crate) scheduling: Arc<SchedulingSettings>,
+    pub(crate) rebalanced: Option<Timestamp>,
+    pub(crate) sessions: Sessions,
+    pub(crate) staging: Staging,
+    pub(crate) passes: Arc<BackfillPasses>,
+    pub(crate) accounts: Accounts,
+    pub(crate) altered: Altered,
+    pub(crate) numbers: Numbers,
+    #[serde(skip)]
+    pub(crate) index: Index,
+    #[serde(skip)]
+    pub(crate) pools: Pools,
 }
 
 /// Whose log it is.
@@ -138,17 +132,17 @@ impl State {
 
     /// The last record that it includes.
     pub fn sequence(&self) -> Sequence {
-        self.core.sequence
+        self.sequence
     }
 
     /// The time of that record.
     pub fn time(&self) -> Timestamp {
-        self.core.time
+        self.time
     }
 
     /// Whose log it is; `None` before the first record.
     pub fn cluster(&self) -> Option<&ClusterIdentity> {
-        self.core.cluster.as_ref()
+        self.cluster.as_ref()
     }
 
     /// Whether the actor may do everything: `root`, the administrators of the settings, the ledger itself.
@@ -162,7 +156,7 @@ impl State {
 
     /// The settings of the cluster.
     pub fn settings(&self) -> &ClusterSettings {
-        &self.core.settings
+        &self.settings
     }
 
     /// The configuration that is in force.
@@ -180,37 +174,37 @@ impl State {
 
     /// Records up to and including this were moved to archive files.
     pub fn archived(&self) -> Sequence {
-        self.core.archived
+        self.archived
     }
 
     /// All queues, by name.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = &Queue> {
-        self.core.queues.values()
+        self.queues.values()
     }
 
     /// A queue.
     pub fn queue(&self, name: &str) -> Option<&Queue> {
-        self.core.queues.get(name)
+        self.queues.get(name)
     }
 
     /// All floating licences, by name.
     pub fn licences(&self) -> impl ExactSizeIterator<Item = (&str, &Licence)> {
-        self.core.licences.iter().map(|(name, licence)| (name.as_str(), licence))
+        self.licences.iter().map(|(name, licence)| (name.as_str(), licence))
     }
 
     /// A floating licence.
     pub fn licence(&self, name: &str) -> Option<&Licence> {
-        self.core.licences.get(name)
+        self.licences.get(name)
     }
 
     /// All nodes, by number.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
-        self.core.nodes.values()
+        self.nodes.values()
     }
 
     /// A node.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
-        self.core.nodes.get(&id)
+        self.nodes.get(&id)
     }
 
     /// The node of this name.
@@ -268,12 +262,12 @@ impl State {
 
     /// All jobs that the state still knows, by id: jobs, arrays, and tasks that have been started at least once.
     pub fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
-        self.core.jobs.values().inspect(|_| looks::note()).map(Box::as_ref)
+        self.jobs.values().inspect(|_| looks::note()).map(Box::as_ref)
     }
 
     /// The jobs with larger ids than this one, in order of their ids; all of them without one.
     pub fn jobs_after(&self, after: Option<JobId>) -> impl Iterator<Item = &Job> {
-        self.core.jobs.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)).map(|(_, job)| {
+        self.jobs.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)).map(|(_, job)| {
             looks::note();
             &**job
         })
@@ -294,7 +288,7 @@ impl State {
     /// A job, an array, or a task that has been started at least once.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         looks::note();
-        self.core.jobs.get(&id).map(Box::as_ref)
+        self.jobs.get(&id).map(Box::as_ref)
     }
 
     /// The names of the nodes that could not be prepared for a job, and that it does not get again (HPC-J-22).
@@ -305,7 +299,7 @@ impl State {
 
     /// The job one of whose components has this number: components have consecutive numbers from the job's own on.
     pub fn job_of_component(&self, number: u64) -> Option<&Job> {
-        let (_, before) = self.core.jobs.range(..=JobId::job(number)).next_back()?;
+        let (_, before) = self.jobs.range(..=JobId::job(number)).next_back()?;
         let job = self.job(before.id.whole())?;
         (number - job.id.number < job.components.len() as u64).then_some(job)
     }
@@ -313,32 +307,32 @@ impl State {
     /// An array together with its tasks that have been started at least once, by index; a plain job alone.
     pub fn job_with_tasks(&self, number: u64) -> impl Iterator<Item = &Job> {
         let range = JobId::job(number)..=JobId::task(number, u32::MAX);
-        self.core.jobs.range(range).map(|(_, job)| job.as_ref())
+        self.jobs.range(range).map(|(_, job)| job.as_ref())
     }
 
     /// How many jobs are not over; an array counts as one.
     pub fn unfinished_jobs(&self) -> u64 {
-        self.core.unfinished_jobs
+        self.unfinished_jobs
     }
 
     /// The number that the next run gets.
     pub fn next_run(&self) -> RunId {
-        RunId(self.core.next_run.max(1))
+        RunId(self.next_run.max(1))
     }
 
     /// All runs that hold resources, by number.
     pub fn runs(&self) -> impl ExactSizeIterator<Item = &Run> {
-        self.core.runs.values().map(Box::as_ref)
+        self.runs.values().map(Box::as_ref)
     }
 
     /// A run that holds resources.
     pub fn run(&self, id: RunId) -> Option<&Run> {
-        self.core.runs.get(&id).map(Box::as_ref)
+        self.runs.get(&id).map(Box::as_ref)
     }
 
     /// The shapes in use.
     pub fn shapes(&self) -> &Shapes {
-        &self.core.shapes
+        &self.shapes
     }
 
     /// The jobs that only wait for resources, in order of arrival (time queued, then number): their gates are open, the
@@ -398,83 +392,6 @@ impl State {
         let closure = self.index.closures_due.first().map(|(time, _)| *time);
         let kept = self.sessions.kept.values().map(|kept| kept.until).min();
         self.index.due.first().map(|(time, _)| *time).into_iter().chain(reservation).chain(closure).chain(kept).min()
-    }
-
-    /// What there is beyond the core.
-    pub(crate) fn additions(&self) -> Additions {
-        let closed = self.nodes().filter(|node| !node.closures.is_empty());
-        let slot = |job: &Job| Some((job.id, (**job.slot.as_ref()?).clone()));
-        Additions {
-            planning: self.planning.clone(),
-            closures: closed.map(|node| (node.id, node.closures.clone())).collect(),
-            slots: self.jobs().filter_map(slot).collect(),
-            predictions: self.jobs().filter_map(|job| Some((job.id, job.predicted_start?))).collect(),
-        }
-    }
-
-    /// What there is beyond the core and its additions.
-    pub(crate) fn further(&self) -> Further {
-        let filtering = |job: &Job| Some((job.id, (**job.filtering.as_ref()?).clone()));
-        let tasks = |job: &Job| Some((job.id, (**job.tasks.as_ref()?).clone()));
-        Further {
-            filters: self.filters.clone(),
-            scheduling: self.scheduling.clone(),
-            rebalanced: self.rebalanced,
-            filtering: self.jobs().filter_map(filtering).collect(),
-            tasks: self.jobs().filter_map(tasks).collect(),
-        }
-    }
-
-    /// The components of jobs that were ended alone.
-    pub(crate) fn single_ends(&self) -> SingleEnds {
-        let ends = |job: &Job| Some((job.id, (**job.single_ends.as_ref()?).clone()));
-        SingleEnds { jobs: self.jobs().filter_map(ends).collect() }
-    }
-
-    /// Puts back the components that were ended alone.
-    pub(crate) fn restore_single_ends(&mut self, ends: SingleEnds) {
-        for (id, ends) in ends.jobs {
-            if let Some(job) = self.core.jobs.get_mut(&id) {
-                job.single_ends = Some(Box::new(ends));
-            }
-        }
-    }
-
-    /// Puts back what there was beyond the core and its additions.
-    pub(crate) fn restore_further(&mut self, further: Further) {
-        self.filters = further.filters;
-        self.scheduling = further.scheduling;
-        self.rebalanced = further.rebalanced;
-        for (id, filtering) in further.filtering {
-            if let Some(job) = self.core.jobs.get_mut(&id) {
-                job.filtering = Some(Box::new(filtering));
-            }
-        }
-        for (id, tasks) in further.tasks {
-            if let Some(job) = self.core.jobs.get_mut(&id) {
-                job.tasks = Some(Box::new(tasks));
-            }
-        }
-    }
-
-    /// Puts back what there was beyond the core.
-    pub(crate) fn restore(&mut self, additions: Additions) {
-        self.planning = additions.planning;
-        for (id, closures) in additions.closures {
-            if let Some(node) = self.core.nodes.get_mut(&id) {
-                node.closures = closures;
-            }
-        }
-        for (id, slot) in additions.slots {
-            if let Some(job) = self.core.jobs.get_mut(&id) {
-                job.slot = Some(Box::new(slot));
-            }
-        }
-        for (id, start) in additions.predictions {
-            if let Some(job) = self.core.jobs.get_mut(&id) {
-                job.predicted_start = Some(start);
-            }
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use muster_schemas::{
 
 fuzz_target!(|bytes: &[u8]| {
     let body = bytes;
-    let mut payload = vec![1, codec::SCHEMA_VERSION];
+    let mut payload = vec![2, codec::SCHEMA_VERSION];
     payload.extend((body.len() as u32).to_le_bytes());
     payload.extend(checksum(body));
     payload.extend(body);

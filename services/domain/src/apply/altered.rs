@@ -25,14 +25,14 @@ impl State {
             Actor::User(owner) => owner.user.as_str(),
             _ => "muster",
         };
-        let at = self.core.time;
-        if self.core.nodes.contains_key(&node) {
+        let at = self.time;
+        if self.nodes.contains_key(&node) {
             self.altered.nodes.insert(node, TakenOut { by: by.into(), at, is_down });
         }
     }
 
     fn job_altered(&mut self, id: JobId, change: &FurtherChange) {
-        let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         // Taken out and put in again, since a deadline is something that the job is found by.
         job.planner_reason = None;
         for (number, component) in job.components.iter_mut().enumerate() {

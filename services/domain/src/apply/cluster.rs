@@ -10,34 +10,34 @@ use std::sync::Arc;
 
 impl State {
     pub(super) fn initialised(&mut self, cluster_id: [u8; 16], public_key: [u8; 32]) {
-        self.core.cluster = Some(ClusterIdentity { cluster_id, public_key });
+        self.cluster = Some(ClusterIdentity { cluster_id, public_key });
     }
 
     pub(super) fn settings_changed(&mut self, settings: &Arc<ClusterSettings>, by: Sequence) {
-        let old = &self.core.settings.name;
+        let old = &self.settings.name;
         if *old != settings.name {
-            self.core.past_names.clusters.push((by, old.clone()));
+            self.past_names.clusters.push((by, old.clone()));
         }
-        self.core.settings = settings.clone();
+        self.settings = settings.clone();
     }
 
     pub(super) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
-        match self.core.queues.get_mut(spec.name.as_str()) {
+        match self.queues.get_mut(spec.name.as_str()) {
             Some(queue) => queue.spec = spec.clone(),
             None => {
                 let name = self.pools.text.share(spec.name.as_str());
-                self.core.queues.insert(name, Queue::new(spec.clone()));
+                self.queues.insert(name, Queue::new(spec.clone()));
             }
         }
         self.note_freed();
     }
 
     pub(super) fn licence_set(&mut self, name: &str, total: u32) {
-        let licence = self.core.licences.entry(name.to_owned()).or_default();
+        let licence = self.licences.entry(name.to_owned()).or_default();
         let is_raised = licence.total < total;
         licence.total = total;
         if licence.total == 0 && licence.used == 0 {
-            self.core.licences.remove(name);
+            self.licences.remove(name);
         }
         if is_raised {
             self.note_freed();
@@ -45,13 +45,13 @@ impl State {
     }
 
     pub(super) fn node_added(&mut self, id: NodeId, spec: &Arc<NodeSpec>, now: Timestamp) {
-        self.core.next_node = self.core.next_node.max(id.0.saturating_add(1));
+        self.next_node = self.next_node.max(id.0.saturating_add(1));
         self.index.node_names.insert(spec.name.clone(), id);
-        self.core.nodes.insert(id, Node::new(id, spec.clone(), now));
+        self.nodes.insert(id, Node::new(id, spec.clone(), now));
     }
 
     pub(super) fn node_changed(&mut self, id: NodeId, spec: &Arc<NodeSpec>) {
-        let Some(node) = self.core.nodes.get_mut(&id) else { return };
+        let Some(node) = self.nodes.get_mut(&id) else { return };
         node.free_cores = resized(&node.free_cores, node.spec.cores, spec.cores);
         node.free_gpus = resized(&node.free_gpus, gpu_count(&node.spec), gpu_count(spec));
         let used = node.spec.memory_bytes.saturating_sub(node.free_memory_bytes);
@@ -61,33 +61,33 @@ impl State {
     }
 
     pub(super) fn node_removed(&mut self, id: NodeId) {
-        if let Some(node) = self.core.nodes.remove(&id) {
+        if let Some(node) = self.nodes.remove(&id) {
             self.index.node_names.remove(&node.spec.name);
-            self.core.past_names.nodes.insert(id, node.spec.name.clone());
+            self.past_names.nodes.insert(id, node.spec.name.clone());
             self.index.move_closure(id, node.closure_due(), None);
         }
         self.altered.nodes.remove(&id);
     }
 
     pub(super) fn node_up(&mut self, id: NodeId, boot_id: &str, now: Timestamp) {
-        if let Some(node) = self.core.nodes.get_mut(&id) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             node.condition = NodeCondition::Up;
             node.condition_since = now;
             node.boot_id = boot_id.to_owned();
-            node.greeted = self.core.sequence;
+            node.greeted = self.sequence;
         }
         self.note_freed();
     }
 
     pub(super) fn node_lost(&mut self, id: NodeId, reason: &str, now: Timestamp) {
-        if let Some(node) = self.core.nodes.get_mut(&id) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             node.condition = NodeCondition::Lost(reason.to_owned());
             node.condition_since = now;
         }
     }
 
     pub(super) fn node_drained(&mut self, id: NodeId, reason: Option<&String>) {
-        if let Some(node) = self.core.nodes.get_mut(&id) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             node.drained = reason.cloned();
         }
         self.altered.nodes.remove(&id);

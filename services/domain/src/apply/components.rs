@@ -46,7 +46,7 @@ impl State {
         let run = self.job(id).and_then(|job| self.run(job.run()?));
         let placement = run.and_then(|run| run.placement.components.get(component as usize)).cloned();
         let Some(placement) = placement else { return };
-        let over = ComponentOver { at: self.core.time, placement, usage };
+        let over = ComponentOver { at: self.time, placement, usage };
         self.change_job(id, |job| {
             if let Some(end) = job.single_ends.as_mut().and_then(|ends| ends.get_mut(&component)) {
                 end.over = Some(over);

@@ -65,7 +65,7 @@ impl State {
 
     /// Brings the dependencies of a job that waits again up to date with what happened while it did not wait.
     pub(super) fn look_at_dependencies_again(&mut self, id: JobId, now: Timestamp) {
-        let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
             for condition in extras.conditions_mut() {
                 if let Some(facts) = condition.dependency.job.and_then(|target| self.facts(target)) {
@@ -95,7 +95,7 @@ impl State {
 
     /// Puts a job before those that it names in `Before...` dependencies: each of them gets the condition, turned round.
     pub(super) fn put_before_others(&mut self, id: JobId, now: Timestamp) {
-        let Some(job) = self.core.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(&id) else { return };
         let extras = job.components.iter().filter_map(|component| component.extras.as_ref());
         let turned: Vec<(JobId, Dependency)> = extras
             .flat_map(|extras| extras.dependencies.iter().flatten())

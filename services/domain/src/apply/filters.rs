@@ -18,7 +18,7 @@ const MAX_WARNINGS: usize = 100;
 
 impl State {
     pub(super) fn filters_changed(&mut self, record: &Record) {
-        let now = self.core.time;
+        let now = self.time;
         match &record.event {
             Event::JobReceived { job, owner, spec, intake } => self.job_received(*job, owner, spec, intake, record),
             Event::JobConfigured { job, spec, intake } => self.job_configured(*job, spec, intake, record),
@@ -142,12 +142,12 @@ impl State {
 
     fn chain_started(&mut self, id: JobId, spec: &Arc<ChainSpec>) {
         self.filters.last_chain = self.filters.last_chain.max(spec.number);
-        if !self.core.jobs.contains_key(&id) {
+        if !self.jobs.contains_key(&id) {
             self.materialise(id);
         }
         self.set_aside(id, spec);
         self.void_plans(id);
-        let at = (self.core.sequence, self.core.time);
+        let at = (self.sequence, self.time);
         self.change_job(id, |job| {
             let told = told(job);
             let filtering = job.filtering.get_or_insert_default();
@@ -169,7 +169,7 @@ impl State {
     pub(super) fn validation_began(&mut self, id: JobId) {
         let number = self.filters.last_chain + 1;
         self.filters.last_chain = number;
-        let at = (self.core.sequence, self.core.time);
+        let at = (self.sequence, self.time);
         let limit_seconds = self.filters.settings.submission_timeout_seconds;
         let spec = ChainSpec { number, kind: FilterKind::Submission, filters: Vec::new(), limit_seconds, offer: None };
         self.change_job(id, |job| {

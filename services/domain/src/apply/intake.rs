@@ -31,7 +31,7 @@ impl State {
 
     /// What comes with a job. It is being made until it enters.
     fn take_in(&mut self, id: JobId, intake: &Intake, record: &Record) {
-        let now = self.core.time;
+        let now = self.time;
         let template = self.pools.text.share(intake.template.as_deref().unwrap_or(DEFAULT_TEMPLATE));
         // With a description the check behind the filters says until when it is held.
         let hold = intake.hold_until.filter(|until| intake.document.is_none() && *until > now);
@@ -75,7 +75,7 @@ impl State {
         let Some(original) = self.job(id).map(|job| job.submitted_sequence) else { return };
         self.respecify(id, &validated.spec, record);
         let template = validated.template.as_deref().map(|name| self.pools.text.share(name));
-        let now = self.core.time;
+        let now = self.time;
         self.change_job(id, |job| {
             let filtering = job.filtering.get_or_insert_default();
             filtering.original.get_or_insert(original);
@@ -94,13 +94,13 @@ impl State {
 
     /// A job that waits becomes what this says. Jobs that were put behind it stay behind it.
     fn respecify(&mut self, id: JobId, spec: &JobSpec, record: &Record) {
-        let now = self.core.time;
-        let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        let now = self.time;
+        let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         self.count_job(&job, false);
         let before = job.components[0].extras.as_mut().map(|extras| std::mem::take(&mut extras.before));
         let components = spec.components.iter().map(|component| self.component(component, now)).collect();
         for replaced in std::mem::replace(&mut job.components, components) {
-            self.core.shapes.give_back(&replaced.shape);
+            self.shapes.give_back(&replaced.shape);
         }
         if let Some(before) = before.filter(|before| !before.is_empty()) {
             job.components[0].extras.get_or_insert_default().before = before;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 impl State {
     pub(super) fn job_submitted(&mut self, id: JobId, owner: &Arc<Owner>, spec: &JobSpec, record: &Record) {
-        let now = self.core.time;
+        let now = self.time;
         self.take_numbers(id, spec);
         let owner = self.pools.owners.share(owner.clone());
         let components = if spec.components.is_empty() {
@@ -58,19 +58,19 @@ impl State {
         };
         job.staging = self.new_staging(&job);
         self.count_job(&job, true);
-        self.core.unfinished_jobs += 1;
+        self.unfinished_jobs += 1;
         self.settle_dependencies(&mut job);
         self.add_job(job);
         self.put_before_others(id, now);
     }
 
     pub(super) fn component(&mut self, spec: &job::Component, now: Timestamp) -> Component {
-        let queue = spec.queue.as_deref().unwrap_or(&self.core.settings.default_queue);
+        let queue = spec.queue.as_deref().unwrap_or(&self.settings.default_queue);
         Component {
             queue: self.pools.text.share(queue),
             account: spec.account.as_deref().map(|account| self.pools.text.share(account)),
             priority: spec.priority.unwrap_or(0),
-            shape: self.core.shapes.take(&spec.alternatives),
+            shape: self.shapes.take(&spec.alternatives),
             holds: spec.holds,
             program: ProgramKind::from(&spec.launch.program),
             extras: self.component_extras(spec, now),
@@ -106,14 +106,14 @@ impl State {
             return;
         }
         for name in job.queues() {
-            if let Some(queue) = self.core.queues.get_mut(name) {
+            if let Some(queue) = self.queues.get_mut(name) {
                 queue.jobs = if more { queue.jobs + 1 } else { queue.jobs.saturating_sub(1) };
             }
         }
     }
 
     pub(super) fn holds_changed(&mut self, id: JobId, change: impl Fn(Holds) -> Holds) {
-        if self.core.jobs.contains_key(&id) {
+        if self.jobs.contains_key(&id) {
             self.change_job(id, |job| {
                 for component in &mut job.components {
                     component.holds = change(component.holds);
@@ -136,7 +136,7 @@ impl State {
     }
 
     pub(super) fn job_modified(&mut self, id: JobId, change: &JobChange, now: Timestamp) {
-        let Some(mut job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         // Taken out and put in again, since a change can touch everything that the job is found by.
         self.count_job(&job, false);
         if let Some(name) = &change.name {
@@ -205,8 +205,8 @@ impl State {
     }
 
     fn reshape(&mut self, component: &mut Component, alternatives: &[Alternative]) {
-        let shape = self.core.shapes.take(alternatives);
-        self.core.shapes.give_back(&component.shape);
+        let shape = self.shapes.take(alternatives);
+        self.shapes.give_back(&component.shape);
         component.shape = shape;
     }
 
@@ -228,7 +228,7 @@ impl State {
     }
 
     pub(super) fn job_requeued(&mut self, id: JobId, reason: StopReason, now: Timestamp) {
-        let Some(job) = self.core.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(&id) else { return };
         let queued = self.queued_again(job, reason, now);
         let was_over = job.is_finished();
         if was_over {
@@ -268,7 +268,7 @@ impl State {
 
     /// A finished job is not over any more.
     fn revive(&mut self, id: JobId) {
-        let Some(job) = self.core.jobs.get(&id).map(|job| (**job).clone()) else { return };
+        let Some(job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         match id.index {
             None => self.job_is_unfinished_again(&job),
             Some(index) => {
@@ -289,18 +289,18 @@ impl State {
 
     fn job_is_unfinished_again(&mut self, job: &Job) {
         self.count_job(job, true);
-        self.core.unfinished_jobs += 1;
+        self.unfinished_jobs += 1;
     }
 
     pub(super) fn job_finished(&mut self, id: JobId, outcome: &Outcome, now: Timestamp) {
         let forget_after = retention_from(self, now);
-        let Some(job) = self.core.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(&id) else { return };
         if job.is_finished() {
             return;
         }
         self.sessions.kept.remove(&id);
         if id.index.is_none() {
-            self.core.unfinished_jobs = self.core.unfinished_jobs.saturating_sub(1);
+            self.unfinished_jobs = self.unfinished_jobs.saturating_sub(1);
             self.uncount(id);
         }
         self.change_job(id, |job| {
@@ -326,9 +326,9 @@ impl State {
     }
 
     fn uncount(&mut self, id: JobId) {
-        let Some(job) = self.core.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(&id) else { return };
         for name in job.queues() {
-            if let Some(queue) = self.core.queues.get_mut(name) {
+            if let Some(queue) = self.queues.get_mut(name) {
                 queue.jobs = queue.jobs.saturating_sub(1);
             }
         }
@@ -356,7 +356,7 @@ impl State {
     }
 
     pub(super) fn notified(&mut self, id: JobId, of: Sequence, notification: u32) {
-        if let Some(job) = self.core.jobs.get_mut(&id) {
+        if let Some(job) = self.jobs.get_mut(&id) {
             job.notified.get_or_insert_default().insert((of, notification));
         }
     }

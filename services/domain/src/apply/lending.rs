@@ -21,7 +21,7 @@ impl State {
     /// Counts anew which cores of a node are free, and who has it for himself.
     fn count_free_cores(&mut self, id: NodeId) {
         let (cores, alone) = self.kept_from_others(id, None);
-        if let Some(node) = self.core.nodes.get_mut(&id) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             node.free_cores = IndexSet::first_n(node.spec.cores).difference(&cores);
             node.exclusive = alone;
         }
@@ -34,7 +34,7 @@ impl State {
             return;
         }
         let (cores, alone) = self.kept_from_others(id, Some(from));
-        if let Some(node) = self.core.nodes.get_mut(&id) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             node.free_cores = node.free_cores.difference(&cores);
             node.exclusive = node.exclusive.or(alone);
         }

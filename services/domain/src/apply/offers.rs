@@ -8,7 +8,7 @@ impl State {
     /// Sets aside what a chain offers. What was kept for the job already is part of it.
     pub(super) fn set_aside(&mut self, id: JobId, chain: &ChainSpec) {
         let Some(offer) = &chain.offer else { return };
-        self.core.next_run = self.core.next_run.max(offer.run.0.saturating_add(1));
+        self.next_run = self.next_run.max(offer.run.0.saturating_add(1));
         if offer.growth {
             self.take_shares(offer.run, &offer.placement);
         } else if offer.preempts.is_empty() {
@@ -46,7 +46,7 @@ impl State {
     }
 
     pub(super) fn resources_reserved(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>) {
-        self.core.next_run = self.core.next_run.max(run.0.saturating_add(1));
+        self.next_run = self.next_run.max(run.0.saturating_add(1));
         self.give_back_reserved(id);
         self.take_kept(id, run, placement);
         self.change_filtering(id, |filtering| filtering.reserved = Some(Kept { run, placement: placement.clone() }));
@@ -115,7 +115,7 @@ impl State {
 
     fn give_back_kept(&mut self, id: JobId, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+            if let Some(node) = self.nodes.get_mut(&share.node) {
                 node.give_back(run, share);
             }
             self.keep_from_free(share.node, run);
@@ -126,7 +126,7 @@ impl State {
 
     fn take_shares(&mut self, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+            if let Some(node) = self.nodes.get_mut(&share.node) {
                 node.take(run, share);
             }
         }
@@ -135,7 +135,7 @@ impl State {
     fn give_back_addition(&mut self, run: RunId, addition: &Placement) {
         for share in addition.shares() {
             let keeps_rest = self.run(run).is_some_and(|run| run.share(share.node).is_some());
-            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+            if let Some(node) = self.nodes.get_mut(&share.node) {
                 node.give_back_part(run, share, keeps_rest);
             }
             self.keep_from_free(share.node, run);

@@ -13,7 +13,7 @@ impl State {
     /// that time is as it always was.
     pub(super) fn note_freed(&mut self) {
         if self.planning.policy.is_some() {
-            self.planning.freed = self.core.sequence;
+            self.planning.freed = self.sequence;
         }
     }
 
@@ -85,7 +85,7 @@ impl State {
     }
 
     pub(super) fn node_closures_set(&mut self, id: NodeId, closures: &[NodeClosure]) {
-        let Some(node) = self.core.nodes.get_mut(&id) else { return };
+        let Some(node) = self.nodes.get_mut(&id) else { return };
         let before = node.closure_due();
         let is_opened = node.closures.iter().any(|closure| !closures.contains(closure));
         node.closures = closures.to_vec();

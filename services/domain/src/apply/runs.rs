@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 impl State {
     pub(super) fn run_allocated(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>, now: Timestamp) {
-        self.core.next_run = self.core.next_run.max(run.0.saturating_add(1));
+        self.next_run = self.next_run.max(run.0.saturating_add(1));
         self.run_takes_over(id);
-        if !self.core.jobs.contains_key(&id) {
+        if !self.jobs.contains_key(&id) {
             self.materialise(id);
         }
-        if !self.core.jobs.contains_key(&id) {
+        if !self.jobs.contains_key(&id) {
             return;
         }
         self.change_job(id, |job| {
@@ -27,16 +27,16 @@ impl State {
         });
         self.forget_planned_components(id);
         for share in placement.shares() {
-            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+            if let Some(node) = self.nodes.get_mut(&share.node) {
                 node.take(run, share);
             }
         }
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
-        let timeout = self.core.settings.launch_timeout_seconds;
-        let run = Run::new(run, id, placement, (now, self.core.sequence), timeout);
+        let timeout = self.settings.launch_timeout_seconds;
+        let run = Run::new(run, id, placement, (now, self.sequence), timeout);
         self.index.move_run(run.id, None, run.due());
-        self.core.runs.insert(run.id, Box::new(run));
+        self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
             // The last task to start is what "the array has started" means.
             self.refresh_dependents(id.whole(), now);
@@ -46,10 +46,10 @@ impl State {
     /// A task of an array becomes a job of its own.
     pub(super) fn materialise(&mut self, id: JobId) {
         let Some(index) = id.index else { return };
-        let Some(whole) = self.core.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
+        let Some(whole) = self.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
         let mut components = whole.components.clone();
         for component in &mut components {
-            self.core.shapes.take_again(&component.shape);
+            self.shapes.take_again(&component.shape);
             // The gates of the array have opened for it.
             component.extras = component.extras.take().map(|mut extras| {
                 extras.dependencies.clear();
@@ -101,9 +101,9 @@ impl State {
 
     /// Counts the run of a job in or out of its queues and its array.
     pub(super) fn count_run(&mut self, id: JobId, more: bool) {
-        let Some(job) = self.core.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(&id) else { return };
         for name in job.queues() {
-            if let Some(queue) = self.core.queues.get_mut(name) {
+            if let Some(queue) = self.queues.get_mut(name) {
                 if more { queue.run_began(&job.owner.user) } else { queue.run_ended(&job.owner.user) }
             }
         }
@@ -117,14 +117,14 @@ impl State {
     }
 
     pub(super) fn use_licences(&mut self, id: JobId, placement: &Placement, change: fn(u32, u32) -> u32) {
-        let Some(job) = self.core.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(&id) else { return };
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
             for (name, count) in &alternative.licences {
-                if let Some(licence) = self.core.licences.get_mut(name) {
+                if let Some(licence) = self.licences.get_mut(name) {
                     licence.used = change(licence.used, *count);
                     if licence.total == 0 && licence.used == 0 {
-                        self.core.licences.remove(name);
+                        self.licences.remove(name);
                     }
                 }
             }
@@ -132,13 +132,13 @@ impl State {
     }
 
     pub(super) fn part_started(&mut self, run: RunId, node: NodeId) {
-        let sequence = self.core.sequence;
+        let sequence = self.sequence;
         self.change_run(run, |run| set_started(run.only_part_mut(node), sequence));
     }
 
     /// What a record about a part says on a node that components share (SL-P-07); other records mean nothing here.
     pub(super) fn shared_part_changed(&mut self, event: &Event) {
-        let sequence = self.core.sequence;
+        let sequence = self.sequence;
         match event {
             Event::RunPartStarted { run, node, component, .. } => {
                 self.change_run(*run, |run| set_started(run.part_of_mut(*node, *component), sequence));
@@ -156,7 +156,7 @@ impl State {
     }
 
     pub(super) fn run_started(&mut self, job: JobId, run: RunId, node: NodeId, now: Timestamp) {
-        let sequence = self.core.sequence;
+        let sequence = self.sequence;
         self.change_run(run, |run| {
             set_started(run.only_part_mut(node), sequence);
             run.started = Some(now);
@@ -170,11 +170,11 @@ impl State {
 
     pub(super) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
         self.withdraw_growth(id);
-        let Some(run) = self.core.runs.remove(&run) else { return };
+        let Some(run) = self.runs.remove(&run) else { return };
         self.sessions.launched.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
         for share in run.placement.shares() {
-            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+            if let Some(node) = self.nodes.get_mut(&share.node) {
                 node.give_back(run.id, share);
             }
             self.keep_from_free(share.node, run.id);
@@ -202,7 +202,7 @@ impl State {
     }
 
     pub(super) fn step_started(&mut self, run: RunId, step: StepId, tasks: &[NodeTasks]) {
-        let started_sequence = self.core.sequence;
+        let started_sequence = self.sequence;
         self.change_run(run, |run| {
             run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
             let parts = tasks.iter().map(|part| StepPart { node: part.node, tasks: part.tasks, exit: None });

@@ -14,8 +14,8 @@ impl State {
                 let tasks: Vec<NodeTasks> =
                     shares.iter().map(|share| NodeTasks { node: share.node, tasks: share.tasks }).collect();
                 self.step_started(*run, *step, &tasks);
-                let launched = LaunchedStep::of(spec, shares, self.core.time);
-                if self.core.runs.contains_key(run) {
+                let launched = LaunchedStep::of(spec, shares, self.time);
+                if self.runs.contains_key(run) {
                     self.sessions.launched.entry(*run).or_default().insert(*step, launched);
                 }
             }
@@ -40,8 +40,8 @@ impl State {
     }
 
     fn job_kept(&mut self, job: JobId, seconds: Option<u32>, is_late: bool) {
-        let until = |seconds| self.core.time.plus_seconds(i64::from(seconds));
-        match seconds.filter(|_| self.core.jobs.contains_key(&job)) {
+        let until = |seconds| self.time.plus_seconds(i64::from(seconds));
+        match seconds.filter(|_| self.jobs.contains_key(&job)) {
             Some(seconds) => self.sessions.kept.insert(job, KeptJob { until: until(seconds), seconds, is_late }),
             None => self.sessions.kept.remove(&job),
         };

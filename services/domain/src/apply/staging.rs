@@ -48,7 +48,7 @@ impl State {
         if call.kind != FilterKind::StageIn || report.exit != FilterExit::Code(0) {
             return;
         }
-        let Some(job) = self.core.jobs.get(&call.job) else { return };
+        let Some(job) = self.jobs.get(&call.job) else { return };
         let Some(component) = job.staged_components().get(call.position as usize).copied().cloned() else { return };
         let buffer = Buffer { owner: job.owner.user.clone(), job: job.id, created: now };
         for name in &component.creates {

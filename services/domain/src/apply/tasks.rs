@@ -31,7 +31,7 @@ impl State {
 
     /// Changes the tasks of a job, if it has any. What it is found by does not follow from them.
     fn change_tasks(&mut self, id: JobId, change: impl FnOnce(&mut TaskBook)) {
-        if let Some(tasks) = self.core.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) {
+        if let Some(tasks) = self.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) {
             change(tasks);
         }
     }
@@ -41,11 +41,11 @@ impl State {
             return;
         }
         for share in added.shares() {
-            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+            if let Some(node) = self.nodes.get_mut(&share.node) {
                 node.take(run, share);
             }
         }
-        let (now, since) = (self.core.time, self.core.sequence);
+        let (now, since) = (self.time, self.sequence);
         let (mut resized, mut joined) = (Vec::new(), Vec::new());
         self.change_run(run, |run| {
             for share in added.shares() {
@@ -79,7 +79,7 @@ impl State {
             let Some(held) = self.run(run).and_then(|run| run.share_of(share.node, component)) else { continue };
             let keeps_rest = !share.cores.contains_all(&held.cores);
             let is_shared = self.run(run).is_some_and(|run| run.is_shared(share.node));
-            if let Some(node) = self.core.nodes.get_mut(&share.node) {
+            if let Some(node) = self.nodes.get_mut(&share.node) {
                 node.give_back_part(run, share, keeps_rest || is_shared);
             }
             self.keep_from_free(share.node, run);
@@ -98,7 +98,7 @@ impl State {
         cores: &[NodeTasks],
         started_sequence: Sequence,
     ) {
-        let now = self.core.time;
+        let now = self.time;
         self.change_run(run, |run| {
             run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
             // The one process of it is on its first node; on the others it only has cores.
@@ -115,8 +115,8 @@ impl State {
         self.change_run(run, |run| {
             exit = run.steps.remove(&step).and_then(|step| step.parts.into_iter().next()?.exit);
         });
-        let Some(run) = self.core.runs.get(&run) else { return };
-        let Some(tasks) = self.core.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) else { return };
+        let Some(run) = self.runs.get(&run) else { return };
+        let Some(tasks) = self.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) else { return };
         let prep_failed = tasks.ended(step, exit.as_ref(), run.stopping, now);
         if prep_failed && run.nodes().all(|node| tasks.unusable.contains(&node)) {
             tasks.cannot_run(exit.as_ref());

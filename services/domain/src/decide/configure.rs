@@ -185,7 +185,7 @@ fn staging(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Re
 }
 
 fn nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
-    let mut next = state.core.next_node;
+    let mut next = state.next_node;
     for spec in &config.nodes {
         match state.node_by_name(&spec.name) {
             Some(known) if *known.spec == *spec => {}

@@ -111,7 +111,7 @@ impl RunSketch {
             trace: job.trace,
             restarts: job.attempts.saturating_sub(1),
             number: job.id.index.map(|_| state.number_of(job.id)),
-            settings: state.core.settings.clone(),
+            settings: state.settings.clone(),
             placement: run.placement.clone(),
             components: job.components.iter().zip(&run.placement.components).map(component).collect(),
         })

@@ -5,8 +5,7 @@ use muster_schemas::{JobId, NodeId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a state has of such changes, beyond [`super::components::SingleEnds`], which was stored without it in an earlier
-/// release.
+/// What a state has of such changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Altered {
     /// Nodes that were taken out of service. [`super::Node::drained`] says why, also of those that were when nobody kept by

@@ -8,15 +8,6 @@ use muster_schemas::{
     resources::{ComponentPlacement, Placement},
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// What a state has of single components, beyond [`super::sessions::Sessions`], which was stored without it in an earlier
-/// release.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SingleEnds {
-    /// For each job the components of its last run that were ended alone.
-    pub(crate) jobs: BTreeMap<JobId, BTreeMap<u32, SingleEnd>>,
-}
 
 /// The end of one component while the others go on (SL-M-02).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

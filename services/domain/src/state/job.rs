@@ -54,23 +54,17 @@ pub struct Job {
     pub notified: Option<Box<BTreeSet<(Sequence, u32)>>>,
     /// The dialect that it was submitted in; `None` for muster's own.
     pub dialect: Option<Arc<str>>,
-    /// What it was promised, if the planner makes promises; of an array its next task. Stored with the additions.
-    #[serde(skip)]
+    /// What it was promised, if the planner makes promises; of an array its next task.
     pub slot: Option<Box<SlotSpec>>,
-    /// When it is thought to start, as far as it can be foreseen; of an array its next task. Stored with the additions.
-    #[serde(skip)]
+    /// When it is thought to start, as far as it can be foreseen; of an array its next task.
     pub predicted_start: Option<Timestamp>,
-    /// What filters, a template or a hold until a time have to do with it. Stored beyond the core.
-    #[serde(skip)]
+    /// What filters, a template or a hold until a time have to do with it.
     pub filtering: Option<Box<Filtering>>,
-    /// Its tasks, if it is a list of them. Stored beyond the core.
-    #[serde(skip)]
+    /// Its tasks, if it is a list of them.
     pub tasks: Option<Box<TaskBook>>,
-    /// Components of its last run that were ended alone, until it waits again. Stored beyond the core.
-    #[serde(skip)]
+    /// Components of its last run that were ended alone, until it waits again.
     pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
-    /// How far its staging is, if something is to be staged for it. Stored beyond the core.
-    #[serde(skip)]
+    /// How far its staging is, if something is to be staged for it.
     pub staging: Option<Box<JobStaging>>,
 }
 
@@ -178,8 +172,7 @@ pub struct ComponentExtras {
     /// What later jobs have put before this one (`Before...`).
     pub before: Vec<Condition>,
     /// How many earlier jobs of the same owner and name must end first (`Singleton`). While the job waits it is 1 for any
-    /// number, since only the first in line is looked at when one ends; it is stored, and kept of a job that waits no more, as
-    /// the number.
+    /// number, since only the first in line is looked at when one ends; it is kept of a job that waits no more as the number.
     pub singletons_ahead: u32,
 }
 

@@ -17,19 +17,19 @@ pub(crate) struct PastNames {
 impl State {
     /// The number and name of each node that there is or has been.
     pub fn known_nodes(&self) -> impl Iterator<Item = (NodeId, &str)> {
-        let removed = self.core.past_names.nodes.iter().map(|(node, name)| (*node, name.as_str()));
+        let removed = self.past_names.nodes.iter().map(|(node, name)| (*node, name.as_str()));
         self.nodes().map(|node| (node.id, node.spec.name.as_str())).chain(removed)
     }
 }
 
 impl public::Names for State {
     fn node_name(&self, node: NodeId) -> Option<&str> {
-        let removed = || self.core.past_names.nodes.get(&node).map(String::as_str);
+        let removed = || self.past_names.nodes.get(&node).map(String::as_str);
         self.node(node).map(|node| node.spec.name.as_str()).or_else(removed)
     }
 
     fn cluster_name(&self, at: Sequence) -> &str {
-        let past = &self.core.past_names.clusters;
+        let past = &self.past_names.clusters;
         let later = past.partition_point(|(ended_by, _)| *ended_by <= at);
         past.get(later).map_or(&self.settings().name, |(_, name)| name)
     }

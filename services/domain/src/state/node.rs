@@ -39,8 +39,7 @@ pub struct Node {
     pub exclusive: Option<RunId>,
     /// The runs that have a share of it.
     pub runs: BTreeSet<RunId>,
-    /// Times in which it serves no jobs, in their order and without overlap. Stored with the additions.
-    #[serde(skip)]
+    /// Times in which it serves no jobs, in their order and without overlap.
     pub closures: Vec<NodeClosure>,
 }
 

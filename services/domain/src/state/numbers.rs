@@ -5,7 +5,7 @@ use muster_schemas::{JobId, job::JobSpec, resources::IndexSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a state has of numbers, beyond [`super::components::SingleEnds`], which was stored without it in an earlier release.
+/// What a state has of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Numbers {
     /// No job since it was set has a lower number; 0 before it was ever set.
@@ -79,7 +79,7 @@ pub(crate) fn numbers_taken(spec: &JobSpec, are_tasks_numbered: bool) -> u64 {
 impl State {
     /// The number that the next job gets.
     pub fn next_job_number(&self) -> u64 {
-        self.core.next_job.max(1)
+        self.next_job.max(1)
     }
 
     /// No job since this was set has a lower number (SL-I-04).
@@ -106,7 +106,7 @@ impl State {
     /// The id that is meant: the own number of a task of an array, but for that of the first, which is the array's, stands for
     /// the task.
     pub fn id_meant(&self, id: JobId) -> JobId {
-        if id.index.is_some() || self.core.jobs.contains_key(&id) {
+        if id.index.is_some() || self.jobs.contains_key(&id) {
             return id;
         }
         let Some((array, tasks)) = self.numbers.arrays.range(..=id.number).next_back() else { return id };
@@ -124,15 +124,15 @@ impl State {
 
     pub(crate) fn job_numbers_set(&mut self, first: u64) {
         self.numbers.first = first;
-        self.core.next_job = self.next_job_number().max(first);
-        self.numbers.tasks_from.get_or_insert(self.core.next_job);
+        self.next_job = self.next_job_number().max(first);
+        self.numbers.tasks_from.get_or_insert(self.next_job);
     }
 
     /// Takes the numbers of a new job.
     pub(crate) fn take_numbers(&mut self, id: JobId, spec: &JobSpec) {
         let are_tasks_numbered = self.numbers.tasks_from.is_some();
         let taken = numbers_taken(spec, are_tasks_numbered);
-        self.core.next_job = self.core.next_job.max(id.number.saturating_add(taken));
+        self.next_job = self.next_job.max(id.number.saturating_add(taken));
         if let Some(array) = spec.array.as_ref().filter(|_| are_tasks_numbered) {
             self.numbers.arrays.insert(id.number, array.indices.clone().into());
         }

@@ -1,15 +1,10 @@
 //! What planners go by beside jobs and nodes: the policy in force, advance reservations, and whether promises are worth
 //! looking at again.
 
-use super::{
-    filtering::{FilterState, Filtering},
-    tasks::TaskBook,
-};
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
-    plan::{NodeClosure, PlannedComponent, ReservationSpec, ReservedNodes, SlotSpec},
+    plan::{PlannedComponent, ReservationSpec, ReservedNodes},
     policy::Policy,
-    scheduling::SchedulingSettings,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -77,28 +72,7 @@ impl Planning {
     }
 }
 
-/// What a state has beyond its [`super::Core`], as it is stored behind it. A state that has none of it is stored, and
-/// digested, as before there was any: so a log of that time still verifies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Additions {
-    pub(crate) planning: Planning,
-    pub(crate) closures: Vec<(NodeId, Vec<NodeClosure>)>,
-    pub(crate) slots: Vec<(JobId, SlotSpec)>,
-    pub(crate) predictions: Vec<(JobId, Timestamp)>,
-}
-
-/// What a state has beyond its [`Additions`], which were stored without it in an earlier release.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Further {
-    pub(crate) filters: FilterState,
-    pub(crate) scheduling: Arc<SchedulingSettings>,
-    pub(crate) rebalanced: Option<Timestamp>,
-    pub(crate) filtering: Vec<(JobId, Filtering)>,
-    pub(crate) tasks: Vec<(JobId, TaskBook)>,
-}
-
 /// The passes of backfill that start jobs with several components, as far as the next one goes by those before (SL-P-03).
-/// Stored behind all else, if there was one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackfillPasses {
     /// The number of the last one; 0 before the first.

@@ -9,7 +9,7 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a state has of clients, beyond [`super::planning::Further`], which was stored without it in an earlier release.
+/// What a state has of clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sessions {
     /// Steps that were launched with places of their own and have not ended.

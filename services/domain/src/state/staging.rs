@@ -12,15 +12,13 @@ use std::{
     sync::Arc,
 };
 
-/// What a state has of staging, beyond [`super::components::SingleEnds`], which was stored without it in an earlier release.
+/// What a state has of staging, beside how far each job is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Staging {
     /// The staging program, and how long it may take.
     pub(crate) settings: Arc<StagingSettings>,
     /// Persistent buffers, by name.
     pub(crate) buffers: BTreeMap<String, Buffer>,
-    /// How far jobs are that have something to be staged; of a living state it is with the jobs.
-    pub(crate) jobs: BTreeMap<JobId, JobStaging>,
 }
 
 /// A persistent buffer (SL-B-02).
@@ -162,21 +160,5 @@ impl State {
     pub(crate) fn set_staging(&mut self, settings: &Arc<StagingSettings>) {
         self.staging.settings = settings.clone();
         self.index.to_stage.clone().into_iter().for_each(|id| self.refresh_staging(id));
-    }
-
-    /// All that there is of staging, to be stored.
-    pub(crate) fn staging_book(&self) -> Staging {
-        let of_job = |job: &Job| Some((job.id, (**job.staging.as_ref()?).clone()));
-        Staging { jobs: self.jobs().filter_map(of_job).collect(), ..self.staging.clone() }
-    }
-
-    /// Puts back what was stored.
-    pub(crate) fn restore_staging(&mut self, mut book: Staging) {
-        for (id, staging) in std::mem::take(&mut book.jobs) {
-            if let Some(job) = self.core.jobs.get_mut(&id) {
-                job.staging = Some(Box::new(staging));
-            }
-        }
-        self.staging = book;
     }
 }

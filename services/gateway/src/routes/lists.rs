@@ -17,13 +17,13 @@ use axum::{
 use futures::{StreamExt as _, TryStreamExt as _};
 use muster_domain::{OrderHead, State as ClusterState};
 use muster_schemas::{
-    JobId,
+    JobId, Sequence, Timestamp,
     codec::{CodecError, ListEncoder},
     event::Owner,
     job::Program,
     views::{ErrorBody, ErrorCode, JobDetail, JobDetailsPage, StepDetail},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 /// So many jobs can be asked for at a time with all that is known of them.
@@ -68,8 +68,15 @@ fn whole_list(wanted: &JobsParams, source: &Source) -> Result<Bytes, ApiError> {
     let too_large = |error: CodecError| ApiError::new(ErrorCode::TooLarge, error.to_string());
     let mut jobs = ListEncoder::default();
     let (sequence, time) = wanted.each(source, usize::MAX, |view| jobs.push(&view).map_err(too_large))?;
-    let next: Option<JobId> = None;
-    jobs.finish(&(next, sequence, time)).map(Bytes::from).map_err(too_large)
+    jobs.finish(&BehindJobs { next: None, sequence, time }).map(Bytes::from).map_err(too_large)
+}
+
+/// What a [`JobsPage`](muster_schemas::views::JobsPage) has behind its jobs.
+#[derive(Serialize)]
+struct BehindJobs {
+    next: Option<JobId>,
+    sequence: Sequence,
+    time: Timestamp,
 }
 
 /// Which jobs are wanted with all that is known of them.

@@ -1,0 +1,417 @@
+//! Values to bytes.
+
+use super::{EIGHT_BYTES, FOUR_BYTES, Failure, MAX_DEPTH, ONE_BYTE, TWO_BYTES};
+use bincode::{
+    Encode,
+    enc::{EncoderImpl, write::Writer},
+    error::EncodeError,
+};
+use serde::ser::{self, Serialize, Serializer};
+
+/// Bytes that wait for the hasher.
+const HASHED_AT_ONCE: usize = 64 << 10;
+
+/// Appends the body of a value.
+pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+    value.serialize(&mut Encoder { bytes, hashed: 0, hasher: None, depth: 0, open: 0, is_root: true })
+}
+
+/// Appends a value as it is inside of another.
+pub(crate) fn encode_item<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+    value.serialize(&mut Encoder { bytes, hashed: 0, hasher: None, depth: 0, open: 0, is_root: false })
+}
+
+/// The digest of the body of a value, of which only parts are in memory at a time if its outermost struct has it in lists.
+pub(crate) fn digest<T: Serialize + ?Sized>(value: &T) -> Result<blake3::Hash, Failure> {
+    let (mut bytes, mut hasher) = (Vec::with_capacity(2 * HASHED_AT_ONCE), blake3::Hasher::new());
+    let hashing = Some(&mut hasher);
+    value.serialize(&mut Encoder {
+        bytes: &mut bytes,
+        hashed: 0,
+        hasher: hashing,
+        depth: 0,
+        open: 0,
+        is_root: true,
+    })?;
+    hasher.update(&bytes);
+    Ok(hasher.finalize())
+}
+
+struct Encoder<'a> {
+    bytes: &'a mut Vec<u8>,
+    /// How many bytes before these the hasher has.
+    hashed: usize,
+    hasher: Option<&'a mut blake3::Hasher>,
+    depth: u32,
+    /// Blocks whose length is still to be written.
+    open: u32,
+    /// Whether the next struct is the outermost.
+    is_root: bool,
+}
+
+/// What bincode writes to.
+struct Plain<'a>(&'a mut Vec<u8>);
+
+impl Writer for Plain<'_> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+impl Encoder<'_> {
+    #[inline]
+    fn put<T: Encode + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        Ok(value.encode(&mut EncoderImpl::new(Plain(self.bytes), bincode::config::standard()))?)
+    }
+
+    fn position(&self) -> usize {
+        self.hashed + self.bytes.len()
+    }
+
+    /// Whether anything but zeros was written since a position.
+    #[inline]
+    fn has_meaning_since(&self, position: usize) -> bool {
+        // Only bytes of lists with items are given to the hasher, and the number of items is not 0.
+        position < self.hashed || self.bytes[position - self.hashed..].iter().any(|byte| *byte != 0)
+    }
+
+    /// Gives the hasher what is there, unless a length before it is still to be written.
+    #[inline]
+    fn item_done(&mut self) {
+        if self.open == 0
+            && self.bytes.len() >= HASHED_AT_ONCE
+            && let Some(hasher) = &mut self.hasher
+        {
+            hasher.update(self.bytes);
+            self.hashed += self.bytes.len();
+            self.bytes.clear();
+        }
+    }
+
+    fn enter(&mut self) -> Result<(), Failure> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(Failure::too_deep()) } else { Ok(()) }
+    }
+
+    fn list(&mut self, items: Option<usize>) -> Result<(), Failure> {
+        self.is_root = false;
+        let items = items.ok_or_else(|| Failure::new("a list whose length is not known before"))?;
+        self.put(&(items as u64))
+    }
+
+    /// Writes the length of the block at a place, where a byte is kept for it.
+    fn close(&mut self, at: usize) {
+        let length = self.bytes.len() - at - 1;
+        let (mark, wide) = match length as u64 {
+            0..=250 => (length as u8, 0),
+            251..=0xffff => (TWO_BYTES, 2),
+            0x1_0000..=0xffff_ffff => (FOUR_BYTES, 4),
+            _ => (EIGHT_BYTES, 8),
+        };
+        debug_assert!(wide > 0 || mark <= ONE_BYTE);
+        self.bytes[at] = mark;
+        if wide > 0 {
+            let end = self.bytes.len();
+            self.bytes.resize(end + wide, 0);
+            self.bytes.copy_within(at + 1..end, at + 1 + wide);
+            self.bytes[at + 1..at + 1 + wide].copy_from_slice(&(length as u64).to_le_bytes()[..wide]);
+        }
+    }
+}
+
+/// A struct that is being written.
+struct Block<'s, 'a> {
+    encoder: &'s mut Encoder<'a>,
+    /// Where its length goes, unless it is the outermost.
+    at: Option<usize>,
+    /// The end of the last field that is more than zeros.
+    kept: usize,
+}
+
+impl<'s, 'a> Block<'s, 'a> {
+    fn open(encoder: &'s mut Encoder<'a>) -> Result<Self, Failure> {
+        encoder.enter()?;
+        let at = if std::mem::take(&mut encoder.is_root) {
+            None
+        } else {
+            encoder.bytes.push(0);
+            encoder.open += 1;
+            Some(encoder.bytes.len() - 1)
+        };
+        let kept = encoder.position();
+        Ok(Self { encoder, at, kept })
+    }
+
+    #[inline]
+    fn field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        let before = self.encoder.position();
+        value.serialize(&mut *self.encoder)?;
+        if self.encoder.has_meaning_since(before) {
+            self.kept = self.encoder.position();
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        self.encoder.bytes.truncate(self.kept - self.encoder.hashed);
+        if let Some(at) = self.at {
+            self.encoder.close(at);
+            self.encoder.open -= 1;
+        }
+        self.encoder.depth -= 1;
+        Ok(())
+    }
+}
+
+/// What has no frame of its own.
+struct Flat<'s, 'a> {
+    encoder: &'s mut Encoder<'a>,
+    /// Whether a named type ends with it.
+    is_named: bool,
+}
+
+impl Flat<'_, '_> {
+    #[inline]
+    fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        value.serialize(&mut *self.encoder)?;
+        self.encoder.item_done();
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        self.encoder.depth -= u32::from(self.is_named);
+        Ok(())
+    }
+}
+
+macro_rules! as_bincode {
+    ($($name:ident: $type:ty),+ $(,)?) => {
+        $(
+            #[inline]
+            fn $name(self, value: $type) -> Result<(), Failure> {
+                self.put(&value)
+            }
+        )+
+    };
+}
+
+impl<'s, 'a> Serializer for &'s mut Encoder<'a> {
+    type Ok = ();
+    type Error = Failure;
+    type SerializeSeq = Flat<'s, 'a>;
+    type SerializeTuple = Flat<'s, 'a>;
+    type SerializeTupleStruct = Flat<'s, 'a>;
+    type SerializeTupleVariant = Flat<'s, 'a>;
+    type SerializeMap = Flat<'s, 'a>;
+    type SerializeStruct = Block<'s, 'a>;
+    type SerializeStructVariant = Block<'s, 'a>;
+
+    as_bincode! {
+        serialize_bool: bool,
+        serialize_i8: i8,
+        serialize_i16: i16,
+        serialize_i32: i32,
+        serialize_i64: i64,
+        serialize_i128: i128,
+        serialize_u8: u8,
+        serialize_u16: u16,
+        serialize_u32: u32,
+        serialize_u64: u64,
+        serialize_u128: u128,
+        serialize_f32: f32,
+        serialize_f64: f64,
+        serialize_char: char,
+        serialize_str: &str,
+        serialize_bytes: &[u8],
+    }
+
+    fn serialize_none(self) -> Result<(), Failure> {
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Failure> {
+        self.is_root = false;
+        self.bytes.push(1);
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, index: u32, _: &'static str) -> Result<(), Failure> {
+        self.enter()?;
+        self.put(&index)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Failure> {
+        self.enter()?;
+        value.serialize(&mut *self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        index: u32,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), Failure> {
+        self.is_root = false;
+        self.enter()?;
+        self.put(&index)?;
+        value.serialize(&mut *self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn serialize_seq(self, items: Option<usize>) -> Result<Self::SerializeSeq, Failure> {
+        self.list(items)?;
+        Ok(Flat { encoder: self, is_named: false })
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Failure> {
+        self.is_root = false;
+        Ok(Flat { encoder: self, is_named: false })
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Failure> {
+        self.is_root = false;
+        self.enter()?;
+        Ok(Flat { encoder: self, is_named: true })
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        index: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeTupleVariant, Failure> {
+        self.is_root = false;
+        self.enter()?;
+        self.put(&index)?;
+        Ok(Flat { encoder: self, is_named: true })
+    }
+
+    fn serialize_map(self, items: Option<usize>) -> Result<Self::SerializeMap, Failure> {
+        self.list(items)?;
+        Ok(Flat { encoder: self, is_named: false })
+    }
+
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeStruct, Failure> {
+        Block::open(self)
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        index: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeStructVariant, Failure> {
+        self.is_root = false;
+        self.put(&index)?;
+        Block::open(self)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+}
+
+impl ser::SerializeStruct for Block<'_, '_> {
+    type Ok = ();
+    type Error = Failure;
+
+    #[inline]
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Result<(), Failure> {
+        self.field(value)
+    }
+
+    fn skip_field(&mut self, name: &'static str) -> Result<(), Failure> {
+        Err(skipped(name))
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        Block::end(self)
+    }
+}
+
+impl ser::SerializeStructVariant for Block<'_, '_> {
+    type Ok = ();
+    type Error = Failure;
+
+    #[inline]
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Result<(), Failure> {
+        self.field(value)
+    }
+
+    fn skip_field(&mut self, name: &'static str) -> Result<(), Failure> {
+        Err(skipped(name))
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        Block::end(self)
+    }
+}
+
+/// A field that is sometimes written and sometimes not would be taken for the next one.
+#[cold]
+fn skipped(name: &str) -> Failure {
+    Failure::new(format!("the field `{name}` of a stored type is skipped now and then"))
+}
+
+macro_rules! flat {
+    ($($access:ident::$item:ident),+ $(,)?) => {
+        $(impl ser::$access for Flat<'_, '_> {
+            type Ok = ();
+            type Error = Failure;
+
+            #[inline]
+            fn $item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+                self.item(value)
+            }
+
+            fn end(self) -> Result<(), Failure> {
+                Flat::end(self)
+            }
+        })+
+    };
+}
+
+flat! {
+    SerializeSeq::serialize_element,
+    SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field,
+    SerializeTupleVariant::serialize_field,
+}
+
+impl ser::SerializeMap for Flat<'_, '_> {
+    type Ok = ();
+    type Error = Failure;
+
+    #[inline]
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failure> {
+        key.serialize(&mut *self.encoder)
+    }
+
+    #[inline]
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        self.item(value)
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        Flat::end(self)
+    }
+}
