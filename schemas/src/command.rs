@@ -126,6 +126,8 @@ pub enum Command {
         jobs: JobSelection,
         /// Hold them there.
         hold: bool,
+        /// They do not start again before so many seconds from now have passed (SL-C-37).
+        delay_seconds: u32,
     },
     /// Make the cluster's configuration this. Administrators; the ledger itself at start.
     Configure {
@@ -141,6 +143,8 @@ pub enum Command {
         nodes: Vec<String>,
         /// Why, for people.
         reason: String,
+        /// What runs on the nodes is stopped, as if they were lost (SL-C-38).
+        is_down: bool,
     },
     /// Let drained nodes take jobs again. Operators.
     ResumeNodes {
@@ -299,16 +303,6 @@ pub enum Command {
         /// How.
         ending: JobEnding,
     },
-    /// Make these the cluster-wide filters and the way filters are called. Administrators.
-    SetFilterSettings {
-        /// All of it.
-        settings: Box<FilterSettings>,
-    },
-    /// Make this the way resources are given to jobs. Administrators.
-    SetScheduling {
-        /// All of it.
-        settings: Box<SchedulingSettings>,
-    },
     /// Make or change a job template. Administrators.
     SetTemplate {
         /// As it is to be; the revision is counted by the ledger.
@@ -396,21 +390,13 @@ pub enum Command {
         /// 10 to 86,400; `None` means that it need not be heard of any more.
         seconds: Option<u32>,
     },
-    /// [`Command::SetFilterSettings`] and [`Command::SetScheduling`] at once: both or neither. Administrators.
+    /// Make these the cluster-wide filters and the way filters are called, and this the way resources are given to jobs: both or
+    /// neither. Administrators.
     SetParameters {
-        /// All of how filters are called.
-        filters: Box<FilterSettings>,
-        /// All of how resources are given to jobs.
-        scheduling: Box<SchedulingSettings>,
-    },
-    /// As [`Command::Requeue`], and they do not start again before some time has passed (SL-C-37).
-    RequeueLater {
-        /// Which jobs.
-        jobs: JobSelection,
-        /// Hold them there.
-        hold: bool,
-        /// From now on.
-        delay_seconds: u32,
+        /// All of how filters are called; `None` leaves it as it is.
+        filters: Option<Box<FilterSettings>>,
+        /// All of how resources are given to jobs; `None` leaves it as it is.
+        scheduling: Option<Box<SchedulingSettings>>,
     },
     /// The runners that had claimed these calls do not have them any more: they are offered to others (SL-B-01). The ledger
     /// itself.
@@ -438,13 +424,6 @@ pub enum Command {
         change: JobChange,
         /// What more.
         further: Box<FurtherChange>,
-    },
-    /// As [`Command::DrainNodes`], and what runs on the nodes is stopped, as if they were lost (SL-C-38). Operators.
-    TakeNodesDown {
-        /// Their names.
-        nodes: Vec<String>,
-        /// Why, for people.
-        reason: String,
     },
     /// Say something to running jobs (SL-C-33). Users to their own jobs, operators to all.
     TellJobs {

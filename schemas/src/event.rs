@@ -1,7 +1,7 @@
 //! Everything that can have happened.
 //!
-//! Variants are only ever appended: their place is their number in the log. A changed shape is a new variant with an
-//! upcaster in [`crate::codec`]; a golden log of every released shape is replayed by a test.
+//! Variants are only ever appended: their place is their number in the log. Fields are appended too, and mean "as before" where
+//! they are zero ([`crate::codec`]); a golden log of every released shape is read by a test.
 
 use crate::{
     accounts::{AccountChange, AccountSettings},
@@ -250,13 +250,6 @@ pub enum Event {
         /// Its number.
         node: NodeId,
         /// Why it is thought lost.
-        reason: String,
-    },
-    /// A node takes no new jobs; what runs there goes on.
-    NodeDrained {
-        /// Its number.
-        node: NodeId,
-        /// Why, as the operator said.
         reason: String,
     },
     /// A drained node takes jobs again.
@@ -1246,7 +1239,6 @@ impl Event {
             Self::NodeRemoved { .. } => ("node", "removed"),
             Self::NodeUp { .. } => ("node", "up"),
             Self::NodeLost { .. } => ("node", "lost"),
-            Self::NodeDrained { .. } => ("node", "drained"),
             Self::NodeResumed { .. } => ("node", "resumed"),
             Self::JobSubmitted { .. } => ("job", "submitted"),
             Self::JobHeld { .. } => ("job", "held"),

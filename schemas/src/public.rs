@@ -1325,7 +1325,6 @@ impl EventData {
             Event::NodeRemoved { node: id } => NodeRemoved { node: node(id) }.into(),
             Event::NodeUp { node: id, boot_id } => NodeUp { node: node(id), boot_id: boot_id.clone() }.into(),
             Event::NodeLost { node: id, reason } => NodeLost { node: node(id), reason: reason.clone() }.into(),
-            Event::NodeDrained { node: id, reason } => NodeDrained { node: node(id), reason: reason.clone() }.into(),
             Event::NodeTakenOut { node: id, reason, is_down: false } => {
                 NodeDrained { node: node(id), reason: reason.clone() }.into()
             }

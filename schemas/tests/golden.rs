@@ -257,7 +257,6 @@ fn events() -> Vec<Event> {
         Event::NodeRemoved { node },
         Event::NodeUp { node, boot_id: "b".into() },
         Event::NodeLost { node, reason: "silent".into() },
-        Event::NodeDrained { node, reason: "disk".into() },
         Event::NodeResumed { node },
         Event::JobSubmitted {
             job: job_id,

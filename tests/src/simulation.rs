@@ -306,7 +306,7 @@ impl World {
             growth_by_preemption: Some(self.random.random_bool(0.3)),
             ..SchedulingSettings::default()
         };
-        let command = Command::SetScheduling { settings: Box::new(settings) };
+        let command = Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) };
         self.ask(Party::Operator, operator_command(command, CommandId::derived(&[b"scheduling"])));
     }
 

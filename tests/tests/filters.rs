@@ -247,7 +247,7 @@ fn with_submission_filter(site: &Site, first: &str) {
         submission_timeout_seconds: 3,
         ..FilterSettings::default()
     };
-    site.ask(Command::SetFilterSettings { settings: Box::new(settings) });
+    site.ask(Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None });
 }
 
 /// Who was handed which attempts of the only call, and its verdicts.
@@ -311,7 +311,7 @@ fn a_program_that_no_runner_has_is_put_to_a_second_one_before_it_counts() {
     let missing = site.path("nowhere").display().to_string();
     let submission = Some(filter("check", missing.clone(), FilterForm::Exec));
     let settings = FilterSettings { submission, ..FilterSettings::default() };
-    site.ask(Command::SetFilterSettings { settings: Box::new(settings) });
+    site.ask(Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None });
     let job = site.submit("true", None);
     let refused = format!("[SubmissionFilterNotFound] submission filter 'check' was not found: {missing}");
     assert_eq!(site.wait_until_finished(job), Outcome::Refused(refused));
@@ -444,7 +444,7 @@ fn with_licences(site: &Site, count: u32) -> PathBuf {
         ordering: ActivationOrdering::Relaxed,
         ..FilterSettings::default()
     };
-    site.ask(Command::SetFilterSettings { settings: Box::new(settings) });
+    site.ask(Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None });
     licences
 }
 

@@ -54,7 +54,6 @@ impl State {
             Event::NodeRemoved { node } => self.node_removed(*node),
             Event::NodeUp { node, boot_id } => self.node_up(*node, boot_id, now),
             Event::NodeLost { node, reason } => self.node_lost(*node, reason, now),
-            Event::NodeDrained { node, reason } => self.node_drained(*node, Some(reason)),
             Event::NodeResumed { node } => self.node_drained(*node, None),
             Event::JobSubmitted { job, owner, spec } => self.job_submitted(*job, owner, spec, record),
             Event::JobHeld { job, holds, .. } => self.holds_changed(*job, |now_held| now_held.union(*holds)),

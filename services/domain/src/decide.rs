@@ -66,15 +66,15 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::Signal { jobs, signal } => control::signal(&access, &jobs, signal),
         Command::Suspend { jobs } => control::suspend(&access, &jobs),
         Command::Resume { jobs } => control::resume(&access, &jobs),
-        Command::Requeue { jobs, hold } => control::requeue(&access, &jobs, hold, None),
-        Command::RequeueLater { jobs, hold, delay_seconds } => {
-            control::requeue(&access, &jobs, hold, Some(now.plus_seconds(i64::from(delay_seconds))))
+        Command::Requeue { jobs, hold, delay_seconds } => {
+            let not_before = (delay_seconds > 0).then(|| now.plus_seconds(i64::from(delay_seconds)));
+            control::requeue(&access, &jobs, hold, not_before)
         }
         Command::Configure { change, keep_unnamed } => configure::configure(&access, &change, keep_unnamed),
         Command::Alter { jobs, change, further } => modify::alter(&access, &jobs, change, *further, now),
         Command::TellJobs { jobs, text } => control::tell(&access, &jobs, &text),
-        Command::DrainNodes { nodes, reason } => nodes::drain(&access, &nodes, &reason),
-        Command::TakeNodesDown { nodes, reason } => nodes::take_down(&access, &nodes, &reason),
+        Command::DrainNodes { nodes, reason, is_down: false } => nodes::drain(&access, &nodes, &reason),
+        Command::DrainNodes { nodes, reason, is_down: true } => nodes::take_down(&access, &nodes, &reason),
         Command::ResumeNodes { nodes } => nodes::resume(&access, &nodes),
         Command::SetPolicy { policy } => planning::set_policy(&access, *policy),
         Command::Reserve { reservation } => planning::reserve(&access, *reservation, now),
@@ -109,7 +109,6 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         | Command::EnterJob { .. }
         | Command::HoldUntil { .. }
         | Command::EndJobs { .. }
-        | Command::SetFilterSettings { .. }
         | Command::SetParameters { .. }
         | Command::SetTemplate { .. }
         | Command::RemoveTemplate { .. }
@@ -131,7 +130,6 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
         Command::NoteRefusal { what, why } => clients::note_refusal(&access, &what, &why),
-        Command::SetScheduling { settings } => tasks::set_scheduling(&access, *settings),
         Command::ChangeAccounts { changes } => accounts::change(&access, changes),
         Command::ChangeClass { jobs, class } => accounts::change_class(&access, &jobs, &class),
     }?;

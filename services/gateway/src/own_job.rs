@@ -120,7 +120,6 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::Requeue { jobs, .. }
         | Command::HoldUntil { jobs, .. }
         | Command::EndJobs { jobs, .. }
-        | Command::RequeueLater { jobs, .. }
         | Command::ChangeClass { jobs, .. }
         | Command::TellJobs { jobs, .. } => match jobs {
             JobSelection::Ids(ids) => !ids.is_empty() && ids.iter().all(|id| *id == own),
@@ -142,12 +141,9 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::EnterJob { .. }
         | Command::Configure { .. }
         | Command::DrainNodes { .. }
-        | Command::TakeNodesDown { .. }
         | Command::ResumeNodes { .. }
         | Command::SetNodeClosures { .. }
         | Command::SetPolicy { .. }
-        | Command::SetFilterSettings { .. }
-        | Command::SetScheduling { .. }
         | Command::SetParameters { .. }
         | Command::SetTemplate { .. }
         | Command::RemoveTemplate { .. }

@@ -26,7 +26,7 @@ fn filter(name: &str) -> FilterSpec {
 /// All submissions are judged by one filter.
 async fn with_filter(ledger: &Ledger) {
     let settings = FilterSettings { submission: Some(filter("check")), ..FilterSettings::default() };
-    let command = Command::SetFilterSettings { settings: Box::new(settings) };
+    let command = Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None };
     ledger.send(CommandId::new_now(), command).await.result.expect("set");
 }
 
@@ -173,7 +173,7 @@ async fn a_runner_is_told_which_persistent_filters_are_defined() {
         activation: Some(persistent.clone()),
         ..FilterSettings::default()
     };
-    let command = Command::SetFilterSettings { settings: Box::new(settings) };
+    let command = Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None };
     ledger.send(CommandId::new_now(), command).await.result.expect("set");
     let beat = RunnerHeartbeat { runner: "r1".into(), is_free: true, calls: Vec::new() };
     let briefing = ledger.client.runner_heartbeat(&beat).await.expect("an answer");

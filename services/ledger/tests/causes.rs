@@ -25,7 +25,7 @@ async fn filtered_jobs(ledger: &Ledger) -> Vec<JobId> {
     let form = FilterForm::Exec;
     let filter = FilterSpec { name: "check".into(), path: "/f/check".into(), form, revert_on_unknown: false };
     let settings = FilterSettings { submission: Some(filter), ..FilterSettings::default() };
-    let command = Command::SetFilterSettings { settings: Box::new(settings) };
+    let command = Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None };
     ledger.send(CommandId::new_now(), command).await.result.expect("set");
     let jobs = ledger.submit(3).await;
     let mut work = ledger.bus.worker(&WorkQueue::FILTERS).await.expect("a worker");

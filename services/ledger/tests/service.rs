@@ -66,7 +66,7 @@ async fn a_retry_gets_the_first_answer_also_after_a_restart() {
 async fn an_id_used_for_another_command_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let id = CommandId::new_now();
-    let drain = || Command::DrainNodes { nodes: vec!["node1".into()], reason: "broken".into() };
+    let drain = || Command::DrainNodes { nodes: vec!["node1".into()], reason: "broken".into(), is_down: false };
     let ledger = Ledger::start(config(folder.path())).await;
     let first = ledger.send(id, submission(1)).await;
     for _ in 0..2 {

@@ -277,7 +277,6 @@ impl Projection {
             | Event::NodeChanged { node, .. }
             | Event::NodeUp { node, .. }
             | Event::NodeLost { node, .. }
-            | Event::NodeDrained { node, .. }
             | Event::NodeTakenOut { node, .. }
             | Event::NodeResumed { node } => {
                 if let Some(node) = self.state.node(*node) {

@@ -53,7 +53,7 @@ impl World {
             ..TemplateSpec::default()
         };
         let commands = [
-            Command::SetFilterSettings { settings: Box::new(settings) },
+            Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None },
             Command::SetTemplate { template: Box::new(template("small", Vec::new())) },
             Command::SetTemplate { template: Box::new(template("licensed", chain.to_vec())) },
         ];

@@ -61,9 +61,9 @@ impl UserHost {
             15..=16 => Command::Release { jobs: some_job(random), holds: user_hold },
             17 => Command::Suspend { jobs: some_job(random) },
             18 => Command::Resume { jobs: some_job(random) },
-            19 => Command::Requeue { jobs: some_job(random), hold: random.random_range(0..4) == 0 },
+            19 => Command::Requeue { jobs: some_job(random), hold: random.random_range(0..4) == 0, delay_seconds: 0 },
             20 => Command::Signal { jobs: some_job(random), signal: 10 },
-            21 => Command::DrainNodes { nodes: vec![a_node(random)], reason: "to look at it".into() },
+            21 => Command::DrainNodes { nodes: vec![a_node(random)], reason: "to look at it".into(), is_down: false },
             22 => Command::ResumeNodes { nodes: vec![a_node(random)] },
             _ => {
                 let change = JobChange {
@@ -148,7 +148,7 @@ fn on_components(random: &mut SmallRng, state: &State, jobs: &[JobId]) -> Comman
         11 | 12 => Command::Release { jobs: one, holds },
         13 => Command::Cancel { jobs: whole },
         14 => Command::Suspend { jobs: whole },
-        _ => Command::Requeue { jobs: whole, hold: random.random_range(0..4) == 0 },
+        _ => Command::Requeue { jobs: whole, hold: random.random_range(0..4) == 0, delay_seconds: 0 },
     }
 }
 

@@ -158,7 +158,7 @@ fn a_component_that_was_ended_alone_counts_no_more() {
     submit(&mut cluster, "ada", job(1, 1)).unwrap();
     assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
     // The queue has room for one more too, and none when the job has all its components again.
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     cluster.end(run, "node1", ExitStatus::Signal(15));
     assert!(refusal(&mut cluster, "bob", job(1, 1)).contains("takes at most 3 jobs"));
     cluster.assert_replays();

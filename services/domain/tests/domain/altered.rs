@@ -18,11 +18,11 @@ fn names(nodes: &[&str]) -> Vec<String> {
 }
 
 fn take_down(nodes: &[&str]) -> Command {
-    Command::TakeNodesDown { nodes: names(nodes), reason: "bad disk".into() }
+    Command::DrainNodes { nodes: names(nodes), reason: "bad disk".into(), is_down: true }
 }
 
 fn drain(nodes: &[&str]) -> Command {
-    Command::DrainNodes { nodes: names(nodes), reason: "bad disk".into() }
+    Command::DrainNodes { nodes: names(nodes), reason: "bad disk".into(), is_down: false }
 }
 
 /// SL-C-38: what runs on a node that is taken down is stopped as if the node were lost, and waits again if it may.

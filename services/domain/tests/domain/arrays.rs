@@ -111,7 +111,7 @@ fn a_task_can_be_requeued_and_then_waits_by_itself() {
     let task = JobId::task(1, 0);
     cluster.run_through(task, 1);
     assert_eq!(cluster.outcome(whole), Some(Outcome::Failed(ExitStatus::Code(1))));
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[task]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[task]), hold: false, delay_seconds: 0 });
     assert_eq!(cluster.waiting(), [task]);
     assert_eq!(cluster.outcome(whole), None);
     cluster.run_through(task, 0);

@@ -175,6 +175,7 @@ fn drained_nodes_take_no_jobs() {
     let drain = |nodes: &[&str]| Command::DrainNodes {
         nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
         reason: "a fan".into(),
+        is_down: false,
     };
     cluster.refused(&user("ada"), drain(&["node1"]), RefusalCode::PermissionDenied, "operators");
     cluster.refused(&user("oper"), drain(&["node1", "node7"]), RefusalCode::NotFound, "node7");

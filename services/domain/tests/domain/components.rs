@@ -127,7 +127,7 @@ fn what_is_only_done_to_whole_jobs_is_refused_for_a_component() {
     cluster.refused(&user("oper"), Command::Suspend { jobs: only(id, 1) }, RefusalCode::Conflict, whole);
     cluster.refused(&user("oper"), Command::Resume { jobs: only(id, 1) }, RefusalCode::Conflict, whole);
     cluster.refused(&user("ada"), Command::Signal { jobs: only(id, 1), signal: 10 }, RefusalCode::Conflict, whole);
-    let requeue = Command::Requeue { jobs: only(id, 1), hold: false };
+    let requeue = Command::Requeue { jobs: only(id, 1), hold: false, delay_seconds: 0 };
     cluster.refused(&user("ada"), requeue, RefusalCode::Conflict, whole);
 }
 
@@ -225,7 +225,7 @@ fn a_requeued_job_has_all_its_components_again() {
     let (mut cluster, id, run) = running();
     cluster.ok(&user("ada"), cancel(only(id, 2)));
     killed(&mut cluster, run, "node3");
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     killed(&mut cluster, run, "node2");
     killed(&mut cluster, run, "node1");
     let job = cluster.state.job(id).expect("it waits");

@@ -56,7 +56,7 @@ fn a_dependency_on_a_job_that_is_over_is_judged_at_once() {
     let succeeded = cluster.submit("ada", after(DependencyKind::Succeeded, first));
     assert_eq!(cluster.waiting(), [failed]);
     // The job can still end well after it was queued anew.
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false, delay_seconds: 0 });
     assert_eq!(reason(&cluster, succeeded), Some(WaitReason::Dependency(first)));
     cluster.run_through(first, 0);
     assert!(cluster.is_waiting(succeeded));
@@ -69,7 +69,7 @@ fn a_job_that_is_queued_anew_sees_what_happened_meanwhile() {
     let second = cluster.submit("ada", after(DependencyKind::Succeeded, first));
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[second]) });
     cluster.run_through(first, 0);
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[second]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[second]), hold: false, delay_seconds: 0 });
     assert!(cluster.is_waiting(second));
     cluster.assert_replays();
 }
@@ -164,7 +164,7 @@ fn singletons_run_one_after_the_other() {
     let rename = JobChange { name: Some("z".into()), ..JobChange::default() };
     cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[one]), change: rename });
     assert!(cluster.is_waiting(two), "the one ahead has another name now");
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[plain]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[plain]), hold: false, delay_seconds: 0 });
     assert!(!cluster.is_waiting(two), "the first is back");
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[plain]) });
     assert!(cluster.is_waiting(two));
@@ -198,7 +198,7 @@ fn a_task_can_wait_for_earlier_jobs_of_its_name() {
     let tasks = cluster.submit("ada", array(IndexSet::from_range(0, 1), None));
     let task = JobId::task(tasks.number, 0);
     cluster.run_through(task, 1);
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[task]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[task]), hold: false, delay_seconds: 0 });
     let dependencies = Some(Dependencies { all_of: vec![vec![bare(DependencyKind::Singleton)]] });
     let change = |change| Command::Modify { jobs: ids(&[task]), change };
     let rename = JobChange { name: Some("script".into()), ..JobChange::default() };

@@ -168,7 +168,7 @@ fn a_hold_of_a_job_that_runs_counts_when_it_is_put_back() {
     assert_eq!(cluster.state.job_state(cluster.state.job(id).unwrap()), JobState::Running);
     cluster.ok(&user("ada"), release.clone());
     cluster.ok(&user("ada"), hold.clone());
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     cluster.end(run, "node1", ExitStatus::Code(3));
     assert!(!cluster.is_waiting(id));
     assert_eq!(cluster.state.wait_reason(cluster.state.job(id).unwrap()), Some(WaitReason::Held(USER_HOLD)));
@@ -298,7 +298,7 @@ fn waiting_jobs_are_in_order_of_arrival() {
     let second = cluster.submit("ada", job(1, 1));
     let run = cluster.start(first, &["node1"], 1);
     cluster.pass(1);
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false, delay_seconds: 0 });
     cluster.end(run, "node1", ExitStatus::Signal(15));
     assert_eq!(cluster.waiting(), [second, first], "a requeued job arrives anew");
 }
@@ -509,7 +509,7 @@ fn a_finished_job_can_be_queued_anew() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
     cluster.run_through(id, 1);
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: true });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: true, delay_seconds: 0 });
     let job = cluster.state.job(id).unwrap();
     assert_eq!((job.attempts, cluster.state.job_state(job)), (1, JobState::Held));
     cluster.ok(&user("ada"), Command::Release { jobs: ids(&[id]), holds: USER_HOLD });

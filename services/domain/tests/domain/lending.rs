@@ -182,7 +182,9 @@ fn a_suspended_run_that_ends_gives_back_what_it_has() {
             }
             match by {
                 "cancelled" => drop(cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) })),
-                "requeued" => drop(cluster.ok(&root(), Command::Requeue { jobs: ids(&[id]), hold: false })),
+                "requeued" => {
+                    drop(cluster.ok(&root(), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 }))
+                }
                 _ => {
                     let lost = EndCause::Lost("gone".into());
                     let now = cluster.now;

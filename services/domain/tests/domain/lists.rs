@@ -157,7 +157,7 @@ impl Cluster {
 
     pub fn in_queued_mode(&mut self, settings: SchedulingSettings) {
         let settings = SchedulingSettings { mode: Some(SchedulingMode::Queued), ..settings };
-        self.ok(&root(), Command::SetScheduling { settings: Box::new(settings) });
+        self.ok(&root(), Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) });
     }
 
     /// What the planner's growth leads to, or why it does not.

@@ -450,7 +450,7 @@ fn nodes_that_come_back_and_closures_and_reservations_that_go_free_capacity() {
         freed
     };
     let nodes = || vec!["node1".to_owned()];
-    let drain = Command::DrainNodes { nodes: nodes(), reason: "fan".into() };
+    let drain = Command::DrainNodes { nodes: nodes(), reason: "fan".into(), is_down: false };
     assert!(frees(Some(drain), Command::ResumeNodes { nodes: nodes() }));
     let cluster = Cluster::new();
     let closed = close(&["node1"], vec![closure(&cluster, 10, 20)]);

@@ -69,7 +69,8 @@ fn what_does_not_fit_is_refused() {
     check(change(&|placed| placed.shares[1] = placed.shares[0].clone()), "placed twice");
     check(change(&|placed| placed.alternative = 1), "alternative");
     check(change(&|placed| placed.shares[0].tasks = 0), "tasks are given");
-    cluster.ok(&user("oper"), Command::DrainNodes { nodes: vec!["node1".into()], reason: "fan".into() });
+    cluster
+        .ok(&user("oper"), Command::DrainNodes { nodes: vec!["node1".into()], reason: "fan".into(), is_down: false });
     assert_refused(&mut cluster, id, good.clone(), "node1 is not available");
     cluster.ok(&user("oper"), Command::ResumeNodes { nodes: vec!["node1".into()] });
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });

@@ -223,7 +223,7 @@ impl Model {
                 (Self::actor(who), Command::Cancel { jobs: JobSelection::Matching(filter) })
             }
             Step::Requeue { job, task, hold } => {
-                (root(), Command::Requeue { jobs: ids(&[self.job_or_task(job, task)]), hold })
+                (root(), Command::Requeue { jobs: ids(&[self.job_or_task(job, task)]), hold, delay_seconds: 0 })
             }
             Step::Modify { who, job, what } => {
                 (Self::actor(who), Command::Modify { jobs: ids(&[self.job(job)]), change: self.change(what) })
@@ -255,9 +255,10 @@ impl Model {
                 let node = state.node_by_name(&self.node(node))?.id;
                 (Actor::Ledger, Command::NodeSilent { node, reason: "silence".into() })
             }
-            Step::Drain { node, resume: false } => {
-                (user("oper"), Command::DrainNodes { nodes: vec![self.node(node)], reason: "fan".into() })
-            }
+            Step::Drain { node, resume: false } => (
+                user("oper"),
+                Command::DrainNodes { nodes: vec![self.node(node)], reason: "fan".into(), is_down: false },
+            ),
             Step::Drain { node, resume: true } => (user("oper"), Command::ResumeNodes { nodes: vec![self.node(node)] }),
             Step::Launch { job } => {
                 (root(), Command::StartStep { job: self.job(job), launch: tasks(), tasks: None, nodes: None })

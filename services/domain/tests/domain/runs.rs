@@ -311,7 +311,7 @@ fn suspend_resume_signal() {
 fn a_requeued_job_waits_again_once_its_run_is_over() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
-    let requeue = Command::Requeue { jobs: ids(&[id]), hold: false };
+    let requeue = Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 };
     cluster.refused(&user("ada"), requeue.clone(), RefusalCode::Conflict, "waits already");
     let run = cluster.start(id, &["node1"], 1);
     cluster.ok(&user("ada"), requeue.clone());
@@ -321,7 +321,7 @@ fn a_requeued_job_waits_again_once_its_run_is_over() {
     let next = cluster.start(id, &["node1"], 1);
     assert_ne!(run, next);
     // A cancellation overrides a requeue that is under way.
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
     cluster.end(next, "node1", ExitStatus::Signal(15));
     assert_eq!(cluster.outcome(id), Some(Outcome::Cancelled));
@@ -431,7 +431,7 @@ fn a_job_that_is_put_back_for_later_waits_for_its_time_and_knows_how_often_it_st
     };
     let run = cluster.start(id, &["node1"], 1);
     assert!(!environment(&cluster, PartId::new(run, 0)).contains_key("MUSTER_RESTART_COUNT"));
-    cluster.ok(&user("ada"), Command::RequeueLater { jobs: ids(&[id]), hold: false, delay_seconds: 120 });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 120 });
     let begin = cluster.now.plus_seconds(120);
     cluster.pass(5);
     cluster.end(run, "node1", ExitStatus::Signal(15));

@@ -434,13 +434,13 @@ fn a_job_that_runs_again_has_what_it_needs() {
     let id = cluster.submit("ada", two());
     stage_in(&mut cluster, id);
     let run = start(&mut cluster, id);
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     finish(&mut cluster, run);
     assert!(is_open(&cluster, id) && stage(&cluster, id) == Some(Stage::In));
     let run = start(&mut cluster, id);
     finish(&mut cluster, run);
     begin(&mut cluster);
-    let requeue = Command::Requeue { jobs: ids(&[id]), hold: false };
+    let requeue = Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 };
     cluster.refused(&user("ada"), requeue.clone(), RefusalCode::Conflict, "");
     cluster.answer(id, code(0));
     cluster.answer(id, code(0));
@@ -452,7 +452,7 @@ fn a_job_that_runs_again_has_what_it_needs() {
 }
 
 fn requeue(id: JobId) -> Command {
-    Command::Requeue { jobs: ids(&[id]), hold: false }
+    Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 }
 }
 
 /// SL-B-01: what was begun is staged out before the job is queued again, also while nobody has begun with that.

@@ -118,7 +118,7 @@ impl World {
             }
             Action::GiveUpIdle => self.give_up_idle(),
             Action::Requeue => {
-                let command = Command::Requeue { jobs: ids(&[self.job]), hold: false };
+                let command = Command::Requeue { jobs: ids(&[self.job]), hold: false, delay_seconds: 0 };
                 self.cluster.run(&user("ada"), command).map(|(events, _)| events).unwrap_or_default()
             }
             Action::End(is_graceful) => {

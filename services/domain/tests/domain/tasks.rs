@@ -225,7 +225,7 @@ fn a_job_that_is_left_too_little_waits_for_other_nodes() {
     let run = cluster.start(job, &["node3"], 4);
     cluster.settle();
     cluster.end_step(run, StepId(1), OK);
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[job]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[job]), hold: false, delay_seconds: 0 });
     cluster.end_parts(run);
     cluster.start(job, &["node2"], 4);
     cluster.assert_replays();
@@ -399,7 +399,7 @@ fn a_requeued_list_runs_again_what_has_not_ended_well() {
     let (job, run, _) = cluster.start_list(&list(1, 2, vec![sweep(4)]), &["node1"], 2);
     cluster.end_step(run, StepId(1), OK);
     cluster.end_step(run, StepId(2), ExitStatus::Code(1));
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[job]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[job]), hold: false, delay_seconds: 0 });
     cluster.end_parts(run);
     assert!(cluster.is_waiting(job));
     let run = cluster.start(job, &["node2"], 4);
@@ -411,7 +411,7 @@ fn a_requeued_list_runs_again_what_has_not_ended_well() {
     }
     cluster.end_parts(run);
     assert_eq!(cluster.outcome(job), Some(Outcome::Completed), "what failed was asked to run again");
-    let again = Command::Requeue { jobs: ids(&[job]), hold: false };
+    let again = Command::Requeue { jobs: ids(&[job]), hold: false, delay_seconds: 0 };
     cluster.refused(&user("ada"), again, RefusalCode::Conflict, "all of its tasks have run");
     cluster.assert_replays();
 }

@@ -80,11 +80,7 @@ pub(crate) async fn resume(State(app): State<App>, asked: Asked, Json(request): 
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn requeue(State(app): State<App>, asked: Asked, Json(request): Json<RequeueRequest>) -> Answered {
     let RequeueRequest { jobs, hold, delay_seconds } = request;
-    let command = match delay_seconds {
-        0 => Command::Requeue { jobs, hold },
-        delay_seconds => Command::RequeueLater { jobs, hold, delay_seconds },
-    };
-    app.jobs_command(asked, command).await
+    app.jobs_command(asked, Command::Requeue { jobs, hold, delay_seconds }).await
 }
 
 /// Send a signal to the processes of running jobs
@@ -160,11 +156,7 @@ pub(crate) async fn start_step(
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn drain(State(app): State<App>, asked: Asked, Json(request): Json<DrainRequest>) -> Answered {
     let DrainRequest { nodes, reason, is_down } = request;
-    let command = match is_down {
-        true => Command::TakeNodesDown { nodes, reason },
-        false => Command::DrainNodes { nodes, reason },
-    };
-    app.jobs_command(asked, command).await
+    app.jobs_command(asked, Command::DrainNodes { nodes, reason, is_down }).await
 }
 
 /// Let drained nodes take jobs again

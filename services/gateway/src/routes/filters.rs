@@ -71,7 +71,8 @@ pub(crate) async fn set_filters(
     asked: Asked,
     Json(settings): Json<FilterSettings>,
 ) -> Answered {
-    let answer = app.jobs_command(asked, Command::SetFilterSettings { settings: Box::new(settings) }).await?;
+    let answer =
+        app.jobs_command(asked, Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None }).await?;
     known_here(&app, answer).await
 }
 
@@ -100,7 +101,7 @@ pub(crate) async fn set_scheduling(
     asked: Asked,
     Json(settings): Json<SchedulingSettings>,
 ) -> Answered {
-    app.jobs_command(asked, Command::SetScheduling { settings: Box::new(settings) }).await
+    app.jobs_command(asked, Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) }).await
 }
 
 /// Set filters and how resources are given to jobs at once
@@ -114,7 +115,7 @@ pub(crate) async fn set_parameters(
     asked: Asked,
     Json(ParametersRequest { filters, scheduling }): Json<ParametersRequest>,
 ) -> Answered {
-    let command = Command::SetParameters { filters: Box::new(filters), scheduling: Box::new(scheduling) };
+    let command = Command::SetParameters { filters: Some(Box::new(filters)), scheduling: Some(Box::new(scheduling)) };
     let answer = app.jobs_command(asked, command).await?;
     known_here(&app, answer).await
 }

@@ -175,7 +175,6 @@ impl History {
             | Event::NodeChanged { .. }
             | Event::NodeRemoved { .. }
             | Event::NodeUp { .. }
-            | Event::NodeDrained { .. }
             | Event::NodeTakenOut { .. }
             | Event::NodeResumed { .. }
             | Event::NodeClosuresSet { .. }
@@ -224,7 +223,7 @@ impl History {
                 What::Command(Command::Cancel { jobs: JobSelection::Ids(tasks(*job, indices)) })
             }
             Event::JobRequeued { job, .. } if is_user && !self.ended_just_now(*job, record.time) => {
-                What::Command(Command::Requeue { jobs: only(*job), hold: false })
+                What::Command(Command::Requeue { jobs: only(*job), hold: false, delay_seconds: 0 })
             }
             _ => return None,
         })

@@ -255,7 +255,7 @@ impl<'h> Cluster<'h> {
         let jobs = JobSelection::Ids(vec![job]);
         let stop = match outcome {
             Outcome::Cancelled => Some(Command::Cancel { jobs }),
-            Outcome::Requeued | Outcome::Preempted => Some(Command::Requeue { jobs, hold: false }),
+            Outcome::Requeued | Outcome::Preempted => Some(Command::Requeue { jobs, hold: false, delay_seconds: 0 }),
             _ => None,
         };
         if let Some(stop) = stop {

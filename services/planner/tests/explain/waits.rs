@@ -142,7 +142,7 @@ fn limits_are_named_with_how_much_of_them_is_used() {
 #[test]
 fn unavailable_nodes_and_jobs_that_fit_nowhere_are_named() {
     let mut world = world("easy");
-    let drain = Command::DrainNodes { nodes: vec!["n2".into()], reason: "test".into() };
+    let drain = Command::DrainNodes { nodes: vec!["n2".into()], reason: "test".into(), is_down: false };
     world.must(&muster_schemas::event::Actor::Ledger, drain);
     let waiting = world.run(tasks(8, 600));
     explained(&world, waiting, ReasonWord::NodesUnavailable);

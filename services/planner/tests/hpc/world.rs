@@ -102,7 +102,7 @@ impl World {
                 Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
             world.command(&Actor::Executor(format!("n{number}")), hello);
         }
-        world.command(&Actor::Ledger, Command::SetScheduling { settings: Box::new(settings) });
+        world.command(&Actor::Ledger, Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) });
         let filter = FilterSpec {
             name: "license".into(),
             path: "/filters/license".into(),
@@ -117,7 +117,7 @@ impl World {
 
     pub fn set_ordering(&mut self, ordering: ActivationOrdering) {
         let settings = FilterSettings { ordering, ..FilterSettings::default() };
-        self.command(&Actor::Ledger, Command::SetFilterSettings { settings: Box::new(settings) });
+        self.command(&Actor::Ledger, Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None });
     }
 
     pub fn state(&self) -> &State {
@@ -371,7 +371,7 @@ impl World {
 
     /// From here on resources are given in this way.
     pub fn set(&mut self, settings: SchedulingSettings) {
-        self.command(&Actor::Ledger, Command::SetScheduling { settings: Box::new(settings) });
+        self.command(&Actor::Ledger, Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) });
     }
 
     /// Plans, and before the plan is there a user asks for something: what of the plan is refused.

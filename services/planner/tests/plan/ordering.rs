@@ -239,7 +239,7 @@ fn tasks_that_were_put_back_count_towards_the_limit_of_their_array() {
     let mut world = World::new(nodes(2, 2));
     let whole = world.submit(array(6, Some(2)));
     assert_eq!(world.settle(), [JobId::task(1, 0), JobId::task(1, 1)]);
-    let requeue = Command::Requeue { jobs: JobSelection::Ids(vec![whole]), hold: false };
+    let requeue = Command::Requeue { jobs: JobSelection::Ids(vec![whole]), hold: false, delay_seconds: 0 };
     world.command(&Actor::Ledger, requeue).expect("requeued");
     let runs: Vec<_> = world.state().runs().map(|run| run.id).collect();
     runs.into_iter().for_each(|run| world.end_run(run));

@@ -156,8 +156,10 @@ fn happen(world: &mut World, step: &Step) {
             let change = JobChange { priority: Some(*priority), ..JobChange::default() };
             Command::Modify { jobs, change }
         }),
-        Step::Requeue(at) => job(world, at).map(|jobs| Command::Requeue { jobs, hold: false }),
-        Step::Drain(at) => Some(Command::DrainNodes { nodes: vec![node(world, at).1], reason: "test".into() }),
+        Step::Requeue(at) => job(world, at).map(|jobs| Command::Requeue { jobs, hold: false, delay_seconds: 0 }),
+        Step::Drain(at) => {
+            Some(Command::DrainNodes { nodes: vec![node(world, at).1], reason: "test".into(), is_down: false })
+        }
         Step::Resume(at) => {
             // A node that was lost comes back, one that was drained takes jobs again.
             let (_, name) = node(world, at);

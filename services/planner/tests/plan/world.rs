@@ -220,7 +220,8 @@ impl World {
 
     pub fn drain(&mut self, nodes: &[&str]) {
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
-        self.command(&Actor::Ledger, Command::DrainNodes { nodes, reason: "test".into() }).expect("drained");
+        self.command(&Actor::Ledger, Command::DrainNodes { nodes, reason: "test".into(), is_down: false })
+            .expect("drained");
     }
 }
 

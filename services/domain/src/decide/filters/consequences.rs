@@ -61,7 +61,7 @@ impl Settled {
 
 fn concerns(state: &State, event: &Event) -> bool {
     match event {
-        Event::NodeLost { .. } | Event::NodeDrained { .. } | Event::NodeTakenOut { .. } => true,
+        Event::NodeLost { .. } | Event::NodeTakenOut { .. } => true,
         Event::JobFinished { job, .. }
         | Event::JobHeld { job, .. }
         | Event::ComponentHeld { job, .. }
@@ -84,7 +84,7 @@ fn follow(state: &State, event: &Event, settled: &mut Settled) -> (Vec<Event>, V
         }
         Event::JobModified { job, change } => modified(state, *job, change, settled),
         Event::RunAllocated { job, .. } => (Vec::new(), unblocked(state, *job, settled)),
-        Event::NodeLost { node, .. } | Event::NodeDrained { node, .. } | Event::NodeTakenOut { node, .. } => {
+        Event::NodeLost { node, .. } | Event::NodeTakenOut { node, .. } => {
             (Vec::new(), node_gone(state, *node, settled))
         }
         _ => Default::default(),

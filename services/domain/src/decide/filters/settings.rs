@@ -23,7 +23,7 @@ const MAX_USERS: usize = 10_000;
 const MAX_TEMPLATE_BYTES: usize = 1 << 20;
 
 /// All or nothing: each value that cannot be taken is named, with its range (HPC-C-08, HPC-F-71, HPC-F-72, HPC-H-02).
-pub(super) fn set(access: &Access, settings: FilterSettings) -> Result<Decision, Refusal> {
+fn set(access: &Access, settings: FilterSettings) -> Result<Decision, Refusal> {
     access.require_administrator("change filters")?;
     let ranges = [
         ("submission_timeout_seconds", settings.submission_timeout_seconds, 1, 120),
@@ -51,12 +51,17 @@ pub(super) fn set(access: &Access, settings: FilterSettings) -> Result<Decision,
 /// Filters and scheduling at once: if either cannot be taken, neither is (HPC-C-08).
 pub(super) fn set_parameters(
     access: &Access,
-    filters: FilterSettings,
-    scheduling: SchedulingSettings,
+    filters: Option<Box<FilterSettings>>,
+    scheduling: Option<Box<SchedulingSettings>>,
 ) -> Result<Decision, Refusal> {
-    let mut decision = set(access, filters)?;
-    decision.events.extend(tasks::set_scheduling(access, scheduling)?.events);
-    Ok(decision)
+    let mut events = Vec::new();
+    if let Some(filters) = filters {
+        events.extend(set(access, *filters)?.events);
+    }
+    if let Some(scheduling) = scheduling {
+        events.extend(tasks::set_scheduling(access, *scheduling)?.events);
+    }
+    Ok(Decision::done(events))
 }
 
 /// Makes or changes a template. Its revision is counted here (HPC-T-09).

@@ -415,7 +415,7 @@ fn a_start_that_cannot_be_made_after_verdict_0_is_taken_back_and_offered_anew() 
     let id = cluster.queue("t", cores(2, 2, NORMAL));
     cluster.offer_cores(id, 2);
     cluster.answer(id, code(0));
-    cluster.ok(&root(), Command::DrainNodes { nodes: vec!["node1".into()], reason: "fan".into() });
+    cluster.ok(&root(), Command::DrainNodes { nodes: vec!["node1".into()], reason: "fan".into(), is_down: false });
     assert_eq!(cluster.kept(id), 0, "what is offered there is of no use");
     let events = cluster.answer(id, code(0));
     assert_eq!(words(&events), ["filter.verdict", "filter.chain_failed"]);

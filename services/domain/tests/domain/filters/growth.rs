@@ -115,7 +115,7 @@ fn the_next_offer_waits_for_the_interval_that_is_set() {
     let (mut cluster, j1, _) = growing();
     let settings =
         FilterSettings { retry_interval_seconds: 30, ..FilterSettings::clone(cluster.state.filter_settings()) };
-    cluster.ok(&root(), Command::SetFilterSettings { settings: Box::new(settings) });
+    cluster.ok(&root(), Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None });
     grow(&mut cluster, j1);
     cluster.answer(j1, code(1));
     cluster.pass(29);
@@ -151,7 +151,7 @@ fn jobs_make_way_only_after_the_verdict() {
         preemption: Some(Preemption::Immediate),
         ..SchedulingSettings::default()
     };
-    cluster.ok(&root(), Command::SetScheduling { settings: Box::new(settings) });
+    cluster.ok(&root(), Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) });
     let high = cluster.queue("t", cores(4, 4, 3000));
     let propose = |cluster: &mut Cluster| {
         let preemption = ProposedPreemption {

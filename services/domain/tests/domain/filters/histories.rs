@@ -210,13 +210,15 @@ impl Model {
                 }
                 (root(), Command::Modify { jobs: ids(&[self.job(id)?]), change })
             }
-            Step::Requeue { job } => (root(), Command::Requeue { jobs: ids(&[self.job(job)?]), hold: false }),
+            Step::Requeue { job } => {
+                (root(), Command::Requeue { jobs: ids(&[self.job(job)?]), hold: false, delay_seconds: 0 })
+            }
             Step::Node { node, what } => {
                 let name = format!("node{}", node % 3 + 1);
                 let known = self.cluster.state.node_by_name(&name)?;
                 match what % 5 {
                     0 => (Actor::Ledger, Command::NodeSilent { node: known.id, reason: "silence".into() }),
-                    1 => (root(), Command::DrainNodes { nodes: vec![name], reason: "fan".into() }),
+                    1 => (root(), Command::DrainNodes { nodes: vec![name], reason: "fan".into(), is_down: false }),
                     2 => (root(), Command::ResumeNodes { nodes: vec![name] }),
                     _ => {
                         let parts = known.runs.iter().map(|run| PartId::new(*run, 0)).collect();
@@ -265,7 +267,7 @@ impl Model {
                     retry_interval_seconds: 3,
                     ..FilterSettings::default()
                 };
-                (root(), Command::SetFilterSettings { settings: Box::new(settings) })
+                (root(), Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None })
             }
             Step::Pass { .. } => (Actor::Ledger, Command::Tick),
         })

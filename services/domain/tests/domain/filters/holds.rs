@@ -124,7 +124,7 @@ fn another_default_moves_no_hold_that_is_set() {
     assert_eq!(held_until(&cluster, id), Some(900));
     for wrong in [59, 604_801] {
         let settings = FilterSettings { default_hold_seconds: wrong, ..FilterSettings::default() };
-        let command = Command::SetFilterSettings { settings: Box::new(settings) };
+        let command = Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None };
         cluster.refused(&root(), command, RefusalCode::Invalid, "between 60 and 604800");
     }
     assert_eq!(cluster.state.filter_settings().default_hold_seconds, 60);

@@ -138,7 +138,7 @@ fn a_requeued_job_goes_first_among_its_equals_and_keeps_its_submit_time() {
     cluster.pass(5);
     let second = cluster.submit("ada", job(1, 1));
     let run = cluster.start(first, &["node1"], 1);
-    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false });
+    cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false, delay_seconds: 0 });
     // Later than the other came: by the time alone it would be the last.
     cluster.pass(5);
     cluster.end(run, "node1", muster_schemas::job::ExitStatus::Signal(15));

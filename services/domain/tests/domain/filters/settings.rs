@@ -39,7 +39,7 @@ fn only_administrators_define_filters_and_only_by_absolute_paths() {
     let mut cluster = Cluster::new();
     let relative = FilterSpec { path: "bin/licences".into(), ..filter("A") };
     let settings = |spec: &FilterSpec| FilterSettings { activation: Some(spec.clone()), ..FilterSettings::default() };
-    let set = |spec: &FilterSpec| Command::SetFilterSettings { settings: Box::new(settings(spec)) };
+    let set = |spec: &FilterSpec| Command::SetParameters { filters: Some(Box::new(settings(spec))), scheduling: None };
     let set_template = |spec: &FilterSpec| {
         let template = TemplateSpec { submission_filters: vec![spec.clone()], ..template("t") };
         Command::SetTemplate { template: Box::new(template) }
@@ -68,7 +68,7 @@ fn settings_are_taken_all_or_none_and_every_bad_value_is_named() {
         retry_interval_seconds: 3601,
         ..FilterSettings::default()
     };
-    let command = Command::SetFilterSettings { settings: Box::new(wrong) };
+    let command = Command::SetParameters { filters: Some(Box::new(wrong)), scheduling: None };
     for words in ["submission_timeout_seconds: 0", "activation_timeout_seconds: 121", "retry_interval_seconds: 3601"] {
         cluster.refused(&root(), command.clone(), RefusalCode::Invalid, words);
     }
@@ -80,11 +80,11 @@ fn settings_are_taken_all_or_none_and_every_bad_value_is_named() {
 fn filters_and_scheduling_are_set_together_or_not_at_all() {
     let mut cluster = Cluster::new();
     let set = |hold, rebalance| Command::SetParameters {
-        filters: Box::new(FilterSettings { default_hold_seconds: hold, ..FilterSettings::default() }),
-        scheduling: Box::new(SchedulingSettings {
+        filters: Some(Box::new(FilterSettings { default_hold_seconds: hold, ..FilterSettings::default() })),
+        scheduling: Some(Box::new(SchedulingSettings {
             rebalance_seconds: Some(rebalance),
             ..SchedulingSettings::default()
-        }),
+        })),
     };
     cluster.refused(&user("oper"), set(60, 5), RefusalCode::PermissionDenied, "only administrators");
     cluster.refused(&root(), set(60, 0), RefusalCode::Invalid, "rebalance_seconds");

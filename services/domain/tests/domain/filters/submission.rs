@@ -435,7 +435,7 @@ fn a_requeue_of_a_refused_job_runs_the_chain_from_the_start_and_a_change_of_a_qu
     let (id, _) = cluster.describe("t", job(1, 1));
     cluster.answer(id, changed("x1"));
     cluster.answer(id, code(5));
-    let requeue = Command::Requeue { jobs: ids(&[id]), hold: false };
+    let requeue = Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 };
     cluster.refused(&user("ada"), requeue.clone(), RefusalCode::Conflict, "taking back");
     cluster.answer(id, code(0));
     let events = cluster.ok(&user("ada"), requeue);
@@ -448,7 +448,7 @@ fn a_requeue_of_a_refused_job_runs_the_chain_from_the_start_and_a_change_of_a_qu
     assert_eq!(words(&events), ["job.modified"]);
     let run = cluster.start(id, &["node1"], 1);
     cluster.end(run, "node1", muster_schemas::job::ExitStatus::Code(1));
-    let events = cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false });
+    let events = cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     assert_eq!(words(&events), ["job.requeued", "job.entered", "filter.chain_started"]);
     assert_eq!(cluster.asked(id).as_deref(), Some("A submission filter x0"));
 }

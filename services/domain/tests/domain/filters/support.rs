@@ -86,7 +86,7 @@ pub fn words(events: &[Event]) -> Vec<String> {
 
 impl Cluster {
     pub fn set_filters(&mut self, settings: FilterSettings) {
-        self.ok(&root(), Command::SetFilterSettings { settings: Box::new(settings) });
+        self.ok(&root(), Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None });
     }
 
     pub fn set_template(&mut self, name: &str, submission: &[FilterSpec], activation: &[FilterSpec]) {
