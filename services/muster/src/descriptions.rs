@@ -37,7 +37,9 @@ impl Descriptions for SiteDescriptions {
         let offset = job.component.map_or(0, |part| part.offset);
         let part = job.of_component(offset).ok_or_else(|| format!("it has no component {offset}"))?;
         let (_, json) = jobs::described_in_both(&part, || self.request(&part)).map_err(|error| error.to_string())?;
-        let script = self.dialects.staged_script(&job.spec, offset).ok_or("no dialect has a script for it")?;
+        let dialect = self.dialects.telling(&job.spec);
+        let script = dialect.and_then(|dialect| dialect.staged_script(&job.spec, offset));
+        let script = script.ok_or("no dialect has a script for it")?;
         Ok(Description { xml: script.into(), json: json.into() })
     }
 

@@ -44,6 +44,12 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether filters and staging programs are told of its jobs in words of its own, [`request`](Self::request) and
+    /// [`staged_script`](Self::staged_script); if not, they are told as of jobs of no dialect.
+    fn tells_requests(&self) -> bool {
+        false
+    }
+
     /// What a job asks for in words of this dialect, which filters are told beside its description and may change. `job` is
     /// the whole job or, in a call about one component, that component alone.
     fn request(&self, _job: &DescribedJob) -> BTreeMap<String, String> {
@@ -128,18 +134,10 @@ impl Dialects {
         self.all.iter().copied().find(|dialect| dialect.name() == name)
     }
 
-    /// The dialect in whose words filters and staging programs are told of a job.
+    /// The dialect in whose words filters and staging programs are told of a job. Whatever dialect its user says that it is of, they
+    /// are told of it in some words.
     pub fn telling(&self, spec: &JobSpec) -> Option<&'static dyn Dialect> {
-        match &spec.dialect {
-            Some(name) => self.named(Some(name)),
-            None => self.plain,
-        }
-    }
-
-    /// The script with what is to be staged for a component of a job; for a dialect that has none, as for a job of no dialect.
-    pub fn staged_script(&self, spec: &JobSpec, offset: u32) -> Option<String> {
-        let of = |dialect: Option<&'static dyn Dialect>| dialect?.staged_script(spec, offset);
-        of(self.telling(spec)).or_else(|| of(self.plain))
+        self.named(spec.dialect.as_deref()).filter(|dialect| dialect.tells_requests()).or(self.plain)
     }
 }
 
@@ -148,23 +146,29 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Named(&'static str);
+    struct Named(&'static str, bool);
 
     impl Dialect for Named {
         fn name(&self) -> &'static str {
             self.0
         }
+
+        fn tells_requests(&self) -> bool {
+            self.1
+        }
     }
 
     #[test]
     fn a_job_is_asked_about_in_its_own_dialect_alone() {
-        const DIALECTS: Dialects = Dialects::new(&[&Named("a"), &Named("b")], Some(&Named("b")));
+        const DIALECTS: Dialects =
+            Dialects::new(&[&Named("a", true), &Named("b", true), &Named("silent", false)], Some(&Named("b", true)));
         let name = |dialect: Option<&dyn Dialect>| dialect.map(|dialect| dialect.name());
         assert_eq!([Some("a"), Some("c"), None].map(|of| name(DIALECTS.named(of))), [Some("a"), None, None]);
         let request = |of: Option<&str>| {
             name(DIALECTS.telling(&JobSpec { dialect: of.map(str::to_owned), ..JobSpec::default() }))
         };
-        assert_eq!([Some("a"), Some("c"), None].map(request), [Some("a"), None, Some("b")]);
+        let asked = [Some("a"), Some("silent"), Some("c"), None].map(request);
+        assert_eq!(asked, [Some("a"), Some("b"), Some("b"), Some("b")]);
         assert!(Dialects::NONE.named(Some("a")).is_none());
     }
 }

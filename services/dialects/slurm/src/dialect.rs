@@ -77,6 +77,10 @@ impl Dialect for Slurm {
         Some(mail::subject(item))
     }
 
+    fn tells_requests(&self) -> bool {
+        true
+    }
+
     /// In the words of `scontrol update`.
     fn request(&self, job: &DescribedJob) -> BTreeMap<String, String> {
         let offset = job.component.map_or(0, |part| part.offset);
