@@ -12,15 +12,17 @@ use muster_schemas::{
 };
 use std::{cell::RefCell, collections::VecDeque};
 
-/// Bytes of archived records that are kept: what led to a record mostly lies shortly before it.
-const WINDOW_BYTES: usize = 32 << 20;
+/// Bytes of archived records that a window keeps: what led to a record mostly lies shortly before it.
+const WINDOW_BYTES: usize = 16 << 20;
+/// One for the records that are asked about, and one for those of the same jobs that came long before.
+const WINDOWS: usize = 2;
 
 /// Says of records what led to them; best of each and then of the next one.
 #[derive(Default)]
 pub(crate) struct CausesInLog {
     causes: Causes,
     next: Option<Sequence>,
-    window: RefCell<Window>,
+    windows: RefCell<Vec<Window>>,
 }
 
 impl CausesInLog {
@@ -29,7 +31,7 @@ impl CausesInLog {
     /// # Errors
     /// If the log or an archive cannot be read.
     pub(crate) fn of(&mut self, record: &Record, storage: &Storage) -> Result<Option<Sequence>, BundleError> {
-        let reading = Reading { storage, window: &self.window };
+        let reading = Reading { storage, windows: &self.windows };
         if self.next != Some(record.sequence) {
             self.causes = Causes::default();
             reading.each(reading.begin_of_command(record)?, record.sequence, |before| {
@@ -50,7 +52,7 @@ impl CausesInLog {
 pub(crate) fn of_all(sequences: &[Sequence], storage: &Storage) -> Result<Vec<Option<Sequence>>, BundleError> {
     let mut causes = CausesInLog::default();
     let of = |sequence: &Sequence| {
-        let record = Reading { storage, window: &causes.window }.record(*sequence)?;
+        let record = Reading { storage, windows: &causes.windows }.record(*sequence)?;
         causes.of(&record, storage)
     };
     sequences.iter().map(of).collect()
@@ -70,33 +72,34 @@ impl Window {
         Some(Stored { sequence, value })
     }
 
-    /// Takes in the next record of an archive, and lets go of the oldest ones where there are too many.
-    fn push(&mut self, stored: &Stored<'_>) {
+    /// Takes in the next record of an archive, or not, if there is no room for it behind the one that is wanted. One half is for
+    /// what comes before that.
+    fn take(&mut self, stored: &Stored<'_>, wanted: Sequence, most_bytes: usize) -> bool {
+        let is_behind = stored.sequence > wanted;
+        if is_behind && self.bytes + stored.value.len() > most_bytes {
+            return false;
+        }
         self.bytes += stored.value.len();
         self.records.push_back((stored.sequence, stored.value.into()));
-        while self.bytes > WINDOW_BYTES && self.records.len() > 1 {
+        while !is_behind && self.bytes > most_bytes / 2 && self.records.len() > 1 {
             let oldest = self.records.pop_front();
             self.bytes -= oldest.map_or(0, |(_, value)| value.len());
         }
+        true
     }
 
-    /// Takes in an archive up to a record, and what follows on it as long as there is room.
-    fn load(&mut self, sequence: Sequence, storage: &Storage) -> Result<(), BundleError> {
-        *self = Self::default();
-        let missing = || LogError::Archived { sequence, folder: storage.archives().folder().to_owned() };
-        let archive = storage.archives().holding(sequence).ok_or_else(missing)?;
-        let mut is_full = false;
+    /// A part of the archive that holds a record, with that record.
+    fn load(wanted: Sequence, storage: &Storage) -> Result<Self, BundleError> {
+        let missing = || LogError::Archived { sequence: wanted, folder: storage.archives().folder().to_owned() };
+        let archive = storage.archives().holding(wanted).ok_or_else(missing)?;
+        let (mut window, mut is_full) = (Self::default(), false);
         let read = archive.read(|stored| {
-            is_full = stored.sequence > sequence && self.bytes + stored.value.len() > WINDOW_BYTES;
-            if is_full {
-                return Err(LogError::Closed.into());
-            }
-            self.push(stored);
-            Ok(())
+            is_full = !window.take(stored, wanted, WINDOW_BYTES);
+            if is_full { Err(LogError::Closed.into()) } else { Ok(()) }
         });
         match read {
-            Err(_) if is_full => Ok(()),
-            read => read.map(drop),
+            Err(_) if is_full => Ok(window),
+            read => read.map(|_| window),
         }
     }
 }
@@ -104,7 +107,8 @@ impl Window {
 /// The log, and the archived records that were read last.
 struct Reading<'a> {
     storage: &'a Storage,
-    window: &'a RefCell<Window>,
+    /// Those that were used last come first.
+    windows: &'a RefCell<Vec<Window>>,
 }
 
 impl Reading<'_> {
@@ -113,12 +117,17 @@ impl Reading<'_> {
         if let Some(record) = self.storage.log()?.record(sequence)? {
             return Ok(record);
         }
-        let mut window = self.window.borrow_mut();
-        if window.get(sequence).is_none() {
-            window.load(sequence, self.storage)?;
-        }
+        let mut windows = self.windows.borrow_mut();
+        let window = match windows.iter().position(|window| window.get(sequence).is_some()) {
+            Some(at) => windows.remove(at),
+            None => {
+                windows.truncate(WINDOWS - 1);
+                Window::load(sequence, self.storage)?
+            }
+        };
+        windows.insert(0, window);
         let missing = || LogError::DamagedRecord { sequence, detail: "it is missing".into() };
-        Ok(window.get(sequence).ok_or_else(missing)?.record()?)
+        Ok(windows[0].get(sequence).ok_or_else(missing)?.record()?)
     }
 
     /// Shows the records from one up to another, without that one.
@@ -153,5 +162,25 @@ impl RecordsByJob for Reading<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asks about one record after the other reads an archive once for many of them, however large it is.
+    #[test]
+    fn a_window_has_room_on_both_sides_of_what_is_wanted() {
+        let (mut window, value) = (Window::default(), [7; 100]);
+        let mut sequences = (1..=1000).map(Sequence);
+        let mut is_taken =
+            |sequence: &Sequence| window.take(&Stored { sequence: *sequence, value: &value }, Sequence(500), 1000);
+        let full = sequences.find(|sequence| !is_taken(sequence));
+        assert_eq!(full, Some(Sequence(506)));
+        let kept: Vec<u64> = window.records.iter().map(|(sequence, _)| sequence.0).collect();
+        assert_eq!(kept, (496..=505).collect::<Vec<_>>());
+        assert_eq!(window.get(Sequence(500)).map(|stored| stored.value), Some(&value[..]));
+        assert!(window.get(Sequence(495)).is_none() && window.get(Sequence(506)).is_none());
     }
 }

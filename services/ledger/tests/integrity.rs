@@ -250,6 +250,15 @@ async fn a_record_under_a_key_that_is_no_sequence_is_told() {
     }
 }
 
+/// The top of a file system has a folder that is none of the log's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_another_name_beside_the_files_is_nothing_to_a_log() {
+    let folder = stopped().await;
+    fs::create_dir(folder.path().join("ledger/log/lost+found")).unwrap();
+    assert_eq!(objection(folder.path()), None);
+    Ledger::start(config(folder.path())).await.stop().await;
+}
+
 /// A pipe would be read for ever by whoever starts or verifies. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipe_in_place_of_a_file_is_told() {

@@ -36,8 +36,17 @@ fn check_files(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
         let name = name.to_string_lossy();
         name.starts_with("MANIFEST") || (name.ends_with(".log") && name.len() > 4)
     };
+    // Others, such as `lost+found`, nobody opens.
+    let is_opened = |name: &&OsString| {
+        let text = name.to_string_lossy();
+        is_read(name)
+            || text == "CURRENT"
+            || text == "IDENTITY"
+            || text.starts_with("OPTIONS")
+            || text.ends_with(".sst")
+    };
     let is_file = |name: &OsString| std::fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file());
-    if let Some(name) = names.iter().find(|name| !is_file(name)) {
+    if let Some(name) = names.iter().filter(is_opened).find(|name| !is_file(name)) {
         let detail = format!("its file {} is no regular file", name.display());
         return Err(LogError::Damaged { folder: folder.to_owned(), detail });
     }
