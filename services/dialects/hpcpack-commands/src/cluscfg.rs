@@ -12,7 +12,7 @@ use muster_cli::{
 use muster_client::{Client, Moment};
 use muster_hpcpack::{
     core_settings::{acts_for, no_effect_because, to_filters, to_scheduling, with_core},
-    options::{self, Takes},
+    options::Takes,
     settings::Settings,
 };
 use muster_schemas::{CommandId, job::JobState, views::ParametersRequest};
@@ -26,11 +26,7 @@ const USAGE: &str = "usage: cluscfg setparams NAME=VALUE ... | listparams | view
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> CommandResult {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let known = [("scheduler", Takes::Value), ("help", Takes::Nothing)];
-    let command = options::others(&words, &known).map_err(|errors| super::wrong(&errors))?;
-    if command.options.contains_key("help") {
-        println!("{USAGE}");
-        return Ok(0);
-    }
+    let Some(command) = super::read(&words, &known, USAGE)? else { return Ok(0) };
     let connection = &reach(connection, command.options.get("scheduler").map(String::as_str));
     let Some((verb, arguments)) = command.words.split_first() else { return Err(Failure::usage(USAGE)) };
     match (verb.to_lowercase().as_str(), arguments) {

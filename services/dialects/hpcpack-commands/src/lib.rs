@@ -22,8 +22,25 @@ use muster_cli::{
     exit::{Failure, Status},
     stderr_line,
 };
-use muster_hpcpack::{codes::Code, options::OptionError};
+use muster_hpcpack::{
+    codes::Code,
+    options::{self, OptionError, OtherCommand, Takes},
+};
 use std::path::Path;
+
+/// A command line of `jobtemplate` or `cluscfg`; `None` if its usage was asked for, which is then printed.
+fn read<'w>(
+    words: &[&'w str],
+    known: &[(&'static str, Takes)],
+    usage: &str,
+) -> Result<Option<OtherCommand<'w>>, Failure> {
+    let command = options::others(words, known).map_err(|errors| wrong(&errors))?;
+    if command.options.contains_key("help") {
+        println!("{usage}");
+        return Ok(None);
+    }
+    Ok(Some(command))
+}
 
 /// Options that are wrong: all of them are told, and nothing was changed.
 fn wrong(errors: &[OptionError]) -> Failure {

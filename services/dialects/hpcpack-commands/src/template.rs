@@ -12,7 +12,7 @@ use muster_client::{Client, Moment};
 use muster_hpcpack::{
     codes::Code,
     description::attributes::Attribute,
-    options::{self, Takes},
+    options::Takes,
     stored_template::{from_stored, to_stored},
     template::{Access, AccessEntry, DEFAULT, FilterDefinition, Limits, Mode, Template, Who, check_filters},
 };
@@ -60,11 +60,7 @@ type Options = BTreeMap<&'static str, String>;
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> CommandResult {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let known: Vec<(&'static str, Takes)> = KNOWN.iter().copied().chain([REVERT]).collect();
-    let command = options::others(&words, &known).map_err(|errors| super::wrong(&errors))?;
-    if command.options.contains_key("help") {
-        println!("{USAGE}");
-        return Ok(0);
-    }
+    let Some(command) = super::read(&words, &known, USAGE)? else { return Ok(0) };
     let connection = &reach(connection, command.options.get("scheduler").map(String::as_str));
     let Some((verb, arguments)) = command.words.split_first() else { return Err(Failure::usage(USAGE)) };
     let verb = verb.to_lowercase();
